@@ -82,7 +82,7 @@ def evaluate(
     test = read_rows(examples, "test")
     logits = None if calibration is None else scorer.read_logits("calibration on test rows", file, test)
     if calibration is not None and logits is not None:
-        calibration["test"] = measure(calibration, logits, scorer.labels)
+        calibration["test"] = measure(calibration, logits, scorer.classes)
     models, left_out = scorer.score_baselines(train, validation, test) if baselines else ({}, {})
     scores = {name: scorer.score_seeds(name, seeds, test) for name, seeds in candidates.items()}
     timed_rows = read_timed_rows(examples)
@@ -114,7 +114,7 @@ def evaluate(
         warnings=decision.warnings,
         left_out=left_out,
     )
-    evaluation.write(metrics, describe_answers(scorer.scoring, test, best.answers, scorer.labels, calibration, logits))
+    evaluation.write(metrics, describe_answers(scorer.scoring, test, best.answers, scorer.classes, calibration, logits))
     blessing.write(decision)
     evaluation.counts = {"test_rows": len(test), metric: metrics.score.mean}
     blessing.counts = {"blessed": decision.blessed}

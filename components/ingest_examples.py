@@ -12,6 +12,7 @@ from components.examples.overlap import OverlapCounts, count_overlap, count_rows
 from components.examples.registry import TASK_ROWS, write_rows
 from components.examples.splits import split_rows
 from components.sources.docstring_task import DocstringTask
+from components.sources.label_sets import LabelSetSource
 from components.sources.questions import QuestionSource
 from components.sources.shared import SPLITS
 from components.sources.table import TableSource
@@ -27,7 +28,7 @@ Splits = dict[str, list[Any]]
 def ingest_examples(
     vocabulary: Input[Vocabulary],
     examples: Output[TaskExamples],
-    source: TableSource | DocstringTask | SentenceSource | QuestionSource,
+    source: TableSource | LabelSetSource | DocstringTask | SentenceSource | QuestionSource,
     max_length: int = 128,
     stride: int | None = None,
     max_query_length: int | None = None,
@@ -66,10 +67,11 @@ def ingest_examples(
     from keras_bert.tokenizers.loading import load_tokenizer
 
     tokenizer = load_tokenizer(vocabulary.path)
+    precision = source.label_precision if isinstance(source, LabelSetSource) else None
     counts, cut = {}, {}
     for number, split in enumerate(SPLITS):
         report_progress(number, len(SPLITS), f"tokenizing {split}")
-        encoding = Encoding(tokenizer, labels, max_length, *windows)
+        encoding = Encoding(tokenizer, labels, max_length, *windows, label_precision=precision)
         counts[split] = write_records(examples.file(f"{split}.tfrecord"), task.records(splits[split], encoding))
         # Where rows are not cut but read in parts, nothing is counted.
         cut[split] = round(encoding.cut[True] / max(1, encoding.cut.total()), 4)

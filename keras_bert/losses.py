@@ -21,6 +21,26 @@ def cross_entropy(logits: Tensor, labels: Tensor) -> Tensor:
     return ops.sparse_categorical_crossentropy(labels, ops.cast(logits, "float32"), from_logits=True)
 
 
+def binary_cross_entropy(logits: Tensor, targets: Tensor) -> Tensor:
+    """The cross-entropy of yes and no, in nats: -log sigmoid(logit) for a target of 1, -log(1 - sigmoid(logit)) for 0.
+
+    Args:
+        logits: any shape.
+        targets: 0 or 1, in the same shape.
+
+    Returns:
+        float32, in the same shape.
+
+    Examples:
+        >>> losses = binary_cross_entropy(ops.convert_to_tensor([0.0, 90.0]), ops.convert_to_tensor([1, 0]))
+        >>> [round(float(loss), 4) for loss in losses]  # log 2
+        [0.6931, 90.0]
+    """
+    logits = ops.cast(logits, "float32")
+    # Keras clips probabilities behind a sigmoid; with logits the loss is exact however large they are.
+    return ops.softplus(logits) - logits * ops.cast(targets, "float32")
+
+
 def correct(logits: Tensor, labels: Tensor) -> Tensor:
     """1 if the label has the largest logit, else 0: logits (..., classes), labels int (...) -> float32 (...).
 

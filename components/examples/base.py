@@ -28,6 +28,7 @@ class Encoding:
         max_length: maximum number of tokens of a record.
         stride: for questions, tokens from the start of one window of a context to the start of the next.
         max_query_length: for questions, the maximum number of tokens of a question.
+        label_precision: for several labels, the precision that their thresholds have to reach; None for the best F1.
         cut: counts the inputs, texts or pairs, that were truncated (True) and those that were not.
     """
 
@@ -36,6 +37,7 @@ class Encoding:
     max_length: int
     stride: int
     max_query_length: int
+    label_precision: float | None = None
     cut: Counter[bool] = dataclasses.field(default_factory=Counter)
 
 
@@ -85,6 +87,17 @@ class TaskRows(abc.ABC, Generic[R]):
     def count_labels(self, rows: Iterable[R]) -> Counter[str] | None:
         """The number of occurrences of each label; None for tasks without labels."""
         return None
+
+    def balanced_weights(self, counts: Sequence[int], rows: int) -> list[float]:
+        """The weights of labels that balance their rows.
+
+        Args:
+            counts: number of training rows of each label.
+            rows: number of training rows.
+        """
+        from keras_bert.objectives.class_weights import balanced_class_weights
+
+        return balanced_class_weights(counts)
 
     def settings(self, encoding: Encoding, train: Sequence[R]) -> dict[str, Any]:
         """The arguments of the task's `build` after encoder and tokenizer."""

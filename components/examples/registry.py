@@ -11,14 +11,18 @@ from components.dsl.errors import InputError
 from components.examples.base import TaskRows
 from components.examples.classification import ClassificationRows
 from components.examples.embedding import EmbeddingRows
+from components.examples.multi_label import LabelSetRows
 from components.examples.question_answering import QuestionRows
 from components.examples.regression import RegressionRows
 from components.examples.token_classification import TaggedRows
 from components.files.record_files import read_records
 
 TASK_ROWS: dict[str, TaskRows[Any]] = {
-    rows.name: rows for rows in (ClassificationRows(), RegressionRows(), TaggedRows(), QuestionRows(), EmbeddingRows())
-}
+    rows.name: rows
+    for rows in (
+        ClassificationRows(), LabelSetRows(), RegressionRows(), TaggedRows(), QuestionRows(), EmbeddingRows(),
+    )
+}  # fmt: skip
 
 
 def check_unlabelled(task: str) -> None:
@@ -36,7 +40,7 @@ def write_rows(file: Path, task: TaskRows[Any], rows: Iterable[Any]) -> None:
 
 
 def read_rows(examples: TaskExamples, split: str) -> list[Any]:
-    """The rows of a split, in order: `TextRow`, `Sentence` or `Question`, depending on the task."""
+    """The rows of a split, in order: `TextRow`, `LabelSetRow`, `Sentence` or `Question`, depending on the task."""
     from keras_bert.data.records import read_features
 
     task = TASK_ROWS[read_features(examples.path)["task"]]

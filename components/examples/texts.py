@@ -1,11 +1,15 @@
 """Texts and pairs of texts as records, for classification, regression and embedding."""
 
 from collections.abc import Iterator, Sequence
-from typing import Any
+from typing import Any, TypeVar
 
 from components.examples.base import Encoding, TaskRows, parts
 from components.files.record_files import Record
+from components.sources.label_sets import LabelSetRow
 from components.sources.table import TextRow
+
+# Rows of texts or pairs.
+R = TypeVar("R", TextRow, LabelSetRow)
 
 
 class TextRows(TaskRows[TextRow]):
@@ -23,11 +27,17 @@ class TextRows(TaskRows[TextRow]):
         return row.text, row.second_text or ""
 
 
-def encode_texts(rows: Sequence[TextRow], encoding: Encoding) -> Iterator[tuple[TextRow, dict[str, Any]]]:
+def split_texts(rows: Sequence[TextRow] | Sequence[LabelSetRow]) -> tuple[list[str], list[str] | None]:
+    """The texts, and the second ones of pairs."""
+    if rows[0].second_text is None:
+        return [row.text for row in rows], None
+    return [row.text for row in rows], [row.second_text or "" for row in rows]
+
+
+def encode_texts(rows: Sequence[R], encoding: Encoding) -> Iterator[tuple[R, dict[str, Any]]]:
     """Each row with `token_ids` and `segment_ids` of its text or pair."""
     for _, part in parts(rows):
-        pairs = None if part[0].second_text is None else [row.second_text or "" for row in part]
-        yield from zip(part, _encode([row.text for row in part], pairs, encoding), strict=True)
+        yield from zip(part, _encode(*split_texts(part), encoding), strict=True)
 
 
 def encode_apart(rows: Sequence[TextRow], encoding: Encoding) -> Iterator[tuple[TextRow, dict[str, Any]]]:

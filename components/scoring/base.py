@@ -45,8 +45,9 @@ class LabelLogits(NamedTuple):
     """The logits behind a task's labels, and the true labels.
 
     Attributes:
-        logits: logits in the order of the task's labels (rows, labels); a row is a text, or a word.
-        truth: the true labels (rows,).
+        logits: logits in the order of `TaskScoring.classes` (rows, classes); a row is a text, a word, or a label of a
+            text.
+        truth: the true classes (rows,).
     """
 
     logits: "np.ndarray[Any, Any]"
@@ -68,6 +69,9 @@ class TaskScoring(abc.ABC, Generic[R]):
     has_probabilities: ClassVar[bool] = False
     """Whether answers are labels, so that `logits` gives their probabilities and they can be calibrated."""
 
+    has_confidences: ClassVar[bool] = True
+    """Whether one threshold suits the probabilities of all answers; False where each label has a threshold."""
+
     @abc.abstractmethod
     def metrics(self, labels: Sequence[str]) -> tuple[str, ...]:
         """The names of the metrics, the main one first; `labels` are empty where the task has none."""
@@ -87,6 +91,10 @@ class TaskScoring(abc.ABC, Generic[R]):
             NotImplementedError: the task has no probabilities.
         """
         raise NotImplementedError(f"{type(self).__name__} has no probabilities")
+
+    def classes(self, labels: Sequence[str]) -> Sequence[str]:
+        """The names of the columns of `logits`: the labels, in their order."""
+        return labels
 
     @abc.abstractmethod
     def score(self, rows: Sequence[R], answers: Sequence[Any], labels: Sequence[str]) -> TaskScores:

@@ -1,9 +1,17 @@
 """Baselines without a language model: n-grams of words and characters, and TF-IDF cosines."""
 
 from collections.abc import Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
+from components.sources.label_sets import LabelSetRow
 from components.sources.table import TextRow
+
+if TYPE_CHECKING:
+    import numpy as np
+
+    Array = np.ndarray[Any, Any]
+
+R = TypeVar("R", TextRow, LabelSetRow)
 
 NGRAMS = "bag of n-grams"
 COSINE = "TF-IDF cosine"
@@ -21,6 +29,37 @@ def classify_by_ngrams(train: Sequence[TextRow], validation: Sequence[TextRow], 
     rows = _sample(train)
     best = _fit_best(models, rows, [row.label for row in rows], validation, [row.label for row in validation])
     return [str(label) for label in best.predict(_join(test))]
+
+
+def classify_sets_by_ngrams(
+    train: Sequence[LabelSetRow],
+    validation: Sequence[LabelSetRow],
+    test: Sequence[LabelSetRow],
+    train_flags: "Array",
+    validation_flags: "Array",
+) -> "Array":
+    """The probabilities (rows, labels) of a logistic regression for each label, chosen as in `classify_by_ngrams`.
+
+    Args:
+        train: rows to learn from.
+        validation: rows to choose a vectorizer by.
+        test: rows to answer.
+        train_flags: 1 for each label of a training row, else 0 (rows, labels); each label needs rows with and without.
+        validation_flags: likewise for validation rows.
+    """
+    import numpy as np
+    from sklearn.linear_model import LogisticRegression
+    from sklearn.multiclass import OneVsRestClassifier
+    from sklearn.pipeline import make_pipeline
+
+    models = [
+        make_pipeline(vectorizer, OneVsRestClassifier(LogisticRegression(max_iter=1000)))
+        for vectorizer in _vectorizers()
+    ]
+    rows = _sample(train)
+    flags = np.asarray(_sample(train_flags))
+    best = _fit_best(models, rows, flags, validation, validation_flags)
+    return np.asarray(best.predict_proba(_join(test)))
 
 
 def estimate_by_ngrams(train: Sequence[TextRow], validation: Sequence[TextRow], test: Sequence[TextRow]) -> list[float]:
@@ -66,10 +105,10 @@ def estimate_by_cosine(train: Sequence[TextRow], test: Sequence[TextRow]) -> lis
 
 def _fit_best(
     models: Sequence[Any],
-    train: Sequence[TextRow],
-    targets: list[Any],
-    validation: Sequence[TextRow],
-    validation_targets: list[Any],
+    train: Sequence[R],
+    targets: Any,
+    validation: Sequence[R],
+    validation_targets: Any,
 ) -> Any:
     """Fits the models and returns the best one on validation rows; models that find no words are left out.
 
@@ -87,7 +126,7 @@ def _fit_best(
     return max(fitted, key=lambda model: float(model.score(_join(validation), validation_targets)))
 
 
-def _sample(rows: Sequence[TextRow]) -> Sequence[TextRow]:
+def _sample(rows: Any) -> Any:
     """All rows, or evenly spread ones if there are too many; the first rows may all have one label."""
     if len(rows) <= _MOST_ROWS:
         return rows
@@ -110,6 +149,6 @@ def _vectorizers() -> list[Any]:
     ]
 
 
-def _join(rows: Sequence[TextRow]) -> list[str]:
+def _join(rows: Sequence[TextRow] | Sequence[LabelSetRow]) -> list[str]:
     """The texts; of a pair both, one after the other."""
     return [row.text if row.second_text is None else f"{row.text} {row.second_text}" for row in rows]

@@ -17,11 +17,12 @@ def check_precision(precision: float | None, task: str) -> None:
     """Checks that a task has probabilities where a precision is required.
 
     Raises:
-        InputError: the task has no probabilities, and a precision is required.
+        InputError: the task has no probabilities, or a threshold for each label, and a precision is required.
     """
-    if precision is not None and not TASK_SCORING[task].has_probabilities:
-        names = [name for name, scoring in TASK_SCORING.items() if scoring.has_probabilities]
-        raise InputError(f"min_precision must be left out but for {' and '.join(names)}, got {precision:g}")
+    allowed = [name for name, scoring in TASK_SCORING.items() if scoring.has_probabilities and scoring.has_confidences]
+    if precision is not None and task not in allowed:
+        by_label = "" if TASK_SCORING[task].has_confidences else "; examples.label_precision is that of each label"
+        raise InputError(f"min_precision must be left out but for {' and '.join(allowed)}, got {precision:g}{by_label}")
 
 
 def calibrate(validation: LabelLogits, labels: Sequence[str], precision: float | None) -> dict[str, Any]:

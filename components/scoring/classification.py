@@ -4,10 +4,11 @@ import statistics
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
+from components.examples.texts import split_texts
 from components.scoring.base import Baselines, LabelLogits, TaskScores, TaskScoring
 from components.scoring.baselines import COSINE, NGRAMS, classify_by_cosine, classify_by_ngrams
 from components.scoring.mistakes import Mistake, Mistakes, worst_first
-from components.scoring.texts import displayed_texts, predict_rows, split_texts
+from components.scoring.texts import displayed_texts, predict_rows
 from components.sources.table import TextRow
 
 if TYPE_CHECKING:

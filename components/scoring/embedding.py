@@ -3,11 +3,12 @@
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
+from components.examples.texts import split_texts
 from components.scoring.base import Baselines, TaskScores, TaskScoring
 from components.scoring.baselines import COSINE, cosines
 from components.scoring.mistakes import Mistake, Mistakes, worst_first
 from components.scoring.regression import OF_NUMBERS, score_numbers
-from components.scoring.texts import displayed_texts, split_texts
+from components.scoring.texts import displayed_texts
 from components.sources.table import TextRow
 
 if TYPE_CHECKING:

@@ -100,7 +100,7 @@ A {scoring.model_kind}{label_list}. Inputs hold up to {task["max_length"]} token
 
 {tokenizer}{pairs}`token_ids`, `padding_mask` and, of models that tell segments apart, `segment_ids`: int32
 (batch, length). Padding is 0 in all of them. {scoring.output.format(labels=len(labels))}.
-{_describe_other_ids(records)}
+{_describe_thresholds(task)}{_describe_other_ids(records)}
 ## Quality
 
 On {metrics.rows["test"]} test rows, {unit_of(names)}.{over} `{metrics.shipped}` is what this folder is for.
@@ -143,6 +143,24 @@ def _describe_tokenizer(folder: Path) -> str:
         kind = _SUBWORDS.get(definition.get("model", {}).get("type"), "of another kind")
     special = "Special tokens in a text, such as `[MASK]`, are plain text."
     return f"Tokenizer: {kind}, {pieces} vocabulary entries (`{VOCABULARY_FILE}`). {special}\n\n"
+
+
+def _describe_thresholds(task: Mapping[str, Any]) -> str:
+    """The threshold of each label, where labels have one, and what they were chosen for."""
+    if "thresholds" not in task:
+        return ""
+    precision = task.get("label_precision")
+    goal = "the best F1" if precision is None else f"a precision of {100 * precision:g} %"
+    thresholds = ", ".join(
+        f"{escape_markdown(label)} {threshold}" for label, threshold in name_thresholds(task).items()
+    )
+    return f"\nThresholds, chosen on validation rows for {goal} of each label: {thresholds}.\n"
+
+
+def name_thresholds(task: Mapping[str, Any]) -> dict[str, str]:
+    """Label -> its threshold with four digits, or `never`; empty for a task without thresholds."""
+    pairs = zip(task.get("labels", ()), task.get("thresholds", ()), strict=False)
+    return {label: "never" if threshold is None else f"{threshold:.4f}" for label, threshold in pairs}
 
 
 def _describe_other_ids(records: Mapping[str, Mapping[str, Any]]) -> str:

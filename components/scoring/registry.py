@@ -5,6 +5,7 @@ from typing import Any
 from components.scoring.base import TaskScoring
 from components.scoring.classification import ClassificationScoring
 from components.scoring.embedding import EmbeddingScoring
+from components.scoring.multi_label import LabelSetScoring
 from components.scoring.question_answering import QuestionScoring
 from components.scoring.regression import RegressionScoring
 from components.scoring.token_classification import TaggedScoring
@@ -12,6 +13,7 @@ from components.scoring.token_classification import TaggedScoring
 TASK_SCORING: dict[str, TaskScoring[Any]] = {
     scoring.name: scoring
     for scoring in (
-        ClassificationScoring(), RegressionScoring(), TaggedScoring(), QuestionScoring(), EmbeddingScoring(),
+        ClassificationScoring(), LabelSetScoring(), RegressionScoring(), TaggedScoring(), QuestionScoring(),
+        EmbeddingScoring(),
     )
 }  # fmt: skip

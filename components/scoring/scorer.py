@@ -35,6 +35,7 @@ class ModelScorer:
     def __init__(self, description: Mapping[str, Any], total: int) -> None:
         self.scoring = TASK_SCORING[description["task"]]
         self.labels: list[str] = description["settings"].get("labels", [])
+        self.classes = self.scoring.classes(self.labels)
         self._done, self._total = 0, total
 
     def report(self, note: str, work: int) -> None:
@@ -56,7 +57,7 @@ class ModelScorer:
 
     def calibrate(self, file: ScoredFile, validation: Sequence[Any], precision: float | None) -> dict[str, Any]:
         """The calibration of a file, see `components.scoring.calibration.calibrate`."""
-        return calibrate(self.read_logits("calibration", file, validation), self.labels, precision)
+        return calibrate(self.read_logits("calibration", file, validation), self.classes, precision)
 
     def read_logits(self, note: str, file: ScoredFile, rows: Sequence[Any]) -> LabelLogits:
         """The logits behind the labels that a file answers with."""

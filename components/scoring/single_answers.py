@@ -11,7 +11,7 @@ def describe_answers(
     scoring: TaskScoring[Any],
     rows: Sequence[Any],
     answers: Sequence[Any],
-    labels: Sequence[str],
+    classes: Sequence[str],
     calibration: Mapping[str, Any] | None,
     logits: LabelLogits | None,
 ) -> dict[str, Any]:
@@ -21,7 +21,7 @@ def describe_answers(
         scoring: the task's scoring.
         rows: the test rows.
         answers: the answers to them.
-        labels: the task's labels.
+        classes: those of the logits, see `TaskScoring.classes`.
         calibration: the result of `calibrate`; None for a file without one.
         logits: the logits behind the answers; None without a calibration.
 
@@ -30,7 +30,7 @@ def describe_answers(
     """
     confidences, bins = None, None
     if calibration is not None and logits is not None:
-        bins = reliability_bins(calibration, logits, labels)
-        # A row of the logits may be a word; a sentence has no confidence.
-        confidences = confidences_of(calibration, logits, labels) if len(logits.truth) == len(rows) else None
+        bins = reliability_bins(calibration, logits, classes)
+        # A row of the logits may be a word, or a label of a text; a sentence or a text has no confidence then.
+        confidences = confidences_of(calibration, logits, classes) if len(logits.truth) == len(rows) else None
     return {"mistakes": scoring.mistakes(rows, answers, confidences).as_dict(), "reliability": bins}

@@ -3,7 +3,9 @@
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
+from components.examples.texts import split_texts
 from components.scoring.mistakes import cut
+from components.sources.label_sets import LabelSetRow
 from components.sources.table import TextRow
 
 if TYPE_CHECKING:
@@ -16,13 +18,6 @@ def predict_rows(task: "Task", rows: Sequence[TextRow]) -> list[Any]:
     return answers
 
 
-def displayed_texts(row: TextRow) -> tuple[str, ...]:
+def displayed_texts(row: TextRow | LabelSetRow) -> tuple[str, ...]:
     """The text of a row, or both texts of a pair, cut for display."""
     return tuple(cut(text) for text in (row.text, row.second_text) if text is not None)
-
-
-def split_texts(rows: Sequence[TextRow]) -> tuple[list[str], list[str] | None]:
-    """The texts, and the second ones of pairs."""
-    if rows[0].second_text is None:
-        return [row.text for row in rows], None
-    return [row.text for row in rows], [row.second_text or "" for row in rows]

@@ -91,19 +91,19 @@ def find_class_weights(
     Args:
         description: the content of `features.json`, with the counts of the labels in the training rows.
         labels: the labels of the examples; empty if the task has none.
-        class_weights: `none`, `balanced` as in `balanced_class_weights`, or label -> weight, 1 for all other labels.
+        class_weights: `none`, `balanced` as in `TaskRows.balanced_weights`, or label -> weight, 1 for all other labels.
 
     Raises:
         InputError: the class weights do not fit the labels, see `check_class_weights`.
     """
-    from keras_bert.objectives.class_weights import balanced_class_weights
-
     check_class_weights(description["task"], labels, class_weights)
     if class_weights == "none":
         return None
     if isinstance(class_weights, str):
         counts = description["labels"]["train"]
-        return tuple(balanced_class_weights([counts.get(label, 0) for label in labels]))
+        rows = TASK_ROWS[description["task"]]
+        number = description["rows"]["train"]
+        return tuple(rows.balanced_weights([counts.get(label, 0) for label in labels], number))
     return tuple(float(class_weights.get(label, 1.0)) for label in labels)
 
 

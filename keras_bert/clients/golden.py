@@ -118,10 +118,11 @@ def _encode(task: Task, text: str, second: str | None) -> dict[str, Array]:
 
 def _predict_outputs(task: Task, text: str, second: str | None) -> Array:
     """Runs a file on one row; returns its output for the row, without padding."""
-    output = task.model.predict_on_batch(_encode(task, text, second))
-    values = np.asarray(output[task.output_name] if isinstance(output, dict) else output)[0]
-    # The file gives probabilities; the runtime class takes their logarithms.
-    return np.exp(values) if isinstance(task.model, LogProbabilityClassifier) else values
+    batch = _encode(task, text, second)
+    if isinstance(task.model, LogProbabilityClassifier):
+        return task.model.predict_probabilities(batch)[0]  # as the file gives them
+    output = task.model.predict_on_batch(batch)
+    return np.asarray(output[task.output_name] if isinstance(output, dict) else output)[0]
 
 
 def _answer(task: Task, text: str, second: str | None) -> dict[str, Any]:

@@ -2,9 +2,10 @@
 
 from typing import Literal, NamedTuple
 
-Kind = Literal["tokens", "labels", "integer", "pair", "number", "answers"]
+Kind = Literal["tokens", "labels", "integer", "flags", "pair", "number", "answers"]
 """The kind of a feature: an integer a token (`tokens`); an integer a token with `IGNORED` for none (`labels`); one
-integer; two integers (`pair`); one float (`number`); the floats of a model's answer (`answers`)."""
+integer; 0 or 1 for each label (`flags`); two integers (`pair`); one float (`number`); the floats of a model's answer
+(`answers`)."""
 
 
 class Feature(NamedTuple):
@@ -45,6 +46,11 @@ SCHEMAS: dict[str, dict[str, Feature]] = {
         "token_ids": _TOKENS,
         "segment_ids": _SEGMENTS,
         "label": Feature("integer", "int64: place in labels.json"),
+    },
+    "multi_label": {
+        "token_ids": _TOKENS,
+        "segment_ids": _SEGMENTS,
+        "label": Feature("flags", "int64, (labels,): 1 for each label of the row, 0 for others, as in labels.json"),
     },
     "regression": {
         "token_ids": _TOKENS,

@@ -20,6 +20,7 @@ _PARSED: dict[Kind, Any] = {
     "tokens": INTEGERS,
     "labels": INTEGERS,
     "integer": INTEGER,
+    "flags": INTEGERS,
     "pair": tf.io.FixedLenFeature([2], tf.int64),
     "number": tf.io.FixedLenFeature([], tf.float32),
     "answers": tf.io.RaggedFeature(tf.float32, row_splits_dtype=tf.int64),
@@ -43,6 +44,7 @@ def task_batches(
     `features.json` names:
 
     - classification: `label` (batch,) int32
+    - multi-label classification: `label` (batch, labels) int32, 0 or 1
     - regression: `value` (batch,) float32
     - token classification: `label` (batch, length) int32, `IGNORED` where no label is predicted
     - question answering: `positions` (batch, 2) int32
@@ -90,6 +92,9 @@ def task_batches(
         if feature.kind in ("integer", "labels"):
             least = IGNORED if feature.kind == "labels" else 0
             _check_range(records, where, name, least, len(read_labels(folder)))
+        elif feature.kind == "flags":
+            _check_counts(records, where, name, len(read_labels(folder)))
+            _check_range(records, where, name, 0, 2)
         elif feature.kind == "pair":
             _check_range(records, where, name, 0, longest)
     order = {"shuffle": shuffle, "seed": seed, "drop_remainder": drop_remainder}
@@ -128,6 +133,8 @@ def _parser(schema: Mapping[str, Feature], answers: Mapping[str, Any]) -> Parse:
         for name, feature in schema.items():
             if feature.kind == "labels":
                 batch[name] = pad(rows[name], width, IGNORED)
+            elif feature.kind == "flags":
+                batch[name] = tf.cast(rows[name].to_tensor(), tf.int32)
             elif feature.kind == "answers":
                 batch[name] = _as_answers(rows[name], width, **answers)
             elif feature.kind != "tokens":
@@ -154,3 +161,12 @@ def _check_range(records: RecordStore, where: str, feature: str, least: int, cou
         number = int(np.searchsorted(np.cumsum(labels.lengths), bad[0], side="right"))
         rule = f"have {feature} from {least} to {count - 1}"
         raise RecordError(f"{where} must {rule}, but record {number} has {labels.values[bad[0]]}")
+
+
+def _check_counts(records: RecordStore, where: str, feature: str, count: int) -> None:
+    """Raises RecordError unless every record has as many values of a feature as there are labels."""
+    lengths = records.values(feature).lengths
+    bad = np.flatnonzero(lengths != count)
+    if len(bad):
+        rule = f"have {count} values of {feature}, one for each label"
+        raise RecordError(f"{where} must {rule}, but record {bad[0]} has {lengths[bad[0]]}")

@@ -151,7 +151,7 @@ def _load(folder: Path, file: Path, num_threads: int) -> Task:
         if file.suffix == ".tflite" and is_for_mediapipe(file):
             tokenizer = MediaPipeTokenizer(tokenizer.vocabulary, lowercase=True)
             if isinstance(model.output, dict) and PROBABILITIES in model.output:
-                model = LogProbabilityClassifier(model)
+                model = LogProbabilityClassifier(model, independent=task.independent_labels)
     restored = registry.restore(task, model, tokenizer, settings, folder / TASK_FILE)
     if (folder / METRICS_FILE).is_file():
         restored.calibration = read_calibration(folder / METRICS_FILE)

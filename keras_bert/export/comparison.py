@@ -3,14 +3,14 @@
 from typing import Any
 
 import numpy as np
-from scipy.special import softmax
+from scipy.special import expit, softmax
 
 from keras_bert.compress.quantization_parameters import quantized_activations
 from keras_bert.export.check import UNTRAINED_AGREEMENT, check_agreement, check_parity, parity_tolerance
 from keras_bert.export.files import ExportedFile
 from keras_bert.export.reference import predict_as_padded
 from keras_bert.export.rules.lite_graphs import count_operations
-from keras_bert.export.runtimes import PROBABILITIES, Array, open_file
+from keras_bert.export.runtimes import PROBABILITIES, Array, logits_of, open_file
 from keras_bert.export.targets.base import ComparisonRows, ExportInputs, needs_calibration_rows
 
 # Below it a probability counts as 0, in the file and in the model.
@@ -36,7 +36,10 @@ def compare_answers(source: ExportInputs, file: ExportedFile, sample: Comparison
     reference = predict_as_padded(network, features, lengths)
     answers = runtime.predict_on_batch(features)
     outputs = next(iter(answers.values())) if isinstance(answers, dict) else answers
-    if isinstance(answers, dict) and PROBABILITIES in answers:
+    has_probabilities = isinstance(answers, dict) and PROBABILITIES in answers
+    if has_probabilities and task.independent_labels:
+        outputs = logits_of(outputs, independent=True)
+    elif has_probabilities:
         reference, outputs = _logarithms(softmax(reference, axis=-1)), _logarithms(outputs)
     if file.numbers in ("model", "static_int8") and source.quantization is not None:
         with quantized_activations(network, source.quantization):
@@ -55,6 +58,9 @@ def compare_answers(source: ExportInputs, file: ExportedFile, sample: Comparison
         mean = check_agreement(file.name, agreement, outputs, UNTRAINED_AGREEMENT)
         measured = {"agreement_with_float_model": mean}
     else:
+        if has_probabilities and task.independent_labels:
+            # Near a probability of 1, float32 cannot tell large logits apart.
+            reference, outputs = expit(reference), expit(outputs)
         tolerance = parity_tolerance(reference, mask, half=file.numbers == "float16")
         difference = check_parity(file.name, reference, outputs, tolerance, mask)
         measured = {"largest_difference": float(f"{difference:.1e}")}

@@ -54,10 +54,9 @@ def export_mediapipe(
     MediaPipe().check(task, None if quantization is None else quantization.recipe)
     network, labels, output = task.network(), list(getattr(task, "labels", ())), task.output_name
     if labels:
-        network, output = (
-            keras.Model(network.inputs, keras.layers.Softmax(name="softmax")(network.output)),
-            PROBABILITIES,
-        )
+        sigmoid = keras.layers.Activation("sigmoid", name="sigmoid")
+        activation = sigmoid if task.independent_labels else keras.layers.Softmax(name="softmax")
+        network, output = keras.Model(network.inputs, activation(network.output)), PROBABILITIES
     export_quantized(network, path, (task.max_length,), quantization, rows, output=output)
     add_metadata(path, task.tokenizer.vocabulary, labels, output)
 

@@ -115,12 +115,11 @@ class TFLiteModel:
 
 
 class LogProbabilityClassifier:
-    """Runs a classifier file that returns probabilities, such as MediaPipe's, and returns their logarithms as logits.
-
-    Logarithms of probabilities are logits: their softmax is the probabilities again.
+    """Runs a classifier file that returns probabilities, such as MediaPipe's, and returns logits that give them.
 
     Args:
         runtime: the file in LiteRT.
+        independent: whether each label has a probability of its own; otherwise those of a row sum up to 1.
 
     Attributes:
         name: the runtime's name.
@@ -128,15 +127,36 @@ class LogProbabilityClassifier:
         output: see `TFLiteModel`.
     """
 
-    def __init__(self, runtime: TFLiteModel) -> None:
-        self._runtime = runtime
+    def __init__(self, runtime: TFLiteModel, *, independent: bool = False) -> None:
+        self._runtime, self._independent = runtime, independent
         self.name, self.max_length = runtime.name, runtime.max_length
         self.output = runtime.output[PROBABILITIES]
 
     def predict_on_batch(self, batch: Mapping[str, Array]) -> Array:
-        """Returns logarithms of probabilities (batch, labels) float32 for a batch of inputs by name."""
-        probabilities = self._runtime.predict_on_batch(batch)[PROBABILITIES]
-        return np.log(np.maximum(probabilities, np.finfo(np.float32).tiny))
+        """Returns logits (batch, labels) float32 for a batch of inputs by name: logarithms of probabilities, or odds.
+
+        Logarithms of probabilities are logits: their softmax is the probabilities again, as is the sigmoid of log odds.
+        """
+        return logits_of(self.predict_probabilities(batch), independent=self._independent)
+
+    def predict_probabilities(self, batch: Mapping[str, Array]) -> Array:
+        """Returns the probabilities (batch, labels) float32 as the file gives them."""
+        return np.asarray(self._runtime.predict_on_batch(batch)[PROBABILITIES])
+
+
+def logits_of(probabilities: Array, *, independent: bool) -> Array:
+    """Probabilities (..., labels) -> float32 logits whose softmax, or sigmoid if they are independent, they are.
+
+    Examples:
+        >>> logits_of(np.array([0.5, 1.0]), independent=False).round(4).tolist()  # log 0.5
+        [-0.6931, 0.0]
+        >>> logits_of(np.array([0.5, 0.75]), independent=True).round(4).tolist()  # log 3
+        [0.0, 1.0986]
+    """
+    smallest = np.finfo(np.float32)
+    logs = np.log(np.maximum(probabilities, smallest.tiny))
+    odds = logs - np.log(np.maximum(1 - probabilities, smallest.epsneg)) if independent else logs
+    return np.asarray(odds, np.float32)
 
 
 class OnnxModel:

@@ -34,6 +34,7 @@ TASK_NAMES = {
     "embedding": TaskNames("Model", "FEATURE_EXTRACTION"),
     "pretraining": TaskNames("ForMaskedLM"),
     "classification": TaskNames("ForSequenceClassification", "SEQ_CLS", "classifier"),
+    "multi_label": TaskNames("ForSequenceClassification", "SEQ_CLS", "classifier"),
     "regression": TaskNames("ForSequenceClassification", "SEQ_CLS", "regressor"),
     "token_classification": TaskNames("ForTokenClassification", "TOKEN_CLS", "classifier"),
     "question_answering": TaskNames("ForQuestionAnswering", "QUESTION_ANS", "span"),
@@ -47,11 +48,13 @@ CLASSES = ("embedding", "pretraining", "classification", "token_classification",
 def class_of(task: str) -> str:
     """The task that shares a task's class in transformers: regression is a classification with one output.
 
+    A model with several labels is a classification with another `problem_type`.
+
     Examples:
         >>> class_of("regression")
         'classification'
     """
-    return "classification" if task == "regression" else task
+    return "classification" if task in ("regression", "multi_label") else task
 
 
 def classifies_texts(task: str) -> bool:
@@ -231,7 +234,7 @@ class Family:
     def stems(self, task: str) -> dict[str, str]:
         """Our layers in a checkpoint for a task -> the beginnings of their tensors' names."""
         stems = {layer: self.prefix + stem for layer, stem in self.encoder.items()} | _HEADS | dict(self.heads)
-        return stems | dict(self.text_head) if task in ("classification", "regression") else stems
+        return stems | dict(self.text_head) if classifies_texts(task) else stems
 
     def copies(self, task: str) -> dict[str, str]:
         """The names of copied tensors that a checkpoint may hold -> the names of the originals."""

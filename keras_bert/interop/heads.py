@@ -75,7 +75,7 @@ def build_model(config: EncoderConfig, head: Head, *, pooler: bool) -> keras.Mod
     encoder = build_encoder(config, pooler=pooler if head.task == "embedding" else head.reads_pooler)
     rate: dict[str, Any] = {} if head.dropout is None else {"dropout": head.dropout}
     match head.task:
-        case "classification":
+        case "classification" | "multi_label":
             return build_classifier(encoder, len(head.labels), pooling=head.pooling, **rate)
         case "embedding":
             return build_embedder(encoder, pooling=head.pooling, normalize=head.normalize)

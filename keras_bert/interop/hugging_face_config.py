@@ -35,6 +35,12 @@ _ONLY: dict[str, Any] = {
     "quantization_config": None,
     "auto_map": None,
 }
+# Task -> the key `problem_type` of a classifier of texts.
+_PROBLEMS = {
+    "classification": "single_label_classification",
+    "multi_label": "multi_label_classification",
+    "regression": "regression",
+}
 # The keys of sentence-transformers' CrossEncoder for an activation of the logits.
 _CROSS_ENCODER_KEYS = ("sbert_ce_default_activation_function", "sentence_transformers")
 
@@ -147,11 +153,14 @@ def read_head(folder: Path, family: Family, content: Mapping[str, Any], *, next_
     labels = _read_labels(path, content)
     if task == "token_classification":
         return Head(task=task, labels=labels, dropout=dropout)
-    regression = len(labels) == 1
-    check_only(path, content, {"problem_type": "regression" if regression else "single_label_classification"})
     pooling = _read_pooling(path, family, content)
-    if regression:
+    if len(labels) == 1:
+        check_only(path, content, {"problem_type": _PROBLEMS["regression"]})
         return Head(task="regression", dropout=dropout, pooling=pooling)
+    if content.get("problem_type") == _PROBLEMS["multi_label"]:
+        task = "multi_label"
+    else:
+        check_only(path, content, {"problem_type": _PROBLEMS["classification"]})
     return Head(task=task, labels=labels, dropout=dropout, pooling=pooling)
 
 
@@ -192,7 +201,7 @@ def write_config(
         "tie_word_embeddings": True,
         **({"sep_token_id": head.separator or sep_id} if family.separator else {}),
     }
-    if head.task in ("classification", "regression", "token_classification"):
+    if classifies_texts(head.task) or head.task == "token_classification":
         labels = head.labels or ("LABEL_0",)
         content["id2label"] = {str(number): label for number, label in enumerate(labels)}
         content["label2id"] = {label: number for number, label in enumerate(labels)}
@@ -201,7 +210,7 @@ def write_config(
     if classifies_texts(head.task):
         if family.classifier_pooling is not None:
             content[family.classifier_pooling] = head.pooling
-        content["problem_type"] = "regression" if head.task == "regression" else "single_label_classification"
+        content["problem_type"] = _PROBLEMS[head.task]
     return content
 
 

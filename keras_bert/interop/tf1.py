@@ -59,6 +59,8 @@ _MARKS: dict[str, tuple[str, TensorNames]] = {
     "question_answering": ("span_classifier/bias", TF1),
     "token_classification": ("classifier/bias", TF1_TAGGER),
     "classification": ("classifier/bias", TF1),
+    # Never chosen by names, as it has those of a classification.
+    "multi_label": ("classifier/bias", TF1),
 }
 
 
@@ -75,7 +77,7 @@ def from_tf1(
         prefix: the checkpoint's path without `.index`; its folder has `bert_config.json` and `vocab.txt`.
         lowercase: True for an uncased model; the files do not contain this.
         task: a key of `TASKS`; None to choose it by the names of the tensors. Several public taggers need
-            `token_classification`, as their head is named `output_weights`.
+            `token_classification`, as their head is named `output_weights`; `multi_label` has that name, too.
         labels: the names of a classifier's outputs, which the files do not contain; by default `LABEL_0`, `LABEL_1`,
             ...
 
@@ -175,7 +177,7 @@ def _read_head(tensors: Mapping[str, Array], task: str | None, labels: Sequence[
     kind = task or next((name for name in _MARKS if _mark(name) in tensors), "embedding")
     if kind == "classification" and task is None and len(tensors[_mark(kind)]) == 1:
         kind = "regression"
-    if kind not in ("classification", "token_classification"):
+    if kind not in ("classification", "multi_label", "token_classification"):
         check("from_tf1", "labels", labels is None, f"be None for {kind}, which has none", labels)
         both = kind == "pretraining" and _mark_of("next_sentence/bias") in tensors
         return Head(task=kind, next_sentence=both, pooling="mean" if kind == "embedding" else "cls")

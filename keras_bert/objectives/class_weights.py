@@ -32,6 +32,28 @@ def balanced_class_weights(counts: Sequence[int]) -> list[float]:
     return [total / (classes * count) if count else 1.0 for count in counts]
 
 
+def balanced_positive_weights(counts: Sequence[int], rows: int) -> list[float]:
+    """Weights that make the rows with a label weigh as much as those without it: (rows - count) / count.
+
+    The ratio is that of `compute_class_weight("balanced", ...)` in scikit-learn for each label by itself. A label that
+    no row or every row has gets the weight 1.
+
+    Args:
+        counts: number of rows with each label.
+        rows: number of all rows.
+
+    Raises:
+        ValueError: a count is negative, or there are fewer rows than that.
+
+    Examples:
+        >>> balanced_positive_weights([2, 4, 0], rows=8)
+        [3.0, 1.0, 1.0]
+    """
+    fit = min(counts, default=0) >= 0 and max(counts, default=0) <= rows
+    check("balanced_positive_weights", "counts", fit, f"be between 0 and the {rows} rows", list(counts))
+    return [(rows - count) / count if 0 < count < rows else 1.0 for count in counts]
+
+
 def check_weights(owner: str, weights: Sequence[float] | None) -> None:
     """Raises ValueError unless all weights are positive and finite.
 

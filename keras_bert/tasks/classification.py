@@ -120,8 +120,8 @@ def decode(logits: Array, labels: Sequence[str], temperature: float = 1.0) -> Pr
     return Prediction(labels[best], float(probabilities(logits, temperature)[best]))
 
 
-class Classification(Task):
-    """One label for each text, or for each pair of texts.
+class TextClassifier(Task):
+    """The part that tasks with labels of whole texts have in common: the model of `build_classifier`, and the labels.
 
     Args:
         model: a model as `build_classifier` returns it, or an exported file.
@@ -134,17 +134,11 @@ class Classification(Task):
         ValueError: see `Task`; or there are not as many labels as outputs, or one occurs twice.
 
     Examples:
-        >>> sentiment = Classification.build(task.encoder, task.tokenizer, labels=["bad", "good"], max_length=16)
-        >>> inputs, numbers = sentiment.examples(["film film", "film"], ["good", "bad"])
-        >>> inputs["token_ids"].tolist(), numbers.tolist()
-        ([[2, 5, 5, 3], [2, 5, 3, 0]], [1, 0])
-        >>> [answer.label in sentiment.labels for answer in sentiment.predict(["film"])]
-        [True]
+        >>> isinstance(task, TextClassifier), task.labels
+        (True, ('no', 'yes'))
     """
 
-    name = "classification"
     needs_pooling = True
-    selected_by = "validation_accuracy"
 
     def __init__(
         self, model: keras.Model | Runtime, tokenizer: BaseTokenizer, *, labels: Sequence[str], max_length: int = 128
@@ -164,10 +158,11 @@ class Classification(Task):
         max_length: int = 128,
         pooling: Pooling = "cls",
         dropout: float = 0.1,
+        **settings: Any,
     ) -> Self:
-        """A new classifier on an encoder, see `build_classifier`."""
+        """A new classifier on an encoder, see `build_classifier`; `settings` are further ones of the constructor."""
         model = build_classifier(encoder, len(labels), pooling=pooling, dropout=dropout)
-        return cls(model, tokenizer, labels=labels, max_length=max_length)
+        return cls(model, tokenizer, labels=labels, max_length=max_length, **settings)
 
     def settings(self) -> dict[str, Any]:
         """The constructor's arguments after the first two."""
@@ -176,6 +171,37 @@ class Classification(Task):
     def head(self) -> dict[str, Any]:
         """The pooling of the model."""
         return {"pooling": pooling_of(self.model)}
+
+    def target(self, choice: str | None, outputs: Any, row: WordPlaces) -> Target:
+        """The logit of a label, by default the most probable one."""
+        number = int(outputs.argmax()) if choice is None else label_number("target", choice, self.labels)
+        return Target(self.labels[number], self.labels[number], lambda logits: logits[:, number])
+
+
+class Classification(TextClassifier):
+    """One label for each text, or for each pair of texts.
+
+    Args:
+        model: a model as `build_classifier` returns it, or an exported file.
+        tokenizer: the tokenizer with the model's vocabulary.
+        labels: the names of the classes, in the order of the logits.
+        max_length: the maximum number of tokens of a text or pair, special tokens included.
+
+    Raises:
+        TypeError: a label is no string.
+        ValueError: see `TextClassifier`.
+
+    Examples:
+        >>> sentiment = Classification.build(task.encoder, task.tokenizer, labels=["bad", "good"], max_length=16)
+        >>> inputs, numbers = sentiment.examples(["film film", "film"], ["good", "bad"])
+        >>> inputs["token_ids"].tolist(), numbers.tolist()
+        ([[2, 5, 5, 3], [2, 5, 3, 0]], [1, 0])
+        >>> [answer.label in sentiment.labels for answer in sentiment.predict(["film"])]
+        [True]
+    """
+
+    name = "classification"
+    selected_by = "validation_accuracy"
 
     def objective(self, class_weights: Sequence[float] | None = None) -> TaskObjective:
         """See `Task.objective`."""
@@ -214,11 +240,6 @@ class Classification(Task):
         temperature = self.calibration.temperature
         outputs = self.outputs(texts, pairs, batch_size=batch_size)
         return [decode(logits, self.labels, temperature) for logits in outputs]
-
-    def target(self, choice: str | None, outputs: Any, row: WordPlaces) -> Target:
-        """The logit of a label, by default the most probable one."""
-        number = int(outputs.argmax()) if choice is None else label_number("target", choice, self.labels)
-        return Target(self.labels[number], self.labels[number], lambda logits: logits[:, number])
 
     def answer_columns(self, *, paired: bool = False) -> dict[str, ColumnType]:
         """`label` and `probability`; with a threshold in the calibration `sure`, whether the probability reaches it."""

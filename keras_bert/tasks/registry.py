@@ -14,6 +14,7 @@ from keras_bert.folders import ADAPTER_FOLDER, MODEL_FILE, TASK_FILE
 from keras_bert.tasks.base import Runtime, Task
 from keras_bert.tasks.classification import Classification
 from keras_bert.tasks.embedding import Embedding
+from keras_bert.tasks.multi_label import MultiLabelClassification
 from keras_bert.tasks.pretraining import Pretraining
 from keras_bert.tasks.question_answering import QuestionAnswering
 from keras_bert.tasks.regression import Regression
@@ -30,6 +31,7 @@ TASKS: dict[str, type[Task]] = {
     for task in (
         Classification,
         Embedding,
+        MultiLabelClassification,
         Pretraining,
         QuestionAnswering,
         Regression,

@@ -161,10 +161,15 @@ def _labelled_sample(row: Mapping[str, Any]) -> Sample:
         return Sample([], [], list(zip(map(cut, row["words"][:60]), row["tags"][:60], strict=True)))
     fields = {name: value for name, value in row.items() if value is not None and name != "id"}
     answers = fields.pop("answers", None)
-    texts = [(name.replace("_", " "), cut(str(value))) for name, value in fields.items()]
+    texts = [(name.replace("_", " "), cut(_as_text(value))) for name, value in fields.items()]
     if answers is not None:
         texts.append(("answer", " / ".join(dict.fromkeys(answers["text"])) or "(none)"))
     return Sample(texts, [], [])
+
+
+def _as_text(value: Any) -> str:
+    """A value of a row; of labels in a list their names."""
+    return (", ".join(value) or "(none)") if isinstance(value, list) else str(value)
 
 
 def _count_words(row: Mapping[str, Any]) -> int:

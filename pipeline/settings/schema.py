@@ -15,6 +15,7 @@ from components.scoring.blessing import Thresholds
 from components.sources.checkpoint import Checkpoint
 from components.sources.docstring_task import DocstringTask
 from components.sources.docstrings import DocstringCorpus
+from components.sources.label_sets import LabelSetSource
 from components.sources.questions import QuestionSource
 from components.sources.table import TableSource
 from components.sources.tagged_words import SentenceSource
@@ -274,6 +275,7 @@ class Settings(pydantic.BaseModel):
     examples: (
         Annotated[
             Annotated[TableSource, pydantic.Tag(TASKS["classification"])]
+            | Annotated[LabelSetSource, pydantic.Tag(TASKS["multi_label"])]
             | Annotated[TableSource, pydantic.Tag(TASKS["regression"])]
             | Annotated[TableSource, pydantic.Tag(TASKS["embedding"])]
             | Annotated[SentenceSource, pydantic.Tag(TASKS["token_classification"])]

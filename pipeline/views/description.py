@@ -10,7 +10,7 @@ from rich.table import Table
 
 from components.artifacts.evaluation import Metrics
 from components.dsl.errors import InputError
-from components.scoring.model_card import calibration_lines, format_score
+from components.scoring.model_card import calibration_lines, format_score, name_thresholds
 from keras_bert.export.attachments import read_attachments
 from keras_bert.folders import TASK_FILE, VOCABULARY_FILE
 from pipeline.views.terminal import cells
@@ -69,6 +69,10 @@ def _lines(content: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
     if labels:
         more = f", ... {len(labels)} in all" if len(labels) > _MOST_LABELS else ""
         yield "labels", ", ".join(labels[:_MOST_LABELS]) + more
+    thresholds = [f"{label} {threshold}" for label, threshold in name_thresholds(task).items()]
+    if thresholds:
+        more = f", ... {len(thresholds)} in all" if len(thresholds) > _MOST_LABELS else ""
+        yield "thresholds", ", ".join(thresholds[:_MOST_LABELS]) + more
     if "entries" in content:
         yield "entries", f"{content['entries']:,}"
     for key in ("recipe", "weights", "activations"):

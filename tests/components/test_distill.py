@@ -33,6 +33,7 @@ from tests.components.tuning_job import TRAINING, Line
 Lines = Callable[[str], Line]
 SETTINGS: dict[str, dict[str, Any]] = {
     "classification": {"labels": ["a", "b"], "pooling": "mean"},
+    "multi_label": {"labels": ["a", "b"], "pooling": "cls"},
     "regression": {"pooling": "cls"},
     "token_classification": {"labels": ["B-x", "I-x", "O"]},
     "question_answering": {"stride": 2, "max_query_length": 2, "null_threshold": 1.5},

@@ -21,6 +21,7 @@ from components.fine_tune import fine_tune
 from components.ingest_examples import ingest_examples
 from components.quantize import quantize
 from components.scoring.registry import TASK_SCORING
+from components.sources.label_sets import LabelSetSource
 from components.sources.questions import QuestionSource
 from components.sources.table import TableSource
 from components.sources.tagged_words import SentenceSource
@@ -41,7 +42,7 @@ WORDS = (*ANIMALS, *PLANTS, *OTHERS)
 LENGTH = 16
 # All rows are of one bucket of lengths: each further shape of a batch is compiled for by itself.
 FEWEST, MOST = 7, 9
-TASKS = ("classification", "regression", "token_classification", "question_answering", "embedding")
+TASKS = ("classification", "multi_label", "regression", "token_classification", "question_answering", "embedding")
 
 # To compile takes longer than all steps.
 TRAINING = Training(steps=120, batch_size=8, learning_rate=1e-2, seed=3, xla="off")
@@ -91,6 +92,10 @@ def write_rows(folder: Path, task: str, count: int = 40, copies: int = 1, unansw
         table = "".join(f"{' '.join(words)}\t{label}\n" for words, label in zip(sentences, labels, strict=True))
         (folder / f"{task}.tsv").write_text("text\tlabel\n" + table)
         return TableSource(str(folder / f"{task}.tsv"), task=task)
+    if task == "multi_label":
+        lines = [json.dumps({"text": " ".join(words), "label": _label_set(words)}) for words in sentences]
+        (folder / "sets.jsonl").write_text("\n".join(lines))
+        return LabelSetSource(str(folder / "sets.jsonl"))
     if task == "token_classification":
         lines = ["".join(f"{word} {'B-animal' if word in ANIMALS else 'O'}\n" for word in words) for words in sentences]
         (folder / "sentences.conll").write_text("\n".join(lines))
@@ -107,6 +112,12 @@ def _label(words: list[str], task: str, number: int) -> str:
         # Far from 0, as prices are.
         return str(4000 + 1000 * animals / len(words) + number)
     return "animal" if animals > sum(word in PLANTS for word in words) else "plant"
+
+
+def _label_set(words: list[str]) -> list[str]:
+    """The kinds of living things of which there are more than two; of some rows none, of others both."""
+    kinds = {"animal": ANIMALS, "plant": PLANTS}
+    return [kind for kind, names in kinds.items() if sum(word in names for word in words) > 2]
 
 
 def _pair(words: list[str], number: int) -> tuple[str, str, str]:

@@ -11,7 +11,7 @@ if TYPE_CHECKING:
     from keras_bert.compress.quantization_parameters import QuantizationParameters
 
 # Text tasks of MediaPipe, which take single texts.
-TASKS = ("classification", "embedding")
+TASKS = ("classification", "multi_label", "embedding")
 
 # The entry in `export.json`.
 OTHER_IDS = "texts_with_other_ids"
@@ -31,7 +31,7 @@ class MediaPipe(ExportTarget):
 
     def find_obstacle(self, traits: ModelTraits) -> str | None:
         """See `ExportTarget`."""
-        has_pairs = traits.task == "classification" and traits.pairs
+        has_pairs = traits.task in ("classification", "multi_label") and traits.pairs
         if traits.task not in (None, *TASKS) or has_pairs:
             task = f"{traits.task} of pairs" if has_pairs else traits.task
             return f"MediaPipe has classification of single texts and embedding, got {task}"

@@ -12,6 +12,7 @@ from components.artifacts.data import TaskExamples
 from components.dsl.errors import InputError
 from components.examples.base import ROWS_AT_ONCE, Encoding
 from components.examples.registry import TASK_ROWS, read_rows, write_rows
+from components.sources.label_sets import LabelSetRow, LabelSetSource
 from components.sources.questions import Question, QuestionSource
 from components.sources.table import TextRow
 from components.sources.tagged_words import Sentence, SentenceSource
@@ -31,6 +32,10 @@ SENTENCES = [Sentence(words := tuple(text.split()), ("B-x", *("O",) * (len(words
 ANSWERS = [(("ba", 2), ("c", 5)), (), (("abab c", 5),), (("b b", 2),)]
 ROWS = {
     "classification": [TextRow(text, label) for text, label in zip(TEXTS, ["B-x", "O", "O", "I-x"], strict=True)],
+    "multi_label": [
+        LabelSetRow(text, labels, "b")
+        for text, labels in zip(TEXTS, [("B-x", "O"), (), ("I-x",), ("B-x", "I-x", "O")], strict=True)
+    ],
     "regression": [TextRow(text, str(number / 3), "b") for number, text in enumerate(TEXTS)],
     "embedding": [TextRow(text, str(number / 3), TEXTS[3 - number]) for number, text in enumerate(TEXTS)],
     "token_classification": SENTENCES,
@@ -80,6 +85,15 @@ def test_labels(build):
     assert_same_inputs(records, features)
     np.testing.assert_array_equal(stack(records, "label")[:, 0], expected)
     assert cut == {False: 3, True: 1}
+
+
+def test_sets_of_labels_of_pairs(build):
+    records, cut = make_records("multi_label")
+    features, expected = build("multi_label").examples(TEXTS, [row.labels for row in ROWS["multi_label"]], ["b"] * 4)
+    assert_same_inputs(records, features)
+    np.testing.assert_array_equal(stack(records, "label"), expected)
+    assert expected.tolist() == [[1, 0, 1], [0, 0, 0], [0, 1, 0], [1, 1, 1]]
+    assert cut == {False: 2, True: 2}
 
 
 def test_numbers_of_pairs(build):
@@ -166,6 +180,7 @@ def test_the_texts_that_splits_may_not_share():
     keys = {task: TASK_ROWS[task].key(rows[1]) for task, rows in ROWS.items()}
     assert keys == {
         "classification": ("c", ""),
+        "multi_label": ("c", "b"),
         "regression": ("c", "b"),
         "embedding": ("c", TEXTS[2]),
         "token_classification": ("c",),
@@ -182,6 +197,9 @@ def test_labels_and_their_counts():
     # Of an entity both tags, whether or not there is one that goes on.
     assert tags.labels(SentenceSource("a"), SENTENCES[:1]) == LABELS
     assert tags.count_labels(SENTENCES[:2]) == Counter({"B-x": 2, "O": 2})
+    sets = TASK_ROWS["multi_label"]
+    assert sets.labels(LabelSetSource("a"), ROWS["multi_label"]) == LABELS
+    assert sets.count_labels(ROWS["multi_label"]) == {"B-x": 2, "I-x": 2, "O": 2}
     for task in ("regression", "embedding", "question_answering"):
         assert TASK_ROWS[task].labels(QuestionSource("a"), ROWS[task]) == []
         assert TASK_ROWS[task].count_labels(ROWS[task]) is None
@@ -194,6 +212,7 @@ def test_settings_are_those_of_the_task():
     windows = {"max_length": 12, "stride": 3, "max_query_length": 3}
     assert settings == {
         "classification": {"max_length": 12, "labels": LABELS},
+        "multi_label": {"max_length": 12, "labels": LABELS, "label_precision": None},
         "regression": {"max_length": 12, **TargetScale.of(float(row.label) for row in ROWS["regression"])._asdict()},
         "embedding": {"max_length": 12},
         "token_classification": {"max_length": 12, "labels": LABELS},
@@ -202,6 +221,14 @@ def test_settings_are_those_of_the_task():
     # Where each question has an answer there is nothing to find.
     answered = [row for row in ROWS["question_answering"] if row.answers]
     assert TASK_ROWS["question_answering"].settings(encoding(), answered) == {**windows, "null_threshold": None}
+
+
+def test_a_label_keeps_a_training_row():
+    rows, train = TASK_ROWS["multi_label"], ROWS["multi_label"][:1]
+    rows.check({"train": train, "validation": train, "test": train})
+    message = "the label 'I-x' must keep a row for training, but all 2 of it were taken for test; add rows with that lab"
+    with pytest.raises(InputError, match=message):
+        rows.check({"train": train, "validation": train, "test": ROWS["multi_label"]})
 
 
 @pytest.mark.parametrize("task", ["regression", "embedding"])

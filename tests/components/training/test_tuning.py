@@ -13,7 +13,7 @@ from keras_bert.tokenizers.tokenizer import Tokenizer
 from keras_bert.tokenizers.wordpiece_vocabulary import SPECIAL_TOKENS
 
 COUNTS = {"train": {"B-x": 1, "O": 5}, "validation": {"I-x": 9}, "test": {"B-x": 7}}
-FEATURES = {"task": "token_classification", "labels": COUNTS}
+FEATURES = {"task": "token_classification", "labels": COUNTS, "rows": {"train": 20}}
 LABELS = ["B-x", "I-x", "O"]
 
 
@@ -57,6 +57,7 @@ def build(task: str, pooler: bool = True, **settings: Any) -> Any:
     ("task", "settings", "head"),
     [
         ("classification", {"labels": ["a", "b"]}, {"pooling": "cls"}),
+        ("multi_label", {"labels": ["a", "b"], "label_precision": 0.5}, {"pooling": "cls"}),
         ("regression", {}, {"pooling": "cls", "mean": 0.0, "standard_deviation": 1.0}),
         ("embedding", {}, {"pooling": "cls", "normalize": False}),
         ("token_classification", {"labels": LABELS}, {}),

@@ -17,6 +17,7 @@ PIECES = (*SPECIAL_TOKENS, *WORDS, *".,!?'-()$%")
 LENGTH = 32
 SETTINGS = {
     "classification": {"labels": ["good", "bad", "neither"], "pooling": "mean"},
+    "multi_label": {"labels": ["good", "bad", "neither"], "pooling": "mean", "thresholds": [0.5, 0.4, 0.6]},
     "regression": {"pooling": "cls"},
     "token_classification": {"labels": ["O", "B-film", "I-film"]},
     "question_answering": {"stride": 4, "max_query_length": 8, "null_threshold": None},
@@ -50,7 +51,7 @@ def make_task(name: str, *, tokenizer: BaseTokenizer | None = None, num_segments
     for weight in task.model.trainable_weights:
         scale = next((scale for part, scale in _SCALES.items() if part in weight.path), 0.1)
         weight.assign(("gamma" in weight.path) + chance.normal(scale=scale, size=weight.shape))
-    if name == "classification":
+    if name in ("classification", "multi_label"):
         # No label is that of all texts.
         bias = task.model.get_layer("classifier").bias
         bias.assign(bias - np.mean(list(task.outputs(make_texts(32, 8))), axis=0))

@@ -52,6 +52,7 @@ KINDS = {
     "classification": ("classification", {"labels": ("low", "mid", "high"), "dropout": 0.25}, True),
     "embedding": ("embedding", {}, True),
     "embedding_without_pooler": ("embedding", {}, False),
+    "multi_label": ("multi_label", {"labels": ("low", "mid", "high"), "dropout": 0.25}, True),
     "masked_tokens": ("pretraining", {}, False),
     "pretraining": ("pretraining", {"next_sentence": True}, True),
     "question_answering": ("question_answering", {"stride": 7, "max_query_length": 8}, False),

@@ -119,8 +119,8 @@ def test_weights_that_are_not_tied(tmp_path):
         ({"quantization_config": {"bits": 8}}, "quantization_config must be absent, got {'bits': 8}"),
         ({"auto_map": {"AutoModel": "x.Y"}}, "auto_map must be absent, got"),
         (
-            {"problem_type": "multi_label_classification"},
-            "must be 'single_label_classification', got",
+            {"problem_type": "ranking"},
+            "must be 'single_label_classification', got 'ranking'",
         ),
         ({"id2label": {"0": "a", "2": "b"}}, "id2label must map the numbers from 0 on to names"),
         (

@@ -12,6 +12,7 @@ from keras_bert.models.encoder import build_encoder
 from keras_bert.objectives.base import TaskObjective
 from keras_bert.objectives.classification import ClassificationObjective
 from keras_bert.objectives.embedding import EmbeddingObjective
+from keras_bert.objectives.multi_label import MultiLabelObjective
 from keras_bert.objectives.question_answering import QuestionAnsweringObjective
 from keras_bert.objectives.regression import RegressionObjective
 from keras_bert.objectives.token_classification import TokenClassificationObjective
@@ -30,6 +31,7 @@ LABELS = np.array([2, 0, 1], "int32")
 TAGS = np.full((ROWS, LENGTH), IGNORED, "int32")
 TAGS[0, 1:4], TAGS[1, 2] = (2, 0, 1), 1
 TAGGED = np.nonzero(TAGS != IGNORED)
+FLAGS = np.array([[1, 0, 1], [0, 0, 0], [0, 1, 0]], "int32")
 VALUES = np.array([0.5, -2.0, 4.0], "float32")
 POSITIONS = np.array([[1, 2], [0, 0], [2, 2]], "int32")
 COSINES = np.array([1.0, -0.25, 0.5], "float32")
@@ -43,6 +45,7 @@ class Kind(NamedTuple):
 
 KINDS = {
     "classification": Kind(ClassificationObjective(WEIGHTS), {**INPUTS, "label": LABELS}),
+    "multi_label": Kind(MultiLabelObjective(WEIGHTS), {**INPUTS, "label": FLAGS}),
     "regression": Kind(RegressionObjective(), {**INPUTS, "value": VALUES}),
     "token_classification": Kind(TokenClassificationObjective(WEIGHTS), {**INPUTS, "label": TAGS}),
     "question_answering": Kind(QuestionAnsweringObjective(), {**INPUTS, "positions": POSITIONS}),
@@ -54,7 +57,7 @@ def build(kind, seed=0, **changes):
     """A model with one output, as `Task.network` gives it, and weights by chance."""
     encoder = build_encoder(EncoderConfig(**{**SETTINGS, **changes}))
     match kind:
-        case "classification":
+        case "classification" | "multi_label":
             model = build_classifier(encoder, 3)
         case "regression":
             model = build_regressor(encoder)

@@ -15,6 +15,7 @@ LABELS = {"labels": ["O", "B-film", "I-film"]}
 SETTINGS = {
     "classification": LABELS,
     "embedding": {},
+    "multi_label": {**LABELS, "thresholds": [0.25, None, 0.5], "label_precision": 0.9},
     "pretraining": {},
     "question_answering": {"stride": 5, "max_query_length": 6, "null_threshold": 1.5},
     "regression": {},
@@ -34,6 +35,7 @@ def build(name, encoder, **changes):
         ("classification", {"pooling": "cls"}),
         ("embedding", {"pooling": "cls", "normalize": True}),
         ("embedding", {"pooling": "mean", "normalize": False}),
+        ("multi_label", {"pooling": "mean"}),
         ("pretraining", {"next_sentence": True, "mask_decoder": False}),
         ("pretraining", {"next_sentence": False, "mask_decoder": False}),
         ("question_answering", {}),
@@ -81,7 +83,7 @@ def test_the_network_has_the_one_output_that_the_objective_takes(name):
 def test_the_objective_of_a_task(name):
     task = build(name, make_encoder(num_layers=1))
     assert type(task.objective()) is type(KINDS[name].objective)
-    if name in ("classification", "token_classification"):
+    if name in ("classification", "multi_label", "token_classification"):
         assert task.objective((1.0, 2.0, 3.0)).identity()["class_weights"] == (1.0, 2.0, 3.0)
         return
     with pytest.raises(ValueError, match=r"class_weights must be None where there are no labels, got \(1.0, 2.0\)"):
@@ -104,6 +106,12 @@ def test_classifiers_agree_where_they_choose_one_label():
     task = build("classification", make_encoder(num_layers=1))
     agreement = task.agreement(LOGITS[:, 0], LOGITS[:, 0] + [[0.0, 0.9], [0.0, -1.1]], None)
     assert agreement.tolist() == [1.0, 0.0]
+
+
+def test_sets_of_labels_agree_as_far_as_decisions_do():
+    task = build("multi_label", make_encoder(num_layers=1), thresholds=[0.5, 0.75, None])
+    reference, candidate = np.array([[1.0, 1.0, 9.0], [1.0, 2.0, 9.0]]), np.array([[0.1, 0.0, -9.0], [-0.1, 1.0, 9.0]])
+    np.testing.assert_allclose(task.agreement(reference, candidate, None), [1.0, 1 / 3])
 
 
 def test_taggers_agree_as_far_as_their_tokens_do():

@@ -1,0 +1,83 @@
+"""Rows with any number of labels."""
+
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+from components.dsl.errors import InputError
+from components.examples.base import Encoding, TaskRows
+from components.examples.texts import encode_texts, split_texts
+from components.files.record_files import Record
+from components.sources.label_sets import LabelSetRow
+
+if TYPE_CHECKING:
+    from keras_bert.tasks.base import Task
+
+
+class LabelSetRows(TaskRows[LabelSetRow]):
+    """The labels of each text or pair."""
+
+    name = "multi_label"
+    fields = ("text", "labels", "second_text")
+    several = "texts"
+    may_be_unlabelled = True
+
+    def parse(self, record: Record) -> LabelSetRow:
+        """The row of a record."""
+        text, labels, second_text = record.values
+        return LabelSetRow(text, tuple(labels), second_text)
+
+    def key(self, row: LabelSetRow) -> tuple[str, ...]:
+        """Both texts."""
+        return row.text, row.second_text or ""
+
+    def labels(self, source: Any, train: Sequence[LabelSetRow]) -> list[str]:
+        """See `LabelSetSource.labels`."""
+        labels: list[str] = source.labels(train)
+        return labels
+
+    def check(self, splits: Mapping[str, Sequence[LabelSetRow]]) -> None:
+        """Raises InputError where a label of validation or test rows stays in no training row."""
+        counts = {split: self.count_labels(rows) for split, rows in splits.items()}
+        for split in ("validation", "test"):
+            for label in sorted(counts[split].keys() - counts["train"].keys()):
+                raise InputError(
+                    f"the label {label!r} must keep a row for training, but all {counts[split][label]} of it were taken "
+                    f"for {split}; add rows with that label, or give a {split} file"
+                )
+
+    def count_labels(self, rows: Iterable[LabelSetRow]) -> Counter[str]:
+        """How many rows have each label."""
+        return Counter(label for row in rows for label in row.labels)
+
+    def balanced_weights(self, counts: Sequence[int], rows: int) -> list[float]:
+        """The weight of a label's rows that makes them weigh as much as all rows without it."""
+        from keras_bert.objectives.class_weights import balanced_positive_weights
+
+        return balanced_positive_weights(counts, rows)
+
+    def settings(self, encoding: Encoding, train: Sequence[LabelSetRow]) -> dict[str, Any]:
+        """The labels, the precision of their thresholds, and the longest input."""
+        chosen = {"labels": list(encoding.labels), "label_precision": encoding.label_precision}
+        return {**super().settings(encoding, train), **chosen}
+
+    def tunes(self, task: "Task") -> bool:
+        """Always: each label has a threshold."""
+        return True
+
+    def tune(self, task: "Task", validation: Sequence[LabelSetRow]) -> None:
+        """Chooses the threshold of each label."""
+        import numpy as np
+
+        from keras_bert.tasks.multi_label import MultiLabelClassification
+
+        assert isinstance(task, MultiLabelClassification)
+        logits = np.stack(list(task.outputs(*split_texts(validation))))
+        task.choose_thresholds(logits, [row.labels for row in validation])
+
+    def records(self, rows: Sequence[LabelSetRow], encoding: Encoding) -> Iterator[bytes]:
+        """One record a row."""
+        from keras_bert.data.records import serialize
+
+        for row, features in encode_texts(rows, encoding):
+            yield serialize({**features, "label": [int(label in row.labels) for label in encoding.labels]})

@@ -1,0 +1,188 @@
+"""The scoring of sets of labels: micro, macro and sample F1, subset accuracy and average precision."""
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from components.examples.texts import split_texts
+from components.scoring.base import Baselines, LabelLogits, Report, TaskScores, TaskScoring
+from components.scoring.baselines import NGRAMS, classify_sets_by_ngrams
+from components.scoring.mistakes import Mistake, Mistakes, worst_first
+from components.scoring.texts import displayed_texts
+from components.sources.label_sets import LabelSetRow
+
+if TYPE_CHECKING:
+    import numpy as np
+
+    from keras_bert.tasks.base import Task
+
+    Array = np.ndarray[Any, Any]
+
+_NAMES = ("micro_f1", "macro_f1", "sample_f1", "subset_accuracy", "average_precision")
+# The classes of a decision about one label.
+_ABSENT, _PRESENT = "absent", "present"
+
+
+class LabelSetAnswer(NamedTuple):
+    """The labels that a text gets, and label -> probability; labels that are not in it have none."""
+
+    labels: frozenset[str]
+    probabilities: Mapping[str, float]
+
+
+class LabelSetScoring(TaskScoring[LabelSetRow]):
+    """F1 of all decisions together (micro), of labels (macro) and of texts (sample), and further metrics."""
+
+    name = "multi_label"
+    model_kind = "BERT that gives a text any number of labels"
+    output = (
+        "`logits`: float32 (batch, {labels}), one for each label; a label is given if the sigmoid of its logit reaches\n"
+        "its entry of `thresholds` in `task.json` (`null`: it is never given)"
+    )
+    has_probabilities = True
+    has_confidences = False
+
+    def metrics(self, labels: Sequence[str]) -> tuple[str, ...]:
+        """Micro F1 first."""
+        return _NAMES
+
+    def classes(self, labels: Sequence[str]) -> Sequence[str]:
+        """Of the decision about a label."""
+        return _ABSENT, _PRESENT
+
+    def texts(self, rows: Sequence[LabelSetRow]) -> tuple[list[str], list[str] | None]:
+        """See `TaskScoring.texts`."""
+        return split_texts(rows)
+
+    def answer(self, task: "Task", rows: Sequence[LabelSetRow]) -> list[LabelSetAnswer]:
+        """The labels of each row, and all probabilities before calibration."""
+        import numpy as np
+
+        from keras_bert.metrics.label_thresholds import label_probabilities
+        from keras_bert.tasks.multi_label import MultiLabelClassification
+
+        assert isinstance(task, MultiLabelClassification)
+        logits = np.stack(list(task.outputs(*split_texts(rows))))
+        return make_answers(task.decide(logits), label_probabilities(logits), task.labels)
+
+    def logits(self, task: "Task", rows: Sequence[LabelSetRow]) -> LabelLogits:
+        """A row for each label of each text, with the logits of absence and presence."""
+        import numpy as np
+
+        from keras_bert.metrics.label_thresholds import with_absence
+        from keras_bert.tasks.multi_label import MultiLabelClassification
+
+        assert isinstance(task, MultiLabelClassification)
+        logits = with_absence(np.stack(list(task.outputs(*split_texts(rows)))))
+        truth = [_PRESENT if flag else _ABSENT for flag in task.flags([row.labels for row in rows]).ravel()]
+        return LabelLogits(logits.reshape(-1, 2), truth)
+
+    def score(self, rows: Sequence[LabelSetRow], answers: Sequence[LabelSetAnswer], labels: Sequence[str]) -> TaskScores:
+        """See `score_sets`."""
+        import numpy as np
+
+        truth = flag_sets([row.labels for row in rows], labels)
+        given = flag_sets([answer.labels for answer in answers], labels)
+        shares = np.array([[answer.probabilities.get(label, 0.0) for label in labels] for answer in answers])
+        return score_sets(truth, given, shares, labels)
+
+    def mistakes(
+        self, rows: Sequence[LabelSetRow], answers: Sequence[LabelSetAnswer], confidences: Sequence[float] | None
+    ) -> Mistakes:
+        """Rows with a label too many or too few, those with the most of them first."""
+        wrong = []
+        for row, answer in zip(rows, answers, strict=True):
+            count = len(answer.labels.symmetric_difference(row.labels))
+            if count:
+                truth, given = (", ".join(sorted(names)) or "none" for names in (row.labels, answer.labels))
+                wrong.append(Mistake(displayed_texts(row), truth, given, float(count)))
+        return Mistakes("wrong labels", worst_first(wrong), len(wrong), len(rows))
+
+    def row_scores(
+        self, metric: str, rows: Sequence[LabelSetRow], answers: Sequence[LabelSetAnswer]
+    ) -> list[float] | None:
+        """Of subset accuracy 1 where all labels are right, else 0; of sample F1 the F1 of the row."""
+        sets = [(frozenset(row.labels), answer.labels) for row, answer in zip(rows, answers, strict=True)]
+        if metric == "subset_accuracy":
+            return [float(truth == given) for truth, given in sets]
+        if metric == "sample_f1":
+            sizes = [(2 * len(truth & given), len(truth) + len(given)) for truth, given in sets]
+            return [both / size if size else 1.0 for both, size in sizes]
+        return None
+
+    def trivial(self, train: Sequence[LabelSetRow], test: Sequence[LabelSetRow]) -> tuple[str, list[LabelSetAnswer]]:
+        """Always the commonest label of training."""
+        counts = Counter(label for row in train for label in row.labels)
+        commonest = max(sorted(counts), key=counts.__getitem__)
+        shares = {label: count / len(train) for label, count in counts.items()}
+        return "commonest label", [LabelSetAnswer(frozenset([commonest]), shares)] * len(test)
+
+    def baselines(
+        self, train: Sequence[LabelSetRow], validation: Sequence[LabelSetRow], test: Sequence[LabelSetRow]
+    ) -> Baselines:
+        """Logistic regressions on n-grams, one for each label."""
+        labels = sorted({label for row in train for label in row.labels})
+
+        def answer() -> list[LabelSetAnswer]:
+            flags = [flag_sets([row.labels for row in rows], labels) for rows in (train, validation)]
+            shares = classify_sets_by_ngrams(train, validation, test, *flags)
+            return make_answers(shares >= 0.5, shares, labels)
+
+        return {NGRAMS: answer}
+
+
+def make_answers(given: "Array", shares: "Array", labels: Sequence[str]) -> list[LabelSetAnswer]:
+    """Answers from whether each label is given (rows, labels), and its probability (rows, labels)."""
+    return [
+        LabelSetAnswer(
+            frozenset(label for label, flag in zip(labels, flags, strict=True) if flag),
+            dict(zip(labels, row.tolist(), strict=True)),
+        )
+        for flags, row in zip(given, shares, strict=True)
+    ]
+
+
+def flag_sets(sets: Sequence[Any], labels: Sequence[str]) -> "Array":
+    """True for each label of a set: bool (sets, labels)."""
+    import numpy as np
+
+    return np.array([[label in names for label in labels] for names in sets], bool).reshape(len(sets), len(labels))
+
+
+def score_sets(truth: "Array", given: "Array", shares: "Array", labels: Sequence[str]) -> TaskScores:
+    """The metrics of labels, as scikit-learn has them.
+
+    Macro F1 is the mean over the labels that are true or given somewhere, average precision that over the labels that
+    are true somewhere. A text that has no label and gets none has an F1 of 1.
+
+    Args:
+        truth: True for each label of each row (rows, labels).
+        given: True for each label that is given (rows, labels).
+        shares: the probability of each label (rows, labels).
+        labels: the names of the labels.
+    """
+    from sklearn.metrics import accuracy_score, average_precision_score, f1_score, precision_recall_fscore_support
+
+    seen = [place for place in range(len(labels)) if truth[:, place].any() or given[:, place].any()]
+    precisions = {
+        place: float(average_precision_score(truth[:, place], shares[:, place]))
+        for place in range(len(labels))
+        if truth[:, place].any()
+    }
+    metrics = {
+        "micro_f1": float(f1_score(truth, given, average="micro", zero_division=0.0)),
+        "macro_f1": float(f1_score(truth, given, average="macro", labels=seen, zero_division=0.0)) if seen else 0.0,
+        "sample_f1": float(f1_score(truth, given, average="samples", zero_division=1.0)),
+        "subset_accuracy": float(accuracy_score(truth, given)),
+        "average_precision": sum(precisions.values()) / len(precisions) if precisions else 0.0,
+    }
+    columns = precision_recall_fscore_support(truth, given, zero_division=0.0)
+    return TaskScores(metrics, _report(labels, [column.tolist() for column in columns], precisions))
+
+
+def _report(labels: Sequence[str], columns: Sequence[Sequence[float]], precisions: Mapping[int, float]) -> Report:
+    names = ("precision", "recall", "f1", "average precision", "support")
+    *scores, support = columns
+    average = [precisions.get(place, 0.0) for place in range(len(labels))]
+    rows = zip(*scores, average, support, strict=True)
+    return {label: dict(zip(names, values, strict=True)) for label, values in zip(labels, rows, strict=True)}

@@ -1,0 +1,199 @@
+"""Rows with any number of labels: in a column of lists, in cells with a separator, or in one column for each label."""
+
+import dataclasses
+from collections.abc import Iterable, Mapping
+from typing import Any, Literal, NamedTuple, Self
+
+import pydantic
+
+from components.dsl.errors import InputError
+from components.files.paths import match_files
+from components.files.record_files import RECORD_KINDS, Record, as_text, read_records
+from components.sources.shared import (
+    LabelledFiles,
+    check_label,
+    check_labels,
+    digest_splits,
+    fingerprint_source,
+    given_splits,
+)
+from keras_bert.checks import check
+from keras_bert.validation import NonEmptyStr, PositiveShare, validated_dataclass
+
+# Values of a column for one label, as JSON, Parquet and text files hold them.
+_FLAGS: Mapping[Any, bool] = {"0": False, "1": True, "0.0": False, "1.0": True, "false": False, "true": True}
+# The names of such columns, or the default of `label`.
+_DEFAULT_LABEL = "label"
+
+
+class LabelSetRow(NamedTuple):
+    """A text with its labels in alphabetical order, none of them twice, and the second text of a pair."""
+
+    text: str
+    labels: tuple[str, ...]
+    second_text: str | None = None
+
+
+@validated_dataclass(kw_only=False)
+class LabelSetSource(LabelledFiles):
+    """Rows with any number of labels, in tables with named columns, as `TableSource` reads them.
+
+    A row without labels is a row that has none of them.
+
+    Attributes:
+        train: the table of training rows; a folder or a pattern stands for several, see `TextSource.path`.
+        validation: the table of validation rows; None takes a tenth of the training rows.
+        test: the table of test rows; None takes a tenth of the training rows.
+        text: the column of the text.
+        label: the column of the labels: lists of strings (`.jsonl`, `.parquet`, `.arrow`), or text with a separator.
+        separator: the text between two labels of a cell; white space around labels does not count.
+        label_columns: instead of `label` a column for each label, named as the label, with 0 or 1 (or false or true).
+        second_text: the column of the second text of pairs; None for single texts.
+        label_precision: the precision on validation rows, above 0 and at most 1, that the threshold of each label has
+            to reach; a label that cannot reach it is never given. None takes the thresholds with the best F1.
+        task: `multi_label`.
+    """
+
+    train: NonEmptyStr
+    validation: str | None = None
+    test: str | None = None
+    text: NonEmptyStr = "text"
+    label: NonEmptyStr = _DEFAULT_LABEL
+    separator: NonEmptyStr = ","
+    label_columns: tuple[NonEmptyStr, ...] | None = None
+    second_text: str | None = None
+    label_precision: PositiveShare | None = None
+    task: Literal["multi_label"] = "multi_label"
+
+    @pydantic.model_validator(mode="after")
+    def _check_columns(self) -> Self:
+        columns = self._columns()
+        check("LabelSetSource", "text", len(set(columns)) == len(columns), "be another column than all others", columns)
+        if self.label_columns is not None:
+            check("LabelSetSource", "label_columns", len(self.label_columns) > 1, "be at least 2", self.label_columns)
+            for field, usual in (("label", _DEFAULT_LABEL), ("separator", ",")):
+                value = getattr(self, field)
+                check("LabelSetSource", field, value == usual, "be left out beside label_columns", value)
+        return self
+
+    def check(self) -> None:
+        """Raises InputError unless the tables can be read, have their columns and fit together, see `splits`."""
+        self.splits()
+
+    def fingerprint(self) -> str:
+        """The digest of the settings, of the columns' names and of the tables.
+
+        Raises:
+            InputError: a table is missing.
+        """
+        return fingerprint_source(self, RECORD_KINDS)
+
+    def digests(self) -> dict[str, str]:
+        """The tables with their digests; raises as `fingerprint`."""
+        return digest_splits(given_splits(self.train, self.validation, self.test), RECORD_KINDS)
+
+    def splits(self) -> dict[str, list[LabelSetRow]]:
+        """The rows of each table that is given, by split.
+
+        Raises:
+            InputError: a table is missing, empty, not UTF-8 or without a named column; a cell holds no labels as the
+                settings describe them; the separator stands in no training cell, or a column of a label is 0 in all
+                training rows; or there are fewer than two labels, or a validation or test label that training never
+                saw.
+        """
+        paths = given_splits(self.train, self.validation, self.test)
+        tables = {split: self._read(path, must_separate=split == "train") for split, path in paths.items()}
+        owner = f"columns {list(self.label_columns)}" if self.label_columns else f"column {self.label!r}"
+        for column in self.label_columns or ():
+            if not any(column in row.labels for row in tables["train"]):
+                raise InputError(f"column {column!r} of {self.train} must be 1 in a row, got 0 in all; leave the label out")
+        check_labels({split: self._label_names(rows) for split, rows in tables.items()}, f"{owner} of {self.train}")
+        return tables
+
+    def labels(self, rows: Iterable[LabelSetRow]) -> list[str]:
+        """The labels of rows, sorted; with `label_columns` the columns in their order."""
+        return list(self.label_columns) if self.label_columns is not None else sorted(self._label_names(rows))
+
+    @staticmethod
+    def _label_names(rows: Iterable[LabelSetRow]) -> set[str]:
+        return {label for row in rows for label in row.labels}
+
+    def _columns(self) -> tuple[str, ...]:
+        second = () if self.second_text is None else (self.second_text,)
+        return (self.text, *second, *(self.label_columns or (self.label,)))
+
+    def _read(self, path: str, *, must_separate: bool) -> list[LabelSetRow]:
+        files = match_files(path, RECORD_KINDS, what="the table")
+        separated = _Separated(self.separator)
+        rows = [
+            self._make_row(record, separated) for file in files for record in read_records(file, self._columns())
+        ]
+        if not rows:
+            raise InputError(f"the table {path} must hold at least one row, got none")
+        if must_separate and separated.is_in_no_cell:
+            raise InputError(
+                f"examples.separator must stand in column {self.label!r} of {path}, got {self.separator!r}, which is in "
+                f"none of {separated.cells} cells; name the separator, or set examples.task to 'classification' if "
+                "each row has one label"
+            )
+        return rows
+
+    def _make_row(self, record: Record, separated: "_Separated") -> LabelSetRow:
+        columns = self._columns()
+        texts = 1 if self.second_text is None else 2
+        firsts = [as_text(value, record.where, column) for column, value in zip(columns[:texts], record.values[:texts], strict=True)]
+        for column, text in zip(columns[:texts], firsts, strict=True):
+            if not text.strip():
+                raise InputError(f"{record.where}: column {column!r} must not be empty")
+        values = dict(zip(columns[texts:], record.values[texts:], strict=True))
+        if self.label_columns is None:
+            place = f"{record.where}: column {self.label!r}"
+            labels = _read_list(values[self.label], place, separated)
+        else:
+            labels = [column for column, value in values.items() if _read_flag(value, f"{record.where}: column {column!r}")]
+        return LabelSetRow(firsts[0], tuple(sorted(set(labels))), firsts[1] if texts == 2 else None)
+
+
+@dataclasses.dataclass
+class _Separated:
+    """Counts the cells of text with labels, and those that hold the separator."""
+
+    separator: str
+    cells: int = 0
+    separated: int = 0
+
+    @property
+    def is_in_no_cell(self) -> bool:
+        return self.cells > 0 and not self.separated
+
+    def split(self, cell: str) -> list[str]:
+        self.cells += 1
+        self.separated += self.separator in cell
+        return cell.split(self.separator)
+
+
+def _read_list(value: Any, place: str, separated: _Separated) -> list[str]:
+    """The labels of a cell: a list, or text with a separator; empty for an empty list or a blank cell."""
+    if value is None:
+        raise InputError(f"{place} must be a list or text, got None; write an empty list for a row without labels")
+    if isinstance(value, list):
+        names = [as_text(name, place, "label").strip() for name in value]
+    else:
+        cell = as_text(value, place, "label").strip()
+        if cell.startswith("[") and cell.endswith("]"):
+            raise InputError(
+                f"{place} must hold labels with {separated.separator!r} between them, got {cell[:40]!r}, a list that "
+                "was written as text; write lists to .jsonl or .parquet, or join the labels"
+            )
+        names = [name.strip() for name in separated.split(cell)] if cell else []
+    for name in names:
+        check_label(name, f"{place}: the label")
+    return names
+
+
+def _read_flag(value: Any, place: str) -> bool:
+    text = value.decode(errors="replace") if isinstance(value, bytes) else str(value)
+    flag = _FLAGS.get(text.strip().lower())
+    if flag is None:
+        raise InputError(f"{place} must be 0 or 1, got {text[:40]!r}; write 1 for a row that has the label, 0 for one without")
+    return flag
