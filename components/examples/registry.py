@@ -29,7 +29,8 @@ def check_unlabelled(task: str) -> None:
     """Raises InputError unless rows of the task may be texts without labels."""
     if not TASK_ROWS[task].may_be_unlabelled:
         names = [name for name, rows in TASK_ROWS.items() if rows.may_be_unlabelled]
-        raise InputError(f"unlabelled must be left out but for {' and '.join(names)}, got it for {task}")
+        listed = f"{', '.join(names[:-1])} and {names[-1]}"
+        raise InputError(f"unlabelled must be left out but for {listed}, got it for {task}")
 
 
 def write_rows(file: Path, task: TaskRows[Any], rows: Iterable[Any]) -> None:

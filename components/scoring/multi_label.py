@@ -36,8 +36,8 @@ class LabelSetScoring(TaskScoring[LabelSetRow]):
     name = "multi_label"
     model_kind = "BERT that gives a text any number of labels"
     output = (
-        "`logits`: float32 (batch, {labels}), one for each label; a label is given if the sigmoid of its logit reaches\n"
-        "its entry of `thresholds` in `task.json` (`null`: it is never given)"
+        "`logits`: float32 (batch, {labels}), one for each label; a label is given if the sigmoid of its\n"
+        "logit reaches its entry of `thresholds` in `task.json` (`null`: it is never given)"
     )
     has_probabilities = True
     has_confidences = False
@@ -77,7 +77,9 @@ class LabelSetScoring(TaskScoring[LabelSetRow]):
         truth = [_PRESENT if flag else _ABSENT for flag in task.flags([row.labels for row in rows]).ravel()]
         return LabelLogits(logits.reshape(-1, 2), truth)
 
-    def score(self, rows: Sequence[LabelSetRow], answers: Sequence[LabelSetAnswer], labels: Sequence[str]) -> TaskScores:
+    def score(
+        self, rows: Sequence[LabelSetRow], answers: Sequence[LabelSetAnswer], labels: Sequence[str]
+    ) -> TaskScores:
         """See `score_sets`."""
         import numpy as np
 

@@ -106,7 +106,9 @@ class LabelSetSource(LabelledFiles):
         owner = f"columns {list(self.label_columns)}" if self.label_columns else f"column {self.label!r}"
         for column in self.label_columns or ():
             if not any(column in row.labels for row in tables["train"]):
-                raise InputError(f"column {column!r} of {self.train} must be 1 in a row, got 0 in all; leave the label out")
+                raise InputError(
+                    f"column {column!r} of {self.train} must be 1 somewhere, got 0 in all rows; leave it out"
+                )
         check_labels({split: self._label_names(rows) for split, rows in tables.items()}, f"{owner} of {self.train}")
         return tables
 
@@ -125,9 +127,7 @@ class LabelSetSource(LabelledFiles):
     def _read(self, path: str, *, must_separate: bool) -> list[LabelSetRow]:
         files = match_files(path, RECORD_KINDS, what="the table")
         separated = _Separated(self.separator)
-        rows = [
-            self._make_row(record, separated) for file in files for record in read_records(file, self._columns())
-        ]
+        rows = [self._make_row(record, separated) for file in files for record in read_records(file, self._columns())]
         if not rows:
             raise InputError(f"the table {path} must hold at least one row, got none")
         if must_separate and separated.is_in_no_cell:
@@ -141,7 +141,10 @@ class LabelSetSource(LabelledFiles):
     def _make_row(self, record: Record, separated: "_Separated") -> LabelSetRow:
         columns = self._columns()
         texts = 1 if self.second_text is None else 2
-        firsts = [as_text(value, record.where, column) for column, value in zip(columns[:texts], record.values[:texts], strict=True)]
+        firsts = [
+            as_text(value, record.where, column)
+            for column, value in zip(columns[:texts], record.values[:texts], strict=True)
+        ]
         for column, text in zip(columns[:texts], firsts, strict=True):
             if not text.strip():
                 raise InputError(f"{record.where}: column {column!r} must not be empty")
@@ -150,7 +153,9 @@ class LabelSetSource(LabelledFiles):
             place = f"{record.where}: column {self.label!r}"
             labels = _read_list(values[self.label], place, separated)
         else:
-            labels = [column for column, value in values.items() if _read_flag(value, f"{record.where}: column {column!r}")]
+            labels = [
+                column for column, value in values.items() if _read_flag(value, f"{record.where}: column {column!r}")
+            ]
         return LabelSetRow(firsts[0], tuple(sorted(set(labels))), firsts[1] if texts == 2 else None)
 
 
@@ -195,5 +200,7 @@ def _read_flag(value: Any, place: str) -> bool:
     text = value.decode(errors="replace") if isinstance(value, bytes) else str(value)
     flag = _FLAGS.get(text.strip().lower())
     if flag is None:
-        raise InputError(f"{place} must be 0 or 1, got {text[:40]!r}; write 1 for a row that has the label, 0 for one without")
+        raise InputError(
+            f"{place} must be 0 or 1, got {text[:40]!r}; write 1 for a row that has the label, 0 for one without"
+        )
     return flag

@@ -13,6 +13,19 @@ export function classify({ tokenizer, model, settings, temperature }, text, othe
     .sort((one, next) => next.probability - one.probability);
 }
 
+/**
+ * All labels of a text, or of a pair, that do not exclude one another; the likeliest first. `given` says whether the text
+ * gets the label: its probability, before it is calibrated, reaches the threshold of the label.
+ */
+export function classifyEach({ tokenizer, model, settings, temperature }, text, other) {
+  const logits = Array.from(model.run(rowOf(tokenizer, settings, text, other)).values);
+  return logits.map((logit, place) => {
+    const threshold = settings.thresholds[place];
+    const given = threshold !== null && sigmoid(logit) >= threshold;
+    return { label: settings.labels[place], probability: sigmoid(logit / temperature), given };
+  }).sort((one, next) => next.probability - one.probability);
+}
+
 /** The number of a text, or of a pair. */
 export function measure({ tokenizer, model, settings }, text, other) {
   return model.run(rowOf(tokenizer, settings, text, other)).values[0];
@@ -116,6 +129,8 @@ function shares(logits, temperature) {
   const total = powers.reduce((sum, power) => sum + power, 0);
   return powers.map((power) => power / total);
 }
+
+const sigmoid = (logit) => 1 / (1 + Math.exp(-logit));
 
 function groupWords(pieces) {
   const words = [];

@@ -1,6 +1,6 @@
 /** What the page does: asks the model about what is typed, and shows the answer. */
 
-import { areEntityTags, classify, cosine, embed, findAnswer, findEntities, measure, tagWords } from "./answers.js";
+import { areEntityTags, classify, classifyEach, cosine, embed, findAnswer, findEntities, measure, tagWords } from "./answers.js";
 import { TFLiteModel } from "./tflite.js";
 import { WordPiece } from "./wordpiece.js";
 
@@ -14,6 +14,7 @@ let student;
 /** Task -> what its fields are called, and what shows its answer. */
 const TASKS = {
   classification: ["Text", "Second text, where the model reads pairs", (text, second) => labels(classify(student, text, second))],
+  multi_label: ["Text", "Second text, where the model reads pairs", (text, second) => sets(classifyEach(student, text, second))],
   regression: ["Text", "Second text, where the model reads pairs", (text, second) => [
     make("div", { className: "number" }, measure(student, text, second).toFixed(4))]],
   token_classification: ["Text", "", (text) => [areEntityTags(about.task.labels) ? entities(text) : tags(text)]],
@@ -50,6 +51,13 @@ function marked(text, places) {
 function labels(found) {
   const bars = found.slice(0, SHOWN).map(({ label, probability }) => bar(label, probability));
   return [...bars, ...(found[0].probability < about.threshold ? [make("div", { className: "hint" }, "not sure")] : [])];
+}
+
+/** The labels that a text gets, above the probabilities of the likeliest ones. */
+function sets(ranked) {
+  const given = ranked.filter((entry) => entry.given).map(({ label }) => label);
+  return [make("div", { className: "hint" }, given.join(", ") || "no label"),
+    ...ranked.slice(0, SHOWN).map(({ label, probability }) => bar(label, probability))];
 }
 
 const entities = (text) => marked(text, findEntities(student, text)

@@ -100,7 +100,7 @@ class Task(Adaptable):
     batches, and decoding them at every validation is expensive: these tasks select by the loss."""
 
     independent_labels: ClassVar[bool] = False
-    """Whether a text may have several labels, each with a probability of its own: sigmoids in the place of a softmax."""
+    """Whether a text may have several labels, each with its own probability: sigmoids in the place of a softmax."""
 
     calibration = Calibration()
     """Temperature and threshold of tasks with labels; a pushed file has its calibration beside it, or in it."""

@@ -66,6 +66,16 @@ def test_a_classifier_answers_as_keras_does(classifier, texts, tmp_path):
     assert len({tuple(row.argsort()) for row in shares}) > 1, "not one answer to all"
 
 
+def test_several_labels_have_a_score_each(texts, tmp_path):
+    task = make_task("multi_label")
+    export_mediapipe(task, tmp_path / "model.tflite")
+    logits = task.network().predict(rows_of(task, texts), verbose=0)
+    answers = ask("classifier", tmp_path / "model.tflite", texts)
+    probabilities = np.array([[answer[label] for label in task.labels] for answer in answers])
+    np.testing.assert_allclose(probabilities, 1 / (1 + np.exp(-logits)), atol=1e-4)
+    assert np.abs(probabilities.sum(axis=1) - 1).max() > 0.1, "no softmax"
+
+
 def test_labels_with_other_line_ends_of_unicode_are_one_label(classifier, texts, tmp_path):
     labels = ["a\u2028b", "c\x85d", "e\v\t f"]
     task = type(classifier)(classifier.model, classifier.tokenizer, labels=labels, max_length=classifier.max_length)

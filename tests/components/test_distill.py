@@ -15,7 +15,7 @@ from components.distill import distill
 from components.dsl.errors import InputError
 from components.dsl.workplace import set_progress_sink
 from components.examples.null_thresholds import tune_threshold
-from components.examples.registry import read_rows
+from components.examples.registry import TASK_ROWS, read_rows
 from components.training.model_folder import read_model
 from components.training.students import make_student
 from keras_bert.config import EncoderConfig
@@ -185,7 +185,8 @@ def test_a_student_of_every_task_learns(line: Lines, task: str) -> None:
     assert losses[1] < 2 * losses[0] + 0.01
     student, teacher = artifacts.load("student"), artifacts.load("teacher")
     assert student.head() == teacher.head()
-    assert {**student.settings(), "null_threshold": 0} == {**teacher.settings(), "null_threshold": 0}
+    chosen = dict.fromkeys(("null_threshold", "thresholds"))
+    assert {**student.settings(), **chosen} == {**teacher.settings(), **chosen}
     counts = artifacts.student.manifest()["counts"]
     assert counts["layers_from_teacher"] == 1
     assert counts["validation_teacher_distance"] > 0
@@ -198,6 +199,15 @@ def test_the_threshold_is_that_of_the_student(line: Lines) -> None:
     assert threshold != artifacts.load("teacher").null_threshold
     tune_threshold(student, read_rows(artifacts.examples, "validation"))
     assert student.null_threshold == pytest.approx(threshold)
+
+
+def test_the_thresholds_of_labels_are_those_of_the_student(line: Lines) -> None:
+    artifacts = line("multi_label")
+    student, rows = artifacts.load("student"), read_rows(artifacts.examples, "validation")
+    thresholds = student.thresholds
+    assert thresholds != artifacts.load("teacher").thresholds
+    TASK_ROWS["multi_label"].tune(student, rows)
+    assert student.thresholds == pytest.approx(thresholds)
 
 
 def test_a_shape_that_cannot_be_is_refused_before_training(line: Lines, tmp_path: Any) -> None:

@@ -162,6 +162,30 @@ def test_labels_of_the_shipped_file_are_calibrated_on_validation_rows(tmp_path, 
     assert calibration["validation"]["kept"]["precision"] >= 0.5
 
 
+def test_decisions_about_labels_are_calibrated_together(tmp_path, line):
+    from keras_bert.export.bundle import load_exported
+    from keras_bert.metrics.calibration import calibration_error, find_temperature
+
+    artifacts = line("multi_label")
+    evaluation, _ = run(tmp_path, artifacts, edges=[artifacts.edge], baselines=False)
+    calibration, file = evaluation["calibration"], load_exported(artifacts.edge.path)
+    assert file.thresholds == artifacts.load("quantized").thresholds
+    rows = read_rows(artifacts.examples, "validation")
+    logits = np.stack(list(file.outputs([row.text for row in rows]))).ravel()
+    flags = file.flags([row.labels for row in rows]).ravel()
+    both = np.stack([np.zeros_like(logits), logits], axis=1)
+    assert calibration["temperature"] == find_temperature(both, flags)
+    shares = 1 / (1 + np.exp(-logits.astype("float64")))
+    expected = calibration_error(np.maximum(shares, 1 - shares), (shares > 0.5) == flags)
+    assert calibration["validation"]["calibration_error"][0] == pytest.approx(expected)
+    assert calibration["validation"]["rows"] == 2 * len(rows)
+    message = (
+        "min_precision must be left out but for classification and token_classification, got 0.9; examples.label_prec"
+    )
+    with pytest.raises(InputError, match=message):
+        run(tmp_path / "asked", artifacts, edges=[artifacts.edge], thresholds=Thresholds(min_precision=0.9))
+
+
 @pytest.mark.parametrize("task", tuning_job.TASKS)
 def test_the_worst_answers_of_the_shipped_model_are_kept(tmp_path, line, task):
     artifacts = line(task)

@@ -115,9 +115,9 @@ def _label(words: list[str], task: str, number: int) -> str:
 
 
 def _label_set(words: list[str]) -> list[str]:
-    """The kinds of living things of which there are more than two; of some rows none, of others both."""
+    """The kinds of living things that are more than a third of the words; of some rows none, of others both."""
     kinds = {"animal": ANIMALS, "plant": PLANTS}
-    return [kind for kind, names in kinds.items() if sum(word in names for word in words) > 2]
+    return [kind for kind, names in kinds.items() if 3 * sum(word in names for word in words) > len(words)]
 
 
 def _pair(words: list[str], number: int) -> tuple[str, str, str]:

@@ -21,6 +21,7 @@ const student = {
 };
 const ASK = {
   classification: (text, second) => answers.classify(student, text, second)[0],
+  multi_label: (text, second) => answers.classifyEach(student, text, second).filter(({ given }) => given),
   regression: (text, second) => answers.measure(student, text, second),
   token_classification: (text) => answers.findEntities(student, text),
   question_answering: (text, second) => answers.findAnswer(student, text, second),

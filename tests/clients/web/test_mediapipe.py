@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+from scipy.special import expit
 
 from keras_bert.export.mediapipe import export_mediapipe
 from keras_bert.models.encoder import input_names
@@ -27,6 +28,14 @@ def test_a_classifier_answers_as_keras_does(tmp_path):
     probabilities = np.array([[answer[label] for label in task.labels] for answer in answers])
     shares = np.exp(outputs_of(task))
     np.testing.assert_allclose(probabilities, shares / shares.sum(axis=1, keepdims=True), atol=1e-4)
+
+
+def test_several_labels_have_a_score_each(tmp_path):
+    task = make_task("multi_label")
+    export_mediapipe(task, tmp_path / "model.tflite")
+    answers = ask("ask_mediapipe.mjs", "classifier", tmp_path / "model.tflite", given=TEXTS)
+    probabilities = np.array([[answer[label] for label in task.labels] for answer in answers])
+    np.testing.assert_allclose(probabilities, expit(outputs_of(task)), atol=1e-4)
 
 
 def test_an_embedding_gives_the_vectors_of_keras(tmp_path):

@@ -127,6 +127,9 @@ def test_a_page_answers_without_a_network(folder: Path) -> None:
     if task.name == "classification":
         assert first.split()[0] == task.predict([text])[0].label
         assert second.split()[0] == task.predict(["What?"], [text])[0].label
+    elif task.name == "multi_label":
+        labels = [answer.label for answer in task.predict([text])[0]]
+        assert first.startswith(", ".join(labels) or "no label")
     elif task.name == "regression":
         assert float(first) == pytest.approx(task.predict([text])[0], abs=1e-4)
     elif task.name == "token_classification":

@@ -5,7 +5,7 @@ import random
 
 import numpy as np
 import pytest
-from scipy.special import softmax
+from scipy.special import expit, softmax
 
 from keras_bert.compress.quantize import QuantizationAware
 from keras_bert.export.transformers_js import export_transformers_js
@@ -76,6 +76,15 @@ def test_text_classification(answer, classifier, ranges, texts, dtype, tolerance
     labels = [[one[0]["label"] for one in answers], [one_answer.label for one_answer in classifier.predict(texts)]]
     assert np.array_equal(*(np.array(one_answer)[sure] for one_answer in labels))
     assert len(set(np.array(labels[1])[sure])) > 1, "not one answer to all"
+
+
+def test_several_labels_have_a_sigmoid_each(answer, texts):
+    task = make_task("multi_label")
+    answers = answer(task, "text-classification", [texts], {"top_k": 3})
+    scores = [{entry["label"]: entry["score"] for entry in entries} for entries in answers]
+    expected = expit(list(task.outputs(texts)))
+    np.testing.assert_allclose([[row[label] for label in task.labels] for row in scores], expected, atol=1e-4)
+    assert np.abs(expected.sum(axis=1) - 1).max() > 0.1, "no softmax"
 
 
 def test_token_classification(answer):

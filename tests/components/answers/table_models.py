@@ -7,6 +7,7 @@ import pytest
 
 from keras_bert.tasks.classification import Classification
 from keras_bert.tasks.embedding import Embedding
+from keras_bert.tasks.multi_label import MultiLabelClassification
 from keras_bert.tasks.question_answering import QuestionAnswering
 from keras_bert.tasks.regression import Regression
 from keras_bert.tasks.token_classification import TokenClassification
@@ -16,6 +17,11 @@ from tests.pipeline.table_tasks import make_task
 def classification(**settings: Any) -> Classification:
     numbers = {"cow": [2, 0], "oak": [0, 1]}
     return make_task(Classification, numbers, labels=["animal", "plant"], **{"max_length": 16, **settings})
+
+
+def label_sets() -> MultiLabelClassification:
+    numbers = {"cow": [2, -2], "oak": [-2, 2], "the": [-9, -9], "?": [9, 9]}
+    return make_task(MultiLabelClassification, numbers, labels=["animal", "plant"], thresholds=[0.5, 0.9])
 
 
 def regression() -> Regression:

@@ -27,6 +27,7 @@ from tests.components.answers.table_models import (
     classification,
     embedding,
     entities,
+    label_sets,
     questions,
     regression,
     speech,
@@ -98,6 +99,10 @@ def test_each_task_answers_as_predict_does(tmp_path: Path, ask: Callable[..., Ta
     sure = [probability >= 0.8 for probability in probabilities]
     assert set(sure) == {True, False}
     assert answers(task, "label", "probability", "sure") == values(kind, labels, probabilities, sure)
+    ranked = list(label_sets().answer_values(TEXTS))
+    assert [labels for labels, _ in ranked] == [["animal"], [], [], [], ["animal"]]
+    shares = [[dataclasses.asdict(answer) for answer in row] for _, row in ranked]
+    assert answers(label_sets(), "labels", "probabilities") == values(kind, [labels for labels, _ in ranked], shares)
     assert answers(regression(), "number") == values(kind, regression().predict(TEXTS))
     vectors = embedding().predict(TEXTS)
     assert answers(embedding(), "vector") == values(kind, vectors.tolist())

@@ -48,7 +48,9 @@ def test_the_metrics_by_hand_and_by_scikit_learn(seed):
         },
         abs=1e-6,
     )
-    assert scores.metrics["micro_f1"] == pytest.approx(sklearn_metrics.f1_score(truth, given, average="micro"), abs=1e-6)
+    assert scores.metrics["micro_f1"] == pytest.approx(
+        sklearn_metrics.f1_score(truth, given, average="micro"), abs=1e-6
+    )
     assert tuple(scores.metrics) == SCORING.metrics(LABELS)
     assert scores.report["a"]["support"] == truth[:, 0].sum()
     assert scores.report["b"]["average precision"] == pytest.approx(precisions[1])
@@ -58,7 +60,12 @@ def test_the_metrics_by_hand_and_by_scikit_learn(seed):
 def test_a_row_without_labels_that_gets_none_is_right():
     nothing = np.zeros((2, 4), bool)
     scores = score_sets(nothing, nothing, nothing.astype(float), LABELS).metrics
-    assert (scores["sample_f1"], scores["subset_accuracy"], scores["micro_f1"], scores["average_precision"]) == (1, 1, 0, 0)
+    assert (scores["sample_f1"], scores["subset_accuracy"], scores["micro_f1"], scores["average_precision"]) == (
+        1,
+        1,
+        0,
+        0,
+    )
 
 
 def test_rows_have_scores_whose_mean_is_the_metric():
@@ -78,7 +85,9 @@ def test_the_worst_rows_have_the_most_wrong_labels():
 
 
 def test_baselines():
-    train = [LabelSetRow(f"film {n}", ("a",)) for n in range(6)] + [LabelSetRow(f"tax {n}", ("b", "c")) for n in range(5)]
+    train = [LabelSetRow(f"film {n}", ("a",)) for n in range(6)] + [
+        LabelSetRow(f"tax {n}", ("b", "c")) for n in range(5)
+    ]
     test = [LabelSetRow("film", ("a",)), LabelSetRow("tax", ("b", "c"))]
     name, trivial = SCORING.trivial(train, test)
     assert (name, [answer.labels for answer in trivial]) == ("commonest label", [{"a"}, {"a"}])

@@ -17,6 +17,10 @@ def test_what_has_rows_is_scored() -> None:
     [
         ("classification", ["a", "b"], ("accuracy", "macro_f1", "mcc")),
         ("classification", ["a", "b", "c"], ("accuracy", "macro_f1")),
+        (
+            *("multi_label", ["a", "b"]),
+            ("micro_f1", "macro_f1", "sample_f1", "subset_accuracy", "average_precision"),
+        ),
         ("regression", [], ("spearman", "pearson", "r2")),
         ("embedding", [], ("spearman", "pearson")),
         ("token_classification", ["B-org", "B-per", "I-org", "I-per", "O"], ("f1", "precision", "recall")),

@@ -63,17 +63,33 @@ def test_pairs(tmp_path):
 @pytest.mark.parametrize(
     ("content", "settings", "message"),
     [
-        ("text,label\na,x\nb,y\n", {}, "examples.separator must stand in column 'label' of .*, got ',', which is in none"),
-        ("text,label\na,x;y\nb,y\n", {}, "got ',', which is in none of 2 cells; name the separator, or set examples.task"),
+        (
+            "text,label\na,x\nb,y\n",
+            {},
+            "examples.separator must stand in column 'label' of .*, got ',', which is in none",
+        ),
+        (
+            "text,label\na,x;y\nb,y\n",
+            {},
+            "got ',', which is in none of 2 cells; name the separator, or set examples.task",
+        ),
         ("text,label\na,x;;y\n", {"separator": ";"}, "line 2: column 'label': the label must not be empty, got ''"),
-        ('text,label\na,"[\'x\', \'y\']"\n', {}, "column 'label' must hold labels with ',' between them, got "),
+        ("text,label\na,\"['x', 'y']\"\n", {}, "column 'label' must hold labels with ',' between them, got "),
         ('text,label\n ,"x,y"\n', {}, "line 2: column 'text' must not be empty"),
         ('text,labels\na,"x,y"\n', {}, "has no column 'label'; did you mean 'labels'"),
         ('text,label\na,"x,x"\n', {}, r"must hold at least 2 labels, got only \['x'\]"),
-        ("text,x,y\na,1,0\nb,0,2\n", {"label_columns": ("x", "y")}, "line 3: column 'y' must be 0 or 1, got '2'; write 1"),
+        (
+            "text,x,y\na,1,0\nb,0,2\n",
+            {"label_columns": ("x", "y")},
+            "line 3: column 'y' must be 0 or 1, got '2'; write 1",
+        ),
         ("text,x,y\na,1,\n", {"label_columns": ("x", "y")}, "line 2: column 'y' must be 0 or 1, got ''"),
         ("text,x,y\na,1,0.5\n", {"label_columns": ("x", "y")}, "column 'y' must be 0 or 1, got '0.5'"),
-        ("text,x,y\na,1,0\nb,1,0\n", {"label_columns": ("x", "y")}, "column 'y' of .* must be 1 in a row, got 0 in all"),
+        (
+            "text,x,y\na,1,0\nb,1,0\n",
+            {"label_columns": ("x", "y")},
+            "column 'y' of .* must be 1 somewhere, got 0 in all rows",
+        ),
     ],
 )
 def test_tables_that_cannot_be_used(tmp_path, content, settings, message):
@@ -83,7 +99,9 @@ def test_tables_that_cannot_be_used(tmp_path, content, settings, message):
 
 
 def test_what_is_no_list_of_labels(tmp_path):
-    with pytest.raises(InputError, match="line 1: column 'label' must be a list or text, got None; write an empty list"):
+    with pytest.raises(
+        InputError, match="line 1: column 'label' must be a list or text, got None; write an empty list"
+    ):
         LabelSetSource(write_lists(tmp_path, [("a", None)])).check()
     with pytest.raises(InputError, match="field 'label' must be text, got None"):
         LabelSetSource(write_lists(tmp_path, [("a", ["x", None])])).check()
@@ -91,7 +109,9 @@ def test_what_is_no_list_of_labels(tmp_path):
 
 def test_a_validation_label_that_training_never_saw(tmp_path):
     later = write_lists(tmp_path, [("b", ["film", "arts"])], "dev.jsonl")
-    with pytest.raises(InputError, match="validation has the label 'arts', which training never saw; did you mean 'art'"):
+    with pytest.raises(
+        InputError, match="validation has the label 'arts', which training never saw; did you mean 'art'"
+    ):
         LabelSetSource(write_lists(tmp_path), validation=later).check()
 
 

@@ -65,6 +65,22 @@ def test_each_file_has_outputs(tmp_path: Path) -> None:
     assert not np.allclose(np.log(accents["model_mediapipe.tflite"][0]), accents["model.onnx"][0], atol=1e-2)
 
 
+def test_several_labels_have_sigmoids_and_thresholds(tmp_path: Path) -> None:
+    task = make_task("multi_label")
+    folder = export_folder(task, tmp_path)
+    export_mediapipe(task, folder / "model_mediapipe.tflite")
+    attach_companions(task, folder / "model_mediapipe.tflite")
+    rows = make_golden_rows(folder)
+    assert len({tuple(answer["label"] for answer in row["answer"]) for row in rows}) > 1, "not one answer to all"
+    for row in rows:
+        shares = 1 / (1 + np.exp(-np.array(row["outputs"]["model_float32.tflite"])))
+        pairs = zip(task.labels, shares, task.thresholds, strict=True)
+        expected = {label: share for label, share, least in pairs if share >= least}
+        assert {answer["label"]: answer["probability"] for answer in row["answer"]} == pytest.approx(expected, abs=1e-5)
+        if "second" not in row and row["text"].isascii():
+            np.testing.assert_allclose(row["outputs"]["model_mediapipe.tflite"], shares, atol=1e-4)
+
+
 @pytest.mark.parametrize("kind", ["classification", "token_classification"])
 def test_answers_are_calibrated_beside_the_raw_ones(kind: str, tmp_path: Path) -> None:
     folder = export_folder(make_task(kind), tmp_path)

@@ -66,6 +66,7 @@ def test_other_pieces_keep_their_definition(tmp_path):
     ("kind", "architecture", "labels"),
     [
         ("classification", "BertForSequenceClassification", ["low", "mid", "high"]),
+        ("multi_label", "BertForSequenceClassification", ["low", "mid", "high"]),
         ("regression", "BertForSequenceClassification", ["LABEL_0"]),
         ("token_classification", "BertForTokenClassification", ["O", "B-x", "I-x"]),
         ("question_answering", "BertForQuestionAnswering", None),
@@ -87,6 +88,11 @@ def test_a_classifier_on_the_mean_has_a_configuration(tmp_path):
     task = make_task("classification", tokenizer=Tokenizer(PIECES, True), pooling="mean")
     write_description(task, tmp_path)
     assert json.loads((tmp_path / "config.json").read_text())["problem_type"] == "single_label_classification"
+
+
+def test_several_labels_have_another_kind_of_problem(tmp_path):
+    write_description(make_task("multi_label", tokenizer=Tokenizer(PIECES, True)), tmp_path)
+    assert json.loads((tmp_path / "config.json").read_text())["problem_type"] == "multi_label_classification"
 
 
 @pytest.mark.parametrize(("pooling", "normalize"), [("cls", False), ("mean", True)])

@@ -36,6 +36,8 @@ def test_a_target_that_knows_nothing_of_a_model_refuses_nothing(name):
     [
         ("mediapipe", ModelTraits(task="regression"), "got regression"),
         ("mediapipe", ModelTraits(task="classification", pairs=True), "got classification of pairs"),
+        ("mediapipe", ModelTraits(task="multi_label", pairs=True), "got multi_label of pairs"),
+        ("mediapipe", ModelTraits(task="multi_label", pairs=False), None),
         ("mediapipe", ModelTraits(task="embedding", pairs=True), None),
         ("mediapipe", ModelTraits(tokenizer="unigram"), "got a unigram tokenizer"),
         ("mediapipe", ModelTraits(tokenizer="wordpiece", lowercase=False), "got a vocabulary with upper case"),
