@@ -132,8 +132,8 @@ class LabelSetSource(LabelledFiles):
             raise InputError(f"the table {path} must hold at least one row, got none")
         if must_separate and separated.is_in_no_cell:
             raise InputError(
-                f"examples.separator must stand in column {self.label!r} of {path}, got {self.separator!r}, which is in "
-                f"none of {separated.cells} cells; name the separator, or set examples.task to 'classification' if "
+                f"examples.separator must stand in column {self.label!r} of {path}, got {self.separator!r}, which is "
+                f"in none of {separated.cells} cells; name the separator, or set examples.task to 'classification' if "
                 "each row has one label"
             )
         return rows

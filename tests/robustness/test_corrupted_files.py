@@ -18,7 +18,10 @@ from tests.robustness.corruption.reader import Outcome, try_file
 from tests.robustness.corruption.registry import FORMATS
 
 # What needs no model, and takes milliseconds a file.
-QUICK = ("text.zst", "csv", "parquet", "arrow stream", "conll", "squad", "job.toml", "store", "manifest.json")
+QUICK = (
+    *("text.zst", "csv", "parquet", "arrow stream", "conll", "label sets", "squad", "job.toml"),
+    *("store", "manifest.json"),
+)
 
 
 @pytest.mark.parametrize("name", QUICK)

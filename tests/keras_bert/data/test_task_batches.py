@@ -84,6 +84,7 @@ SECOND = {
     ("kind", "features", "expected"),
     [
         ("classification", [{"label": [2]}, {"label": [0]}], {"label": [2, 0]}),
+        ("multi_label", [{"label": [1, 0, 1]}, {"label": [0, 0, 0]}], {"label": [[1, 0, 1], [0, 0, 0]]}),
         ("regression", [{"value": 0.5}, {"value": 3.25}], {"value": [0.5, 3.25]}),
         (
             "token_classification",
@@ -142,16 +143,26 @@ def test_the_longer_of_two_texts_decides_on_the_bucket(tmp_path):
     [
         ("classification", [{"label": [2]}, {"label": [3]}], 1),
         ("classification", [{"label": [-1]}], 0),
+        ("multi_label", [{"label": [1, 0, 0]}, {"label": [0, 2, 0]}], 1),
+        ("multi_label", [{"label": [1, 0, -1]}], 0),
         ("token_classification", [{"label": [-1, 2, -1]}, {"label": [-1, 0, 3]}], 1),
         ("token_classification", [{"label": [-1, -2, 2]}, {"label": [3, 0, 3]}], 0),
         ("question_answering", [{"positions": [0, 4]}, {"positions": [0, 5]}], 1),
     ],
 )
 def test_a_label_that_there_is_not(tmp_path, kind, rows, record):
-    least, most = {"classification": (0, 2), "token_classification": (-1, 2), "question_answering": (0, 4)}[kind]
+    ranges = {"classification": (0, 2), "multi_label": (0, 1), "token_classification": (-1, 2)}
+    least, most = ranges.get(kind, (0, 4))
     message = rf"train.tfrecord of .* must have [a-z]+ from {least} to {most}, but record {record} has"
     with pytest.raises(RecordError, match=message):
         write_rows(tmp_path, kind, rows)
+
+
+@pytest.mark.parametrize("flags", [[1, 0], [1, 0, 0, 1]])
+def test_flags_are_as_many_as_labels(tmp_path, flags):
+    rule = f"must have 3 values of label, one for each label, but record 1 has {len(flags)}"
+    with pytest.raises(RecordError, match=rf"train.tfrecord of .* {rule}"):
+        write_rows(tmp_path, "multi_label", [{"label": [1, 0, 0]}, {"label": flags}])
 
 
 def test_missing_split_and_bad_arguments(task):

@@ -33,6 +33,16 @@ def _write_task_rows(folder: Path) -> None:
     write_labels(folder, ["a", "b", "c"])
 
 
+def _write_flag_rows(folder: Path) -> None:
+    from keras_bert.data.records import serialize, write_features, write_labels, write_records
+
+    ids = {"token_ids": [2, 10, 11, 3], "segment_ids": [0] * 4}
+    rows = ({**ids, "label": [number % 2, number % 3 // 2, 1]} for number in range(25))
+    write_records(folder / "train.tfrecord", map(serialize, rows))
+    write_features(folder, {"max_length": 12, "task": "multi_label"})
+    write_labels(folder, ["a", "b", "c"])
+
+
 def _read_task_rows(folder: Path) -> None:
     from keras_bert.data.task_batches import task_batches
 
@@ -179,6 +189,7 @@ def _read_code_cache(folder: Path) -> None:
 
 FORMATS: dict[str, Format] = {
     "tfrecord, task rows": Format("train.tfrecord", _write_task_rows, _read_task_rows, (ValueError,)),
+    "tfrecord, rows with several labels": Format("train.tfrecord", _write_flag_rows, _read_task_rows, (ValueError,)),
     "tfrecord, pre-training rows": Format(
         "train-16-00001-of-00002.tfrecord", _write_pretraining_rows, _read_pretraining_rows, (ValueError,), FOLDER
     ),

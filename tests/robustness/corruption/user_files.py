@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from components.dsl.errors import InputError
+from components.sources.label_sets import LabelSetSource
 from components.sources.questions import QuestionSource
 from components.sources.table import TableSource
 from components.sources.tagged_words import SentenceSource
@@ -97,6 +98,11 @@ def _write_arrow(file: Path) -> None:
         writer.write_table(table)
 
 
+def _write_label_sets(folder: Path) -> None:
+    rows = ({"text": f"{text} {label}", "label": [label, "both"][: n % 3]} for n, (text, label) in enumerate(_ROWS))
+    (folder / "sets.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
+
+
 def _write_questions(folder: Path) -> None:
     context = "A cow went by, and nobody saw her go."
     questions = [
@@ -127,6 +133,12 @@ FORMATS: dict[str, Format] = {
         "words.conll",
         lambda folder: (folder / "words.conll").write_text(_TAGGED),
         lambda folder: SentenceSource(str(folder / "words.conll")).check(),
+        (InputError,),
+    ),
+    "label sets": Format(
+        "sets.jsonl",
+        _write_label_sets,
+        lambda folder: LabelSetSource(str(folder / "sets.jsonl")).check(),
         (InputError,),
     ),
     "squad": Format(
