@@ -20,7 +20,7 @@ from components.files.record_files import read_records
 TASK_ROWS: dict[str, TaskRows[Any]] = {
     rows.name: rows
     for rows in (
-        ClassificationRows(), LabelSetRows(), RegressionRows(), TaggedRows(), QuestionRows(), EmbeddingRows(),
+        ClassificationRows(), RegressionRows(), TaggedRows(), QuestionRows(), EmbeddingRows(), LabelSetRows(),
     )
 }  # fmt: skip
 

@@ -9,6 +9,7 @@ from components.dsl.errors import InputError
 from components.scoring.blessing import Thresholds
 from components.sources.docstring_task import DocstringTask
 from components.sources.docstrings import DocstringCorpus
+from components.sources.label_sets import LabelSetSource
 from components.sources.questions import QuestionSource
 from components.sources.table import TableSource
 from components.sources.tagged_words import SentenceSource
@@ -84,6 +85,8 @@ def test_the_parts_of_a_table_for_steps_that_read_less() -> None:
         ("embedding", TableSource, "second_text = 'other'\nscale = 5.0"),
         ("token_classification", SentenceSource, ""),
         ("question_answering", QuestionSource, ""),
+        ("multi_label", LabelSetSource, "separator = ';'"),
+        ("multi_label", LabelSetSource, "label_columns = ['film', 'sea']\nlabel_precision = 0.9"),
     ],
 )
 def test_every_task_has_its_source(tmp_path: Path, task: str, kind: type, more: str) -> None:
@@ -136,6 +139,10 @@ def test_class_weights_are_a_word_or_a_table(tmp_path: Path) -> None:
         ),
         ("examples.task=3", "examples.task must be one of "),
         ("examples.task=embedding", "examples.second_text must be set for embedding, got None"),
+        (
+            "examples.separator=;",
+            "examples.separator must be left out, as it does not go with the other",
+        ),
         ("examples.scale=5", "examples.scale must be left out but for embedding, got 5.0"),
         ("fine_tuning.batch_size=0", "fine_tuning.batch_size must be positive, got 0"),
         ("fine_tuning.warmup=2", "fine_tuning.warmup must be at most 1, got 2"),
