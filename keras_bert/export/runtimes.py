@@ -148,9 +148,9 @@ def logits_of(probabilities: Array, *, independent: bool) -> Array:
     """Probabilities (..., labels) -> float32 logits whose softmax, or sigmoid if they are independent, they are.
 
     Examples:
-        >>> logits_of(np.array([0.5, 1.0]), independent=False).round(4).tolist()  # log 0.5
+        >>> [round(float(logit), 4) for logit in logits_of(np.array([0.5, 1.0]), independent=False)]  # log 0.5
         [-0.6931, 0.0]
-        >>> logits_of(np.array([0.5, 0.75]), independent=True).round(4).tolist()  # log 3
+        >>> [round(float(logit), 4) for logit in logits_of(np.array([0.5, 0.75]), independent=True)]  # log 3
         [0.0, 1.0986]
     """
     smallest = np.finfo(np.float32)
