@@ -226,9 +226,11 @@ def test_every_number_is_finite(tmp_path: Path, value: str) -> None:
     kinds = {"adaptation": "[adaptation]\nkind = 'lora'\n", "examples": EXAMPLES}
     kinds["general_distillation"] = "[general_distillation]\npath = 'texts'\n"
     kinds["encoder"] = "[encoder.variant]\nkind = 'modernbert'\n"
+    kinds["examples.label_precision"] = EXAMPLES + "task = 'multi_label'\n"
     for key in sorted(keys):
+        table = kinds.get(key, kinds.get(key.split(".")[0], ""))
         with pytest.raises(InputError, match=rf"^{key} must be a finite number, got {value}$"):
-            load(tmp_path, f"[encoder]\n{shape}" + kinds.get(key.split(".")[0], ""), f"{key}={value}")
+            load(tmp_path, f"[encoder]\n{shape}" + table, f"{key}={value}")
     with pytest.raises(InputError, match=rf"^fine_tuning.class_weights.yes must be a finite number, got {value}$"):
         load(tmp_path, CHECKPOINT + EXAMPLES, f"fine_tuning.class_weights.yes={value}")
     with pytest.raises(InputError, match=rf"beam.options.x must be a finite number, got {value}"):
