@@ -223,7 +223,7 @@ class Line:
     @contextlib.contextmanager
     def _few_steps(self) -> Iterator[int]:
         """So many steps, compiled as always; of some tasks a few that are not, which takes less than to compile."""
-        eagerly = self.task not in ("classification", "question_answering")
+        eagerly = self.task not in ("classification", "multi_label", "question_answering")
         tf.config.run_functions_eagerly(eagerly)
         try:
             yield 4 if eagerly else 60

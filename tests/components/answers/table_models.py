@@ -20,8 +20,8 @@ def classification(**settings: Any) -> Classification:
 
 
 def label_sets() -> MultiLabelClassification:
-    numbers = {"cow": [2, -2], "oak": [-2, 2], "the": [-9, -9], "?": [9, 9]}
-    return make_task(MultiLabelClassification, numbers, labels=["animal", "plant"], thresholds=[0.5, 0.9])
+    numbers = {"cow": [2, -2], "oak": [-2, 2]}
+    return make_task(MultiLabelClassification, numbers, labels=["animal", "plant"], thresholds=[0.6, 0.9])
 
 
 def regression() -> Regression:

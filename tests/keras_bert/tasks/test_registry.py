@@ -16,6 +16,7 @@ from tests.keras_bert.tasks.tiny import WORDS, make_encoder
 TEXTS = ["a very good film.", "bad", "unheard of"]
 SETTINGS = {
     "classification": {"labels": ["no", "yes"]},
+    "multi_label": {"labels": ["good", "bad"], "thresholds": [0.3, None], "label_precision": 0.75},
     "question_answering": {"stride": 5, "max_query_length": 6, "null_threshold": 1.5},
     "token_classification": {"labels": ["O", "B-film", "I-film"]},
 }
