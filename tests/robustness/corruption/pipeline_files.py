@@ -37,7 +37,7 @@ def _write_flag_rows(folder: Path) -> None:
     from keras_bert.data.records import serialize, write_features, write_labels, write_records
 
     ids = {"token_ids": [2, 10, 11, 3], "segment_ids": [0] * 4}
-    rows = ({**ids, "label": [number % 2, number % 3 // 2, 1]} for number in range(25))
+    rows: list[dict[str, Any]] = [{**ids, "label": [number % 2, number % 3 // 2, 1]} for number in range(25)]
     write_records(folder / "train.tfrecord", map(serialize, rows))
     write_features(folder, {"max_length": 12, "task": "multi_label"})
     write_labels(folder, ["a", "b", "c"])
