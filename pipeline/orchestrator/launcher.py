@@ -295,6 +295,10 @@ class Launcher:
     def fetch(self, artifact: Artifact) -> None:
         """Makes sure that an artifact that this run made or reused is on this machine, as it always is."""
 
+    def read_json(self, artifact: Artifact, name: str) -> Any:
+        """The content of one JSON file of an artifact that this run made or reused, which need not be fetched."""
+        return artifact.read_json(name)
+
     def _is_intact(self, node: Node, name: str, stored: StoredArtifact) -> bool:
         return stored.path is not None and _holds(self.output(node, name, stored), stored)
 

@@ -12,7 +12,6 @@ from typing import Any
 import pytest
 
 from components.dsl.errors import InputError
-from components.objects.mirror import REMOTE_FILE
 from pipeline.orchestrator.graph import Pipeline
 from pipeline.orchestrator.locks import find_holders
 from pipeline.orchestrator.root import locked_root
@@ -58,14 +57,6 @@ def test_a_step_whose_inputs_are_missing_names_the_first_that_is(tmp_path: Path)
     with pytest.raises(InputError, match="but initial is not in"):
         step(root, "shout")
     assert len(runs(root)) == 1
-
-
-def test_a_root_in_object_storage_has_no_locks_for_single_steps(tmp_path: Path) -> None:
-    (tmp_path / REMOTE_FILE).write_text('{"address": "s3://bucket/team"}')
-    message = r"--root must be a folder that all machines share.*, got s3://bucket/team; run whole jobs there: run JOB"
-    with pytest.raises(InputError, match=message):
-        step(tmp_path, "write")
-    assert [file.name for file in tmp_path.iterdir()] == [REMOTE_FILE]
 
 
 def test_an_unknown_step(tmp_path: Path) -> None:
