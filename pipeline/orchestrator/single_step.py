@@ -11,11 +11,12 @@ from components.dsl.errors import InputError
 from components.objects.mirror import shown_place
 from keras_bert.training.cluster import TF_CONFIG
 from pipeline.machine import ONE_BY_ONE, Machine
+from pipeline.orchestrator.changes import find_changes
 from pipeline.orchestrator.disk import disk_full_as_input_error
 from pipeline.orchestrator.executor import PRELOAD
 from pipeline.orchestrator.fingerprint import FIRST_PARTY
 from pipeline.orchestrator.graph import Pipeline
-from pipeline.orchestrator.launcher import CheckedNode, check_node
+from pipeline.orchestrator.launcher import CheckedNode, StepPlan, check_node
 from pipeline.orchestrator.locks import machine_locked, step_locked
 from pipeline.orchestrator.observer import Observer
 from pipeline.orchestrator.places import make_launcher
@@ -117,13 +118,22 @@ def _plan(
     made: dict[str, dict[str, StoredArtifact]] = {}
     *before, last = nodes
     for node in before:
-        hit = launcher.plan(node, checked[node.name], made).hit
-        if hit is None:
+        plan = launcher.plan(node, checked[node.name], made)
+        if plan.hit is None:
+            change = _describe_change(plan, store)
             place.remove()
             rule = f"{last.name} needs the steps before it done, but {node.name} is not in {shown_place(place.path)}"
-            raise InputError(f"{rule}; run the step {node.name} first")
-        made[node.name] = hit
+            raise InputError(f"{rule}{change}; run the step {node.name} first")
+        made[node.name] = plan.hit
     return made, launcher.plan(last, checked[last.name], made).key
+
+
+def _describe_change(plan: StepPlan, store: Store) -> str:
+    """Why the last run of a step does not count here, as for a step of another version; empty if it never ran."""
+    last = store.last_ran(plan.node.component.name)
+    recorded = None if last is None else store.ingredients(last.key)
+    changes = [] if recorded is None else find_changes(recorded, plan.ingredients)
+    return f" as it is here: its last run had another {changes[0].kind} {changes[0].name}".rstrip() if changes else ""
 
 
 @contextlib.contextmanager
