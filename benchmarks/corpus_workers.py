@@ -21,7 +21,6 @@ from hashlib import sha256
 from pathlib import Path
 from typing import Any
 
-from benchmarks.data import megabytes, repeat
 from benchmarks.harness.processes import watch
 from components.artifacts.data import Corpus
 from components.beam.engine import BeamOptions
@@ -56,6 +55,9 @@ def measure(options: argparse.Namespace, folder: Path) -> dict[tuple[int, float]
     Raises:
         SystemExit: two corpora of one text differ.
     """
+    # It imports tensorflow, which the processes that are measured must not.
+    from benchmarks.data import megabytes, repeat
+
     text = options.text or write_docstrings(folder / "docstrings.txt")
     results = {}
     for size in (SHARE * options.megabytes, options.megabytes):

@@ -19,15 +19,16 @@ T = TypeVar("T")
 
 # Scheme -> the extra of this project that installs its file system.
 EXTRAS = {"s3": "s3", "gs": "gcs"}
+_GOOGLE_FILE = "GOOGLE_APPLICATION_CREDENTIALS"
 # Scheme -> variables that hold credentials.
-_CREDENTIALS = {"s3": "AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY", "gs": "GOOGLE_APPLICATION_CREDENTIALS"}
+_CREDENTIALS = {"s3": "AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY", "gs": _GOOGLE_FILE}
 # Scheme -> the options of its file system. Lists are never cached, as other machines write.
 _OPTIONS: dict[str, dict[str, Any]] = {
     "s3": {"use_listings_cache": False, "config_kwargs": {"connect_timeout": 10, "read_timeout": 30}},
     "gs": {"use_listings_cache": False},
 }
 # Pauses between tries of a request; s3fs and gcsfs retry some errors themselves, within seconds.
-_PRECONDITION_FAILED = 412
+_UNAUTHORIZED, _PRECONDITION_FAILED = 401, 412
 _PAUSES = (0.5, 1.0, 2.0, 4.0, 8.0)
 # Libraries below the file systems whose errors are not of Python's own types.
 _CLIENTS = ("botocore", "aiobotocore", "aiohttp", "gcsfs", "google", "requests")
@@ -194,6 +195,10 @@ class ObjectStore:
 
 
 def _open_files(scheme: str, address: str) -> Any:
+    file = os.environ.get(_GOOGLE_FILE)
+    # gcsfs would go on without credentials.
+    if scheme == "gs" and file and not os.path.isfile(file):
+        raise InputError(f"{_GOOGLE_FILE} must be a file that exists, got {file}")
     # Else gcsfs asks for the kind of each bucket by another client, and warns where that finds no credentials.
     os.environ.setdefault("GCSFS_EXPERIMENTAL_ZB_HNS_SUPPORT", "false")
     # It logs each error with pages of its own code, and raises it, too.
@@ -215,7 +220,9 @@ def _state(info: Mapping[str, Any]) -> ObjectState:
 
 def _is_refused(error: Exception) -> bool:
     name = type(error).__name__
-    return isinstance(error, PermissionError) or "Credentials" in name or "Token" in name
+    # gcsfs has errors of its own for the first status, and plain ones of the system for the second.
+    is_status = getattr(error, "code", None) == _UNAUTHORIZED or str(error).startswith("Forbidden: ")
+    return isinstance(error, PermissionError) or is_status or "Credentials" in name or "Token" in name
 
 
 def _status(error: Exception) -> int | None:

@@ -9,6 +9,7 @@ import time
 import urllib.error
 import urllib.request
 from collections.abc import Iterator
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 
 import pytest
@@ -143,14 +144,37 @@ def test_a_checkpoint_has_the_key_of_a_local_one(address: str, tmp_path: Path) -
     [
         (f"gs://{BUCKET}/x", {"STORAGE_EMULATOR_HOST": "http://127.0.0.1:9"}, "must be reachable"),
         (f"gs://{BUCKET}/never", {}, "nothing is there"),
-        (f"gs://{BUCKET}/x", {"GOOGLE_APPLICATION_CREDENTIALS": "/nonexistent.json"}, "must be open to these"),
+        (f"gs://{BUCKET}/x", {"GOOGLE_APPLICATION_CREDENTIALS": "/nonexistent.json"}, "must be a file that exists"),
     ],
 )
 def test_bad_roots_are_refused_in_one_line(
     address: str, tmp_path: Path, root: str, variables: dict[str, str], message: str
 ) -> None:
-    if "GOOGLE_APPLICATION_CREDENTIALS" in variables:
-        variables = {**variables, "STORAGE_EMULATOR_HOST": ""}
     output = run(tmp_path, "status", "--root", root, status=2, **variables)
     assert message in " ".join(output.split())
+    assert output.count("\n") <= 4, output
+
+
+@pytest.mark.parametrize("status", [401, 403])
+def test_credentials_that_the_server_refuses(tmp_path: Path, status: int) -> None:
+    """The fake server takes all credentials; this one takes none, in the words of Google's."""
+
+    class Refusing(BaseHTTPRequestHandler):
+        def do_GET(self) -> None:
+            body = json.dumps({"error": {"code": status, "message": "Anonymous caller does not have access"}}).encode()
+            self.send_response(status)
+            self.send_header("Content-Type", "application/json")
+            self.send_header("Content-Length", str(len(body)))
+            self.end_headers()
+            self.wfile.write(body)
+
+        def do_POST(self) -> None:
+            self.do_GET()
+
+    with ThreadingHTTPServer(("127.0.0.1", 0), Refusing) as server:
+        threading.Thread(target=server.serve_forever, daemon=True).start()
+        url = f"http://127.0.0.1:{server.server_address[1]}"
+        output = run(tmp_path, "status", "--root", f"gs://{BUCKET}/x", status=2, STORAGE_EMULATOR_HOST=url)
+        server.shutdown()
+    assert "must be open to these credentials" in " ".join(output.split())
     assert output.count("\n") <= 4, output
