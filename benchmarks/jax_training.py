@@ -27,8 +27,6 @@ from keras_bert.options.training import Precision
 
 OURS, TRANSFORMERS = "keras on jax", "transformers"
 TINY = "L2 H128"
-# One call of `fit`, so that its beginning and end weigh little.
-STEPS = 20
 # Both processes share the GPU's memory.
 _SHARED_MEMORY = {"XLA_PYTHON_CLIENT_PREALLOCATE": "false"}
 
@@ -44,11 +42,12 @@ def main() -> None:
     parser.add_argument("--matrix", type=int, default=2048, help="rows of the matrices that give the peak")
     parser.add_argument("--rounds", type=int, default=5)
     parser.add_argument("--seconds", type=float, default=1.0, help="how long a round of each is, at least")
+    parser.add_argument("--steps", type=int, default=20, help="of a call of fit, whose beginning and end count, too")
     parser.add_argument("--serve", action="store_true", help=argparse.SUPPRESS)
     options = parser.parse_args()
     shape = SHAPES[options.shape]._replace(rows=options.rows, length=options.length)
     if options.serve:
-        serve(shape, options.matrix, options.seconds)
+        serve(shape, options)
         return
     os.environ.update(_SHARED_MEMORY)
     print_table(options.shape, shape, *race(shape, options))
@@ -57,7 +56,15 @@ def main() -> None:
 def race(shape: Shape, options: argparse.Namespace) -> tuple[dict[tuple[str, str], float], dict[str, Any]]:
     """Seconds a step, the median of all rounds, of each contestant and mode; and what each contestant is."""
     arguments = ["--shape", options.shape, "--rows", str(shape.rows), "--length", str(shape.length)]
-    serving = ["benchmarks.jax_training", "--serve", *arguments, "--matrix", str(options.matrix)]
+    serving = [
+        "benchmarks.jax_training",
+        "--serve",
+        *arguments,
+        "--matrix",
+        str(options.matrix),
+        "--steps",
+        str(options.steps),
+    ]
     seconds = ["--seconds", str(options.seconds)]
     entries = [(OURS, mode) for name in options.precision for mode in (name, f"peak {name}")]
     with tempfile.TemporaryDirectory() as folder:
@@ -78,7 +85,7 @@ def race(shape: Shape, options: argparse.Namespace) -> tuple[dict[tuple[str, str
             contestant.stop()
     medians = {entry: statistics.median(wall for wall, _ in values) for entry, values in times.items()}
     for precision in options.precision:
-        medians[OURS, precision] /= STEPS
+        medians[OURS, precision] /= options.steps
     return medians, {name: contestant.hello for name, contestant in contestants.items()}
 
 
@@ -116,7 +123,7 @@ def _peaks(medians: dict[tuple[str, str], float], matrix: int) -> list[tuple[str
     return [(mode, 2 * matrix**3 / seconds) for (_, mode), seconds in medians.items() if mode.startswith("peak ")]
 
 
-def serve(shape: Shape, matrix: int, least: float) -> None:
+def serve(shape: Shape, options: argparse.Namespace) -> None:
     """Answers each line of standard input, a mode, with the seconds of one step of it, or of one product."""
     import jax
     import keras
@@ -124,14 +131,16 @@ def serve(shape: Shape, matrix: int, least: float) -> None:
     if len(jax.devices()) > 1:
         keras.distribution.set_distribution(keras.distribution.DataParallel())
     versions = {"jax": jax.__version__, "keras": keras.__version__}
-    answer({**versions, "device": jax.devices()[0].device_kind, "devices": len(jax.devices()), "matrix": matrix})
+    answer(
+        {**versions, "device": jax.devices()[0].device_kind, "devices": len(jax.devices()), "matrix": options.matrix}
+    )
 
     def prepare(mode: str) -> Step:
         if mode.startswith("peak "):
-            return multiply(mode.removeprefix("peak "), matrix)
-        return make_fit(shape, next(choice for choice in get_args(Precision) if choice == mode))
+            return multiply(mode.removeprefix("peak "), options.matrix)
+        return make_fit(shape, next(choice for choice in get_args(Precision) if choice == mode), options.steps)
 
-    serve_steps(prepare, least)
+    serve_steps(prepare, options.seconds)
 
 
 def multiply(precision: str, matrix: int) -> Step:
@@ -147,8 +156,8 @@ def multiply(precision: str, matrix: int) -> Step:
     return step
 
 
-def make_fit(shape: Shape, precision: Precision) -> Step:
-    """A call of `fit` of `STEPS` steps; returns the mean loss of a masked token, in nats."""
+def make_fit(shape: Shape, precision: Precision, steps: int) -> Step:
+    """A call of `fit` of so many steps; returns the mean loss of a masked token, in nats."""
     import keras
 
     from keras_bert.config import EncoderConfig
@@ -167,7 +176,7 @@ def make_fit(shape: Shape, precision: Precision) -> Step:
         activation="gelu_erf",
     )
     model = build_pretraining(build_encoder(config, pooler=False), next_sentence=False)
-    batch = make_batch(STEPS * shape.rows, shape.length)
+    batch = make_batch(steps * shape.rows, shape.length)
     inputs = {name: batch[name] for name in model.input}
     loss = keras.losses.SparseCategoricalCrossentropy(from_logits=True)
     model.compile(adamw(1e-4, steps=100_000, clip_norm=1.0), {"masked_tokens": loss})

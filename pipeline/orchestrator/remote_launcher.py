@@ -61,8 +61,8 @@ class RemoteLauncher(Launcher):
         """Pulls the inputs first, and gives the lease back at the end.
 
         Raises:
-            InputError: an input is missing or damaged at the address; the next run makes it again.
-            StepError: the disk is full.
+            InputError: an input is missing or damaged at the address, and the next run makes it again; or the disk is
+                full.
         """
         inputs = [self._root / str(stored.path) for stored in plan.present_inputs().values()]
         try:
