@@ -95,10 +95,19 @@ def ingest(text: Path, workers: int) -> dict[str, Any]:
     return {
         "seconds": seconds,
         "cores": sum(usage.ru_utime + usage.ru_stime for usage in usages),
-        "launcher": usages[0].ru_maxrss / unit,
+        "launcher": own_peak(),
         "worker": usages[1].ru_maxrss / unit,
         "digest": sha256("".join(digests).encode()).hexdigest(),
     }
+
+
+def own_peak() -> float:
+    """MB of this process at most; Linux's `ru_maxrss` would include that of the process that started it."""
+    status = Path("/proc/self/status")
+    if not status.is_file():
+        return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1e6
+    (line,) = (line for line in status.read_text().splitlines() if line.startswith("VmHWM:"))
+    return int(line.split()[1]) / 1e3
 
 
 def print_tables(results: dict[tuple[int, float], dict[str, Any]]) -> None:
