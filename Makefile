@@ -33,6 +33,7 @@ BACKEND_TESTS := $(addprefix tests/keras_bert/, \
 	families layers masking metrics models objectives tasks compress/test_imitation.py \
 	compress/test_imitation_losses.py compress/test_students.py explain/test_attention_parity.py \
 	interop/test_families.py interop/test_hugging_face.py test_config.py test_losses.py test_optimizer.py test_presets.py)
+BACKEND_TESTS += tests/benchmarks
 
 # On each version: every module, the wheel, and a tiny job from text to an answer.
 SHORT_TESTS := tests/test_imports.py tests/test_package.py \
@@ -40,9 +41,9 @@ SHORT_TESTS := tests/test_imports.py tests/test_package.py \
 	predict_answers_from_the_pushed_file)
 
 # Tests that take minutes, or need data or programs of others; targets of their own run them.
-SPECIAL := slow or long or clients or web or kotlin or swift or aarch64 or mlflow or transformers or s3 or prism or dask or slurm or orchestrators or image or workers
+SPECIAL := slow or long or clients or web or kotlin or swift or aarch64 or mlflow or transformers or s3 or gcs or prism or dask or slurm or orchestrators or image or workers
 
-.PHONY: help setup other-python run test test-short test-corruption test-crashes run-short-tests versions test-long test-backends test-clients test-transformers test-mlflow test-workers test-s3 test-prism test-dask test-web test-kotlin test-swift test-aarch64 check docs wheel bench lock clean test-slurm test-compile test-image
+.PHONY: help setup other-python run test test-short test-corruption test-crashes run-short-tests versions test-long test-backends test-clients test-transformers test-mlflow test-workers test-s3 test-gcs test-prism test-dask test-web test-kotlin test-swift test-aarch64 check docs wheel bench lock clean test-slurm test-compile test-image
 
 help: ## this list
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 15
@@ -129,6 +130,22 @@ $(S3)/.ready: requirements-s3.lock $(LIBRARIES)
 	rm -rf $(S3)
 	$(PIP) --require-hashes --target $(S3) -r $<
 	touch $@
+
+GCS := build/gcs
+# The newest version of Go's module when the test was written.
+GCS_SERVER := build/gcs-server/fake-gcs-server
+
+test-gcs: $(READY) $(GCS)/.ready $(GCS_SERVER) ## a root in a fake server of Google Cloud Storage on loopback (needs go)
+	GCS_SERVER=$(CURDIR)/$(GCS_SERVER) PYTHONPATH=$(CURDIR)/$(GCS) $(BIN)/python -m pytest -m gcs tests/robustness/gcs
+
+$(GCS)/.ready: requirements-gcs.lock $(LIBRARIES)
+	rm -rf $(GCS)
+	$(PIP) --require-hashes --target $(GCS) -r $<
+	touch $@
+
+$(GCS_SERVER):
+	@command -v go >/dev/null || { echo "make test-gcs needs go, to build a server" >&2; exit 1; }
+	GOBIN=$(CURDIR)/$(dir $(GCS_SERVER)) go install github.com/fsouza/fake-gcs-server@v1.56.1
 
 MLFLOW := build/mlflow
 test-mlflow: $(READY) $(MLFLOW)/.ready ## a run in MLflow, and the pushed model as a pyfunc

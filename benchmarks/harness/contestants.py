@@ -20,18 +20,19 @@ class Contestant:
     Args:
         python: its interpreter.
         arguments: of that, after `-m`.
+        backend: of Keras.
 
     Attributes:
         hello: what it said when it was ready.
     """
 
-    def __init__(self, python: str, arguments: Sequence[str]) -> None:
+    def __init__(self, python: str, arguments: Sequence[str], backend: str = "tensorflow") -> None:
         self._process = subprocess.Popen(
             [python, "-m", *arguments],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             text=True,
-            env={**os.environ, "KERAS_BACKEND": "tensorflow", "TF_CPP_MIN_LOG_LEVEL": "2"},
+            env={**os.environ, "KERAS_BACKEND": backend, "TF_CPP_MIN_LOG_LEVEL": "2"},
         )
         self.hello = self._read()
 

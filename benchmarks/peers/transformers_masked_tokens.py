@@ -5,7 +5,7 @@
 It makes a small model of the family with random weights, writes it to the folder, and says what the loss on the first
 batch is in float32 and without dropout. Then it answers each mode with the seconds of a step. Its heads compute the
 scores of the vocabulary for all tokens; the loss reads those of the masked ones. AdamW is PyTorch's fused one; bfloat16
-is `torch.autocast`; "compiled" is `torch.compile` of model and loss.
+is `torch.autocast`; all runs on a GPU if there is one; "compiled" is `torch.compile` of model and loss.
 """
 
 import argparse
@@ -40,8 +40,11 @@ def main() -> None:
     model.save_pretrained(options.folder)
     batch = make_batch(options.rows, options.length)
     inputs = {"input_ids": "token_ids", "attention_mask": "padding_mask"}
-    given = {theirs: torch.from_numpy(batch[ours]).long() for theirs, ours in inputs.items()}
-    given["labels"] = torch.from_numpy(spread_labels(batch, _IGNORED)["mask_ids"]).long()
+    arrays = {theirs: batch[ours] for theirs, ours in inputs.items()}
+    arrays["labels"] = spread_labels(batch, _IGNORED)["mask_ids"]
+    device = "cuda" if torch.cuda.is_available() else "cpu"
+    given = {name: torch.from_numpy(array).long().to(device) for name, array in arrays.items()}
+    model.to(device)
     with torch.no_grad():
         loss = float(model.eval()(**given).loss)
     versions = {"torch": torch.__version__, "transformers": transformers.__version__}
@@ -53,7 +56,7 @@ def main() -> None:
     def prepare(mode: str) -> Step:
         twin = transformers.AutoModelForMaskedLM.from_config(config)
         twin.load_state_dict(state)
-        return make_step(twin.train(), given, mode)
+        return make_step(twin.train().to(device), given, mode)
 
     serve_steps(prepare, options.seconds)
 
@@ -65,7 +68,7 @@ def make_step(model: torch.nn.Module, given: dict[str, torch.Tensor], mode: str)
     optimizer = torch.optim.AdamW(groups(model, 0.01), lr=1e-4, betas=(0.9, 0.999), eps=1e-6, fused=True)
 
     def step() -> float:
-        with torch.autocast("cpu", torch.bfloat16, enabled=precision == "bfloat16"):
+        with torch.autocast(given["labels"].device.type, torch.bfloat16, enabled=precision == "bfloat16"):
             loss = call(**given).loss
         loss.backward()
         torch.nn.utils.clip_grad_norm_(model.parameters(), 1.0)

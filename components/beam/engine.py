@@ -3,6 +3,7 @@
 import contextlib
 import copy
 import dataclasses
+import errno
 import os
 import queue
 import sys
@@ -38,6 +39,7 @@ BYTES_A_PROCESS = 32_000_000
 # itself, a quarter to a half of the work, because threads take turns there. Hence the limit on threads.
 THREADED_BYTES_A_PROCESS = 256_000_000
 _MOST_THREADS = 4
+_POLL_SECONDS = 5.0
 
 
 @validated_dataclass
@@ -205,7 +207,10 @@ def run_over(
 def _run_watched(pipeline: Any) -> Any:
     """Runs a pipeline and fails when a worker process ends; the local runner would wait for its answer forever.
 
+    A worker that cannot write its error to a log on a full disk sends no answer, either.
+
     Raises:
+        OSError: the disk of the log is full.
         RuntimeError: a worker ended, or the pipeline failed.
     """
     ends: queue.SimpleQueue[Any] = queue.SimpleQueue()
@@ -230,13 +235,25 @@ def _run_watched(pipeline: Any) -> Any:
     previous_hook, threading.excepthook = threading.excepthook, notice
     try:
         threading.Thread(target=run, name="run_pipeline", daemon=True).start()
-        end = ends.get()
+        end, full_polls = None, 0
+        while end is None:
+            with contextlib.suppress(queue.Empty):
+                end = ends.get(timeout=_POLL_SECONDS)
+            full_polls = full_polls + 1 if _is_log_full() else 0
+            if end is None and full_polls > 1:
+                end = OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
         if isinstance(end, Exception):
             _end_workers()
             raise end
         return end
     finally:
         threading.excepthook = previous_hook
+
+
+def _is_log_full(descriptor: int = 2) -> bool:
+    """Whether a file lies on a disk without a free block; pipes and terminals have no blocks."""
+    disk = os.fstatvfs(descriptor)
+    return disk.f_blocks > 0 and (disk.f_bavail if os.geteuid() else disk.f_bfree) == 0
 
 
 def _end_workers() -> None:

@@ -6,6 +6,8 @@ first request of a process, and fsspec keeps one a process.
 
 import errno
 import json
+import logging
+import os
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
@@ -17,15 +19,16 @@ T = TypeVar("T")
 
 # Scheme -> the extra of this project that installs its file system.
 EXTRAS = {"s3": "s3", "gs": "gcs"}
+_GOOGLE_FILE = "GOOGLE_APPLICATION_CREDENTIALS"
 # Scheme -> variables that hold credentials.
-_CREDENTIALS = {"s3": "AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY", "gs": "GOOGLE_APPLICATION_CREDENTIALS"}
+_CREDENTIALS = {"s3": "AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY", "gs": _GOOGLE_FILE}
 # Scheme -> the options of its file system. Lists are never cached, as other machines write.
 _OPTIONS: dict[str, dict[str, Any]] = {
     "s3": {"use_listings_cache": False, "config_kwargs": {"connect_timeout": 10, "read_timeout": 30}},
     "gs": {"use_listings_cache": False},
 }
 # Pauses between tries of a request; s3fs and gcsfs retry some errors themselves, within seconds.
-_PRECONDITION_FAILED = 412
+_UNAUTHORIZED, _PRECONDITION_FAILED = 401, 412
 _PAUSES = (0.5, 1.0, 2.0, 4.0, 8.0)
 # Libraries below the file systems whose errors are not of Python's own types.
 _CLIENTS = ("botocore", "aiobotocore", "aiohttp", "gcsfs", "google", "requests")
@@ -88,7 +91,7 @@ class ObjectStore:
 
     def write(self, name: str, content: bytes) -> None:
         """Writes an object, or replaces it."""
-        self._request(lambda files: files.pipe_file(self._path(name), content))
+        self._request(lambda files: files.pipe_file(self._path(name), content), is_write=True)
 
     def create(self, name: str, content: bytes) -> bool:
         """Writes an object unless there is one with this name; returns False if there is one with other content.
@@ -97,7 +100,7 @@ class ObjectStore:
         it succeeded.
         """
         try:
-            self._request(lambda files: files.pipe_file(self._path(name), content, mode="create"))
+            self._request(lambda files: files.pipe_file(self._path(name), content, mode="create"), is_write=True)
         except FileExistsError:
             return self.read(name) == content
         return True
@@ -134,8 +137,13 @@ class ObjectStore:
             self._request(lambda files, name=name: files.rm_file(self._path(name)))  # type: ignore[misc]
 
     def upload(self, file: Path, name: str) -> None:
-        """Writes an object from a file; one that was killed in the middle leaves no object."""
-        self._request(lambda files: files.put_file(str(file), self._path(name)))
+        """Writes an object from a file; one that was killed in the middle leaves no object.
+
+        Raises:
+            FileNotFoundError: there is no such file.
+        """
+        file.stat()
+        self._request(lambda files: files.put_file(str(file), self._path(name)), is_write=True)
 
     def download(self, name: str, file: Path) -> None:
         """Writes an object to a file.
@@ -155,15 +163,18 @@ class ObjectStore:
         """The name of a path; some file systems begin paths with a slash."""
         return path.lstrip("/")[len(self._place) + 1 :]
 
-    def _request(self, action: Callable[[Any], T]) -> T | None:
-        """Sends a request, again after errors of the connection; returns None for an object that does not exist."""
+    def _request(self, action: Callable[[Any], T], *, is_write: bool = False) -> T | None:
+        """Sends a request, again after errors of the connection; returns None for an object that does not exist.
+
+        A write finds nothing missing but its bucket, which not all servers name in their answer.
+        """
         for pause in (*_PAUSES[: self._tries - 1], None):
             try:
                 return action(_open_files(self._scheme, self.address))
             except FileExistsError:
                 raise
             except FileNotFoundError as error:
-                if "bucket" in str(error).lower() and "not exist" in str(error).lower():
+                if is_write or ("bucket" in str(error).lower() and "not exist" in str(error).lower()):
                     raise InputError(f"{self.address} must lie in a bucket that exists, got {_line(error)}") from None
                 return None
             except Exception as error:
@@ -184,6 +195,14 @@ class ObjectStore:
 
 
 def _open_files(scheme: str, address: str) -> Any:
+    file = os.environ.get(_GOOGLE_FILE)
+    # gcsfs would go on without credentials.
+    if scheme == "gs" and file and not os.path.isfile(file):
+        raise InputError(f"{_GOOGLE_FILE} must be a file that exists, got {file}")
+    # Else gcsfs asks for the kind of each bucket by another client, and warns where that finds no credentials.
+    os.environ.setdefault("GCSFS_EXPERIMENTAL_ZB_HNS_SUPPORT", "false")
+    # It logs each error with pages of its own code, and raises it, too.
+    logging.getLogger("gcsfs").setLevel(logging.CRITICAL)
     try:
         import fsspec
 
@@ -201,7 +220,9 @@ def _state(info: Mapping[str, Any]) -> ObjectState:
 
 def _is_refused(error: Exception) -> bool:
     name = type(error).__name__
-    return isinstance(error, PermissionError) or "Credentials" in name or "Token" in name
+    # gcsfs has errors of its own for the first status, and plain ones of the system for the second.
+    is_status = getattr(error, "code", None) == _UNAUTHORIZED or str(error).startswith("Forbidden: ")
+    return isinstance(error, PermissionError) or is_status or "Credentials" in name or "Token" in name
 
 
 def _status(error: Exception) -> int | None:

@@ -5,7 +5,7 @@ import argparse
 from rich.console import Console
 
 from components.dsl.errors import InputError
-from components.objects.mirror import root_address
+from components.objects.mirror import root_address, shown_place
 from pipeline.commands.arguments import absolute_path, add_overrides, add_root, read_overrides
 from pipeline.commands.command import DONE, Command
 from pipeline.compiler.steps import CompileOptions, compile_steps, find_needs
@@ -55,9 +55,10 @@ def _run(options: argparse.Namespace, console: Console) -> int:
     check_target(options.to, options.image)
     check_output("--out", options.out)
     address = root_address(options.root)
-    if address is not None:
-        rule = "must be a folder that all steps share, as single steps lock files in it"
-        raise InputError(f"--root {rule}, got {address}")
+    for name in ("mount", "claim"):
+        if address is not None and getattr(options, name):
+            rule = "must be left out with a root in object storage, which all steps reach by its address"
+            raise InputError(f"--{name} {rule}, got {getattr(options, name)}")
     overrides = read_overrides(options)
     settings = load_settings(options.settings, overrides)
     pipeline = build_pipeline(settings, options.root)
@@ -69,7 +70,7 @@ def _run(options: argparse.Namespace, console: Console) -> int:
         CompileOptions(
             job_file=options.job or str(options.settings or ""),
             overrides=tuple(overrides),
-            root=options.mount or str(options.root),
+            root=options.mount or shown_place(options.root),
             image=options.image,
             claim=options.claim,
             gpus=options.gpus,
@@ -77,7 +78,7 @@ def _run(options: argparse.Namespace, console: Console) -> int:
     )
     options.out.write_text(TARGETS[options.to](compiled), encoding="utf-8")
     measured = sum(node.component.name in needs for node in pipeline.nodes)
-    note = f"{measured} of {len(compiled.steps)} steps with resources from earlier runs in {options.root}"
+    note = f"{measured} of {len(compiled.steps)} steps with resources from earlier runs in {shown_place(options.root)}"
     write(console, f"written: {options.out} ({note})")
     return DONE
 
@@ -85,7 +86,8 @@ def _run(options: argparse.Namespace, console: Console) -> int:
 COMPILE = Command(
     name="compile",
     purpose="write a job for an orchestrator: Kubeflow Pipelines, Argo Workflows or Airflow",
-    details="Each step is a container that runs `keras-bert-edge step`; all see the root, by a volume, at one path.",
+    details="Each step is a container that runs `keras-bert-edge step`; all see the root, by a volume at one path or "
+    "by its address in object storage.",
     example="compile reviews.toml --to kubeflow --image registry/bert:1 --mount /runs --claim runs --out reviews.yaml",
     add_arguments=_add_arguments,
     run=_run,

@@ -2,6 +2,7 @@
 
 import argparse
 from importlib.metadata import version
+from typing import Any
 
 from pipeline.commands.command import PROGRAM
 from pipeline.commands.completion import SHELLS, PrintCompletion
@@ -15,6 +16,26 @@ _EPILOG = f"""\
 
 exit status: 0 done, 1 a step failed, 2 bad input, 3 the model was not blessed, or a limit cannot be met, \
 130 interrupted"""
+
+
+class VerbParser(argparse.ArgumentParser):
+    """Reads the arguments of a verb: options may stand between arguments without a name, whether these may be left out.
+
+    argparse alone takes an argument that may be left out for missing where an option stands before it, as TEXT in
+    `explain MODEL --method occlusion TEXT`.
+    """
+
+    _are_options_read = False
+
+    def parse_known_args(self, args: Any = None, namespace: Any = None) -> Any:
+        """Reads the options first, then what is left; both readings come back here."""
+        if self._are_options_read:
+            return super().parse_known_args(args, namespace)
+        self._are_options_read = True
+        try:
+            return self.parse_known_intermixed_args(args, namespace)
+        finally:
+            self._are_options_read = False
 
 
 def make_parser() -> argparse.ArgumentParser:
@@ -37,7 +58,9 @@ def make_parser() -> argparse.ArgumentParser:
         metavar="SHELL",
         help=f"print a script that completes commands and options in a shell ({', '.join(SHELLS)}), and exit",
     )
-    verbs = parser.add_subparsers(prog=PROGRAM, required=True, metavar="COMMAND", help=argparse.SUPPRESS)
+    verbs = parser.add_subparsers(
+        prog=PROGRAM, required=True, metavar="COMMAND", help=argparse.SUPPRESS, parser_class=VerbParser
+    )
     for command in (command for commands in GROUPS.values() for command in commands):
         verb = verbs.add_parser(
             command.name,

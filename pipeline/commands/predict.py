@@ -5,7 +5,7 @@ import os
 import sys
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from rich.console import Console
 
@@ -39,9 +39,9 @@ def _add_arguments(parser: argparse.ArgumentParser) -> None:
         metavar="MODEL",
         help="a pushed version, such as runs/pushed/reviews/1, one of its model files, or a trained model's folder",
     )
-    texts = parser.add_argument(
+    parser.add_argument(
         "texts",
-        nargs="+",
+        nargs="*",
         metavar="TEXT",
         help="a text, or a question; - reads standard input, a text a line, or a pair parted by a tab, and answers "
         "lines as they come",
@@ -54,8 +54,6 @@ def _add_arguments(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument(
         "--table",
-        action=_TableAction,
-        texts=texts,
         metavar="TABLE",
         help="a table whose rows are answered: .parquet, .arrow, .csv, .tsv or .jsonl, a folder, or a quoted pattern",
     )
@@ -81,21 +79,6 @@ def _add_arguments(parser: argparse.ArgumentParser) -> None:
         metavar="KEY=VALUE",
         help="replace one setting of [beam], such as --set beam.workers=2; may be repeated",
     )
-
-
-class _TableAction(argparse.Action):
-    """Stores the table, and lets the texts be left out.
-
-    Texts that may always be left out would be none where an option stands between MODEL and them.
-    """
-
-    def __init__(self, *args: Any, texts: argparse.Action, **kwargs: Any) -> None:
-        super().__init__(*args, **kwargs)
-        self._texts = texts
-
-    def __call__(self, parser: Any, namespace: argparse.Namespace, values: Any, option_string: Any = None) -> None:
-        self._texts.required, self._texts.nargs = False, "*"
-        setattr(namespace, self.dest, values)
 
 
 def _run(options: argparse.Namespace, console: Console) -> int:
@@ -146,7 +129,9 @@ def _table_request(options: argparse.Namespace) -> TableRequest:
 
 
 def _check_texts(options: argparse.Namespace) -> None:
-    """Refuses paths instead of texts, `-` together with other texts, and options of tables."""
+    """Refuses no text, paths instead of texts, `-` together with other texts, and options of tables."""
+    if not options.texts:
+        raise InputError("TEXT must follow MODEL, got none; - reads standard input, --table a table")
     for name in ("text", "out", "prefix", "beam", "set"):
         if getattr(options, name):
             raise InputError(f"--{name} must be left out without --table, got {getattr(options, name)}")
@@ -156,9 +141,6 @@ def _check_texts(options: argparse.Namespace) -> None:
                 f"TEXT must be a text, got the file {text}; to ask its lines: predict MODEL - < {text}; a table: "
                 f"predict MODEL --table {text}"
             )
-        # A word may be the name of a folder, too.
-        if os.sep in text and os.path.isdir(text):
-            raise InputError(f"TEXT must be a text, got the folder {text}")
         # A word may be the name of a folder, too.
         if os.sep in text and os.path.isdir(text):
             raise InputError(f"TEXT must be a text, got the folder {text}")

@@ -9,6 +9,7 @@ from components.artifacts.models import EdgeModel
 from components.artifacts.pushed import Pushed
 from components.objects.mirror import shown_place
 from components.scoring.blessing import NOT_COMPARED
+from keras_bert.folders import EXPORT_FILE
 from keras_bert.training.cluster import find_cluster
 from pipeline.commands.arguments import absolute_path, add_overrides, add_root, read_overrides
 from pipeline.commands.command import DONE, FAILED, REFUSED, Command
@@ -86,7 +87,7 @@ def _run_and_show(
         show_models(evaluation.read(), console)
     reasons = [reason for blessing in result.artifacts(Blessing) for reason in blessing.read().reasons]
     not_compared = [reason for reason in reasons if reason.startswith(NOT_COMPARED)]
-    write_warnings(Console(stderr=True), [*export_warnings(result.artifacts(EdgeModel)), *not_compared])
+    write_warnings(Console(stderr=True), [*export_warnings(result.json_files(EdgeModel, EXPORT_FILE)), *not_compared])
     if result.state != "done":
         write(Console(stderr=True), f"error: {result.message}")
         return REFUSED if result.state == "refused" else FAILED

@@ -6,6 +6,7 @@ import os
 from rich.console import Console
 
 from components.artifacts.evaluation import Evaluation
+from components.objects.mirror import shown_place
 from pipeline.commands.arguments import absolute_path, add_overrides, add_root, read_overrides
 from pipeline.commands.command import DONE, FAILED, REFUSED, Command
 from pipeline.orchestrator.single_step import RUN_VARIABLE, run_step
@@ -53,14 +54,14 @@ def _run(options: argparse.Namespace, console: Console) -> int:
     if step.state == "cached":
         write(console, f"{step.name} was done before")
     for name, output in step.outputs.items():
-        write(console, f"{name}: {output.path}")
+        write(console, f"{name}: {shown_place(output.path)}")
     return DONE
 
 
 STEP = Command(
     name="step",
     purpose="run one step of a job, whose inputs are done, as orchestrators do",
-    details="Steps of one root may run at the same time, also on machines that share its file system.",
+    details="Steps of one root may run at the same time, also on machines that share its file system or its address.",
     example="step fine_tune reviews.toml --root /shared/runs --run 2026-11-24",
     add_arguments=_add_arguments,
     run=_run,

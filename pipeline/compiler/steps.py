@@ -11,8 +11,8 @@ from components.dsl.component import Node
 from components.dsl.errors import InputError
 from pipeline.machine import Machine, Need
 from pipeline.orchestrator.graph import Pipeline
+from pipeline.orchestrator.places import has_store, open_store
 from pipeline.orchestrator.runner import plan_of
-from pipeline.orchestrator.store import DATABASE, Store
 
 PROGRAM = "keras-bert-edge"
 # A step needs more memory for more data than it had when it was measured.
@@ -58,7 +58,7 @@ class CompiledJob(NamedTuple):
         name: a name of lower-case letters, digits and hyphens.
         steps: all steps, each after those that it depends on.
         image: the container image that has this project; empty for the orchestrator's own machines.
-        root: the folder of artifacts, under this path in each container.
+        root: the folder of artifacts, under this path in each container, or its address in object storage.
         claim: the Kubernetes volume claim that is mounted as the root; empty if the cluster mounts the root by itself.
         retries: number of restarts of a step whose container was lost.
     """
@@ -137,9 +137,9 @@ def find_needs(root: Path, components: Sequence[str]) -> dict[str, Need]:
         root: the folder of runs.
         components: their names.
     """
-    if not (root / DATABASE).is_file():
+    if not has_store(root):
         return {}
-    with contextlib.closing(Store(root, create=False)) as store:
+    with contextlib.closing(open_store(root, create=False)) as store:
         last = {name: store.last_ran(name) for name in components}
     return {
         name: Need(run.cost.cpu_seconds / max(run.seconds, 1e-3), run.cost.peak_bytes)

@@ -28,5 +28,10 @@ def disk_full_as_input_error(root: str | os.PathLike[str]) -> Iterator[None]:
     except (OSError, sqlite3.Error) as error:
         if not is_disk_full(error):
             raise
-        rule = "must lie on a disk with space left"
-        raise InputError(f"root {rule}, got {root}: {error}; make room, then run the same command again") from error
+        raise full_disk_error(root, str(error)) from error
+
+
+def full_disk_error(root: str | os.PathLike[str], message: str) -> InputError:
+    """The error for a full disk, which names the root and says what to do."""
+    rule = "must lie on a disk with space left"
+    return InputError(f"root {rule}, got {root}: {message}; make room, then run the same command again")

@@ -18,7 +18,7 @@ from components.dsl.signature import Role
 from components.dsl.workplace import Workplace
 from pipeline.machine import ONE_BY_ONE, Machine
 from pipeline.orchestrator.chief import Chief, JoinRequest, move_artifacts
-from pipeline.orchestrator.disk import is_disk_full
+from pipeline.orchestrator.disk import full_disk_error, is_disk_full
 from pipeline.orchestrator.executor import PRELOAD, Child, ForkedChild
 from pipeline.orchestrator.fingerprint import FIRST_PARTY, execution_key, find_code, find_ingredients
 from pipeline.orchestrator.launched_child import LaunchedChild
@@ -179,8 +179,7 @@ class Launcher:
         """Starts a step in a child process; after the context, the process has ended and its staging folder is deleted.
 
         Raises:
-            StepError: the disk is full.
-            InputError: a worker of `TF_CONFIG` did not come, or cannot join.
+            InputError: the disk is full, or a worker of `TF_CONFIG` did not come, or cannot join.
         """
         start = time.monotonic()
         # Outputs are as deep below the root as their final place, so that relative paths in them stay valid.
@@ -262,7 +261,7 @@ class Launcher:
         """Publishes the outputs of a step that has ended.
 
         Raises:
-            InputError: the step cannot use the user's input.
+            InputError: the step cannot use the user's input, or the disk is full.
             Refusal: the step refused, e.g. to push a model that was not blessed.
             TransientStepError: the step failed in a way that a retry may avoid.
             StepError: the step failed.
@@ -294,6 +293,10 @@ class Launcher:
 
     def fetch(self, artifact: Artifact) -> None:
         """Makes sure that an artifact that this run made or reused is on this machine, as it always is."""
+
+    def read_json(self, artifact: Artifact, name: str) -> Any:
+        """The content of one JSON file of an artifact that this run made or reused, which need not be fetched."""
+        return artifact.read_json(name)
 
     def _is_intact(self, node: Node, name: str, stored: StoredArtifact) -> bool:
         return stored.path is not None and _holds(self.output(node, name, stored), stored)
@@ -339,8 +342,9 @@ class Launcher:
         refused = outcome.kind == "refusal"
         state: ExecutionState = "refused" if refused else "failed"
         execution = self._execution(plan, state, seconds, outcome.message, outcome.cost)
-        if outcome.kind != "disk_full":
-            self._store.record(execution, plan.present_inputs(), ingredients=plan.ingredients)
+        if outcome.kind == "disk_full":
+            return full_disk_error(self._root, f"{plan.node.name}: {outcome.message}")
+        self._store.record(execution, plan.present_inputs(), ingredients=plan.ingredients)
         if refused:
             return Refusal(outcome.message)
         if outcome.kind == "input_error":
@@ -357,13 +361,8 @@ class Launcher:
 
     def _describe(self, plan: StepPlan, outcome: Outcome) -> str:
         inputs = [f"{name} = {self._root / str(stored.path)}" for name, stored in plan.present_inputs().items()]
-        if outcome.kind == "disk_full":
-            cause = f"there is no space left under {self._root} ({outcome.message})"
-            advice = "Make room, then run the same command again: it goes on with this step."
-        else:
-            cause = outcome.message
-            advice = "Fix the cause, then run the same command again: it goes on with this step."
-        lines = [f"Step {plan.node.name} failed: {cause}"]
+        advice = "Fix the cause, then run the same command again: it goes on with this step."
+        lines = [f"Step {plan.node.name} failed: {outcome.message}"]
         lines += [f"  inputs: {', '.join(inputs) or 'no artifacts'}", f"  log: {self._log(plan.node)}", advice]
         return "\n".join(lines)
 

@@ -47,6 +47,22 @@ def machine_locked(root: Path, name: str, say: Callable[[str], None], *, is_alon
 
 
 @contextlib.contextmanager
+def cache_locked(root: Path, *, is_alone: bool) -> Iterator[bool]:
+    """Shares the artifacts of a mirror with other steps inside of the block, so that none removes what another reads.
+
+    Args:
+        root: absolute path of the mirror.
+        is_alone: whether to have them alone, to remove some; the block is told whether that is so, without a wait.
+    """
+    with _open(root, "cache") as lock:
+        if is_alone:
+            yield try_lock(lock, fcntl.LOCK_EX)
+        else:
+            fcntl.flock(lock, fcntl.LOCK_SH)
+            yield False
+
+
+@contextlib.contextmanager
 def process_locked(file: Path, wait: Callable[[], None]) -> Iterator[None]:
     """Holds the lock of a step's process inside of the block, in that process itself.
 

@@ -52,6 +52,7 @@ def make_launcher(
     preload: Sequence[str] = PRELOAD,
     first_party: Sequence[str] = FIRST_PARTY,
     chief: Chief | None = None,
+    is_shared: bool = False,
 ) -> Launcher:
     """The launcher of a run.
 
@@ -63,6 +64,7 @@ def make_launcher(
         preload: see `Launcher`.
         first_party: see `Launcher`.
         chief: see `Launcher`; None for a mirror.
+        is_shared: whether other processes run steps in the root at the same time.
     """
     if root_address(root) is None:
         return Launcher(root, store, run, machine=machine, preload=preload, first_party=first_party, chief=chief)
@@ -70,4 +72,6 @@ def make_launcher(
     from pipeline.orchestrator.remote_store import RemoteStore
 
     assert isinstance(store, RemoteStore)
-    return RemoteLauncher(root, store, run, machine=machine, preload=preload, first_party=first_party)
+    return RemoteLauncher(
+        root, store, run, machine=machine, preload=preload, first_party=first_party, is_shared=is_shared
+    )

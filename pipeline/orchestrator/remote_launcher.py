@@ -1,7 +1,9 @@
 """Runs the steps of a mirror: a lease for each step, and its inputs pulled when it starts."""
 
 import contextlib
+import json
 from collections.abc import Iterator, Mapping
+from contextlib import AbstractContextManager
 from pathlib import Path
 from typing import Any
 
@@ -9,6 +11,7 @@ from components.dsl.artifact import Artifact
 from components.dsl.component import Node
 from components.dsl.errors import InputError
 from pipeline.orchestrator.launcher import CheckedNode, LaunchedStep, Launcher, StepPlan
+from pipeline.orchestrator.locks import cache_locked
 from pipeline.orchestrator.observer import Watcher
 from pipeline.orchestrator.records import StoredArtifact
 from pipeline.orchestrator.remote_store import RemoteStore, place_of
@@ -23,12 +26,13 @@ class RemoteLauncher(Launcher):
         root: absolute path of the mirror.
         store: the metadata of the mirror.
         run: number of the run.
+        is_shared: whether other processes run steps in the mirror at the same time.
         options: see `Launcher`.
     """
 
-    def __init__(self, root: Path, store: RemoteStore, run: int, **options: Any) -> None:
+    def __init__(self, root: Path, store: RemoteStore, run: int, *, is_shared: bool = False, **options: Any) -> None:
         super().__init__(root, store, run, **options)
-        self._remote = store
+        self._remote, self._is_shared = store, is_shared
         self._newest: dict[str, int] = {}
         self._published: dict[Path, StoredArtifact] = {}
         self._reading: dict[str, list[Path]] = {}
@@ -57,16 +61,17 @@ class RemoteLauncher(Launcher):
         """Pulls the inputs first, and gives the lease back at the end.
 
         Raises:
-            InputError: an input is missing or damaged at the address; the next run makes it again.
-            StepError: the disk is full.
+            InputError: an input is missing or damaged at the address, and the next run makes it again; or the disk is
+                full.
         """
         inputs = [self._root / str(stored.path) for stored in plan.present_inputs().values()]
         try:
             self._reading[plan.key] = inputs
-            for stored in plan.present_inputs().values():
-                self._pull(stored)
-            with super().launch(plan, watcher) as launched:
-                yield launched
+            with self._inputs_held():
+                for stored in plan.present_inputs().values():
+                    self._pull(stored)
+                with super().launch(plan, watcher) as launched:
+                    yield launched
         finally:
             self._reading.pop(plan.key, None)
             self._remote.leases().release(plan.key)
@@ -81,6 +86,20 @@ class RemoteLauncher(Launcher):
         stored = self._published.get(artifact.path)
         if stored is not None and not self._remote.pull(stored):
             raise self._damaged(stored)
+
+    def read_json(self, artifact: Artifact, name: str) -> Any:
+        """Reads the file at the address, unless the artifact is in the mirror; also after the run's end.
+
+        Raises:
+            InputError: it is missing at the address.
+        """
+        stored = self._published.get(artifact.path)
+        if stored is None or artifact.file(name).is_file():
+            return super().read_json(artifact, name)
+        content = self._remote.objects.read(f"{place_of(stored)}/{name}")
+        if content is None:
+            raise self._damaged(stored)
+        return json.loads(content)
 
     def output(self, node: Node, name: str, stored: StoredArtifact) -> Artifact:
         """A stored artifact; `fetch` downloads it."""
@@ -109,5 +128,14 @@ class RemoteLauncher(Launcher):
         """The highest number of an output of a key; 0 if none is there."""
         return max((stored.id for stored in (self._store.find(key) or {}).values()), default=0)
 
+    def _inputs_held(self) -> AbstractContextManager[object]:
+        """Keeps other processes from removing what this one reads."""
+        return cache_locked(self._root, is_alone=False) if self._is_shared else contextlib.nullcontext()
+
     def _evict(self) -> None:
-        evict(self._root, self._root / ARTIFACTS, [folder for inputs in self._reading.values() for folder in inputs])
+        """Removes artifacts above the limit of the cache; beside other processes, the last one does."""
+        alone = cache_locked(self._root, is_alone=True) if self._is_shared else contextlib.nullcontext(True)
+        with alone as is_alone:
+            if is_alone:
+                folders = [folder for inputs in self._reading.values() for folder in inputs]
+                evict(self._root, self._root / ARTIFACTS, folders)

@@ -1,8 +1,8 @@
 """The metadata of a mirror: every change is an entry of the remote log first, and then a row of SQLite.
 
-Rows have the same numbers on every machine: that of an execution is made of its run's and its place in it, that of an
-artifact of its execution's and its place among the outputs. So "the newest" is the same everywhere, in whatever order
-entries arrive.
+Rows have the same numbers on every machine: that of an execution is made of its log's number and its place there, that
+of an artifact of its execution's and its place among the outputs. So "the newest" is the same everywhere, in whatever
+order entries arrive. The number of a log is that of its run, or of one of the single steps that joined the run.
 """
 
 import json
@@ -16,15 +16,16 @@ from components.dsl.errors import InputError
 from components.objects.mirror import root_address
 from components.objects.store import ObjectStore
 from pipeline.orchestrator.records import Cost, Execution, Ingredients, NewArtifact, RunState, StoredArtifact
-from pipeline.orchestrator.store import Store
+from pipeline.orchestrator.store import Store, check_pipeline
 from pipeline.remote.artifacts import holds_artifact, pull_artifact, upload_artifact
 from pipeline.remote.leases import Leases, end_heartbeat, running_runs
-from pipeline.remote.log import END, START, LogEntry, RunLog, entry_name
+from pipeline.remote.log import END, LOG, START, LogEntry, RunLog, entry_name
 from pipeline.remote.mirror import check_format, owner_of
 
 # Bits of an execution's place in its run, and of an artifact's place among the outputs.
 _EXECUTIONS, _OUTPUTS = 20, 8
 _SEEN = "CREATE TABLE IF NOT EXISTS seen_entries (name TEXT PRIMARY KEY) WITHOUT ROWID"
+_STARTS = f"SELECT name FROM seen_entries WHERE name LIKE '{LOG}/%/{START}.json'"  # noqa: S608
 
 
 class RemoteStore(Store):
@@ -51,6 +52,8 @@ class RemoteStore(Store):
         self._root, self._log = root, RunLog(self.objects)
         self._leases: Leases | None = None
         self._places: dict[int, int] = {}
+        # Runs that this process writes to -> the numbers of its logs.
+        self._logs: dict[int, int] = {}
         try:
             self._connection.execute(_SEEN)
             self.refresh()
@@ -74,16 +77,18 @@ class RemoteStore(Store):
             self._apply(entry)
         alive = running_runs(self.objects)
         open_runs = self._connection.execute(
-            "SELECT id, state FROM runs WHERE ended IS NULL AND state IN ('running', 'interrupted')"
+            "SELECT id, state FROM runs "
+            "WHERE ended IS NULL AND state IN ('running', 'interrupted') AND invocation IS NULL"
         )
         with self._transaction():
+            self._interrupt_abandoned()
             for run, state in open_runs.fetchall():
                 current = "running" if run in alive else "interrupted"
                 if state != current:
                     self._connection.execute("UPDATE runs SET state = ? WHERE id = ?", (current, run))
 
     def leases(self) -> Leases:
-        """The leases of the run that `start_run` started."""
+        """The leases of the run that `start_run` or `join_run` started."""
         assert self._leases is not None
         return self._leases
 
@@ -95,26 +100,30 @@ class RemoteStore(Store):
         plan: Mapping[str, Sequence[str]] | None = None,
     ) -> int:
         """Starts a run under a number that no other machine has; runs of this mirror that were killed get their end."""
-        owner = owner_of(self._root)
-        self._end_killed_runs(owner)
-        newest = self._connection.execute("SELECT max(id) FROM runs").fetchone()[0] or 0
-        content = {
-            "pipeline": pipeline,
-            "started": time.time(),
-            "settings": settings,
-            "part_of": part_of,
-            "plan": plan,
-            "owner": owner,
-            "claim": uuid.uuid4().hex,
-        }
-        run = self._log.claim_run(newest + 1, content)
-        self._leases = Leases(self.objects, run, owner)
-        self.refresh()
-        return run
+        self._end_killed_logs(owner_of(self._root))
+        return self._start_log(pipeline, settings, plan, part_of=part_of)
+
+    def join_run(
+        self,
+        pipeline: str,
+        settings: Mapping[str, Any] | None,
+        plan: Mapping[str, Sequence[str]],
+        invocation: str | None,
+    ) -> int:
+        """Starts a run of single steps, or joins it, with a log of its own; steps on other machines may do so at once.
+
+        The run has the number of its first step's log. It is `running` until each step of the plan is done or one has
+        failed, or it was abandoned, as there is no sign of life between two steps.
+        """
+        return self._start_log(pipeline, settings, plan, invocation=invocation)
+
+    def settle_run(self, run: int) -> None:
+        """Ends the log of this process; whether the run has ended follows from the executions, on all machines."""
+        self.finish_run(run, "done")
 
     def finish_run(self, run: int, state: RunState) -> None:
-        """Ends a run."""
-        self._append(run, END, {"state": state, "ended": time.time()})
+        """Ends a run, or the log of a step that joined one."""
+        self._append(self._logs[run], END, {"run": run, "state": state, "ended": time.time()})
         if self._leases is not None:
             self._leases.end()
             self._leases = None
@@ -128,9 +137,9 @@ class RemoteStore(Store):
     ) -> dict[str, StoredArtifact]:
         """Uploads the new artifacts, then records the execution: before its entry nobody knows of them."""
         for new in outputs.values():
-            upload_artifact(self.objects, self._root / new.path, f"{new.path}/{execution.run}")
-        place = self._record(execution, inputs, ingredients, new=outputs)
-        first = execution_number(execution.run, place) << _OUTPUTS
+            upload_artifact(self.objects, self._root / new.path, f"{new.path}/{self._logs[execution.run]}")
+        number = self._record(execution, inputs, ingredients, new=outputs)
+        first = number << _OUTPUTS
         return {name: StoredArtifact(first + index, *new) for index, (name, new) in enumerate(outputs.items())}
 
     def record(
@@ -141,6 +150,8 @@ class RemoteStore(Store):
         ingredients: Ingredients | None = None,
     ) -> None:
         """Records an execution without new artifacts."""
+        if execution.state == "cached" and self._is_repeated(execution):
+            return
         # Those of a cached execution stand in the entry of the one that ran.
         if execution.state == "cached":
             ingredients = None
@@ -173,14 +184,51 @@ class RemoteStore(Store):
         """The bytes of a published artifact at the address."""
         return sum(state.size for state in self.objects.find_all(place_of(stored)).values())
 
-    def _end_killed_runs(self, owner: str) -> None:
-        """Writes the end of earlier runs of this mirror, whose lock this process holds."""
-        open_runs = self._connection.execute("SELECT id FROM runs WHERE ended IS NULL").fetchall()
-        for (run,) in open_runs:
-            content = self.objects.read_json(entry_name(run, START))
+    def _start_log(
+        self,
+        pipeline: str,
+        settings: Mapping[str, Any] | None,
+        plan: Mapping[str, Sequence[str]] | None,
+        *,
+        part_of: int | None = None,
+        invocation: str | None = None,
+    ) -> int:
+        """Claims a log for this process and begins its heartbeat; returns the number of the run."""
+        owner = owner_of(self._root)
+        newest = max((_number_of(name) for (name,) in self._connection.execute(_STARTS)), default=0)
+        content = {
+            "pipeline": pipeline,
+            "started": time.time(),
+            "settings": settings,
+            "part_of": part_of,
+            "plan": plan,
+            "invocation": invocation,
+            "joins": self._run_to_join(pipeline, invocation),
+            "owner": owner,
+            "claim": uuid.uuid4().hex,
+        }
+
+        def joined_run(number: int, other: Mapping[str, Any]) -> int | None:
+            if invocation is None or other["invocation"] != invocation:
+                return None
+            check_pipeline(pipeline, other["pipeline"], invocation)
+            return int(other["joins"] or number)
+
+        number, run = self._log.claim(newest + 1, content, joined_run)
+        self._logs[run] = number
+        self._leases = Leases(self.objects, number, owner)
+        self.refresh()
+        return run
+
+    def _end_killed_logs(self, owner: str) -> None:
+        """Writes the end of earlier logs of this mirror, whose lock this process holds alone."""
+        ended = f"replace(name, '/{START}.json', '/{END}.json') IN (SELECT name FROM seen_entries)"  # noqa: S608
+        for (name,) in self._connection.execute(f"{_STARTS} AND NOT {ended}").fetchall():
+            content, number = self.objects.read_json(name), _number_of(name)
             if content is not None and content["owner"] == owner:
-                self._append(run, END, {"state": "interrupted", "ended": time.time()})
-                end_heartbeat(self.objects, run)
+                run = content["joins"] or number
+                self._append(number, END, {"run": run, "state": "interrupted", "ended": time.time()})
+                end_heartbeat(self.objects, number)
 
     def _record(
         self,
@@ -191,7 +239,9 @@ class RemoteStore(Store):
         new: Mapping[str, NewArtifact] | None = None,
         reused: Mapping[str, StoredArtifact] | None = None,
     ) -> int:
-        place = self._places[execution.run] = self._places.get(execution.run, 0) + 1
+        """Writes an execution to the log of this process, and returns its number."""
+        log = self._logs[execution.run]
+        place = self._places[log] = self._places.get(log, 0) + 1
         content = {
             "execution": execution._asdict() | {"cost": execution.cost and execution.cost._asdict()},
             "ended": time.time(),
@@ -200,15 +250,16 @@ class RemoteStore(Store):
             "reused": {name: stored.id for name, stored in (reused or {}).items()},
             "ingredients": ingredients and ingredients._asdict(),
         }
-        self._append(execution.run, str(place), content)
-        return place
+        self._append(log, str(place), content)
+        return execution_number(log, place)
 
-    def _append(self, run: int, part: str, content: dict[str, Any]) -> None:
-        """Writes an entry of a run; an end that is there already stays."""
-        if self._log.append(run, part, content):
-            self._apply(LogEntry(entry_name(run, part), run, part, content))
+    def _append(self, number: int, part: str, content: dict[str, Any]) -> None:
+        """Writes an entry; an end that is there already stays."""
+        name = entry_name(number, part)
+        if self._log.append(number, part, content):
+            self._apply(LogEntry(name, number, part, content))
         elif part != END:
-            raise RuntimeError(f"{entry_name(run, part)} was written by another process, which must not have run {run}")
+            raise RuntimeError(f"{name} was written by another process, which must not have the number {number}")
 
     def _apply(self, entry: LogEntry) -> None:
         """Inserts an entry in one transaction, unless it was inserted before."""
@@ -216,26 +267,39 @@ class RemoteStore(Store):
             cursor = self._connection.execute("INSERT OR IGNORE INTO seen_entries VALUES (?)", (entry.name,))
             if cursor.rowcount == 0:
                 return
-            if not entry.run:
+            if not entry.number:
                 removed = [(number,) for number in entry.content["artifacts"]]
                 self._connection.executemany("UPDATE artifacts SET path = NULL WHERE id = ?", removed)
             elif entry.part == START:
                 self._insert_run(entry)
             elif entry.part == END:
-                values = (entry.content["state"], entry.content["ended"], entry.run)
-                self._connection.execute("UPDATE runs SET state = ?, ended = ? WHERE id = ?", values)
+                self._apply_end(**entry.content)
             else:
                 self._insert_execution(entry)
 
+    def _apply_end(self, run: int, state: RunState, ended: float) -> None:
+        """Ends a run; one of single steps if nothing is left to do, in whatever order their ends arrive."""
+        row = self._connection.execute("SELECT invocation FROM runs WHERE id = ?", (run,)).fetchone()
+        if row[0] is None:
+            self._connection.execute("UPDATE runs SET state = ?, ended = ? WHERE id = ?", (state, ended, run))
+        else:
+            self._settle(run, ended)
+
     def _insert_run(self, entry: LogEntry) -> None:
+        """Inserts a run; a step that joins one gives it the newest plan instead."""
         content = entry.content
-        texts = (
-            None if content[name] is None else json.dumps(content[name]) for name in ("settings", "part_of", "plan")
-        )
+        names = ("settings", "plan", "part_of")
+        settings, plan, part_of = (None if content[name] is None else json.dumps(content[name]) for name in names)
+        if content["joins"] is not None:
+            self._connection.execute(
+                "UPDATE runs SET state = 'running', ended = NULL, settings = ?, plan = ? WHERE id = ?",
+                (settings, plan, content["joins"]),
+            )
+            return
         self._connection.execute(
-            "INSERT INTO runs (id, pipeline, state, started, settings, part_of, plan) "
-            "VALUES (?, ?, 'running', ?, ?, ?, ?)",
-            (entry.run, content["pipeline"], content["started"], *texts),
+            "INSERT INTO runs (id, pipeline, state, started, settings, part_of, plan, invocation) "
+            "VALUES (?, ?, 'running', ?, ?, ?, ?, ?)",
+            (entry.number, content["pipeline"], content["started"], settings, part_of, plan, content["invocation"]),
         )
 
     def _insert_execution(self, entry: LogEntry) -> None:
@@ -243,7 +307,7 @@ class RemoteStore(Store):
         fields = content["execution"]
         execution = Execution(**fields | {"cost": fields["cost"] and Cost(**fields["cost"])})
         new = {name: NewArtifact(**artifact) for name, artifact in content["new"].items()}
-        number = execution_number(entry.run, place)
+        number = execution_number(entry.number, place)
         outputs = {name: _reference(stored) for name, stored in content["reused"].items()}
         for index, (name, artifact) in enumerate(new.items()):
             stored = (number << _OUTPUTS) + index
@@ -267,14 +331,19 @@ class RemoteStore(Store):
         )
 
 
-def execution_number(run: int, place: int) -> int:
-    """The number of an execution, from its run and its place in it, from 1."""
-    return (run << _EXECUTIONS) + place
+def execution_number(log: int, place: int) -> int:
+    """The number of an execution, from the number of its log and its place in it, from 1."""
+    return (log << _EXECUTIONS) + place
 
 
 def place_of(stored: StoredArtifact) -> str:
-    """The name of an artifact in the root: its path and the run that made it, so that nothing is ever written twice."""
+    """The name of an artifact in the root: its path and its log's number, so that nothing is ever written twice."""
     return f"{stored.path}/{stored.id >> (_EXECUTIONS + _OUTPUTS)}"
+
+
+def _number_of(name: str) -> int:
+    """The number of a log, from the name of an entry."""
+    return int(name.split("/")[1])
 
 
 def _reference(number: int) -> StoredArtifact:

@@ -45,6 +45,7 @@ class RunResult:
         state: `done`, or `refused` or `failed` if a step was; no step has run after it.
         steps: the results of the nodes, in the order of the pipeline.
         fetch: makes sure that an artifact is on this machine; one of a root in object storage may not be.
+        read_json: reads one JSON file of an artifact, without the others.
     """
 
     run: int
@@ -52,6 +53,9 @@ class RunResult:
     state: RunState
     steps: tuple[StepResult, ...]
     fetch: Callable[[Artifact], None] = dataclasses.field(default=lambda artifact: None, repr=False, compare=False)
+    read_json: Callable[[Artifact, str], Any] = dataclasses.field(
+        default=lambda artifact, name: artifact.read_json(name), repr=False, compare=False
+    )
 
     @property
     def message(self) -> str:
@@ -71,10 +75,17 @@ class RunResult:
 
     def artifacts(self, kind: type[A]) -> list[A]:
         """All artifacts of a type that the run made or reused, in the order of the steps."""
-        outputs = [output for step in self.steps for output in step.outputs.values() if isinstance(output, kind)]
+        outputs = self._outputs(kind)
         for artifact in outputs:
             self.fetch(artifact)
         return outputs
+
+    def json_files(self, kind: type[Artifact], name: str) -> list[Any]:
+        """The contents of one JSON file of all artifacts of a type; the rest of them is not downloaded."""
+        return [self.read_json(artifact, name) for artifact in self._outputs(kind)]
+
+    def _outputs(self, kind: type[A]) -> list[A]:
+        return [output for step in self.steps for output in step.outputs.values() if isinstance(output, kind)]
 
     def step(self, name: str) -> StepResult:
         """The result of a node.
@@ -160,7 +171,7 @@ def run_pipeline(
             chief.has_failed = True
         is_partial = not is_whole or len(nodes) < len(pipeline.nodes)
         store.finish_run(run, "partial" if state == "done" and is_partial else state)
-    return RunResult(run, place.path, state, tuple(steps), launcher.fetch)
+    return RunResult(run, place.path, state, tuple(steps), launcher.fetch, launcher.read_json)
 
 
 def plan_of(nodes: Sequence[Node]) -> dict[str, list[str]]:

@@ -8,16 +8,18 @@ from typing import Any
 
 from components.dsl.component import Node
 from components.dsl.errors import InputError
-from components.objects.mirror import root_address
+from components.objects.mirror import shown_place
 from keras_bert.training.cluster import TF_CONFIG
 from pipeline.machine import ONE_BY_ONE, Machine
+from pipeline.orchestrator.changes import find_changes
 from pipeline.orchestrator.disk import disk_full_as_input_error
 from pipeline.orchestrator.executor import PRELOAD
 from pipeline.orchestrator.fingerprint import FIRST_PARTY
 from pipeline.orchestrator.graph import Pipeline
-from pipeline.orchestrator.launcher import CheckedNode, Launcher, check_node
+from pipeline.orchestrator.launcher import CheckedNode, StepPlan, check_node
 from pipeline.orchestrator.locks import machine_locked, step_locked
 from pipeline.orchestrator.observer import Observer
+from pipeline.orchestrator.places import make_launcher
 from pipeline.orchestrator.records import StoredArtifact
 from pipeline.orchestrator.request import Request
 from pipeline.orchestrator.root import CODE, Root, locked_root
@@ -46,7 +48,8 @@ def run_step(
     """Runs one step of a pipeline under a root, as `run_pipeline` does, unless it is done.
 
     Processes that run steps share the root; only one at a time runs the same step, and the others then find it done. A
-    process that measures time waits until it is alone on its machine.
+    process that measures time waits until it is alone on its machine. Under a root in object storage, processes of one
+    machine wait for each other's locks in the mirror, and those of several machines for each other's leases.
 
     Args:
         pipeline: the pipeline.
@@ -61,15 +64,10 @@ def run_step(
         first_party: see `run_pipeline`.
 
     Raises:
-        InputError: the input cannot be used, there is no such step, a step that it depends on is not done, or the
-            root is an address.
+        InputError: the input cannot be used, there is no such step, or a step that it depends on is not done.
         KeyboardInterrupt: SIGINT or SIGTERM ended the step.
         CodeError: the code of a component cannot be analyzed.
     """
-    address = root_address(Path(root).expanduser().absolute())
-    if address is not None:
-        rule = "must be a folder that all machines share, as locks of single steps are files"
-        raise InputError(f"--root {rule}, got {address}; run whole jobs there: run JOB --root {address}")
     if os.environ.get(TF_CONFIG):
         rule = "must not be set for a single step; run the job instead"
         raise InputError(f"{TF_CONFIG} {rule}, got {os.environ[TF_CONFIG]}")
@@ -95,7 +93,8 @@ def run_step(
             place.sweep_staging(key)
             plan = plan_of([node] if invocation is None else pipeline.nodes)
             run = store.join_run(pipeline.name, settings, plan, invocation)
-            launcher = Launcher(place.path, store, run, machine=machine, preload=preload, first_party=first_party)
+            options: dict[str, Any] = {"preload": preload, "first_party": first_party, "is_shared": True}
+            launcher = make_launcher(store, place.path, run, machine=machine, **options)
             scheduler = Scheduler(pipeline, request, checked, launcher, store, observer, machine=machine, made=made)
             with end_recorded(store, run, observer, place):
                 steps = scheduler.run()
@@ -104,7 +103,7 @@ def run_step(
                 store.settle_run(run)
             else:
                 store.finish_run(run, "partial" if state == "done" else state)
-    return RunResult(run, place.path, state, tuple(steps), launcher.fetch)
+    return RunResult(run, place.path, state, tuple(steps), launcher.fetch, launcher.read_json)
 
 
 def _plan(
@@ -115,17 +114,26 @@ def _plan(
     Raises:
         InputError: a step before the last is not done.
     """
-    launcher = Launcher(place.path, store, 0, first_party=first_party)
+    launcher = make_launcher(store, place.path, 0, first_party=first_party, is_shared=True)
     made: dict[str, dict[str, StoredArtifact]] = {}
     *before, last = nodes
     for node in before:
-        hit = launcher.plan(node, checked[node.name], made).hit
-        if hit is None:
+        plan = launcher.plan(node, checked[node.name], made)
+        if plan.hit is None:
+            change = _describe_change(plan, store)
             place.remove()
-            rule = f"{last.name} needs the steps before it done, but {node.name} is not in {place.path}"
-            raise InputError(f"{rule}; run the step {node.name} first")
-        made[node.name] = hit
+            rule = f"{last.name} needs the steps before it done, but {node.name} is not in {shown_place(place.path)}"
+            raise InputError(f"{rule}{change}; run the step {node.name} first")
+        made[node.name] = plan.hit
     return made, launcher.plan(last, checked[last.name], made).key
+
+
+def _describe_change(plan: StepPlan, store: Store) -> str:
+    """Why the last run of a step does not count here, as for a step of another version; empty if it never ran."""
+    last = store.last_ran(plan.node.component.name)
+    recorded = None if last is None else store.ingredients(last.key)
+    changes = [] if recorded is None else find_changes(recorded, plan.ingredients)
+    return f" as it is here: its last run had another {changes[0].kind} {changes[0].name}".rstrip() if changes else ""
 
 
 @contextlib.contextmanager

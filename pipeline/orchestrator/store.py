@@ -18,6 +18,8 @@ from pipeline.orchestrator.records import Execution, Ingredients, NewArtifact, R
 from pipeline.orchestrator.schema import prepare
 
 DATABASE = "metadata.sqlite"
+_IS_OPEN = "state = 'running' AND invocation IS NOT NULL"
+_LAST_SIGN = "max(started, (SELECT coalesce(max(ended), 0) FROM executions WHERE run = runs.id))"
 # A run of single steps of which none has run for so long, and checkpoints of a step so old, are given up.
 ABANDONED_SECONDS = 14 * 24 * 3600
 
@@ -69,10 +71,9 @@ class Store(History):
         """
         with self._transaction():
             self._connection.execute(
-                "UPDATE runs SET state = 'interrupted' WHERE state = 'running' AND (invocation IS NULL OR "
-                "max(started, (SELECT coalesce(max(ended), 0) FROM executions WHERE run = runs.id)) < ?)",
-                (time.time() - ABANDONED_SECONDS,),
+                "UPDATE runs SET state = 'interrupted' WHERE state = 'running' AND invocation IS NULL"
             )
+            self._interrupt_abandoned()
             cursor = self._connection.execute(
                 "INSERT INTO runs (pipeline, state, started, settings, part_of, plan) "
                 "VALUES (?, 'running', ?, ?, ?, ?)",
@@ -107,10 +108,8 @@ class Store(History):
         """
         values = [None if value is None else json.dumps(value) for value in (settings, plan)]
         with self._transaction():
-            row = self._connection.execute(
-                "SELECT id, pipeline FROM runs WHERE invocation = ?", (invocation,)
-            ).fetchone()
-            if row is None:
+            run = self._run_to_join(pipeline, invocation)
+            if run is None:
                 cursor = self._connection.execute(
                     "INSERT INTO runs (pipeline, state, started, settings, plan, invocation) "
                     "VALUES (?, 'running', ?, ?, ?, ?)",
@@ -118,23 +117,16 @@ class Store(History):
                 )
                 assert cursor.lastrowid is not None
                 return cursor.lastrowid
-            run, name = row
-            if name != pipeline:
-                raise InputError(f"--run must identify a run of the job {pipeline!r}, got {invocation!r} of {name!r}")
             # The job may have changed since the first step; then the newest plan says which steps are left.
             self._connection.execute(
                 "UPDATE runs SET state = 'running', ended = NULL, settings = ?, plan = ? WHERE id = ?", (*values, run)
             )
-        return int(run)
+        return run
 
     def settle_run(self, run: int) -> None:
         """Ends a run of single steps, unless some of its plan have yet to run; each step's last execution counts."""
         with self._transaction():
-            states = {execution.node: execution.state for execution in self.executions(run)}
-            left = self.plan(run).keys() - {node for node, state in states.items() if state in ("ran", "cached")}
-            state = "failed" if "failed" in states.values() else "refused" if "refused" in states.values() else "done"
-            if state != "done" or not left:
-                self._connection.execute("UPDATE runs SET state = ?, ended = ? WHERE id = ?", (state, time.time(), run))
+            self._settle(run, time.time())
 
     def finish_run(self, run: int, state: RunState) -> None:
         """Ends a run."""
@@ -183,6 +175,32 @@ class Store(History):
         """Records that artifacts were removed; their rows stay for the lineage, without a path."""
         with self._transaction():
             self._connection.executemany("UPDATE artifacts SET path = NULL WHERE path = ?", [(path,) for path in paths])
+
+    def _run_to_join(self, pipeline: str, invocation: str | None) -> int | None:
+        """The number of the run with an identifier; None if there is none.
+
+        Raises:
+            InputError: the run is of another pipeline.
+        """
+        row = self._connection.execute("SELECT id, pipeline FROM runs WHERE invocation = ?", (invocation,)).fetchone()
+        if row is None:
+            return None
+        check_pipeline(pipeline, row[1], invocation)
+        return int(row[0])
+
+    def _settle(self, run: int, ended: float) -> None:
+        states = {execution.node: execution.state for execution in self.executions(run)}
+        left = self.plan(run).keys() - {node for node, state in states.items() if state in ("ran", "cached")}
+        state = "failed" if "failed" in states.values() else "refused" if "refused" in states.values() else "done"
+        if state != "done" or not left:
+            self._connection.execute("UPDATE runs SET state = ?, ended = ? WHERE id = ?", (state, ended, run))
+
+    def _interrupt_abandoned(self) -> None:
+        """Ends runs of single steps that nobody has continued for long."""
+        self._connection.execute(
+            f"UPDATE runs SET state = 'interrupted' WHERE {_IS_OPEN} AND {_LAST_SIGN} < ?",  # noqa: S608
+            (time.time() - ABANDONED_SECONDS,),
+        )
 
     def _is_repeated(self, execution: Execution) -> bool:
         """Whether the run is one of single steps in which the node's last execution made or reused the same outputs."""
@@ -238,3 +256,13 @@ class Store(History):
                 self._connection.execute("ROLLBACK")
             raise
         self._connection.execute("COMMIT")
+
+
+def check_pipeline(pipeline: str, name: str, invocation: str | None) -> None:
+    """Checks that a run that a step joins is of its pipeline.
+
+    Raises:
+        InputError: it is of the pipeline `name`.
+    """
+    if name != pipeline:
+        raise InputError(f"--run must identify a run of the job {pipeline!r}, got {invocation!r} of {name!r}")

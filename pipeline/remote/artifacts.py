@@ -1,6 +1,7 @@
 """Artifacts of a remote root: uploaded and downloaded whole, and a cache of limited size."""
 
 import contextlib
+import fcntl
 import json
 import os
 import shutil
@@ -15,6 +16,7 @@ from components.objects.store import ObjectStore
 
 LIMIT_VARIABLE = "KERAS_BERT_EDGE_CACHE_GB"
 PULLS = ".pulls"
+_PULL_LOCK = ".pulls.lock"
 # A download that was killed leaves a folder, which is removed after this time.
 _PULL_SECONDS = 24 * 3600
 
@@ -48,11 +50,24 @@ def pull_artifact(store: ObjectStore, place: str, root: Path, folder: Path, stor
         folder: its folder in the mirror, which is replaced if it holds other content.
         stored: its type and its fingerprint; all bytes that are downloaded are checked.
     """
+    # Of steps of this machine that read the same artifact, one downloads it.
+    with (root / _PULL_LOCK).open("a") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        return _is_there(folder, *stored) or _download(store, place, root, folder, stored)
+
+
+def _is_there(folder: Path, kind: str, fingerprint: str) -> bool:
+    """Whether a folder holds an artifact, by its manifest; one that does counts as used now."""
     with contextlib.suppress(OSError, ValueError, KeyError, TypeError):
-        artifact = _open(folder, stored[0])
-        if artifact.is_intact() and artifact.fingerprint() == stored[1]:
+        artifact = _open(folder, kind)
+        if artifact.is_intact() and artifact.fingerprint() == fingerprint:
             os.utime(folder)
             return True
+    return False
+
+
+def _download(store: ObjectStore, place: str, root: Path, folder: Path, stored: tuple[str, str]) -> bool:
+    """Downloads an artifact beside its folder, checks it and replaces the folder; returns False unless it is intact."""
     staging = root / PULLS / uuid.uuid4().hex
     try:
         names = list(store.below(place).find_all())

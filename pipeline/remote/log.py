@@ -5,11 +5,12 @@
     log/00000003/end.json         its end
     forgotten/00000001.json       artifacts that were removed
 
-Only the run itself writes below its number, one object after the other, so that each machine sees a prefix of them.
+Only one process writes below a number, one object after the other, so that each machine sees a prefix of them. A run
+whose steps are commands of their own has a number for each command: `joins` names that of its first one.
 """
 
 import json
-from collections.abc import Iterator, Set
+from collections.abc import Callable, Iterator, Set
 from typing import Any, NamedTuple
 
 from components.objects.store import ObjectStore
@@ -24,13 +25,13 @@ class LogEntry(NamedTuple):
 
     Attributes:
         name: its name in the root.
-        run: the number of the run; 0 for removed artifacts.
+        number: the number of the process that wrote it, which is that of its run or joins one; 0 for removed artifacts.
         part: `start`, `end`, or the number of an execution, from 1, as text.
         content: the JSON content.
     """
 
     name: str
-    run: int
+    number: int
     part: str
     content: dict[str, Any]
 
@@ -46,28 +47,40 @@ class RunLog:
         self._store = store
 
     def new_entries(self, seen: Set[str]) -> Iterator[LogEntry]:
-        """The entries whose names were not seen before: runs in order, each from its start, then removals.
+        """The entries whose names were not seen before: numbers in order, each from its start, then removals.
 
-        Entries of a run whose end was seen are not looked for.
+        Entries of a number whose end was seen are not looked for.
         """
-        for run in self._store.children(LOG):
-            if f"{LOG}/{run}/{END}.json" in seen:
+        for number in self._store.children(LOG):
+            if f"{LOG}/{number}/{END}.json" in seen:
                 continue
-            names = [name for name in self._store.find_all(f"{LOG}/{run}") if name not in seen]
+            names = [name for name in self._store.find_all(f"{LOG}/{number}") if name not in seen]
             # Digits sort before letters: the start first, then executions, then the end.
             names.sort(key=lambda name: (not name.endswith(f"/{START}.json"), name))
             yield from self._read(names)
         yield from self._read([f"{FORGOTTEN}/{name}" for name in self._store.children(FORGOTTEN)], seen)
 
-    def claim_run(self, number: int, content: dict[str, Any]) -> int:
-        """Starts a run under the first free number from `number` on, and returns it."""
-        while not self._store.create_json(entry_name(number, START), content):
-            number += 1
-        return number
+    def claim(
+        self, number: int, content: dict[str, Any], joined_run: Callable[[int, dict[str, Any]], int | None]
+    ) -> tuple[int, int]:
+        """Claims the first free number from `number` on; returns it and the number of its run, which it may join.
 
-    def append(self, run: int, part: str, content: dict[str, Any]) -> bool:
-        """Writes an entry of a run; returns False if there is another one of this name."""
-        return self._store.create_json(entry_name(run, part), content)
+        Args:
+            number: a number that no process has seen taken.
+            content: the entry that starts the run; `joins` is added.
+            joined_run: a number and its first entry -> the run to join if that is the same run, else None. It sees what
+                other processes have claimed since.
+        """
+        run = content["joins"]
+        while not self._store.create_json(entry_name(number, START), content | {"joins": run}):
+            other = self._store.read_json(entry_name(number, START))
+            run = run or joined_run(number, other)
+            number += 1
+        return number, run or number
+
+    def append(self, number: int, part: str, content: dict[str, Any]) -> bool:
+        """Writes an entry; returns False if there is another one of this name."""
+        return self._store.create_json(entry_name(number, part), content)
 
     def forget(self, content: dict[str, Any]) -> str:
         """Records that artifacts are removed, and returns the name of the entry."""
@@ -81,10 +94,10 @@ class RunLog:
         contents = self._store.read_all(names)
         for name in names:
             folder, _, file = name.rpartition("/")
-            run = 0 if folder == FORGOTTEN else int(folder.rpartition("/")[2])
-            yield LogEntry(name, run, file.removesuffix(".json").lstrip("0"), json.loads(contents[name]))
+            number = 0 if folder == FORGOTTEN else int(folder.rpartition("/")[2])
+            yield LogEntry(name, number, file.removesuffix(".json").lstrip("0"), json.loads(contents[name]))
 
 
-def entry_name(run: int, part: str) -> str:
+def entry_name(number: int, part: str) -> str:
     """The name of an entry."""
-    return f"{LOG}/{run:08d}/{part.rjust(6, '0') if part.isdecimal() else part}.json"
+    return f"{LOG}/{number:08d}/{part.rjust(6, '0') if part.isdecimal() else part}.json"

@@ -1,7 +1,9 @@
 """Opens the mirror of a remote root: a local folder of its address, and the format of the remote side."""
 
+import contextlib
 import hashlib
 import json
+import os
 import socket
 import uuid
 from pathlib import Path
@@ -11,7 +13,7 @@ from components.objects.mirror import REMOTE_FILE, cache_folder
 from components.objects.store import ObjectStore
 
 FORMAT_FILE = "format.json"
-FORMAT_VERSION = 1
+FORMAT_VERSION = 2
 """Changes with the layout of the objects; a root with another version is refused."""
 
 _ROOTS = "roots"
@@ -29,11 +31,14 @@ def open_mirror(address: str) -> Path:
     root.mkdir(parents=True, exist_ok=True)
     file = root / REMOTE_FILE
     if not file.is_file():
-        staging = root / f".{REMOTE_FILE}-{uuid.uuid4().hex}"
+        staging = root.with_name(f".{root.name}-{uuid.uuid4().hex}")
         # Two machines never share a name, even if one has a copy of the other's cache.
         content = {"address": store.address, "mirror": uuid.uuid4().hex}
         staging.write_text(json.dumps(content) + "\n")
-        staging.rename(file)
+        # Of processes that make the mirror at once, all keep the name of the first.
+        with contextlib.suppress(FileExistsError):
+            os.link(staging, file)
+        staging.unlink()
     return root
 
 

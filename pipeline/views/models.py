@@ -1,14 +1,14 @@
 """The tables of an evaluation: a row for every model, and a report of the classes."""
 
 from collections.abc import Iterable, Iterator, Mapping
+from typing import Any
 
 from rich.console import Console
 
 from components.artifacts.evaluation import Metrics
-from components.artifacts.models import EdgeModel
 from components.scoring.model_card import calibration_lines, format_row, remarks_of, unit_of
 from keras_bert.export.targets.mediapipe import OTHER_IDS, describe_other_ids
-from keras_bert.folders import EXPORT_FILE, MEDIAPIPE_FILE
+from keras_bert.folders import MEDIAPIPE_FILE
 from pipeline.views.tables import show_grid, show_table
 from pipeline.views.terminal import write
 
@@ -47,9 +47,13 @@ def build_notes(metrics: Metrics) -> Iterator[str]:
     yield from remarks_of(metrics)
 
 
-def export_warnings(edges: Iterable[EdgeModel]) -> list[str]:
-    """What the exports of a run warned of, each once; seeds have the same texts and the same tokenizer."""
-    records = (edge.read_json(EXPORT_FILE).get(MEDIAPIPE_FILE, {}) for edge in edges)
+def export_warnings(exports: Iterable[Mapping[str, Any]]) -> list[str]:
+    """What the exports of a run warned of, each once; seeds have the same texts and the same tokenizer.
+
+    Args:
+        exports: the contents of their `EXPORT_FILE`s.
+    """
+    records = (export.get(MEDIAPIPE_FILE, {}) for export in exports)
     shares = dict.fromkeys(record[OTHER_IDS] for record in records if record.get(OTHER_IDS))
     return [describe_other_ids(share) for share in shares]
 

@@ -1,8 +1,10 @@
 import os
+import threading
 from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
+from components.beam import engine
 from components.beam.engine import (
     BYTES_A_PROCESS,
     RUNNERS,
@@ -120,3 +122,25 @@ def test_units_are_counted_without_a_look_at_all_of_them(tmp_path, reports, monk
 def test_options_out_of_range(bad, message):
     with pytest.raises(ValueError, match=message):
         BeamOptions(**bad)
+
+
+def test_a_worker_that_cannot_log_its_error_is_not_waited_for(monkeypatch):
+    """Beam's worker prints an error before it sends it: on a full disk the answer never comes."""
+
+    class Waiting:
+        def run(self):
+            threading.Event().wait(60)
+
+    polls = iter([True, False, True, True])
+    monkeypatch.setattr(engine, "_POLL_SECONDS", 0.01)
+    monkeypatch.setattr(engine, "_is_log_full", lambda: next(polls))
+    with pytest.raises(OSError, match="No space left on device"):
+        engine._run_watched(Waiting())
+    assert next(polls, None) is None, "a disk that has room again is none"
+
+
+def test_pipes_are_never_full():
+    reader, writer = os.pipe()
+    assert not engine._is_log_full(writer)
+    os.close(reader)
+    os.close(writer)

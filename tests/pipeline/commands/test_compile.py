@@ -1,16 +1,32 @@
-"""`compile` on the command line: what single steps would refuse later is refused before."""
+"""`compile` on the command line, for a root in object storage."""
 
 from pathlib import Path
 
 import pytest
+import yaml
 
-from components.objects.mirror import REMOTE_FILE
 from pipeline.cli import main
+from tests.pipeline.remote.conftest import ADDRESS, machine, memory
+
+__all__ = ["machine", "memory"]
 
 
-def test_a_root_in_object_storage_is_refused(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    (tmp_path / REMOTE_FILE).write_text('{"address": "s3://bucket/team"}')
-    out = tmp_path / "job.yaml"
-    assert main(["compile", "--to", "argo", "--image", "bert:1", "--out", str(out), "--root", str(tmp_path)]) == 2
-    assert "--root must be a folder that all steps share" in capsys.readouterr().err
-    assert not out.exists()
+def compile_job(out: Path, root: Path, *options: str) -> int:
+    return main(["compile", "--to", "argo", "--image", "bert:1", "--out", str(out), "--root", str(root), *options])
+
+
+def test_steps_of_a_root_in_object_storage_have_its_address(machine, tmp_path: Path, capsys) -> None:
+    assert compile_job(tmp_path / "job.yaml", machine("here")) == 0
+    _, *templates = yaml.safe_load((tmp_path / "job.yaml").read_text())["spec"]["templates"]
+    for template in templates:
+        arguments = template["container"]["args"]
+        assert arguments[arguments.index("--root") + 1] == ADDRESS
+        assert "volumeMounts" not in template["container"]
+    assert f"resources from earlier runs in {ADDRESS}" in "".join(capsys.readouterr().out.splitlines())
+
+
+@pytest.mark.parametrize("option", ["--mount", "--claim"])
+def test_volumes_are_refused_for_a_root_in_object_storage(machine, tmp_path: Path, capsys, option: str) -> None:
+    assert compile_job(tmp_path / "job.yaml", machine("here"), option, "runs") == 2
+    assert f"{option} must be left out with a root in object storage" in capsys.readouterr().err
+    assert not (tmp_path / "job.yaml").exists()

@@ -1,6 +1,7 @@
 """What may be typed: each verb has an action, and an example that can be typed."""
 
 import shlex
+from pathlib import Path
 
 import pytest
 
@@ -68,3 +69,36 @@ def test_help_breaks_no_option_at_its_hyphens(
     monkeypatch.setenv("COLUMNS", "50")
     words = _help(capsys, "shrink").split()
     assert not [word for word in words if word.endswith("-")]
+
+
+@pytest.mark.parametrize(
+    ("line", "values"),
+    [
+        ("explain model --method occlusion text", {"text": "text", "second": None, "method": "occlusion"}),
+        ("explain model text --steps 4 context --json", {"text": "text", "second": "context", "steps": 4}),
+        ("explain --rows 5 job.toml", {"text": None, "rows": 5}),
+        ("predict model --second b a", {"texts": ["a"], "second": ["b"]}),
+        ("predict model a --second c b --second d", {"texts": ["a", "b"], "second": ["c", "d"]}),
+        ("predict model --second x -- -5 --text", {"texts": ["-5", "--text"], "second": ["x"]}),
+        ("predict --table rows.csv model --text t", {"texts": [], "table": "rows.csv", "text": "t"}),
+        ("step fine_tune --run 7 job.toml", {"step": "fine_tune", "settings": Path.cwd() / "job.toml"}),
+    ],
+)
+def test_options_may_stand_anywhere(line: str, values: dict[str, object]) -> None:
+    options = vars(make_parser().parse_args(line.split()))
+    assert {name: options[name] for name in values} == values
+
+
+@pytest.mark.parametrize(
+    ("line", "message"),
+    [
+        ("explain model text --steps 4 context more", "unrecognized arguments: more"),
+        ("explain model --mehtod text", "unrecognized arguments: --mehtod"),
+        ("step --root runs", "the following arguments are required: STEP"),
+        ("compile --out file", "the following arguments are required: --to"),
+    ],
+)
+def test_what_cannot_be_read_is_refused(capsys: pytest.CaptureFixture[str], line: str, message: str) -> None:
+    with pytest.raises(SystemExit, match="2"):
+        make_parser().parse_args(line.split())
+    assert f"error: {message}" in capsys.readouterr().err

@@ -118,6 +118,7 @@ def test_a_path_is_no_text(tmp_path: Path, classifier: Classification, capfd: py
     assert refused(capfd, "predict", "folder", file) == expected
     assert refused(capfd, "predict", "folder", "the cow", "--second", file) == expected
     assert "must be the only TEXT" in refused(capfd, "predict", "folder", "-", "the cow")
+    assert refused(capfd, "predict", "folder").startswith("TEXT must follow MODEL, got none")
     assert refused(capfd, "predict", "folder", str(tmp_path)) == f"TEXT must be a text, got the folder {tmp_path}"
 
 

@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 
+from components.dsl.artifact import MANIFEST
 from components.dsl.errors import InputError
 from components.objects.store import ObjectStore
 from pipeline.orchestrator.graph import Pipeline
@@ -56,6 +57,21 @@ def test_a_second_machine_finds_everything_done_without_downloads(machine: Machi
     assert (first.run, second.run) == (1, 2)
     assert not (root / "artifacts").exists()
     assert [text.read() for text in second.artifacts(toy.Text)] == ["hello", "HELLO!"], "reading downloads"
+
+
+def test_one_file_of_an_artifact_is_read_without_the_others(machine: Machine, memory: ObjectStore) -> None:
+    run(machine("one"))
+    root = machine("other")
+    second = run(root)
+    contents = second.json_files(toy.Text, MANIFEST)
+    assert [content["type"] for content in contents] == ["Text", "Text"]
+    assert not (root / "artifacts").exists()
+    second.artifacts(toy.Text)
+    memory.remove(memory.find_all("artifacts"))
+    assert second.json_files(toy.Text, MANIFEST) == contents, "in the mirror"
+    (root / "artifacts").rename(root / "gone")
+    with pytest.raises(InputError, match="must be intact, and is damaged or missing"):
+        second.json_files(toy.Text, MANIFEST)
 
 
 def test_only_the_inputs_of_a_step_that_runs_are_downloaded(machine: Machine) -> None:
@@ -160,8 +176,8 @@ def test_garbage_is_removed_for_all_but_not_what_a_live_run_needs(machine: Machi
 
 
 def test_a_root_of_another_format_is_refused(memory: ObjectStore, machine: Machine) -> None:
-    memory.write("format.json", b'{"format": 2}')
-    with pytest.raises(InputError, match="root must have format 1, got format 2 in memory://bucket/root"):
+    memory.write("format.json", b'{"format": 1}')
+    with pytest.raises(InputError, match="root must have format 2, got format 1 in memory://bucket/root"):
         open_mirror(ADDRESS)
 
 

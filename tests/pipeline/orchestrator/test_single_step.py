@@ -1,6 +1,7 @@
 """Single steps as orchestrators run them: one after the other, at the same time, killed, beside a run."""
 
 import contextlib
+import json
 import os
 import signal
 import subprocess
@@ -12,7 +13,6 @@ from typing import Any
 import pytest
 
 from components.dsl.errors import InputError
-from components.objects.mirror import REMOTE_FILE
 from pipeline.orchestrator.graph import Pipeline
 from pipeline.orchestrator.locks import find_holders
 from pipeline.orchestrator.root import locked_root
@@ -60,12 +60,20 @@ def test_a_step_whose_inputs_are_missing_names_the_first_that_is(tmp_path: Path)
     assert len(runs(root)) == 1
 
 
-def test_a_root_in_object_storage_has_no_locks_for_single_steps(tmp_path: Path) -> None:
-    (tmp_path / REMOTE_FILE).write_text('{"address": "s3://bucket/team"}')
-    message = r"--root must be a folder that all machines share.*, got s3://bucket/team; run whole jobs there: run JOB"
-    with pytest.raises(InputError, match=message):
-        step(tmp_path, "write")
-    assert [file.name for file in tmp_path.iterdir()] == [REMOTE_FILE]
+def test_a_step_that_another_version_has_run_names_what_changed(tmp_path: Path) -> None:
+    step(tmp_path, "write")
+    step(tmp_path, "initial")
+    with pytest.raises(InputError, match=r"but write is not in .* as it is here: its last run had another setting"):
+        step(tmp_path, "shout", "howdy")
+    with contextlib.closing(Store(tmp_path)) as store:
+        for key, content in store._connection.execute("SELECT key, content FROM ingredients").fetchall():
+            changed = json.dumps(json.loads(content) | {"libraries": {"numpy": "1.0"}})
+            store._connection.execute("UPDATE ingredients SET content = ? WHERE key = ?", (changed, key))
+        store._connection.execute("UPDATE executions SET key = key || 'x'")
+        store._connection.execute("PRAGMA foreign_keys = OFF")
+        store._connection.execute("UPDATE ingredients SET key = key || 'x'")
+    with pytest.raises(InputError, match="as it is here: its last run had another library numpy; run the step write f"):
+        step(tmp_path, "shout")
 
 
 def test_an_unknown_step(tmp_path: Path) -> None:

@@ -1,6 +1,8 @@
 """Artifacts move whole, are checked, and are evicted by age."""
 
 import os
+import threading
+import time
 from pathlib import Path
 
 import pytest
@@ -67,3 +69,29 @@ def test_the_least_recently_used_go_first(tmp_path: Path, monkeypatch: pytest.Mo
     monkeypatch.setenv(LIMIT_VARIABLE, "much")
     with pytest.raises(InputError, match="must be a number of gigabytes from 0 on, got 'much'"):
         cache_limit()
+
+
+def test_steps_that_read_the_same_artifact_download_it_once(
+    memory: ObjectStore, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    text = make(tmp_path / "made")
+    upload_artifact(memory, text.path, PLACE)
+    downloads: list[str] = []
+    download = ObjectStore.download
+
+    def slow_download(self: ObjectStore, name: str, file: Path) -> None:
+        downloads.append(name)
+        time.sleep(0.02)
+        download(self, name, file)
+
+    monkeypatch.setattr(ObjectStore, "download", slow_download)
+    pulled: list[bool] = []
+    threads = [
+        threading.Thread(target=lambda: pulled.append(pull(memory, tmp_path, text.fingerprint()))) for _ in range(4)
+    ]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert pulled == [True] * 4
+    assert len(downloads) == len(set(downloads)) == 3

@@ -6,6 +6,7 @@ import random
 import shutil
 import time
 from collections.abc import Callable, Iterator, Mapping
+from contextlib import AbstractContextManager
 from pathlib import Path
 
 from components.objects.mirror import CACHE_VARIABLE
@@ -126,25 +127,34 @@ class RemoteCampaign:
             elif truncate_artifact(mirror, self._generator) is not None:
                 self.results.faults["artifact of the mirror cut"] += 1
 
-    @contextlib.contextmanager
-    def _snapshot(self) -> Iterator[Path]:
-        """All of the root, downloaded by a machine that has nothing."""
-        cache = self._folder / "snapshot"
-        shutil.rmtree(cache, ignore_errors=True)
-        with _variables(environment(self._server, cache)):
-            root = open_mirror(self._address)
-            if ObjectStore(self._address).children():
-                with contextlib.closing(RemoteStore(root)) as store:
-                    for published in store.artifacts():
-                        store.pull(published.artifact)
-            versions = ObjectStore(f"{self._address}/{PUSHED}")
-            for name in versions.children():
-                complete = RemoteVersions(f"{versions.address}/{name}")
-                for number in complete.numbers():
-                    (root / PUSHED / name).mkdir(parents=True, exist_ok=True)
-                    complete.download(number, root / PUSHED / name / str(number))
-            (root / ARTIFACTS).mkdir(exist_ok=True)
-            yield root
+    def _snapshot(self) -> AbstractContextManager[Path]:
+        return snapshot(self._server, self._folder / "snapshot", self._address)
+
+
+@contextlib.contextmanager
+def snapshot(server: str, cache: Path, address: str) -> Iterator[Path]:
+    """All of a root, downloaded by a machine that has nothing.
+
+    Args:
+        server: the URL of the server.
+        cache: the cache of that machine, which is removed first.
+        address: of the root.
+    """
+    shutil.rmtree(cache, ignore_errors=True)
+    with _variables(environment(server, cache)):
+        root = open_mirror(address)
+        if ObjectStore(address).children():
+            with contextlib.closing(RemoteStore(root)) as store:
+                for published in store.artifacts():
+                    store.pull(published.artifact)
+        versions = ObjectStore(f"{address}/{PUSHED}")
+        for name in versions.children():
+            complete = RemoteVersions(f"{versions.address}/{name}")
+            for number in complete.numbers():
+                (root / PUSHED / name).mkdir(parents=True, exist_ok=True)
+                complete.download(number, root / PUSHED / name / str(number))
+        (root / ARTIFACTS).mkdir(exist_ok=True)
+        yield root
 
 
 @contextlib.contextmanager

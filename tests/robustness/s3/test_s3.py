@@ -9,12 +9,15 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+import yaml
 
 from components.objects.store import ObjectStore
 from components.objects.versions import RemoteVersions
 from components.sources.table import TableSource
 from components.sources.text import TextSource
-from tests.robustness.s3.campaign import RemoteCampaign
+from tests.keras_bert.interop.checkpoints import copy_golden
+from tests.robustness.crash.root_digests import untimed_results
+from tests.robustness.s3.campaign import RemoteCampaign, snapshot
 from tests.robustness.s3.crashes import remote_toy_job
 from tests.robustness.s3.proxy import proxy
 from tests.robustness.s3.server import BUCKET, client, environment, s3_server
@@ -113,6 +116,24 @@ def test_data_in_object_storage_has_the_keys_of_local_data(here: str, server: st
     assert rows.fingerprint() != TableSource(train=str(job / "rows.tsv")).fingerprint()
 
 
+def test_a_checkpoint_in_object_storage_has_the_key_of_a_local_one(server: str, here: str, tmp_path: Path) -> None:
+    folder = copy_golden("hugging_face_bert_model", tmp_path)
+    (folder / "pytorch_model.bin").write_bytes(b"not read")
+    for file in folder.iterdir():
+        ObjectStore(here).upload(file, f"bert/{file.name}")
+    (tmp_path / "rows.tsv").write_text("text\tlabel\n" + "a\tb\nc\td\n" * 20)
+    job = tmp_path / "job.toml"
+    job.write_text(f'name = "x"\nmax_length = 16\ncheckpoint.path = "{here}/bert"\nexamples.train = "rows.tsv"\n')
+    step = ("step", "import_checkpoint", str(job), "--root", f"{here}/root")
+    assert "import_checkpoint was done before" not in run(server, tmp_path / "cache", *step)
+    assert "import_checkpoint was done before" in run(server, tmp_path / "other", *step)
+    local = (*step, "--set", f"checkpoint.path={folder}")
+    assert "import_checkpoint was done before" in run(server, tmp_path / "third", *local)
+    assert not [*(tmp_path / "cache").rglob("*.bin")]
+    missing = run(server, tmp_path / "third", *step, "--set", f"checkpoint.path={here}/brt", status=2)
+    assert "brt must be a folder that exists, found nothing there" in " ".join(missing.split())
+
+
 def test_two_machines_start_the_same_job_at_once(server: str, tmp_path: Path) -> None:
     address = f"s3://{BUCKET}/{tmp_path.name}"
     processes = [start(server, tmp_path / name, address, str(tmp_path / "kept"), module=TOY) for name in ("a", "b")]
@@ -157,6 +178,55 @@ def test_a_finished_job_is_done_on_a_second_machine_without_its_models(server: s
     assert answer.strip().endswith("the ship and the harbour")
 
 
+def test_compiled_steps_on_machines_of_their_own_make_what_a_run_makes(server: str, tmp_path: Path) -> None:
+    job, whole, root = write_job(tmp_path / "job"), tmp_path / "whole", f"s3://{BUCKET}/{tmp_path.name}"
+    run(server, tmp_path / "here", "run", str(job), "--root", str(whole))
+    compiled = ("--to", "argo", "--image", "image:1", "--out", str(tmp_path / "job.yaml"), "--root", root)
+    run(server, tmp_path / "here", "compile", str(job), *compiled)
+    (dag, *templates) = yaml.safe_load((tmp_path / "job.yaml").read_text())["spec"]["templates"]
+    commands = {template["name"]: template["container"]["args"] for template in templates}
+    done: set[str] = set()
+    while tasks := [task for task in dag["dag"]["tasks"] if task["name"] not in done]:
+        # As Argo does: all steps whose inputs are done, at once, each on a machine that has nothing.
+        ready = [task["name"] for task in tasks if done.issuperset(task.get("dependencies", ()))]
+        steps = [
+            start(server, tmp_path / name, *(text.replace("{{workflow.uid}}", "uid") for text in commands[name]))
+            for name in ready
+        ]
+        outputs = [step.communicate(timeout=400)[0] for step in steps]
+        assert [step.returncode for step in steps] == [0] * len(steps), outputs
+        done.update(ready)
+    status = run(server, tmp_path / "there", "status", "--root", root)
+    assert [line.split("│")[2:4] for line in status.splitlines() if "│ tiny" in line] == [[" tiny (uid) ", " done  "]]
+    with snapshot(server, tmp_path / "snapshot", root) as downloaded:
+        assert untimed_results(downloaded) == untimed_results(whole)
+
+
+def test_the_same_step_on_two_machines_at_once_runs_once(server: str, tmp_path: Path) -> None:
+    job, root = str(write_job(tmp_path / "job")), f"s3://{BUCKET}/{tmp_path.name}"
+    step = ("step", "ingest_corpus", job, "--run", "monday", "--root", root)
+    steps = [start(server, tmp_path / cache, *step) for cache in ("one", "other", "one")]
+    outputs = [step.communicate(timeout=400)[0] for step in steps]
+    assert [step.returncode for step in steps] == [0, 0, 0], outputs
+    assert sum("was done before" in output for output in outputs) == 2, outputs
+    status = run(server, tmp_path / "third", "status", "--root", root)
+    assert len([line for line in status.splitlines() if "│ tiny (monday) " in line]) == 1
+    assert not [*ObjectStore(root).find_all("leases"), *ObjectStore(root).find_all("heartbeats")]
+
+
+def test_a_step_that_was_killed_is_run_elsewhere(server: str, tmp_path: Path) -> None:
+    job, root = str(write_job(tmp_path / "job")), f"s3://{BUCKET}/{tmp_path.name}"
+    step = ("step", "ingest_corpus", job, "--run", "monday", "--root", root)
+    killed = start(server, tmp_path / "one", *step, KERAS_BERT_EDGE_LEASE_SECONDS="3")
+    while not client(server).list_objects_v2(Bucket=BUCKET, Prefix=f"{tmp_path.name}/leases/").get("Contents"):
+        assert killed.poll() is None, killed.communicate()
+    killed.kill()
+    killed.wait()
+    output = run(server, tmp_path / "other", *step, KERAS_BERT_EDGE_LEASE_SECONDS="3")
+    assert "is running it; waiting for its result" in " ".join(output.split())
+    assert f"{root}/artifacts/ingest_corpus/" in output.replace("\n", "")
+
+
 @pytest.mark.parametrize(
     ("address", "more", "message"),
     [
@@ -174,11 +244,21 @@ def test_bad_roots_are_refused_in_one_line(
     assert output.count("\n") <= 3, output
 
 
-def test_wrong_credentials_are_refused(server: str, tmp_path: Path) -> None:
-    if not os.environ.get("MINIO"):
-        pytest.skip("moto accepts all credentials; MINIO names a server that does not")
-    output = run(server, tmp_path, "status", "--root", f"s3://{BUCKET}/x", status=2, AWS_SECRET_ACCESS_KEY="wrong")
-    assert "must be open to these credentials" in output
+def test_wrong_credentials_are_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    # moto checks credentials after so many requests: one to find it, and one to make the bucket. MinIO always does.
+    monkeypatch.setenv("INITIAL_NO_AUTH_ACTION_COUNT", "2")
+    (tmp_path / "server").mkdir()
+    job = str(write_job(tmp_path / "job"))
+    with s3_server(tmp_path / "server") as url:
+        for command in (
+            ("status", "--root", f"s3://{BUCKET}/x"),
+            ("run", job, "--root", f"s3://{BUCKET}/x"),
+            ("run", job, "--root", str(tmp_path / "root"), "--set", f"corpus.path=s3://{BUCKET}/texts"),
+        ):
+            output = run(url, tmp_path / "cache", *command, status=2, AWS_SECRET_ACCESS_KEY="wrong")
+            assert "must be open to these credentials" in " ".join(output.split()), output
+            assert "Traceback" not in output
+    assert not (tmp_path / "root").exists()
 
 
 def test_a_few_kills_with_broken_connections(server: str, tmp_path: Path) -> None:

@@ -1,0 +1,1 @@
+"""A root in a fake server of Google Cloud Storage on loopback."""
