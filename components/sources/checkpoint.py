@@ -16,6 +16,7 @@ from keras_bert.families.registry import FAMILIES, find_family
 from keras_bert.folders import MODEL_FILE, TASK_FILE, TOKENIZER_FILE, VOCABULARY_FILE
 from keras_bert.interop.vocabularies import read_definition, read_vocabulary
 from keras_bert.options.vocabulary import MODELS, VocabularyKind
+from keras_bert.tokenizers.subword_copies import find_copy_obstacle
 from keras_bert.validation import NonEmptyStr, validated_dataclass
 
 # What comes before a folder inside an installed package, as `package:name/folder`.
@@ -46,10 +47,12 @@ class TokenizerTraits(NamedTuple):
     Attributes:
         kind: of its vocabulary.
         lowercase: whether a WordPiece tokenizer lowercases text; False for other kinds, whose definition decides it.
+        copy_obstacle: the part of it that the tokenizers for apps do not know; empty if they know all.
     """
 
     kind: VocabularyKind
     lowercase: bool
+    copy_obstacle: str = ""
 
 
 @validated_dataclass(kw_only=False)
@@ -176,7 +179,7 @@ def _tokenizer_traits(definition: Mapping[str, Any], *, lowercase: bool) -> Toke
     """Returns the kind of vocabulary that a tokenizer definition names; without one, WordPiece."""
     model = definition.get("model")
     kind = MODELS.get(str(model.get("type")) if isinstance(model, dict) else "", "wordpiece")
-    return TokenizerTraits(kind, lowercase)
+    return TokenizerTraits(kind, lowercase, "" if kind == "wordpiece" else find_copy_obstacle(definition))
 
 
 def _read_config(file: Path) -> dict[str, Any]:

@@ -45,17 +45,18 @@ def _read_task_traits(settings: Settings) -> ModelTraits:
 def _read_model_traits(settings: Settings) -> ModelTraits:
     checkpoint, encoder, vocabulary = settings.checkpoint, settings.encoder, settings.vocabulary
     if checkpoint is None:
-        kind, lowercase = vocabulary.kind, vocabulary.lowercase
+        kind, lowercase, copy_obstacle = vocabulary.kind, vocabulary.lowercase, ""
         variant: str | None = None if encoder is None or encoder.variant is None else encoder.variant.kind
         segments = None if encoder is None else encoder.num_segments
     else:
-        kind, lowercase = checkpoint.tokenizer_traits()
+        kind, lowercase, copy_obstacle = checkpoint.tokenizer_traits()
         family = checkpoint.family()
         variant = None if family is None or family.variant is None else family.variant.kind
         segments = checkpoint.size("num_segments")
     return _read_task_traits(settings)._replace(
         tokenizer=kind,
         lowercase=lowercase,
+        copy_obstacle=copy_obstacle,
         variant=variant,
         has_segments=None if segments is None else segments > 1,
     )
