@@ -4,7 +4,6 @@ SentencePiece's normalizer, as `tokenizers` runs it, replaces graphemes below 6 
 Standard Annex 29, table 2 and rules GB3 to GB11, in the library's version of Unicode.
 """
 
-import base64
 import functools
 import struct
 from collections.abc import Callable, Iterable, Mapping, Sequence

@@ -60,16 +60,6 @@ def list_steps(part: Mapping[str, Any] | None, name: str) -> list[Mapping[str, A
     return [step for inner in part[name] for step in list_steps(inner, name)] if name in part else [part]
 
 
-def decode_charsmap(step: Mapping[str, Any]) -> bytes:
-    """The bytes of a `Precompiled` normalizer.
-
-    Examples:
-        >>> decode_charsmap({"precompiled_charsmap": "AAAA"})
-        b'\\x00\\x00\\x00'
-    """
-    return base64.b64decode(step["precompiled_charsmap"])
-
-
 @functools.cache
 def byte_characters() -> str:
     """The character that stands for each byte in byte-level BPE, by the byte (`bytes_to_unicode` of GPT-2).

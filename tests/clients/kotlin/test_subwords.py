@@ -10,7 +10,10 @@ from tests.clients.subword_fuzz import FAMILIES, check_subwords
 
 pytestmark = pytest.mark.kotlin
 
-SOURCES = (Path(keras_bert.clients.subword_rules.__file__).with_name("Subwords.kt"), Path(__file__).with_name("Split.kt"))
+SOURCES = (
+    Path(keras_bert.clients.subword_rules.__file__).with_name("Subwords.kt"),
+    Path(__file__).with_name("Split.kt"),
+)
 
 
 @pytest.fixture(scope="module")
