@@ -47,12 +47,10 @@ class TokenizerTraits(NamedTuple):
     Attributes:
         kind: of its vocabulary.
         lowercase: whether a WordPiece tokenizer lowercases text; False for other kinds, whose definition decides it.
-        copy_obstacle: the part of it that the tokenizers for apps do not know; empty if they know all.
     """
 
     kind: VocabularyKind
     lowercase: bool
-    copy_obstacle: str = ""
 
 
 @validated_dataclass(kw_only=False)
@@ -137,6 +135,21 @@ class Checkpoint:
         except (OSError, ValueError, RecursionError) as error:
             raise InputError(f"the checkpoint {folder} cannot be used: {' '.join(str(error).split())}") from None
 
+    def copy_obstacle(self) -> str:
+        """Returns the part of its tokenizer that the tokenizers for apps do not know; empty if they know all.
+
+        Raises:
+            InputError: its definition cannot be used.
+        """
+        folder = self.folder()
+        try:
+            definition = _read_config(folder / TOKENIZER_FILE) if self.is_own else read_definition(folder)
+            model = (definition or {}).get("model")
+            is_subwords = isinstance(model, dict) and str(model.get("type")) in MODELS
+            return find_copy_obstacle(definition or {}) if is_subwords else ""
+        except (OSError, ValueError, RecursionError) as error:
+            raise InputError(f"the checkpoint {folder} cannot be used: {' '.join(str(error).split())}") from None
+
     def check(self) -> None:
         """Checks that the files exist; their content is checked when they are read.
 
@@ -179,7 +192,7 @@ def _tokenizer_traits(definition: Mapping[str, Any], *, lowercase: bool) -> Toke
     """Returns the kind of vocabulary that a tokenizer definition names; without one, WordPiece."""
     model = definition.get("model")
     kind = MODELS.get(str(model.get("type")) if isinstance(model, dict) else "", "wordpiece")
-    return TokenizerTraits(kind, lowercase, "" if kind == "wordpiece" else find_copy_obstacle(definition))
+    return TokenizerTraits(kind, lowercase)
 
 
 def _read_config(file: Path) -> dict[str, Any]:

@@ -93,5 +93,5 @@ def _find_model_obstacle(model: Mapping[str, Any]) -> str:
 
 
 def _describe(part: str, value: Any, alternatives: Sequence[Any]) -> str:
-    known = f"; they have {', '.join(map(str, alternatives))}" if alternatives else ""
-    return f"the tokenizers for apps have no {part} {value!r}{known}"
+    clause = f"; they have {', '.join(map(str, alternatives))}" if alternatives else ""
+    return f"the tokenizers for apps have no {part} {value!r}{clause}"

@@ -21,7 +21,9 @@ def check_models_of_runtimes(settings: Settings) -> None:
     Raises:
         InputError: a runtime cannot take such a model, or the files of the checkpoint's tokenizer cannot be used.
     """
-    # The tokenizer's files are read only where they decide.
+    if settings.checkpoint is not None and settings.examples is not None and "tflite" in settings.export.runtimes:
+        _check_traits(settings, ModelTraits(copy_obstacle=settings.checkpoint.copy_obstacle()))
+    # The tokenizer's other files are read only where they decide.
     if settings.examples is not None and not all(TARGETS[name].takes_any_model for name in settings.export.runtimes):
         _check_traits(settings, _read_model_traits(settings))
 
@@ -45,18 +47,17 @@ def _read_task_traits(settings: Settings) -> ModelTraits:
 def _read_model_traits(settings: Settings) -> ModelTraits:
     checkpoint, encoder, vocabulary = settings.checkpoint, settings.encoder, settings.vocabulary
     if checkpoint is None:
-        kind, lowercase, copy_obstacle = vocabulary.kind, vocabulary.lowercase, ""
+        kind, lowercase = vocabulary.kind, vocabulary.lowercase
         variant: str | None = None if encoder is None or encoder.variant is None else encoder.variant.kind
         segments = None if encoder is None else encoder.num_segments
     else:
-        kind, lowercase, copy_obstacle = checkpoint.tokenizer_traits()
+        kind, lowercase = checkpoint.tokenizer_traits()
         family = checkpoint.family()
         variant = None if family is None or family.variant is None else family.variant.kind
         segments = checkpoint.size("num_segments")
     return _read_task_traits(settings)._replace(
         tokenizer=kind,
         lowercase=lowercase,
-        copy_obstacle=copy_obstacle,
         variant=variant,
         has_segments=None if segments is None else segments > 1,
     )

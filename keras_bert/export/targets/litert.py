@@ -27,6 +27,11 @@ class LiteRT(ExportTarget):
         """See `ExportTarget`."""
         return traits.copy_obstacle or None
 
+    @property
+    def takes_any_model(self) -> bool:
+        """True: only `copy_obstacle` decides, for which no other property has to be read."""
+        return True
+
     def write(self, source: ExportInputs) -> None:
         """See `ExportTarget`."""
         from keras_bert.export.quantized import export_quantized
