@@ -37,9 +37,10 @@ TEXT_FILE = "model_text.tflite"
 LABELS_TEXT = "labels.txt"
 # In exported and pushed folders: number formats, lengths, libraries and measurements of each file.
 EXPORT_FILE = "export.json"
-# For apps: golden outputs, the table of characters for tokenizers, a page with the model, and tokenizers to copy.
+# For apps: golden outputs, the rules of tokenizers, a page with the model, and tokenizers to copy.
 GOLDEN_FILE = "golden.json"
 CHARACTERS_FILE = "characters.txt"
+SUBWORDS_FILE = "subwords.txt"
 PAGE_FILE = "index.html"
 TOKENIZERS_FOLDER = "tokenizers"
 # For transformers.js, which expects these names in a folder of Hugging Face's layout: one file for each "dtype".

@@ -18,6 +18,7 @@ from keras_bert.folders import (
     MEDIAPIPE_FILE,
     METRICS_FILE,
     PAGE_FILE,
+    SUBWORDS_FILE,
     TASK_FILE,
     TFLITE_FILE,
     TFLITE_FLOAT_FILE,
@@ -40,6 +41,7 @@ _PAIRS: dict[bool | None, str] = {
 EXTRAS = {
     PAGE_FILE: "runs the model in a browser, without a network; open it",
     CHARACTERS_FILE: "the class of each character, for tokenizers in apps",
+    SUBWORDS_FILE: "the rules of the tokenizer, for tokenizers in apps",
     TOKENIZERS_FOLDER: "that tokenizer in Kotlin, Swift and JavaScript, to copy",
 }
 

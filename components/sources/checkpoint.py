@@ -16,6 +16,7 @@ from keras_bert.families.registry import FAMILIES, find_family
 from keras_bert.folders import MODEL_FILE, TASK_FILE, TOKENIZER_FILE, VOCABULARY_FILE
 from keras_bert.interop.vocabularies import read_definition, read_vocabulary
 from keras_bert.options.vocabulary import MODELS, VocabularyKind
+from keras_bert.tokenizers.subword_copies import find_copy_obstacle
 from keras_bert.validation import NonEmptyStr, validated_dataclass
 
 # What comes before a folder inside an installed package, as `package:name/folder`.
@@ -131,6 +132,21 @@ class Checkpoint:
             return _tokenizer_traits(
                 definition or {}, lowercase=definition is None and read_vocabulary(folder).lowercase
             )
+        except (OSError, ValueError, RecursionError) as error:
+            raise InputError(f"the checkpoint {folder} cannot be used: {' '.join(str(error).split())}") from None
+
+    def copy_obstacle(self) -> str:
+        """Returns the part of its tokenizer that the tokenizers for apps do not know; empty if they know all.
+
+        Raises:
+            InputError: its definition cannot be used.
+        """
+        folder = self.folder()
+        try:
+            definition = _read_config(folder / TOKENIZER_FILE) if self.is_own else read_definition(folder)
+            model = (definition or {}).get("model")
+            is_subwords = isinstance(model, dict) and str(model.get("type")) in MODELS
+            return find_copy_obstacle(definition or {}) if is_subwords else ""
         except (OSError, ValueError, RecursionError) as error:
             raise InputError(f"the checkpoint {folder} cannot be used: {' '.join(str(error).split())}") from None
 

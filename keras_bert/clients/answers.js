@@ -2,7 +2,7 @@
 
 /**
  * What answers in the place of a person who asks.
- * @typedef {{tokenizer: WordPiece, model: TFLiteModel, settings: object, temperature: number}} Student `settings` is what
+ * @typedef {{tokenizer: WordPiece|Subwords, model: TFLiteModel, settings: object, temperature: number}} Student `settings` is what
  * `task.json` holds; `temperature` is that of `metrics.json`, where there is one, and 1 where labels have none.
  */
 
@@ -88,14 +88,14 @@ export const areEntityTags = (labels) => labels.some((label) => /^[BIES]-/.test(
 export function findAnswer({ tokenizer, model, settings }, question, context) {
   const asked = tokenizer.tokenize(question).slice(0, settings.max_query_length);
   const pieces = tokenizer.tokenize(context);
-  const windows = cutWindows(pieces.length, settings.max_length - asked.length - 3, settings.stride);
+  const windows = cutWindows(pieces.length, settings.max_length - asked.length - 2 - tokenizer.between, settings.stride);
   const widest = pieces.map((_, piece) => widestWindow(windows, piece));
   let [best, total, none] = [{ score: -Infinity }, 0, Infinity];
   windows.forEach(([first, last], number) => {
     const row = tokenizer.encode([asked, pieces.slice(first, last)], settings.max_length);
     const { values } = model.run(row);
     none = Math.min(none, values[0] + values[1]);
-    const logit = (piece, side) => values[2 * (asked.length + 2 + piece - first) + side];
+    const logit = (piece, side) => values[2 * (asked.length + 1 + tokenizer.between + piece - first) + side];
     for (let start = first; start < last; start += 1) {
       if (widest[start] !== number) continue;
       for (let end = start; end < Math.min(last, start + settings.max_answer_length); end += 1) {

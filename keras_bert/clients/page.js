@@ -2,7 +2,7 @@
 
 import { areEntityTags, classify, classifyEach, cosine, embed, findAnswer, findEntities, measure, tagWords } from "./answers.js";
 import { TFLiteModel } from "./tflite.js";
-import { WordPiece } from "./wordpiece.js";
+import { WordPiece as Tokenizer } from "./wordpiece.js";
 
 const PAUSE = 150; // milliseconds without a key before the model is asked
 const SHOWN = 8; // labels
@@ -93,7 +93,7 @@ function open() {
   $("other").hidden = !second;
   const bytes = Uint8Array.from(atob($("model").textContent), (character) => character.charCodeAt(0));
   const model = new TFLiteModel(bytes);
-  student = { model, tokenizer: new WordPiece(about.pieces, about.characters), settings: about.task, temperature: about.temperature };
+  student = { model, tokenizer: new Tokenizer(about.pieces, about.rules), settings: about.task, temperature: about.temperature };
   $("status").textContent = `${(bytes.length / 1e6).toFixed(1)} MB, up to ${about.task.max_length} tokens.`;
   let pause;
   for (const id of ["text", "second"]) {

@@ -11,11 +11,13 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from keras_bert.clients.characters import character_table
+from keras_bert.clients.subword_rules import subword_rules
 from keras_bert.export.rules.lite_graphs import count_operations
 from keras_bert.folders import (
     CHARACTERS_FILE,
     METRICS_FILE,
     PAGE_FILE,
+    SUBWORDS_FILE,
     TASK_FILE,
     TFLITE_FILE,
     TFLITE_FLOAT_FILE,
@@ -24,20 +26,29 @@ from keras_bert.folders import (
     VOCABULARY_FILE,
 )
 from keras_bert.tasks.calibration import read_calibration
+from keras_bert.tokenizers.eager import EagerSubwords
+from keras_bert.tokenizers.subword_copies import find_copy_obstacle
 
-# The sources that an app copies: Kotlin, Swift and JavaScript.
-TOKENIZER_SOURCES = ("WordPiece.kt", "WordPiece.swift", "wordpiece.js")
-# Each script after the ones that it imports.
-_SCRIPTS = ("flatbuffer.js", "operations.js", "tflite.js", "wordpiece.js", "answers.js", "page.js")
+# The sources that an app copies, by the file of rules that they read: Kotlin, Swift and JavaScript.
+TOKENIZER_SOURCES = {
+    CHARACTERS_FILE: ("WordPiece.kt", "WordPiece.swift", "wordpiece.js"),
+    SUBWORDS_FILE: ("Subwords.kt", "Subwords.swift", "subwords.js"),
+}
+# The names of the tokenizers in these sources.
+_CLASSES = {CHARACTERS_FILE: "WordPiece", SUBWORDS_FILE: "Subwords"}
+# Each script after the ones that it imports; the tokenizer comes before the last two.
+_RUNTIME_SCRIPTS, _PAGE_SCRIPTS = ("flatbuffer.js", "operations.js", "tflite.js"), ("answers.js", "page.js")
 _PAGE_TASK = re.compile(r'^  ([a-z_]+): \["', re.MULTILINE)
 _OPERATION = re.compile(r'^  \d+: \["([A-Z_]+)"', re.MULTILINE)
 
 
 def write_tokenizers(folder: Path) -> None:
-    """Writes the tokenizers' sources for apps and `characters.txt`, which they read, into the folder of a model.
+    """Writes the tokenizers' sources for apps and the rules that they read into the folder of a model.
+
+    The rules are `characters.txt` of WordPiece, `subwords.txt` of byte-level BPE and unigram.
 
     Args:
-        folder: a folder with a tokenizer; nothing is written unless it is a WordPiece tokenizer.
+        folder: a folder with a tokenizer; nothing is written if `find_copy_obstacle` has an obstacle for it.
 
     Examples:
         >>> task.save("model")
@@ -46,11 +57,15 @@ def write_tokenizers(folder: Path) -> None:
         ['WordPiece.kt', 'WordPiece.swift', 'wordpiece.js']
     """
     options = json.loads((folder / TOKENIZER_FILE).read_text(encoding="utf-8"))
-    if "lowercase" not in options:
+    if "lowercase" in options:
+        rules, lines = CHARACTERS_FILE, character_table(options["lowercase"])
+    elif find_copy_obstacle(options):
         return
-    (folder / CHARACTERS_FILE).write_text(character_table(options["lowercase"]))
+    else:
+        rules, lines = SUBWORDS_FILE, subword_rules(EagerSubwords(options))
+    (folder / rules).write_text(lines, encoding="utf-8")
     (folder / TOKENIZERS_FOLDER).mkdir(exist_ok=True)
-    for name in TOKENIZER_SOURCES:
+    for name in TOKENIZER_SOURCES[rules]:
         (folder / TOKENIZERS_FOLDER / name).write_text(_read(name), encoding="utf-8")
 
 
@@ -64,8 +79,8 @@ def find_page_obstacle(folder: Path) -> str:
     file = _model_file(folder)
     if not file.is_file():
         return "there is no file for LiteRT"
-    if not (folder / CHARACTERS_FILE).is_file():
-        return "the page has a WordPiece tokenizer alone"
+    if not any((folder / rules).is_file() for rules in TOKENIZER_SOURCES):
+        return "there are no rules of its tokenizer for apps"
     task = json.loads((folder / TASK_FILE).read_text(encoding="utf-8"))["task"]
     if task not in _PAGE_TASK.findall(_read("page.js")):
         return f"the page cannot show answers of the task {task}"
@@ -105,35 +120,39 @@ def write_page(folder: Path, name: str, score: PageScore) -> None:
     """Writes `index.html`.
 
     Args:
-        folder: a folder with a `.tflite` file, the task's settings, `vocab.txt`, `characters.txt` and `metrics.json`,
-            which holds the calibration.
+        folder: a folder with a `.tflite` file, the task's settings, `vocab.txt`, the rules of its tokenizer and
+            `metrics.json`, which holds the calibration.
         name: the name of the model, the page's title.
         score: the score of the `.tflite` file.
     """
     task = json.loads((folder / TASK_FILE).read_text(encoding="utf-8"))
-    characters = (folder / CHARACTERS_FILE).read_text()
+    rules = next(rules for rules in TOKENIZER_SOURCES if (folder / rules).is_file())
     pieces = (folder / VOCABULARY_FILE).read_text(encoding="utf-8").removesuffix("\n").split("\n")
     file, calibration = _model_file(folder), read_calibration(folder / METRICS_FILE)
-    content = {"task": task, "pieces": pieces, "characters": characters, **calibration._asdict()}
+    content = {"task": task, "pieces": pieces, "rules": (folder / rules).read_text(), **calibration._asdict()}
     fields = {
         "title": html.escape(name),
         "about": html.escape(_about(task, score, file)),
         # `</script>` inside of the script would end it.
         "description": json.dumps(content).replace("<", "\\u003c"),
         "model": base64.b64encode(file.read_bytes()).decode(),
-        "code": page_code(),
+        "code": page_code(rules),
     }
     (folder / PAGE_FILE).write_text(string.Template(_read("page.html")).substitute(fields), encoding="utf-8")
 
 
-def page_code() -> str:
+def page_code(rules: str) -> str:
     """Joins all scripts into one, without their imports and exports.
 
+    Args:
+        rules: the file of rules of the tokenizer, a key of `TOKENIZER_SOURCES`.
+
     Examples:
-        >>> "export " in page_code()[:7]
+        >>> "export " in page_code("characters.txt")[:7]
         False
     """
-    code = "\n".join(map(_read, _SCRIPTS))
+    scripts = (*_RUNTIME_SCRIPTS, TOKENIZER_SOURCES[rules][-1], *_PAGE_SCRIPTS)
+    code = "\n".join([*map(_read, scripts[:-1]), f"const Tokenizer = {_CLASSES[rules]};", _read(scripts[-1])])
     return re.sub(r"^export ", "", re.sub(r"^import .*\n", "", code, flags=re.MULTILINE), flags=re.MULTILINE)
 
 

@@ -16,6 +16,7 @@ export class WordPiece {
     this.ids = new Map(pieces.map((piece, id) => [piece, id]));
     this.ranges = { dropped: [], blank: [], isolated: [], syllables: [] };
     this.replaced = new Map();
+    this.between = 1; // end tokens between the texts of a pair
     for (const line of characters.trim().split("\n")) {
       const [kind, ...words] = line.split(" ");
       const codes = words.map((word) => parseInt(word, 16));

@@ -8,7 +8,7 @@ from keras_bert.options.vocabulary import MODELS, VocabularyKind
 from keras_bert.tokenizers.base import BaseTokenizer
 
 # The prefix of tokens that begin a word.
-_WORD_MARKS: dict[VocabularyKind, str] = {"bpe": "Ġ", "unigram": "▁"}
+WORD_MARKS: dict[VocabularyKind, str] = {"bpe": "Ġ", "unigram": "▁"}
 
 # The names of the tokens for padding, unknown text, the start of a row, the end of a text, and masked tokens.
 SPECIAL_NAMES = (("<pad>", "[PAD]"), ("<unk>", "[UNK]"), ("<s>", "[CLS]"), ("</s>", "[SEP]"), ("<mask>", "[MASK]"))
@@ -62,11 +62,11 @@ class SubwordVocabulary(BaseTokenizer):
 
     def continues(self, token: str) -> bool:
         """See `BaseTokenizer`."""
-        return not token.startswith(_WORD_MARKS[self.kind])
+        return not token.startswith(WORD_MARKS[self.kind])
 
     def count_bytes(self, token: str) -> int:
         """See `BaseTokenizer`; each character of a byte-level token is a byte."""
-        return len(token) if self.kind == "bpe" else len(token.replace(_WORD_MARKS[self.kind], " ").encode())
+        return len(token) if self.kind == "bpe" else len(token.replace(WORD_MARKS[self.kind], " ").encode())
 
     def tokenize_words(self, words: Sequence[str]) -> Any:
         """See `BaseTokenizer`; in byte-level BPE a space begins a word."""

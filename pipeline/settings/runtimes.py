@@ -21,7 +21,9 @@ def check_models_of_runtimes(settings: Settings) -> None:
     Raises:
         InputError: a runtime cannot take such a model, or the files of the checkpoint's tokenizer cannot be used.
     """
-    # The tokenizer's files are read only where they decide.
+    if settings.checkpoint is not None and settings.examples is not None and "tflite" in settings.export.runtimes:
+        _check_traits(settings, ModelTraits(copy_obstacle=settings.checkpoint.copy_obstacle()))
+    # The tokenizer's other files are read only where they decide.
     if settings.examples is not None and not all(TARGETS[name].takes_any_model for name in settings.export.runtimes):
         _check_traits(settings, _read_model_traits(settings))
 

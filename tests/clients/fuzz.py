@@ -74,7 +74,7 @@ def check_program(command: Sequence[str], lowercase: bool, folder: Path) -> None
     printed = [line.split("\t") for line in done.stdout.split("\n")[:-1]]
     pieces = [" ".join(":".join(map(str, piece)) for piece in text_tokens) for text_tokens in cut(tokenizer, texts)]
     alone, paired = (tokenizer.encode(texts, pairs, max_length=LENGTH) for pairs in (None, ["", *texts[:-1]]))
-    rows = (_rows(alone, "token_ids"), _rows(paired, "token_ids"), _rows(paired, "segment_ids"))
+    rows = (layout_rows(alone, "token_ids"), layout_rows(paired, "token_ids"), layout_rows(paired, "segment_ids"))
     expected = [list(parts) for parts in zip(pieces, *rows, strict=True)]
     assert len(printed) == len(expected)
     assert [text for text, one, other in zip(texts, printed, expected, strict=True) if one[:-1] != other] == []
@@ -95,7 +95,7 @@ def check_plain(texts: Sequence[str], plain: Sequence[str]) -> None:
     assert theirs.tokenize(texts).to_list() != reference.tokenize(texts).to_list()
 
 
-def _rows(encoded: Mapping[str, Any], name: str) -> list[str]:
+def layout_rows(encoded: Mapping[str, Any], name: str) -> list[str]:
     """An input of each row, without padding."""
     counts = np.sum(encoded["padding_mask"], axis=1)
     return [" ".join(map(str, row[:count])) for row, count in zip(np.asarray(encoded[name]), counts, strict=True)]

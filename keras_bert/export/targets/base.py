@@ -52,6 +52,7 @@ class ModelTraits(NamedTuple):
         recipe: the quantization recipe; also None for a float model.
         tokenizer: the kind of the tokenizer's vocabulary.
         lowercase: whether the tokenizer lowercases text.
+        copy_obstacle: the part of the tokenizer that those for apps do not know; empty if they know all.
         has_segments: whether the model has the input `segment_ids`.
         variant: the kind of the encoder's variant; also None for BERT's graph.
         labels: the names of the classes.
@@ -62,6 +63,7 @@ class ModelTraits(NamedTuple):
     recipe: RecipeName | None = None
     tokenizer: VocabularyKind | None = None
     lowercase: bool | None = None
+    copy_obstacle: str = ""
     has_segments: bool | None = None
     variant: str | None = None
     labels: Sequence[str] = ()
@@ -179,6 +181,7 @@ def needs_calibration_rows(recipe: RecipeName | None) -> bool:
 
 def _read_traits(task: "Task", recipe: RecipeName | None) -> ModelTraits:
     from keras_bert.models.encoder import config_of, input_names
+    from keras_bert.tokenizers.subword_copies import find_copy_obstacle
 
     variant = config_of(task.model).variant
     return ModelTraits(
@@ -187,6 +190,7 @@ def _read_traits(task: "Task", recipe: RecipeName | None) -> ModelTraits:
         recipe=recipe,
         tokenizer=task.tokenizer.kind,
         lowercase=task.tokenizer.lowercase,
+        copy_obstacle="" if task.tokenizer.kind == "wordpiece" else find_copy_obstacle(task.tokenizer.definition()),
         has_segments="segment_ids" in input_names(task.network()),
         variant=None if variant is None else variant.kind,
         labels=getattr(task, "labels", ()),

@@ -3,7 +3,7 @@
 from typing import TYPE_CHECKING
 
 from keras_bert.export.files import LITERT, LITERT_FLOAT, ExportedFile
-from keras_bert.export.targets.base import ExportInputs, ExportTarget
+from keras_bert.export.targets.base import ExportInputs, ExportTarget, ModelTraits
 
 if TYPE_CHECKING:
     from keras_bert.compress.quantization_parameters import QuantizationParameters
@@ -22,6 +22,15 @@ class LiteRT(ExportTarget):
     def lengths(self, source: ExportInputs) -> list[int]:
         """See `ExportTarget`."""
         return source.options.choose_lengths(source.task.max_length)
+
+    def find_obstacle(self, traits: ModelTraits) -> str | None:
+        """See `ExportTarget`."""
+        return traits.copy_obstacle or None
+
+    @property
+    def takes_any_model(self) -> bool:
+        """True: only `copy_obstacle` decides, for which no other property has to be read."""
+        return True
 
     def write(self, source: ExportInputs) -> None:
         """See `ExportTarget`."""

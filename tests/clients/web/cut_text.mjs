@@ -6,21 +6,10 @@
 
 import { text as read } from "node:stream/consumers";
 import { WordPiece } from "../../../keras_bert/clients/wordpiece.js";
+import { countCharacters } from "./places.mjs";
 
 const { pieces, characters, texts } = JSON.parse(await read(process.stdin));
 const tokenizer = new WordPiece(pieces, characters);
-
-/** Places in UTF-16 -> places in characters. */
-function countCharacters(text) {
-  const places = new Map();
-  let [place, count] = [0, 0];
-  for (const character of text) {
-    places.set(place, count);
-    place += character.length;
-    count += 1;
-  }
-  return places.set(place, count);
-}
 
 const answers = texts.map((text) => {
   const places = countCharacters(text);

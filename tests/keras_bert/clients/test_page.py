@@ -10,6 +10,7 @@ from ai_edge_litert.schema_py_generated import BuiltinOperator
 
 from keras_bert.clients import page
 from keras_bert.clients.page import (
+    TOKENIZER_SOURCES,
     PageScore,
     find_page_obstacle,
     page_code,
@@ -43,21 +44,22 @@ def test_all_is_in_the_page(exported: Path) -> None:
     content = json.loads(about[1])
     assert content["pieces"] == list(PIECES)
     assert content["task"]["labels"][0] == "</script><b>&good"
-    assert content["characters"] == (exported / "characters.txt").read_text()
+    assert content["rules"] == (exported / "characters.txt").read_text()
     assert "<title>&lt;reviews&gt;</title>" in text
     assert "accuracy 93.75 on 32 test rows" in text
     assert text.count("<script") == text.count("</script>") == 3
     assert not re.search(r"(src|href)=(?!\"data:)|https?:", text), "nothing from elsewhere"
 
 
-def test_the_scripts_are_one() -> None:
-    assert not re.search(r"^(import|export) ", page_code(), re.MULTILINE)
-    names = re.findall(r"^(?:async )?(?:function|class|const|let) (\w+)", page_code(), re.MULTILINE)
+@pytest.mark.parametrize("rules", TOKENIZER_SOURCES)
+def test_the_scripts_are_one(rules: str) -> None:
+    assert not re.search(r"^(import|export) ", page_code(rules), re.MULTILINE)
+    names = re.findall(r"^(?:async )?(?:function|class|const|let) (\w+)", page_code(rules), re.MULTILINE)
     assert sorted(names) == sorted(set(names))
 
 
 def test_operations_have_their_numbers_from_litert() -> None:
-    code = page_code()
+    code = page_code("characters.txt")
     for name in page_operations():
         assert f'  {getattr(BuiltinOperator, name)}: ["{name}"' in code
 
@@ -65,9 +67,10 @@ def test_operations_have_their_numbers_from_litert() -> None:
 def test_an_obstacle_is_told(exported: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     assert find_page_obstacle(tmp_path) == "there is no file for LiteRT"
     (tmp_path / "model.tflite").write_bytes((exported / "model_float32.tflite").read_bytes())
-    (tmp_path / "tokenizer.json").write_text('{"model": {}}')
+    (tmp_path / "tokenizer.json").write_text('{"model": {}, "normalizer": {"type": "Nmt"}}')
     write_tokenizers(tmp_path)
-    assert find_page_obstacle(tmp_path) == "the page has a WordPiece tokenizer alone"
+    assert find_page_obstacle(tmp_path) == "there are no rules of its tokenizer for apps"
+    assert not (tmp_path / "tokenizers").exists()
     (tmp_path / "characters.txt").write_text("")
     (tmp_path / "task.json").write_text('{"task": "summaries"}')
     assert find_page_obstacle(tmp_path) == "the page cannot show answers of the task summaries"

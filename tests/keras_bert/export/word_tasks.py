@@ -1,6 +1,7 @@
 """Tasks of a real vocabulary, with weights by chance: small, but their answers differ from text to text."""
 
 import random
+from typing import Any
 
 import numpy as np
 
@@ -29,7 +30,7 @@ TYPED = ["The", "film", "GREAT", "dull", "plot", "unbelievable", "don't", "2000"
 ENDS = [".", "!", "?", " ...", ", ", "  ", ""]
 
 
-def make_encoder(tokenizer: BaseTokenizer, num_segments: int = 2, *, pooler: bool = False):
+def make_encoder(tokenizer: BaseTokenizer, num_segments: int = 2, *, pooler: bool = False, **settings: Any):
     config = EncoderConfig(
         vocabulary_size=tokenizer.vocabulary_size,
         max_length=LENGTH,
@@ -38,14 +39,15 @@ def make_encoder(tokenizer: BaseTokenizer, num_segments: int = 2, *, pooler: boo
         num_heads=2,
         intermediate_size=64,
         num_segments=num_segments,
+        **settings,
     )
     return build_encoder(config, pooler=pooler)
 
 
-def make_task(name: str, *, tokenizer: BaseTokenizer | None = None, num_segments: int = 2) -> Task:
-    """A task of `SETTINGS`; without a tokenizer of lowercased word pieces."""
+def make_task(name: str, *, tokenizer: BaseTokenizer | None = None, num_segments: int = 2, **settings: Any) -> Task:
+    """A task of `SETTINGS`; without a tokenizer of lowercased word pieces. Settings are those of the encoder."""
     tokenizer = tokenizer or Tokenizer(PIECES, lowercase=True)
-    encoder = make_encoder(tokenizer, num_segments, pooler=SETTINGS[name].get("pooling") == "cls")
+    encoder = make_encoder(tokenizer, num_segments, pooler=SETTINGS[name].get("pooling") == "cls", **settings)
     task = TASKS[name].build(encoder, tokenizer, max_length=LENGTH, **SETTINGS[name])
     chance = np.random.default_rng(0)
     for weight in task.model.trainable_weights:

@@ -2,6 +2,7 @@
 
 import contextlib
 import itertools
+import json
 from collections.abc import Callable
 from pathlib import Path
 
@@ -83,6 +84,16 @@ def test_what_the_export_would_refuse_is_refused_before(tmp_path: Path, family: 
         knows = does(lambda target=target: target.check(task), ValueError)
         text = SHORT + CHECKPOINT + EXAMPLES + f"[export]\nruntimes = {sorted({'tflite', 'onnx', runtime})}\n"
         assert does(lambda text=text: check_data(load(tmp_path, text)), InputError) == knows, runtime
+
+
+def test_a_tokenizer_that_apps_could_not_have(tmp_path: Path) -> None:
+    write_rows(tmp_path)
+    make_checkpoint(tmp_path / "bert", "albert", ["one", "two"])
+    file = tmp_path / "bert" / TOKENIZER_FILE
+    file.write_text(json.dumps({**json.loads(file.read_text()), "normalizer": {"type": "Nmt"}}))
+    rule = "'tflite' here: the tokenizers for apps have no normalizer 'Nmt'; they have NFC, .*"
+    check(tmp_path, SHORT + CHECKPOINT + EXAMPLES, rule)
+    check(tmp_path, SHORT + CHECKPOINT + EXAMPLES + '[export]\nruntimes = ["onnx"]\n', None)
 
 
 def does(look: Callable[[], object], refusal: type[Exception]) -> bool:

@@ -1,0 +1,97 @@
+"""Which parts of a `tokenizer.json` the tokenizers of apps know; the others are refused by name."""
+
+import functools
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+# What the copies do, as the released checkpoints of RoBERTa, DeBERTa, ModernBERT, ALBERT and XLM-R need it.
+_NORMALIZERS = ("NFC", "NFD", "NFKC", "NFKD", "Lowercase", "StripAccents", "Strip", "Replace", "Precompiled")
+_SPLITTERS = ("WhitespaceSplit", "Metaspace", "ByteLevel")
+_RUN_OF_SPACES = " {2,}"
+# Options of the models that the copies do not have -> their values without effect.
+_BPE_OPTIONS = {"dropout": (None, 0.0), "continuing_subword_prefix": (None, ""), "end_of_word_suffix": (None, "")}
+_MODEL_OPTIONS = {"byte_fallback": (None, False), "ignore_merges": (None, False), **_BPE_OPTIONS}
+
+
+def find_copy_obstacle(content: Mapping[str, Any]) -> str:
+    """Returns the part of a `tokenizer.json` that the tokenizers of apps do not know; empty if they know all.
+
+    Args:
+        content: the content of a file that `SubwordVocabulary` reads.
+
+    Examples:
+        >>> find_copy_obstacle({"normalizer": {"type": "Nmt"}, "model": {"type": "Unigram"}})
+        "the tokenizers for apps have no normalizer 'Nmt'; they have NFC, NFD, NFKC, NFKD, Lowercase, ..."
+    """
+    for step in list_steps(content.get("normalizer"), "normalizers"):
+        pattern = step.get("pattern", {}).get("Regex", _RUN_OF_SPACES)
+        if step.get("type") not in _NORMALIZERS:
+            return _describe("normalizer", step.get("type"), _NORMALIZERS)
+        if pattern != _RUN_OF_SPACES:
+            return _describe("normalizer Replace of the expression", pattern, (_RUN_OF_SPACES,))
+    for step in list_steps(content.get("pre_tokenizer"), "pretokenizers"):
+        if step.get("type") not in _SPLITTERS:
+            return _describe("pre_tokenizer", step.get("type"), _SPLITTERS)
+        if step.get("use_regex") is False:
+            return _describe("pre_tokenizer ByteLevel with use_regex", False, (True,))
+    return _find_token_obstacle(content) or _find_model_obstacle(content["model"])
+
+
+def list_steps(part: Mapping[str, Any] | None, name: str) -> list[Mapping[str, Any]]:
+    """The steps of a part of a `tokenizer.json`, those of sequences one by one.
+
+    Args:
+        part: a normalizer, pre-tokenizer or post-processor.
+        name: the field of a sequence that holds its steps.
+
+    Raises:
+        ValueError: a step is no object.
+
+    Examples:
+        >>> list_steps({"type": "Sequence", "normalizers": [{"type": "NFC"}]}, "normalizers")
+        [{'type': 'NFC'}]
+        >>> list_steps(None, "normalizers")
+        []
+    """
+    if part is None:
+        return []
+    if not isinstance(part, Mapping):
+        raise ValueError(f"tokenizer.json must hold objects for steps, got {part!r}")
+    return [step for inner in part[name] for step in list_steps(inner, name)] if name in part else [part]
+
+
+@functools.cache
+def byte_characters() -> str:
+    """The character that stands for each byte in byte-level BPE, by the byte (`bytes_to_unicode` of GPT-2).
+
+    Examples:
+        >>> byte_characters()[ord(" ")], byte_characters()[ord("a")]
+        ('Ġ', 'a')
+    """
+    printed = [*range(0x21, 0x7F), *range(0xA1, 0xAD), *range(0xAE, 0x100)]
+    others = (code for code in range(256) if code not in printed)
+    characters = {code: chr(code) for code in printed} | {code: chr(256 + n) for n, code in enumerate(others)}
+    return "".join(characters[code] for code in range(256))
+
+
+def _find_token_obstacle(content: Mapping[str, Any]) -> str:
+    for token in content.get("added_tokens") or []:
+        flags = [flag for flag in ("single_word", "lstrip", "rstrip") if token.get(flag)]
+        if flags and not token.get("special"):
+            return _describe(f"added token with {flags[0]}", token.get("content"), ())
+    return ""
+
+
+def _find_model_obstacle(model: Mapping[str, Any]) -> str:
+    for name, values in _MODEL_OPTIONS.items():
+        if model.get(name) not in values:
+            return _describe(f"model with {name}", model[name], values)
+    missing = [character for character in byte_characters() if character not in model.get("vocab", {})]
+    if model.get("type") == "BPE" and missing:
+        return f"the tokenizers for apps need a token for each of the 256 bytes, got none for {missing[0]!r}"
+    return ""
+
+
+def _describe(part: str, value: Any, alternatives: Sequence[Any]) -> str:
+    clause = f"; they have {', '.join(map(str, alternatives))}" if alternatives else ""
+    return f"the tokenizers for apps have no {part} {value!r}{clause}"
