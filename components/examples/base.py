@@ -56,6 +56,9 @@ class TaskRows(abc.ABC, Generic[R]):
     may_be_unlabelled: ClassVar[bool] = False
     """Whether a text alone is a row that a teacher can label."""
 
+    answers_numbers: ClassVar[bool] = False
+    """Whether the answers of rows are numbers."""
+
     reads_apart: ClassVar[bool] = False
     """Whether a model reads each text of a row by itself."""
 

@@ -31,7 +31,12 @@ def _add_arguments(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument("--validation", type=_place_of_rows, metavar="ROWS", help="validation rows (default: a tenth)")
     parser.add_argument("--test", type=_place_of_rows, metavar="ROWS", help="test rows (default: a tenth)")
-    parser.add_argument("--task", choices=tuple(TASK_ROWS), help="the task (default: guessed from the rows)")
+    parser.add_argument(
+        "--task",
+        choices=tuple(TASK_ROWS),
+        metavar="TASK",
+        help=f"the task, {', '.join(TASK_ROWS)} (default: guessed from the rows)",
+    )
     parser.add_argument("--text", metavar="COLUMN", help="the column of texts (default: guessed)")
     parser.add_argument("--label", metavar="COLUMN", help="the column of labels (default: guessed)")
     parser.add_argument("--second", metavar="COLUMN", help="the column of second texts; needs --text")

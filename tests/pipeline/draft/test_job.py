@@ -1,4 +1,4 @@
-"""A job that `init` wrote runs from its rows to a pushed model; the estimate follows the work."""
+"""A job that `init` wrote runs from its rows to a pushed model, with their schema; the estimate follows the work."""
 
 from pathlib import Path
 
@@ -26,7 +26,11 @@ def test_a_written_job_runs_to_the_end(tmp_path: Path) -> None:
     )
     overrides = [part for setting in tiny for part in ("--set", setting)]
     assert main(["run", str(job), "--root", str(root), *overrides]) == 0
-    assert (root / "pushed" / "reviews" / "1" / "model.tflite").is_file()
+    pushed = root / "pushed" / "reviews" / "1"
+    assert (pushed / "model.tflite").is_file()
+    assert main(["inspect", str(rows), "--against", str(pushed)]) == 0
+    rows.write_text(rows.read_text().replace("cow", "gnu"))
+    assert main(["inspect", str(rows), "--against", str(pushed)]) == 3
 
 
 def test_flops_of_a_forward_pass_equal_those_of_its_products() -> None:
