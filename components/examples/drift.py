@@ -137,8 +137,8 @@ def _label_shares(schema: RowSchema, labels: Mapping[str, int]) -> Drift:
 def _binned(name: str, expected: Sequence[int], got: Sequence[int], edges: Sequence[float]) -> Drift:
     """Rows in bins: the median's bin for people, and the index."""
     index, limit = _index_and_limit(expected, got)
-    texts = (f"median {_median_bin(counts, edges)}" for counts in (expected, got))
-    return Drift(name, *texts, f"PSI {index:.3f} of {limit:.3f}", index > limit)
+    before, now = (f"median {_median_bin(counts, edges)}" for counts in (expected, got))
+    return Drift(name, before, now, f"PSI {index:.3f} of {limit:.3f}", index > limit)
 
 
 def _index_and_limit(expected: Sequence[int], got: Sequence[int]) -> tuple[float, float]:

@@ -9,10 +9,10 @@ from keras_bert.processor import native_precision
 
 # Kaplan et al. 2020, section 2.1: two operations for each weight and token forward, and four backward.
 _FORWARD, _TRAINING = 2, 6
-# A training step's products per second relative to one large float32 product in NumPy: measured by
-# `python -m benchmarks.draft_duration`. With bfloat16 products are faster, all else is not.
+# A training step's products per second relative to one large float32 product in NumPy, a rough guess; the step also
+# normalizes, drops and updates. With bfloat16 products are faster, all else is not.
 _SHARE_OF_PEAK = {"float32": 0.45, "bfloat16": 0.75}
-# Starting processes, tokenizing, writing and measuring the files of a default job, likewise.
+# Starting processes, tokenizing, and writing and measuring files, likewise.
 _FIXED_SECONDS = 90.0
 _SIZE, _TRIALS = 1024, 5
 

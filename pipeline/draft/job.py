@@ -3,9 +3,9 @@
 import os
 import re
 import tempfile
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from components.dsl.errors import InputError
 from components.examples.registry import TASK_ROWS
@@ -62,9 +62,12 @@ def draft_job(request: DraftRequest, checkpoint: Checkpoint, name: str = "") -> 
         InputError: the rows or the checkpoint cannot be used, or there are too few rows for three splits.
     """
     guess = guess_source(request)
-    task, splits = TASK_ROWS[guess.source.task], guess.source.splits()
+    task = TASK_ROWS[guess.source.task]
+    splits: Mapping[str, list[Any]] = guess.source.splits()
     missing = [split for split in SPLITS if split not in splits]
-    task.check(splits | split_rows(splits["train"], missing, key=task.key, stratum=task.stratum, several=task.several))
+    task.check(
+        {**splits, **split_rows(splits["train"], missing, key=task.key, stratum=task.stratum, several=task.several)}
+    )
     rows = measure_rows(splits["train"], task)
     tokens = measure_tokens(splits["train"], task, checkpoint.tokenizer())
     name = name or name_job(request.train)

@@ -49,7 +49,7 @@ class DraftRequest(NamedTuple):
     label: str | None = None
     second_text: str | None = None
 
-    def paths(self) -> dict[str, str]:
+    def paths(self) -> dict[str, Any]:
         """The splits that are given."""
         splits = {"train": self.train, "validation": self.validation, "test": self.test}
         return {split: path for split, path in splits.items() if path is not None}

@@ -82,7 +82,9 @@ def push_once(
         edges=list(edges),
         evaluation=seal(Evaluation(folder / f"evaluation-{number}"), {"metrics.json": json.dumps(metrics)}),
         blessing=seal(Blessing(folder / f"blessing-{number}"), {"blessing.json": json.dumps(decision)}),
-        examples=seal(TaskExamples(folder / f"examples-{number}"), {"features.json": "{}", "schema.json": "{}"}),
+        examples=seal(
+            TaskExamples(folder / f"examples-{number}"), {"features.json": "{}", "schema.json": '{"rows": 20}'}
+        ),
         pushed=pushed,
         folder=str(folder / "models"),
         name="reviews",
