@@ -7,6 +7,7 @@ from components.examples.row_schema import RowSchema
 from components.files.headers import read_header
 from components.files.paths import match_files
 from components.files.record_files import RECORD_KINDS, as_text, read_records
+from components.sources.label_sets import LabelSetRow, LabelSetSource
 from components.sources.questions import QuestionSource
 from components.sources.table import TableSource, TextRow
 from components.sources.tagged_words import SentenceSource
@@ -27,17 +28,27 @@ def read_new_rows(schema: RowSchema, path: str) -> tuple[list[Any], bool]:
         return list(QuestionSource(train=path).splits()["train"]), True
     if schema.task == SentenceSource.task:
         return list(SentenceSource(train=path, **schema.source).read(path)), True
-    source = TableSource(train=path, task=schema.task, **schema.source)  # type: ignore[arg-type]
+    source = _make_table_source(schema, path)
     files = match_files(path, RECORD_KINDS, what="the new rows")
-    is_labelled = source.label in read_header(files[0])
-    if is_labelled:
+    labels = getattr(source, "label_columns", None) or (source.label,)
+    header = read_header(files[0])
+    if any(label in header for label in labels):
         return list(source.read(path)), True
     columns = (source.text,) if source.second_text is None else (source.text, source.second_text)
-    rows = []
+    rows: list[TextRow | LabelSetRow] = []
     for file in files:
         for record in read_records(file, columns):
             texts = [as_text(value, record.where, name) for value, name in zip(record.values, columns, strict=True)]
-            rows.append(TextRow(texts[0], "", texts[1] if len(texts) > 1 else None))
+            second = texts[1] if len(texts) > 1 else None
+            is_set = schema.task == LabelSetSource.task
+            rows.append(LabelSetRow(texts[0], (), second) if is_set else TextRow(texts[0], "", second))
     if not rows:
         raise InputError(f"the table {path} must hold at least one row, got none")
     return rows, False
+
+
+def _make_table_source(schema: RowSchema, path: str) -> TableSource | LabelSetSource:
+    if schema.task != LabelSetSource.task:
+        return TableSource(train=path, task=schema.task, **schema.source)  # type: ignore[arg-type]
+    fields = {name: tuple(value) if isinstance(value, list) else value for name, value in schema.source.items()}
+    return LabelSetSource(train=path, **fields)

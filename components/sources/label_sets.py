@@ -112,6 +112,14 @@ class LabelSetSource(LabelledFiles):
         check_labels({split: self._label_names(rows) for split, rows in tables.items()}, f"{owner} of {self.train}")
         return tables
 
+    def read(self, path: str) -> list[LabelSetRow]:
+        """The rows of tables, with these settings; whether they have the same labels is not checked.
+
+        Raises:
+            InputError: a table is missing, malformed or empty, or a cell holds no labels.
+        """
+        return self._read(path, must_separate=False)
+
     def labels(self, rows: Iterable[LabelSetRow]) -> list[str]:
         """The labels of rows, sorted; with `label_columns` the columns in their order."""
         return list(self.label_columns) if self.label_columns is not None else sorted(self._label_names(rows))
@@ -132,8 +140,8 @@ class LabelSetSource(LabelledFiles):
             raise InputError(f"the table {path} must hold at least one row, got none")
         if must_separate and separated.is_in_no_cell:
             raise InputError(
-                f"examples.separator must stand in column {self.label!r} of {path}, got {self.separator!r}, which is in "
-                f"none of {separated.cells} cells; name the separator, or set examples.task to 'classification' if "
+                f"examples.separator must stand in column {self.label!r} of {path}, got {self.separator!r}, which is "
+                f"in none of {separated.cells} cells; name the separator, or set examples.task to 'classification' if "
                 "each row has one label"
             )
         return rows

@@ -51,6 +51,11 @@ class TableColumn(NamedTuple):
         """Whether all values are lists."""
         return bool(self.values) and all(isinstance(value, list) for value in self.values)
 
+    @property
+    def holds_flags(self) -> bool:
+        """Whether all values are 0 or 1, both of them."""
+        return set(map(str, self.values)) == {"0", "1"}
+
     def count_distinct(self) -> int:
         """The number of different values."""
         return len(set(map(str, self.values)))

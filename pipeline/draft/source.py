@@ -10,22 +10,24 @@ from components.examples.registry import TASK_ROWS
 from components.files.paths import match_files
 from components.files.record_files import RECORD_KINDS
 from components.files.text_files import Lines, extension
+from components.sources.label_sets import LabelSetSource
 from components.sources.questions import QUESTION_FIELDS, QuestionSource
 from components.sources.table import TableSource
 from components.sources.tag_schemes import find_tag_error
 from components.sources.tagged_words import SentenceSource
-from pipeline.draft.columns import Roles, all_whole, find_roles, find_tagged_columns, read_sample
+from pipeline.draft.columns import Roles, TableColumn, all_whole, find_roles, find_tagged_columns, read_sample
 
 _TAGGED_KINDS = (".conll", ".conllu", ".txt")
 _KINDS = (*RECORD_KINDS, *_TAGGED_KINDS, ".json")
 # Whole numbers with more different values than this are numbers, not names of labels.
 _MOST_NUMERIC_LABELS = 20
 _LINES = 1000
+_SEPARATORS = (",", ";", "|")
 _PREFIX = re.compile(r"[a-z]{2,3}:")
 # Schemes in the order in which they are tried; tags that fit several mean the same in the first.
 _SCHEMES = ("BIO", "IOB1", "IOBES", "BILOU")
 
-AnySource = TableSource | SentenceSource | QuestionSource
+AnySource = TableSource | LabelSetSource | SentenceSource | QuestionSource
 
 
 class DraftRequest(NamedTuple):
@@ -94,7 +96,36 @@ def guess_source(request: DraftRequest) -> Guess:
         text = str(next(iter(roles.text.values), ""))[:40]
         rule = f"column {roles.text.name!r} of {files[0]} must hold different texts"
         raise InputError(f"{rule}, got {text!r} in all {len(roles.text.values)} rows")
+    fields = _find_label_sets(roles, columns) if request.task in (None, LabelSetSource.task) else {}
+    if fields or request.task == LabelSetSource.task:
+        return _as_label_sets(request, roles, names, fields)
     return _as_table(request, roles, names)
+
+
+def _find_label_sets(roles: Roles, columns: Sequence[TableColumn]) -> dict[str, Any]:
+    """How a table gives several labels to a row: a list, or two columns or more with 0 or 1; empty if it does not."""
+    if roles.label.holds_lists:
+        return {"label": roles.label.name}
+    texts = (roles.text, roles.second_text)
+    flags = [column.name for column in columns if column not in texts and column.holds_flags]
+    return {"label_columns": tuple(flags)} if len(flags) > 1 and roles.label.name in flags else {}
+
+
+def _as_label_sets(request: DraftRequest, roles: Roles, names: Sequence[str], fields: dict[str, Any]) -> Guess:
+    """A table with any number of labels a row; without lists or columns of 0 and 1, by the separator in most cells."""
+    if not fields:
+        cells = [str(value) for value in roles.label.values]
+        separator = max(_SEPARATORS, key=lambda mark: sum(mark in cell for cell in cells))
+        fields = {"label": roles.label.name, "separator": separator}
+    columns = {"text": roles.text.name, **fields}
+    if roles.second_text is not None:
+        columns["second_text"] = roles.second_text.name
+    reasons = [
+        f"columns: {', '.join(names)}",
+        f"text: column {roles.text.name!r}, {roles.text.mean_words():.1f} words on average",
+        f"task: multi_label, by {', '.join(f'{name} {value!r}' for name, value in fields.items())}",
+    ]
+    return Guess(LabelSetSource(**request.paths(), **columns), reasons)
 
 
 def _as_table(request: DraftRequest, roles: Roles, names: Sequence[str]) -> Guess:

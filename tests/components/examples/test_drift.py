@@ -11,6 +11,7 @@ from components.dsl.errors import InputError
 from components.examples.drift import chance_index, compare_rows, shares_distance, stability_index
 from components.examples.new_rows import read_new_rows
 from components.examples.row_schema import RowSchema, choose_edges, count_bins, infer_schema
+from components.sources.label_sets import LabelSetRow, LabelSetSource
 from components.sources.questions import Question, QuestionSource
 from components.sources.table import TableSource, TextRow
 from components.sources.tagged_words import Sentence, SentenceSource
@@ -109,6 +110,10 @@ def test_bins_of_few_different_values() -> None:
             [TextRow("cow", "0.5", "hen"), TextRow("owl", "0.2", "hen")],
             TableSource("a", second_text="b", task="embedding"),
         ),
+        (
+            [LabelSetRow("the cow", ("x", "y")), LabelSetRow("the hen", ())],
+            LabelSetSource("a.csv", label_columns=("x", "y")),
+        ),
         ([Sentence(("cow", "hen"), ("O", "B-X"))] * 2, SentenceSource("a.conll")),
         ([Question("1", "cow", "the cow", (("cow", 4),))], QuestionSource("a.json")),
     ],
@@ -126,6 +131,16 @@ def test_damaged_schemas_are_one_line(content: object) -> None:
     for change in ({"rows": "many"}, {"lengths": [1]}, {"task": "poetry"}):
         with pytest.raises(InputError, match=r"^schema\.json must hold the schema of labelled rows, got .*$"):
             RowSchema.parse({**dataclasses.asdict(SCHEMA), **change}, "schema.json")
+
+
+def test_new_rows_with_several_labels(tmp_path: Path) -> None:
+    source = LabelSetSource("a.csv", label_columns=("x", "y"))
+    schema = infer_schema([LabelSetRow("the cow", ("x",)), LabelSetRow("the hen", ("y",))], source, 14, TOKENIZER)
+    table = tmp_path / "new.csv"
+    table.write_text("text,y,x\nthe cow,1,0\n")
+    assert read_new_rows(schema, str(table)) == ([LabelSetRow("the cow", ("y",))], True)
+    table.write_text("text\nthe cow\n")
+    assert read_new_rows(schema, str(table)) == ([LabelSetRow("the cow", ())], False)
 
 
 def test_new_rows_are_read_by_the_columns_of_the_training_rows(tmp_path: Path) -> None:

@@ -16,6 +16,8 @@ EXPECTED = {
     "pairs": {"task": "classification", "text": "sentence1", "label": "label", "second_text": "sentence2"},
     "regression": {"task": "regression", "text": "text", "label": "score", "second_text": None},
     "embedding": {"task": "embedding", "text": "text", "second_text": "second_text", "scale": 10 / 2.2},
+    "label lists": {"task": "multi_label", "text": "text", "label": "labels", "label_columns": None},
+    "label columns": {"task": "multi_label", "text": "text", "label_columns": ("cow", "oak")},
     "columns": {"task": "token_classification", "scheme": "IOB1"},
     "lists": {"task": "token_classification", "words": "tokens", "tags": "pos_tags", "scheme": "any"},
     "question_answering": {"task": "question_answering"},

@@ -72,6 +72,18 @@ def write_similar_pairs(folder: Path) -> Path:
     return folder / "similar.parquet"
 
 
+def write_label_lists(folder: Path) -> Path:
+    """Texts with lists of labels as JSON lines."""
+    rows = [{"text": text, "labels": sorted({topic(text), *text.split()[:1]})} for text in make_texts(200)]
+    return _write(folder / "lists.jsonl", "\n".join(map(json.dumps, rows)))
+
+
+def write_label_columns(folder: Path) -> Path:
+    """Texts with a column of 0 and 1 for each label."""
+    rows = [f"{text},{int('cow' in text)},{int('oak' in text)}" for text in make_texts(200)]
+    return _write(folder / "flags.csv", "\n".join(["text,cow,oak", *rows]))
+
+
 def write_columns(folder: Path) -> Path:
     """Tagged words in columns, in the scheme IOB1: no entity stands right behind another one of its type."""
     sentences = [
@@ -109,6 +121,8 @@ KINDS: dict[str, Callable[[Path], Path]] = {
     "pairs": write_text_pairs,
     "regression": write_numbers,
     "embedding": write_similar_pairs,
+    "label lists": write_label_lists,
+    "label columns": write_label_columns,
     "columns": write_columns,
     "lists": write_lists,
     "question_answering": write_squad,
