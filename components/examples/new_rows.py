@@ -50,5 +50,7 @@ def read_new_rows(schema: RowSchema, path: str) -> tuple[list[Any], bool]:
 def _make_table_source(schema: RowSchema, path: str) -> TableSource | LabelSetSource:
     if schema.task != LabelSetSource.task:
         return TableSource(train=path, task=schema.task, **schema.source)  # type: ignore[arg-type]
-    fields = {name: tuple(value) if isinstance(value, list) else value for name, value in schema.source.items()}
+    fields: dict[str, Any] = {
+        name: tuple(value) if isinstance(value, list) else value for name, value in schema.source.items()
+    }
     return LabelSetSource(train=path, **fields)
