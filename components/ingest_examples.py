@@ -1,5 +1,6 @@
 """Labelled rows and Vocabulary -> TaskExamples."""
 
+import dataclasses
 import logging
 from typing import Any
 
@@ -10,6 +11,7 @@ from components.dsl.workplace import report_progress
 from components.examples.base import Encoding, TaskRows
 from components.examples.overlap import OverlapCounts, count_overlap, count_rows, describe_overlap, resolve_overlap
 from components.examples.registry import TASK_ROWS, write_rows
+from components.examples.row_schema import SCHEMA_FILE, infer_schema
 from components.examples.splits import split_rows
 from components.sources.docstring_task import DocstringTask
 from components.sources.label_sets import LabelSetSource
@@ -24,7 +26,7 @@ logger = logging.getLogger(__name__)
 Splits = dict[str, list[Any]]
 
 
-@component(libraries=("scipy", "tensorflow-text"))
+@component(libraries=("scipy", "tensorflow-text", "tokenizers"))
 def ingest_examples(
     vocabulary: Input[Vocabulary],
     examples: Output[TaskExamples],
@@ -37,8 +39,9 @@ def ingest_examples(
 
     `features.json` says what the records hold and what is made of them. A split that the source does not have is taken
     out of training: a tenth, of each label where there are labels. The rows also stand as they were read in
-    `train.jsonl.gz`, `validation.jsonl.gz` and `test.jsonl.gz`. Rows of different splits with the same texts are
-    counted, and treated as the source's `overlap` says.
+    `train.jsonl.gz`, `validation.jsonl.gz` and `test.jsonl.gz`. `schema.json` has properties of the training rows,
+    which later rows are compared with. Rows of different splits with the same texts are counted, and treated as the
+    source's `overlap` says.
 
     Args:
         vocabulary: of the model.
@@ -64,7 +67,7 @@ def ingest_examples(
         logger.warning(clause)
     from keras_bert.data.records import write_features, write_labels, write_records
     from keras_bert.data.schemas import SCHEMAS
-    from keras_bert.tokenizers.loading import load_tokenizer
+    from keras_bert.tokenizers.loading import load_eager_tokenizer, load_tokenizer
 
     tokenizer = load_tokenizer(vocabulary.path)
     precision = source.label_precision if isinstance(source, LabelSetSource) else None
@@ -88,6 +91,8 @@ def ingest_examples(
         "truncated_share": cut,
     }
     write_features(examples.path, content)
+    schema = infer_schema(splits["train"], source, max_length, load_eager_tokenizer(vocabulary.path))
+    examples.write_json(SCHEMA_FILE, dataclasses.asdict(schema))
     examples.counts = dict(counts) | _name_overlap(overlap)
     if labels:
         write_labels(examples.path, labels)

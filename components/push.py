@@ -20,6 +20,7 @@ from components.dsl.artifact import content_digest, holds_files, list_files, syn
 from components.dsl.component import component
 from components.dsl.errors import Refusal
 from components.dsl.signature import Input, Local, Output
+from components.examples.row_schema import SCHEMA_FILE
 from components.objects.mirror import address_of
 from components.objects.versions import RemoteVersions
 from components.scoring.model_card import write_model_card
@@ -95,6 +96,7 @@ def push(
             (staging / file).parent.mkdir(parents=True, exist_ok=True)
             shutil.copyfile(edge.file(file), staging / file)
         shutil.copyfile(evaluation.file("metrics.json"), staging / "metrics.json")
+        shutil.copyfile(examples.file(SCHEMA_FILE), staging / SCHEMA_FILE)
         (staging / ORIGIN_FILE).write_text(json.dumps(made_of, indent=1) + "\n")
         _attach_records(staging)
         drop_absent_files(staging)

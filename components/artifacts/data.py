@@ -28,7 +28,8 @@ class PretrainingExamples(Artifact):
 class TaskExamples(Artifact):
     """Labelled rows: `{split}.tfrecord`, the original rows in `{split}.jsonl.gz`, `features.json` and `labels.json`.
 
-    Splits are train, validation and test; `labels.json` exists if the task has labels.
+    `schema.json` has properties of the training rows (`components.examples.row_schema.RowSchema`). Splits are train,
+    validation and test; `labels.json` exists if the task has labels.
     """
 
     format_version = 2

@@ -56,6 +56,12 @@ class TaskRows(abc.ABC, Generic[R]):
     may_be_unlabelled: ClassVar[bool] = False
     """Whether a text alone is a row that a teacher can label."""
 
+    answers_numbers: ClassVar[bool] = False
+    """Whether the answers of rows are numbers."""
+
+    reads_apart: ClassVar[bool] = False
+    """Whether a model reads each text of a row by itself."""
+
     @abc.abstractmethod
     def parse(self, record: Record) -> R:
         """The row of a record with `fields`."""
@@ -67,6 +73,14 @@ class TaskRows(abc.ABC, Generic[R]):
     @abc.abstractmethod
     def key(self, row: R) -> tuple[str, ...]:
         """The texts of a row; no two splits may share all of them."""
+
+    def texts(self, row: R) -> tuple[str, ...]:
+        """The texts that a model reads; all rows have as many."""
+        return self.key(row)
+
+    def answer(self, row: R) -> str:
+        """The answer that a row gives; rows of the same texts and other answers contradict each other."""
+        return ""
 
     def stratum(self, row: R) -> str:
         """The group of a row, such as its label; every split gets a part of each group."""

@@ -12,6 +12,8 @@ class EmbeddingRows(TextRows):
     """The similarity of two texts, each with a vector."""
 
     name = "embedding"
+    answers_numbers = True
+    reads_apart = True
 
     def check(self, splits: Mapping[str, Sequence[TextRow]]) -> None:
         """Raises InputError where a split to measure on has no two different numbers."""

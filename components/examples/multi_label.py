@@ -31,6 +31,14 @@ class LabelSetRows(TaskRows[LabelSetRow]):
         """Both texts."""
         return row.text, row.second_text or ""
 
+    def texts(self, row: LabelSetRow) -> tuple[str, ...]:
+        """The text, or both texts of a pair."""
+        return (row.text,) if row.second_text is None else (row.text, row.second_text)
+
+    def answer(self, row: LabelSetRow) -> str:
+        """The labels."""
+        return ", ".join(row.labels)
+
     def labels(self, source: Any, train: Sequence[LabelSetRow]) -> list[str]:
         """See `LabelSetSource.labels`."""
         labels: list[str] = source.labels(train)

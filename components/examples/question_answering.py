@@ -34,6 +34,10 @@ class QuestionRows(TaskRows[Question]):
         """The context."""
         return (row.context,)
 
+    def texts(self, row: Question) -> tuple[str, ...]:
+        """The question and its context."""
+        return row.question, row.context
+
     def settings(self, encoding: Encoding, train: Sequence[Question]) -> dict[str, Any]:
         """The windows, and whether no answer is one: only where training has questions without (SQuAD v2.0)."""
         return {

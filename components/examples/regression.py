@@ -13,6 +13,7 @@ class RegressionRows(TextRows):
     """A number for each text or pair."""
 
     name = "regression"
+    answers_numbers = True
     may_be_unlabelled = True
 
     def check(self, splits: Mapping[str, Sequence[TextRow]]) -> None:

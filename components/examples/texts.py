@@ -26,6 +26,14 @@ class TextRows(TaskRows[TextRow]):
         """Both texts."""
         return row.text, row.second_text or ""
 
+    def texts(self, row: TextRow) -> tuple[str, ...]:
+        """The text, or both texts of a pair."""
+        return (row.text,) if row.second_text is None else (row.text, row.second_text)
+
+    def answer(self, row: TextRow) -> str:
+        """The label or number."""
+        return row.label
+
 
 def split_texts(rows: Sequence[TextRow] | Sequence[LabelSetRow]) -> tuple[list[str], list[str] | None]:
     """The texts, and the second ones of pairs."""

@@ -24,6 +24,10 @@ class TaggedRows(TaskRows[Sentence]):
         """All words."""
         return (" ".join(row.words),)
 
+    def answer(self, row: Sentence) -> str:
+        """The tags."""
+        return " ".join(row.tags)
+
     def labels(self, source: Any, train: Sequence[Sentence]) -> list[str]:
         """See `SentenceSource.labels`."""
         labels: list[str] = source.labels(train)

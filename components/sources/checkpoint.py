@@ -4,7 +4,7 @@ import importlib.util
 import json
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from components.dsl.errors import InputError
 from components.files.paths import file_digest
@@ -18,6 +18,9 @@ from keras_bert.interop.vocabularies import read_definition, read_vocabulary
 from keras_bert.options.vocabulary import MODELS, VocabularyKind
 from keras_bert.tokenizers.subword_copies import find_copy_obstacle
 from keras_bert.validation import NonEmptyStr, validated_dataclass
+
+if TYPE_CHECKING:
+    from keras_bert.tokenizers.base import BaseTokenizer
 
 # What comes before a folder inside an installed package, as `package:name/folder`.
 PACKAGE = "package:"
@@ -147,6 +150,28 @@ class Checkpoint:
             model = (definition or {}).get("model")
             is_subwords = isinstance(model, dict) and str(model.get("type")) in MODELS
             return find_copy_obstacle(definition or {}) if is_subwords else ""
+        except (OSError, ValueError, RecursionError) as error:
+            raise InputError(f"the checkpoint {folder} cannot be used: {' '.join(str(error).split())}") from None
+
+    def tokenizer(self) -> "BaseTokenizer":
+        """Its tokenizer in NumPy; TensorFlow is not imported.
+
+        Raises:
+            InputError: its files are missing or cannot be used.
+        """
+        from keras_bert.tokenizers.eager import EagerSubwords, EagerWordPiece
+        from keras_bert.tokenizers.loading import load_eager_tokenizer
+
+        self.check()
+        folder = self.folder()
+        try:
+            if self.is_own:
+                return load_eager_tokenizer(folder)
+            definition = read_definition(folder)
+            if definition is not None:
+                return EagerSubwords(definition)
+            vocabulary = read_vocabulary(folder)
+            return EagerWordPiece(vocabulary.tokens, vocabulary.lowercase)
         except (OSError, ValueError, RecursionError) as error:
             raise InputError(f"the checkpoint {folder} cannot be used: {' '.join(str(error).split())}") from None
 

@@ -112,6 +112,14 @@ class LabelSetSource(LabelledFiles):
         check_labels({split: self._label_names(rows) for split, rows in tables.items()}, f"{owner} of {self.train}")
         return tables
 
+    def read(self, path: str) -> list[LabelSetRow]:
+        """The rows of tables, with these settings; whether they have the same labels is not checked.
+
+        Raises:
+            InputError: a table is missing, malformed or empty, or a cell holds no labels.
+        """
+        return self._read(path, must_separate=False)
+
     def labels(self, rows: Iterable[LabelSetRow]) -> list[str]:
         """The labels of rows, sorted; with `label_columns` the columns in their order."""
         return list(self.label_columns) if self.label_columns is not None else sorted(self._label_names(rows))

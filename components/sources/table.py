@@ -92,10 +92,7 @@ class TableSource(LabelledFiles):
                 one number in validation or test, or training numbers that `check_spread` refuses.
         """
         numbers = self.task != "classification"
-        tables = {
-            split: read_table(path, self.text, self.label, self.second_text, numbers=numbers)
-            for split, path in self._paths().items()
-        }
+        tables = {split: self._read_unscaled(path) for split, path in self._paths().items()}
         labels = {split: {row.label for row in rows} for split, rows in tables.items()}
         if self.task == "regression":
             check_spread([float(row.label) for row in tables["train"]], f"column {self.label!r} of {self.train}")
@@ -104,6 +101,18 @@ class TableSource(LabelledFiles):
         else:
             check_labels(labels, f"column {self.label!r} of {self.train}")
         return self._scaled(tables) if self.task == "embedding" else tables
+
+    def read(self, path: str) -> list[TextRow]:
+        """The rows of tables, with these settings; whether they have the same labels is not checked.
+
+        Raises:
+            InputError: see `read_table`; or a similarity is above `scale`.
+        """
+        tables = {path: self._read_unscaled(path)}
+        return (self._scaled(tables) if self.task == "embedding" else tables)[path]
+
+    def _read_unscaled(self, path: str) -> list[TextRow]:
+        return read_table(path, self.text, self.label, self.second_text, numbers=self.task != "classification")
 
     def _scaled(self, tables: dict[str, list[TextRow]]) -> dict[str, list[TextRow]]:
         """The tables with labels that are cosines."""

@@ -106,7 +106,7 @@ class SentenceSource(LabelledFiles):
                 than two tags, or a split has a tag or a type of entities that no training row has.
         """
         paths = given_splits(self.train, self.validation, self.test)
-        splits = {split: self._read(path) for split, path in paths.items()}
+        splits = {split: self.read(path) for split, path in paths.items()}
         check_labels({split: self._known_tags(sentences) for split, sentences in splits.items()}, self.train)
         return splits
 
@@ -143,7 +143,12 @@ class SentenceSource(LabelledFiles):
     def _files(path: str) -> list[str]:
         return match_files(path, _KINDS, what="the file of sentences")
 
-    def _read(self, path: str) -> list[Sentence]:
+    def read(self, path: str) -> list[Sentence]:
+        """The sentences of files, with these settings; whether they know the same tags is not checked.
+
+        Raises:
+            InputError: a file is missing, malformed or holds no sentence; a tag breaks the scheme.
+        """
         sentences = [sentence for file in self._files(path) for sentence in self._read_file(file)]
         if not sentences:
             raise InputError(f"{path} must hold at least one sentence, got none")

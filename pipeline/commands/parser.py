@@ -14,8 +14,8 @@ Trains a BERT on your text, or starts from a checkpoint, and makes a small, fast
 _EPILOG = f"""\
 {PROGRAM} COMMAND --help shows the options of a command, with an example.
 
-exit status: 0 done, 1 a step failed, 2 bad input, 3 the model was not blessed, or a limit cannot be met, \
-130 interrupted"""
+exit status: 0 done, 1 a step failed, 2 bad input, 3 the model was not blessed, a limit cannot be met, or rows \
+differ from a model's, 130 interrupted"""
 
 
 class VerbParser(argparse.ArgumentParser):

@@ -8,6 +8,7 @@ from pipeline.commands.diff import DIFF
 from pipeline.commands.doctor import DOCTOR
 from pipeline.commands.explain import EXPLAIN
 from pipeline.commands.gc import GC
+from pipeline.commands.init import INIT
 from pipeline.commands.inspect import INSPECT
 from pipeline.commands.ladder import LADDER
 from pipeline.commands.lineage import LINEAGE
@@ -21,7 +22,7 @@ from pipeline.commands.step import STEP
 from pipeline.commands.why import WHY
 
 GROUPS = {
-    "make a model": (RUN, SHRINK, SCHEMA),
+    "make a model": (INIT, RUN, SHRINK, SCHEMA),
     "use a model": (PREDICT, EXPLAIN, BENCH, DESCRIBE),
     "choose settings": (COMPARE, LADDER, DOCTOR),
     "understand a run": (STATUS, REPORT, INSPECT, WHY, DIFF, LINEAGE),

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from components.artifacts.data import Corpus, PretrainingExamples, TaskExamples, TextExamples
+from components.examples.row_schema import SCHEMA_FILE
 from components.rows.histogram import bars
 from components.scoring.mistakes import cut
 from pipeline.report.record import RunRecord, read_json
@@ -18,6 +19,7 @@ from pipeline.views.statistics import STATISTICS_FILE, format_value
 # How many rows and documents the page shows, and of how many rows it counts the words.
 _SHOWN, _COUNTED = 5, 2000
 _MOST_LABELS = 20
+_MOST_SCRIPTS = 5
 # The special tokens of all kinds of vocabularies, without padding and masks.
 _SPECIAL = ("[CLS]", "[SEP]", "<s>", "</s>")
 _SPLITS = ("train", "validation", "test")
@@ -148,12 +150,31 @@ def _read_labelled_rows(step: str, folder: Path) -> DataSection:
         f"{split} in {other}": format_value(count) for split, counts in shared for other, count in counts.items()
     }
     tables |= {"rows with the same texts": overlap} if any(map(int, overlap.values())) else {}
+    tables |= _schema_tables(read_json(folder / SCHEMA_FILE) or {})
     histograms = [_label_bars(split, counts) for split, counts in _ordered(content["labels"]).items()]
     few = f", the first {_COUNTED:,} rows" if content["rows"]["train"] > _COUNTED else ""
     histograms.append(_bars(f"words a row, train{few}", _histogram([_count_words(row) for row in rows])))
     samples = [_labelled_sample(row) for row in rows[:_SHOWN]]
     title = f"Labelled rows, {content['task'].replace('_', ' ')}"
     return DataSection(step, title, tables, _group(histograms), "Rows of training", samples)
+
+
+def _schema_tables(schema: Mapping[str, Any]) -> dict[str, dict[str, str]]:
+    """What later rows are held against, besides labels; nothing for runs of versions without a schema."""
+    if not schema:
+        return {}
+    scripts = {f"letters in {script}": share for script, share in list(schema["scripts"].items())[:_MOST_SCRIPTS]}
+    shares = {
+        **scripts,
+        "unknown tokens": schema["unknown"],
+        f"rows above {schema['max_length']} tokens": schema["longer"],
+    }
+    edges, counts = schema["length_edges"], schema["lengths"]
+    names = [*(f"up to {edge:g} tokens" for edge in edges), f"above {edges[-1]:g} tokens" if edges else "equal lengths"]
+    return {
+        f"schema ({SCHEMA_FILE}), training rows": {name: f"{100 * share:.2f} %" for name, share in shares.items()},
+        "schema, lengths of a sample": dict(zip(names, map(format_value, counts), strict=True)),
+    }
 
 
 def _labelled_sample(row: Mapping[str, Any]) -> Sample:

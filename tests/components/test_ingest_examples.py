@@ -6,6 +6,7 @@ import tensorflow as tf
 from components.artifacts.data import TaskExamples, Vocabulary
 from components.dsl.errors import InputError
 from components.examples.registry import read_rows
+from components.examples.row_schema import RowSchema
 from components.ingest_examples import ingest_examples
 from components.sources.questions import QuestionSource
 from components.sources.table import TableSource, TextRow
@@ -58,6 +59,12 @@ def test_given_splits(tmp_path, vocabulary):
     examples = TaskExamples(tmp_path / "examples")
     ingest_examples.run(vocabulary=vocabulary, examples=examples, source=source, max_length=8)
     assert read_labels(examples.path) == ["no", "yes"]
+    schema = RowSchema.parse(examples.read_json("schema.json"), "schema.json")
+    # Of the training rows: 4, 3 and 22 tokens with the special ones, of which the model reads 8.
+    assert (schema.rows, schema.labels, schema.max_length) == (3, {"no": 2, "yes": 1}, 8)
+    assert (schema.length_edges, schema.lengths, schema.longer) == ([3, 4], [1, 1, 1], 1 / 3)
+    assert (schema.unknown, schema.scripts) == (0.0, {"Latin": 1.0})
+    assert schema.source == {"text": "text", "label": "label", "second_text": None, "scale": 1.0}
     assert read_rows(examples, "test") == [TextRow("E f", "yes")]
     batch = {
         name: value.numpy().tolist()

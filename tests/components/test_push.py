@@ -82,7 +82,9 @@ def push_once(
         edges=list(edges),
         evaluation=seal(Evaluation(folder / f"evaluation-{number}"), {"metrics.json": json.dumps(metrics)}),
         blessing=seal(Blessing(folder / f"blessing-{number}"), {"blessing.json": json.dumps(decision)}),
-        examples=seal(TaskExamples(folder / f"examples-{number}"), {"features.json": "{}"}),
+        examples=seal(
+            TaskExamples(folder / f"examples-{number}"), {"features.json": "{}", "schema.json": '{"rows": 20}'}
+        ),
         pushed=pushed,
         folder=str(folder / "models"),
         name="reviews",
@@ -95,7 +97,13 @@ def test_versions_count_up_and_hold_everything(tmp_path: Path) -> None:
     assert push_once(tmp_path, 2, edge_model(tmp_path / "b", "second")) == 2
     assert list_versions(tmp_path / "models") == [1, 2]
     version = tmp_path / "models" / "2"
-    assert {path.name for path in version.iterdir()} == {*EDGE_FILES, "metrics.json", "origin.json", "README.md"}
+    assert {path.name for path in version.iterdir()} == {
+        *EDGE_FILES,
+        "metrics.json",
+        "schema.json",
+        "origin.json",
+        "README.md",
+    }
     assert contents_of(version) == {"second"}
     card = (version / "README.md").read_text()
     assert card.startswith("# reviews, version 2\n")
@@ -125,7 +133,7 @@ def test_float_files_alone_are_pushed_as_such(tmp_path: Path) -> None:
     settings = {"task.json": json.dumps({"task": "embedding", "max_length": 8}), "vocab.txt": "", "golden.json": "[]"}
     settings["tokenizer.json"] = "{}"
     push_once(tmp_path, 1, seal(edge, {**files, **settings}))
-    names = {*files, *settings, "metrics.json", "origin.json", "README.md"}
+    names = {*files, *settings, "metrics.json", "schema.json", "origin.json", "README.md"}
     assert {path.name for path in (tmp_path / "models" / "1").iterdir()} == names
 
 
@@ -187,7 +195,7 @@ def test_the_same_model_with_other_figures_is_another_version(tmp_path: Path) ->
     assert metrics["models"]["tflite int8"]["metrics"]["accuracy"]["mean"] == pytest.approx(0.6)
 
 
-@pytest.mark.parametrize("file", [*EDGE_FILES, "metrics.json", "origin.json"])
+@pytest.mark.parametrize("file", [*EDGE_FILES, "metrics.json", "schema.json", "origin.json"])
 @pytest.mark.parametrize("spoil", [Path.unlink, lambda path: path.write_bytes(path.read_bytes().swapcase())])
 def test_a_version_that_was_spoilt_is_not_taken_for_the_model(
     tmp_path: Path, file: str, spoil: Callable[[Path], object]
@@ -247,7 +255,13 @@ def test_pushes_at_the_same_time_take_a_version_each(tmp_path: Path, monkeypatch
     assert other == [1]
     for version, content in ((1, "second"), (2, "first")):
         folder = tmp_path / "models" / str(version)
-        assert {path.name for path in folder.iterdir()} == {*EDGE_FILES, "metrics.json", "origin.json", "README.md"}
+        assert {path.name for path in folder.iterdir()} == {
+            *EDGE_FILES,
+            "metrics.json",
+            "schema.json",
+            "origin.json",
+            "README.md",
+        }
         assert contents_of(folder) == {content}
         assert (folder / "README.md").read_text().startswith(f"# reviews, version {version}\n")
     assert len(list((tmp_path / "models").iterdir())) == 2

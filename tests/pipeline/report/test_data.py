@@ -61,6 +61,22 @@ def test_rows_that_an_older_release_made_have_no_examples(tmp_path: Path) -> Non
     assert blocks(tmp_path)["mask_examples"].samples == []
 
 
+def test_the_schema_of_labelled_rows(tmp_path: Path) -> None:
+    schema = {"scripts": {"Latin": 0.995, "Greek": 0.005}, "unknown": 0.01, "longer": 0.5, "max_length": 16}
+    schema |= {"length_edges": [3, 4], "lengths": [1000, 1, 0]}
+    files = {"examples": {"features.json": FEATURES, "schema.json": schema, "train.jsonl.gz": ROWS}}
+    Root(tmp_path).run(node("ingest_examples", makes={"examples": "TaskExamples"}, files=files))
+    tables = blocks(tmp_path)["ingest_examples"].tables
+    assert tables["schema (schema.json), training rows"] == {
+        "letters in Latin": "99.50 %",
+        "letters in Greek": "0.50 %",
+        "unknown tokens": "1.00 %",
+        "rows above 16 tokens": "50.00 %",
+    }
+    lengths = {"up to 3 tokens": "1,000", "up to 4 tokens": "1", "above 4 tokens": "0"}
+    assert tables["schema, lengths of a sample"] == lengths
+
+
 def test_labelled_rows(tmp_path: Path) -> None:
     block = labelled(tmp_path, ROWS)
     assert block.title == "Labelled rows, classification"

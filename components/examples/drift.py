@@ -1,0 +1,178 @@
+"""Drift: how far later rows differ from those that a model learnt from, by the schema of the latter."""
+
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from components.examples.registry import TASK_ROWS
+from components.examples.row_schema import RowSchema, count_bins, numbers_of, share_above
+from components.examples.row_traits import measure_rows, measure_tokens
+
+if TYPE_CHECKING:
+    from keras_bert.tokenizers.base import BaseTokenizer
+
+# Population stability index: from 0.25 on a population has changed (Siddiqi 2006, Credit Risk Scorecards, section 9).
+MOST_PSI = 0.25
+# Jensen-Shannon distance of base 2, 0 to 1: the default of Vertex AI's model monitoring for drift of a feature.
+MOST_DISTANCE = 0.3
+# How often rows like those of the training may be said to differ by the index.
+_FALSE_ALARMS = 0.01
+# Shares of tokens or rows that may be unknown or cut beside twice the share in training: our choice.
+_MORE_UNKNOWN, _MORE_LONG = 0.01, 0.05
+# A script that training did not have, from this share of the letters on: our choice.
+_NEW_SCRIPT = 0.01
+# Added to each count, so that an empty bin has a logarithm (Jeffreys' prior).
+_PRIOR = 0.5
+_NAMES_SHOWN = 5
+
+
+class Drift(NamedTuple):
+    """One property of rows, in training and now.
+
+    Attributes:
+        name: the property.
+        expected: its value in training, for people.
+        got: its value in the new rows.
+        measure: how far they differ, with the threshold.
+        differs: whether that is beyond the threshold.
+    """
+
+    name: str
+    expected: str
+    got: str
+    measure: str
+    differs: bool
+
+
+def compare_rows(
+    schema: RowSchema, rows: Sequence[Any], tokenizer: "BaseTokenizer", *, is_labelled: bool
+) -> list[Drift]:
+    """Holds rows against the schema of those that a model learnt from.
+
+    Args:
+        schema: that of the training rows.
+        rows: the new rows.
+        tokenizer: the model's, an eager one.
+        is_labelled: whether the new rows have labels.
+    """
+    task = TASK_ROWS[schema.task]
+    traits, tokens = measure_rows(rows, task), measure_tokens(rows, task, tokenizer)
+    lengths = count_bins(tokens.lengths, schema.length_edges)
+    differences = []
+    if is_labelled and schema.labels:
+        differences += [_new_labels(schema, traits.labels), _label_shares(schema, traits.labels)]
+    numbers = numbers_of(rows, task) if is_labelled else []
+    if numbers and schema.numbers:
+        bins = count_bins(numbers, schema.number_edges)
+        differences.append(_binned("numbers", schema.numbers, bins, schema.number_edges))
+    longer = share_above(tokens, schema.max_length)
+    return [
+        *differences,
+        _binned("lengths in tokens", schema.lengths, lengths, schema.length_edges),
+        _share(f"rows above {schema.max_length} tokens", schema.longer, longer, _MORE_LONG),
+        _scripts(schema.scripts, traits.scripts),
+        _share("unknown tokens", schema.unknown, tokens.unknown, _MORE_UNKNOWN),
+    ]
+
+
+def stability_index(expected: Sequence[int], got: Sequence[int]) -> float:
+    """The population stability index of counts in the same bins: the sum of (a - e) ln(a / e) of their shares e and a.
+
+    Half a row is added to each bin, see `_PRIOR`.
+
+    Examples:
+        >>> stability_index([50, 50], [50, 50])
+        0.0
+        >>> round(stability_index([500, 500], [800, 200]), 3)
+        0.415
+    """
+    import numpy as np
+
+    shares = [(np.asarray(counts) + _PRIOR) / (sum(counts) + _PRIOR * len(counts)) for counts in (expected, got)]
+    return float(((shares[1] - shares[0]) * np.log(shares[1] / shares[0])).sum())
+
+
+def chance_index(expected: Sequence[int], got: Sequence[int]) -> float:
+    """The index that chance exceeds in 1 % of samples as large as these from one population of rows.
+
+    The index is about (1/n + 1/m) times a chi-squared variable with a degree of freedom less than there are bins
+    (Yurdakul 2018, Statistical properties of population stability index, section 3).
+    """
+    from scipy.stats import chi2
+
+    return float((1 / sum(expected) + 1 / sum(got)) * chi2.ppf(1 - _FALSE_ALARMS, max(1, len(expected) - 1)))
+
+
+def shares_distance(expected: Mapping[str, float], got: Mapping[str, float]) -> float:
+    """The Jensen-Shannon distance, 0 to 1, of shares or counts by name (Lin 1991, with logarithms of base 2).
+
+    Examples:
+        >>> shares_distance({"a": 1.0}, {"b": 1.0})
+        1.0
+    """
+    from scipy.spatial.distance import jensenshannon
+
+    names = sorted({*expected, *got})
+    return float(jensenshannon(*([shares.get(name, 0.0) for name in names] for shares in (expected, got)), base=2))
+
+
+def _new_labels(schema: RowSchema, labels: Mapping[str, int]) -> Drift:
+    fresh = {label: count for label, count in labels.items() if label not in schema.labels}
+    shown = ", ".join(f"{label} ({count})" for label, count in list(fresh.items())[:_NAMES_SHOWN]) or "none"
+    more = f" and {len(fresh) - _NAMES_SHOWN} more" if len(fresh) > _NAMES_SHOWN else ""
+    return Drift("labels", f"{len(schema.labels)} labels", f"new: {shown}{more}", "none may be new", bool(fresh))
+
+
+def _label_shares(schema: RowSchema, labels: Mapping[str, int]) -> Drift:
+    """Both measures of the shares of labels; those that training did not have are in `_new_labels`."""
+    got = {label: labels.get(label, 0) for label in schema.labels}
+    if not sum(got.values()):
+        return Drift("label shares", _largest(schema.labels), "no label of training", "", differs=True)
+    index, limit = _index_and_limit(list(schema.labels.values()), list(got.values()))
+    distance = shares_distance(schema.labels, got)
+    measure = f"PSI {index:.3f} of {limit:.3f}, JS distance {distance:.3f} of {MOST_DISTANCE}"
+    differs = index > limit or distance > MOST_DISTANCE
+    return Drift("label shares", _largest(schema.labels), _largest(got), measure, differs)
+
+
+def _binned(name: str, expected: Sequence[int], got: Sequence[int], edges: Sequence[float]) -> Drift:
+    """Rows in bins: the median's bin for people, and the index."""
+    index, limit = _index_and_limit(expected, got)
+    before, now = (f"median {_median_bin(counts, edges)}" for counts in (expected, got))
+    return Drift(name, before, now, f"PSI {index:.3f} of {limit:.3f}", index > limit)
+
+
+def _index_and_limit(expected: Sequence[int], got: Sequence[int]) -> tuple[float, float]:
+    return stability_index(expected, got), max(MOST_PSI, chance_index(expected, got))
+
+
+def _share(name: str, expected: float, got: float, more: float) -> Drift:
+    limit = 2 * expected + more
+    return Drift(name, _percent(expected), _percent(got), f"at most {_percent(limit)}", got > limit)
+
+
+def _scripts(expected: Mapping[str, float], got: Mapping[str, float]) -> Drift:
+    fresh = [script for script, share in got.items() if share >= _NEW_SCRIPT and script not in expected]
+    distance = shares_distance(expected, got) if expected and got else float(bool(expected) != bool(got))
+    new = f"; new: {', '.join(fresh[:_NAMES_SHOWN])}" if fresh else ""
+    measure = f"JS distance {distance:.3f} of {MOST_DISTANCE}{new}"
+    return Drift("scripts", _largest(expected), _largest(got), measure, distance > MOST_DISTANCE or bool(fresh))
+
+
+def _median_bin(counts: Sequence[int], edges: Sequence[float]) -> str:
+    reached = 0
+    for place, edge in enumerate(edges):
+        reached += counts[place]
+        if 2 * reached >= sum(counts):
+            return f"up to {edge:g}"
+    return f"above {edges[-1]:g}" if edges else "equal"
+
+
+def _largest(shares: Mapping[str, float]) -> str:
+    """The three largest shares of a whole, for people."""
+    whole = sum(shares.values()) or 1
+    largest = sorted(shares.items(), key=lambda item: -item[1])[:3]
+    return ", ".join(f"{name} {_percent(share / whole)}" for name, share in largest) or "none"
+
+
+def _percent(share: float) -> str:
+    return f"{100 * share:.3g} %"

@@ -1,0 +1,56 @@
+"""Rows that came after a training, read as its schema says; they may have no labels."""
+
+from typing import Any
+
+from components.dsl.errors import InputError
+from components.examples.row_schema import RowSchema
+from components.files.headers import read_header
+from components.files.paths import match_files
+from components.files.record_files import RECORD_KINDS, as_text, read_records
+from components.sources.label_sets import LabelSetRow, LabelSetSource
+from components.sources.questions import QuestionSource
+from components.sources.table import TableSource, TextRow
+from components.sources.tagged_words import SentenceSource
+
+
+def read_new_rows(schema: RowSchema, path: str) -> tuple[list[Any], bool]:
+    """The rows of files, and whether they have labels.
+
+    Args:
+        schema: that of the training rows.
+        path: a file, a folder or a pattern, see `components.files.paths.match_files`.
+
+    Raises:
+        InputError: a file is missing or malformed, or lacks a column that the training rows had; the column of labels
+            alone may be missing, in all files.
+    """
+    if schema.task == QuestionSource.task:
+        return list(QuestionSource(train=path).splits()["train"]), True
+    if schema.task == SentenceSource.task:
+        return list(SentenceSource(train=path, **schema.source).read(path)), True
+    source = _make_table_source(schema, path)
+    files = match_files(path, RECORD_KINDS, what="the new rows")
+    labels = getattr(source, "label_columns", None) or (source.label,)
+    header = read_header(files[0])
+    if any(label in header for label in labels):
+        return list(source.read(path)), True
+    columns = (source.text,) if source.second_text is None else (source.text, source.second_text)
+    rows: list[TextRow | LabelSetRow] = []
+    for file in files:
+        for record in read_records(file, columns):
+            texts = [as_text(value, record.where, name) for value, name in zip(record.values, columns, strict=True)]
+            second = texts[1] if len(texts) > 1 else None
+            is_set = schema.task == LabelSetSource.task
+            rows.append(LabelSetRow(texts[0], (), second) if is_set else TextRow(texts[0], "", second))
+    if not rows:
+        raise InputError(f"the table {path} must hold at least one row, got none")
+    return rows, False
+
+
+def _make_table_source(schema: RowSchema, path: str) -> TableSource | LabelSetSource:
+    if schema.task != LabelSetSource.task:
+        return TableSource(train=path, task=schema.task, **schema.source)  # type: ignore[arg-type]
+    fields: dict[str, Any] = {
+        name: tuple(value) if isinstance(value, list) else value for name, value in schema.source.items()
+    }
+    return LabelSetSource(train=path, **fields)

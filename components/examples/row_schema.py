@@ -1,0 +1,150 @@
+"""The schema of labelled rows: what a model learnt from, as a readable file that later rows are held against.
+
+As TFX's SchemaGen and ExampleValidator (Baylor et al. 2017, section 4; Breck et al. 2019), for texts.
+"""
+
+import dataclasses
+import math
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+from components.dsl.errors import InputError
+from components.examples.base import TaskRows
+from components.examples.registry import TASK_ROWS
+from components.examples.row_traits import TokenTraits, measure_rows, measure_tokens, sample_rows
+from components.sources.shared import SPLITS
+from keras_bert.validation import validated_dataclass
+
+if TYPE_CHECKING:
+    from keras_bert.tokenizers.base import BaseTokenizer
+
+SCHEMA_FILE = "schema.json"
+# Bins of lengths and numbers: tenths of the training rows, as the population stability index is used (Siddiqi 2006).
+_BINS = 10
+
+
+@validated_dataclass
+class RowSchema:
+    """Properties of training rows, and where later rows have their texts and labels.
+
+    Attributes:
+        task: the task of the rows.
+        source: fields of the source, such as the names of columns, without the files.
+        rows: the number of rows.
+        max_length: the most tokens of a row that the model reads.
+        labels: occurrences of each label; empty for tasks without labels.
+        length_edges: the largest number of tokens in each bin but the last, see `count_bins`.
+        lengths: rows in each bin of lengths.
+        number_edges: likewise for the numbers of a regression or of similarities; empty for other tasks.
+        numbers: rows in each bin of numbers.
+        longer: the share of rows with more than `max_length` tokens.
+        scripts: the share of the letters in each script.
+        unknown: the share of tokens that stand for text which the vocabulary does not have.
+    """
+
+    task: str
+    source: dict[str, Any]
+    rows: int
+    max_length: int
+    labels: dict[str, int]
+    length_edges: list[float]
+    lengths: list[int]
+    number_edges: list[float]
+    numbers: list[int]
+    longer: float
+    scripts: dict[str, float]
+    unknown: float
+
+    @classmethod
+    def parse(cls, content: Any, file: str) -> "RowSchema":
+        """The schema that a JSON file holds.
+
+        Raises:
+            InputError: it holds something else.
+        """
+        try:
+            schema = cls(**content)
+        except (TypeError, ValueError) as error:
+            reason = " ".join(str(error).split())
+            raise InputError(f"{file} must hold the schema of labelled rows, got an error: {reason}") from None
+        if schema.task not in TASK_ROWS or len(schema.lengths) != len(schema.length_edges) + 1:
+            raise InputError(
+                f"{file} must hold the schema of labelled rows, got task {schema.task!r} or bins without edges"
+            )
+        return schema
+
+
+def infer_schema(rows: Sequence[Any], source: Any, max_length: int, tokenizer: "BaseTokenizer") -> RowSchema:
+    """The schema of training rows.
+
+    Args:
+        rows: the rows.
+        source: where they came from; its `task` is that of the rows.
+        max_length: the most tokens of a row that the model reads.
+        tokenizer: an eager one, see `keras_bert.tokenizers.loading.load_eager_tokenizer`.
+    """
+    task = TASK_ROWS[source.task]
+    traits, tokens = measure_rows(rows, task), measure_tokens(rows, task, tokenizer)
+    numbers = numbers_of(rows, task)
+    length_edges, number_edges = choose_edges(tokens.lengths), choose_edges(numbers)
+    return RowSchema(
+        task=source.task,
+        source=_columns_of(source),
+        rows=traits.rows,
+        max_length=max_length,
+        labels=traits.labels,
+        length_edges=length_edges,
+        lengths=count_bins(tokens.lengths, length_edges),
+        number_edges=number_edges,
+        numbers=count_bins(numbers, number_edges) if numbers else [],
+        longer=share_above(tokens, max_length),
+        scripts=traits.scripts,
+        unknown=tokens.unknown,
+    )
+
+
+def share_above(tokens: TokenTraits, max_length: int) -> float:
+    """The share of rows with more tokens than a model reads."""
+    return sum(length > max_length for length in tokens.lengths) / max(1, len(tokens.lengths))
+
+
+def numbers_of(rows: Sequence[Any], task: TaskRows[Any]) -> list[float]:
+    """The numbers that a sample of rows is labelled with; none for a task of labels or answers."""
+    return [float(task.answer(row)) for row in sample_rows(rows)] if task.answers_numbers else []
+
+
+def choose_edges(values: Sequence[float]) -> list[float]:
+    """The largest value of each tenth of the values but the last; fewer where tenths end with the same value.
+
+    Examples:
+        >>> choose_edges(range(1, 101))
+        [10, 20, 30, 40, 50, 60, 70, 80, 90]
+    """
+    ordered = sorted(values)
+    edges = [ordered[math.ceil(len(ordered) * tenth / _BINS) - 1] for tenth in range(1, _BINS)] if ordered else []
+    return [edge for edge in dict.fromkeys(edges) if edge != ordered[-1]]
+
+
+def count_bins(values: Sequence[float], edges: Sequence[float]) -> list[int]:
+    """How many values are in each bin, (edges + 1): up to the first edge, up to the second, ..., above the last.
+
+    Examples:
+        >>> count_bins([1, 2, 3, 9], [2, 5])
+        [2, 1, 1]
+    """
+    import numpy as np
+
+    places = np.searchsorted(np.asarray(edges, float), np.asarray(values, float))
+    counts: list[int] = np.bincount(places, minlength=len(edges) + 1).tolist()
+    return counts
+
+
+def _columns_of(source: Any) -> dict[str, Any]:
+    """The fields of a source of files that say how they are read; none for a source without files."""
+    if not dataclasses.is_dataclass(source):
+        return {}  # of a task from outside
+    fields = {field.name: getattr(source, field.name) for field in dataclasses.fields(source)}
+    if "train" not in fields:
+        return {}
+    columns = {name: value for name, value in fields.items() if name not in (*SPLITS, "task", "overlap")}
+    return {name: list(value) if isinstance(value, tuple) else value for name, value in columns.items()}

@@ -1,0 +1,103 @@
+"""Properties of labelled rows that a job's settings depend on: lengths, labels, repeated and contradictory rows."""
+
+from collections import Counter, defaultdict
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from components.examples.base import TaskRows
+from components.examples.splits import fold_key
+from components.text.near_duplicates import hash_words
+from components.text.scripts import count_scripts
+
+if TYPE_CHECKING:
+    from keras_bert.tokenizers.base import BaseTokenizer
+
+# Quantiles of lengths, in percent.
+PERCENTILES = (50, 90, 98, 100)
+# Lengths and scripts are those of this many rows at most, evenly spread over all.
+_SAMPLE = 10_000
+
+
+class RowTraits(NamedTuple):
+    """Properties of rows.
+
+    Attributes:
+        rows: the number of rows.
+        labels: how often each label occurs, the most frequent first; empty for tasks without labels.
+        repeats: rows whose texts an earlier row has, see `components.examples.splits.fold`.
+        conflicts: texts that rows with different answers share: the texts, and the answers.
+        scripts: the share of the letters in each script.
+        words: the number of words of each row in a sample.
+    """
+
+    rows: int
+    labels: dict[str, int]
+    repeats: int
+    conflicts: list[tuple[str, list[str]]]
+    scripts: dict[str, float]
+    words: list[int]
+
+
+class TokenTraits(NamedTuple):
+    """Properties of rows that depend on a vocabulary.
+
+    Attributes:
+        lengths: the number of tokens of each row in a sample, special tokens included, before truncation.
+        first_lengths: those of each first text alone, as a question's, without special tokens.
+        unknown: the share of tokens that stand for text which the vocabulary does not have.
+    """
+
+    lengths: list[int]
+    first_lengths: list[int]
+    unknown: float
+
+
+def measure_rows(rows: Sequence[Any], task: TaskRows[Any]) -> RowTraits:
+    """Measures rows of a task, as its source reads them."""
+    answers: dict[str, dict[str, None]] = defaultdict(dict)
+    texts_of_key: dict[str, str] = {}
+    for row in rows:
+        key = fold_key(task.texts(row))
+        texts_of_key.setdefault(key, " | ".join(task.texts(row)))
+        answers[key][task.answer(row)] = None
+    conflicts = [(texts_of_key[key], list(different)) for key, different in answers.items() if len(different) > 1]
+    texts = [task.texts(row) for row in sample_rows(rows)]
+    return RowTraits(
+        len(rows),
+        dict((task.count_labels(rows) or Counter()).most_common()),
+        len(rows) - len(answers),
+        conflicts,
+        count_scripts(text for row in texts for text in row),
+        [sum(len(hash_words(text)) for text in row) for row in texts],
+    )
+
+
+def measure_tokens(rows: Sequence[Any], task: TaskRows[Any], tokenizer: "BaseTokenizer") -> TokenTraits:
+    """Measures the tokens of rows; texts that a model reads apart from one another are measured by the longer one.
+
+    Args:
+        rows: the rows.
+        task: their task.
+        tokenizer: an eager one, see `keras_bert.tokenizers.loading.load_eager_tokenizer`.
+    """
+    import numpy as np
+
+    sides = [list(side) for side in zip(*(task.texts(row) for row in sample_rows(rows)), strict=True)]
+    tokens = [tokenizer.tokenize(side) for side in sides]
+    counts = [side.row_lengths() for side in tokens]
+    texts = 1 if task.reads_apart else len(sides)
+    whole = np.maximum.reduce(counts) if task.reads_apart else np.add.reduce(counts)
+    ids = np.concatenate([side.flat_values for side in tokens])
+    unknown = float((ids == tokenizer.unknown_id).mean()) if len(ids) else 0.0
+    return TokenTraits((whole + tokenizer.special_count(texts)).tolist(), counts[0].tolist(), unknown)
+
+
+def sample_rows(rows: Sequence[Any]) -> Sequence[Any]:
+    """At most 10,000 rows, evenly spread."""
+    return rows[:: -(-len(rows) // _SAMPLE)] if rows else rows
+
+
+def percentile(values: Sequence[int], percent: int) -> int:
+    """The least value that at least a percentage of the values do not exceed (nearest-rank method)."""
+    ordered = sorted(values)
+    return ordered[max(0, -(-len(ordered) * percent // 100) - 1)]

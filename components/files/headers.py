@@ -1,0 +1,32 @@
+"""The names of a table's columns, read from the file itself."""
+
+import itertools
+
+from components.files.arrow_files import read_batches
+from components.files.record_files import JSON_LINES, CellRows, parse_json
+from components.files.text_files import Lines, extension
+
+# JSON lines have no header: the fields of the first rows stand for those of all.
+_FIRST_ROWS = 1000
+
+
+def read_header(file: str) -> tuple[str, ...]:
+    """The columns of a file of rows, in its order; of JSON lines, the fields that each of the first 1,000 rows has.
+
+    Args:
+        file: of one of `components.files.record_files.RECORD_KINDS`.
+
+    Raises:
+        InputError: the file is missing, broken or without a header; none for a file of JSON lines without rows, which
+            has no columns.
+    """
+    kind = extension(file)
+    if kind in (".parquet", ".arrow"):
+        batch = next(iter(read_batches(file)), None)
+        return () if batch is None else tuple(batch.schema.names)
+    lines = Lines(file)
+    if kind not in JSON_LINES:
+        return tuple(CellRows(lines, tabs=kind == ".tsv").header)
+    rows = (parse_json(line, f"{file} line {lines.number}") for line in lines if line.strip())
+    fields = [list(row) if isinstance(row, dict) else [] for row in itertools.islice(rows, _FIRST_ROWS)]
+    return tuple(name for name in fields[0] if all(name in row for row in fields)) if fields else ()

