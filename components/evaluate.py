@@ -15,6 +15,7 @@ from components.scoring.calibration import check_precision, measure
 from components.scoring.candidates import SHIPPED, find_candidates, measure_size, read_timed_rows, timing_work
 from components.scoring.registry import TASK_SCORING
 from components.scoring.scorer import ModelScorer, Scored
+from components.scoring.significance import PairedDifference
 from components.scoring.single_answers import describe_answers
 from components.sources.pushed_version import PushedVersion
 from keras_bert.checks import check
@@ -92,9 +93,9 @@ def evaluate(
     previous_scores, not_compared = scorer.score_previous(previous, test)
     if previous_scores:
         models[PREVIOUS] = MeasuredModel(_spread(previous_scores))
-    errors = _standard_errors(scorer, test, scores | {PREVIOUS: previous_scores}, shipped, metric)
+    differences = _compare_with_references(scorer, test, scores | {PREVIOUS: previous_scores}, shipped, metric)
     files = [name for name in candidates if name not in (STUDENT, TEACHER)]
-    decision = decide(models, metric, shipped, thresholds, calibration, files=files, errors=errors)
+    decision = decide(models, metric, shipped, thresholds, calibration, files=files, differences=differences)
     if not_compared:
         decision = decision._replace(reasons=[*decision.reasons, not_compared])
     best = scores[shipped][kept]
@@ -124,13 +125,13 @@ def _spread(scored: Sequence[Scored]) -> dict[str, SeedScores]:
     return SeedScores.table([seed.scores.metrics for seed in scored])
 
 
-def _standard_errors(
+def _compare_with_references(
     scorer: ModelScorer, rows: Sequence[Any], scores: Mapping[str, Sequence[Scored]], shipped: str, metric: str
-) -> dict[str, dict[str, float]]:
-    """Model -> metric -> the standard error of its difference from the shipped file, of models that it must equal."""
+) -> dict[str, dict[str, PairedDifference]]:
+    """Model -> metric -> the difference of the shipped file from it, of the models that the file must equal."""
     names = loss_metrics(scores[shipped][0].scores.metrics, metric)
     return {
-        reference: {name: scorer.standard_error(rows, scores[shipped], scores[reference], name) for name in names}
+        reference: {name: scorer.compare(rows, scores[shipped], scores[reference], name) for name in names}
         for reference in (STUDENT, TEACHER, PREVIOUS)
         if scores.get(reference) and reference != shipped
     }

@@ -10,7 +10,7 @@ from components.scoring.blessing import NOT_COMPARED, PREVIOUS
 from components.scoring.calibration import calibrate
 from components.scoring.candidates import ScoredFile, count_threads
 from components.scoring.registry import TASK_SCORING
-from components.scoring.significance import standard_error
+from components.scoring.significance import PairedDifference, compare_models
 from components.sources.pushed_version import PushedVersion
 
 if TYPE_CHECKING:
@@ -88,10 +88,12 @@ class ModelScorer:
     def _score_answers(self, test: Sequence[Any], answers: Sequence[Any]) -> dict[str, SeedScores]:
         return SeedScores.table([self.scoring.score(test, answers, self.labels).metrics])
 
-    def standard_error(self, rows: Sequence[Any], one: Sequence[Scored], other: Sequence[Scored], metric: str) -> float:
-        """The standard error of a difference, see `components.scoring.significance.standard_error`."""
+    def compare(
+        self, rows: Sequence[Any], one: Sequence[Scored], other: Sequence[Scored], metric: str
+    ) -> PairedDifference:
+        """The difference of two models, see `components.scoring.significance.compare_models`."""
         answers, others = ([scored.answers for scored in model] for model in (one, other))
-        return standard_error(self.scoring, rows, answers, others, self.labels, metric)
+        return compare_models(self.scoring, rows, answers, others, self.labels, metric)
 
     def score_previous(self, previous: PushedVersion | None, test: Sequence[Any]) -> tuple[list[Scored], str]:
         """The scores of the version pushed before, with its own vocabulary; else none, and the reason."""
