@@ -1,14 +1,16 @@
 """Whether a model may be pushed."""
 
+import dataclasses
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from typing import Annotated, Any, Literal, Self
 
 import pydantic
 
-from components.artifacts.evaluation import Decision, MeasuredModel
+from components.artifacts.evaluation import Decision, MeasuredModel, SliceScore
 from components.scoring.significance import PairedDifference
+from components.scoring.slices import check_slice_names, judge_slices
 from keras_bert.checks import check
-from keras_bert.validation import PositiveShare, Share, validated_dataclass
+from keras_bert.validation import NonEmptyStr, PositiveShare, Share, validated_dataclass
 
 TEACHER, STUDENT, PREVIOUS = "teacher", "student", "pushed before"
 BelowBaseline = Literal["warn", "refuse"]
@@ -49,6 +51,10 @@ class Thresholds:
         max_megabytes: maximum size of the shipped file in megabytes; None for no limit.
         max_milliseconds: maximum time in milliseconds of one answer of the shipped file, as the median of test rows on
             one thread; None for no limit.
+        slice_columns: columns of the table of the examples; the rows of each value are scored apart, as those of each
+            length and share of unknown tokens are.
+        min_slice_scores: slice -> its minimum score in points: `NAME=VALUE`, as in the report, or `NAME` for all
+            values. A file is refused if the whole interval of a slice lies below.
         min_precision: minimum share of correct answers among the confident ones, above 0 and at most 1: validation rows
             must give a confidence threshold that reaches it. None answers all rows without a threshold.
     """
@@ -61,12 +67,15 @@ class Thresholds:
     below_baseline: BelowBaseline = "warn"
     max_megabytes: pydantic.PositiveFloat | None = None
     max_milliseconds: pydantic.PositiveFloat | None = None
+    slice_columns: tuple[NonEmptyStr, ...] = ()
+    min_slice_scores: dict[str, Points] = dataclasses.field(default_factory=dict)
     min_precision: PositiveShare | None = None
 
     @pydantic.model_validator(mode="after")
     def _check_points(self) -> Self:
         rule = f"be 0, or 1 to 100 points (a share of {self.min_score:g} is {100 * self.min_score:g} points)"
         check("Thresholds", "min_score", not 0 < self.min_score < 1, rule, self.min_score)
+        check_slice_names(self.slice_columns, self.min_slice_scores)
         return self
 
 
@@ -79,6 +88,7 @@ def decide(
     *,
     files: Sequence[str] = (),
     differences: Differences | None = None,
+    slices: Sequence[SliceScore] = (),
 ) -> Decision:
     """Decides whether the shipped file may be pushed.
 
@@ -92,6 +102,7 @@ def decide(
         calibration: the calibration of the shipped file, see `calibrate`; None if it has none.
         files: the names of all rows whose files are pushed, if the shipped one is not alone.
         differences: the differences on test rows; losses that are not named are bare differences of scores.
+        slices: the scores of the shipped file on parts of the test rows.
     """
     points = {name: 100 * row.metrics[metric].mean for name, row in rows.items()}
     score = points[shipped]
@@ -116,6 +127,7 @@ def decide(
             size = getattr(rows[shipped], column)
             rule = f"must be at most evaluation.{setting} {budget:g}"
             verdicts.append((size <= budget, f"{shipped} {column} {size:.2f} {rule}"))
+    verdicts += judge_slices(slices, thresholds.min_slice_scores)
     if calibration is not None and "threshold" in calibration:
         verdicts.append(_judge_threshold(calibration))
     return Decision(

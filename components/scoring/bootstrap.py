@@ -41,7 +41,7 @@ def make_measure(
         return lambda counts: combine(counts @ values / len(rows)), True
 
     def rescore(counts: "Array") -> float:
-        places = np.repeat(np.arange(len(rows)), counts)
+        places = np.repeat(np.arange(len(rows)), counts).tolist()
         try:
             return scoring.score([rows[i] for i in places], [answers[i] for i in places], labels).metrics[metric]
         except ValueError:
