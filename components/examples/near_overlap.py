@@ -56,9 +56,13 @@ class NearTexts:
         hashes: Hashes = self._signer.sign("\n".join(key))
         return hashes.tolist()
 
+    def has_equal(self, key: Key) -> bool:
+        """Whether a row has exactly these texts (see `fold`)."""
+        return fold_key(key) in self._folded
+
     def has_near(self, key: Key) -> bool:
         """Whether a row has nearly the same texts, one by one, and none has exactly these (see `fold`)."""
-        if fold_key(key) in self._folded:
+        if self.has_equal(key):
             return False
         shingles = _make_shingles(key)
         seen: set[int] = set()

@@ -8,6 +8,8 @@ from pathlib import Path
 from typing import Any
 
 from components.dsl.errors import InputError
+from components.examples.leaks import resolve_leaks
+from components.examples.near_overlap import resolve_near_overlap
 from components.examples.overlap import check_overlap, count_overlap, count_rows, describe_overlap
 from components.examples.registry import TASK_ROWS, check_unlabelled
 from components.examples.splits import describe_few_rows
@@ -16,6 +18,7 @@ from components.scoring.calibration import check_precision
 from components.scoring.registry import TASK_SCORING
 from components.scoring.slices import check_column_values
 from components.sources.docstring_task import DocstringTask
+from components.sources.lines import read_lines
 from components.sources.table import TableSource, TextRow
 from components.sources.tagged_words import SentenceSource
 from components.sources.text import TextSource
@@ -203,6 +206,11 @@ def _check_examples(settings: Settings) -> list[str]:
     _check_slice_columns(settings, splits)
     if source.overlap == "error":
         check_overlap(splits, task)
+    if source.near_overlap == "error":
+        resolve_near_overlap(splits, task, source.near_overlap)
+    if settings.unlabelled is not None and "error" in (source.overlap, source.near_overlap):
+        texts = list(read_lines(settings.unlabelled))
+        resolve_leaks(texts, splits, task, overlap=source.overlap, near_overlap=source.near_overlap)
     overlap = count_overlap(splits, task.key) if source.overlap == "keep" else {}
     return [*describe_overlap(overlap, count_rows(splits), task.several), *describe_few_rows(splits)]
 

@@ -420,3 +420,20 @@ def test_columns_of_slices_are_for_tables(tmp_path: Path) -> None:
     rule = r"^evaluation\.slice_columns must be left out but for tables of texts, got 'from' for token_classification$"
     with pytest.raises(InputError, match=rule):
         check_data(load(tmp_path, text))
+
+
+def test_near_duplicates_are_refused_before_anything_runs(tmp_path: Path) -> None:
+    write_data(tmp_path)
+    sentence = "one two three four five six seven eight nine"
+    (tmp_path / "rows.tsv").write_text("text\tlabel\n" + f"{sentence}\ta\n" + "other\tb\n" * 5)
+    (tmp_path / "test.tsv").write_text(f"text\tlabel\n{sentence} ten\ta\nnew\tb\n")
+    text = CHECKPOINT + EXAMPLES + "test = 'test.tsv'\n"
+    check_data(load(tmp_path, text))
+    with pytest.raises(InputError, match=r"^examples\.near_overlap is 'error', and 1 of 2 test rows have nearly the"):
+        check_data(load(tmp_path, text + "near_overlap = 'error'\n"))
+    (tmp_path / "more.txt").write_text("new\n")
+    more = "overlap = 'error'\n[student]\nnum_layers = 1\n[unlabelled]\npath = 'more.txt'\n"
+    with pytest.raises(
+        InputError, match=r"^examples\.overlap is 'error', and 1 of 1 unlabelled texts are those of test"
+    ):
+        check_data(load(tmp_path, text + more))
