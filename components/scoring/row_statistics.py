@@ -47,6 +47,28 @@ def label_statistics(
     return None if combine is None else RowStatistics(counts.reshape(len(true), -1), combine)
 
 
+def set_statistics(metric: str, truth: "Array", given: "Array") -> RowStatistics | None:
+    """The statistics of micro and macro F1 of sets of labels, as `score_sets` defines them; None for another metric.
+
+    Args:
+        metric: `micro_f1` or `macro_f1`.
+        truth: True for each label of each row (rows, labels).
+        given: True for each label that is given (rows, labels).
+    """
+    import numpy as np
+
+    combine = {"micro_f1": _combine_micro_f1, "macro_f1": _combine_macro_f1}.get(metric)
+    counts = np.stack([truth & given, given, truth], axis=1).astype("float64")
+    # No prediction is other than a label.
+    counts = np.pad(counts, ((0, 0), (0, 0), (0, 1)))
+    return None if combine is None else RowStatistics(counts.reshape(len(truth), -1), combine)
+
+
+def _combine_micro_f1(means: "Array") -> "Array":
+    right, predicted, true = (side.sum(-1) for side in _split_counts(means))
+    return divide(2 * right, predicted + true)
+
+
 def _split_counts(means: "Array") -> "tuple[Array, Array, Array]":
     """Right, predicted and true counts of each label (..., labels)."""
     right, predicted, true = (means.reshape(*means.shape[:-1], 3, -1)[..., side, :-1] for side in range(3))

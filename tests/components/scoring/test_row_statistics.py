@@ -11,9 +11,11 @@ from components.scoring.base import TaskScoring
 from components.scoring.bootstrap import Interval, make_measure, score_interval
 from components.scoring.classification import ClassificationScoring
 from components.scoring.embedding import EmbeddingScoring
+from components.scoring.multi_label import LabelSetAnswer, LabelSetScoring
 from components.scoring.question_answering import QuestionScoring
 from components.scoring.regression import RegressionScoring
 from components.scoring.token_classification import TaggedScoring
+from components.sources.label_sets import LabelSetRow
 from components.sources.questions import Question
 from components.sources.table import TextRow
 from components.sources.tagged_words import Sentence
@@ -52,6 +54,11 @@ def cases() -> list[tuple[TaskScoring[Any], list[Any], list[Any], list[str], str
         tagged = sentences(tags)
         guesses = disturb_tags(tagged, [*tags, "O"])
         made += [(TaggedScoring(), tagged, guesses, tags, metric) for metric in metrics]
+    names = ["x", "y", "z"]
+    several = [LabelSetRow(str(i), tuple(name for name in names if CHANCE.random() < 0.4)) for i in range(ROWS)]
+    sets = [LabelSetAnswer(frozenset(name for name in names if CHANCE.random() < 0.4), {}) for _ in several]
+    metrics = ("micro_f1", "macro_f1", "sample_f1", "subset_accuracy")
+    made += [(LabelSetScoring(), several, sets, names, metric) for metric in metrics]
     questions = [Question(str(number), "who?", "a b c", (("a b", 0),)) for number in range(ROWS)]
     given = [CHANCE.choice(["a b", "b", "c"]) for _ in questions]
     made += [(QuestionScoring(), questions, given, [], metric) for metric in ("f1", "exact")]

@@ -120,6 +120,7 @@ def test_a_bad_slice_is_a_reason_against_the_file() -> None:
             r"min_slice_scores must name one of length=1-8, .*got .length=1-9.",
         ),
         ({"min_slice_scores": {"length": 101.0}}, r"min_slice_scores.* must be at most 100, got 101"),
+        ({"min_slice_scores": {"length": float("nan")}}, r"min_slice_scores.* must be a finite number, got nan"),
     ],
 )
 def test_wrong_settings_are_one_line(settings: dict[str, Any], error: str) -> None:
