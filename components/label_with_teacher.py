@@ -80,7 +80,8 @@ def label_with_teacher(
     labeler = TeacherLabeler(task)
     replacer = _make_replacer(read_model(pretrained), task, teacher_labels) if teacher_labels.copies else None
     counts: dict[str, int] = {}
-    texts, leaks = [], {}
+    texts: list[str] = []
+    leaks: dict[str, int] = {}
     if unlabelled is not None:
         splits = {split: read_rows(examples, split) for split in ("validation", "test")}
         lines, rows_of_task = list(read_lines(unlabelled)), TASK_ROWS[content["task"]]

@@ -62,17 +62,15 @@ class NearTexts:
 
     def has_near(self, key: Key) -> bool:
         """Whether a row has nearly the same texts, one by one, and none has exactly these (see `fold`)."""
-        if self.has_equal(key):
-            return False
-        shingles = _make_shingles(key)
-        seen: set[int] = set()
-        for band, value in zip(self._bands, self._sign(key), strict=True):
-            for number in band.get(value, ()):
-                if number not in seen:
-                    seen.add(number)
-                    if _are_near(shingles, self._find_shingles(number)):
-                        return True
-        return False
+        return not self.has_equal(key) and next(self.find_near(key), None) is not None
+
+    def find_near(self, key: Key) -> Iterator[Key]:
+        """The different texts of rows that are nearly or exactly these."""
+        numbers = {
+            number for band, value in zip(self._bands, self._sign(key), strict=True) for number in band.get(value, ())
+        }
+        shingles = _make_shingles(key) if numbers else ()
+        return (self._keys[number] for number in sorted(numbers) if _are_near(shingles, self._find_shingles(number)))
 
     def _find_shingles(self, number: int) -> "Shingles":
         if number not in self._shingles:
@@ -140,16 +138,23 @@ def resolve_near_overlap(
 
 
 def _count_near(splits: Mapping[str, Sequence[R]], task: TaskRows[R]) -> OverlapCounts:
-    texts = {split: NearTexts(map(task.key, splits[split])) for split in ("train", "validation") if split in splits}
+    keys = {split: list(map(task.key, rows)) for split, rows in splits.items()}
     return {
-        split: {
-            earlier: sum(texts[earlier].has_near(task.key(row)) for row in splits[split])
-            for earlier in EARLIER[split]
-            if earlier in splits
-        }
+        split: {earlier: _count_pairs(keys[split], keys[earlier]) for earlier in EARLIER[split] if earlier in splits}
         for split in splits
         if split in EARLIER
     }
+
+
+def _count_pairs(keys: Sequence[Key], earlier: Sequence[Key]) -> int:
+    """How many rows have nearly, but not exactly, the texts of an earlier row.
+
+    The earlier rows are the many: they are looked up one by one, and stand in no index.
+    """
+    texts = NearTexts(keys)
+    near = {match for key in dict.fromkeys(earlier) for match in texts.find_near(key)}
+    equal = set(map(fold_key, earlier)) if near else set()
+    return sum(key in near and fold_key(key) not in equal for key in keys)
 
 
 def describe_near_overlap(
