@@ -49,8 +49,8 @@ def test_planted_near_duplicates_are_found_and_new_texts_are_not() -> None:
     # Some only differ in letter case or blanks: those count as the same texts.
     others = {" ".join(words) for words in train}
     planted = [text for text in planted if " ".join(text.lower().split()) not in others]
-    found = sum(texts.has_near((text, "")) for text in planted)
-    assert found >= 0.95 * len(planted) > 150
+    matches = sum(texts.has_near((text, "")) for text in planted)
+    assert matches >= 0.95 * len(planted) > 150
     assert not any(texts.has_near((" ".join(words), "")) for words in draw_texts(200, 3))
 
 

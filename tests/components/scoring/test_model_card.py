@@ -284,3 +284,12 @@ def test_the_card_has_the_worst_slices() -> None:
     assert "- source=&lt;web&gt; of 10 rows: 50.00 (25.00 to 75.00)\n" in card
     assert "unknown" not in card
     assert "The worst parts" not in render_model_card("reviews", 3, metrics(), TASK, RECIPE)
+
+
+def test_the_card_says_how_many_test_rows_are_nearly_those_of_training() -> None:
+    near = {"validation": {"train": 4}, "test": {"train": 2, "validation": 0}}
+    card = render_model_card("reviews", 3, metrics(near_overlap=near), TASK, RECIPE)
+    claim = (
+        "2 of 12 test rows have nearly the texts of training rows (white space and letter case aside): on new texts\n"
+    )
+    assert claim in card
