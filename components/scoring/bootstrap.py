@@ -82,6 +82,8 @@ def score_interval(
 ) -> Interval:
     """The interval of one model's score on some rows.
 
+    Rows that are all right, or all wrong, look alike in each sample: their interval is Clopper and Pearson's (1934).
+
     Args:
         scoring: of the task.
         rows: the rows.
@@ -90,4 +92,11 @@ def score_interval(
         metric: of the task's scores.
     """
     measure, fast = make_measure(scoring, rows, answers, labels, metric)
-    return draw_interval(measure, len(rows), fast=fast)
+    interval = draw_interval(measure, len(rows), fast=fast)
+    scores = scoring.row_scores(metric, rows, answers) if interval.low == interval.high else None
+    if scores is None or not set(scores) <= {0.0, 1.0}:
+        return interval
+    from scipy import stats
+
+    exact = stats.binomtest(int(sum(scores)), len(scores)).proportion_ci(CONFIDENCE)
+    return Interval(float(exact.low), float(exact.high))

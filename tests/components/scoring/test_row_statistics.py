@@ -93,6 +93,14 @@ def test_samples_of_one_number_are_left_out(metric: str) -> None:
     assert (low, high) == pytest.approx((1.0, 1.0))
 
 
+@pytest.mark.parametrize(("answer", "expected"), [("a", (0.6915, 1.0)), ("b", (0.0, 0.3085))])
+def test_the_interval_of_rows_that_are_all_alike_is_exact(answer: str, expected: tuple[float, float]) -> None:
+    rows = [TextRow(str(number), "a") for number in range(10)]
+    interval = score_interval(ClassificationScoring(), rows, [answer] * 10, ["a", "b"], "accuracy")
+    # 0.025 ** (1 / 10), as all ten are right with this probability.
+    assert interval == pytest.approx(expected, abs=1e-4)
+
+
 def test_the_interval_of_a_share_is_that_of_a_binomial() -> None:
     rows = [TextRow(str(number), "a") for number in range(400)]
     answers = ["a"] * 300 + ["b"] * 100
