@@ -7,6 +7,7 @@ from components.artifacts.data import TaskExamples
 from components.artifacts.evaluation import Blessing, Evaluation, MeasuredModel, Metrics, SeedScores
 from components.artifacts.models import EdgeModel, Model
 from components.dsl.component import component
+from components.dsl.errors import InputError
 from components.dsl.signature import Input, Output
 from components.examples.registry import read_rows
 from components.scoring.base import choose_metric
@@ -15,8 +16,11 @@ from components.scoring.calibration import check_precision, measure
 from components.scoring.candidates import SHIPPED, find_candidates, measure_size, read_timed_rows, timing_work
 from components.scoring.registry import TASK_SCORING
 from components.scoring.scorer import ModelScorer, Scored
+from components.scoring.significance import PairedDifference
 from components.scoring.single_answers import describe_answers
+from components.scoring.slices import slice_texts
 from components.sources.pushed_version import PushedVersion
+from components.sources.table import TableSource
 from keras_bert.checks import check
 
 
@@ -34,6 +38,7 @@ def evaluate(
     edges: Input[list[EdgeModel]],
     evaluation: Output[Evaluation],
     blessing: Output[Blessing],
+    source: TableSource | None = None,
     previous: PushedVersion | None = None,
     thresholds: Thresholds = Thresholds(),
     baselines: bool = True,
@@ -51,6 +56,7 @@ def evaluate(
         edges: the exported files of each seed; empty if nothing is exported.
         evaluation: the table of models, and the worst answers of the shipped file.
         blessing: the decision and its reasons.
+        source: the table that `thresholds.slice_columns` are columns of; None without such columns.
         previous: the newest other version in the folder that is pushed to; it is scored on the same rows.
         thresholds: the scores and sizes that a model must reach to be pushed.
         baselines: whether to score methods without a language model, too.
@@ -92,17 +98,21 @@ def evaluate(
     previous_scores, not_compared = scorer.score_previous(previous, test)
     if previous_scores:
         models[PREVIOUS] = MeasuredModel(_spread(previous_scores))
-    errors = _standard_errors(scorer, test, scores | {PREVIOUS: previous_scores}, shipped, metric)
+    differences = _compare_with_references(scorer, test, scores | {PREVIOUS: previous_scores}, shipped, metric)
     files = [name for name in candidates if name not in (STUDENT, TEACHER)]
-    decision = decide(models, metric, shipped, thresholds, calibration, files=files, errors=errors)
+    best = scores[shipped][kept]
+    slices = scorer.score_slices(test, best, metric, _read_slices(scorer, teachers[kept], test, source, thresholds))
+    decision = decide(
+        models, metric, shipped, thresholds, calibration, files=files, differences=differences, slices=slices
+    )
     if not_compared:
         decision = decision._replace(reasons=[*decision.reasons, not_compared])
-    best = scores[shipped][kept]
     metrics = Metrics(
         task=description["task"],
         metric=metric,
         rows=description["rows"],
         overlap=description["overlap"],
+        near_overlap=description["near_overlap"],
         labels=scorer.labels,
         shipped=shipped,
         kept=kept,
@@ -113,6 +123,7 @@ def evaluate(
         calibration=calibration,
         warnings=decision.warnings,
         left_out=left_out,
+        slices=slices,
     )
     evaluation.write(metrics, describe_answers(scorer.scoring, test, best.answers, scorer.classes, calibration, logits))
     blessing.write(decision)
@@ -124,13 +135,31 @@ def _spread(scored: Sequence[Scored]) -> dict[str, SeedScores]:
     return SeedScores.table([seed.scores.metrics for seed in scored])
 
 
-def _standard_errors(
+def _read_slices(
+    scorer: ModelScorer, model: Model, rows: Sequence[Any], source: TableSource | None, thresholds: Thresholds
+) -> dict[str, list[str]]:
+    """Kind of slice -> the value of each test row.
+
+    Raises:
+        InputError: the source lacks a column, or there is none.
+    """
+    from keras_bert.tokenizers.loading import load_tokenizer
+
+    values = slice_texts(load_tokenizer(model.path), *scorer.scoring.texts(rows))
+    for column in thresholds.slice_columns:
+        if source is None:
+            raise InputError(f"evaluate.source must be given for slice_columns, got None beside {column!r}")
+        values[column] = source.column_values(column, rows, "test")
+    return values
+
+
+def _compare_with_references(
     scorer: ModelScorer, rows: Sequence[Any], scores: Mapping[str, Sequence[Scored]], shipped: str, metric: str
-) -> dict[str, dict[str, float]]:
-    """Model -> metric -> the standard error of its difference from the shipped file, of models that it must equal."""
+) -> dict[str, dict[str, PairedDifference]]:
+    """Model -> metric -> the difference of the shipped file from it, of the models that the file must equal."""
     names = loss_metrics(scores[shipped][0].scores.metrics, metric)
     return {
-        reference: {name: scorer.standard_error(rows, scores[shipped], scores[reference], name) for name in names}
+        reference: {name: scorer.compare(rows, scores[shipped], scores[reference], name) for name in names}
         for reference in (STUDENT, TEACHER, PREVIOUS)
         if scores.get(reference) and reference != shipped
     }

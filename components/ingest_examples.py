@@ -9,6 +9,7 @@ from components.dsl.component import component
 from components.dsl.signature import Input, Output
 from components.dsl.workplace import report_progress
 from components.examples.base import Encoding, TaskRows
+from components.examples.near_overlap import describe_near_overlap, resolve_near_overlap
 from components.examples.overlap import OverlapCounts, count_overlap, count_rows, describe_overlap, resolve_overlap
 from components.examples.registry import TASK_ROWS, write_rows
 from components.examples.row_schema import SCHEMA_FILE, infer_schema
@@ -41,7 +42,7 @@ def ingest_examples(
     out of training: a tenth, of each label where there are labels. The rows also stand as they were read in
     `train.jsonl.gz`, `validation.jsonl.gz` and `test.jsonl.gz`. `schema.json` has properties of the training rows,
     which later rows are compared with. Rows of different splits with the same texts are counted, and treated as the
-    source's `overlap` says.
+    source's `overlap` says; those with nearly the same texts as its `near_overlap` says.
 
     Args:
         vocabulary: of the model.
@@ -61,9 +62,12 @@ def ingest_examples(
     # Of all rows that are there: a rare tag may be in none of those that stay in training.
     labels = task.labels(source, given["train"])
     splits = _complete(resolve_overlap(given, task, source.overlap), task)
+    splits, near_overlap = resolve_near_overlap(splits, task, source.near_overlap)
     task.check(splits)
     overlap = count_overlap(splits, task.key)
-    for clause in describe_overlap(overlap, count_rows(splits), task.several):
+    rows = count_rows(splits)
+    clauses = [*describe_overlap(overlap, rows, task.several), *describe_near_overlap(near_overlap, rows, task.several)]
+    for clause in clauses:
         logger.warning(clause)
     from keras_bert.data.records import write_features, write_labels, write_records
     from keras_bert.data.schemas import SCHEMAS
@@ -85,15 +89,16 @@ def ingest_examples(
         "settings": task.settings(encoding, splits["train"]),
         "max_length": max_length,
         "counts": counts,
-        "rows": {split: len(splits[split]) for split in SPLITS},
+        "rows": {split: rows[split] for split in SPLITS},
         "overlap": overlap,
+        "near_overlap": near_overlap,
         "labels": {split: _count(task, splits[split]) for split in SPLITS} if labels else {},
         "truncated_share": cut,
     }
     write_features(examples.path, content)
     schema = infer_schema(splits["train"], source, max_length, load_eager_tokenizer(vocabulary.path))
     examples.write_json(SCHEMA_FILE, dataclasses.asdict(schema))
-    examples.counts = dict(counts) | _name_overlap(overlap)
+    examples.counts = dict(counts) | _name_overlap(overlap, "in") | _name_overlap(near_overlap, "near")
     if labels:
         write_labels(examples.path, labels)
         examples.counts["labels"] = len(labels)
@@ -120,10 +125,13 @@ def _complete(splits: Splits, task: TaskRows[Any]) -> Splits:
     return {**splits, **parts}
 
 
-def _name_overlap(overlap: OverlapCounts) -> dict[str, int]:
+def _name_overlap(overlap: OverlapCounts, relation: str) -> dict[str, int]:
     """The counts that are not 0, by names such as `test_in_train`."""
     return {
-        f"{split}_in_{other}": count for split, counts in overlap.items() for other, count in counts.items() if count
+        f"{split}_{relation}_{other}": count
+        for split, counts in overlap.items()
+        for other, count in counts.items()
+        if count
     }
 
 

@@ -13,8 +13,10 @@ from components.artifacts.models import Model
 from components.dsl.component import component
 from components.dsl.signature import Input, Output
 from components.dsl.workplace import report_progress, workplace
-from components.examples.registry import check_unlabelled
+from components.examples.leaks import resolve_leaks
+from components.examples.registry import TASK_ROWS, check_unlabelled, read_rows
 from components.sources.lines import read_lines
+from components.sources.shared import NearOverlap, Overlap
 from components.sources.text import TextSource
 from components.training.model_folder import read_model
 from components.training.on_rows import LENGTH_BUCKETS
@@ -43,11 +45,14 @@ def label_with_teacher(
     labelled: Output[TaskExamples],
     teacher_labels: TeacherLabels = TeacherLabels(),
     unlabelled: TextSource | None = None,
+    overlap: Overlap = "keep",
+    near_overlap: NearOverlap = "keep",
 ) -> None:
     """Runs a teacher once on every row that a student learns from, so that no training step runs it again.
 
     The rows are those of training and validation, copies of the training rows with some words replaced, and unlabelled
-    texts. Copies and unlabelled texts get the teacher's labels; test rows are left out. An interrupted step resumes at
+    texts. Copies and unlabelled texts get the teacher's labels; test rows are left out, and read to find their
+    texts among the unlabelled ones. An interrupted step resumes at
     the next part of the rows.
 
     Args:
@@ -58,9 +63,12 @@ def label_with_teacher(
         labelled: the rows with `teacher_answers`; its counts are the numbers of rows of each kind.
         teacher_labels: the augmentation of the training rows.
         unlabelled: texts without labels; each line is a row.
+        overlap: what happens to unlabelled texts that validation or test rows have, see `resolve_leaks`.
+        near_overlap: likewise for those that they nearly have.
 
     Raises:
-        InputError: there are unlabelled texts, but a row of the task is more than a single text.
+        InputError: there are unlabelled texts, but a row of the task is more than a single text; or some may not stand
+            in validation or test rows, and do.
     """
     from keras_bert.data.records import read_features, write_features
     from keras_bert.data.schemas import TEACHER_ANSWERS
@@ -71,8 +79,14 @@ def label_with_teacher(
     task = read_model(teacher)
     labeler = TeacherLabeler(task)
     replacer = _make_replacer(read_model(pretrained), task, teacher_labels) if teacher_labels.copies else None
-    kinds = _list_kinds(examples, task, teacher_labels, replacer, unlabelled)
     counts: dict[str, int] = {}
+    texts: list[str] = []
+    leaks: dict[str, int] = {}
+    if unlabelled is not None:
+        splits = {split: read_rows(examples, split) for split in ("validation", "test")}
+        lines, rows_of_task = list(read_lines(unlabelled)), TASK_ROWS[content["task"]]
+        texts, leaks = resolve_leaks(lines, splits, rows_of_task, overlap=overlap, near_overlap=near_overlap)
+    kinds = _list_kinds(examples, task, teacher_labels, replacer, texts)
     with _parts_folder() as place:
         for split in ("train", "validation"):
             with labelled.file(f"{split}.tfrecord").open("wb") as whole:
@@ -85,7 +99,7 @@ def label_with_teacher(
     counted = content["counts"]
     rows = {"train": counted["train"] + sum(added.values()), "validation": counted["validation"]}
     write_features(labelled.path, {**content, "counts": rows, TEACHER_ANSWERS: labeler.describe()})
-    labelled.counts = rows | added
+    labelled.counts = rows | added | leaks
 
 
 class _RowKind(NamedTuple):
@@ -111,7 +125,7 @@ def _list_kinds(
     task: "Task",
     teacher_labels: TeacherLabels,
     replacer: "WordReplacer | None",
-    unlabelled: TextSource | None,
+    texts: list[str],
 ) -> list[_RowKind]:
     from keras_bert.data.task_batches import task_batches
 
@@ -129,8 +143,7 @@ def _list_kinds(
 
     kinds = [labelled("labelled", "train"), labelled("validation", "validation")]
     kinds += [labelled("copies", "train", copy) for copy in range(1, teacher_labels.copies + 1)]
-    if unlabelled is not None:
-        texts = list(read_lines(unlabelled))
+    if texts:
         batches = -(-len(texts) // _ROWS)
         kinds.append(_RowKind("unlabelled", "train", batches, False, lambda start: _encode(texts, task, start)))
     return kinds

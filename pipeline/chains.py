@@ -96,12 +96,15 @@ class Chain:
         settings = self._settings
         if settings.teacher_labels is None and settings.unlabelled is None:
             return self._rows
+        assert settings.examples is not None
         node = label_with_teacher(
             teacher=self.model(),
             pretrained=self._start.model,
             examples=self._rows,
             teacher_labels=settings.teacher_labels or TeacherLabels(),
             unlabelled=settings.unlabelled,
+            overlap=settings.examples.overlap,
+            near_overlap=settings.examples.near_overlap,
         )
         return self._add_name(node, ()).output(TaskExamples)
 

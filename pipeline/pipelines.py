@@ -26,6 +26,7 @@ from components.measure_step import measure_step
 from components.pretrain import pretrain
 from components.push import push
 from components.sources.pushed_version import PreviousVersion
+from components.sources.table import TableSource
 from keras_bert.config import EncoderShape
 from keras_bert.options.pretraining_rows import PretrainingRows
 from keras_bert.options.quantization import Quantization
@@ -131,6 +132,7 @@ def add_evaluation_and_push(
         teachers=[*teachers],
         students=[chain.model(("student",)) for chain in chains if "student" in stages],
         edges=edges,
+        source=_slice_source(settings),
         previous=PreviousVersion(str(root / folder)),
         thresholds=settings.evaluation,
     )
@@ -146,6 +148,12 @@ def add_evaluation_and_push(
         root=str(root),
     )
     return PushOutputs(evaluation, pushed.output(Pushed))
+
+
+def _slice_source(settings: Settings) -> TableSource | None:
+    """The table that the columns of slices stand in; None without such columns, as each table is read for the key."""
+    source = settings.examples
+    return source if settings.evaluation.slice_columns and isinstance(source, TableSource) else None
 
 
 def _push_folder(settings: Settings, root: Path) -> Path:
@@ -198,7 +206,13 @@ def comparison_pipeline(settings: Settings, tasks: Mapping[str, Settings]) -> tu
             node = append_name(wire_fine_tuning(task_settings, task_start, rows, seed), name)
             models.append(append_seed(task_settings, seed, node).output(Model))
         node = evaluate(
-            examples=rows, teachers=models, students=[], edges=[], thresholds=task_settings.evaluation, baselines=False
+            examples=rows,
+            teachers=models,
+            students=[],
+            edges=[],
+            source=_slice_source(task_settings),
+            thresholds=task_settings.evaluation,
+            baselines=False,
         )
         nodes.append(append_name(node, name))
         outputs[name] = ComparedTask(models, node.output(Evaluation))
@@ -225,6 +239,7 @@ def ladder_pipeline(
             teachers=[chain.model() for chain in chains],
             students=[],
             edges=edges,
+            source=_slice_source(settings),
             thresholds=settings.evaluation,
             baselines=False,
         )

@@ -68,6 +68,31 @@ class MeasuredModel:
         return cls(**{**content, "metrics": _spreads_from_json(content["metrics"])})
 
 
+class SliceScore(NamedTuple):
+    """The score of the shipped file on a part of the test rows.
+
+    Attributes:
+        kind: `length`, `unknown` (the share of unknown tokens), or a column.
+        value: the value that the rows share.
+        rows: the number of rows.
+        score: the deciding metric, a share.
+        low: the lower end of its interval.
+        high: the upper end.
+    """
+
+    kind: str
+    value: str
+    rows: int
+    score: float
+    low: float
+    high: float
+
+    @property
+    def name(self) -> str:
+        """The name in the settings, as `length=9-16`."""
+        return f"{self.kind}={self.value}"
+
+
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class Metrics:
     """The content of `metrics.json`.
@@ -81,12 +106,14 @@ class Metrics:
         models: name -> a row of the table.
         validation: metric -> the scores of the shipped row on validation rows.
         overlap: split -> how many of its rows stand in earlier splits, see `components.examples.overlap`.
+        near_overlap: likewise how many have nearly the texts of a row of an earlier split; empty if not looked for.
         labels: the labels of the task, if it has some.
         report: class -> precision, recall and the like of the shipped file; None for a task without classes.
         confusion: counts, a row for each true label, a column for each predicted one; None likewise.
         calibration: the temperature of the shipped file and its worth, see `components.scoring.calibration`.
         warnings: weaknesses of the shipped file that did not decide.
         left_out: baseline -> why it could not be measured.
+        slices: the scores of the shipped file on parts of the test rows, the worst first.
     """
 
     task: str
@@ -97,12 +124,14 @@ class Metrics:
     models: Mapping[str, MeasuredModel]
     validation: Mapping[str, SeedScores] = dataclasses.field(default_factory=dict)
     overlap: Mapping[str, Any] = dataclasses.field(default_factory=dict)
+    near_overlap: Mapping[str, Any] = dataclasses.field(default_factory=dict)
     labels: Sequence[str] = ()
     report: Mapping[str, Mapping[str, float]] | None = None
     confusion: Sequence[Sequence[int]] | None = None
     calibration: Mapping[str, Any] | None = None
     warnings: Sequence[str] = ()
     left_out: Mapping[str, str] = dataclasses.field(default_factory=dict)
+    slices: Sequence[SliceScore] = ()
 
     @property
     def shipped_model(self) -> MeasuredModel:
@@ -122,7 +151,8 @@ class Metrics:
     def as_json(self) -> dict[str, Any]:
         """Plain values for `metrics.json`."""
         models = {name: model.as_json() for name, model in self.models.items()}
-        return {**vars(self), "models": models, "validation": _spreads_as_json(self.validation)}
+        slices = [one._asdict() for one in self.slices]
+        return {**vars(self), "models": models, "validation": _spreads_as_json(self.validation), "slices": slices}
 
     @classmethod
     def from_json(cls, content: Mapping[str, Any]) -> Self:
@@ -134,7 +164,8 @@ class Metrics:
         """
         models = {name: MeasuredModel.from_json(model) for name, model in content["models"].items()}
         validation = _spreads_from_json(content.get("validation", {}))
-        return cls(**{**content, "models": models, "validation": validation})
+        slices = [SliceScore(**one) for one in content.get("slices", ())]
+        return cls(**{**content, "models": models, "validation": validation, "slices": slices})
 
 
 def _spreads_as_json(scores: Mapping[str, SeedScores]) -> dict[str, Any]:

@@ -14,7 +14,7 @@ R = TypeVar("R", bound=tuple[Any, ...])
 logger = logging.getLogger(__name__)
 
 # Split -> the splits that it must share no texts with, as models that are trained or chosen on them know the answers.
-_EARLIER = {"validation": ("train",), "test": ("train", "validation")}
+EARLIER = {"validation": ("train",), "test": ("train", "validation")}
 
 OverlapCounts = dict[str, dict[str, int]]
 
@@ -37,11 +37,11 @@ def count_overlap(splits: Mapping[str, Sequence[R]], key: Callable[[R], tuple[st
     return {
         split: {
             earlier: sum(row_key in distinct[earlier] for row_key in keys[split])
-            for earlier in _EARLIER[split]
+            for earlier in EARLIER[split]
             if earlier in splits
         }
         for split in keys
-        if split in _EARLIER
+        if split in EARLIER
     }
 
 
@@ -53,13 +53,17 @@ def describe_overlap(overlap: Mapping[str, Mapping[str, int]], rows: Mapping[str
         rows: number of rows of each split.
         several: the plural name of the rows' keys, see `TaskRows.several`.
     """
-    names = {"train": "training"}
     return [
-        f"{count} of {rows[split]} {split} rows have their {several} in {names.get(earlier, earlier)} rows, too"
+        f"{count} of {rows[split]} {split} rows have their {several} in {name_split(earlier)} rows, too"
         for split, others in overlap.items()
         for earlier, count in others.items()
         if count
     ]
+
+
+def name_split(split: str) -> str:
+    """The name of a split in a sentence."""
+    return {"train": "training"}.get(split, split)
 
 
 def resolve_overlap(splits: Mapping[str, Sequence[R]], task: TaskRows[R], overlap: Overlap) -> dict[str, list[R]]:
@@ -78,14 +82,29 @@ def resolve_overlap(splits: Mapping[str, Sequence[R]], task: TaskRows[R], overla
     kept = {split: list(rows) for split, rows in splits.items()}
     if overlap == "drop":
         kept |= {split: _without_later(split, splits, task) for split in ("train", "validation") if split in splits}
-        lost = set(map(task.stratum, splits["train"])).difference(map(task.stratum, kept["train"]))
-        if lost:
-            of = f" of the label {min(lost)!r}" if any(lost) else ""
-            raise InputError(
-                f"examples.overlap must leave a training row{of}, but the {task.several} of all of them are in "
-                "validation or test rows, too; remove these from the validation or test files"
-            )
+        check_labels_left(splits["train"], kept["train"], task, "overlap")
     return kept
+
+
+def check_labels_left(before: Sequence[R], after: Sequence[R], task: TaskRows[R], setting: str) -> None:
+    """Checks that dropping training rows left one of each label.
+
+    Args:
+        before: the training rows.
+        after: those that are left.
+        task: the task's rows.
+        setting: the setting of `[examples]` that dropped rows.
+
+    Raises:
+        InputError: a label lost its last row.
+    """
+    lost = set(map(task.stratum, before)).difference(map(task.stratum, after))
+    if lost:
+        of = f" of the label {min(lost)!r}" if any(lost) else ""
+        raise InputError(
+            f"examples.{setting} must leave a training row{of}, but the {task.several} of all of them are in "
+            "validation or test rows, too; remove these from the validation or test files"
+        )
 
 
 def check_overlap(splits: Mapping[str, Sequence[R]], task: TaskRows[R]) -> None:
@@ -103,9 +122,7 @@ def count_rows(splits: Mapping[str, Sequence[Any]]) -> dict[str, int]:
 
 def _without_later(split: str, splits: Mapping[str, Sequence[R]], task: TaskRows[R]) -> list[R]:
     """The rows of a split whose texts are in no later split."""
-    later = {
-        fold_key(task.key(row)) for name, rows in splits.items() if split in _EARLIER.get(name, ()) for row in rows
-    }
+    later = {fold_key(task.key(row)) for name, rows in splits.items() if split in EARLIER.get(name, ()) for row in rows}
     kept = [row for row in splits[split] if fold_key(task.key(row)) not in later]
     dropped = len(splits[split]) - len(kept)
     if dropped:

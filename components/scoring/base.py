@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Generic, NamedTuple, TypeVar
 
 from components.dsl.errors import InputError
 from components.scoring.mistakes import Mistakes
+from components.scoring.row_statistics import RowStatistics
 
 if TYPE_CHECKING:
     import numpy as np
@@ -113,6 +114,18 @@ class TaskScoring(abc.ABC, Generic[R]):
     def row_scores(self, metric: str, rows: Sequence[R], answers: Sequence[Any]) -> list[float] | None:
         """A score for each row, whose mean is the metric; None where the metric is no mean over rows."""
         return None
+
+    def row_statistics(
+        self, metric: str, rows: Sequence[R], answers: Sequence[Any], labels: Sequence[str]
+    ) -> RowStatistics | None:
+        """The metric as a function of means over rows; None where it is none, such as a correlation of ranks.
+
+        It makes intervals fast. Where it is None, samples of the rows are scored one by one.
+        """
+        import numpy as np
+
+        scores = self.row_scores(metric, rows, answers)
+        return None if scores is None else RowStatistics(np.array(scores)[:, None], lambda means: means[..., 0])
 
     def trivial(self, train: Sequence[R], test: Sequence[R]) -> tuple[str, list[Any]] | None:
         """The name of a constant answer, which every model must beat, and that answer to all test rows; or None."""

@@ -1,13 +1,16 @@
 """Whether a model may be pushed."""
 
+import dataclasses
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from typing import Annotated, Any, Literal, Self
 
 import pydantic
 
-from components.artifacts.evaluation import Decision, MeasuredModel
+from components.artifacts.evaluation import Decision, MeasuredModel, SliceScore
+from components.scoring.significance import PairedDifference
+from components.scoring.slices import check_slice_names, judge_slices
 from keras_bert.checks import check
-from keras_bert.validation import PositiveShare, Share, validated_dataclass
+from keras_bert.validation import NonEmptyStr, PositiveShare, Share, validated_dataclass
 
 TEACHER, STUDENT, PREVIOUS = "teacher", "student", "pushed before"
 BelowBaseline = Literal["warn", "refuse"]
@@ -23,15 +26,16 @@ FAR_BELOW_TEACHER = 0.9
 # Correlations do not show that numbers are a thousand times too small; these do.
 _EXPLAINED, _ERROR = "r2", "rmse"
 
-# Reference -> metric -> standard error of the shipped file's score less the reference's, as shares.
-StandardErrors = Mapping[str, Mapping[str, float]]
+# Reference -> metric -> the difference of the shipped file from the reference, on the same rows.
+Differences = Mapping[str, Mapping[str, PairedDifference]]
 
 
 @validated_dataclass
 class Thresholds:
     """Requirements for a model to be blessed; scores are points of a metric on test rows, 0 to 100.
 
-    A loss may exceed its limit by the standard error of the difference, which depends on the number of test rows.
+    A loss counts where it exceeds its limit significantly: with the paired bootstrap interval of the difference as a
+    whole, and with McNemar's test where test rows are right or wrong.
 
     Attributes:
         metric: the metric that decides; empty for the main metric of the task.
@@ -47,6 +51,10 @@ class Thresholds:
         max_megabytes: maximum size of the shipped file in megabytes; None for no limit.
         max_milliseconds: maximum time in milliseconds of one answer of the shipped file, as the median of test rows on
             one thread; None for no limit.
+        slice_columns: columns of the table of the examples; the rows of each value are scored apart, as those of each
+            length and share of unknown tokens are.
+        min_slice_scores: slice -> its minimum score in points: `NAME=VALUE`, as in the report, or `NAME` for all
+            values. A file is refused if the whole interval of a slice lies below.
         min_precision: minimum share of correct answers among the confident ones, above 0 and at most 1: validation rows
             must give a confidence threshold that reaches it. None answers all rows without a threshold.
     """
@@ -59,12 +67,15 @@ class Thresholds:
     below_baseline: BelowBaseline = "warn"
     max_megabytes: pydantic.PositiveFloat | None = None
     max_milliseconds: pydantic.PositiveFloat | None = None
+    slice_columns: tuple[NonEmptyStr, ...] = ()
+    min_slice_scores: dict[str, Points] = dataclasses.field(default_factory=dict)
     min_precision: PositiveShare | None = None
 
     @pydantic.model_validator(mode="after")
     def _check_points(self) -> Self:
         rule = f"be 0, or 1 to 100 points (a share of {self.min_score:g} is {100 * self.min_score:g} points)"
         check("Thresholds", "min_score", not 0 < self.min_score < 1, rule, self.min_score)
+        check_slice_names(self.slice_columns, self.min_slice_scores)
         return self
 
 
@@ -76,7 +87,8 @@ def decide(
     calibration: Mapping[str, Any] | None = None,
     *,
     files: Sequence[str] = (),
-    errors: StandardErrors | None = None,
+    differences: Differences | None = None,
+    slices: Sequence[SliceScore] = (),
 ) -> Decision:
     """Decides whether the shipped file may be pushed.
 
@@ -89,13 +101,14 @@ def decide(
         thresholds: the scores and sizes that the row must reach.
         calibration: the calibration of the shipped file, see `calibrate`; None if it has none.
         files: the names of all rows whose files are pushed, if the shipped one is not alone.
-        errors: standard errors of differences; a difference that is not named has none.
+        differences: the differences on test rows; losses that are not named are bare differences of scores.
+        slices: the scores of the shipped file on parts of the test rows.
     """
     points = {name: 100 * row.metrics[metric].mean for name, row in rows.items()}
     score = points[shipped]
     floor = f"{shipped} {metric} {score:.2f} must be at least"
     verdicts = [(_reaches(score, thresholds.min_score), f"{floor} evaluation.min_score {thresholds.min_score:.2f}")]
-    verdicts += _judge_losses(rows, metric, shipped, thresholds, errors or {})
+    verdicts += _judge_losses(rows, metric, shipped, thresholds, differences or {})
     share = thresholds.min_share_of_teacher
     if share:
         rule = f"evaluation.min_share_of_teacher {share:g} of the teacher's {points['teacher']:.2f}"
@@ -114,6 +127,7 @@ def decide(
             size = getattr(rows[shipped], column)
             rule = f"must be at most evaluation.{setting} {budget:g}"
             verdicts.append((size <= budget, f"{shipped} {column} {size:.2f} {rule}"))
+    verdicts += judge_slices(slices, thresholds.min_slice_scores)
     if calibration is not None and "threshold" in calibration:
         verdicts.append(_judge_threshold(calibration))
     return Decision(
@@ -129,7 +143,7 @@ def _reaches(score: float, floor: float) -> bool:
 
 
 def _judge_losses(
-    rows: Mapping[str, MeasuredModel], metric: str, shipped: str, thresholds: Thresholds, errors: StandardErrors
+    rows: Mapping[str, MeasuredModel], metric: str, shipped: str, thresholds: Thresholds, differences: Differences
 ) -> Iterator[tuple[bool, str]]:
     """Against the float model that the shipped file was made of, and against the version before."""
     source = next((name for name in (STUDENT, TEACHER) if name in rows and name != shipped), None)
@@ -140,10 +154,13 @@ def _judge_losses(
         allowed = getattr(thresholds, setting)
         for name in loss_metrics(rows[shipped].metrics, metric):
             score, before = (100 * rows[row].metrics[name].mean for row in (shipped, reference))
-            error = 100 * errors.get(reference, {}).get(name, 0.0)
-            chance = f" - standard error {error:.2f}" if error else ""
-            rule = f"must be at least {whose} {before:.2f} - evaluation.{setting} {allowed}{chance}"
-            yield _reaches(score, before - allowed - error), f"{shipped} {name} {score:.2f} {rule}"
+            limit = f"{whose} {before:.2f} - evaluation.{setting} {allowed}"
+            difference = differences.get(reference, {}).get(name)
+            if difference is None:
+                yield _reaches(score, before - allowed), f"{shipped} {name} {score:.2f} must be at least {limit}"
+            else:
+                rule = f"must not be significantly below {limit}: {difference}"
+                yield not difference.is_loss_beyond(allowed / 100), f"{shipped} {name} {score:.2f} {rule}"
 
 
 def loss_metrics(metrics: Collection[str], metric: str) -> list[str]:

@@ -8,6 +8,7 @@ from components.examples.texts import split_texts
 from components.scoring.base import Baselines, LabelLogits, TaskScores, TaskScoring
 from components.scoring.baselines import COSINE, NGRAMS, classify_by_cosine, classify_by_ngrams
 from components.scoring.mistakes import Mistake, Mistakes, worst_first
+from components.scoring.row_statistics import RowStatistics, label_statistics
 from components.scoring.texts import displayed_texts, predict_rows
 from components.sources.table import TextRow
 
@@ -64,6 +65,12 @@ class ClassificationScoring(TaskScoring[TextRow]):
         if metric != "accuracy":
             return None
         return [float(answer == row.label) for row, answer in zip(rows, answers, strict=True)]
+
+    def row_statistics(
+        self, metric: str, rows: Sequence[TextRow], answers: Sequence[str], labels: Sequence[str]
+    ) -> RowStatistics | None:
+        """See `label_statistics`."""
+        return label_statistics(metric, [[row.label] for row in rows], [[answer] for answer in answers], labels)
 
     def trivial(self, train: Sequence[TextRow], test: Sequence[TextRow]) -> tuple[str, list[str]]:
         """Always the commonest label of training."""

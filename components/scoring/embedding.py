@@ -8,6 +8,7 @@ from components.scoring.base import Baselines, TaskScores, TaskScoring
 from components.scoring.baselines import COSINE, cosines
 from components.scoring.mistakes import Mistake, Mistakes, worst_first
 from components.scoring.regression import OF_NUMBERS, score_numbers
+from components.scoring.row_statistics import RowStatistics, number_statistics
 from components.scoring.texts import displayed_texts
 from components.sources.table import TextRow
 
@@ -54,6 +55,12 @@ class EmbeddingScoring(TaskScoring[TextRow]):
             for row, answer, one, other in zip(rows, answers, *ranks, strict=True)
         ]
         return Mistakes("distance of ranks", worst_first(mistakes), None, len(rows))
+
+    def row_statistics(
+        self, metric: str, rows: Sequence[TextRow], answers: Sequence[float], labels: Sequence[str]
+    ) -> RowStatistics | None:
+        """See `number_statistics`."""
+        return number_statistics(metric, answers, [float(row.label) for row in rows])
 
     def baselines(self, train: Sequence[TextRow], validation: Sequence[TextRow], test: Sequence[TextRow]) -> Baselines:
         """The cosine of TF-IDF vectors."""

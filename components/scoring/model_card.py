@@ -6,10 +6,12 @@ from pathlib import Path
 from typing import Any
 
 from components.artifacts.evaluation import MeasuredModel, Metrics, SeedScores
+from components.examples.near_overlap import describe_near_overlap
 from components.examples.overlap import describe_overlap
 from components.examples.registry import TASK_ROWS
 from components.scoring.base import IN_LABEL_UNITS
 from components.scoring.registry import TASK_SCORING
+from components.scoring.slices import describe_slice, worst_slices
 from components.text.escaping import escape_markdown
 from keras_bert.export.files import FILES
 from keras_bert.folders import (
@@ -86,6 +88,7 @@ def render_model_card(
     over = f" Scores are the mean and the standard deviation over {seeds} seeds." if seeds > 1 else ""
     remarks = "".join(f"\n- {escape_markdown(line)}" for line in remarks_of(metrics))
     remarks += "\n" if remarks else ""
+    slices = _render_slices(metrics)
     table = "\n".join(_render_row(model, row, names) for model, row in metrics.models.items())
     return f"""# {escape_markdown(name)}, version {version}
 
@@ -112,7 +115,7 @@ Milliseconds are the median for one row on one thread of the machine that made t
 | model | {" | ".join(names)} | MB | ms |
 | --- |{" --- |" * (len(names) + 2)}
 {table}
-{remarks}
+{slices}{remarks}
 ## Limits
 
 The model knows what its training rows showed it. Rows unlike them get an answer all the same, and its score is no
@@ -129,6 +132,8 @@ def _describe_novelty(metrics: Metrics, several: str) -> str:
     overlap = {"test": metrics.overlap["test"]}
     clauses = describe_overlap(overlap, metrics.rows, several)
     aside = "white space and letter case aside"
+    near = {"test": metrics.near_overlap.get("test", {})}
+    clauses += describe_near_overlap(near, metrics.rows, several)
     if not clauses:
         return f"No training or validation row has the {several} of a test row, {aside}."
     return f"{'; '.join(clauses)} ({aside}): on new {several}\nscores may be lower."
@@ -207,6 +212,14 @@ def calibration_lines(calibration: Mapping[str, Any]) -> list[str]:
     right = "" if precision is None else f", of which {100 * precision:.2f} % are right"
     limit = f"not sure below {calibration['threshold']:.4f}, for {goal}"
     return [*lines, f"{limit}: on test rows {100 * kept:.2f} % are above{right}"]
+
+
+def _render_slices(metrics: Metrics) -> str:
+    """The worst slices of the test rows as a list, if there are some."""
+    worst = worst_slices(metrics.slices, metrics.rows["test"])
+    lines = "".join(f"- {escape_markdown(describe_slice(one))}\n" for one in worst)
+    head = f"The worst parts of the test rows: {metrics.metric} of `{metrics.shipped}`, x 100, with 95 % intervals."
+    return f"\n{head}\n\n{lines}" if lines else ""
 
 
 def _render_row(name: str, model: MeasuredModel, names: Sequence[str]) -> str:

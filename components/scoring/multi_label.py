@@ -8,6 +8,7 @@ from components.examples.texts import split_texts
 from components.scoring.base import Baselines, LabelLogits, Report, TaskScores, TaskScoring
 from components.scoring.baselines import NGRAMS, classify_sets_by_ngrams
 from components.scoring.mistakes import Mistake, Mistakes, worst_first
+from components.scoring.row_statistics import RowStatistics, set_statistics
 from components.scoring.texts import displayed_texts
 from components.sources.label_sets import LabelSetRow
 
@@ -111,6 +112,14 @@ class LabelSetScoring(TaskScoring[LabelSetRow]):
             sizes = [(2 * len(truth & given), len(truth) + len(given)) for truth, given in sets]
             return [both / size if size else 1.0 for both, size in sizes]
         return None
+
+    def row_statistics(
+        self, metric: str, rows: Sequence[LabelSetRow], answers: Sequence[LabelSetAnswer], labels: Sequence[str]
+    ) -> RowStatistics | None:
+        """See `set_statistics`; metrics of single rows are means of their scores."""
+        sets = [row.labels for row in rows], [answer.labels for answer in answers]
+        statistics = set_statistics(metric, *(flag_sets(side, labels) for side in sets))
+        return statistics or super().row_statistics(metric, rows, answers, labels)
 
     def trivial(self, train: Sequence[LabelSetRow], test: Sequence[LabelSetRow]) -> tuple[str, list[LabelSetAnswer]]:
         """Always the commonest label of training."""

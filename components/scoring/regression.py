@@ -8,6 +8,7 @@ from components.examples.texts import split_texts
 from components.scoring.base import Baselines, TaskScores, TaskScoring
 from components.scoring.baselines import COSINE, NGRAMS, estimate_by_cosine, estimate_by_ngrams
 from components.scoring.mistakes import Mistake, Mistakes, worst_first
+from components.scoring.row_statistics import RowStatistics, number_statistics
 from components.scoring.texts import displayed_texts, predict_rows
 from components.sources.table import TextRow
 
@@ -52,6 +53,12 @@ class RegressionScoring(TaskScoring[TextRow]):
             for row, answer in zip(rows, answers, strict=True)
         ]
         return Mistakes("difference", worst_first(mistakes), None, len(rows))
+
+    def row_statistics(
+        self, metric: str, rows: Sequence[TextRow], answers: Sequence[float], labels: Sequence[str]
+    ) -> RowStatistics | None:
+        """See `number_statistics`."""
+        return number_statistics(metric, answers, [float(row.label) for row in rows])
 
     def trivial(self, train: Sequence[TextRow], test: Sequence[TextRow]) -> tuple[str, list[float]]:
         """Always the mean of training, which orders nothing."""

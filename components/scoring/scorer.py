@@ -3,14 +3,15 @@
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from components.artifacts.evaluation import MeasuredModel, SeedScores
+from components.artifacts.evaluation import MeasuredModel, SeedScores, SliceScore
 from components.dsl.workplace import report_progress
 from components.scoring.base import LabelLogits, TaskScores
 from components.scoring.blessing import NOT_COMPARED, PREVIOUS
 from components.scoring.calibration import calibrate
 from components.scoring.candidates import ScoredFile, count_threads
 from components.scoring.registry import TASK_SCORING
-from components.scoring.significance import standard_error
+from components.scoring.significance import PairedDifference, compare_models
+from components.scoring.slices import score_slices
 from components.sources.pushed_version import PushedVersion
 
 if TYPE_CHECKING:
@@ -88,10 +89,18 @@ class ModelScorer:
     def _score_answers(self, test: Sequence[Any], answers: Sequence[Any]) -> dict[str, SeedScores]:
         return SeedScores.table([self.scoring.score(test, answers, self.labels).metrics])
 
-    def standard_error(self, rows: Sequence[Any], one: Sequence[Scored], other: Sequence[Scored], metric: str) -> float:
-        """The standard error of a difference, see `components.scoring.significance.standard_error`."""
+    def compare(
+        self, rows: Sequence[Any], one: Sequence[Scored], other: Sequence[Scored], metric: str
+    ) -> PairedDifference:
+        """The difference of two models, see `components.scoring.significance.compare_models`."""
         answers, others = ([scored.answers for scored in model] for model in (one, other))
-        return standard_error(self.scoring, rows, answers, others, self.labels, metric)
+        return compare_models(self.scoring, rows, answers, others, self.labels, metric)
+
+    def score_slices(
+        self, rows: Sequence[Any], scored: Scored, metric: str, values: Mapping[str, Sequence[str]]
+    ) -> list[SliceScore]:
+        """The scores on parts of the rows, see `components.scoring.slices.score_slices`."""
+        return score_slices(self.scoring, rows, scored.answers, self.labels, metric, values)
 
     def score_previous(self, previous: PushedVersion | None, test: Sequence[Any]) -> tuple[list[Scored], str]:
         """The scores of the version pushed before, with its own vocabulary; else none, and the reason."""

@@ -1,26 +1,57 @@
-"""Standard error of the difference of two models on the same rows."""
+"""Tests whether two models differ on the same rows by more than chance."""
 
 from collections.abc import Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from components.scoring.base import TaskScoring
+from components.scoring.bootstrap import CONFIDENCE, Interval, draw_interval, make_measure
 
-# Number of bootstrap samples of the rows, and their seed.
-_SAMPLES, _SEED = 100, 0
+if TYPE_CHECKING:
+    import numpy as np
+
+    Array = np.ndarray[Any, Any]
 
 
-def standard_error(
+class PairedDifference(NamedTuple):
+    """The difference of two models' scores on the same rows, as shares like the metric.
+
+    Attributes:
+        difference: the score of the first model less that of the second.
+        interval: its paired bootstrap interval.
+        p_value: that of McNemar's exact test, 0 to 1; None where rows are not simply right or wrong, or where several
+            seeds are averaged.
+    """
+
+    difference: float
+    interval: Interval
+    p_value: float | None = None
+
+    def is_loss_beyond(self, allowed: float) -> bool:
+        """Whether the first model loses significantly more than a share, beyond both tests."""
+        by_chance = self.p_value is not None and self.p_value >= 1 - CONFIDENCE
+        # A hair of tolerance: shares of counts do not subtract exactly.
+        return self.interval.high < -allowed - 1e-12 and not by_chance
+
+    def __str__(self) -> str:
+        low, high = (100 * end for end in self.interval)
+        mcnemar = "" if self.p_value is None else f", McNemar's p {self.p_value:.2g}"
+        interval = f"{100 * CONFIDENCE:.0f} % interval {low:+.2f} to {high:+.2f}"
+        return f"difference {100 * self.difference:+.2f}, {interval}{mcnemar}"
+
+
+def compare_models(
     scoring: TaskScoring[Any],
     rows: Sequence[Any],
     first: Sequence[Sequence[Any]],
     second: Sequence[Sequence[Any]],
     labels: Sequence[str],
     metric: str,
-) -> float:
-    """The standard error of the difference of two models' scores, as a share like the metric.
+) -> PairedDifference:
+    """The difference of two models' scores, with a paired bootstrap (Efron and Tibshirani 1993) and McNemar's test.
 
-    Both answer the same rows. Where a row has a score of its own the differences of these are paired; of other metrics
-    the rows are drawn again and again with replacement, the same ones for both (Efron and Tibshirani 1993, chapter 6).
+    The bootstrap draws the same rows for both models: rows that both answer alike add nothing to the interval. Where
+    rows are right or wrong, McNemar's exact test (1947) looks at those that one model alone has right: of few such rows
+    the bootstrap is too sure.
 
     Args:
         scoring: of the task.
@@ -32,22 +63,42 @@ def standard_error(
     """
     import numpy as np
 
-    scores = [[scoring.row_scores(metric, rows, answers) for answers in model] for model in (first, second)]
-    if all(values is not None for model in scores for values in model):
-        one, other = (np.mean(np.asarray(model, "float64"), axis=0) for model in scores)
-        return float(np.std(one - other, ddof=1) / len(rows) ** 0.5) if len(rows) > 1 else 0.0
-    chance, differences = np.random.default_rng(_SEED), []
-    for _ in range(_SAMPLES):
-        places = chance.integers(0, len(rows), len(rows))
-        drawn = [rows[place] for place in places]
-        try:
-            one, other = (
-                np.mean(
-                    [scoring.score(drawn, [answers[i] for i in places], labels).metrics[metric] for answers in model]
-                )
-                for model in (first, second)
-            )
-        except ValueError:
-            continue  # all drawn rows have the same number: nothing correlates with it
-        differences.append(one - other)
-    return float(np.std(differences, ddof=1)) if len(differences) > 1 else 0.0
+    sides = [[make_measure(scoring, rows, answers, labels, metric) for answers in model] for model in (first, second)]
+
+    def measure(counts: "Array") -> "Array":
+        one, other = (np.mean([score(counts) for score, _ in side], axis=0) for side in sides)
+        return one - other
+
+    difference = float(measure(np.ones((1, len(rows)), int))[0])
+    fast = all(is_fast for side in sides for _, is_fast in side)
+    interval = draw_interval(measure, len(rows), fast=fast)
+    return PairedDifference(difference, interval, _mcnemar(scoring, rows, first, second, metric))
+
+
+def _mcnemar(
+    scoring: TaskScoring[Any],
+    rows: Sequence[Any],
+    first: Sequence[Sequence[Any]],
+    second: Sequence[Sequence[Any]],
+    metric: str,
+) -> float | None:
+    if len(first) != 1 or len(second) != 1:
+        return None
+    one, other = (scoring.row_scores(metric, rows, model[0]) for model in (first, second))
+    if one is None or other is None or not {*one, *other} <= {0.0, 1.0}:
+        return None
+    pairs = list(zip(one, other, strict=True))
+    return mcnemar_p_value(pairs.count((1.0, 0.0)), pairs.count((0.0, 1.0)))
+
+
+def mcnemar_p_value(first_alone: int, second_alone: int) -> float:
+    """The two-sided p-value of McNemar's exact test: 1 where no row tells the models apart.
+
+    Args:
+        first_alone: the number of rows that the first model alone has right.
+        second_alone: those that the second alone has right.
+    """
+    from scipy import stats
+
+    count = first_alone + second_alone
+    return float(stats.binomtest(first_alone, count, 0.5).pvalue) if count else 1.0

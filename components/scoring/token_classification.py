@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 from components.scoring.base import Baselines, LabelLogits, TaskScores, TaskScoring
 from components.scoring.classification import OF_LABELS, score_labels
 from components.scoring.mistakes import Mistake, Mistakes, cut_words, worst_first
+from components.scoring.row_statistics import RowStatistics, divide, label_statistics
 from components.sources.tagged_words import Sentence
 
 if TYPE_CHECKING:
@@ -73,6 +74,22 @@ class TaggedScoring(TaskScoring[Sentence]):
                 words = cut_words(list(zip(row.words, row.tags, tags, strict=True)))
                 wrong.append(Mistake((), "", "", float(count), words))
         return Mistakes("wrong tags", worst_first(wrong), len(wrong), len(rows))
+
+    def row_statistics(
+        self, metric: str, rows: Sequence[Sentence], answers: Sequence[Sequence[str]], labels: Sequence[str]
+    ) -> RowStatistics | None:
+        """Of entities the numbers that are right, predicted and true in each sentence; else see `label_statistics`."""
+        if not _are_entities(labels):
+            return label_statistics(metric, [row.tags for row in rows], answers, labels)
+        import numpy as np
+
+        from keras_bert.metrics.entities import entities_of
+
+        spans = [(set(entities_of(row.tags)), set(entities_of(tags))) for row, tags in zip(rows, answers, strict=True)]
+        counts = [(len(true & predicted), len(predicted), len(true)) for true, predicted in spans]
+        # F1 is 2 right / (predicted + true).
+        over = {"precision": (0.0, 1.0, 0.0), "recall": (0.0, 0.0, 1.0), "f1": (0.0, 0.5, 0.5)}[metric]
+        return RowStatistics(np.array(counts, "float64"), lambda means: divide(means[..., 0], means @ np.array(over)))
 
     def baselines(
         self, train: Sequence[Sentence], validation: Sequence[Sentence], test: Sequence[Sentence]

@@ -17,7 +17,7 @@ from components.sources.docstrings import (
     split_of,
 )
 from components.sources.library_names import library_row
-from components.sources.shared import SPLITS, Overlap, digest, stable_hash
+from components.sources.shared import SPLITS, NearOverlap, Overlap, digest, stable_hash
 from components.sources.table import TextRow
 from components.sources.word_order import INTACT, SWAPPED, order_row
 from keras_bert.validation import validated_dataclass
@@ -52,6 +52,8 @@ class DocstringTask:
 
     task: ClassVar[str] = "classification"
     overlap: ClassVar[Overlap] = "keep"
+    # A sentence with swapped words stands beside the sentence itself, and templates abound in docstrings.
+    near_overlap: ClassVar[NearOverlap] = "off"
 
     rows: Annotated[int, pydantic.Field(ge=40)] = 12_000
     question: Question = "word_order"

@@ -16,6 +16,7 @@ from keras_bert.validation import validated_dataclass
 SPLITS = ("train", "validation", "test")
 
 Overlap = Literal["keep", "drop", "error"]
+NearOverlap = Literal["off", "keep", "drop", "error"]
 
 # Relative to the mean. float32 rounds each addition near a mean to 6e-8 of it; the 1,024 additions of a head sum up to
 # an error of 2e-6, 2 % of this spread.
@@ -30,9 +31,12 @@ class LabelledFiles:
         overlap: the treatment of rows that stand in two of the splits train, validation and test: `keep` keeps them,
             and log, metrics and model card name their number; `drop` leaves them out of the earlier split; `error`
             stops the run.
+        near_overlap: likewise for rows that have nearly the same texts, at least 60 % of their pairs of adjacent words;
+            `off` looks for none.
     """
 
     overlap: Overlap = "keep"
+    near_overlap: NearOverlap = "keep"
 
 
 def given_splits(train: str, validation: str | None, test: str | None) -> dict[str, str]:

@@ -1,5 +1,7 @@
 """Labelled rows from tables with named columns: texts or pairs, with labels or numbers."""
 
+from collections import defaultdict, deque
+from collections.abc import Sequence
 from typing import Literal, NamedTuple, Self
 
 import pydantic
@@ -76,7 +78,7 @@ class TableSource(LabelledFiles):
         Raises:
             InputError: a table is missing.
         """
-        names = "|".join(map(repr, [self.task, self.scale, self.overlap, *self._columns()]))
+        names = "|".join(map(repr, [self.task, self.scale, self.overlap, self.near_overlap, *self._columns()]))
         return fingerprint_splits(names, self._paths(), RECORD_KINDS)
 
     def digests(self) -> dict[str, str]:
@@ -113,6 +115,26 @@ class TableSource(LabelledFiles):
 
     def _read_unscaled(self, path: str) -> list[TextRow]:
         return read_table(path, self.text, self.label, self.second_text, numbers=self.task != "classification")
+
+    def column_values(self, column: str, rows: Sequence[TextRow], split: str = "train") -> list[str]:
+        """The value of a further column for each of some rows of a table; `(empty)` where a cell is.
+
+        Args:
+            column: the name of the column.
+            rows: rows of `splits`, in any order.
+            split: the split whose table they stand in; that of training where it has none of its own.
+
+        Raises:
+            InputError: the table has no such column, or a cell is neither text nor a number.
+        """
+        paths = self._paths()
+        split = split if split in paths else "train"
+        files = match_files(paths[split], RECORD_KINDS, what="the table")
+        values = [_read_cell(record, column) for file in files for record in read_records(file, (column,))]
+        values_of_row: dict[TextRow, deque[str]] = defaultdict(deque)
+        for row, value in zip(self.splits()[split], values, strict=True):
+            values_of_row[row].append(value)
+        return [values_of_row[row].popleft() for row in rows]
 
     def _scaled(self, tables: dict[str, list[TextRow]]) -> dict[str, list[TextRow]]:
         """The tables with labels that are cosines."""
@@ -155,6 +177,14 @@ def read_table(
     if not rows:
         raise InputError(f"the table {path} must hold at least one row, got none")
     return rows
+
+
+def _read_cell(record: Record, column: str) -> str:
+    (value,) = record.values
+    # None, or the NaN that pandas writes in its place.
+    if value is None or value != value:
+        return "(empty)"
+    return as_text(value, record.where, column).strip() or "(empty)"
 
 
 def _make_row(record: Record, columns: tuple[str, ...], numbers: bool) -> TextRow:

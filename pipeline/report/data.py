@@ -145,11 +145,11 @@ def _read_labelled_rows(step: str, folder: Path) -> DataSection:
     tables = {"rows": _formatted(_ordered(content["rows"]))}
     cut_shares = {split: f"{100 * share:.2f} %" for split, share in _ordered(content["truncated_share"]).items()}
     tables[f"cut at {content['max_length']} tokens"] = cut_shares
-    shared = content.get("overlap", {}).items()
-    overlap = {
-        f"{split} in {other}": format_value(count) for split, counts in shared for other, count in counts.items()
-    }
-    tables |= {"rows with the same texts": overlap} if any(map(int, overlap.values())) else {}
+    for title, field in (("rows with the same texts", "overlap"), ("rows with nearly the same texts", "near_overlap")):
+        shared = content.get(field, {}).items()
+        pairs = {(split, other): count for split, counts in shared for other, count in counts.items()}
+        if any(pairs.values()):
+            tables[title] = {f"{split} in {other}": format_value(count) for (split, other), count in pairs.items()}
     tables |= _schema_tables(read_json(folder / SCHEMA_FILE) or {})
     histograms = [_label_bars(split, counts) for split, counts in _ordered(content["labels"]).items()]
     few = f", the first {_COUNTED:,} rows" if content["rows"]["train"] > _COUNTED else ""

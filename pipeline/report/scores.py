@@ -5,6 +5,7 @@ from typing import Any, NamedTuple
 
 from components.artifacts.evaluation import ANSWERS_FILE, Blessing, Decision, Evaluation, Metrics
 from components.scoring.model_card import calibration_lines
+from components.scoring.slices import worst_slices
 from pipeline.report.record import RunRecord, read_json
 from pipeline.views.models import Report, build_notes, build_table, worst_classes
 
@@ -44,6 +45,7 @@ class Scores(NamedTuple):
         calibration: lines about the calibration.
         reliability: see `components.scoring.single_answers`; None without calibration.
         mistakes: the worst answers, see `components.scoring.single_answers`.
+        slices: the worst slices: name, rows, score and interval, as text.
         measured: all metrics.
     """
 
@@ -60,6 +62,7 @@ class Scores(NamedTuple):
     calibration: list[str]
     reliability: Mapping[str, Sequence[Mapping[str, float] | None]] | None
     mistakes: Mapping[str, Any] | None
+    slices: list[tuple[str, str, str, str]]
     measured: Metrics
 
 
@@ -90,6 +93,7 @@ def _describe(name: str, measured: Metrics, answers: Mapping[str, Any], decision
         calibration=calibration_lines(measured.calibration) if measured.calibration else [],
         reliability=answers.get("reliability"),
         mistakes=answers.get("mistakes"),
+        slices=describe_slices(measured),
         measured=measured,
     )
 
@@ -99,6 +103,15 @@ def _split(reasons: Sequence[str]) -> Iterator[tuple[bool | None, str]]:
     for reason in reasons:
         before, _, rest = reason.partition(": ")
         yield {"yes": (True, rest), "NO": (False, rest)}.get(before, (None, reason))
+
+
+def describe_slices(measured: Metrics) -> list[tuple[str, str, str, str]]:
+    """The worst slices: name, rows, score x 100 and its interval."""
+    worst = worst_slices(measured.slices, measured.rows["test"])
+    return [
+        (one.name, f"{one.rows:,}", f"{100 * one.score:.2f}", f"{100 * one.low:.2f} to {100 * one.high:.2f}")
+        for one in worst
+    ]
 
 
 def describe_confusion(labels: Sequence[str], counts: Sequence[Sequence[int]]) -> Confusion:

@@ -3,17 +3,23 @@
 import contextlib
 import dataclasses
 import os
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
+from typing import Any
 
 from components.dsl.errors import InputError
+from components.examples.leaks import resolve_leaks
+from components.examples.near_overlap import resolve_near_overlap
 from components.examples.overlap import check_overlap, count_overlap, count_rows, describe_overlap
 from components.examples.registry import TASK_ROWS, check_unlabelled
 from components.examples.splits import describe_few_rows
 from components.scoring.base import choose_metric
 from components.scoring.calibration import check_precision
 from components.scoring.registry import TASK_SCORING
+from components.scoring.slices import check_column_values
 from components.sources.docstring_task import DocstringTask
+from components.sources.lines import read_lines
+from components.sources.table import TableSource, TextRow
 from components.sources.tagged_words import SentenceSource
 from components.sources.text import TextSource
 from components.training.tuning import check_class_weights
@@ -192,12 +198,19 @@ def _check_examples(settings: Settings) -> list[str]:
         return []
     if isinstance(source, DocstringTask):
         source.check()
+        _check_slice_columns(settings, {})
         _check_labels(settings, source.task, source.labels())
         return []
     splits, task = source.splits(), TASK_ROWS[source.task]
     _check_labels(settings, source.task, task.labels(source, splits["train"]))
+    _check_slice_columns(settings, splits)
     if source.overlap == "error":
         check_overlap(splits, task)
+    if source.near_overlap == "error":
+        resolve_near_overlap(splits, task, source.near_overlap)
+    if settings.unlabelled is not None and "error" in (source.overlap, source.near_overlap):
+        texts = list(read_lines(settings.unlabelled))
+        resolve_leaks(texts, splits, task, overlap=source.overlap, near_overlap=source.near_overlap)
     overlap = count_overlap(splits, task.key) if source.overlap == "keep" else {}
     return [*describe_overlap(overlap, count_rows(splits), task.several), *describe_few_rows(splits)]
 
@@ -209,6 +222,26 @@ def _check_labels(settings: Settings, task: str, labels: Sequence[str]) -> None:
         choose_metric(settings.evaluation.metric, TASK_SCORING[task], labels)
     with _errors_in("fine_tuning"):
         check_class_weights(task, labels, settings.fine_tuning.class_weights)
+
+
+def _check_slice_columns(settings: Settings, splits: Mapping[str, Sequence[Any]]) -> None:
+    """Raises InputError where a column of slices is missing or has too many values, or the rows are of no table."""
+    source, thresholds = settings.examples, settings.evaluation
+    with _errors_in("evaluation"):
+        for column in thresholds.slice_columns:
+            if not isinstance(source, TableSource):
+                task = None if source is None else source.task
+                raise InputError(f"slice_columns must be left out but for tables of texts, got {column!r} for {task}")
+            split = "test" if "test" in splits else "train"
+            values = _read_column(source, column, splits[split], split)
+            check_column_values(column, values, thresholds.min_slice_scores)
+
+
+def _read_column(source: TableSource, column: str, rows: Sequence[TextRow], split: str) -> list[str]:
+    try:
+        return source.column_values(column, rows, split)
+    except InputError as error:
+        raise InputError(f"slice_columns must name columns of the {split} table: {error}") from None
 
 
 @contextlib.contextmanager

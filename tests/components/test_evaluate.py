@@ -17,6 +17,7 @@ from components.examples.registry import read_rows
 from components.scoring.blessing import Thresholds
 from components.scoring.registry import TASK_SCORING
 from components.sources.pushed_version import PushedVersion
+from components.sources.table import TableSource
 from tests.components import tuning_job
 
 
@@ -221,3 +222,37 @@ def test_models_and_numbers_are_not_calibrated(tmp_path, line):
     assert run(tmp_path / "number", artifacts, edges=[artifacts.edge], baselines=False)[0]["calibration"] is None
     with pytest.raises(InputError, match="min_precision must be left out but for classification"):
         run(tmp_path / "asked", artifacts, edges=[artifacts.edge], thresholds=Thresholds(min_precision=0.9))
+
+
+def test_the_values_of_columns_are_slices(tmp_path, line, monkeypatch):
+    monkeypatch.setattr("components.scoring.slices._FEWEST_ROWS", 1)
+    artifacts = line("classification")
+    splits = {split: read_rows(artifacts.examples, split) for split in ("train", "validation", "test")}
+    table = tmp_path / "rows.tsv"
+    rows = [row for part in splits.values() for row in part]
+    # The column tells which answers are right, so that each slice has one score.
+    answers = keras_bert.load(artifacts.teacher.path).predict([row.text for row in splits["test"]])
+    right = {row.text for row, answer in zip(splits["test"], answers, strict=True) if answer.label == row.label}
+    lines = [f"{row.text}\t{row.label}\t{'good' if row.text in right else 'bad'}" for row in rows]
+    table.write_text("\n".join(["text\tlabel\tkind", *lines]) + "\n")
+    thresholds = Thresholds(slice_columns=("kind",), min_slice_scores={"kind=good": 100.0, "kind=bad": 90.0})
+    evaluation, decision = run(tmp_path, artifacts, source=TableSource(str(table)), thresholds=thresholds)
+    scores = {(one["kind"], one["value"]): (one["score"], one["rows"]) for one in evaluation["slices"]}
+    test = splits["test"]
+    assert scores["unknown", "0 %"][1] == len(test)
+    by_length = [rows for (kind, _), (_, rows) in scores.items() if kind == "length"]
+    assert sum(by_length) == len(test)
+    count = sum(row.text in right for row in test)
+    assert scores["kind", "good"] == (1.0, count)
+    bad = [reason for reason in decision["reasons"] if "'kind=bad'" in reason]
+    if count < len(test):
+        assert scores["kind", "bad"] == (0.0, len(test) - count)
+        # One row alone says nothing; of two wrong ones the interval ends at 84.
+        assert bad[0].startswith("NO: " if len(test) - count > 1 else "yes: ")
+    else:
+        assert bad == ["yes: evaluation.min_slice_scores of 'kind=bad' had no slice of 1 test rows to decide on"]
+
+
+def test_columns_need_their_table(tmp_path, line):
+    with pytest.raises(InputError, match=r"^evaluate\.source must be given for slice_columns, got None beside 'kind'"):
+        run(tmp_path, line("classification"), thresholds=Thresholds(slice_columns=("kind",)))

@@ -123,6 +123,23 @@ def test_rows_of_several_splits(tmp_path, vocabulary, caplog, overlap, train, sh
     assert (clause in caplog.messages) == bool(shared)
 
 
+@pytest.mark.parametrize(("near_overlap", "train", "near"), [("off", 3, 0), ("keep", 3, 1), ("drop", 2, 0)])
+def test_near_duplicates_of_several_splits(tmp_path, vocabulary, caplog, near_overlap, train, near):
+    source = TableSource(
+        train=table(tmp_path / "a.tsv", [("a b c d e f g h i", "yes"), ("c", "no"), ("d", "yes")]),
+        validation=table(tmp_path / "b.tsv", [("f", "no")]),
+        test=table(tmp_path / "c.tsv", [("a b c d x f g h i", "yes"), ("g", "no")]),
+        near_overlap=near_overlap,
+    )
+    examples = ingest(tmp_path, vocabulary, source)
+    features = read_features(examples.path)
+    counts = {"validation": {"train": 0}, "test": {"train": near, "validation": 0}}
+    assert features["near_overlap"] == ({} if near_overlap == "off" else counts)
+    assert features["rows"] == {"train": train, "validation": 1, "test": 2}, "held out rows stay"
+    assert examples.manifest()["counts"].get("test_near_train", 0) == near
+    assert ("1 of 2 test rows have nearly the texts of training rows" in caplog.messages) == bool(near)
+
+
 def test_held_out_rows_are_taken_of_what_is_left_in_training(tmp_path, vocabulary):
     rows = [(first + second, str(second < "e")) for first in "ab" for second in LETTERS]
     given = table(tmp_path / "a.tsv", rows)

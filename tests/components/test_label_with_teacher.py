@@ -13,6 +13,7 @@ from components.artifacts.models import Model
 from components.distill import distill
 from components.dsl.errors import InputError
 from components.dsl.workplace import Workplace, set_workplace, workplace
+from components.examples.registry import read_rows
 from components.label_with_teacher import label_with_teacher
 from components.sources.text import TextSource
 from keras_bert.data.records import read_features
@@ -144,3 +145,16 @@ def test_an_interrupted_step_makes_the_parts_that_are_missing(
     for split in ("train", "validation"):
         file = f"{split}.tfrecord"
         assert again.file(file).read_bytes() == whole.file(file).read_bytes()
+
+
+def test_unlabelled_texts_of_test_rows_are_counted_or_dropped(line: Lines, tmp_path: Path) -> None:
+    artifacts = line("classification")
+    test = read_rows(artifacts.examples, "test")[0].text
+    (tmp_path / "more.txt").write_text(f"{test.upper()}\ncow\n")
+    unlabelled, rows = TextSource(str(tmp_path / "more.txt")), read_features(artifacts.examples.path)["counts"]["train"]
+    for overlap, count in (("keep", 2), ("drop", 1)):
+        folder = tmp_path / overlap
+        labelled = answer(artifacts, folder, unlabelled=unlabelled, overlap=overlap, near_overlap="off")
+        assert labelled.counts["unlabelled_in_test"] == 1
+        assert labelled.counts["unlabelled"] == count
+        assert len(rows_of(labelled.path)) == rows + count

@@ -156,7 +156,7 @@ SCHEMA = {
 class TwoQuestionsSource:
     """The rows of a tiny classification, with both answers in the place of a label."""
 
-    task, overlap = NAME, "keep"
+    task, overlap, near_overlap = NAME, "keep", "keep"
 
     def __init__(self, table: TableSource) -> None:
         self._table = table

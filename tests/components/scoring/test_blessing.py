@@ -7,6 +7,8 @@ import pytest
 
 from components.artifacts.evaluation import Decision, MeasuredModel, SeedScores
 from components.scoring.blessing import Thresholds, decide
+from components.scoring.bootstrap import Interval
+from components.scoring.significance import PairedDifference
 
 SHIPPED = "tflite int8"
 
@@ -163,14 +165,25 @@ def test_a_share_is_no_score(score: float) -> None:
         Thresholds(min_score=score)
 
 
-@pytest.mark.parametrize(("error", "blessed"), [(0.0, False), (0.0013, False), (0.0014, True)])
-def test_the_allowed_loss_widens_with_the_standard_error(error: float, blessed: bool) -> None:
+@pytest.mark.parametrize(
+    ("high", "p_value", "blessed"),
+    [
+        (-0.0151, None, False),
+        (-0.0149, None, True),
+        (-0.0151, 0.049, False),
+        (-0.0151, 0.051, True),  # too few rows tell both apart
+    ],
+)
+def test_only_a_significant_loss_is_refused(high: float, p_value: float | None, blessed: bool) -> None:
     # 1.64 points of rounding where 1.5 are allowed.
-    decision = decide(table(0.8836), "accuracy", SHIPPED, Thresholds(), errors={"student": {"accuracy": error}})
+    difference = PairedDifference(-0.0164, Interval(-0.03, high), p_value)
+    differences = {"student": {"accuracy": difference}}
+    decision = decide(table(0.8836), "accuracy", SHIPPED, Thresholds(), differences=differences)
     assert decision.blessed is blessed
-    if blessed:
-        rule = "must be at least the student's 90.00 - evaluation.max_export_loss 1.5 - standard error 0.14"
-        assert f"yes: tflite int8 accuracy 88.36 {rule}" in decision.reasons
+    rule = "must not be significantly below the student's 90.00 - evaluation.max_export_loss 1.5"
+    reason = f"{'yes' if blessed else 'NO'}: tflite int8 accuracy 88.36 {rule}: {difference}"
+    assert reason in decision.reasons
+    assert f"difference -1.64, 95 % interval -3.00 to {100 * high:+.2f}" in reason
 
 
 def test_a_file_below_a_baseline_is_warned_of_or_refused() -> None:

@@ -272,3 +272,24 @@ def test_the_card_says_which_weights_float_files_hold(
     )
     assert ("the weights as they were quantized" in card) == (line is not None)
     assert line is None or f"\n- {line}" in card
+
+
+def test_the_card_has_the_worst_slices() -> None:
+    whole = {"kind": "unknown", "value": "0 %", "rows": 12, "score": 0.75, "low": 0.5, "high": 1.0}
+    part = {"kind": "source", "value": "<web>", "rows": 10, "score": 0.5, "low": 0.25, "high": 0.75}
+    card = render_model_card("reviews", 3, metrics(slices=[part, whole]), TASK, RECIPE)
+    assert (
+        "The worst parts of the test rows: accuracy of `tflite int8`, x 100, with 95 % intervals.\n\n- source" in card
+    )
+    assert "- source=&lt;web&gt; of 10 rows: 50.00 (25.00 to 75.00)\n" in card
+    assert "unknown" not in card
+    assert "The worst parts" not in render_model_card("reviews", 3, metrics(), TASK, RECIPE)
+
+
+def test_the_card_says_how_many_test_rows_are_nearly_those_of_training() -> None:
+    near = {"validation": {"train": 4}, "test": {"train": 2, "validation": 0}}
+    card = render_model_card("reviews", 3, metrics(near_overlap=near), TASK, RECIPE)
+    claim = (
+        "2 of 12 test rows have nearly the texts of training rows (white space and letter case aside): on new texts\n"
+    )
+    assert claim in card

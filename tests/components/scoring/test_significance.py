@@ -1,50 +1,91 @@
-"""Standard errors of differences, beside those that are known."""
+"""Differences of two models on the same rows, beside statsmodels and scipy (tests.golden.significance)."""
 
-import random
-import statistics
+import json
+from pathlib import Path
+from typing import Any
 
 import pytest
 
+from components.scoring.base import TaskScoring
 from components.scoring.classification import ClassificationScoring
 from components.scoring.regression import RegressionScoring
-from components.scoring.significance import standard_error
+from components.scoring.significance import PairedDifference, compare_models, mcnemar_p_value
 from components.sources.table import TextRow
+from tests.components.scoring.paired_models import LABELS, PairedModels, draw_labels, draw_numbers
 
-LABELS = ["no", "yes"]
-
-
-def labelled(count: int) -> list[TextRow]:
-    return [TextRow(str(number), LABELS[number % 2]) for number in range(count)]
+GOLDEN: dict[str, Any] = json.loads((Path(__file__).parents[2] / "golden/significance.json").read_text())
+DISCORDANT = ((0, 1), (0, 6), (3, 11), (12, 12), (20, 45), (150, 210))
 
 
-def test_scores_of_rows_are_paired() -> None:
-    rows = labelled(100)
-    right = [row.label for row in rows]
-    wrong = ["yes", "no", *right[2:]]
-    # Differences are 1 in two rows and 0 in 98.
-    expected = statistics.stdev([1] * 2 + [0] * 98) / 10
-    error = standard_error(ClassificationScoring(), rows, [right], [wrong], LABELS, "accuracy")
-    assert error == pytest.approx(expected)
-    assert standard_error(ClassificationScoring(), rows, [wrong], [wrong], LABELS, "accuracy") == 0.0
-    # Of two seeds the mean: only one of them is wrong.
-    halved = standard_error(ClassificationScoring(), rows, [right], [wrong, right], LABELS, "accuracy")
-    assert halved == pytest.approx(expected / 2)
+def compare(models: PairedModels, scoring: TaskScoring[Any], metric: str) -> PairedDifference:
+    rows = [TextRow(str(number), str(truth)) for number, truth in enumerate(models.truth)]
+    labels = LABELS if scoring.has_probabilities else []
+    return compare_models(scoring, rows, [models.first], [models.second], labels, metric)
 
 
-def test_other_metrics_are_drawn_again() -> None:
-    chance = random.Random(0)
-    rows = [TextRow(str(number), str(chance.gauss(0, 1))) for number in range(300)]
-    right = [float(row.label) for row in rows]
-    noisy = [number + chance.gauss(0, 0.5) for number in right]
-    scoring = RegressionScoring()
-    error = standard_error(scoring, rows, [right], [noisy], [], "mae")
-    # A mean over rows, of which the standard error is known.
-    errors = [abs(one - other) for one, other in zip(right, noisy, strict=True)]
-    assert error == pytest.approx(statistics.stdev(errors) / 300**0.5, rel=0.25)
-    assert error == standard_error(scoring, rows, [right], [noisy], [], "mae"), "the rows are drawn with a fixed seed"
-    assert standard_error(scoring, rows, [noisy], [noisy], [], "spearman") == 0.0
+@pytest.mark.parametrize(("pair", "expected"), list(zip(DISCORDANT, GOLDEN["mcnemar"], strict=True)))
+def test_mcnemar_equals_statsmodels(pair: tuple[int, int], expected: float) -> None:
+    assert mcnemar_p_value(*pair) == pytest.approx(expected, rel=1e-9)
+    assert mcnemar_p_value(*reversed(pair)) == pytest.approx(expected, rel=1e-9)
 
 
-def test_draws_of_one_number_alone_are_left_out() -> None:
-    rows = [TextRow("a", "0"), TextRow("b", "1")]
-    assert standard_error(RegressionScoring(), rows, [[0.0, 1.0]], [[0.0, 0.5]], [], "pearson") == pytest.approx(0.0)
+@pytest.mark.parametrize(
+    ("models", "scoring", "metric"),
+    [(draw_labels(), ClassificationScoring(), "accuracy"), (draw_numbers(), RegressionScoring(), "spearman")],
+)
+def test_intervals_equal_those_of_scipy(models: PairedModels, scoring: TaskScoring[Any], metric: str) -> None:
+    # 1,000 samples, or 2,000, beside 20,000: the ends are quantiles with an error of their own.
+    assert compare(models, scoring, metric).interval == pytest.approx(GOLDEN[metric], abs=6e-3)
+
+
+def test_equal_models_do_not_differ() -> None:
+    models = draw_labels()
+    difference = compare(models._replace(second=models.first), ClassificationScoring(), "accuracy")
+    assert difference == PairedDifference(0.0, (0.0, 0.0), 1.0)
+    assert not difference.is_loss_beyond(0.0)
+
+
+def test_a_difference_by_chance_is_refused_at_most_at_the_stated_rate() -> None:
+    # Equal models in the long run; a loss is one of the two sides of an interval of 95 %.
+    trials = [draw_labels(200, errors=(0.1, 0.1), seed=seed) for seed in range(100)]
+    refused = [compare(models, ClassificationScoring(), "accuracy").is_loss_beyond(0.0) for models in trials]
+    # 2.5 % of 100; more than 8 come up once in 1,000 such series (binomial).
+    assert sum(refused) <= 8
+
+
+def test_a_real_loss_is_refused_and_one_within_the_limit_is_not() -> None:
+    # 10 points of 1,000 rows.
+    trials = [draw_labels(1000, errors=(0.2, 0.1), seed=seed) for seed in range(20)]
+    differences = [compare(models, ClassificationScoring(), "accuracy") for models in trials]
+    assert all(difference.is_loss_beyond(0.015) for difference in differences)
+    assert not any(difference.is_loss_beyond(0.15) for difference in differences)
+
+
+def test_few_rows_that_differ_are_left_to_mcnemar() -> None:
+    # Five of 20 rows are lost and none is won: the bootstrap is sure of a loss, the exact test is not.
+    truth = ["yes"] * 20
+    models = PairedModels(truth, ["no"] * 5 + ["yes"] * 15, truth)
+    difference = compare(models, ClassificationScoring(), "accuracy")
+    assert difference.p_value == 0.0625
+    assert difference.interval.high < 0
+    assert not difference.is_loss_beyond(0.0)
+
+
+def test_seeds_are_averaged() -> None:
+    models, scoring = draw_labels(100), ClassificationScoring()
+    rows = [TextRow(str(number), truth) for number, truth in enumerate(models.truth)]
+    pair = [models.first, models.second]
+    difference = compare_models(scoring, rows, pair, pair, LABELS, "accuracy")
+    assert difference == PairedDifference(0.0, (0.0, 0.0), None)
+
+
+def test_one_row_decides_nothing() -> None:
+    difference = compare(PairedModels(["yes"], ["no"], ["yes"]), ClassificationScoring(), "accuracy")
+    assert difference.difference == -1.0
+    assert not difference.is_loss_beyond(0.5)
+
+
+def test_a_difference_names_its_interval() -> None:
+    assert str(PairedDifference(-0.0164, (-0.029, 0.0004), 0.0625)) == (  # type: ignore[arg-type]
+        "difference -1.64, 95 % interval -2.90 to +0.04, McNemar's p 0.062"
+    )

@@ -171,3 +171,16 @@ def test_a_label_with_a_line_end_is_refused_with_its_place(tmp_path):
     with pytest.raises(InputError) as error:
         TableSource(str(file)).splits()
     assert str(error.value) == f"{file} line 2: column 'label' {rule}"
+
+
+def test_values_of_a_further_column_follow_their_rows(tmp_path):
+    (tmp_path / "a.csv").write_text("text,label,from\na,0,web\nb,1,\nb,1,mail\nc,0,web\n")
+    (tmp_path / "b.jsonl").write_text('{"text": "z", "label": 1, "from": null}\n{"text": "a", "label": 0, "from": 7}\n')
+    source = TableSource(str(tmp_path / "a.csv"), test=str(tmp_path / "b.jsonl"))
+    rows = [TextRow("c", "0"), TextRow("b", "1"), TextRow("b", "1")]
+    # Equal rows have their values in the order of the table.
+    assert source.column_values("from", rows) == ["web", "(empty)", "mail"]
+    assert source.column_values("from", [TextRow("a", "0"), TextRow("z", "1")], "test") == ["7", "(empty)"]
+    assert source.column_values("from", rows[:1], "validation") == ["web"]
+    with pytest.raises(InputError, match=r"a\.csv has no column 'form'; did you mean 'from'\?"):
+        source.column_values("form", rows)

@@ -7,7 +7,7 @@ from pipeline.report.header import read_header
 from pipeline.report.record import read_record
 from pipeline.report.scores import describe_confusion, read_scores
 from pipeline.report.sizes import ModelPoint, read_model_sizes
-from tests.pipeline.report.made_up import Root, answers, job, measured, node
+from tests.pipeline.report.made_up import SCRIPT, Root, answers, job, measured, node
 
 
 def test_what_is_measured_decided_and_answered(tmp_path: Path) -> None:
@@ -73,3 +73,13 @@ def test_the_head_tells_what_went_wrong_with_the_end_of_the_log(tmp_path: Path) 
     (trouble,) = read_header(read_record(tmp_path), [], []).troubles
     remedy = "Remove the cause, then run the same command: it starts at b-0.5 and uses the finished step again."
     assert trouble == ("b-0.5", "failed", "broke", remedy, "first\nlast", "logs/1/b-0.5.log")
+
+
+def test_the_worst_slices_are_shown_but_not_all_rows(tmp_path: Path) -> None:
+    root = Root(tmp_path)
+    names = ("kind", "value", "rows", "score", "low", "high")
+    slices = [("source", SCRIPT, 3, 0.5, 0.25, 0.75), ("unknown", "0 %", 4, 0.75, 0.5, 1.0)]
+    content = {**measured(), "slices": [dict(zip(names, one, strict=True)) for one in slices]}
+    root.run(node("evaluate", makes={"evaluation": "Evaluation"}, files={"evaluation": {"metrics.json": content}}))
+    (scores,) = read_scores(read_record(tmp_path))
+    assert scores.slices == [(f"source={SCRIPT}", "3", "50.00", "25.00 to 75.00")]

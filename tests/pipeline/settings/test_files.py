@@ -138,9 +138,9 @@ def test_overrides_are_as_strict(tmp_path: Path, override: str, message: str) ->
         ("[examples]\ntrain = 'x'\nlable = 'y'", "there is no setting 'examples.lable'; did you mean 'label'?"),
         (
             "[examples]\ntrain = 'x'\nmegabytes = 1",
-            "there is no setting 'examples.megabytes'; known: label, label_columns, label_precision, overlap, prefix, "
-            "question, rows, scale, scheme, second_text, separator, tag_column, tags, task, test, text, train, "
-            "validation, word_column, words",
+            "there is no setting 'examples.megabytes'; known: label, label_columns, label_precision, near_overlap, "
+            "overlap, prefix, question, rows, scale, scheme, second_text, separator, tag_column, tags, task, test, "
+            "text, train, validation, word_column and 1 more",
         ),
         (
             "[examples]\ntrain = 'x'\ntask = 'question_answering'\nlabel = 'y'",

@@ -390,3 +390,51 @@ def test_sentences_of_probes_are_read_before_a_run(tmp_path: Path) -> None:
     (tmp_path / "a.conllu").write_text("1\tfilms\t_\tNOUN\t_\t_\t0\t_\t_\t_\n")
     with pytest.raises(InputError, match=r"^probes: .*a\.conllu .*the tag must be O.*: set scheme = \"any\""):
         check_data(load(tmp_path, text))
+
+
+SLICED = CHECKPOINT + EXAMPLES + "[evaluation]\nslice_columns = ['from']\n"
+
+
+def test_columns_of_slices_are_checked_before_anything_runs(tmp_path: Path) -> None:
+    write_data(tmp_path)
+    table = tmp_path / "rows.tsv"
+    with pytest.raises(InputError, match=r"^evaluation\.slice_columns must name columns of the train table: .*'from'"):
+        check_data(load(tmp_path, SLICED))
+    rows = [(f"text {number}", "ab"[number % 2], number) for number in range(60)]
+    for values, error in ((60, r"at most 50 values, got 'from' with 60; "), (3, "")):
+        lines = [f"{text}\t{label}\t{number % values}" for text, label, number in rows]
+        table.write_text("\n".join(["text\tlabel\tfrom", *lines]) + "\n")
+        if error:
+            with pytest.raises(InputError, match=f"^evaluation.slice_columns must name columns of {error}"):
+                check_data(load(tmp_path, SLICED))
+    check_data(load(tmp_path, SLICED + "min_slice_scores = { 'from=2' = 60, length = 50 }"))
+    with pytest.raises(
+        InputError, match=r"^evaluation\.min_slice_scores must be of values that rows have, got 'from=3'"
+    ):
+        check_data(load(tmp_path, SLICED + "min_slice_scores = { 'from=3' = 60 }"))
+
+
+def test_columns_of_slices_are_for_tables(tmp_path: Path) -> None:
+    write_data(tmp_path)
+    (tmp_path / "words.txt").write_text("Ada B-person\nwrote O\n\n" * 10)
+    text = SLICED.replace("rows.tsv'", "words.txt'\ntask = 'token_classification'")
+    rule = r"^evaluation\.slice_columns must be left out but for tables of texts, got 'from' for token_classification$"
+    with pytest.raises(InputError, match=rule):
+        check_data(load(tmp_path, text))
+
+
+def test_near_duplicates_are_refused_before_anything_runs(tmp_path: Path) -> None:
+    write_data(tmp_path)
+    sentence = "one two three four five six seven eight nine"
+    (tmp_path / "rows.tsv").write_text("text\tlabel\n" + f"{sentence}\ta\n" + "other\tb\n" * 5)
+    (tmp_path / "test.tsv").write_text(f"text\tlabel\n{sentence} ten\ta\nnew\tb\n")
+    text = CHECKPOINT + EXAMPLES + "test = 'test.tsv'\n"
+    check_data(load(tmp_path, text))
+    with pytest.raises(InputError, match=r"^examples\.near_overlap is 'error', and 1 of 2 test rows have nearly the"):
+        check_data(load(tmp_path, text + "near_overlap = 'error'\n"))
+    (tmp_path / "more.txt").write_text("new\n")
+    more = "overlap = 'error'\n[student]\nnum_layers = 1\n[unlabelled]\npath = 'more.txt'\n"
+    with pytest.raises(
+        InputError, match=r"^examples\.overlap is 'error', and 1 of 1 unlabelled texts are those of test"
+    ):
+        check_data(load(tmp_path, text + more))

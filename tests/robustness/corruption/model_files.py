@@ -162,6 +162,7 @@ def _write_exported(folder: Path) -> None:
         "metric": "accuracy",
         "kept": 0,
         "rows": {"test": 10},
+        "slices": [{"kind": "length", "value": "1-8", "rows": 10, "score": 0.9, "low": 0.7, "high": 1.0}],
         "shipped": "tflite float32",
         "models": {"tflite float32": {"metrics": scores}, "teacher": {"metrics": scores}},
     }

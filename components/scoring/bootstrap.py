@@ -1,0 +1,102 @@
+"""Scores of rows that are drawn with replacement (Efron and Tibshirani 1993, chapters 6 and 13)."""
+
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from components.scoring.base import TaskScoring
+
+if TYPE_CHECKING:
+    import numpy as np
+
+    Array = np.ndarray[Any, Any]
+
+# The probability that an interval holds the score of all texts like the rows.
+CONFIDENCE = 0.95
+# Samples of the rows, fewer where each is scored from its single rows; and the seed that draws them.
+_SAMPLES, _RESCORED_SAMPLES, _SEED = 2000, 1000, 0
+# Rows that are drawn at once.
+_DRAWN_AT_ONCE = 1_000_000
+
+
+class Interval(NamedTuple):
+    """The interval of a score, as shares like the metric."""
+
+    low: float
+    high: float
+
+
+# How often each row is drawn (samples, rows) -> scores (samples,).
+Measure = Callable[["Array"], "Array"]
+
+
+def make_measure(
+    scoring: TaskScoring[Any], rows: Sequence[Any], answers: Sequence[Any], labels: Sequence[str], metric: str
+) -> tuple[Measure, bool]:
+    """The function that scores samples of the rows, and whether it scores them without their single rows."""
+    import numpy as np
+
+    statistics = scoring.row_statistics(metric, rows, answers, labels)
+    if statistics is not None:
+        values, combine = statistics
+        return lambda counts: combine(counts @ values / len(rows)), True
+
+    def rescore(counts: "Array") -> float:
+        places = np.repeat(np.arange(len(rows)), counts).tolist()
+        try:
+            return scoring.score([rows[i] for i in places], [answers[i] for i in places], labels).metrics[metric]
+        except ValueError:
+            return float("nan")  # all drawn rows have the same number: nothing correlates with it
+
+    return lambda counts: np.array(list(map(rescore, counts))), False
+
+
+def draw_interval(measure: Measure, rows: int, *, fast: bool) -> Interval:
+    """The percentile interval of a measure; from -1 to 1 where there is too little to draw from.
+
+    Args:
+        measure: scores samples of the rows.
+        rows: the number of rows.
+        fast: whether the measure scores a sample without its single rows.
+    """
+    import numpy as np
+
+    if rows < 2:
+        return Interval(-1.0, 1.0)
+    chance, samples = np.random.default_rng(_SEED), _SAMPLES if fast else _RESCORED_SAMPLES
+    at_once = max(1, _DRAWN_AT_ONCE // rows)
+    parts = []
+    for start in range(0, samples, at_once):
+        size = min(at_once, samples - start)
+        places = chance.integers(0, rows, (size, rows)) + np.arange(size)[:, None] * rows
+        parts.append(measure(np.bincount(places.ravel(), minlength=size * rows).reshape(size, rows)))
+    scores = np.concatenate(parts)
+    scores = scores[~np.isnan(scores)]
+    if not len(scores):
+        return Interval(-1.0, 1.0)
+    low, high = np.quantile(scores, [(1 - CONFIDENCE) / 2, (1 + CONFIDENCE) / 2])
+    return Interval(float(low), float(high))
+
+
+def score_interval(
+    scoring: TaskScoring[Any], rows: Sequence[Any], answers: Sequence[Any], labels: Sequence[str], metric: str
+) -> Interval:
+    """The interval of one model's score on some rows.
+
+    Rows that are all right, or all wrong, look alike in each sample: their interval is Clopper and Pearson's (1934).
+
+    Args:
+        scoring: of the task.
+        rows: the rows.
+        answers: the model's answers to them.
+        labels: of the task.
+        metric: of the task's scores.
+    """
+    measure, fast = make_measure(scoring, rows, answers, labels, metric)
+    interval = draw_interval(measure, len(rows), fast=fast)
+    scores = scoring.row_scores(metric, rows, answers) if interval.low == interval.high else None
+    if scores is None or not set(scores) <= {0.0, 1.0}:
+        return interval
+    from scipy import stats
+
+    exact = stats.binomtest(int(sum(scores)), len(scores)).proportion_ci(CONFIDENCE)
+    return Interval(float(exact.low), float(exact.high))

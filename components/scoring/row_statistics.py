@@ -1,0 +1,136 @@
+"""Metrics as functions of means over rows, so that the scores of all samples of the rows are one matrix product."""
+
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+if TYPE_CHECKING:
+    import numpy as np
+
+    Array = np.ndarray[Any, Any]
+
+
+class RowStatistics(NamedTuple):
+    """Numbers of each row, and the metric as a function of their means.
+
+    Attributes:
+        values: the numbers (rows, numbers).
+        combine: means (..., numbers) -> the metric (...); not a number where it is undefined.
+    """
+
+    values: "Array"
+    combine: "Callable[[Array], Array]"
+
+
+def label_statistics(
+    metric: str, true: Sequence[Sequence[str]], predicted: Sequence[Sequence[str]], labels: Sequence[str]
+) -> RowStatistics | None:
+    """The statistics of accuracy, macro F1 and Matthews' correlation, as `score_labels` defines them.
+
+    Args:
+        metric: `accuracy`, `macro_f1` or `mcc`; None is returned for another.
+        true: the true labels of each row: one of a text, one a word of a sentence.
+        predicted: the predicted ones.
+        labels: the labels of the task; a predicted label that is not among them is wrong.
+    """
+    import numpy as np
+
+    numbers = {label: number for number, label in enumerate(labels)}
+    # The last column counts predictions that are no label of the task.
+    counts = np.zeros((len(true), 3, len(labels) + 1))
+    for row, (truth, answers) in enumerate(zip(true, predicted, strict=True)):
+        for label, answer in zip(truth, answers, strict=True):
+            guess = numbers.get(answer, len(labels))
+            counts[row, 0, guess] += label == answer
+            counts[row, 1, guess] += 1
+            counts[row, 2, numbers[label]] += 1
+    combine = {"accuracy": _combine_accuracy, "macro_f1": _combine_macro_f1, "mcc": _combine_mcc}.get(metric)
+    return None if combine is None else RowStatistics(counts.reshape(len(true), -1), combine)
+
+
+def set_statistics(metric: str, truth: "Array", given: "Array") -> RowStatistics | None:
+    """The statistics of micro and macro F1 of sets of labels, as `score_sets` defines them; None for another metric.
+
+    Args:
+        metric: `micro_f1` or `macro_f1`.
+        truth: True for each label of each row (rows, labels).
+        given: True for each label that is given (rows, labels).
+    """
+    import numpy as np
+
+    combine = {"micro_f1": _combine_micro_f1, "macro_f1": _combine_macro_f1}.get(metric)
+    counts = np.stack([truth & given, given, truth], axis=1).astype("float64")
+    # No prediction is other than a label.
+    counts = np.pad(counts, ((0, 0), (0, 0), (0, 1)))
+    return None if combine is None else RowStatistics(counts.reshape(len(truth), -1), combine)
+
+
+def _combine_micro_f1(means: "Array") -> "Array":
+    right, predicted, true = (side.sum(-1) for side in _split_counts(means))
+    return divide(2 * right, predicted + true)
+
+
+def _split_counts(means: "Array") -> "tuple[Array, Array, Array]":
+    """Right, predicted and true counts of each label (..., labels)."""
+    right, predicted, true = (means.reshape(*means.shape[:-1], 3, -1)[..., side, :-1] for side in range(3))
+    return right, predicted, true
+
+
+def _combine_accuracy(means: "Array") -> "Array":
+    right, _, true = _split_counts(means)
+    return divide(right.sum(-1), true.sum(-1))
+
+
+def _combine_macro_f1(means: "Array") -> "Array":
+    right, predicted, true = _split_counts(means)
+    return divide(divide(2 * right, predicted + true).sum(-1), (predicted + true > 0).sum(-1))
+
+
+def _combine_mcc(means: "Array") -> "Array":
+    """Of two labels, of whom each row has one: the covariance of truth and prediction over their deviations."""
+    import numpy as np
+
+    right, predicted, true = (side[..., 1] for side in _split_counts(means))
+    variances = predicted * (1 - predicted) * true * (1 - true)
+    return divide(right - predicted * true, np.sqrt(variances.clip(0)))
+
+
+def number_statistics(metric: str, answers: Sequence[float], truth: Sequence[float]) -> RowStatistics | None:
+    """The statistics of Pearson's correlation and of R2; None for another metric, such as one of ranks."""
+    import numpy as np
+
+    combine = {"pearson": _combine_pearson, "r2": _combine_r2}.get(metric)
+    if combine is None:
+        return None
+    sides = [np.asarray(side, "float64") for side in (answers, truth)]
+    errors = sides[0] - sides[1]
+    # Centred: squares of numbers far from 0 lose their variance.
+    one, other = (side - side.mean() for side in sides)
+    return RowStatistics(
+        np.stack([one, other, one * one, other * other, one * other, errors * errors], axis=1), combine
+    )
+
+
+def _combine_pearson(means: "Array") -> "Array":
+    """A correlation with a constant is 0 where answers are alike, and undefined where the truth is."""
+    import numpy as np
+
+    one, other, squares, other_squares, products, _ = np.moveaxis(means, -1, 0)
+    variance, other_variance = squares - one**2, other_squares - other**2
+    scores = divide(products - one * other, np.sqrt((variance * other_variance).clip(0)))
+    return np.where(other_variance > 0, scores, np.nan)
+
+
+def _combine_r2(means: "Array") -> "Array":
+    import numpy as np
+
+    _, other, _, other_squares, _, errors = np.moveaxis(means, -1, 0)
+    variance = other_squares - other**2
+    return np.where(variance > 0, 1 - divide(errors, variance), np.nan)
+
+
+def divide(numerator: "Array", denominator: "Array") -> "Array":
+    """Quotients; 0 where the denominator is 0."""
+    import numpy as np
+
+    shape = np.broadcast_shapes(np.shape(numerator), np.shape(denominator))
+    return np.divide(numerator, denominator, out=np.zeros(shape), where=np.asarray(denominator) > 0)
