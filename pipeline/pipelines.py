@@ -290,6 +290,7 @@ def ingest_rows(settings: Settings, vocabulary: Handle[Vocabulary]) -> Node:
         max_length=settings.max_length,
         stride=settings.stride,
         max_query_length=settings.max_query_length,
+        prompts=settings.prompts(),
     )
 
 

@@ -11,6 +11,7 @@ from keras_bert.digests import digest_weights
 from keras_bert.objectives.base import Batch, Sums, TaskObjective
 from keras_bert.objectives.distillation import DistillationObjective
 from keras_bert.objectives.embedding import EmbeddingObjective
+from keras_bert.objectives.retrieval import RetrievalObjective
 from keras_bert.options.distillation import Distillation
 from keras_bert.options.imitation import Imitation, StateImitation
 
@@ -49,7 +50,8 @@ class ImitationObjective:
     ) -> None:
         self._task, self._answers = objective, True
         self._plain = DistillationObjective(objective, teacher, distillation)
-        self._comparison = Comparison(student, teacher, imitation, embeds=isinstance(objective, EmbeddingObjective))
+        embeds = isinstance(objective, EmbeddingObjective | RetrievalObjective)
+        self._comparison = Comparison(student, teacher, imitation, embeds=embeds)
         self.joint = self._comparison.joint
 
     def without_answers(self) -> Self:

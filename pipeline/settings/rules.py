@@ -14,6 +14,7 @@ from components.scoring.base import choose_metric
 from components.scoring.calibration import check_precision
 from components.scoring.registry import TASK_SCORING
 from components.sources.docstring_task import DocstringTask
+from components.sources.retrieval import RetrievalSource
 from components.sources.tagged_words import SentenceSource
 from components.sources.text import TextSource
 from components.training.tuning import check_class_weights
@@ -21,6 +22,7 @@ from keras_bert.checks import FieldError
 from keras_bert.families.deberta.settings import DeBERTa
 from keras_bert.options.generator import AT_MOST
 from keras_bert.options.imitation import OF_EMBEDDINGS, StateImitation
+from pipeline.settings.contrast import check_contrast, check_dimensions
 from pipeline.settings.graphs import check_float_layers, graph_of
 from pipeline.settings.runtimes import check_models_of_runtimes, check_runtimes
 from pipeline.settings.schema import AnswersSettings, QuantizationSettings, Settings
@@ -39,6 +41,7 @@ _NEEDS = {
     "max_query_length": "examples",
     "pooling": "examples",
     "fine_tuning": "examples",
+    "contrast": "examples",
     "adaptation": "examples",
     "fitted_vocabulary": "examples",
     "student": "examples",
@@ -94,8 +97,9 @@ def check_tables(settings: Settings) -> None:
         check_unlabelled(task)
     for name in OF_EMBEDDINGS:
         weight = getattr(settings.distillation, name)
-        if weight and task != "embedding":
-            raise InputError(f"distillation.{name} must be 0 but for the task 'embedding', got {weight}")
+        if weight and task not in ("embedding", "retrieval"):
+            raise InputError(f"distillation.{name} must be 0 but for embedding and retrieval, got {weight}")
+    check_contrast(settings)
 
 
 def check_data(settings: Settings) -> list[str]:
@@ -196,6 +200,9 @@ def _check_examples(settings: Settings) -> list[str]:
         return []
     splits, task = source.splits(), TASK_ROWS[source.task]
     _check_labels(settings, source.task, task.labels(source, splits["train"]))
+    check_dimensions(settings)
+    if isinstance(source, RetrievalSource):
+        task.check(splits)
     if source.overlap == "error":
         check_overlap(splits, task)
     overlap = count_overlap(splits, task.key) if source.overlap == "keep" else {}

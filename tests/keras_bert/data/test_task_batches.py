@@ -103,6 +103,25 @@ SECOND = {
             ],
             {**SECOND, "value": [-1.0, 0.25]},
         ),
+        (
+            "retrieval",
+            [
+                {"second_token_ids": [2, 7, 7, 7, 3], "second_segment_ids": [0] * 5, "negative_texts": []}
+                | {"negative_lengths": [], "negative_groups": [], "query_group": [0], "passage_group": [0]},
+                {"second_token_ids": [2, 3], "second_segment_ids": [0, 0], "negative_texts": [2, 8, 3, 2, 3]}
+                | {"negative_lengths": [3, 2], "negative_groups": [2, 0], "query_group": [1], "passage_group": [1]},
+            ],
+            {
+                **SECOND,
+                "negative_token_ids": [[2, 8, 3, 0, 0], [2, 3, 0, 0, 0]],
+                "negative_segment_ids": [[0] * 5] * 2,
+                "negative_padding_mask": [[1, 1, 1, 0, 0], [1, 1, 0, 0, 0]],
+                "negative_group": [2, 0],
+                "negative_row": [1, 1],
+                "query_group": [0, 1],
+                "passage_group": [0, 1],
+            },
+        ),
     ],
 )
 def test_the_batch_of_each_task(tmp_path, kind, features, expected):
@@ -135,6 +154,20 @@ def test_the_longer_of_two_texts_decides_on_the_bucket(tmp_path):
         (batch["token_ids"].shape[1], batch["second_token_ids"].shape[1], batch["value"].numpy()) for batch in batches
     ]
     assert [(*widths, values.tolist()) for *widths, values in buckets] == [(5, 5, [1.0, 2.0]), (3, 3, [0.0, 3.0])]
+
+
+def test_the_longest_negative_decides_on_the_bucket_too(tmp_path):
+    rows = [
+        {"second_token_ids": [2, 3], "second_segment_ids": [0, 0], "query_group": [number], "passage_group": [number]}
+        | {"negative_texts": [2] * sum(lengths), "negative_lengths": lengths, "negative_groups": [9] * len(lengths)}
+        for number, lengths in enumerate([[2, 2], [2, 5], [], [4]])
+    ]
+    write_rows(tmp_path, "retrieval", rows)
+    batches = list(task_batches(tmp_path, "train", 2, bucket_boundaries=(3,)).epoch())
+    assert [(batch["negative_token_ids"].shape, batch["query_group"].numpy().tolist()) for batch in batches] == [
+        ((2, 3), [0, 2]),
+        ((3, 5), [1, 3]),
+    ]
 
 
 @pytest.mark.parametrize(
