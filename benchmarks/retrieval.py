@@ -2,7 +2,7 @@
 
     python -m benchmarks.retrieval --data FOLDER [--checkpoint FOLDER] [--rows 4000] [--peers-python PATH]
 
-`--data` holds SQuAD's `train-v1.1-part.json` and `dev-v1.1.json`; the checkpoint is all-MiniLM-L6-v2 by default. Training
+`--data` holds SQuAD's `train-v1.1-part.json` and `dev-v1.1.json`; the checkpoint is all-MiniLM-L6-v2. Training
 rows are the first `--rows` questions of the training file with their paragraphs; a tenth, taken out by the hash of the
 question, are validation rows. Test rows are the first question of each of the first `--paragraphs` paragraphs of the
 dev file, which are searched; no paragraph stands in both files. Everything is measured by the job's own table, and so
@@ -55,23 +55,23 @@ def main() -> None:
     parser.add_argument("--paragraphs", type=int, default=2000, help="of the dev file, each with its first question")
     parser.add_argument("--seeds", type=int, default=1)
     parser.add_argument("--peers-python", help="without it, only ours")
-    parser.add_argument("--root", type=Path, help="where artifacts live, to go on later; else a temporary folder")
+    parser.add_argument("--folder", type=Path, help="for rows and runs, to go on later; else a temporary one")
     options = parser.parse_args()
     with tempfile.TemporaryDirectory() as temporary:
-        root = (options.root or Path(temporary)).absolute()
-        root.mkdir(parents=True, exist_ok=True)
-        settings = make_settings(options, root)
+        folder = (options.folder or Path(temporary)).absolute()
+        folder.mkdir(parents=True, exist_ok=True)
+        settings, root = make_settings(options, folder), folder / "runs"
         result = run_pipeline(build_pipeline(settings, root), root, observer=Terminal(Console(stderr=True)))
         if result.state not in ("done", "refused"):
             raise SystemExit(result.message)
-        rows = [*our_rows(settings, result), *peer_rows(settings, result, options, root)]
+        rows = [*our_rows(settings, result), *peer_rows(settings, result, options, folder)]
     print(f"| model | {' | '.join(METRICS)} | minutes |")
     print(f"|---|{'---:|' * (len(METRICS) + 1)}", *rows, sep="\n")
 
 
-def make_settings(options: argparse.Namespace, root: Path) -> Settings:
+def make_settings(options: argparse.Namespace, folder: Path) -> Settings:
     """The settings of the job, whose rows it writes."""
-    train, test = root / "train.jsonl", root / "test.jsonl"
+    train, test = folder / "train.jsonl", folder / "test.jsonl"
     write_rows(train, itertools.islice(read_pairs(options.data / "train-v1.1-part.json"), options.rows))
     write_rows(test, first_questions(options.data / "dev-v1.1.json", options.paragraphs))
     checkpoint = str(options.checkpoint or load_settings(None).checkpoint.path)  # type: ignore[union-attr]
@@ -133,7 +133,7 @@ def steps_seconds(result: RunResult, name: str) -> str:
     return f"{statistics.fmean(times) / 60:.1f}" if times else "cached"
 
 
-def peer_rows(settings: Settings, result: RunResult, options: argparse.Namespace, root: Path) -> Iterator[str]:
+def peer_rows(settings: Settings, result: RunResult, options: argparse.Namespace, folder: Path) -> Iterator[str]:
     """The line of sentence-transformers, which trains on the same training rows; our metrics score its vectors."""
     if not options.peers_python:
         return
@@ -142,17 +142,17 @@ def peer_rows(settings: Settings, result: RunResult, options: argparse.Namespace
     train, test = (read_rows(examples, split) for split in ("train", "test"))
     corpus = SplitCorpus.of(test)
     texts = {"train": as_pairs(train), "queries": [row.query for row in test], "passages": corpus.passages}
-    (root / "peer.json").write_text(json.dumps(texts))
-    command = [options.peers_python, PEER, str(settings.checkpoint.folder()), str(root / "peer.json")]
+    (folder / "peer.json").write_text(json.dumps(texts))
+    command = [options.peers_python, PEER, str(settings.checkpoint.folder()), str(folder / "peer.json")]
     training = dataclasses.asdict(settings.fine_tuning)
     sizes = [f"--{name.replace('_', '-')}={training[name]}" for name in ("epochs", "batch_size", "learning_rate")]
-    sizes += [f"--max-length={settings.max_length}", f"--out={root / 'peer.npz'}"]
+    sizes += [f"--max-length={settings.max_length}", f"--out={folder / 'peer.npz'}"]
     scores, minutes = [], []
     for seed in range(options.seeds):
         done = subprocess.run([*command, *sizes, f"--seed={seed}"], check=True, stdout=subprocess.PIPE, text=True)
         sys.stderr.write(done.stdout)
         minutes.append(json.loads(done.stdout)["minutes"])
-        vectors = np.load(root / "peer.npz")
+        vectors = np.load(folder / "peer.npz")
         scores.append(retrieval_scores(rank_passages(vectors["queries"], vectors["passages"], corpus.relevant)))
     yield line("sentence-transformers, fine-tuned", scores, f"{statistics.fmean(minutes):.1f}")
 

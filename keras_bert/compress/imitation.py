@@ -6,6 +6,7 @@ from typing import Any, Self
 import keras
 from keras import ops
 
+from keras_bert.checks import check
 from keras_bert.compress.comparison import Comparison
 from keras_bert.digests import digest_weights
 from keras_bert.objectives.base import Batch, Sums, TaskObjective
@@ -48,6 +49,9 @@ class ImitationObjective:
         distillation: Distillation,
         imitation: Imitation,
     ) -> None:
+        crosses = isinstance(objective, RetrievalObjective) and objective.crosses_parts
+        rule = "be false where states, vectors or similarities are imitated, as these are compared part by part"
+        check("Contrast", "across_parts", not crosses, rule, crosses)
         self._task, self._answers = objective, True
         self._plain = DistillationObjective(objective, teacher, distillation)
         embeds = isinstance(objective, EmbeddingObjective | RetrievalObjective)

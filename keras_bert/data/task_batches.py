@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import tensorflow as tf
 
-from keras_bert.data.batches import Batch, Batches, Parse
+from keras_bert.data.batches import TEXT_ROW, Batch, Batches, Parse
 from keras_bert.data.padding import INTEGER, INTEGERS, pad, pad_pair, plan_batches
 from keras_bert.data.record_store import RecordStore
 from keras_bert.data.records import RecordError, find_records, read_features, read_labels
@@ -165,7 +165,7 @@ def _pad_texts(rows: Mapping[str, tf.RaggedTensor], width: tf.Tensor | int, pref
     return {
         **inputs,
         f"{prefix}group": tf.cast(rows[f"{prefix}groups"].flat_values, tf.int32),
-        f"{prefix}row": tf.cast(lengths.value_rowids(), tf.int32),
+        f"{prefix.removesuffix('_')}{TEXT_ROW}": tf.cast(lengths.value_rowids(), tf.int32),
     }
 
 

@@ -1,7 +1,7 @@
 """The vectors of queries and passages, by contrast."""
 
 import dataclasses
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
 import keras
@@ -33,7 +33,7 @@ class RetrievalObjective(TaskObjective):
 
     Other rows' passages are negatives of a query, and so are negatives of any row; copies of its passage, and passages
     of rows with the same query, are not. Only the rows of one part of a batch see each other: with several devices or
-    with accumulation, those of a device or a part.
+    with accumulation, those of a device or a part, unless `Contrast.across_parts` is true.
 
     Attributes:
         contrast: the settings of the loss.
@@ -47,6 +47,11 @@ class RetrievalObjective(TaskObjective):
     """
 
     contrast: Contrast = Contrast()
+
+    @property
+    def crosses_parts(self) -> bool:
+        """See `keras_bert.training.gradient_cache.CrossPartObjective`."""
+        return self.contrast.across_parts
 
     def weights(self, batch: Batch) -> dict[str, Any]:
         """The weight of `loss`: the number of queries, or of triplets."""
@@ -90,6 +95,28 @@ class RetrievalObjective(TaskObjective):
         if self.contrast.loss == "triplet":
             return ops.sum(ops.square(self._margins(student, batch) - self._margins(teacher, batch)))
         return ops.sum(divergence(self._logits(student, batch), self._logits(teacher, batch), temperature))
+
+    def find_target(self, batch: Batch) -> None:
+        """None: there is no teacher."""
+
+    def select_labels(self, batch: Batch) -> dict[str, Any]:
+        """The numbers of equal texts, and the rows of negatives."""
+        return {name: batch[name] for name in ("query_group", "passage_group", "negative_group", "negative_row")}
+
+    def join_parts(self, outputs: Sequence[Tensor], labels: Sequence[Batch]) -> tuple[Tensor, dict[str, Any]]:
+        """Queries of all parts, then their passages, then negatives, and the labels of these."""
+        vectors = [_split(output, part) for output, part in zip(outputs, labels, strict=True)]
+        joined = {name: ops.concatenate([part[name] for part in labels]) for name in labels[0]}
+        first, rows = 0, []
+        for part in labels:
+            rows.append(part["negative_row"] + first)
+            first = first + ops.shape(part["query_group"])[0]
+        texts = [side for sides in zip(*vectors, strict=True) for side in sides]
+        return ops.concatenate(texts), {**joined, "negative_row": ops.concatenate(rows)}
+
+    def measure_joined(self, outputs: Tensor, target: Any, labels: Batch) -> Sums:
+        """`measure`; there is no target."""
+        return self.measure(outputs, labels)
 
     def labels_from(self, outputs: Array, batch: Mapping[str, Array]) -> dict[str, Array]:
         """Refuses: which passage answers a query is data, no output of a model.

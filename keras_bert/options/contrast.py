@@ -21,6 +21,8 @@ class Contrast:
         scale: for `multiple_negatives`, the factor of the cosines, which is 1 over the temperature.
         symmetric: for `multiple_negatives`, whether passages also look for their queries; the loss is the mean of both.
         margin: for `triplet`, by how much the cosine of the passage should exceed that of a negative, at most 2.
+        across_parts: for `multiple_negatives`, whether with `accumulation` a query also sees the passages of the other
+            parts of its batch, each of which is then run twice (Gao et al. 2021).
         dimensions: widths of truncated vectors that the loss is also computed with, so that the first numbers of a
             vector are a vector, too (Kusupati et al. 2022); the loss is the mean over all widths and the whole vector.
 
@@ -32,6 +34,7 @@ class Contrast:
     loss: ContrastLoss = "multiple_negatives"
     scale: pydantic.PositiveFloat = 20.0
     symmetric: bool = False
+    across_parts: bool = False
     margin: Annotated[float, pydantic.Field(gt=0, le=2)] = 0.2
     dimensions: tuple[pydantic.PositiveInt, ...] = ()
 
@@ -39,6 +42,7 @@ class Contrast:
     def _check_uses(self) -> Self:
         self._check_use("scale", "multiple_negatives")
         self._check_use("symmetric", "multiple_negatives")
+        self._check_use("across_parts", "multiple_negatives")
         self._check_use("margin", "triplet")
         different = len(set(self.dimensions)) == len(self.dimensions)
         check("Contrast", "dimensions", different, "hold no width twice", list(self.dimensions))

@@ -22,9 +22,18 @@ def check_contrast(settings: Settings) -> None:
     contrast = settings.contrast or Contrast()
     if contrast.loss == "triplet" and not source.negatives:
         raise InputError("contrast.loss must be 'multiple_negatives' where examples.negatives is empty, got 'triplet'")
+    tables = {name: getattr(settings, name) for name in ("fine_tuning", "distillation", "pruning", "quantization")}
+    trainings = {name: table for name, table in tables.items() if table is not None}
     if contrast.loss == "multiple_negatives" and not source.negatives:
-        for name in ("fine_tuning", "distillation", "pruning", "quantization"):
-            _check_batch(name, getattr(settings, name))
+        for name, training in trainings.items():
+            _check_batch(name, training, across_parts=contrast.across_parts)
+    if contrast.across_parts:
+        if all(training.accumulation == 1 for training in trainings.values()):
+            rule = "be left out where accumulation is 1 in all trainings, as a batch then has one part"
+            raise InputError(f"contrast.across_parts must {rule}")
+        if settings.student is not None and settings.distillation.is_on:
+            rule = "be false where [distillation] imitates states, vectors or similarities, part by part"
+            raise InputError(f"contrast.across_parts must {rule}")
 
 
 def check_dimensions(settings: Settings) -> None:
@@ -52,8 +61,8 @@ def _vector_width(settings: Settings) -> int | None:
     return min((width for width in widths if width is not None), default=None)
 
 
-def _check_batch(name: str, training: Training | None) -> None:
-    """A query alone in its part of a batch has no negative to be told from."""
-    if training is not None and training.part_size < 2:
+def _check_batch(name: str, training: Training, *, across_parts: bool) -> None:
+    """A query alone in its batch, or its part of a batch, has no negative to be told from."""
+    if (training.batch_size if across_parts else training.part_size) < 2:
         rule = "leave at least 2 rows in a part of a batch, as a query learns from the passages of other rows"
         raise InputError(f"{name}.batch_size must {rule}, got {training.batch_size}")

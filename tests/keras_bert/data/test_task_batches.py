@@ -170,6 +170,34 @@ def test_the_longest_negative_decides_on_the_bucket_too(tmp_path):
     ]
 
 
+@pytest.mark.parametrize("boundaries", [(), (3,)], ids=["one width", "buckets"])
+def test_each_batch_has_the_negatives_of_its_rows(tmp_path, boundaries):
+    counts = [2, 0, 1, 3, 0, 0, 4]
+    rows = [
+        {"second_token_ids": [2, 3], "second_segment_ids": [0, 0], "query_group": [number], "passage_group": [number]}
+        | {"negative_texts": [2, 10 + number] * count, "negative_lengths": [2] * count}
+        | {"negative_groups": [100 * number + place for place in range(count)]}
+        for number, count in enumerate(counts)
+    ]
+    write_rows(tmp_path, "retrieval", rows)
+    batches = task_batches(tmp_path, "train", 3, bucket_boundaries=boundaries, shuffle=True, seed=1)
+    seen = []
+    # As one device reads them, and as the two devices of a strategy do.
+    for shares in ([(0,)], [(0,), (1,)]):
+        for share in shares:
+            for batch in batches.epoch(shares=share, of=len(shares)):
+                query_groups, values = (
+                    batch["query_group"].numpy(),
+                    {name: array.numpy() for name, array in batch.items()},
+                )
+                rows_of = query_groups[values["negative_row"]]
+                assert rows_of.tolist() == [number for number in query_groups for _ in range(counts[number])]
+                assert values["negative_token_ids"][:, 1].tolist() == (10 + rows_of).tolist()
+                assert (values["negative_group"] // 100).tolist() == rows_of.tolist()
+                seen += query_groups.tolist()
+    assert sorted(seen) == sorted([*range(7), *range(7)])
+
+
 @pytest.mark.parametrize(
     ("kind", "rows", "record"),
     [
