@@ -32,8 +32,8 @@ from benchmarks.task_accuracy import spread
 from components.artifacts.data import TaskExamples
 from components.artifacts.evaluation import Evaluation
 from components.examples.registry import read_rows
+from components.examples.retrieval import SplitCorpus
 from components.scoring.registry import TASK_SCORING
-from components.scoring.retrieval import SplitCorpus
 from components.sources.questions import read_squad
 from components.sources.retrieval import QueryRow
 from keras_bert.metrics.retrieval import METRICS, rank_passages, retrieval_scores

@@ -89,6 +89,9 @@ def evaluate(
     for name, seeds in candidates.items():
         scorer.report(f"timing {name}", timing_work(len(test)))
         models[name] = MeasuredModel(_spread(scores[name]), *measure_size(seeds[kept], timed_rows))
+        if name == shipped:
+            variants = scorer.score_variants(test, scores[name])
+            models |= {f"{name}, {variant}": MeasuredModel(_spread(scored)) for variant, scored in variants.items()}
     previous_scores, not_compared = scorer.score_previous(previous, test)
     if previous_scores:
         models[PREVIOUS] = MeasuredModel(_spread(previous_scores))

@@ -1,7 +1,7 @@
 """Queries with the passages that answer them, as records."""
 
 from collections.abc import Iterator, Mapping, Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 from components.dsl.errors import InputError
 from components.examples.base import Encoding, TaskRows, parts
@@ -11,6 +11,25 @@ from components.files.record_files import Record
 from components.sources.retrieval import QueryRow
 
 Tokens = dict[str, list[int]]
+
+
+class SplitCorpus(NamedTuple):
+    """The passages that the queries of a split are searched in.
+
+    Attributes:
+        passages: all passages and negatives of the rows, each once.
+        relevant: the indices of the passages of each row.
+    """
+
+    passages: list[str]
+    relevant: list[list[int]]
+
+    @classmethod
+    def of(cls, rows: Sequence[QueryRow]) -> "SplitCorpus":
+        """The corpus of the rows of a split."""
+        passages = list(dict.fromkeys(text for row in rows for text in (*row.passages, *row.negatives)))
+        places = {text: place for place, text in enumerate(passages)}
+        return cls(passages, [[places[text] for text in row.passages] for row in rows])
 
 
 class RetrievalRows(TaskRows[QueryRow]):

@@ -114,6 +114,10 @@ class TaskScoring(abc.ABC, Generic[R]):
         """A score for each row, whose mean is the metric; None where the metric is no mean over rows."""
         return None
 
+    def variants(self, answers: Sequence[Any]) -> dict[str, list[Any]]:
+        """Answers that other uses of the same outputs give: name of the use -> an answer to each row."""
+        return {}
+
     def trivial(self, train: Sequence[R], test: Sequence[R]) -> tuple[str, list[Any]] | None:
         """The name of a constant answer, which every model must beat, and that answer to all test rows; or None."""
         return None

@@ -1,8 +1,10 @@
 """The scoring of retrieval: the ranks of the right passages among all passages of a split."""
 
-from collections.abc import Callable, Sequence
+import functools
+from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from components.examples.retrieval import SplitCorpus
 from components.scoring.base import Baselines, TaskScores, TaskScoring
 from components.scoring.mistakes import Mistake, Mistakes, cut, worst_first
 from components.sources.retrieval import QueryRow
@@ -13,6 +15,7 @@ if TYPE_CHECKING:
     from keras_bert.tasks.base import Task
 
     Array = np.ndarray[Any, Any]
+    Scores = Callable[[slice], Array]
 
 BM25 = "BM25"
 # Robertson and Zaragoza 2009, section 3.3: the usual values, those of Lucene.
@@ -27,29 +30,12 @@ class Ranking(NamedTuple):
     Attributes:
         ranks: the ranks of its passages among all passages, from 1, ascending.
         first: the passage with rank 1.
+        coded: name of a code of vectors -> the ranks by the scores of vectors in this code.
     """
 
     ranks: tuple[int, ...]
     first: str
-
-
-class SplitCorpus(NamedTuple):
-    """The passages that the queries of a split are searched in.
-
-    Attributes:
-        passages: all passages and negatives of the rows, each once.
-        relevant: the indices of the passages of each row.
-    """
-
-    passages: list[str]
-    relevant: list[list[int]]
-
-    @classmethod
-    def of(cls, rows: Sequence[QueryRow]) -> "SplitCorpus":
-        """The corpus of the rows of a split."""
-        passages = list(dict.fromkeys(text for row in rows for text in (*row.passages, *row.negatives)))
-        places = {text: place for place, text in enumerate(passages)}
-        return cls(passages, [[places[text] for text in row.passages] for row in rows])
+    coded: Mapping[str, tuple[int, ...]] = {}
 
 
 class RetrievalScoring(TaskScoring[QueryRow]):
@@ -77,7 +63,11 @@ class RetrievalScoring(TaskScoring[QueryRow]):
         corpus = SplitCorpus.of(rows)
         queries = task.predict([row.query for row in rows], prompt="query")
         passages = task.predict(corpus.passages, prompt="passage")
-        return rank_rows(corpus, lambda part: cosine_similarity(queries[part], passages))
+        return rank_rows(
+            corpus,
+            lambda part: cosine_similarity(queries[part], passages),
+            {name: functools.partial(score, queries, passages) for name, score in CODES.items()},
+        )
 
     def score(self, rows: Sequence[QueryRow], answers: Sequence[Ranking], labels: Sequence[str]) -> TaskScores:
         """The means over all queries."""
@@ -90,6 +80,10 @@ class RetrievalScoring(TaskScoring[QueryRow]):
         from keras_bert.metrics.retrieval import query_scores
 
         return [query_scores(answer.ranks)[metric] for answer in answers]
+
+    def variants(self, answers: Sequence[Ranking]) -> dict[str, list[Ranking]]:
+        """The rankings by vectors in fewer bytes, see `keras_bert.vector_codes`; none where there were no vectors."""
+        return {name: [Ranking(answer.coded[name], "") for answer in answers] for name in answers[0].coded}
 
     def mistakes(
         self, rows: Sequence[QueryRow], answers: Sequence[Ranking], confidences: Sequence[float] | None
@@ -109,21 +103,51 @@ class RetrievalScoring(TaskScoring[QueryRow]):
         return {BM25: lambda: search_words(test)}
 
 
-def rank_rows(corpus: SplitCorpus, scores: "Callable[[slice], Array]") -> list[Ranking]:
+def rank_rows(corpus: SplitCorpus, scores: "Scores", coded: "Mapping[str, Scores] | None" = None) -> list[Ranking]:
     """The rankings of all rows.
 
     Args:
         corpus: the passages, and the relevant ones of each row.
         scores: a function from a slice of the rows to their scores with all passages (rows, passages).
+        coded: such functions of vectors in fewer bytes, by name.
     """
     from keras_bert.metrics.retrieval import rank_scores
     from keras_bert.tasks.base import slices
 
     rankings = []
     for part in slices(len(corpus.relevant), _ROWS_AT_ONCE):
-        for row, relevant in zip(scores(part), corpus.relevant[part], strict=True):
-            rankings.append(Ranking(rank_scores(row, relevant), corpus.passages[int(row.argmax())]))
+        others = {name: score(part) for name, score in (coded or {}).items()}
+        for place, (row, relevant) in enumerate(zip(scores(part), corpus.relevant[part], strict=True)):
+            codes = {name: rank_scores(values[place], relevant) for name, values in others.items()}
+            rankings.append(Ranking(rank_scores(row, relevant), corpus.passages[int(row.argmax())], codes))
     return rankings
+
+
+def _score_int8(queries: "Array", passages: "Array", part: slice) -> "Array":
+    from keras_bert.tasks.embedding import cosine_similarity
+    from keras_bert.vector_codes import int8_codes
+
+    return cosine_similarity(int8_codes(queries[part]).astype("float32"), int8_codes(passages).astype("float32"))
+
+
+def _score_bits(queries: "Array", passages: "Array", part: slice) -> "Array":
+    from keras_bert.vector_codes import binary_codes, hamming_distances
+
+    return -hamming_distances(binary_codes(queries[part]), binary_codes(passages))
+
+
+def _score_rescored_bits(queries: "Array", passages: "Array", part: slice) -> "Array":
+    from keras_bert.vector_codes import binary_codes, rescored_scores
+
+    return rescored_scores(queries[part], binary_codes(passages))
+
+
+# Name of a use of the vectors -> the scores of a slice of the queries with all passages.
+CODES: "Mapping[str, Callable[[Array, Array, slice], Array]]" = {
+    "int8 vectors": _score_int8,
+    "binary vectors": _score_bits,
+    "binary vectors, rescored": _score_rescored_bits,
+}
 
 
 def search_words(rows: Sequence[QueryRow]) -> list[Ranking]:

@@ -55,6 +55,14 @@ class ModelScorer:
             scored.append(self._score(candidate.open(), rows))
         return scored
 
+    def score_variants(self, rows: Sequence[Any], scored: Sequence[Scored]) -> dict[str, list[Scored]]:
+        """The scores of each seed for other uses of its outputs, by the name of the use, see `TaskScoring.variants`."""
+        by_seed = [self.scoring.variants(seed.answers) for seed in scored]
+        return {
+            name: [Scored(self.scoring.score(rows, answers[name], self.labels), answers[name]) for answers in by_seed]
+            for name in by_seed[0]
+        }
+
     def calibrate(self, file: ScoredFile, validation: Sequence[Any], precision: float | None) -> dict[str, Any]:
         """The calibration of a file, see `components.scoring.calibration.calibrate`."""
         return calibrate(self.read_logits("calibration", file, validation), self.classes, precision)

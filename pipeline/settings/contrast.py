@@ -14,8 +14,9 @@ def check_contrast(settings: Settings) -> None:
     if dimension is not None and (source is None or source.task not in ("embedding", "retrieval")):
         raise InputError(f"export.dimension must be left out but for embedding and retrieval, got {dimension}")
     if not isinstance(source, RetrievalSource):
-        if settings.contrast is not None and source is not None:
-            raise InputError(f"contrast must be left out but for the task 'retrieval', got it for {source.task!r}")
+        for name in ("contrast", "hard_negatives"):
+            if getattr(settings, name) is not None and source is not None:
+                raise InputError(f"{name} must be left out but for the task 'retrieval', got it for {source.task!r}")
         return
     if settings.teacher_labels is not None:
         raise InputError("teacher_labels must be left out for the task 'retrieval', whose loss compares whole batches")

@@ -42,6 +42,7 @@ _NEEDS = {
     "pooling": "examples",
     "fine_tuning": "examples",
     "contrast": "examples",
+    "hard_negatives": "examples",
     "adaptation": "examples",
     "fitted_vocabulary": "examples",
     "student": "examples",

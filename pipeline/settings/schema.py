@@ -30,6 +30,7 @@ from keras_bert.options.contrast import Contrast
 from keras_bert.options.distillation import Distillation
 from keras_bert.options.export import Export
 from keras_bert.options.generator import Generator
+from keras_bert.options.hard_negatives import HardNegatives
 from keras_bert.options.imitation import Imitation
 from keras_bert.options.masking import Masking
 from keras_bert.options.pooling import Pooling
@@ -247,6 +248,7 @@ class Settings(pydantic.BaseModel):
         probes: tagged sentences with which `explain` probes the layers of the teacher and the student; `.conllu` files
             also bring dependency trees. Without it, the examples serve if their words are tagged.
         contrast: the loss of retrieval, for the teacher and for all models that are made of it.
+        hard_negatives: negatives for the training queries of retrieval, which a model searches.
         adaptation: parameter-efficient adaptation, which trains few weights beside the frozen encoder (LoRA, adapters,
             prompt or biases).
     """
@@ -292,6 +294,7 @@ class Settings(pydantic.BaseModel):
     ) = None
     fine_tuning: FineTuningSettings = FineTuningSettings()
     contrast: Contrast | None = None
+    hard_negatives: HardNegatives | None = None
     adaptation: Adaptation | None = None
     student: Student | None = None
     general_distillation: GeneralDistillationSettings | None = None

@@ -6,23 +6,30 @@ import json
 import numpy as np
 import pytest
 
+from components.artifacts.data import TaskExamples
 from components.artifacts.evaluation import Blessing, Evaluation
 from components.artifacts.measurements import Validation
-from components.artifacts.models import Model
+from components.artifacts.models import EdgeModel, Model
 from components.artifacts.pushed import Pushed
+from components.dsl.errors import InputError
 from components.evaluate import evaluate
 from components.examples.registry import read_rows
+from components.export_model import export_model
 from components.fine_tune import fine_tune
+from components.mine_hard_negatives import mine_hard_negatives
 from components.push import push
 from components.scoring.blessing import Thresholds
 from components.scoring.registry import TASK_SCORING
 from components.scoring.retrieval import BM25
+from components.sources.shared import SPLITS
 from components.training.model_folder import read_model
 from components.validate import validate
 from keras_bert.data.task_batches import task_batches
-from keras_bert.export.bundle import load
+from keras_bert.export.bundle import load, load_exported
 from keras_bert.metrics.retrieval import METRICS
 from keras_bert.options.contrast import Contrast
+from keras_bert.options.export import Export
+from keras_bert.options.hard_negatives import HardNegatives
 from tests.components.tuning_job import SELECTION, TRAINING, Line, write_checkpoint
 
 
@@ -73,7 +80,9 @@ def test_the_teacher_learns_what_no_word_tells(line):
 
 def test_the_table_has_the_scores_of_each_model_and_of_bm25(pushed):
     metrics = pushed[1].read()
-    assert list(metrics.models) == ["BM25", "teacher", "student", "tflite float32", "tflite int8", "onnx float32"]
+    codes = ["tflite int8, int8 vectors", "tflite int8, binary vectors", "tflite int8, binary vectors, rescored"]
+    files = ["tflite float32", "tflite int8", *codes, "onnx float32"]
+    assert list(metrics.models) == ["BM25", "teacher", "student", *files]
     for model in metrics.models.values():
         assert list(model.metrics) == list(METRICS)
     assert metrics.metric == "ndcg_at_10"
@@ -101,6 +110,29 @@ def test_validate_scores_the_file(line, tmp_path):
     assert 0 < validation.read().score <= 1
 
 
+def test_hard_negatives_are_mined_for_training_rows_alone(line, tmp_path):
+    mined = TaskExamples(tmp_path / "mined")
+    options = HardNegatives(count=2, margin=0.0)
+    mine_hard_negatives.run(model=line.pretrained, examples=line.examples, mined=mined, hard_negatives=options)
+    before, after = ({split: read_rows(rows, split) for split in SPLITS} for rows in (line.examples, mined))
+    assert (after["validation"], after["test"]) == (before["validation"], before["test"])
+    assert mined.counts["mined"] == sum(len(row.negatives) - 1 for row in after["train"]) > 0
+    for row, other in zip(after["train"], before["train"], strict=True):
+        assert row[:2] == other[:2]
+        assert row.negatives[:1] == other.negatives
+        assert not {*row.negatives[1:]} & {*row.passages}
+    (batch,) = task_batches(mined.path, "train", len(after["train"])).epoch()
+    assert len(batch["negative_row"]) == mined.counts["mined"] + len(before["train"])
+    # A model learns from them, and the same rows are mined again byte for byte.
+    model = Model(tmp_path / "model")
+    training = dataclasses.replace(TRAINING, steps=2)
+    fine_tune.run(pretrained=line.pretrained, examples=mined, model=model, training=training, selection=SELECTION)
+    again = TaskExamples(tmp_path / "again")
+    mine_hard_negatives.run(model=line.pretrained, examples=line.examples, mined=again, hard_negatives=options)
+    for name in ("train.tfrecord", "train.jsonl.gz", "features.json"):
+        assert mined.file(name).read_bytes() == again.file(name).read_bytes()
+
+
 def test_settings_of_the_loss_go_with_the_model(line, tmp_path):
     contrast = Contrast(loss="triplet", margin=0.3, dimensions=(8,))
     training, model = dataclasses.replace(TRAINING, steps=2), Model(tmp_path / "triplets")
@@ -111,3 +143,19 @@ def test_settings_of_the_loss_go_with_the_model(line, tmp_path):
     assert task.objective().contrast == contrast
     assert task.truncated(8).predict(["cow"]).shape == (1, 8)
     np.testing.assert_allclose(task.truncated(8).predict(["cow"]), task.predict(["cow"])[:, :8], atol=1e-6)
+
+
+def test_files_of_truncated_vectors(line, tmp_path):
+    edge = EdgeModel(tmp_path / "edge")
+    export = Export(lengths=(8,), dimension=8)
+    export_model.run(model=line.quantized, examples=line.examples, edge=edge, export=export)
+    for name in ("model.tflite", "model_float32.tflite", "model.onnx"):
+        task = load_exported(edge.path, name)
+        vectors = task.predict(["cow hen", "oak"])
+        assert vectors.shape == (2, 8)
+        if name == "model.onnx":
+            expected = line.load("quantized").predict(["cow hen", "oak"])[:, :8]
+            np.testing.assert_allclose(vectors, expected, atol=1e-4)
+    wide = {"edge": EdgeModel(tmp_path / "wide"), "export": Export(dimension=16)}
+    with pytest.raises(InputError, match=r"^export\.dimension must be from 1 to 15, got 16$"):
+        export_model.run(model=line.quantized, examples=line.examples, **wide)
