@@ -152,11 +152,14 @@ class TrainingStep:
         check("Contrast", "across_parts", self.devices.count == 1, rule, True)
         assert isinstance(objective, CrossPartObjective)
         whole = self.training.xla == "whole"
+        # Keras counts the states of seeds as variables, but not as weights.
+        weights = {id(weight) for weight in self.model.weights}
+        states = [variable.value for variable in self.model.variables if id(variable) not in weights]
         return GradientCache(
             objective,
             lambda batch: self._in_training(lambda: objective.run(self.model, batch, training=True)),
             self._trained(),
-            [*(variable.value for variable in self.model.non_trainable_variables), *self._variables],
+            [*states, *self._variables],
             self._gradients,
             lambda function: tf.function(function, jit_compile=whole, reduce_retracing=not whole, autograph=False),
         )
