@@ -75,9 +75,7 @@ def ingest_examples(
     counts, cut = {}, {}
     for number, split in enumerate(SPLITS):
         report_progress(number, len(SPLITS), f"tokenizing {split}")
-        encoding = Encoding(
-            tokenizer, labels, max_length, *windows, label_precision=precision, prompts=prompts
-        )
+        encoding = Encoding(tokenizer, labels, max_length, *windows, label_precision=precision, prompts=prompts)
         counts[split] = write_records(examples.file(f"{split}.tfrecord"), task.records(splits[split], encoding))
         # Where rows are not cut but read in parts, nothing is counted.
         cut[split] = round(encoding.cut[True] / max(1, encoding.cut.total()), 4)

@@ -72,6 +72,9 @@ class TaskScoring(abc.ABC, Generic[R]):
     has_confidences: ClassVar[bool] = True
     """Whether one threshold suits the probabilities of all answers; False where each label has a threshold."""
 
+    has_variants: ClassVar[bool] = False
+    """Whether `variants` has any, which take as long as `answer`."""
+
     @abc.abstractmethod
     def metrics(self, labels: Sequence[str]) -> tuple[str, ...]:
         """The names of the metrics, the main one first; `labels` are empty where the task has none."""
@@ -114,8 +117,8 @@ class TaskScoring(abc.ABC, Generic[R]):
         """A score for each row, whose mean is the metric; None where the metric is no mean over rows."""
         return None
 
-    def variants(self, answers: Sequence[Any]) -> dict[str, list[Any]]:
-        """Answers that other uses of the same outputs give: name of the use -> an answer to each row."""
+    def variants(self, task: "Task", rows: Sequence[R]) -> dict[str, list[Any]]:
+        """Answers that other uses of a task's outputs give: name of the use -> an answer to each row."""
         return {}
 
     def trivial(self, train: Sequence[R], test: Sequence[R]) -> tuple[str, list[Any]] | None:

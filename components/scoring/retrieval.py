@@ -1,7 +1,7 @@
 """The scoring of retrieval: the ranks of the right passages among all passages of a split."""
 
 import functools
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from components.examples.retrieval import SplitCorpus
@@ -30,12 +30,10 @@ class Ranking(NamedTuple):
     Attributes:
         ranks: the ranks of its passages among all passages, from 1, ascending.
         first: the passage with rank 1.
-        coded: name of a code of vectors -> the ranks by the scores of vectors in this code.
     """
 
     ranks: tuple[int, ...]
     first: str
-    coded: Mapping[str, tuple[int, ...]] = {}
 
 
 class RetrievalScoring(TaskScoring[QueryRow]):
@@ -44,6 +42,7 @@ class RetrievalScoring(TaskScoring[QueryRow]):
     name = "retrieval"
     model_kind = "BERT that makes vectors of queries and passages"
     output = "`embedding`: float32 (batch, width)"
+    has_variants = True
 
     def metrics(self, labels: Sequence[str]) -> tuple[str, ...]:
         """nDCG@10 first, see `keras_bert.metrics.retrieval`."""
@@ -57,17 +56,10 @@ class RetrievalScoring(TaskScoring[QueryRow]):
 
     def answer(self, task: "Task", rows: Sequence[QueryRow]) -> list[Ranking]:
         """The ranks of each row's passages by cosine."""
-        from keras_bert.tasks.embedding import Embedding, cosine_similarity
+        from keras_bert.tasks.embedding import cosine_similarity
 
-        assert isinstance(task, Embedding)
-        corpus = SplitCorpus.of(rows)
-        queries = task.predict([row.query for row in rows], prompt="query")
-        passages = task.predict(corpus.passages, prompt="passage")
-        return rank_rows(
-            corpus,
-            lambda part: cosine_similarity(queries[part], passages),
-            {name: functools.partial(score, queries, passages) for name, score in CODES.items()},
-        )
+        corpus, queries, passages = _embed(task, rows)
+        return rank_rows(corpus, lambda part: cosine_similarity(queries[part], passages))
 
     def score(self, rows: Sequence[QueryRow], answers: Sequence[Ranking], labels: Sequence[str]) -> TaskScores:
         """The means over all queries."""
@@ -81,9 +73,10 @@ class RetrievalScoring(TaskScoring[QueryRow]):
 
         return [query_scores(answer.ranks)[metric] for answer in answers]
 
-    def variants(self, answers: Sequence[Ranking]) -> dict[str, list[Ranking]]:
-        """The rankings by vectors in fewer bytes, see `keras_bert.vector_codes`; none where there were no vectors."""
-        return {name: [Ranking(answer.coded[name], "") for answer in answers] for name in answers[0].coded}
+    def variants(self, task: "Task", rows: Sequence[QueryRow]) -> dict[str, list[Ranking]]:
+        """The rankings by vectors in fewer bytes, see `keras_bert.vector_codes`."""
+        corpus, queries, passages = _embed(task, rows)
+        return {name: rank_rows(corpus, functools.partial(score, queries, passages)) for name, score in CODES.items()}
 
     def mistakes(
         self, rows: Sequence[QueryRow], answers: Sequence[Ranking], confidences: Sequence[float] | None
@@ -103,23 +96,30 @@ class RetrievalScoring(TaskScoring[QueryRow]):
         return {BM25: lambda: search_words(test)}
 
 
-def rank_rows(corpus: SplitCorpus, scores: "Scores", coded: "Mapping[str, Scores] | None" = None) -> list[Ranking]:
+def _embed(task: "Task", rows: Sequence[QueryRow]) -> "tuple[SplitCorpus, Array, Array]":
+    """The corpus of the rows, and the vectors of their queries and of its passages."""
+    from keras_bert.tasks.embedding import Embedding
+
+    assert isinstance(task, Embedding)
+    corpus = SplitCorpus.of(rows)
+    queries = task.predict([row.query for row in rows], prompt="query")
+    return corpus, queries, task.predict(corpus.passages, prompt="passage")
+
+
+def rank_rows(corpus: SplitCorpus, scores: "Scores") -> list[Ranking]:
     """The rankings of all rows.
 
     Args:
         corpus: the passages, and the relevant ones of each row.
         scores: a function from a slice of the rows to their scores with all passages (rows, passages).
-        coded: such functions of vectors in fewer bytes, by name.
     """
     from keras_bert.metrics.retrieval import rank_scores
     from keras_bert.tasks.base import slices
 
     rankings = []
     for part in slices(len(corpus.relevant), _ROWS_AT_ONCE):
-        others = {name: score(part) for name, score in (coded or {}).items()}
-        for place, (row, relevant) in enumerate(zip(scores(part), corpus.relevant[part], strict=True)):
-            codes = {name: rank_scores(values[place], relevant) for name, values in others.items()}
-            rankings.append(Ranking(rank_scores(row, relevant), corpus.passages[int(row.argmax())], codes))
+        for row, relevant in zip(scores(part), corpus.relevant[part], strict=True):
+            rankings.append(Ranking(rank_scores(row, relevant), corpus.passages[int(row.argmax())]))
     return rankings
 
 
@@ -143,7 +143,7 @@ def _score_rescored_bits(queries: "Array", passages: "Array", part: slice) -> "A
 
 
 # Name of a use of the vectors -> the scores of a slice of the queries with all passages.
-CODES: "Mapping[str, Callable[[Array, Array, slice], Array]]" = {
+CODES: "dict[str, Callable[[Array, Array, slice], Array]]" = {
     "int8 vectors": _score_int8,
     "binary vectors": _score_bits,
     "binary vectors, rescored": _score_rescored_bits,
