@@ -8,14 +8,17 @@ from keras_bert.options.prompts import Prompts
 from keras_bert.tasks.embedding import Embedding, cosine_similarity
 from keras_bert.tasks.registry import load
 from keras_bert.tasks.retrieval import Retrieval
-from tests.keras_bert.tasks.tiny import make_encoder, make_tokenizer
+from keras_bert.tokenizers.tokenizer import Tokenizer
+from keras_bert.tokenizers.wordpiece_vocabulary import SPECIAL_TOKENS
+from tests.keras_bert.tasks.tiny import WORDS, make_encoder
 
 QUERIES, PASSAGES = ["good", "bad", "very"], ["film", ". .", "a a"]
 PROMPTS = {"query": "a ", "passage": "very "}
 
 
 def build(**settings):
-    return Retrieval.build(make_encoder(num_layers=1), make_tokenizer(), max_length=30, **settings)
+    tokenizer = Tokenizer([*SPECIAL_TOKENS, *WORDS], lowercase=True)
+    return Retrieval.build(make_encoder(num_layers=1), tokenizer, max_length=30, **settings)
 
 
 def test_fitting_the_similarity_brings_queries_to_their_passages():

@@ -138,7 +138,7 @@ def test_overrides_are_as_strict(tmp_path: Path, override: str, message: str) ->
         ("[examples]\ntrain = 'x'\nlable = 'y'", "there is no setting 'examples.lable'; did you mean 'label'?"),
         (
             "[examples]\ntrain = 'x'\nkilobytes = 1",
-            "there is no setting 'examples.kilobytes'; known: label, negatives, overlap, passage, prefix, ",
+            "there is no setting 'examples.kilobytes'; known: label, label_columns, label_precision, ",
         ),
         (
             "[examples]\ntrain = 'x'\ntask = 'question_answering'\nlabel = 'y'",
