@@ -11,6 +11,7 @@ from components.dsl.errors import InputError
 from components.dsl.signature import Input, Output
 from components.dsl.workplace import ProgressParts
 from components.examples.registry import read_rows
+from components.sources.retrieval import QueryRow
 from components.training.model_folder import read_model
 from keras_bert.checks import FieldError, check
 from keras_bert.folders import EXPORT_FILE, GOLDEN_FILE, LABELS_FILE
@@ -91,7 +92,7 @@ def export_model(
     if examples.file(LABELS_FILE).is_file():
         shutil.copyfile(examples.file(LABELS_FILE), edge.file(LABELS_FILE))
     sample = ComparisonRows(
-        features, lambda: [row.text for row in read_rows(examples, "validation")[:rows]], int8_agreement
+        features, lambda: [_first_text(row) for row in read_rows(examples, "validation")[:rows]], int8_agreement
     )
     records: dict[str, Any] = {}
     for number, (target, file) in enumerate(files):
@@ -104,6 +105,11 @@ def export_model(
     golden(1, 1, f"writing {GOLDEN_FILE}")
     edge.file(EXPORT_FILE).write_text(json.dumps(records, indent=1, sort_keys=True) + "\n")
     edge.counts = {name: record["bytes"] for name, record in records.items()}
+
+
+def _first_text(row: Any) -> str:
+    """The text of a row, or its query."""
+    return row.query if isinstance(row, QueryRow) else str(row.text)
 
 
 def _truncate(task: "Task", dimension: int | None) -> "Task":

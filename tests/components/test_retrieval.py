@@ -147,7 +147,7 @@ def test_settings_of_the_loss_go_with_the_model(line, tmp_path):
 
 def test_files_of_truncated_vectors(line, tmp_path):
     edge = EdgeModel(tmp_path / "edge")
-    export = Export(lengths=(8,), dimension=8)
+    export = Export(lengths=(8,), dimension=8, runtimes=("tflite", "onnx", "mediapipe"))
     export_model.run(model=line.quantized, examples=line.examples, edge=edge, export=export)
     for name in ("model.tflite", "model_float32.tflite", "model.onnx"):
         task = load_exported(edge.path, name)
