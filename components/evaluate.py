@@ -75,6 +75,7 @@ def evaluate(
     counts = description["rows"]
     work = (len(candidates[shipped]) + calibrated) * counts["validation"]
     work += (sum(map(len, candidates.values())) + calibrated + baselines + (previous is not None)) * counts["test"]
+    work += TASK_SCORING[description["task"]].has_variants * len(candidates[shipped]) * counts["test"]
     scorer = ModelScorer(description, work + len(candidates) * timing_work(counts["test"]))
     metric = choose_metric(thresholds.metric, scorer.scoring, scorer.labels)
     check_precision(thresholds.min_precision, description["task"])
@@ -95,6 +96,8 @@ def evaluate(
     for name, seeds in candidates.items():
         scorer.report(f"timing {name}", timing_work(len(test)))
         models[name] = MeasuredModel(_spread(scores[name]), *measure_size(seeds[kept], timed_rows))
+        if name == shipped:
+            models |= scorer.score_variants(name, seeds, test)
     previous_scores, not_compared = scorer.score_previous(previous, test)
     if previous_scores:
         models[PREVIOUS] = MeasuredModel(_spread(previous_scores))

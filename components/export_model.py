@@ -7,11 +7,13 @@ from typing import TYPE_CHECKING, Any
 from components.artifacts.data import TaskExamples
 from components.artifacts.models import EdgeModel, Model
 from components.dsl.component import component
+from components.dsl.errors import InputError
 from components.dsl.signature import Input, Output
 from components.dsl.workplace import ProgressParts
 from components.examples.registry import read_rows
+from components.sources.retrieval import QueryRow
 from components.training.model_folder import read_model
-from keras_bert.checks import check
+from keras_bert.checks import FieldError, check
 from keras_bert.folders import EXPORT_FILE, GOLDEN_FILE, LABELS_FILE
 from keras_bert.options.export import Export
 
@@ -62,6 +64,7 @@ def export_model(
             Files with integers alone must agree to 95 %.
 
     Raises:
+        InputError: `export.dimension` is set for a task without vectors, or is not below their width.
         ParityError: the answers of a file differ from those of the model.
         LintError: a file breaks a rule of its format, see `keras_bert.export.rules`.
     """
@@ -72,7 +75,7 @@ def export_model(
     from keras_bert.export.targets.base import ComparisonRows, ExportInputs, needs_calibration_rows
     from keras_bert.export.targets.registry import TARGETS
 
-    task, quantization = read_model(model), read_quantization(model.path)
+    task, quantization = _truncate(read_model(model), export.dimension), read_quantization(model.path)
     features = _read_features(examples, "validation", rows)
     task.pairs = _are_pairs(task, features)
     recipe = None if quantization is None else quantization.recipe
@@ -89,7 +92,7 @@ def export_model(
     if examples.file(LABELS_FILE).is_file():
         shutil.copyfile(examples.file(LABELS_FILE), edge.file(LABELS_FILE))
     sample = ComparisonRows(
-        features, lambda: [row.text for row in read_rows(examples, "validation")[:rows]], int8_agreement
+        features, lambda: [_first_text(row) for row in read_rows(examples, "validation")[:rows]], int8_agreement
     )
     records: dict[str, Any] = {}
     for number, (target, file) in enumerate(files):
@@ -102,6 +105,25 @@ def export_model(
     golden(1, 1, f"writing {GOLDEN_FILE}")
     edge.file(EXPORT_FILE).write_text(json.dumps(records, indent=1, sort_keys=True) + "\n")
     edge.counts = {name: record["bytes"] for name, record in records.items()}
+
+
+def _first_text(row: Any) -> str:
+    """The text of a row, or its query."""
+    return row.query if isinstance(row, QueryRow) else str(row.text)
+
+
+def _truncate(task: "Task", dimension: int | None) -> "Task":
+    """The task with vectors of this width; the task itself for None."""
+    from keras_bert.tasks.embedding import Embedding
+
+    if dimension is None:
+        return task
+    if not isinstance(task, Embedding):
+        raise InputError(f"export.dimension must be left out but for embedding and retrieval, got it for {task.name}")
+    try:
+        return task.truncated(dimension)
+    except FieldError as error:
+        raise InputError(error.describe("export")) from None
 
 
 def _attach_and_lint(source: "ExportInputs", file: "ExportedFile") -> None:

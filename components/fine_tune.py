@@ -16,6 +16,7 @@ from components.training.tuning import (
 )
 from keras_bert.folders import ADAPTER_FOLDER
 from keras_bert.options.adaptation import Adaptation
+from keras_bert.options.contrast import Contrast
 from keras_bert.options.pooling import Pooling
 from keras_bert.options.selection import Selection
 from keras_bert.options.training import Training
@@ -31,6 +32,7 @@ def fine_tune(
     training: Training = Training(),
     selection: Selection = Selection(),
     adaptation: Adaptation | None = None,
+    contrast: Contrast | None = None,
 ) -> None:
     """Trains an encoder with a new head on top; the same arguments give the same weights.
 
@@ -46,6 +48,8 @@ def fine_tune(
         selection: which weights of the training to keep.
         adaptation: the adapter to train in place of the encoder's weights; None trains all weights. The adapter is
             saved in the folder `adapter`, and is merged into the model's weights if it can be.
+        contrast: the settings of the loss of retrieval, which the model keeps for its students; None for the defaults,
+            and for other tasks.
 
     Raises:
         InputError: the checkpoint does not fit the examples, the task has no such class weights, or the encoder does
@@ -60,7 +64,7 @@ def fine_tune(
     weights = find_class_weights(description, description["settings"].get("labels", []), class_weights)
     with find_strategy().scope():
         initial = read_model(pretrained)
-        task = build_task(initial.encoder, initial.tokenizer, description, pooling)
+        task = build_task(initial.encoder, initial.tokenizer, description, pooling, contrast)
         trained = apply_adaptation(task, adaptation)
         history = train_on_rows(
             task.network(),

@@ -17,10 +17,12 @@ from components.examples.splits import split_rows
 from components.sources.docstring_task import DocstringTask
 from components.sources.label_sets import LabelSetSource
 from components.sources.questions import QuestionSource
+from components.sources.retrieval import RetrievalSource
 from components.sources.shared import SPLITS
 from components.sources.table import TableSource
 from components.sources.tagged_words import SentenceSource
 from keras_bert.checks import check
+from keras_bert.options.prompts import Prompts
 
 logger = logging.getLogger(__name__)
 
@@ -31,10 +33,11 @@ Splits = dict[str, list[Any]]
 def ingest_examples(
     vocabulary: Input[Vocabulary],
     examples: Output[TaskExamples],
-    source: TableSource | LabelSetSource | DocstringTask | SentenceSource | QuestionSource,
+    source: TableSource | LabelSetSource | DocstringTask | SentenceSource | QuestionSource | RetrievalSource,
     max_length: int = 128,
     stride: int | None = None,
     max_query_length: int | None = None,
+    prompts: Prompts = Prompts(),
 ) -> None:
     """Tokenizes labelled rows into `train.tfrecord`, `validation.tfrecord` and `test.tfrecord`.
 
@@ -51,6 +54,7 @@ def ingest_examples(
         max_length: the most tokens of a record.
         stride: for questions, tokens of a context from one window to the next; a third of `max_length` if None.
         max_query_length: for questions, the most tokens of one; a sixth of `max_length` if None.
+        prompts: for retrieval, the texts in front of queries and passages.
 
     Raises:
         ValueError: `max_length` is too small, or the windows of a context have no room or leave gaps.
@@ -78,7 +82,7 @@ def ingest_examples(
     counts, cut = {}, {}
     for number, split in enumerate(SPLITS):
         report_progress(number, len(SPLITS), f"tokenizing {split}")
-        encoding = Encoding(tokenizer, labels, max_length, *windows, label_precision=precision)
+        encoding = Encoding(tokenizer, labels, max_length, *windows, label_precision=precision, prompts=prompts)
         counts[split] = write_records(examples.file(f"{split}.tfrecord"), task.records(splits[split], encoding))
         # Where rows are not cut but read in parts, nothing is counted.
         cut[split] = round(encoding.cut[True] / max(1, encoding.cut.total()), 4)

@@ -157,6 +157,7 @@ def wire_fine_tuning(settings: Settings, start: Start, rows: Handle[TaskExamples
         pooling=settings.pooling,
         class_weights=table.class_weights,
         adaptation=settings.adaptation,
+        contrast=settings.contrast,
         training=seeded(table, seed),
         selection=select_fields(table, Selection),
     )

@@ -23,6 +23,7 @@ from components.ingest_examples import ingest_examples
 from components.mask_examples import mask_examples
 from components.measure_latency import measure_latency
 from components.measure_step import measure_step
+from components.mine_hard_negatives import mine_hard_negatives
 from components.pretrain import pretrain
 from components.push import push
 from components.sources.pushed_version import PreviousVersion
@@ -305,6 +306,7 @@ def ingest_rows(settings: Settings, vocabulary: Handle[Vocabulary]) -> Node:
         max_length=settings.max_length,
         stride=settings.stride,
         max_query_length=settings.max_query_length,
+        prompts=settings.prompts(),
     )
 
 
@@ -384,9 +386,24 @@ def _start_and_rows(settings: Settings, start: Start, task: str = "") -> tuple[S
     rows = whole.output(TaskExamples)
     table = settings.fitted_vocabulary
     if table is None:
-        return with_student(settings, start, task), rows
+        return with_student(settings, start, task), _with_hard_negatives(settings, start, rows, task)
     node = fit_vocabulary(pretrained=start.model, examples=rows, size=table.size, min_count=table.min_count)
     fitted = append_name(node, task)
     reduced = Start(fitted.output(Model), fitted.output(Vocabulary), start.corpus)
     again = append_name(ingest_rows(settings, reduced.vocabulary), task)
-    return with_student(settings, reduced, task), again.output(TaskExamples)
+    rows = _with_hard_negatives(settings, reduced, again.output(TaskExamples), task)
+    return with_student(settings, reduced, task), rows
+
+
+def _with_hard_negatives(
+    settings: Settings, start: Start, rows: Handle[TaskExamples], task: str
+) -> Handle[TaskExamples]:
+    """The rows with mined negatives, if the settings ask for them; all seeds share them."""
+    table = settings.hard_negatives
+    if table is None:
+        return rows
+    miner = start.model
+    if table.miner == "fine_tuned":
+        miner = append_name(wire_fine_tuning(settings, start, rows, 0), "miner", task).output(Model)
+    node = mine_hard_negatives(model=miner, examples=rows, pooling=settings.pooling, hard_negatives=table)
+    return append_name(node, task).output(TaskExamples)

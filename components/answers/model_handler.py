@@ -2,15 +2,17 @@
 
 from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple, cast
 
 from apache_beam.ml.inference.base import ModelHandler
 
 from components.answers.unread_texts import find_unread
+from components.dsl.errors import InputError
 from keras_bert.folders import MODEL_FILE
 
 if TYPE_CHECKING:
     from keras_bert.tasks.base import Task
+    from keras_bert.tasks.embedding import PromptName
 
 
 class TextBatch(NamedTuple):
@@ -49,12 +51,13 @@ class TaskModelHandler(ModelHandler[TextBatch, AnsweredBatch, "Task"]):
     Args:
         model: a pushed version, a `.tflite` or `.onnx` file, or the folder of a Keras model.
         tasks: classes of tasks that are registered in the process that starts the pipeline, and maybe not in workers.
+        prompt: see `open_task`.
     """
 
-    def __init__(self, model: str, tasks: Sequence[type["Task"]] = ()) -> None:
+    def __init__(self, model: str, tasks: Sequence[type["Task"]] = (), prompt: str | None = None) -> None:
         # A `TextBatch` is a batch already, whose answers do not depend on the batches around it.
         super().__init__(max_batch_size=1)
-        self._model, self._tasks = model, tuple(tasks)
+        self._model, self._tasks, self._prompt = model, tuple(tasks), prompt
 
     def load_model(self) -> "Task":
         """Loads the task."""
@@ -62,7 +65,7 @@ class TaskModelHandler(ModelHandler[TextBatch, AnsweredBatch, "Task"]):
 
         for task in self._tasks:
             TASKS.setdefault(task.name, task)
-        return open_task(Path(self._model))
+        return open_task(Path(self._model), self._prompt)
 
     def run_inference(
         self, batch: Sequence[TextBatch], model: "Task", inference_args: dict[str, Any] | None = None
@@ -82,17 +85,29 @@ class TaskModelHandler(ModelHandler[TextBatch, AnsweredBatch, "Task"]):
         return "TaskModelHandler"
 
 
-def open_task(place: Path) -> "Task":
+def open_task(place: Path, prompt: str | None = None) -> "Task":
     """Loads a pushed version, one of its files, or a trained model's folder; files need neither Keras nor TensorFlow.
+
+    Args:
+        place: the file or folder.
+        prompt: the prompt in front of single texts, `query` or `passage`, see `Embedding.single_prompt`; None for the
+            default of the task.
 
     Raises:
         FileNotFoundError: there is no model.
+        InputError: the task has no prompts, and one is given.
         ValueError: a file is damaged.
     """
     from keras_bert.export import bundle
     from keras_bert.tasks import registry
+    from keras_bert.tasks.embedding import Embedding
 
-    return registry.load(place) if (place / MODEL_FILE).is_file() else bundle.load_exported(place)
+    task = registry.load(place) if (place / MODEL_FILE).is_file() else bundle.load_exported(place)
+    if prompt is not None:
+        if not isinstance(task, Embedding):
+            raise InputError(f"--prompt must be left out but for embedding and retrieval, got it for {task.name}")
+        task.single_prompt = cast("PromptName", prompt)
+    return task
 
 
 def registered_tasks() -> tuple[type["Task"], ...]:

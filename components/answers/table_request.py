@@ -28,6 +28,7 @@ class TableRequest:
         second: the column of the second texts; None for single texts.
         out: the output, absolute; its suffix is its format.
         prefix: is put before the names of the answers.
+        prompt: the prompt in front of single texts, see `open_task`.
         beam: where it runs; changes no byte.
     """
 
@@ -37,6 +38,7 @@ class TableRequest:
     second: str | None = None
     out: Path
     prefix: str = ""
+    prompt: str | None = None
     beam: BeamOptions = BeamOptions()
 
     @property
@@ -81,6 +83,7 @@ def digest_request(request: TableRequest, files: Sequence[str]) -> dict[str, Any
         "table": [[short_name(file, request.table), file_digest(file)] for file in files],
         "columns": request.columns,
         "prefix": request.prefix,
+        "prompt": request.prompt,
         "kind": request.out.suffix,
     }
 

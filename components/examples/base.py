@@ -7,6 +7,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, ClassVar, Generic, TypeVar
 
 from components.files.record_files import Record
+from keras_bert.options.prompts import Prompts
 
 if TYPE_CHECKING:
     from keras_bert.tasks.base import Task
@@ -29,6 +30,7 @@ class Encoding:
         stride: for questions, tokens from the start of one window of a context to the start of the next.
         max_query_length: for questions, the maximum number of tokens of a question.
         label_precision: for several labels, the precision that their thresholds have to reach; None for the best F1.
+        prompts: for retrieval, the texts in front of queries and passages.
         cut: counts the inputs, texts or pairs, that were truncated (True) and those that were not.
     """
 
@@ -38,6 +40,7 @@ class Encoding:
     stride: int
     max_query_length: int
     label_precision: float | None = None
+    prompts: Prompts = Prompts()
     cut: Counter[bool] = dataclasses.field(default_factory=Counter)
 
 

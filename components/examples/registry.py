@@ -14,13 +14,15 @@ from components.examples.embedding import EmbeddingRows
 from components.examples.multi_label import LabelSetRows
 from components.examples.question_answering import QuestionRows
 from components.examples.regression import RegressionRows
+from components.examples.retrieval import RetrievalRows
 from components.examples.token_classification import TaggedRows
 from components.files.record_files import read_records
 
 TASK_ROWS: dict[str, TaskRows[Any]] = {
     rows.name: rows
     for rows in (
-        ClassificationRows(), RegressionRows(), TaggedRows(), QuestionRows(), EmbeddingRows(), LabelSetRows(),
+        ClassificationRows(), LabelSetRows(), RegressionRows(), TaggedRows(), QuestionRows(), EmbeddingRows(),
+        RetrievalRows(),
     )
 }  # fmt: skip
 
@@ -41,7 +43,7 @@ def write_rows(file: Path, task: TaskRows[Any], rows: Iterable[Any]) -> None:
 
 
 def read_rows(examples: TaskExamples, split: str) -> list[Any]:
-    """The rows of a split, in order: `TextRow`, `LabelSetRow`, `Sentence` or `Question`, depending on the task."""
+    """The rows of a split, in order: the class, such as `TextRow` or `QueryRow`, depends on the task."""
     from keras_bert.data.records import read_features
 
     task = TASK_ROWS[read_features(examples.path)["task"]]

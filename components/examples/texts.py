@@ -45,19 +45,20 @@ def split_texts(rows: Sequence[TextRow] | Sequence[LabelSetRow]) -> tuple[list[s
 def encode_texts(rows: Sequence[R], encoding: Encoding) -> Iterator[tuple[R, dict[str, Any]]]:
     """Each row with `token_ids` and `segment_ids` of its text or pair."""
     for _, part in parts(rows):
-        yield from zip(part, _encode(*split_texts(part), encoding), strict=True)
+        yield from zip(part, encode_rows(*split_texts(part), encoding), strict=True)
 
 
 def encode_apart(rows: Sequence[TextRow], encoding: Encoding) -> Iterator[tuple[TextRow, dict[str, Any]]]:
     """Each row with the features of its first text, and those of the second one as `second_...`."""
     for _, part in parts(rows):
-        firsts = _encode([row.text for row in part], None, encoding)
-        seconds = _encode([row.second_text or "" for row in part], None, encoding)
+        firsts = encode_rows([row.text for row in part], None, encoding)
+        seconds = encode_rows([row.second_text or "" for row in part], None, encoding)
         for row, first, second in zip(part, firsts, seconds, strict=True):
             yield row, {**first, **{f"second_{name}": values for name, values in second.items()}}
 
 
-def _encode(texts: list[str], pairs: list[str] | None, encoding: Encoding) -> Iterator[dict[str, Any]]:
+def encode_rows(texts: list[str], pairs: list[str] | None, encoding: Encoding) -> Iterator[dict[str, Any]]:
+    """`token_ids` and `segment_ids` of each text or pair."""
     tokenizer = encoding.tokenizer
     encoded = tokenizer.encode(texts, pairs, max_length=encoding.max_length)
     token_ids, segment_ids = (encoded[name].numpy() for name in ("token_ids", "segment_ids"))

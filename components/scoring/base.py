@@ -73,6 +73,9 @@ class TaskScoring(abc.ABC, Generic[R]):
     has_confidences: ClassVar[bool] = True
     """Whether one threshold suits the probabilities of all answers; False where each label has a threshold."""
 
+    has_variants: ClassVar[bool] = False
+    """Whether `variants` has any, which take as long as `answer`."""
+
     @abc.abstractmethod
     def metrics(self, labels: Sequence[str]) -> tuple[str, ...]:
         """The names of the metrics, the main one first; `labels` are empty where the task has none."""
@@ -126,6 +129,10 @@ class TaskScoring(abc.ABC, Generic[R]):
 
         scores = self.row_scores(metric, rows, answers)
         return None if scores is None else RowStatistics(np.array(scores)[:, None], lambda means: means[..., 0])
+
+    def variants(self, task: "Task", rows: Sequence[R]) -> dict[str, list[Any]]:
+        """Answers that other uses of a task's outputs give: name of the use -> an answer to each row."""
+        return {}
 
     def trivial(self, train: Sequence[R], test: Sequence[R]) -> tuple[str, list[Any]] | None:
         """The name of a constant answer, which every model must beat, and that answer to all test rows; or None."""

@@ -105,7 +105,7 @@ A {scoring.model_kind}{label_list}. Inputs hold up to {task["max_length"]} token
 
 {tokenizer}{pairs}`token_ids`, `padding_mask` and, of models that tell segments apart, `segment_ids`: int32
 (batch, length). Padding is 0 in all of them. {scoring.output.format(labels=len(labels))}.
-{_describe_thresholds(task)}{_describe_other_ids(records)}
+{_describe_thresholds(task)}{_describe_prompts(task)}{_describe_other_ids(records)}
 ## Quality
 
 On {metrics.rows["test"]} test rows, {unit_of(names)}.{over} `{metrics.shipped}` is what this folder is for.
@@ -168,6 +168,12 @@ def name_thresholds(task: Mapping[str, Any]) -> dict[str, str]:
     """Label -> its threshold with four digits, or `never`; empty for a task without thresholds."""
     pairs = zip(task.get("labels", ()), task.get("thresholds", ()), strict=False)
     return {label: "never" if threshold is None else f"{threshold:.4f}" for label, threshold in pairs}
+
+
+def _describe_prompts(task: Mapping[str, Any]) -> str:
+    """The texts that apps put in front of queries and passages."""
+    prompts = [f"`{prompt}` in front of each {name}" for name, prompt in sorted(task.get("prompts", {}).items())]
+    return f"\nPut {' and '.join(prompts)}, as the training did.\n" if prompts else ""
 
 
 def _describe_other_ids(records: Mapping[str, Mapping[str, Any]]) -> str:

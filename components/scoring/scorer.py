@@ -56,6 +56,20 @@ class ModelScorer:
             scored.append(self._score(candidate.open(), rows))
         return scored
 
+    def score_variants(self, name: str, seeds: Sequence[ScoredFile], rows: Sequence[Any]) -> dict[str, MeasuredModel]:
+        """The rows of the table for other uses of the outputs of each seed's model, see `TaskScoring.variants`."""
+        if not self.scoring.has_variants:
+            return {}
+        by_seed = []
+        for candidate in seeds:
+            self.report(f"variants of {name}", len(rows))
+            by_seed.append(self.scoring.variants(candidate.open(), rows))
+        scores = {
+            variant: [self.scoring.score(rows, answers[variant], self.labels).metrics for answers in by_seed]
+            for variant in by_seed[0]
+        }
+        return {f"{name}, {variant}": MeasuredModel(SeedScores.table(seed)) for variant, seed in scores.items()}
+
     def calibrate(self, file: ScoredFile, validation: Sequence[Any], precision: float | None) -> dict[str, Any]:
         """The calibration of a file, see `components.scoring.calibration.calibrate`."""
         return calibrate(self.read_logits("calibration", file, validation), self.classes, precision)

@@ -14,10 +14,12 @@ from components.sources.shared import digest
 from keras_bert.families.hugging_face import Family
 from keras_bert.families.registry import FAMILIES, find_family
 from keras_bert.folders import MODEL_FILE, TASK_FILE, TOKENIZER_FILE, VOCABULARY_FILE
+from keras_bert.interop.sentence_transformers import read_prompts
 from keras_bert.interop.vocabularies import read_definition, read_vocabulary
+from keras_bert.options.prompts import Prompts
 from keras_bert.options.vocabulary import MODELS, VocabularyKind
 from keras_bert.tokenizers.subword_copies import find_copy_obstacle
-from keras_bert.validation import NonEmptyStr, validated_dataclass
+from keras_bert.validation import NonEmptyStr, read_json, validated_dataclass
 
 if TYPE_CHECKING:
     from keras_bert.tokenizers.base import BaseTokenizer
@@ -173,6 +175,20 @@ class Checkpoint:
             vocabulary = read_vocabulary(folder)
             return EagerWordPiece(vocabulary.tokens, vocabulary.lowercase)
         except (OSError, ValueError, RecursionError) as error:
+            raise InputError(f"the checkpoint {folder} cannot be used: {' '.join(str(error).split())}") from None
+
+    def prompts(self) -> Prompts:
+        """The texts that the model expects in front of queries and passages; empty ones where its files name none.
+
+        Raises:
+            InputError: the files are missing or cannot be used.
+        """
+        folder = self.folder()
+        try:
+            if not self.is_own:
+                return read_prompts(folder)
+            return read_json(Prompts, _read_config(folder / TASK_FILE).get("prompts") or {}, "prompts")
+        except (OSError, TypeError, ValueError) as error:
             raise InputError(f"the checkpoint {folder} cannot be used: {' '.join(str(error).split())}") from None
 
     def check(self) -> None:

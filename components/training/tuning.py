@@ -1,5 +1,6 @@
 """The beginning and the end of a training on labelled rows: its task, class weights, adaptation and tuning."""
 
+import dataclasses
 import logging
 import math
 from collections.abc import Mapping, Sequence
@@ -9,6 +10,7 @@ from components.artifacts.data import TaskExamples
 from components.dsl.errors import InputError, nearest
 from components.examples.registry import TASK_ROWS, read_rows
 from keras_bert.options.adaptation import Adaptation
+from keras_bert.options.contrast import Contrast
 from keras_bert.options.pooling import Pooling
 
 if TYPE_CHECKING:
@@ -23,7 +25,11 @@ ClassWeights = Literal["none", "balanced"] | dict[str, float]
 
 
 def build_task(
-    encoder: "keras.Model", tokenizer: "BaseTokenizer", description: Mapping[str, Any], pooling: Pooling
+    encoder: "keras.Model",
+    tokenizer: "BaseTokenizer",
+    description: Mapping[str, Any],
+    pooling: Pooling,
+    contrast: Contrast | None = None,
 ) -> "Task":
     """Builds the task of the examples on an encoder, with a new head.
 
@@ -32,14 +38,17 @@ def build_task(
         tokenizer: the encoder's tokenizer.
         description: the content of `features.json`.
         pooling: how the states of the tokens become one vector, if the task needs one.
+        contrast: the settings of the loss, if the task is retrieval.
 
     Raises:
-        InputError: the encoder has fewer positions than the longest row, or no pooler.
+        InputError: the encoder has fewer positions than the longest row, no pooler, or is too narrow for a setting.
     """
     from keras_bert.tasks.registry import TASKS
 
     kind = TASKS[description["task"]]
     settings = {**description["settings"], **({"pooling": pooling} if kind.needs_pooling else {})}
+    if contrast is not None:
+        settings["contrast"] = dataclasses.asdict(contrast)
     try:
         return kind.build(encoder, tokenizer, **settings)
     except ValueError as error:

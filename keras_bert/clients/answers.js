@@ -31,9 +31,9 @@ export function measure({ tokenizer, model, settings }, text, other) {
   return model.run(rowOf(tokenizer, settings, text, other)).values[0];
 }
 
-/** The vector of a text. */
-export function embed({ tokenizer, model, settings }, text) {
-  return model.run(rowOf(tokenizer, settings, text)).values;
+/** The vector of a text; `prompt` names the one of the settings' prompts that stands in front of it. */
+export function embed({ tokenizer, model, settings }, text, prompt = "") {
+  return model.run(rowOf(tokenizer, settings, (settings.prompts?.[prompt] ?? "") + text)).values;
 }
 
 /** The cosine of two vectors, -1 to 1. */

@@ -11,6 +11,11 @@ const $ = (id) => document.getElementById(id);
 const about = JSON.parse($("about").textContent);
 let student;
 
+/** What an embedding shows: the vector of a text, or the cosine of two. */
+const vectors = (text, second) => (second === undefined
+  ? [make("pre", {}, `[${Array.from(embed(student, text, "query"), (value) => value.toFixed(4)).join(", ")}]`)]
+  : [bar("cosine", cosine(embed(student, text, "query"), embed(student, second, "passage")))]);
+
 /** Task -> what its fields are called, and what shows its answer. */
 const TASKS = {
   classification: ["Text", "Second text, where the model reads pairs", (text, second) => labels(classify(student, text, second))],
@@ -19,9 +24,8 @@ const TASKS = {
     make("div", { className: "number" }, measure(student, text, second).toFixed(4))]],
   token_classification: ["Text", "", (text) => [areEntityTags(about.task.labels) ? entities(text) : tags(text)]],
   question_answering: ["Question", "Context", (text, second) => answer(text, second ?? "")],
-  embedding: ["Text", "Text that is compared with it", (text, second) => (second === undefined
-    ? [make("pre", {}, `[${Array.from(embed(student, text), (value) => value.toFixed(4)).join(", ")}]`)]
-    : [bar("cosine", cosine(embed(student, text), embed(student, second)))])],
+  embedding: ["Text", "Text that is compared with it", vectors],
+  retrieval: ["Query", "Passage that may answer it", vectors],
 };
 
 function make(kind, fields, ...children) {

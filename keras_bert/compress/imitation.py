@@ -6,11 +6,13 @@ from typing import Any, Self
 import keras
 from keras import ops
 
+from keras_bert.checks import check
 from keras_bert.compress.comparison import Comparison
 from keras_bert.digests import digest_weights
 from keras_bert.objectives.base import Batch, Sums, TaskObjective
 from keras_bert.objectives.distillation import DistillationObjective
 from keras_bert.objectives.embedding import EmbeddingObjective
+from keras_bert.objectives.retrieval import RetrievalObjective
 from keras_bert.options.distillation import Distillation
 from keras_bert.options.imitation import Imitation, StateImitation
 
@@ -47,9 +49,13 @@ class ImitationObjective:
         distillation: Distillation,
         imitation: Imitation,
     ) -> None:
+        crosses = isinstance(objective, RetrievalObjective) and objective.crosses_parts
+        rule = "be false where states, vectors or similarities are imitated, as these are compared part by part"
+        check("Contrast", "across_parts", not crosses, rule, crosses)
         self._task, self._answers = objective, True
         self._plain = DistillationObjective(objective, teacher, distillation)
-        self._comparison = Comparison(student, teacher, imitation, embeds=isinstance(objective, EmbeddingObjective))
+        embeds = isinstance(objective, EmbeddingObjective | RetrievalObjective)
+        self._comparison = Comparison(student, teacher, imitation, embeds=embeds)
         self.joint = self._comparison.joint
 
     def without_answers(self) -> Self:

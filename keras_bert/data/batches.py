@@ -15,6 +15,9 @@ Batch = dict[str, tf.Tensor]
 Parse = Callable[[tf.Tensor, tf.Tensor, tf.Tensor, tf.Tensor | int], Batch]
 
 _ROWS_AT_ONCE = 256
+# The end of the name of an entry with the row of each text, where rows have any number of further texts: all entries
+# that begin alike hold these texts.
+TEXT_ROW = "_row"
 # The number of prefetched batches, besides the group that is being parsed.
 _PREFETCH = 2
 _FOREVER = np.iinfo(np.int64).max
@@ -176,10 +179,27 @@ def reading_options() -> tf.data.Options:
 
 def _split(batches: Batch, ends: tf.Tensor, size: int | None) -> tf.data.Dataset:
     """Splits a group of batches into single batches, with a static size if all batches have the same."""
+    # Entries that hold any number of texts of a row, and the rows of these texts, ascending.
+    places = {name.removesuffix(TEXT_ROW): name for name in batches if name.endswith(TEXT_ROW)}
+    prefix_of = {name: prefix for name in batches for prefix in places if name.startswith(f"{prefix}_")}
 
     @tf.autograph.experimental.do_not_convert
     def cut(place: tf.Tensor) -> Batch:
-        rows = {name: values[ends[place] : ends[place + 1]] for name, values in batches.items()}
-        return {name: tf.ensure_shape(values, [size, *values.shape[1:]]) for name, values in rows.items()}
+        start, end = ends[place], ends[place + 1]
+        spans = {}
+        for prefix, name in places.items():
+            borders = tf.cast(tf.stack([start, end]), batches[name].dtype)
+            spans[prefix] = tf.unstack(tf.searchsorted(batches[name], borders))
+        batch = {}
+        for name, values in batches.items():
+            if name in prefix_of:
+                first, last = spans[prefix_of[name]]
+                batch[name] = values[first:last]
+            else:
+                batch[name] = tf.ensure_shape(values[start:end], [size, *values.shape[1:]])
+        return {
+            name: values - tf.cast(start, values.dtype) if name in places.values() else values
+            for name, values in batch.items()
+        }
 
     return tf.data.Dataset.range(tf.size(ends, tf.int64) - 1).map(cut)

@@ -51,6 +51,7 @@ def plan_batches(
     reading: Mapping[str, Any],
     *,
     along: Sequence[str] = ("token_ids",),
+    lengths_along: Sequence[str] = (),
     **order: Any,
 ) -> Batches:
     """Batches of records.
@@ -64,6 +65,7 @@ def plan_batches(
         boundaries: see `BatchPlan`.
         reading: further plain values that `parse` depends on, see `Batches`.
         along: the features along the tokens of a row; the longest one decides the bucket of the row.
+        lengths_along: features with the numbers of tokens of further texts of a row.
         order: the other arguments of `BatchPlan`.
 
     Raises:
@@ -80,6 +82,6 @@ def plan_batches(
     """
     check("dataset", "split", len(records) > 0, "hold a row", where)
     is_one = not any(boundary < longest for boundary in boundaries)
-    lengths = None if is_one else records.longest(along)
+    lengths = None if is_one else records.longest(along, lengths_along)
     plan = BatchPlan(len(records), batch_size, longest=longest, lengths=lengths, boundaries=boundaries, **order)
     return Batches(records, plan, parse, longest if is_one else None, reading)

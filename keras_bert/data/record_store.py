@@ -72,9 +72,19 @@ class RecordStore:
                 checksums.append(np.frombuffer(data, np.uint8)[ends[:, None] + np.arange(_TAIL)])
         return digest([np.diff(self._spans, axis=1).tobytes(), np.concatenate(checksums).tobytes()])
 
-    def longest(self, features: Sequence[str]) -> NDArray[np.int64]:
-        """The number of values (records,) of the longest of these features."""
-        return np.max([self.values(feature).lengths for feature in features], axis=0)
+    def longest(self, features: Sequence[str], lengths: Sequence[str] = ()) -> NDArray[np.int64]:
+        """The number of tokens (records,) of the longest text of a record.
+
+        Args:
+            features: features that hold the tokens of a text each.
+            lengths: features that hold the numbers of tokens of any number of texts.
+        """
+        counts = [self.values(feature).lengths for feature in features]
+        for stored in map(self.values, lengths):
+            most = np.zeros(len(self), np.int64)
+            np.maximum.at(most, np.repeat(np.arange(len(self)), stored.lengths), stored.values)
+            counts.append(most)
+        return np.max(counts, axis=0)
 
     def values(self, feature: str) -> "FeatureValues":
         """The integers of a feature in all records."""

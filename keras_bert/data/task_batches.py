@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import tensorflow as tf
 
-from keras_bert.data.batches import Batch, Batches, Parse
+from keras_bert.data.batches import TEXT_ROW, Batch, Batches, Parse
 from keras_bert.data.padding import INTEGER, INTEGERS, pad, pad_pair, plan_batches
 from keras_bert.data.record_store import RecordStore
 from keras_bert.data.records import RecordError, find_records, read_features, read_labels
@@ -21,6 +21,10 @@ _PARSED: dict[Kind, Any] = {
     "labels": INTEGERS,
     "integer": INTEGER,
     "flags": INTEGERS,
+    "group": INTEGER,
+    "texts": INTEGERS,
+    "lengths": INTEGERS,
+    "groups": INTEGERS,
     "pair": tf.io.FixedLenFeature([2], tf.int64),
     "number": tf.io.FixedLenFeature([], tf.float32),
     "answers": tf.io.RaggedFeature(tf.float32, row_splits_dtype=tf.int64),
@@ -49,6 +53,9 @@ def task_batches(
     - token classification: `label` (batch, length) int32, `IGNORED` where no label is predicted
     - question answering: `positions` (batch, 2) int32
     - embedding: `value` (batch,) float32, and the inputs of the second text as `second_...`
+    - retrieval: `query_group` and `passage_group` (batch,) int32, equal for equal texts, the inputs of passages as
+      `second_...` and those of all negatives of the batch as `negative_...` (negatives, length), `negative_group`
+      (negatives,) and `negative_row`, the row of the batch that a negative belongs to (negatives,) int32
     - rows with a teacher's answers: `teacher_answers` float32, the result of `TaskObjective.run` for the teacher
 
     Without shuffling and buckets, rows are in the order of the files.
@@ -98,7 +105,8 @@ def task_batches(
         elif feature.kind == "pair":
             _check_range(records, where, name, 0, longest)
     order = {"shuffle": shuffle, "seed": seed, "drop_remainder": drop_remainder}
-    along = [name for name, feature in schema.items() if name.endswith("token_ids")]
+    along = [name for name in schema if name.endswith("token_ids")]
+    lengths_along = [name for name, feature in schema.items() if feature.kind == "lengths"]
     reading = {"task": content["task"]}
     parse = _parser(schema, answers or {})
     return plan_batches(
@@ -110,6 +118,7 @@ def task_batches(
         bucket_boundaries,
         reading,
         along=along,
+        lengths_along=lengths_along,
         tokens=tokens,
         **order,
     )
@@ -131,7 +140,11 @@ def _parser(schema: Mapping[str, Feature], answers: Mapping[str, Any]) -> Parse:
         for prefix in prefixes:
             batch |= pad_pair(rows, width, prefix)
         for name, feature in schema.items():
-            if feature.kind == "labels":
+            if feature.kind == "texts":
+                batch |= _pad_texts(rows, width, name.removesuffix("texts"))
+            elif feature.kind in ("lengths", "groups"):
+                continue
+            elif feature.kind == "labels":
                 batch[name] = pad(rows[name], width, IGNORED)
             elif feature.kind == "flags":
                 batch[name] = tf.cast(rows[name].to_tensor(), tf.int32)
@@ -142,6 +155,18 @@ def _parser(schema: Mapping[str, Feature], answers: Mapping[str, Any]) -> Parse:
         return batch
 
     return parse
+
+
+def _pad_texts(rows: Mapping[str, tf.RaggedTensor], width: tf.Tensor | int, prefix: str) -> Batch:
+    """The inputs (texts, width) of all texts of a batch that have a prefix, and the group and the row of each text."""
+    lengths = rows[f"{prefix}lengths"]
+    texts = tf.RaggedTensor.from_row_lengths(rows[f"{prefix}texts"].flat_values, lengths.flat_values)
+    inputs = pad_pair({f"{prefix}token_ids": texts, f"{prefix}segment_ids": tf.zeros_like(texts)}, width, prefix)
+    return {
+        **inputs,
+        f"{prefix}group": tf.cast(rows[f"{prefix}groups"].flat_values, tf.int32),
+        f"{prefix.removesuffix('_')}{TEXT_ROW}": tf.cast(lengths.value_rowids(), tf.int32),
+    }
 
 
 def _as_answers(

@@ -46,4 +46,5 @@ def write_description(task: Task, folder: Path) -> None:
         write_settings(folder, CheckpointVocabulary(tokenizer.vocabulary, tokenizer.lowercase, task.max_length))
         write_json(folder / TOKENIZER_FILE, write_tokenizer(tokenizer.vocabulary, lowercase=tokenizer.lowercase))
     if head.task == "embedding":
-        write_pooling(folder, PoolingSettings(head.pooling, head.normalize, task.max_length), config.hidden_size)
+        pooling = PoolingSettings(head.pooling, head.normalize, task.max_length, head.prompts)
+        write_pooling(folder, pooling, task.network().output.shape[-1])

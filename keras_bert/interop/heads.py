@@ -11,9 +11,10 @@ from keras_bert.models.encoder import build_encoder, has_layer
 from keras_bert.models.pretraining import build_pretraining
 from keras_bert.models.replaced_tokens import build_replaced_tokens
 from keras_bert.options.pooling import Pooling
+from keras_bert.options.prompts import Prompts
 from keras_bert.tasks.base import Task
 from keras_bert.tasks.classification import build_classifier, pooling_of
-from keras_bert.tasks.embedding import build_embedder
+from keras_bert.tasks.embedding import Embedding, build_embedder
 from keras_bert.tasks.question_answering import build_span_classifier, separator_of
 from keras_bert.tasks.registry import TASKS
 from keras_bert.tasks.regression import build_regressor
@@ -36,6 +37,7 @@ class Head:
         pooling: the pooling of an embedding, of classification of texts and of regression.
         normalize: whether the vectors of an embedding have length 1.
         separator: the id of the separator behind a question, for question answering with a graph that reads it.
+        prompts: the texts that an embedding expects in front of queries and passages.
 
     Examples:
         >>> Head(task="classification", labels=("no", "yes")).reads_pooler, Head(task="embedding").reads_pooler
@@ -49,6 +51,7 @@ class Head:
     pooling: Pooling = "cls"
     normalize: bool = False
     separator: int | None = None
+    prompts: Prompts = Prompts()
 
     @property
     def reads_pooler(self) -> bool:
@@ -104,6 +107,8 @@ def build_task(model: keras.Model, head: Head, tokenizer: "BaseTokenizer", max_l
         # The defaults of run_squad.py, as far as a short input has room for them.
         question = min(64, max_length // 3)
         settings = {"max_query_length": question, "stride": min(128, (max_length - 3 - question) // 2)}
+    elif head.task == Embedding.name:
+        settings = {"prompts": dataclasses.asdict(head.prompts)}
     return TASKS[head.task](model, tokenizer, max_length=max_length, **settings)
 
 
@@ -117,19 +122,22 @@ def head_of(task: Task) -> Head:
         >>> head_of(task)
         Head(task='classification', labels=('no', 'yes'), dropout=0.1, ..., pooling='cls', ...)
     """
-    if task.name not in TASK_NAMES:
-        raise ValueError(f"the task must be one of {sorted(TASK_NAMES)}, which other libraries have, got {task.name!r}")
-    model, output_layer = task.model, TASK_NAMES[task.name].output_layer
+    # Other libraries do not tell the vectors of a retrieval from those of another embedding.
+    name = Embedding.name if isinstance(task, Embedding) else task.name
+    if name not in TASK_NAMES:
+        raise ValueError(f"the task must be one of {sorted(TASK_NAMES)}, which other libraries have, got {name!r}")
+    model, output_layer = task.model, TASK_NAMES[name].output_layer
     dropout = None if output_layer is None else model.get_layer(f"{output_layer}_dropout").rate
     of_text: Pooling = "cls" if has_layer(model, "first_token_pooler") else "mean"
     return Head(
-        task=task.name,
+        task=name,
         labels=getattr(task, "labels", ()),
         dropout=dropout,
         next_sentence=has_layer(model, "next_sentence"),
-        pooling=pooling_of(model) if classifies_texts(task.name) else of_text,
+        pooling=pooling_of(model) if classifies_texts(name) else of_text,
         normalize=has_layer(model, "normalization"),
         separator=separator_of(model),
+        prompts=getattr(task, "prompts", Prompts()),
     )
 
 

@@ -20,6 +20,7 @@ from typing import TYPE_CHECKING, Any
 import keras
 import numpy as np
 
+from keras_bert.checks import check
 from keras_bert.families.hugging_face import Family
 from keras_bert.families.registry import family_of
 from keras_bert.folders import TOKENIZER_FILE, staged_files
@@ -175,6 +176,8 @@ def to_hugging_face(task: Task, folder: str | os.PathLike[str], *, family: str |
     check_keras_model(task, "written for transformers")
     folder = Path(folder)
     config, head, pooler = config_of(task.model), head_of(task), has_layer(task.model, "pooler")
+    rule = "not be set, as no module of sentence-transformers truncates; write the whole model and load it with it"
+    check("to_hugging_face", "dimension", not has_layer(task.model, "truncation"), rule, task.head().get("dimension"))
     kind = family_of(config, family, pooler=pooler)
     form = hugging_face_format(kind, head.task)
     with task.weights_for("transformers"):
@@ -194,7 +197,8 @@ def to_hugging_face(task: Task, folder: str | os.PathLike[str], *, family: str |
         else:
             write_vocabulary(staging, CheckpointVocabulary(tokenizer.vocabulary, tokenizer.lowercase, task.max_length))
         if head.task == "embedding":
-            write_pooling(staging, PoolingSettings(head.pooling, head.normalize, task.max_length), config.hidden_size)
+            pooling = PoolingSettings(head.pooling, head.normalize, task.max_length, head.prompts)
+            write_pooling(staging, pooling, config.hidden_size)
         for name in _MISLEADING:
             if (folder / name).exists() and not (staging / name).exists():
                 raise ValueError(f"{folder} must not hold {name}, which would be read beside what is written")
@@ -211,8 +215,8 @@ def _read_model(folder: Path, family: Family, content: Mapping[str, Any]) -> tup
     head = hugging_face_config.read_head(folder, family, content, next_sentence=both)
     longest = None
     if head.task == "embedding":
-        pooling, normalize, longest = read_pooling(folder)
-        head = Head(task=head.task, pooling=pooling, normalize=normalize)
+        pooling, normalize, longest, prompts = read_pooling(folder)
+        head = Head(task=head.task, pooling=pooling, normalize=normalize, prompts=prompts)
     # A pooler without weights is always part of the encoder.
     model = build_model(config, head, pooler=has_pooler(tensors, form) or config.pooler_activation == "none")
     _check_copies(tensors, folder, copies)

@@ -1,10 +1,11 @@
-"""Reads and writes the pooling of sentence-transformers."""
+"""Reads and writes the pooling and the prompts of sentence-transformers."""
 
 from pathlib import Path
 from typing import Any, NamedTuple
 
 from keras_bert.interop.configs import check_only, read_json, read_length, write_json
 from keras_bert.options.pooling import Pooling
+from keras_bert.options.prompts import Prompts
 
 MODULES_FILE = "modules.json"
 LENGTH_FILE = "sentence_bert_config.json"
@@ -22,6 +23,9 @@ _OLD_MODES = {
     "pooling_mode_lasttoken": "lasttoken",
 }
 
+# The names under which `encode_document` of sentence-transformers looks for its prompt.
+_PASSAGES = ("document", "passage", "corpus")
+
 
 class PoolingSettings(NamedTuple):
     """The pooling of states into a vector.
@@ -30,6 +34,7 @@ class PoolingSettings(NamedTuple):
         pooling: the kind of pooling.
         normalize: the vector is scaled to length 1.
         max_length: the longest text in tokens; None where the files have none.
+        prompts: the texts in front of queries and passages.
 
     Examples:
         >>> read_pooling(Path(".")) == PoolingSettings("mean", normalize=False)  # the default, without files
@@ -39,6 +44,7 @@ class PoolingSettings(NamedTuple):
     pooling: Pooling = "mean"
     normalize: bool = False
     max_length: int | None = None
+    prompts: Prompts = Prompts()
 
 
 def read_pooling(folder: Path) -> PoolingSettings:
@@ -51,7 +57,7 @@ def read_pooling(folder: Path) -> PoolingSettings:
     Examples:
         >>> write_pooling(Path("."), PoolingSettings("cls", normalize=True, max_length=256), hidden_size=384)
         >>> read_pooling(Path("."))
-        PoolingSettings(pooling='cls', normalize=True, max_length=256)
+        PoolingSettings(pooling='cls', normalize=True, max_length=256, prompts=Prompts(query='', passage=''))
     """
     if not (folder / MODULES_FILE).is_file():
         return PoolingSettings()
@@ -65,12 +71,33 @@ def read_pooling(folder: Path) -> PoolingSettings:
         )
     for file in (LENGTH_FILE, SETTINGS_FILE):
         if (folder / file).is_file():
-            # Lowercasing in front of the tokenizer, and prompts in front of every text, are not supported.
+            # Lowercasing in front of the tokenizer, and one prompt in front of every text, are not supported.
             only = {"do_lower_case": False, "default_prompt_name": None}
             check_only(folder / file, read_json(folder / file), only)
     lengths = read_json(folder / LENGTH_FILE) if (folder / LENGTH_FILE).is_file() else {}
     length = read_length(folder / LENGTH_FILE, lengths, "max_seq_length")
-    return PoolingSettings(_read_pooling(folder / modules[1].get("path", "") / "config.json"), len(names) == 3, length)
+    pooling = _read_pooling(folder / modules[1].get("path", "") / "config.json")
+    return PoolingSettings(pooling, len(names) == 3, length, read_prompts(folder))
+
+
+def read_prompts(folder: Path) -> Prompts:
+    """Reads the prompts of queries and passages; empty ones where the files have none.
+
+    Raises:
+        ValueError: a prompt is no text.
+
+    Examples:
+        >>> _ = Path(SETTINGS_FILE).write_text('{"prompts": {"query": "query: ", "document": "passage: "}}')
+        >>> read_prompts(Path("."))
+        Prompts(query='query: ', passage='passage: ')
+    """
+    path = folder / SETTINGS_FILE
+    content = read_json(path) if path.is_file() else {}
+    prompts = content.get("prompts") or {}
+    if not isinstance(prompts, dict) or not all(isinstance(prompt, str) for prompt in prompts.values()):
+        raise ValueError(f"{path}: prompts must be texts by name, got {prompts!r}")
+    passage = next((prompts[name] for name in _PASSAGES if prompts.get(name)), "")
+    return Prompts(query=prompts.get("query", ""), passage=passage)
 
 
 def write_pooling(folder: Path, settings: PoolingSettings, hidden_size: int) -> None:
@@ -89,6 +116,9 @@ def write_pooling(folder: Path, settings: PoolingSettings, hidden_size: int) -> 
     ]
     write_json(folder / MODULES_FILE, modules)
     write_json(folder / LENGTH_FILE, {"max_seq_length": settings.max_length, "do_lower_case": False})
+    if settings.prompts != Prompts():
+        prompts = {"query": settings.prompts.query, "document": settings.prompts.passage}
+        write_json(folder / SETTINGS_FILE, {"prompts": prompts, "default_prompt_name": None})
     (folder / POOLING_FOLDER).mkdir()
     modes = {key: mode == settings.pooling for key, mode in _OLD_MODES.items()}
     write_json(folder / POOLING_FOLDER / "config.json", {"word_embedding_dimension": hidden_size, **modes})

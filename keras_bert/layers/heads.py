@@ -102,6 +102,49 @@ class FirstTokenPooler(keras.layers.Layer):
 
 
 @keras.saving.register_keras_serializable("keras_bert")
+class Truncation(keras.layers.Layer):
+    """The first numbers of a vector, as Matryoshka training makes them a vector of their own (Kusupati et al. 2022).
+
+    Args:
+        width: how many numbers.
+
+    Examples:
+        >>> np.asarray(Truncation(2)(ops.convert_to_tensor([[1.0, 3.0, 9.0]]))).tolist()
+        [[1.0, 3.0]]
+    """
+
+    def __init__(self, width: int, **kwargs: Any) -> None:
+        super().__init__(**kwargs)
+        self.width = width
+
+    def call(self, inputs: Tensor) -> Tensor:
+        """(batch, hidden) -> (batch, width)."""
+        return inputs[:, : self.width]
+
+    def get_config(self) -> dict[str, Any]:
+        """The constructor's arguments."""
+        return {**super().get_config(), "width": self.width}
+
+
+@keras.saving.register_keras_serializable("keras_bert")
+class CrossCosine(keras.layers.Layer):
+    """The cosines of all first vectors of a batch with all second ones.
+
+    Examples:
+        >>> np.asarray(CrossCosine()(ops.eye(2), 3.0 * ops.eye(2))).tolist()
+        [[1.0, 0.0], [0.0, 1.0]]
+    """
+
+    def call(self, first: Tensor, second: Tensor) -> Tensor:
+        """(batch, hidden), (batch, hidden) -> (batch, batch)."""
+        return ops.matmul(ops.normalize(first, axis=-1), ops.transpose(ops.normalize(second, axis=-1)))
+
+    def compute_output_shape(self, first_shape: Any, second_shape: Any) -> tuple[None, None]:
+        """Both axes are the batch."""
+        return None, None
+
+
+@keras.saving.register_keras_serializable("keras_bert")
 class PredictionHead(keras.layers.Layer):
     """A dense layer with LayerNorm before an output layer, LayerNorm(activation(W h + b)).
 

@@ -1,6 +1,7 @@
 """Distillation: a smaller student learns from a teacher (Hinton et al. 2015)."""
 
 import dataclasses
+from collections.abc import Sequence
 from typing import Any
 
 import keras
@@ -8,6 +9,7 @@ from keras import ops
 
 from keras_bert.digests import digest_weights
 from keras_bert.objectives.base import Batch, Sums, TaskObjective
+from keras_bert.objectives.retrieval import RetrievalObjective
 from keras_bert.options.distillation import Distillation
 from keras_bert.tensors import Tensor
 
@@ -43,6 +45,37 @@ class DistillationObjective:
         digest = None if self._teacher is None else digest_weights(self._teacher)
         return {"class": type(self).__name__, **task, **settings, "teacher": digest}
 
+    @property
+    def crosses_parts(self) -> bool:
+        """See `keras_bert.training.gradient_cache.CrossPartObjective`; False for tasks that compare no rows."""
+        return bool(getattr(self._objective, "crosses_parts", False))
+
+    def run(self, model: keras.Model, batch: Batch, training: bool) -> Any:
+        """The student's outputs, see `TaskObjective.run`."""
+        return self._objective.run(model, batch, training)
+
+    def find_target(self, batch: Batch) -> Any:
+        """The teacher's outputs."""
+        if self._teacher is None:
+            return batch["teacher_answers"]
+        return self._objective.run(self._teacher, batch, training=False)
+
+    def select_labels(self, batch: Batch) -> dict[str, Any]:
+        """Those of the task's objective."""
+        return self._crossing().select_labels(batch)
+
+    def join_parts(self, outputs: Sequence[Tensor], labels: Sequence[Batch]) -> tuple[Tensor, dict[str, Any]]:
+        """As the task's objective."""
+        return self._crossing().join_parts(outputs, labels)
+
+    def measure_joined(self, outputs: Tensor, target: Any, labels: Batch) -> Sums:
+        """`measure`."""
+        return self.measure(outputs, target, labels)
+
+    def _crossing(self) -> RetrievalObjective:
+        assert isinstance(self._objective, RetrievalObjective)
+        return self._objective
+
     def __call__(self, model: keras.Model, batch: Batch, training: bool) -> Sums:
         """Sums and weights of the task's metrics and of `teacher_distance`; `loss` is the weighted sum of both losses.
 
@@ -51,10 +84,7 @@ class DistillationObjective:
             batch: the model's inputs and the task's labels.
             training: whether the student's dropout is on.
         """
-        outputs = self._objective.run(model, batch, training)
-        if self._teacher is None:
-            return self.measure(outputs, batch["teacher_answers"], batch)
-        return self.measure(outputs, self._objective.run(self._teacher, batch, training=False), batch)
+        return self.measure(self.run(model, batch, training), self.find_target(batch), batch)
 
     def measure(self, outputs: Tensor, target: Any, batch: Batch) -> Sums:
         """The same sums and weights from the outputs of `TaskObjective.run` for the student and for the teacher."""

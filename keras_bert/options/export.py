@@ -23,6 +23,8 @@ class Export:
             `mediapipe` for MediaPipe Tasks, `transformers_js` for a folder for transformers.js and Optimum,
             `tflite_text` for LiteRT with the operations of tensorflow-text, a file that takes text.
         opset: version of ONNX' operator set, 14 to 18.
+        dimension: for embedding and retrieval, the width of the vectors, which are the first numbers of the model's;
+            None for all.
 
     Examples:
         >>> Export(runtimes=("tflite",)).choose_lengths(max_length=100)
@@ -33,6 +35,7 @@ class Export:
     runtimes: Annotated[tuple[RuntimeName, ...], pydantic.Field(min_length=1)] = ("tflite", "onnx")
     # tf2onnx 1.17 writes 14 to 18; older ones lack operations that the model needs.
     opset: Annotated[int, pydantic.Field(ge=14, le=18)] = 18
+    dimension: pydantic.PositiveInt | None = None
 
     @pydantic.model_validator(mode="after")
     def _check_items(self) -> Self:

@@ -5,14 +5,15 @@ from __future__ import annotations
 import dataclasses
 import functools
 import json
-from collections.abc import Iterator, Sequence
-from typing import TYPE_CHECKING, Any, Self, get_args
+from collections.abc import Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING, Any, Literal, Self, get_args
 
 import numpy as np
 
 from keras_bert.checks import check
 from keras_bert.folders import HIDDEN_STATES, SENTENCE_VECTOR
 from keras_bert.options.pooling import Pooling
+from keras_bert.options.prompts import Prompts
 from keras_bert.tasks.answer_columns import ColumnType, Vector
 from keras_bert.tasks.base import Array, Features, Runtime, Task
 from keras_bert.tasks.checks import as_numbers, as_texts, check_keras_model, check_same_length
@@ -24,20 +25,25 @@ if TYPE_CHECKING:
     from keras_bert.objectives.base import TaskObjective
     from keras_bert.tokenizers.base import BaseTokenizer
 
+PromptName = Literal["", "query", "passage"]
 
-def build_embedder(encoder: keras.Model, *, pooling: Pooling = "mean", normalize: bool = False) -> keras.Model:
+
+def build_embedder(
+    encoder: keras.Model, *, pooling: Pooling = "mean", normalize: bool = False, dimension: int | None = None
+) -> keras.Model:
     """Pools the states of an encoder into one vector for each text.
 
     Args:
         encoder: an encoder as `build_encoder` returns it, whose weights are shared, not copied.
         pooling: `mean` of the token states, or `cls`, the first token's state without BERT's pooler.
         normalize: whether vectors have length 1.
+        dimension: the width of the vectors, which are the first numbers of the pooled states; None for all.
 
     Returns:
-        A model from the encoder's inputs to all of its outputs and `embedding` (batch, hidden).
+        A model from the encoder's inputs to all of its outputs and `embedding` (batch, dimension).
 
     Raises:
-        ValueError: there is no such pooling.
+        ValueError: there is no such pooling, or the encoder is not wider than `dimension`.
 
     Examples:
         >>> build_embedder(task.encoder).output["embedding"].shape
@@ -45,7 +51,7 @@ def build_embedder(encoder: keras.Model, *, pooling: Pooling = "mean", normalize
     """
     import keras
 
-    from keras_bert.layers.heads import FirstTokenPooler, MeanPooler
+    from keras_bert.layers.heads import FirstTokenPooler, MeanPooler, Truncation
     from keras_bert.models.encoder import sequence_output
     from keras_bert.models.global_tokens import with_global_tokens
 
@@ -56,6 +62,10 @@ def build_embedder(encoder: keras.Model, *, pooling: Pooling = "mean", normalize
         vector = MeanPooler(name="mean_pooler")(states, encoder.input["padding_mask"])
     else:
         vector = FirstTokenPooler(name="first_token_pooler")(states)
+    if dimension is not None:
+        width = vector.shape[-1]
+        check("build_embedder", "dimension", 1 <= dimension < width, f"be from 1 to {width - 1}", dimension)
+        vector = Truncation(dimension, name="truncation")(vector)
     if normalize:
         vector = keras.layers.UnitNormalization(name="normalization")(vector)
     return keras.Model(encoder.input, {**encoder.output, "embedding": vector}, name="embedding")
@@ -101,6 +111,7 @@ class Embedding(Task):
         model: a model as `build_embedder` returns it, or an exported file.
         tokenizer: the tokenizer with the model's vocabulary.
         max_length: the maximum number of tokens of a text, special tokens included.
+        prompts: the texts that the model expects in front of queries and passages; None for none.
 
     Raises:
         ValueError: see `Task`; or the model has no output `embedding`.
@@ -118,8 +129,19 @@ class Embedding(Task):
     second_text = "compared"
     output_name = "embedding"
 
-    def __init__(self, model: keras.Model | Runtime, tokenizer: BaseTokenizer, *, max_length: int = 256) -> None:
+    single_prompt: PromptName = "query"
+    """The prompt of single texts in `answer_values` and `answer_fields`; an instance may have another one."""
+
+    def __init__(
+        self,
+        model: keras.Model | Runtime,
+        tokenizer: BaseTokenizer,
+        *,
+        max_length: int = 256,
+        prompts: Mapping[str, str] | None = None,
+    ) -> None:
         super().__init__(model, tokenizer, max_length=max_length)
+        self.prompts = Prompts(**(prompts or {}))
         whole = isinstance(model.output, dict) and "embedding" in model.output
         check(type(self).__name__, "model", whole, "have an output `embedding`", model.name)
 
@@ -140,10 +162,30 @@ class Embedding(Task):
         max_length: int = 256,
         pooling: Pooling = "mean",
         normalize: bool = False,
+        dimension: int | None = None,
+        **settings: Any,
     ) -> Self:
-        """Vectors of an encoder's states, see `build_embedder`."""
-        model = build_embedder(encoder, pooling=pooling, normalize=normalize)
-        return cls(model, tokenizer, max_length=max_length)
+        """Vectors of an encoder's states, see `build_embedder`; `settings` are those of the constructor."""
+        model = build_embedder(encoder, pooling=pooling, normalize=normalize, dimension=dimension)
+        return cls(model, tokenizer, max_length=max_length, **settings)
+
+    def truncated(self, dimension: int) -> Self:
+        """The same task with vectors of the first numbers alone, on the same encoder.
+
+        Raises:
+            ValueError: the vectors are not wider.
+
+        Examples:
+            >>> Embedding.build(task.encoder, task.tokenizer, max_length=16).truncated(4).predict(["film"]).shape
+            (1, 4)
+        """
+        head = {**self.head(), "dimension": dimension}
+        return type(self).build(self.encoder, self.tokenizer, **self.settings(), **head)
+
+    def settings(self) -> dict[str, Any]:
+        """`max_length`, and the prompts that are set."""
+        prompts = {name: prompt for name, prompt in dataclasses.asdict(self.prompts).items() if prompt}
+        return {**super().settings(), **({"prompts": prompts} if prompts else {})}
 
     def network(self) -> keras.Model:
         """From the encoder's inputs to the vectors (batch, hidden) alone."""
@@ -156,6 +198,14 @@ class Embedding(Task):
         """From `first_...` and `second_...` inputs to cosines (batch, 1)."""
         import keras
 
+        model = self._two_texts()
+        cosine = keras.layers.Dot(axes=1, normalize=True, name="cosine")(model.output)
+        return keras.Model(model.input, cosine, name="similarity")
+
+    def _two_texts(self) -> keras.Model:
+        """From `first_...` and `second_...` inputs to both vectors."""
+        import keras
+
         inputs = {
             f"{side}_{spec.name}": keras.Input(spec.shape[1:], dtype=spec.dtype, name=f"{side}_{spec.name}")
             for side in ("first", "second")
@@ -165,8 +215,7 @@ class Embedding(Task):
             self.model({spec.name: inputs[f"{side}_{spec.name}"] for spec in self.model.inputs})["embedding"]
             for side in ("first", "second")
         ]
-        cosine = keras.layers.Dot(axes=1, normalize=True, name="cosine")(vectors)
-        return keras.Model(inputs, cosine, name="similarity")
+        return keras.Model(inputs, vectors, name="two_texts")
 
     def compile(self, optimizer: keras.optimizers.Optimizer, **kwargs: Any) -> None:
         """Compiles `similarity`; `kwargs` go to Keras."""
@@ -174,11 +223,12 @@ class Embedding(Task):
         self._compile(self.similarity, optimizer, **kwargs)
 
     def head(self) -> dict[str, Any]:
-        """The pooling of the model, and whether its vectors have length 1."""
+        """The pooling of the model, whether its vectors have length 1, and `dimension` where they are truncated."""
         from keras_bert.models.encoder import has_layer
 
         pooling = "cls" if has_layer(self.model, "first_token_pooler") else "mean"
-        return {"pooling": pooling, "normalize": has_layer(self.model, "normalization")}
+        cut = {"dimension": self.model.get_layer("truncation").width} if has_layer(self.model, "truncation") else {}
+        return {"pooling": pooling, "normalize": has_layer(self.model, "normalization"), **cut}
 
     def agreement(self, reference: Any, candidate: Any, padding_mask: Array) -> Array:
         """The cosines of the vectors (rows, hidden), 0 where they are negative."""
@@ -215,8 +265,16 @@ class Embedding(Task):
         inputs = {f"{side}_{name}": array for side, features in sides.items() for name, array in features.items()}
         return inputs, cosines
 
-    def predict(self, texts: Sequence[str], *, batch_size: int = 32) -> Array:
-        """The vector of each text: (texts, hidden) float32."""
+    def predict(self, texts: Sequence[str], *, batch_size: int = 32, prompt: PromptName = "") -> Array:
+        """The vector of each text: (texts, hidden) float32.
+
+        Args:
+            texts: the texts.
+            batch_size: see `Task.forward`.
+            prompt: which of `prompts` stands in front of each text; empty for none.
+        """
+        if prompt:
+            texts = [getattr(self.prompts, prompt) + text for text in as_texts("texts", texts)]
         vectors = self.outputs(texts, batch_size=batch_size, keep=lambda outputs: outputs["embedding"])
         return np.stack(list(vectors)).astype("float32")
 
@@ -248,35 +306,43 @@ class Embedding(Task):
         return {"vector": Vector(int(self.model.output["embedding"].shape[-1]))}
 
     def answer_values(self, texts: Sequence[str], seconds: Sequence[str] | None = None) -> Iterator[tuple[Any]]:
-        """The vector of each text (hidden,) float32; or the cosine of each pair."""
-        vectors = self.predict(texts)
-        return zip(vectors) if seconds is None else zip(self._cosines(vectors, seconds))
+        """The vector of each text (hidden,) float32; or the cosine of each query and its passage.
+
+        A single text gets the prompt `single_prompt`, queries and passages get theirs.
+        """
+        if seconds is None:
+            return zip(self.predict(texts, prompt=self.single_prompt))
+        return zip(self._cosines(texts, seconds))
 
     def answer_fields(self, texts: Sequence[str], seconds: Sequence[str] | None = None) -> Iterator[tuple[str, ...]]:
-        """A line for each text: its vector as JSON, or with a second text the cosine of both and the text."""
-        vectors = self.predict(texts)
+        """A line for each text: its vector as JSON, or with a second text the cosine of both and the text.
+
+        Prompts are those of `answer_values`.
+        """
         if seconds is None:
-            for vector in vectors:
+            for vector in self.predict(texts, prompt=self.single_prompt):
                 yield (json.dumps([round(float(value), 6) for value in vector]),)
             return
-        for fields, cosine in zip(self._text_fields(texts, seconds), self._cosines(vectors, seconds), strict=True):
+        for fields, cosine in zip(self._text_fields(texts, seconds), self._cosines(texts, seconds), strict=True):
             yield f"{cosine:.4f}", *fields
 
-    def _cosines(self, vectors: Array, seconds: Sequence[str]) -> list[float]:
-        """The cosine of each vector and that of the second text beside it."""
-        check_same_length("texts", vectors, "seconds", seconds)
-        return [float(cosine) for cosine in cosine_similarity(vectors, self.predict(seconds)).diagonal()]
+    def _cosines(self, queries: Sequence[str], passages: Sequence[str]) -> list[float]:
+        """The cosine of each query and the passage beside it."""
+        check_same_length("texts", queries, "seconds", passages)
+        sides = (self.predict(queries, prompt="query"), self.predict(passages, prompt="passage"))
+        units = [side / np.maximum(np.linalg.norm(side, axis=1, keepdims=True), 1e-12) for side in sides]
+        return [float(cosine) for cosine in (units[0] * units[1]).sum(axis=1)]
 
     def search(
         self, queries: Sequence[str], texts: Sequence[str], *, top_k: int = 5, vectors: Array | None = None
     ) -> list[list[Match]]:
-        """For each query the texts nearest to it by cosine, best first.
+        """For each query the texts nearest to it by cosine, best first; `prompts` stand in front of both.
 
         Args:
             queries: the queries.
             texts: the texts to search.
             top_k: maximum number of results of a query.
-            vectors: the result of `predict(texts)`, to search the same texts several times.
+            vectors: the result of `predict(texts, prompt="passage")`, to search the same texts several times.
 
         Raises:
             ValueError: `top_k` is below 1, there are not as many vectors as texts, or theirs is another width.
@@ -284,9 +350,9 @@ class Embedding(Task):
         check("Embedding", "top_k", top_k >= 1, "be at least 1", top_k)
         texts = as_texts("texts", texts)
         if vectors is None:
-            vectors = self.predict(texts)
+            vectors = self.predict(texts, prompt="passage")
         check_same_length("texts", texts, "vectors", vectors)
-        targets = self.predict(queries)
+        targets = self.predict(queries, prompt="query")
         width = targets.shape[1]
         check("Embedding", "vectors", vectors.shape[1:] == (width,), f"be {width} wide", vectors.shape)
         cosines = cosine_similarity(targets, vectors)

@@ -3,12 +3,13 @@
 import contextlib
 import functools
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from typing import Any, Protocol
+from typing import Any, Protocol, TypeVar
 
 import keras
 import numpy as np
 import tensorflow as tf
 
+from keras_bert.checks import check
 from keras_bert.fused.training import compiled_update, fused_blocks
 from keras_bert.models.traces import check_attached
 from keras_bert.objectives.base import Batch, Objective, Sums, means
@@ -16,9 +17,12 @@ from keras_bert.optimizer import adamw
 from keras_bert.options.training import Training
 from keras_bert.training.checkpoints import Arrays
 from keras_bert.training.devices import Devices
+from keras_bert.training.gradient_cache import CrossPartObjective, GradientCache
 from keras_bert.training.loss_scale import LossScale
 from keras_bert.training.precision import computing_in
 from keras_bert.training.running_mean import RunningMean
+
+R = TypeVar("R")
 
 
 class BatchSource(Protocol):
@@ -58,7 +62,8 @@ class TrainingStep:
             first step.
 
     Raises:
-        ValueError: the model's adapter is detached.
+        ValueError: the model's adapter is detached; or the objective compares the rows of all parts of a batch, and
+            there are several devices.
 
     Examples:
         >>> step = TrainingStep(task.model, task.objective(), Training(learning_rate=1e-4, xla="off"), steps=100)
@@ -100,6 +105,7 @@ class TrainingStep:
             self._mean = RunningMean(self._trained() if training.ema else [], training.ema)
             self._gradients = [self._local_copy(weight) for weight in self._trained() if self._in_parts]
         self._make_functions()
+        self._cache = self._make_cache()
 
     @property
     def _in_parts(self) -> bool:
@@ -136,6 +142,28 @@ class TrainingStep:
         self._run_apply = on_all(self._apply_parts, ())
         self._run_test = on_all(lambda batch: (self._measure(batch),), ("sum",))
 
+    def _make_cache(self) -> GradientCache | None:
+        """The cache of an objective that compares the rows of all parts; None where rows of one part are enough."""
+        objective = self.objective
+        crosses = isinstance(objective, CrossPartObjective) and objective.crosses_parts
+        if not crosses or not self._in_parts:
+            return None
+        rule = "be false with several devices, as each of them sees its rows alone"
+        check("Contrast", "across_parts", self.devices.count == 1, rule, True)
+        assert isinstance(objective, CrossPartObjective)
+        whole = self.training.xla == "whole"
+        # Keras counts the states of seeds as variables, but not as weights.
+        weights = {id(weight) for weight in self.model.weights}
+        states = [variable.value for variable in self.model.variables if id(variable) not in weights]
+        return GradientCache(
+            objective,
+            lambda batch: self._in_training(lambda: objective.run(self.model, batch, training=True)),
+            self._trained(),
+            [*states, *self._variables],
+            self._gradients,
+            lambda function: tf.function(function, jit_compile=whole, reduce_retracing=not whole, autograph=False),
+        )
+
     def _find_weights(self, batch: Batch) -> tuple[dict[str, Any]]:
         return (self.devices.add_up(self.objective.weights(batch)),)
 
@@ -152,13 +180,16 @@ class TrainingStep:
         return [tf.convert_to_tensor(gradients[place]) for place in self._used], sums
 
     def _evaluate(self, batch: Batch, training: bool = False) -> Sums:
-        fused = training and self.training.xla == "parts"
+        sums = self._in_training(lambda: self.objective(self.model, batch, training), fuses=training)
+        return sums | {"tokens": (tf.reduce_sum(tf.cast(batch["padding_mask"], tf.float32)), tf.constant(1.0))}
+
+    def _in_training(self, run: Callable[[], R], *, fuses: bool = True) -> R:
+        """Calls a function with the precision of the training, and with fused blocks where `xla` is `parts`."""
         with (
             computing_in(self.model, self.training.precision),
-            fused_blocks(self.model) if fused else contextlib.nullcontext(),
+            fused_blocks(self.model) if fuses and self.training.xla == "parts" else contextlib.nullcontext(),
         ):
-            sums = self.objective(self.model, batch, training)
-        return sums | {"tokens": (tf.reduce_sum(tf.cast(batch["padding_mask"], tf.float32)), tf.constant(1.0))}
+            return run()
 
     def _step_at_once(self, batch: Batch) -> tuple[Sums, Any]:
         (weights,) = self._find_weights(batch)
@@ -256,9 +287,13 @@ class TrainingStep:
 
     def _step_in_parts(self, parts: Sequence[Batch]) -> tuple[list[Sums], Any]:
         scale = tf.constant(self.loss_scale.scale if self.loss_scale else 1.0)
-        part_weights = [self._run_weights(part)[0] for part in parts]
-        weights = {name: tf.add_n([weight[name] for weight in part_weights]) for name in part_weights[0]}
-        sums = [self._run_part(part, weights, scale)[0] for part in parts]
+        if self._cache is not None:
+            sums = [self._cache.accumulate(parts, scale)]
+            self._used = self._cache.used
+        else:
+            part_weights = [self._run_weights(part)[0] for part in parts]
+            weights = {name: tf.add_n([weight[name] for weight in part_weights]) for name in part_weights[0]}
+            sums = [self._run_part(part, weights, scale)[0] for part in parts]
         (norm,) = self._run_norm(scale)
         use = True
         if self.loss_scale:

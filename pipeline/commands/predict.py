@@ -29,6 +29,7 @@ if TYPE_CHECKING:
 def _add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.usage = (
         f"{PROGRAM} predict [-h] MODEL TEXT [TEXT ...] [--second TEXT]\n"
+        f"       {'':{len(PROGRAM)}} [--prompt query|passage]\n"
         f"       {PROGRAM} predict [-h] MODEL --table TABLE --text COLUMN\n"
         f"       {'':{len(PROGRAM)}} [--second COLUMN] --out FILE [--prefix PREFIX]\n"
         f"       {'':{len(PROGRAM)}} [--beam JOB] [--set KEY=VALUE]"
@@ -57,6 +58,11 @@ def _add_arguments(parser: argparse.ArgumentParser) -> None:
         metavar="TABLE",
         help="a table whose rows are answered: .parquet, .arrow, .csv, .tsv or .jsonl, a folder, or a quoted pattern",
     )
+    parser.add_argument(
+        "--prompt",
+        choices=("query", "passage"),
+        help="of embedding and retrieval: which prompt of the model stands in front of single texts (default: query)",
+    )
     parser.add_argument("--text", metavar="COLUMN", help="the column of the texts in --table")
     parser.add_argument(
         "--out",
@@ -82,13 +88,15 @@ def _add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def _run(options: argparse.Namespace, console: Console) -> int:
+    if options.prompt and options.second is not None:
+        raise InputError("--prompt must be left out with --second: a pair is a query and a passage")
     if options.table is not None:
         answer_and_show(_table_request(options), console)
         return DONE
     _check_texts(options)
     try:
         with native_logs_hidden():
-            task = _open_task(options.model)
+            task = _open_task(options.model, options.prompt)
         if options.texts == ["-"]:
             _answer_lines_of_input(task)
             return DONE
@@ -101,10 +109,10 @@ def _run(options: argparse.Namespace, console: Console) -> int:
     return DONE
 
 
-def _open_task(model: Path) -> "Task":
+def _open_task(model: Path, prompt: str | None) -> "Task":
     from components.answers.model_handler import open_task
 
-    return open_task(model)
+    return open_task(model, prompt)
 
 
 def _table_request(options: argparse.Namespace) -> TableRequest:
@@ -124,6 +132,7 @@ def _table_request(options: argparse.Namespace) -> TableRequest:
         second=options.second[0] if options.second else None,
         out=options.out,
         prefix=options.prefix or "",
+        prompt=options.prompt,
         beam=load_beam(options.beam, options.set),
     )
 

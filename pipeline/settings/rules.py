@@ -19,6 +19,7 @@ from components.scoring.registry import TASK_SCORING
 from components.scoring.slices import check_column_values
 from components.sources.docstring_task import DocstringTask
 from components.sources.lines import read_lines
+from components.sources.retrieval import RetrievalSource
 from components.sources.table import TableSource, TextRow
 from components.sources.tagged_words import SentenceSource
 from components.sources.text import TextSource
@@ -27,6 +28,7 @@ from keras_bert.checks import FieldError
 from keras_bert.families.deberta.settings import DeBERTa
 from keras_bert.options.generator import AT_MOST
 from keras_bert.options.imitation import OF_EMBEDDINGS, StateImitation
+from pipeline.settings.contrast import check_contrast, check_dimensions
 from pipeline.settings.graphs import check_float_layers, graph_of
 from pipeline.settings.runtimes import check_models_of_runtimes, check_runtimes
 from pipeline.settings.schema import AnswersSettings, QuantizationSettings, Settings
@@ -45,6 +47,8 @@ _NEEDS = {
     "max_query_length": "examples",
     "pooling": "examples",
     "fine_tuning": "examples",
+    "contrast": "examples",
+    "hard_negatives": "examples",
     "adaptation": "examples",
     "fitted_vocabulary": "examples",
     "student": "examples",
@@ -100,8 +104,9 @@ def check_tables(settings: Settings) -> None:
         check_unlabelled(task)
     for name in OF_EMBEDDINGS:
         weight = getattr(settings.distillation, name)
-        if weight and task != "embedding":
-            raise InputError(f"distillation.{name} must be 0 but for the task 'embedding', got {weight}")
+        if weight and task not in ("embedding", "retrieval"):
+            raise InputError(f"distillation.{name} must be 0 but for embedding and retrieval, got {weight}")
+    check_contrast(settings)
 
 
 def check_data(settings: Settings) -> list[str]:
@@ -204,6 +209,9 @@ def _check_examples(settings: Settings) -> list[str]:
     splits, task = source.splits(), TASK_ROWS[source.task]
     _check_labels(settings, source.task, task.labels(source, splits["train"]))
     _check_slice_columns(settings, splits)
+    check_dimensions(settings)
+    if isinstance(source, RetrievalSource):
+        task.check(splits)
     if source.overlap == "error":
         check_overlap(splits, task)
     if source.near_overlap == "error":

@@ -17,6 +17,7 @@ from components.sources.docstring_task import DocstringTask
 from components.sources.docstrings import DocstringCorpus
 from components.sources.label_sets import LabelSetSource
 from components.sources.questions import QuestionSource
+from components.sources.retrieval import RetrievalSource
 from components.sources.table import TableSource
 from components.sources.tagged_words import SentenceSource
 from components.sources.text import TextSource
@@ -25,13 +26,16 @@ from keras_bert.checks import check
 from keras_bert.config import EncoderShape
 from keras_bert.families.registry import AnyVariant
 from keras_bert.options.adaptation import Adaptation
+from keras_bert.options.contrast import Contrast
 from keras_bert.options.distillation import Distillation
 from keras_bert.options.export import Export
 from keras_bert.options.generator import Generator
+from keras_bert.options.hard_negatives import HardNegatives
 from keras_bert.options.imitation import Imitation
 from keras_bert.options.masking import Masking
 from keras_bert.options.pooling import Pooling
 from keras_bert.options.pretraining_rows import PretrainingRows
+from keras_bert.options.prompts import Prompts
 from keras_bert.options.pruning import Pruning
 from keras_bert.options.quantization import Quantization
 from keras_bert.options.selection import Selection
@@ -243,6 +247,8 @@ class Settings(pydantic.BaseModel):
             deviation.
         probes: tagged sentences with which `explain` probes the layers of the teacher and the student; `.conllu` files
             also bring dependency trees. Without it, the examples serve if their words are tagged.
+        contrast: the loss of retrieval, for the teacher and for all models that are made of it.
+        hard_negatives: negatives for the training queries of retrieval, which a model searches.
         adaptation: parameter-efficient adaptation, which trains few weights beside the frozen encoder (LoRA, adapters,
             prompt or biases).
     """
@@ -280,12 +286,15 @@ class Settings(pydantic.BaseModel):
             | Annotated[TableSource, pydantic.Tag(TASKS["embedding"])]
             | Annotated[SentenceSource, pydantic.Tag(TASKS["token_classification"])]
             | Annotated[QuestionSource, pydantic.Tag(TASKS["question_answering"])]
+            | Annotated[RetrievalSource, pydantic.Tag(TASKS["retrieval"])]
             | Annotated[DocstringTask, pydantic.Tag(BUILT_IN)],
             pydantic.Discriminator(_choose_examples),
         ]
         | None
     ) = None
     fine_tuning: FineTuningSettings = FineTuningSettings()
+    contrast: Contrast | None = None
+    hard_negatives: HardNegatives | None = None
     adaptation: Adaptation | None = None
     student: Student | None = None
     general_distillation: GeneralDistillationSettings | None = None
@@ -300,6 +309,19 @@ class Settings(pydantic.BaseModel):
     push: PushSettings = PushSettings()
     beam: BeamOptions = BeamOptions()
     machine: Machine = Machine()
+
+    def prompts(self) -> Prompts:
+        """The texts in front of queries and passages: those of `[examples]`, or else of the checkpoint.
+
+        Raises:
+            InputError: the checkpoint's files are missing or cannot be used.
+        """
+        source = self.examples
+        if not isinstance(source, RetrievalSource):
+            return Prompts()
+        if source.prompts is not None or self.checkpoint is None:
+            return source.prompts or Prompts()
+        return self.checkpoint.prompts()
 
     def run_options(self) -> dict[str, Any]:
         """The settings of a run as a whole, as arguments of `run_pipeline`."""

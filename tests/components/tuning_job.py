@@ -23,6 +23,7 @@ from components.quantize import quantize
 from components.scoring.registry import TASK_SCORING
 from components.sources.label_sets import LabelSetSource
 from components.sources.questions import QuestionSource
+from components.sources.retrieval import RetrievalSource
 from components.sources.table import TableSource
 from components.sources.tagged_words import SentenceSource
 from components.training.model_folder import read_model
@@ -87,6 +88,10 @@ def write_rows(folder: Path, task: str, count: int = 40, copies: int = 1, unansw
         rows = [_pair(words, number % count) for number, words in enumerate(sentences)]
         (folder / "pairs.tsv").write_text("text\tother\tlabel\n" + "".join("\t".join(row) + "\n" for row in rows))
         return TableSource(str(folder / "pairs.tsv"), second_text="other", task=task, scale=2.0)
+    if task == "retrieval":
+        queries = [_query(words, number) for number, words in enumerate(sentences)]
+        (folder / "queries.jsonl").write_text("\n".join(map(json.dumps, queries)))
+        return RetrievalSource(str(folder / "queries.jsonl"), negatives=("negatives",))
     if task in ("classification", "regression"):
         labels = [_label(sentence, task, number) for number, sentence in enumerate(sentences)]
         table = "".join(f"{' '.join(words)}\t{label}\n" for words, label in zip(sentences, labels, strict=True))
@@ -126,6 +131,15 @@ def _pair(words: list[str], number: int) -> tuple[str, str, str]:
     strangers = [WORDS[-1 - WORDS.index(word)] for word in words]
     other = [strangers, words[:half] + strangers[half:], words][shared]
     return " ".join(words), " ".join(other), str(shared)
+
+
+def _query(words: list[str], number: int) -> dict[str, Any]:
+    """The passage of a query has the opposite of each word; its negative has the words themselves, in another order."""
+    return {
+        "query": " ".join([*words, *["?"] * (number % 2)]),
+        "passage": " ".join(WORDS[-1 - WORDS.index(word)] for word in words),
+        "negatives": [" ".join(words[::-1])],
+    }
 
 
 def _question(words: list[str], number: int, nobody: bool) -> dict[str, Any]:

@@ -46,6 +46,6 @@ def make_task(
     kind: type[Task], numbers: Mapping[str, Sequence[float]], *, max_length: int = 16, **settings: Any
 ) -> Any:
     """A task of this kind whose outputs are looked up in `numbers`."""
-    named = "embedding" if kind.name == "embedding" else ""
+    named = kind.output_name if kind.output_name == "embedding" else ""
     runtime = TableRuntime(numbers, pooled=kind.needs_pooling, name=named, max_length=max_length)
     return kind(runtime, Tokenizer([*SPECIAL_TOKENS, *WORDS], lowercase=True), max_length=max_length, **settings)

@@ -339,3 +339,25 @@ def test_a_student_learns_from_answered_rows_alone(tmp_path: Path, table: str) -
     assert inputs["distill"] == {"fine_tune", "label_with_teacher"}
     assert inputs["quantize"] == {"distill", "ingest_examples"}
     assert values(pipeline)["label_with_teacher"]["teacher_labels"].copies == (2 if "copies" in table else 0)
+
+
+RETRIEVAL = "[examples]\ntask = 'retrieval'\ntrain = 'rows.tsv'\n"
+
+
+@pytest.mark.parametrize("miner", ["initial", "fine_tuned"])
+def test_hard_negatives_are_mined_once_before_any_model_learns_from_them(tmp_path: Path, miner: str) -> None:
+    table = f"[hard_negatives]\nminer = '{miner}'\n"
+    steps = reads(wire(tmp_path, CHECKPOINT + RETRIEVAL + STUDENT + table, "seeds=2"))
+    first = {"fine_tune-miner": {"import_checkpoint", "ingest_examples"}} if miner == "fine_tuned" else {}
+    assert first.items() <= steps.items()
+    assert steps["mine_hard_negatives"] == {"ingest_examples", *(first or {"import_checkpoint"})}
+    for seed in "01":
+        assert steps[f"fine_tune-{seed}"] == {"import_checkpoint", "mine_hard_negatives"}
+        assert steps[f"distill-{seed}"] == {f"fine_tune-{seed}", "mine_hard_negatives"}
+    assert "ingest_examples" not in steps["evaluate"]
+
+
+def test_the_loss_of_retrieval_reaches_the_teacher_and_prompts_the_rows(tmp_path: Path) -> None:
+    text = CHECKPOINT + RETRIEVAL + STUDENT
+    assert read_by(tmp_path, text, "contrast.scale=10.0") == {"fine_tune"}
+    assert "ingest_examples" in read_by(tmp_path, text, 'examples.prompts.query="query: "')

@@ -11,7 +11,7 @@ if TYPE_CHECKING:
     from keras_bert.compress.quantization_parameters import QuantizationParameters
 
 # Text tasks of MediaPipe, which take single texts.
-TASKS = ("classification", "multi_label", "embedding")
+TASKS = ("classification", "multi_label", "embedding", "retrieval")
 
 # The entry in `export.json`.
 OTHER_IDS = "texts_with_other_ids"

@@ -1,5 +1,6 @@
 """The rows of each task: their records hold what the task itself makes of them, and their files hold them whole."""
 
+import dataclasses
 import json
 from collections import Counter
 
@@ -14,12 +15,14 @@ from components.examples.base import ROWS_AT_ONCE, Encoding
 from components.examples.registry import TASK_ROWS, read_rows, write_rows
 from components.sources.label_sets import LabelSetRow, LabelSetSource
 from components.sources.questions import Question, QuestionSource
+from components.sources.retrieval import QueryRow
 from components.sources.table import TextRow
 from components.sources.tagged_words import Sentence, SentenceSource
 from keras_bert.config import EncoderConfig
 from keras_bert.data.schemas import SCHEMAS, TEXT
 from keras_bert.losses import IGNORED
 from keras_bert.models.encoder import build_encoder
+from keras_bert.options.prompts import Prompts
 from keras_bert.target_scale import TargetScale
 from keras_bert.tasks.registry import TASKS
 from keras_bert.tokenizers.tokenizer import Tokenizer
@@ -39,6 +42,9 @@ ROWS = {
     "regression": [TextRow(text, str(number / 3), "b") for number, text in enumerate(TEXTS)],
     "embedding": [TextRow(text, str(number / 3), TEXTS[3 - number]) for number, text in enumerate(TEXTS)],
     "token_classification": SENTENCES,
+    "retrieval": [
+        QueryRow(text, (TEXTS[3 - number], "B A"), ("a b", "c a")[:number]) for number, text in enumerate(TEXTS)
+    ],
     "question_answering": [Question(str(n), "a b c a", *row) for n, row in enumerate(zip(TEXTS, ANSWERS, strict=True))],
 }
 
@@ -116,6 +122,47 @@ def test_texts_apart(build):
     assert cut == {False: 6, True: 2}
 
 
+def test_each_passage_of_a_query_has_a_record():
+    records, cut = make_records("retrieval")
+    rows = ROWS["retrieval"]
+    encoded = {
+        text: TOKENIZER.encode([text], max_length=12)["token_ids"][0].numpy().tolist() for text in (*TEXTS, "B A")
+    }
+    queries = [row.query for row in rows for _ in row.passages]
+    passages = [passage for row in rows for passage in row.passages]
+    for prefix, texts in (("", queries), ("second_", passages)):
+        expected = np.array([encoded[text] for text in texts])
+        np.testing.assert_array_equal(
+            stack(records, f"{prefix}token_ids"), expected[:, : stack(records, f"{prefix}token_ids").shape[1]]
+        )
+    assert (
+        stack(records, "row")[:, 0].tolist() == stack(records, "query_group")[:, 0].tolist() == [0, 0, 1, 1, 2, 2, 3, 3]
+    )
+    groups = stack(records, "passage_group")[:, 0].tolist()
+    assert len(set(groups[::2])) == 4
+    assert len(set(groups[1::2])) == 1
+    # The second row has one negative, the others after it two; each text counts once for how many were cut.
+    assert stack(records, "negative_lengths", -1).tolist() == [[-1, -1]] * 2 + [[4, -1]] * 2 + [[4, 4]] * 4
+    assert cut == {False: 9, True: 2}
+
+
+def test_prompts_stand_in_front_of_queries_and_passages():
+    prompted = dataclasses.replace(encoding(), prompts=Prompts(query="c ", passage="b "))
+    (record,) = TASK_ROWS["retrieval"].records([QueryRow("a", ("a",), ("c",))], prompted)
+    texts = [stack([record], name)[0].tolist() for name in ("token_ids", "second_token_ids", "negative_texts")]
+    expected = TOKENIZER.encode(["c a", "b a", "b c"], max_length=4)["token_ids"].numpy().tolist()
+    assert texts == expected
+
+
+def test_passages_must_differ_where_they_are_searched():
+    rows = ROWS["retrieval"]
+    TASK_ROWS["retrieval"].check({"train": rows, "test": rows})
+    same = [QueryRow("a", ("one passage",)), QueryRow("b", ("One  passage",))]
+    for split in ("train", "validation", "test"):
+        with pytest.raises(InputError, match=f"^{split} must hold at least 2 different passages, got only 'one passa"):
+            TASK_ROWS["retrieval"].check({"train": rows, split: same})
+
+
 def test_sentences(build):
     records, cut = make_records("token_classification", max_length=8)
     features, expected = build("token_classification", max_length=8).examples(*zip(*SENTENCES, strict=True))
@@ -183,6 +230,7 @@ def test_the_texts_that_splits_may_not_share():
         "multi_label": ("c", "b"),
         "regression": ("c", "b"),
         "embedding": ("c", TEXTS[2]),
+        "retrieval": ("c",),
         "token_classification": ("c",),
         "question_answering": ("c",),
     }
@@ -200,7 +248,7 @@ def test_labels_and_their_counts():
     sets = TASK_ROWS["multi_label"]
     assert sets.labels(LabelSetSource("a"), ROWS["multi_label"]) == LABELS
     assert sets.count_labels(ROWS["multi_label"]) == {"B-x": 2, "I-x": 2, "O": 2}
-    for task in ("regression", "embedding", "question_answering"):
+    for task in ("regression", "embedding", "question_answering", "retrieval"):
         assert TASK_ROWS[task].labels(QuestionSource("a"), ROWS[task]) == []
         assert TASK_ROWS[task].count_labels(ROWS[task]) is None
     for task in set(TASK_ROWS) - {"classification"}:
@@ -215,6 +263,7 @@ def test_settings_are_those_of_the_task():
         "multi_label": {"max_length": 12, "labels": LABELS, "label_precision": None},
         "regression": {"max_length": 12, **TargetScale.of(float(row.label) for row in ROWS["regression"])._asdict()},
         "embedding": {"max_length": 12},
+        "retrieval": {"max_length": 12, "prompts": {"query": "", "passage": ""}},
         "token_classification": {"max_length": 12, "labels": LABELS},
         "question_answering": {**windows, "null_threshold": 0.0},
     }

@@ -154,7 +154,7 @@ def test_every_task_has_a_card(tmp_path: Path, task: str) -> None:
     card = (tmp_path / "README.md").read_text()
     assert card.startswith("# mine, version 7\n\nA BERT ")
     assert (": a, b, c. Inputs hold up to 8 tokens." in card) == bool(labels)
-    output = "`embedding`: float32 (batch, width)" if task == "embedding" else "`logits`: float32 (batch"
+    output = "`embedding`: float32 (batch, width)" if task in ("embedding", "retrieval") else "`logits`: float32 (batch"
     assert output in card
 
 
@@ -293,3 +293,11 @@ def test_the_card_says_how_many_test_rows_are_nearly_those_of_training() -> None
         "2 of 12 test rows have nearly the texts of training rows (white space and letter case aside): on new texts\n"
     )
     assert claim in card
+
+
+def test_the_card_tells_apps_what_stands_in_front_of_texts() -> None:
+    task = {"task": "retrieval", "max_length": 64, "prompts": {"query": "query: ", "passage": "passage: "}}
+    card = render_model_card("find", 1, metrics(), task, RECIPE)
+    line = "\nPut `passage: ` in front of each passage and `query: ` in front of each query, as the training did.\n"
+    assert line in card
+    assert "Put `" not in render_model_card("find", 1, metrics(), {**task, "prompts": {}}, RECIPE)

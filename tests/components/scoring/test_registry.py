@@ -26,6 +26,7 @@ def test_what_has_rows_is_scored() -> None:
         ("token_classification", ["B-org", "B-per", "I-org", "I-per", "O"], ("f1", "precision", "recall")),
         ("token_classification", ["NOUN", "VERB"], ("accuracy", "macro_f1")),
         ("question_answering", [], ("f1", "exact")),
+        ("retrieval", [], ("ndcg_at_10", "mrr_at_10", "recall_at_1", "recall_at_10", "map")),
     ],
 )
 def test_the_first_metric_is_the_main_one(task: str, labels: list[str], names: tuple[str, ...]) -> None:

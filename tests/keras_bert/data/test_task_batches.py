@@ -104,6 +104,25 @@ SECOND = {
             ],
             {**SECOND, "value": [-1.0, 0.25]},
         ),
+        (
+            "retrieval",
+            [
+                {"second_token_ids": [2, 7, 7, 7, 3], "second_segment_ids": [0] * 5, "negative_texts": []}
+                | {"negative_lengths": [], "negative_groups": [], "query_group": [0], "passage_group": [0]},
+                {"second_token_ids": [2, 3], "second_segment_ids": [0, 0], "negative_texts": [2, 8, 3, 2, 3]}
+                | {"negative_lengths": [3, 2], "negative_groups": [2, 0], "query_group": [1], "passage_group": [1]},
+            ],
+            {
+                **SECOND,
+                "negative_token_ids": [[2, 8, 3, 0, 0], [2, 3, 0, 0, 0]],
+                "negative_segment_ids": [[0] * 5] * 2,
+                "negative_padding_mask": [[1, 1, 1, 0, 0], [1, 1, 0, 0, 0]],
+                "negative_group": [2, 0],
+                "negative_row": [1, 1],
+                "query_group": [0, 1],
+                "passage_group": [0, 1],
+            },
+        ),
     ],
 )
 def test_the_batch_of_each_task(tmp_path, kind, features, expected):
@@ -136,6 +155,48 @@ def test_the_longer_of_two_texts_decides_on_the_bucket(tmp_path):
         (batch["token_ids"].shape[1], batch["second_token_ids"].shape[1], batch["value"].numpy()) for batch in batches
     ]
     assert [(*widths, values.tolist()) for *widths, values in buckets] == [(5, 5, [1.0, 2.0]), (3, 3, [0.0, 3.0])]
+
+
+def test_the_longest_negative_decides_on_the_bucket_too(tmp_path):
+    rows = [
+        {"second_token_ids": [2, 3], "second_segment_ids": [0, 0], "query_group": [number], "passage_group": [number]}
+        | {"negative_texts": [2] * sum(lengths), "negative_lengths": lengths, "negative_groups": [9] * len(lengths)}
+        for number, lengths in enumerate([[2, 2], [2, 5], [], [4]])
+    ]
+    write_rows(tmp_path, "retrieval", rows)
+    batches = list(task_batches(tmp_path, "train", 2, bucket_boundaries=(3,)).epoch())
+    assert [(batch["negative_token_ids"].shape, batch["query_group"].numpy().tolist()) for batch in batches] == [
+        ((2, 3), [0, 2]),
+        ((3, 5), [1, 3]),
+    ]
+
+
+@pytest.mark.parametrize("boundaries", [(), (3,)], ids=["one width", "buckets"])
+def test_each_batch_has_the_negatives_of_its_rows(tmp_path, boundaries):
+    counts = [2, 0, 1, 3, 0, 0, 4]
+    rows = [
+        {"second_token_ids": [2, 3], "second_segment_ids": [0, 0], "query_group": [number], "passage_group": [number]}
+        | {"negative_texts": [2, 10 + number] * count, "negative_lengths": [2] * count}
+        | {"negative_groups": [100 * number + place for place in range(count)]}
+        for number, count in enumerate(counts)
+    ]
+    write_rows(tmp_path, "retrieval", rows)
+    batches = task_batches(tmp_path, "train", 3, bucket_boundaries=boundaries, shuffle=True, seed=1)
+    seen = []
+    # As one device reads them, and as the two devices of a strategy do.
+    for shares in ([(0,)], [(0,), (1,)]):
+        for share in shares:
+            for batch in batches.epoch(shares=share, of=len(shares)):
+                query_groups, values = (
+                    batch["query_group"].numpy(),
+                    {name: array.numpy() for name, array in batch.items()},
+                )
+                rows_of = query_groups[values["negative_row"]]
+                assert rows_of.tolist() == [number for number in query_groups for _ in range(counts[number])]
+                assert values["negative_token_ids"][:, 1].tolist() == (10 + rows_of).tolist()
+                assert (values["negative_group"] // 100).tolist() == rows_of.tolist()
+                seen += query_groups.tolist()
+    assert sorted(seen) == sorted([*range(7), *range(7)])
 
 
 @pytest.mark.parametrize(

@@ -3,13 +3,30 @@ import json
 import pytest
 
 from keras_bert.interop.sentence_transformers import PoolingSettings, read_pooling, write_pooling
+from keras_bert.options.prompts import Prompts
 from tests.keras_bert.interop.checkpoints import change_json
 
 
-@pytest.mark.parametrize("pooled", [PoolingSettings("mean", True, 20), PoolingSettings("cls", False, 30)])
+@pytest.mark.parametrize(
+    "pooled",
+    [
+        PoolingSettings("mean", True, 20),
+        PoolingSettings("cls", False, 30),
+        PoolingSettings("mean", True, 20, Prompts(query="query: ", passage="passage: ")),
+        PoolingSettings("mean", True, 20, Prompts(query="Represent this sentence: ")),
+    ],
+)
 def test_what_is_written_is_read(pooled, tmp_path):
     write_pooling(tmp_path, pooled, 8)
     assert read_pooling(tmp_path) == pooled
+
+
+@pytest.mark.parametrize("prompts", ["query: ", {"query": 1}])
+def test_prompts_that_are_no_texts(prompts, tmp_path):
+    write_pooling(tmp_path, PoolingSettings(), 8)
+    (tmp_path / "config_sentence_transformers.json").write_text(json.dumps({"prompts": prompts}))
+    with pytest.raises(ValueError, match=r"config_sentence_transformers\.json: prompts must be texts by name, got "):
+        read_pooling(tmp_path)
 
 
 def test_no_files(tmp_path):

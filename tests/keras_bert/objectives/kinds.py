@@ -15,6 +15,7 @@ from keras_bert.objectives.embedding import EmbeddingObjective
 from keras_bert.objectives.multi_label import MultiLabelObjective
 from keras_bert.objectives.question_answering import QuestionAnsweringObjective
 from keras_bert.objectives.regression import RegressionObjective
+from keras_bert.objectives.retrieval import RetrievalObjective
 from keras_bert.objectives.token_classification import TokenClassificationObjective
 from keras_bert.tasks.classification import build_classifier
 from keras_bert.tasks.embedding import build_embedder
@@ -35,6 +36,14 @@ FLAGS = np.array([[1, 0, 1], [0, 0, 0], [0, 1, 0]], "int32")
 VALUES = np.array([0.5, -2.0, 4.0], "float32")
 POSITIONS = np.array([[1, 2], [0, 0], [2, 2]], "int32")
 COSINES = np.array([1.0, -0.25, 0.5], "float32")
+# The second row has two negatives, the first one, the last none.
+NEGATIVES = {f"negative_{name}": values for name, values in make_inputs(seed=2).items()}
+GROUPS = {
+    "query_group": np.arange(3, dtype="int32"),
+    "passage_group": np.array([0, 1, 0], "int32"),
+    "negative_group": np.array([2, 3, 1], "int32"),
+    "negative_row": np.array([0, 1, 1], "int32"),
+}
 SECOND = {f"second_{name}": values for name, values in make_inputs(seed=1).items()}
 
 
@@ -50,6 +59,7 @@ KINDS = {
     "token_classification": Kind(TokenClassificationObjective(WEIGHTS), {**INPUTS, "label": TAGS}),
     "question_answering": Kind(QuestionAnsweringObjective(), {**INPUTS, "positions": POSITIONS}),
     "embedding": Kind(EmbeddingObjective(), {**INPUTS, **SECOND, "value": COSINES}),
+    "retrieval": Kind(RetrievalObjective(), {**INPUTS, **SECOND, **NEGATIVES, **GROUPS}),
 }
 
 
@@ -65,7 +75,7 @@ def build(kind, seed=0, **changes):
             model = build_tagger(encoder, 3)
         case "question_answering":
             model = build_span_classifier(encoder)
-        case "embedding":
+        case "embedding" | "retrieval":
             model = keras.Model(encoder.input, build_embedder(encoder).output["embedding"])
     randomize(model, seed)
     # Large biases would make all texts alike, and their cosines nearly 1.

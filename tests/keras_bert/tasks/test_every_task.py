@@ -11,6 +11,7 @@ from tests.keras_bert.objectives import kinds
 from tests.keras_bert.objectives.kinds import KINDS
 from tests.keras_bert.tasks.tiny import make_encoder, make_tokenizer
 
+VECTORS = ("embedding", "retrieval")
 LABELS = {"labels": ["O", "B-film", "I-film"]}
 SETTINGS = {
     "classification": LABELS,
@@ -20,6 +21,7 @@ SETTINGS = {
     "question_answering": {"stride": 5, "max_query_length": 6, "null_threshold": 1.5},
     "regression": {},
     "replaced_tokens": {},
+    "retrieval": {"prompts": {"query": "a "}, "contrast": {"dimensions": [4]}},
     "token_classification": LABELS,
 }
 
@@ -36,11 +38,13 @@ def build(name, encoder, **changes):
         ("embedding", {"pooling": "cls", "normalize": True}),
         ("embedding", {"pooling": "mean", "normalize": False}),
         ("multi_label", {"pooling": "mean"}),
+        ("embedding", {"pooling": "mean", "normalize": True, "dimension": 6}),
         ("pretraining", {"next_sentence": True, "mask_decoder": False}),
         ("pretraining", {"next_sentence": False, "mask_decoder": False}),
         ("question_answering", {}),
         ("regression", {"pooling": "mean", "mean": 5000.0, "standard_deviation": 1000.0}),
         ("replaced_tokens", {}),
+        ("retrieval", {"pooling": "mean", "normalize": True}),
         ("token_classification", {}),
     ],
 )
@@ -74,9 +78,9 @@ def test_the_network_has_the_one_output_that_the_objective_takes(name):
     network, inputs = task.network(), task.encode(["a good film", "bad"])
     output = network(inputs)
     whole = task.model(inputs)
-    np.testing.assert_array_equal(output, whole["embedding"] if name == "embedding" else whole)
+    np.testing.assert_array_equal(output, whole["embedding"] if name in VECTORS else whole)
     assert {id(weight) for weight in network.weights} <= {id(weight) for weight in task.model.weights}
-    assert task.output_name == ("embedding" if name == "embedding" else "logits")
+    assert task.output_name == ("embedding" if name in VECTORS else "logits")
 
 
 @pytest.mark.parametrize("name", KINDS)
@@ -159,7 +163,7 @@ def test_vectors_agree_by_their_cosines():
 def test_a_compiled_task_is_ready_for_its_first_step(name):
     task, optimizer = build(name, make_encoder()), keras.optimizers.SGD(0.1, momentum=0.9)
     task.compile(optimizer)
-    trained = task.similarity if name == "embedding" else task.model
+    trained = task.similarity if name in VECTORS else task.model
     assert trained.optimizer is optimizer
     # The number of the step and the learning rate, and a momentum of each weight.
     assert len(optimizer.variables) == 2 + len(trained.trainable_variables)

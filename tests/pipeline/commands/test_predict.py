@@ -12,6 +12,7 @@ import pytest
 from components.beam.engine import BeamOptions
 from keras_bert.tasks.classification import Classification
 from keras_bert.tasks.question_answering import QuestionAnswering
+from keras_bert.tasks.retrieval import Retrieval
 from pipeline.cli import main
 from pipeline.settings.files import load_beam
 from tests.pipeline.table_tasks import make_task
@@ -50,6 +51,24 @@ def test_predict_tells_of_long_texts(monkeypatch: pytest.MonkeyPatch, capfd: pyt
     assert [line.split("\t")[::2] for line in printed.out.splitlines()] == [
         [label, text] for label, text in zip(("animal", "plant", "plant"), texts, strict=True)
     ]
+
+
+def test_a_single_text_is_a_query_or_a_passage(
+    monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str], classifier: Classification
+) -> None:
+    line = refused(capfd, "predict", "folder", "cow", "--prompt", "query")
+    assert line == "--prompt must be left out but for embedding and retrieval, got it for classification"
+    numbers = {"cow": [1.0, 0.0], "oak": [0.0, 1.0], "the": [0.0, 4.0]}
+    task = make_task(Retrieval, numbers, prompts={"query": "oak ", "passage": "the "})
+    monkeypatch.setattr("keras_bert.export.bundle.load_exported", lambda folder: task)
+    for arguments, expected in (((), [1.0, 1.0]), (("--prompt", "passage"), [1.0, 4.0])):
+        task.single_prompt = "query"
+        assert main(["predict", "folder", "cow", *arguments]) == 0
+        assert json.loads(capfd.readouterr().out) == expected
+    assert main(["predict", "folder", "cow", "--second", "cow"]) == 0
+    assert capfd.readouterr().out == "0.8575\tcow\tcow\n"
+    line = refused(capfd, "predict", "folder", "cow", "--second", "cow", "--prompt", "query")
+    assert line == "--prompt must be left out with --second: a pair is a query and a passage"
 
 
 def test_predict_needs_what_the_task_needs(monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]) -> None:

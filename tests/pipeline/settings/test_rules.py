@@ -195,7 +195,7 @@ IMITATIONS = [
         ("distillation.attentions=1", "student.num_heads=4"),
         "attentions must be 0 where the student has 4 heads and the teacher 2, got 1.0",
     ),
-    (("distillation.vectors=1",), "vectors must be 0 but for the task 'embedding', got 1.0"),
+    (("distillation.vectors=1",), "vectors must be 0 but for embedding and retrieval, got 1.0"),
 ]
 
 

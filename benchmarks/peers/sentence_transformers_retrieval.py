@@ -1,0 +1,77 @@
+"""sentence-transformers' side of `benchmarks.retrieval`: for an interpreter with torch and sentence-transformers.
+
+    PYTHON benchmarks/peers/sentence_transformers_retrieval.py CHECKPOINT TEXTS --out FILE
+
+TEXTS is JSON with `train`, pairs of a query and its passage, and `queries` and `passages` to encode after the training.
+The loss is `MultipleNegativesRankingLoss` with its scale of 20; batches in random order, AdamW without decay on biases
+and LayerNorm, linear decay after a linear warm-up of a tenth, gradients clipped at a norm of 1, bfloat16 (autocast).
+It prints a line of JSON and writes the vectors.
+"""
+
+import argparse
+import json
+import time
+from pathlib import Path
+
+import numpy as np
+import torch
+from sentence_transformers import SentenceTransformer
+from sentence_transformers.sentence_transformer import losses
+from transformers import get_linear_schedule_with_warmup
+
+
+def main() -> None:
+    """Trains, then encodes."""
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("checkpoint")
+    parser.add_argument("texts", type=Path)
+    parser.add_argument("--out", type=Path, required=True)
+    parser.add_argument("--seed", type=int, default=0)
+    parser.add_argument("--epochs", type=float, default=1.0)
+    parser.add_argument("--batch-size", type=int, default=32)
+    parser.add_argument("--learning-rate", type=float, default=2e-5)
+    parser.add_argument("--max-length", type=int, default=128)
+    parser.add_argument("--threads", type=int, default=2)
+    options = parser.parse_args()
+    torch.set_num_threads(options.threads)
+    torch.manual_seed(options.seed)
+    model = SentenceTransformer(options.checkpoint, device="cpu")
+    model.max_seq_length = options.max_length
+    content = json.loads(options.texts.read_text())
+    minutes, steps = train(model, content["train"], options)
+    model.eval()
+    vectors = {name: model.encode(content[name], show_progress_bar=False) for name in ("queries", "passages")}
+    np.savez(options.out, **vectors)
+    print(json.dumps({"seed": options.seed, "minutes": minutes, "steps": steps}), flush=True)
+
+
+def train(model: SentenceTransformer, pairs: list[list[str]], options: argparse.Namespace) -> tuple[float, int]:
+    """Trains the model; returns the minutes and the number of steps."""
+    random = np.random.default_rng(options.seed)
+    loss = losses.MultipleNegativesRankingLoss(model)
+    exempt = [weight for name, weight in model.named_parameters() if name.endswith("bias") or "LayerNorm" in name]
+    rest = [weight for name, weight in model.named_parameters() if not (name.endswith("bias") or "LayerNorm" in name)]
+    groups = [{"params": rest, "weight_decay": 0.01}, {"params": exempt, "weight_decay": 0.0}]
+    optimizer = torch.optim.AdamW(groups, lr=options.learning_rate, betas=(0.9, 0.999), eps=1e-6)
+    steps = max(1, round(options.epochs * len(pairs) / options.batch_size))
+    schedule = get_linear_schedule_with_warmup(optimizer, round(0.1 * steps), steps)
+    model.train()
+    order: list[int] = []
+    start = time.perf_counter()
+    for _ in range(steps):
+        while len(order) < options.batch_size:
+            order += random.permutation(len(pairs)).tolist()
+        rows, order = order[: options.batch_size], order[options.batch_size :]
+        features = [model.tokenize([pairs[row][side] for row in rows]) for side in (0, 1)]
+        with torch.autocast("cpu", torch.bfloat16):
+            value = loss(features, torch.zeros(len(rows)))
+        value.float().backward()
+        torch.nn.utils.clip_grad_norm_(model.parameters(), 1.0)
+        optimizer.step()
+        schedule.step()
+        optimizer.zero_grad()
+    return (time.perf_counter() - start) / 60, steps
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,84 @@
+"""TaskExamples of retrieval -> the same with hard negatives for the training queries."""
+
+import logging
+import shutil
+from typing import TYPE_CHECKING, Any
+
+from components.artifacts.data import TaskExamples
+from components.artifacts.models import Model
+from components.dsl.component import component
+from components.dsl.signature import Input, Output
+from components.dsl.workplace import report_progress
+from components.examples.base import Encoding
+from components.examples.registry import TASK_ROWS, read_rows, write_rows
+from components.sources.shared import SPLITS
+from components.training.mined_negatives import mine_rows
+from components.training.model_folder import read_model
+from keras_bert.checks import check
+from keras_bert.options.hard_negatives import HardNegatives
+from keras_bert.options.pooling import Pooling
+
+if TYPE_CHECKING:
+    from keras_bert.tasks.retrieval import Retrieval
+
+logger = logging.getLogger(__name__)
+
+
+@component(libraries=("keras", "numpy", "tensorflow", "tensorflow-text"), kind="training")
+def mine_hard_negatives(
+    model: Input[Model],
+    examples: Input[TaskExamples],
+    mined: Output[TaskExamples],
+    pooling: Pooling = "mean",
+    hard_negatives: HardNegatives = HardNegatives(),
+) -> None:
+    """Searches the training passages with a model, and adds to each query those near to it as negatives.
+
+    Validation and test rows stay as they are, so that scores with and without mined negatives can be compared.
+
+    Args:
+        model: the model whose vectors are searched; of another task than retrieval, its encoder with this pooling.
+        examples: rows of retrieval, in the model's vocabulary.
+        mined: the rows with further negatives; its counts say how many, and how many candidates were left out.
+        pooling: how the states of tokens become a vector, for a model of another task.
+        hard_negatives: how many are searched, and which of them are left out.
+    """
+    from keras_bert.data.records import read_features, write_features, write_records
+
+    content = read_features(examples.path)
+    check("mine_hard_negatives", "examples", content["task"] == "retrieval", "be rows of retrieval", content["task"])
+    task, rows = _as_retrieval(model, content["settings"], pooling), read_rows(examples, "train")
+    report_progress(0, 2, "searching passages")
+    result = mine_rows(
+        rows,
+        lambda texts: task.predict(texts, prompt="query"),
+        lambda texts: task.predict(texts, prompt="passage"),
+        hard_negatives,
+    )
+    report_progress(1, 2, "tokenizing train")
+    task_rows, length = TASK_ROWS["retrieval"], content["max_length"]
+    encoding = Encoding(task.tokenizer, [], length, stride=0, max_query_length=0, prompts=task.prompts)
+    content["counts"]["train"] = write_records(mined.file("train.tfrecord"), task_rows.records(result.rows, encoding))
+    content["truncated_share"]["train"] = round(encoding.cut[True] / max(1, encoding.cut.total()), 4)
+    write_rows(mined.file("train.jsonl.gz"), task_rows, result.rows)
+    for split in SPLITS[1:]:
+        for name in (f"{split}.tfrecord", f"{split}.jsonl.gz"):
+            shutil.copyfile(examples.file(name), mined.file(name))
+    write_features(mined.path, content)
+    counts = {"mined": result.mined, "filtered": result.filtered, "without": result.without}
+    mined.counts = {**content["counts"], **counts}
+    clause = f"{result.filtered} of their candidates were left out, as they are as near as the passage itself"
+    logger.info("%d negatives for %d queries; %s", result.mined, len(rows), clause)
+    if result.without:
+        advice = "raise hard_negatives.candidates or lower hard_negatives.margin"
+        logger.warning("%d of %d training queries got no negative; %s", result.without, len(rows), advice)
+
+
+def _as_retrieval(model: Model, settings: dict[str, Any], pooling: Pooling) -> "Retrieval":
+    """The model as a retrieval with the prompts and the longest input of the rows."""
+    from keras_bert.tasks.retrieval import Retrieval
+
+    task = read_model(model)
+    if isinstance(task, Retrieval):
+        return task
+    return Retrieval.build(task.encoder, task.tokenizer, pooling=pooling, **settings)

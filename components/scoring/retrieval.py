@@ -1,0 +1,173 @@
+"""The scoring of retrieval: the ranks of the right passages among all passages of a split."""
+
+import functools
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from components.examples.retrieval import SplitCorpus
+from components.scoring.base import Baselines, TaskScores, TaskScoring
+from components.scoring.mistakes import Mistake, Mistakes, cut, worst_first
+from components.sources.retrieval import QueryRow
+
+if TYPE_CHECKING:
+    import numpy as np
+
+    from keras_bert.tasks.base import Task
+
+    Array = np.ndarray[Any, Any]
+    Scores = Callable[[slice], Array]
+
+BM25 = "BM25"
+# Robertson and Zaragoza 2009, section 3.3: the usual values, those of Lucene.
+_SATURATION, _LENGTH_SHARE = 1.2, 0.75
+# Rows whose scores with all passages are in memory at once.
+_ROWS_AT_ONCE = 256
+
+
+class Ranking(NamedTuple):
+    """The answer to a query.
+
+    Attributes:
+        ranks: the ranks of its passages among all passages, from 1, ascending.
+        first: the passage with rank 1.
+    """
+
+    ranks: tuple[int, ...]
+    first: str
+
+
+class RetrievalScoring(TaskScoring[QueryRow]):
+    """nDCG@10, MRR@10, recall and MAP of the search for each query among all passages of the split."""
+
+    name = "retrieval"
+    model_kind = "BERT that makes vectors of queries and passages"
+    output = "`embedding`: float32 (batch, width)"
+    has_variants = True
+
+    def metrics(self, labels: Sequence[str]) -> tuple[str, ...]:
+        """nDCG@10 first, see `keras_bert.metrics.retrieval`."""
+        from keras_bert.metrics.retrieval import METRICS
+
+        return METRICS
+
+    def texts(self, rows: Sequence[QueryRow]) -> tuple[list[str], list[str] | None]:
+        """Queries and the first passage of each."""
+        return [row.query for row in rows], [row.passages[0] for row in rows]
+
+    def answer(self, task: "Task", rows: Sequence[QueryRow]) -> list[Ranking]:
+        """The ranks of each row's passages by cosine."""
+        from keras_bert.tasks.embedding import cosine_similarity
+
+        corpus, queries, passages = _embed(task, rows)
+        return rank_rows(corpus, lambda part: cosine_similarity(queries[part], passages))
+
+    def score(self, rows: Sequence[QueryRow], answers: Sequence[Ranking], labels: Sequence[str]) -> TaskScores:
+        """The means over all queries."""
+        from keras_bert.metrics.retrieval import retrieval_scores
+
+        return TaskScores(retrieval_scores([answer.ranks for answer in answers]))
+
+    def row_scores(self, metric: str, rows: Sequence[QueryRow], answers: Sequence[Ranking]) -> list[float]:
+        """The score of each query."""
+        from keras_bert.metrics.retrieval import query_scores
+
+        return [query_scores(answer.ranks)[metric] for answer in answers]
+
+    def variants(self, task: "Task", rows: Sequence[QueryRow]) -> dict[str, list[Ranking]]:
+        """The rankings by vectors in fewer bytes, see `keras_bert.vector_codes`."""
+        corpus, queries, passages = _embed(task, rows)
+        return {name: rank_rows(corpus, functools.partial(score, queries, passages)) for name, score in CODES.items()}
+
+    def mistakes(
+        self, rows: Sequence[QueryRow], answers: Sequence[Ranking], confidences: Sequence[float] | None
+    ) -> Mistakes:
+        """Queries whose passages all have another one before them, those with the last ranks first."""
+        wrong = [
+            Mistake((cut(row.query), cut(row.passages[0])), "rank 1", cut(answer.first), float(answer.ranks[0]))
+            for row, answer in zip(rows, answers, strict=True)
+            if answer.ranks[0] > 1
+        ]
+        return Mistakes("rank", worst_first(wrong), len(wrong), len(rows))
+
+    def baselines(
+        self, train: Sequence[QueryRow], validation: Sequence[QueryRow], test: Sequence[QueryRow]
+    ) -> Baselines:
+        """BM25, which looks at the words of the query alone."""
+        return {BM25: lambda: search_words(test)}
+
+
+def _embed(task: "Task", rows: Sequence[QueryRow]) -> "tuple[SplitCorpus, Array, Array]":
+    """The corpus of the rows, and the vectors of their queries and of its passages."""
+    from keras_bert.tasks.embedding import Embedding
+
+    assert isinstance(task, Embedding)
+    corpus = SplitCorpus.of(rows)
+    queries = task.predict([row.query for row in rows], prompt="query")
+    return corpus, queries, task.predict(corpus.passages, prompt="passage")
+
+
+def rank_rows(corpus: SplitCorpus, scores: "Scores") -> list[Ranking]:
+    """The rankings of all rows.
+
+    Args:
+        corpus: the passages, and the relevant ones of each row.
+        scores: a function from a slice of the rows to their scores with all passages (rows, passages).
+    """
+    from keras_bert.metrics.retrieval import rank_scores
+    from keras_bert.tasks.base import slices
+
+    rankings = []
+    for part in slices(len(corpus.relevant), _ROWS_AT_ONCE):
+        for row, relevant in zip(scores(part), corpus.relevant[part], strict=True):
+            rankings.append(Ranking(rank_scores(row, relevant), corpus.passages[int(row.argmax())]))
+    return rankings
+
+
+def _score_int8(queries: "Array", passages: "Array", part: slice) -> "Array":
+    from keras_bert.tasks.embedding import cosine_similarity
+    from keras_bert.vector_codes import int8_codes
+
+    return cosine_similarity(int8_codes(queries[part]).astype("float32"), int8_codes(passages).astype("float32"))
+
+
+def _score_bits(queries: "Array", passages: "Array", part: slice) -> "Array":
+    from keras_bert.vector_codes import binary_codes, hamming_distances
+
+    return -hamming_distances(binary_codes(queries[part]), binary_codes(passages))
+
+
+def _score_rescored_bits(queries: "Array", passages: "Array", part: slice) -> "Array":
+    from keras_bert.vector_codes import binary_codes, rescored_scores
+
+    return rescored_scores(queries[part], binary_codes(passages))
+
+
+# Name of a use of the vectors -> the scores of a slice of the queries with all passages.
+CODES: "dict[str, Callable[[Array, Array, slice], Array]]" = {
+    "int8 vectors": _score_int8,
+    "binary vectors": _score_bits,
+    "binary vectors, rescored": _score_rescored_bits,
+}
+
+
+def search_words(rows: Sequence[QueryRow]) -> list[Ranking]:
+    """The rankings of BM25 (Robertson and Zaragoza 2009, equation 3.15) over the words of a split's passages.
+
+    Raises:
+        ValueError: no passage has a word of two letters.
+    """
+    import numpy as np
+    from scipy.sparse import csr_matrix
+    from sklearn.feature_extraction.text import CountVectorizer
+
+    corpus, vectorizer = SplitCorpus.of(rows), CountVectorizer()
+    counts = vectorizer.fit_transform(corpus.passages).astype("float64")
+    lengths = np.asarray(counts.sum(axis=1)).ravel()
+    documents = np.asarray((counts > 0).sum(axis=0)).ravel()
+    rarity = np.log(1 + (len(corpus.passages) - documents + 0.5) / (documents + 0.5))
+    norm = _SATURATION * (1 - _LENGTH_SHARE + _LENGTH_SHARE * lengths / lengths.mean())
+    weights = counts.tocoo()
+    values = weights.data * (_SATURATION + 1) / (weights.data + norm[weights.row]) * rarity[weights.col]
+    passages = csr_matrix((values, (weights.row, weights.col)), shape=weights.shape).T
+    queries = vectorizer.transform([row.query for row in rows])
+    return rank_rows(corpus, lambda part: (queries[part] @ passages).toarray())

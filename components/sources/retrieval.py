@@ -1,0 +1,131 @@
+"""Queries with the passages that answer them, from tables with named columns."""
+
+from collections.abc import Iterable
+from typing import Any, Literal, NamedTuple, Self
+
+import pydantic
+
+from components.dsl.errors import InputError
+from components.files.paths import match_files
+from components.files.record_files import RECORD_KINDS, Record, as_text, read_records
+from components.sources.shared import (
+    LabelledFiles,
+    digest_splits,
+    fingerprint_splits,
+    given_splits,
+)
+from keras_bert.checks import check
+from keras_bert.options.prompts import Prompts
+from keras_bert.validation import NonEmptyStr, validated_dataclass
+
+
+class QueryRow(NamedTuple):
+    """A query, all passages that answer it, and passages that do not."""
+
+    query: str
+    passages: tuple[str, ...]
+    negatives: tuple[str, ...] = ()
+
+
+@validated_dataclass(kw_only=False)
+class RetrievalSource(LabelledFiles):
+    """Pairs of a query and a passage that answers it, and perhaps negatives, in tables with named columns.
+
+    Tables are `.tsv`, `.csv`, `.jsonl`, `.parquet` or `.arrow`; text formats may be compressed: `.gz`, `.bz2`, `.zst`.
+    Rows with the same query are one row with several passages. A value may be a list of texts where the format has
+    lists.
+
+    Attributes:
+        train: the table of training rows; a folder or a pattern stands for several, see `TextSource.path`.
+        validation: the table of validation rows; None takes a tenth of the training rows.
+        test: the table of test rows; None takes a tenth of the training rows.
+        query: the column of the query, or of a triplet's anchor.
+        passage: the column of the passage that answers the query, or of a triplet's positive.
+        negatives: the columns of passages that do not answer the query; empty for pairs.
+        prompts: the texts in front of queries and passages; None for those of the checkpoint.
+        task: `retrieval`.
+    """
+
+    train: NonEmptyStr
+    validation: str | None = None
+    test: str | None = None
+    query: NonEmptyStr = "query"
+    passage: NonEmptyStr = "passage"
+    negatives: tuple[NonEmptyStr, ...] = ()
+    prompts: Prompts | None = None
+    task: Literal["retrieval"] = "retrieval"
+
+    @pydantic.model_validator(mode="after")
+    def _check_columns(self) -> Self:
+        columns = self._columns()
+        different = len(set(columns)) == len(columns)
+        check("RetrievalSource", "query", different, "be another column than passage and negatives", columns)
+        return self
+
+    def check(self) -> None:
+        """Raises InputError unless the tables can be read and have their columns, see `splits`."""
+        self.splits()
+
+    def fingerprint(self) -> str:
+        """The digest of the settings, of the columns' names and of the tables.
+
+        Raises:
+            InputError: a table is missing.
+        """
+        names = repr([self.task, self.overlap, self.prompts, *self._columns()])
+        return fingerprint_splits(names, self._paths(), RECORD_KINDS)
+
+    def digests(self) -> dict[str, str]:
+        """The tables with their digests; raises as `fingerprint`."""
+        return digest_splits(self._paths(), RECORD_KINDS)
+
+    def splits(self) -> dict[str, list[QueryRow]]:
+        """The rows of each table that is given, by split; each query once, in the order of the table.
+
+        Raises:
+            InputError: a table is missing, empty, not UTF-8 or without a named column; a query has no passage, or a
+                passage of its own as a negative.
+        """
+        return {split: self._read(path) for split, path in self._paths().items()}
+
+    def _read(self, path: str) -> list[QueryRow]:
+        rows = dict[str, tuple[dict[str, str], dict[str, None]]]()
+        for file in match_files(path, RECORD_KINDS, what="the table"):
+            for record in read_records(file, tuple(self._columns())):
+                self._add(rows, record)
+        if not rows:
+            raise InputError(f"the table {path} must hold at least one row, got none")
+        for query, (passages, negatives) in rows.items():
+            for negative in negatives:
+                if negative in passages:
+                    rule = f"be no passage of its query {query[:40]!r}"
+                    raise InputError(f"{passages[negative]}: the negative {negative[:40]!r} must {rule}; remove it")
+        return [QueryRow(query, tuple(passages), tuple(negatives)) for query, (passages, negatives) in rows.items()]
+
+    def _add(self, rows: dict[str, tuple[dict[str, str], dict[str, None]]], record: Record) -> None:
+        """Adds a record to the passages, each with its place, and the negatives of its query."""
+        queries, passages, *negatives = (
+            _read_texts(value, record.where, column)
+            for value, column in zip(record.values, self._columns(), strict=True)
+        )
+        if len(queries) != 1:
+            raise InputError(f"{record.where}: column {self.query!r} must hold one query, got {len(queries)}")
+        held = rows.setdefault(queries[0], ({}, {}))
+        for passage in passages:
+            held[0].setdefault(passage, record.where)
+        held[1].update(dict.fromkeys(text for column in negatives for text in column))
+
+    def _columns(self) -> list[str]:
+        return [self.query, self.passage, *self.negatives]
+
+    def _paths(self) -> dict[str, str]:
+        return given_splits(self.train, self.validation, self.test)
+
+
+def _read_texts(value: Any, where: str, column: str) -> list[str]:
+    """The text of a cell, or the texts of a list."""
+    values: Iterable[Any] = value if isinstance(value, list | tuple) else [value]
+    texts = [as_text(text, where, column).strip() for text in values]
+    if not texts or not all(texts):
+        raise InputError(f"{where}: column {column!r} must not be empty")
+    return texts

@@ -1,0 +1,77 @@
+"""Negatives of queries: passages that lie near to them and are none of theirs."""
+
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from components.examples.retrieval import SplitCorpus
+from components.examples.splits import fold
+from components.sources.retrieval import QueryRow
+from keras_bert.options.hard_negatives import HardNegatives
+
+if TYPE_CHECKING:
+    import numpy as np
+
+    Array = np.ndarray[Any, Any]
+
+# Queries whose cosines with all passages are in memory at once.
+_QUERIES_AT_ONCE = 256
+
+
+class MinedRows(NamedTuple):
+    """Rows with further negatives.
+
+    Attributes:
+        rows: the rows, with mined negatives behind those they had.
+        mined: number of mined negatives.
+        filtered: number of candidates that were left out as likely answers, as they are too near.
+        without: number of rows for which no negative was mined.
+    """
+
+    rows: list[QueryRow]
+    mined: int
+    filtered: int
+    without: int
+
+
+def mine_rows(
+    rows: Sequence[QueryRow],
+    embed_queries: "Callable[[list[str]], Array]",
+    embed_passages: "Callable[[list[str]], Array]",
+    options: HardNegatives,
+) -> MinedRows:
+    """Adds to each row the passages of other rows that are nearest to its query, but not too near.
+
+    Args:
+        rows: the rows of a split; their passages and negatives are searched.
+        embed_queries: a function from queries to vectors (queries, width).
+        embed_passages: a function from passages to vectors (passages, width).
+        options: how many are searched, and which of them are left out.
+    """
+    import numpy as np
+
+    corpus = SplitCorpus.of(rows)
+    queries, passages = (
+        vectors / np.maximum(np.linalg.norm(vectors, axis=1, keepdims=True), 1e-12)
+        for vectors in (embed_queries([row.query for row in rows]), embed_passages(corpus.passages))
+    )
+    folded, mined, filtered = [fold(text) for text in corpus.passages], list[QueryRow](), 0
+    for start in range(0, len(rows), _QUERIES_AT_ONCE):
+        part = slice(start, start + _QUERIES_AT_ONCE)
+        cosines = queries[part] @ passages.T
+        nearest = np.argsort(-cosines, axis=1, kind="stable")[:, : options.candidates]
+        for row, relevant, scores, places in zip(rows[part], corpus.relevant[part], cosines, nearest, strict=True):
+            row_texts = {folded[place] for place in relevant} | {fold(text) for text in row.negatives}
+            others = [int(place) for place in places if folded[place] not in row_texts]
+            least = min(float(scores[place]) for place in relevant)
+            limit = least - options.margin * abs(least)
+            far = [place for place in others if scores[place] <= limit]
+            filtered += len(others) - len(far)
+            negatives = [corpus.passages[place] for place in _first_of_each(far, folded)[: options.count]]
+            mined.append(row._replace(negatives=(*row.negatives, *negatives)))
+    added = [len(after.negatives) - len(before.negatives) for after, before in zip(mined, rows, strict=True)]
+    return MinedRows(mined, sum(added), filtered, added.count(0))
+
+
+def _first_of_each(places: Sequence[int], folded: Sequence[str]) -> list[int]:
+    """The places without those of texts that stand before them in another case or spacing."""
+    return list({folded[place]: place for place in reversed(places)}.values())[::-1]

@@ -1,0 +1,104 @@
+"""Scores of a search: the ranks of the relevant passages of each query, as trec_eval measures them."""
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+Array = np.ndarray[Any, Any]
+
+# The number of results that the scores look at: those of MS MARCO (MRR@10), BEIR (nDCG@10, Thakur et al. 2021), and
+# the first result.
+CUTOFF = 10
+METRICS = ("ndcg_at_10", "mrr_at_10", "recall_at_1", "recall_at_10", "map")
+
+# Queries whose similarities with all passages are in memory at once.
+_QUERIES_AT_ONCE = 256
+
+
+def rank_passages(queries: Array, passages: Array, relevant: Sequence[Sequence[int]]) -> list[tuple[int, ...]]:
+    """The ranks of the relevant passages of each query among all passages by cosine, from 1, ascending.
+
+    Of passages that are equally near, the one with the lower index is first.
+
+    Args:
+        queries: vectors (queries, width).
+        passages: vectors (passages, width).
+        relevant: the indices of the relevant passages of each query, at least one.
+
+    Raises:
+        ValueError: a query has no relevant passage, or one that does not exist.
+
+    Examples:
+        >>> rank_passages(np.array([[1.0, 0.0]]), np.array([[0.0, 1.0], [1.0, 1.0], [1.0, 0.0]]), [[1, 2]])
+        [(1, 2)]
+    """
+    units = [side / np.maximum(np.linalg.norm(side, axis=1, keepdims=True), 1e-12) for side in (queries, passages)]
+    ranks: list[tuple[int, ...]] = []
+    for start in range(0, len(queries), _QUERIES_AT_ONCE):
+        part = slice(start, start + _QUERIES_AT_ONCE)
+        for scores, places in zip(units[0][part] @ units[1].T, relevant[part], strict=True):
+            ranks.append(rank_scores(scores, places))
+    return ranks
+
+
+def rank_scores(scores: Array, relevant: Sequence[int]) -> tuple[int, ...]:
+    """The ranks of relevant passages by the scores (passages,) of all passages, from 1, ascending.
+
+    Raises:
+        ValueError: there is no relevant passage, or one that does not exist.
+
+    Examples:
+        >>> rank_scores(np.array([0.5, 0.9, 0.5]), [2])  # of equal scores the first is first
+        (3,)
+    """
+    if not len(relevant) or not all(0 <= place < len(scores) for place in relevant):
+        raise ValueError(f"relevant must hold indices of {len(scores)} passages, at least one, got {list(relevant)}")
+    places = np.asarray(relevant)
+    ahead = (scores[None, :] > scores[places][:, None]).sum(axis=1)
+    level = [int((scores[:place] == scores[place]).sum()) for place in places]
+    return tuple(sorted(int(rank) + equal + 1 for rank, equal in zip(ahead, level, strict=True)))
+
+
+def query_scores(ranks: Sequence[int]) -> dict[str, float]:
+    """The scores of one query by the ranks of all of its relevant passages, from 1; each 0 to 1.
+
+    `recall_at_k` is the share of the relevant passages among the first k; `mrr_at_10` is 1 over the rank of the first
+    one, or 0 beyond rank 10; `ndcg_at_10` has gains of 1 and discounts of log2(rank + 1) (Järvelin and Kekäläinen 2002,
+    as in trec_eval); `map` is the mean of the precisions at the ranks of all relevant passages.
+
+    Examples:
+        >>> scores = query_scores([2, 12])
+        >>> scores["mrr_at_10"], scores["recall_at_10"], round(scores["ndcg_at_10"], 4), round(scores["map"], 4)
+        (0.5, 0.5, 0.3869, 0.3333)
+    """
+    ordered = np.sort(np.asarray(ranks, "float64"))
+    count = len(ordered)
+    first = ordered[ordered <= CUTOFF]
+    ideal = (1 / np.log2(np.arange(1, min(count, CUTOFF) + 1) + 1)).sum()
+    return {
+        "ndcg_at_10": float((1 / np.log2(first + 1)).sum() / ideal),
+        "mrr_at_10": float(1 / first[0]) if len(first) else 0.0,
+        "recall_at_1": float((ordered <= 1).sum() / count),
+        "recall_at_10": float(len(first) / count),
+        "map": float((np.arange(1, count + 1) / ordered).mean()),
+    }
+
+
+def retrieval_scores(ranks: Sequence[Sequence[int]]) -> dict[str, float]:
+    """The means of `query_scores` over queries.
+
+    Args:
+        ranks: the ranks of the relevant passages of each query, as `rank_passages` returns them.
+
+    Raises:
+        ValueError: there are no queries.
+
+    Examples:
+        >>> retrieval_scores([(1,), (20,)])["mrr_at_10"]
+        0.5
+    """
+    if not ranks:
+        raise ValueError("ranks must hold those of at least one query, got none")
+    scores = [query_scores(query) for query in ranks]
+    return {name: float(np.mean([query[name] for query in scores])) for name in METRICS}

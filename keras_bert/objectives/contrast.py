@@ -1,0 +1,164 @@
+"""Losses of contrast: the vector of a query should be nearer to its passage than to any other."""
+
+from typing import Any, Literal
+
+import keras
+from keras import ops
+
+from keras_bert.losses import cross_entropy
+from keras_bert.tensors import Tensor
+
+Distance = Literal["cosine", "euclidean"]
+
+# The logit of candidates that are no negatives: exp(-1e9) is 0 in float32.
+_EXCLUDED = -1e9
+# Keeps the gradient of a square root finite at 0.
+_LEAST_SQUARE = 1e-12
+
+
+def cosine_scores(queries: Tensor, passages: Tensor) -> Tensor:
+    """The cosines of all queries with all passages: (n, width), (m, width) -> float32 (n, m).
+
+    Examples:
+        >>> np.asarray(cosine_scores(ops.convert_to_tensor([[2.0, 0.0]]), ops.eye(2))).tolist()
+        [[1.0, 0.0]]
+    """
+    units = [ops.normalize(ops.cast(vectors, "float32"), axis=-1) for vectors in (queries, passages)]
+    return ops.matmul(units[0], ops.transpose(units[1]))
+
+
+def candidate_logits(
+    queries: Tensor, candidates: Tensor, *, scale: float = 20.0, excluded: Tensor | None = None
+) -> Tensor:
+    """The scaled cosines of queries with candidates, of which row i is the passage of query i.
+
+    Args:
+        queries: (batch, width).
+        candidates: the passages of the queries, then negatives (batch + negatives, width).
+        scale: the factor of the cosines.
+        excluded: true where a candidate is no negative of a query, though it is not at its place: a copy of its passage
+            (batch, batch + negatives); None for none.
+
+    Returns:
+        float32 (batch, batch + negatives), -1e9 where excluded.
+
+    Examples:
+        >>> np.asarray(candidate_logits(ops.eye(2), ops.eye(2), scale=5.0)).tolist()
+        [[5.0, 0.0], [0.0, 5.0]]
+    """
+    logits = scale * cosine_scores(queries, candidates)
+    return logits if excluded is None else ops.where(excluded, _EXCLUDED, logits)
+
+
+def multiple_negatives_ranking_loss(
+    queries: Tensor,
+    passages: Tensor,
+    negatives: Tensor | None = None,
+    *,
+    scale: float = 20.0,
+    symmetric: bool = False,
+    excluded: Tensor | None = None,
+) -> Tensor:
+    """The cross-entropy of the passage of each query among all passages and negatives of a batch, in nats.
+
+    The loss is that of sentence-transformers' `MultipleNegativesRankingLoss` (van den Oord et al. 2018, equation 4;
+    Henderson et al. 2017, section 4). With `symmetric` it is the mean with the cross-entropy of the query of each
+    passage among all queries.
+
+    Args:
+        queries: (batch, width).
+        passages: the passage of each query (batch, width).
+        negatives: further passages, which belong to no query (negatives, width); None for none.
+        scale: the factor of the cosines, 1 over the temperature.
+        symmetric: whether passages look for their queries, too.
+        excluded: see `candidate_logits`.
+
+    Returns:
+        The loss of each row (batch,), float32.
+
+    Examples:
+        >>> losses = multiple_negatives_ranking_loss(ops.eye(2), ops.eye(2), scale=1.0)
+        >>> [round(float(loss), 4) for loss in losses]  # log(1 + exp(-1))
+        [0.3133, 0.3133]
+        >>> same = ops.convert_to_tensor([[False, True], [True, False]])  # both queries have the same passage
+        >>> [float(loss) for loss in multiple_negatives_ranking_loss(ops.eye(2), ops.ones((2, 2)), excluded=same)]
+        [0.0, 0.0]
+    """
+    candidates = passages if negatives is None else ops.concatenate([passages, negatives])
+    return _ranking_losses(candidate_logits(queries, candidates, scale=scale, excluded=excluded), symmetric)
+
+
+def _ranking_losses(logits: Tensor, symmetric: bool) -> Tensor:
+    """Logits (batch, batch + negatives) -> (batch,)."""
+    rows = ops.shape(logits)[0]
+    places = ops.arange(rows)
+    losses = cross_entropy(logits, places)
+    return (losses + cross_entropy(ops.transpose(logits[:, :rows]), places)) / 2 if symmetric else losses
+
+
+@keras.saving.register_keras_serializable("keras_bert")
+class RankingLoss(keras.losses.Loss):
+    """`multiple_negatives_ranking_loss` as a Keras loss of the cosines of all queries of a batch with all passages.
+
+    Args:
+        scale: the factor of the cosines, 1 over the temperature.
+        symmetric: whether passages look for their queries, too.
+
+    Examples:
+        >>> groups = ops.convert_to_tensor([[0], [1]])
+        >>> round(float(RankingLoss(scale=1.0)(groups, ops.eye(2))), 4)  # log(1 + exp(-1))
+        0.3133
+        >>> float(RankingLoss()(ops.zeros((2, 1), "int32"), ops.ones((2, 2))))  # both queries have the same passage
+        0.0
+    """
+
+    def __init__(
+        self, scale: float = 20.0, *, symmetric: bool = False, name: str = "ranking_loss", **kwargs: Any
+    ) -> None:
+        super().__init__(name=name, **kwargs)
+        self.scale, self.symmetric = scale, symmetric
+
+    def call(self, y_true: Tensor, y_pred: Tensor) -> Tensor:
+        """Numbers that are equal for equal passages (batch, 1), cosines (batch, batch) -> (batch,)."""
+        groups = ops.reshape(y_true, (-1,))
+        places = ops.arange(ops.shape(groups)[0])
+        same = ops.equal(groups[:, None], groups[None, :])
+        excluded = ops.logical_and(same, ops.not_equal(places[:, None], places[None, :]))
+        logits = self.scale * ops.cast(y_pred, "float32")
+        return _ranking_losses(ops.where(excluded, _EXCLUDED, logits), self.symmetric)
+
+    def get_config(self) -> dict[str, Any]:
+        """The constructor's arguments."""
+        return {**super().get_config(), "scale": self.scale, "symmetric": self.symmetric}
+
+
+def triplet_loss(
+    queries: Tensor, passages: Tensor, negatives: Tensor, *, margin: float = 0.2, distance: Distance = "cosine"
+) -> Tensor:
+    """max(0, distance to the passage - distance to the negative + margin) (Schroff et al. 2015, section 3.1).
+
+    The loss is that of sentence-transformers' `TripletLoss`, whose default is the Euclidean distance with margin 5.
+
+    Args:
+        queries: (batch, width).
+        passages: the passage of each query (batch, width).
+        negatives: a negative of each query (batch, width).
+        margin: the margin, in the unit of the distance.
+        distance: `cosine`, which is 1 - cosine; or `euclidean`.
+
+    Returns:
+        The loss of each row (batch,), float32.
+
+    Examples:
+        >>> float(triplet_loss(ops.eye(2)[:1], ops.eye(2)[:1], ops.eye(2)[1:], margin=1.5)[0])
+        0.5
+    """
+    near, far = (_distances(queries, others, distance) for others in (passages, negatives))
+    return ops.relu(near - far + margin)
+
+
+def _distances(first: Tensor, second: Tensor, distance: Distance) -> Tensor:
+    first, second = ops.cast(first, "float32"), ops.cast(second, "float32")
+    if distance == "cosine":
+        return 1.0 - ops.sum(ops.normalize(first, axis=-1) * ops.normalize(second, axis=-1), axis=-1)
+    return ops.sqrt(ops.maximum(ops.sum(ops.square(first - second), axis=-1), _LEAST_SQUARE))

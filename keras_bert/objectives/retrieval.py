@@ -1,0 +1,190 @@
+"""The vectors of queries and passages, by contrast."""
+
+import dataclasses
+from collections.abc import Mapping, Sequence
+from typing import Any, NamedTuple
+
+import keras
+from keras import ops
+
+from keras_bert.losses import correct, weighted_sums
+from keras_bert.objectives.base import Array, Batch, Sums, TaskObjective
+from keras_bert.objectives.class_weights import row_weights
+from keras_bert.objectives.contrast import candidate_logits, multiple_negatives_ranking_loss, triplet_loss
+from keras_bert.objectives.divergence import divergence
+from keras_bert.options.contrast import Contrast
+from keras_bert.tensors import Tensor
+
+
+class _Vectors(NamedTuple):
+    """The vectors of a batch: of queries and their passages (batch, width), and of negatives (negatives, width)."""
+
+    queries: Tensor
+    passages: Tensor
+    negatives: Tensor
+
+    def truncated(self, width: int | None) -> "_Vectors":
+        return _Vectors(*(vectors[:, :width] for vectors in self))
+
+
+@dataclasses.dataclass(frozen=True)
+class RetrievalObjective(TaskObjective):
+    """A loss of contrast between queries and passages, see `keras_bert.objectives.contrast`.
+
+    Other rows' passages are negatives of a query, and so are negatives of any row; copies of its passage, and passages
+    of rows with the same query, are not. Only the rows of one part of a batch see each other: with several devices or
+    with accumulation, those of a device or a part, unless `Contrast.across_parts` is true.
+
+    Attributes:
+        contrast: the settings of the loss.
+
+    Examples:
+        >>> batch = {"query_group": np.array([0, 1]), "passage_group": np.array([0, 1])}
+        >>> batch |= {"negative_group": np.zeros(0, "int32"), "negative_row": np.zeros(0, "int32")}
+        >>> sums = RetrievalObjective(Contrast(scale=1.0)).measure(ops.concatenate([ops.eye(2), ops.eye(2)]), batch)
+        >>> [round(float(number), 4) for number in sums["loss"]]  # 2 log(1 + exp(-1))
+        [0.6265, 2.0]
+    """
+
+    contrast: Contrast = Contrast()
+
+    @property
+    def crosses_parts(self) -> bool:
+        """See `keras_bert.training.gradient_cache.CrossPartObjective`."""
+        return self.contrast.across_parts
+
+    def weights(self, batch: Batch) -> dict[str, Any]:
+        """The weight of `loss`: the number of queries, or of triplets."""
+        return {"loss": ops.sum(self._ones(batch))}
+
+    def inputs(self, model: keras.Model, batch: Batch) -> dict[str, Any]:
+        """The inputs of queries, of their passages, `second_...`, and of negatives, `negative_...`: (texts, length)."""
+        names = [spec.name for spec in model.inputs]
+        return {
+            name: ops.concatenate([batch[name], batch[f"second_{name}"], batch[f"negative_{name}"]]) for name in names
+        }
+
+    def answers(self, outputs: Tensor) -> Tensor:
+        """The vectors (texts, width), float32."""
+        return ops.cast(outputs, "float32")
+
+    def measure(self, outputs: Tensor, batch: Batch) -> Sums:
+        """Sums and weights of `loss` and of `accuracy`, the share of queries or triplets whose passage is nearest.
+
+        Args:
+            outputs: the vectors of queries, passages and negatives (texts, width).
+            batch: `query_group` and `passage_group` (batch,), equal for equal texts; `negative_group`, and
+                `negative_row`, the row that a negative belongs to (negatives,).
+        """
+        vectors, ones = _split(outputs, batch), self._ones(batch)
+        widths = (*self.contrast.dimensions, None)
+        losses = sum(self._losses(vectors.truncated(width), batch) for width in widths) / len(widths)
+        if self.contrast.loss == "triplet":
+            near = ops.cast(self._margins(vectors, batch) > 0, "float32")
+        else:
+            near = correct(self._logits(vectors, batch), ops.arange(ops.shape(vectors.queries)[0]))
+        return {"loss": weighted_sums(losses, ones), "accuracy": weighted_sums(near, ones)}
+
+    def distance(self, outputs: Tensor, target: Any, batch: Batch, temperature: float) -> Tensor:
+        """The divergence of the scores of student and teacher, which may differ in width.
+
+        For `multiple_negatives` it is that of the softmaxes over the candidates of a query (Lin et al. 2021, equation
+        6); for triplets the squared difference of their margins (Hofstätter et al. 2020, equation 1).
+        """
+        student, teacher = _split(outputs, batch), _split(target, batch)
+        if self.contrast.loss == "triplet":
+            return ops.sum(ops.square(self._margins(student, batch) - self._margins(teacher, batch)))
+        return ops.sum(divergence(self._logits(student, batch), self._logits(teacher, batch), temperature))
+
+    def find_target(self, batch: Batch) -> None:
+        """None: there is no teacher."""
+
+    def select_labels(self, batch: Batch) -> dict[str, Any]:
+        """The numbers of equal texts, and the rows of negatives."""
+        return {name: batch[name] for name in ("query_group", "passage_group", "negative_group", "negative_row")}
+
+    def join_parts(self, outputs: Sequence[Tensor], labels: Sequence[Batch]) -> tuple[Tensor, dict[str, Any]]:
+        """Queries of all parts, then their passages, then negatives, and the labels of these."""
+        vectors = [_split(output, part) for output, part in zip(outputs, labels, strict=True)]
+        joined = {name: ops.concatenate([part[name] for part in labels]) for name in labels[0]}
+        first, rows = 0, []
+        for part in labels:
+            rows.append(part["negative_row"] + first)
+            first = first + ops.shape(part["query_group"])[0]
+        texts = [side for sides in zip(*vectors, strict=True) for side in sides]
+        return ops.concatenate(texts), {**joined, "negative_row": ops.concatenate(rows)}
+
+    def measure_joined(self, outputs: Tensor, target: Any, labels: Batch) -> Sums:
+        """`measure`; there is no target."""
+        return self.measure(outputs, labels)
+
+    def labels_from(self, outputs: Array, batch: Mapping[str, Array]) -> dict[str, Array]:
+        """Refuses: which passage answers a query is data, no output of a model.
+
+        Raises:
+            ValueError: always.
+        """
+        raise ValueError("RetrievalObjective has no labels that a teacher could give to a query without a passage")
+
+    def _ones(self, batch: Batch) -> Tensor:
+        """1 for each query, or for each triplet."""
+        return row_weights(batch["negative_group" if self.contrast.loss == "triplet" else "query_group"])
+
+    def _losses(self, vectors: _Vectors, batch: Batch) -> Tensor:
+        contrast = self.contrast
+        if contrast.loss == "triplet":
+            queries, passages = _of_negatives(vectors, batch)
+            return triplet_loss(queries, passages, vectors.negatives, margin=contrast.margin)
+        excluded = find_false_negatives(batch)
+        return multiple_negatives_ranking_loss(
+            *vectors, scale=contrast.scale, symmetric=contrast.symmetric, excluded=excluded
+        )
+
+    def _logits(self, vectors: _Vectors, batch: Batch) -> Tensor:
+        candidates = ops.concatenate([vectors.passages, vectors.negatives])
+        excluded = find_false_negatives(batch)
+        return candidate_logits(vectors.queries, candidates, scale=self.contrast.scale, excluded=excluded)
+
+    def _margins(self, vectors: _Vectors, batch: Batch) -> Tensor:
+        """The cosine of each triplet's passage less that of its negative (negatives,)."""
+        queries, passages, negatives = (
+            ops.normalize(part, axis=-1) for part in (*_of_negatives(vectors, batch), vectors.negatives)
+        )
+        return ops.sum(queries * (passages - negatives), axis=-1)
+
+
+def find_false_negatives(batch: Batch) -> Tensor:
+    """True where a candidate of a query is no negative: a copy of its passage, or a passage of an equal query.
+
+    Args:
+        batch: see `RetrievalObjective.measure`.
+
+    Returns:
+        bool (batch, batch + negatives), false at the place of the passage itself.
+
+    Examples:
+        >>> batch = {"query_group": np.array([0, 1, 1]), "passage_group": np.array([5, 5, 6])}
+        >>> np.asarray(find_false_negatives({**batch, "negative_group": np.array([6])})).astype(int).tolist()
+        [[0, 1, 0, 0], [1, 0, 1, 0], [0, 1, 0, 1]]
+    """
+    queries, passages = (ops.convert_to_tensor(batch[f"{name}_group"]) for name in ("query", "passage"))
+    negatives = ops.convert_to_tensor(batch["negative_group"])
+    candidates = ops.concatenate([passages, negatives])
+    same_query = ops.equal(queries[:, None], queries[None, :])
+    no_query = ops.zeros((ops.shape(queries)[0], ops.shape(negatives)[0]), dtype="bool")
+    same = ops.logical_or(
+        ops.equal(passages[:, None], candidates[None, :]), ops.concatenate([same_query, no_query], axis=1)
+    )
+    rows, places = ops.arange(ops.shape(queries)[0]), ops.arange(ops.shape(candidates)[0])
+    return ops.logical_and(same, ops.not_equal(rows[:, None], places[None, :]))
+
+
+def _split(outputs: Tensor, batch: Batch) -> _Vectors:
+    rows = ops.shape(batch["query_group"])[0]
+    return _Vectors(outputs[:rows], outputs[rows : 2 * rows], outputs[2 * rows :])
+
+
+def _of_negatives(vectors: _Vectors, batch: Batch) -> tuple[Tensor, Tensor]:
+    """The query and the passage of each negative's row (negatives, width)."""
+    queries, passages = (ops.take(part, batch["negative_row"], axis=0) for part in (vectors.queries, vectors.passages))
+    return queries, passages

@@ -1,0 +1,20 @@
+"""Prompts: what a model expects in front of queries and of passages."""
+
+from keras_bert.validation import validated_dataclass
+
+
+@validated_dataclass
+class Prompts:
+    """Texts in front of queries and of passages, as E5 was trained with them (Wang et al. 2022, section 4.3).
+
+    Attributes:
+        query: in front of each query; E5: "query: ".
+        passage: in front of each passage; E5: "passage: ".
+
+    Examples:
+        >>> Prompts(query="query: ", passage="passage: ").query + "how long does rice cook?"
+        'query: how long does rice cook?'
+    """
+
+    query: str = ""
+    passage: str = ""

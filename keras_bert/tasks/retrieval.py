@@ -1,0 +1,126 @@
+"""Retrieval: vectors of queries near those of the passages that answer them (Karpukhin et al. 2020)."""
+
+from __future__ import annotations
+
+import dataclasses
+import functools
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any, Self
+
+import numpy as np
+
+from keras_bert.checks import check
+from keras_bert.options.contrast import Contrast
+from keras_bert.tasks.base import Array, Features, Runtime
+from keras_bert.tasks.checks import as_texts, check_same_length
+from keras_bert.tasks.embedding import Embedding
+from keras_bert.validation import read_json
+
+if TYPE_CHECKING:
+    import keras
+
+    from keras_bert.objectives.base import TaskObjective
+    from keras_bert.tokenizers.base import BaseTokenizer
+
+
+class Retrieval(Embedding):
+    """An embedding that learns from queries and the passages that answer them.
+
+    To train it, fit `similarity`, not `model`: the passages of a batch are negatives of each other's queries.
+
+    Args:
+        model: a model as `build_embedder` returns it, or an exported file.
+        tokenizer: the tokenizer with the model's vocabulary.
+        max_length: the maximum number of tokens of a text, special tokens included.
+        prompts: see `Embedding`.
+        contrast: the fields of `Contrast`, the settings of the loss; None for the defaults.
+
+    Raises:
+        ValueError: see `Embedding`; or a setting of the loss is out of range.
+
+    Examples:
+        >>> retrieval = Retrieval.build(task.encoder, task.tokenizer, max_length=16)
+        >>> x, y = retrieval.examples(["film", "film film"], ["a film", "film film film"])
+        >>> retrieval.compile(keras_bert.adamw(1e-3, steps=1))
+        >>> _ = retrieval.similarity.fit(x, y, batch_size=2, verbose=0)
+    """
+
+    name = "retrieval"
+
+    def __init__(
+        self,
+        model: keras.Model | Runtime,
+        tokenizer: BaseTokenizer,
+        *,
+        max_length: int = 256,
+        prompts: Mapping[str, str] | None = None,
+        contrast: Mapping[str, Any] | None = None,
+    ) -> None:
+        super().__init__(model, tokenizer, max_length=max_length, prompts=prompts)
+        self.contrast = read_json(Contrast, contrast or {}, "contrast")
+        self.contrast.check_width(int(model.output["embedding"].shape[-1]) + 1)
+
+    def settings(self) -> dict[str, Any]:
+        """Those of `Embedding`, and `contrast`, where it is not the default."""
+        changed = {
+            field.name: getattr(self.contrast, field.name)
+            for field in dataclasses.fields(Contrast)
+            if getattr(self.contrast, field.name) != field.default
+        }
+        plain = {name: list(value) if isinstance(value, tuple) else value for name, value in changed.items()}
+        return {**super().settings(), **({"contrast": plain} if plain else {})}
+
+    def truncated(self, dimension: int) -> Self:
+        """See `Embedding.truncated`; the loss keeps the dimensions that are smaller."""
+        head = {**self.head(), "dimension": dimension}
+        smaller = tuple(width for width in self.contrast.dimensions if width < dimension)
+        contrast = dataclasses.asdict(dataclasses.replace(self.contrast, dimensions=smaller))
+        return self.build(self.encoder, self.tokenizer, **{**self.settings(), "contrast": contrast}, **head)
+
+    def objective(self, class_weights: Sequence[float] | None = None) -> TaskObjective:
+        """See `Task.objective`."""
+        from keras_bert.objectives.retrieval import RetrievalObjective
+
+        self._refuse_class_weights(class_weights)
+        return RetrievalObjective(self.contrast)
+
+    @functools.cached_property
+    def similarity(self) -> keras.Model:
+        """From `first_...` and `second_...` inputs to the cosines of all queries with all passages (batch, batch)."""
+        import keras
+
+        from keras_bert.layers.heads import CrossCosine
+
+        model = self._two_texts()
+        return keras.Model(model.input, CrossCosine(name="cosines")(*model.output), name="similarity")
+
+    def loss(self) -> keras.losses.Loss:
+        """The ranking loss of the passages of a batch, by `Contrast.scale` and `Contrast.symmetric`.
+
+        Raises:
+            ValueError: the loss is one of triplets, which `Trainer` alone learns from.
+        """
+        from keras_bert.objectives.contrast import RankingLoss
+
+        is_ranking = self.contrast.loss == "multiple_negatives"
+        check(type(self).__name__, "contrast.loss", is_ranking, "be 'multiple_negatives' for fit", self.contrast.loss)
+        return RankingLoss(self.contrast.scale, symmetric=self.contrast.symmetric)
+
+    def examples(self, texts: Sequence[str], others: Sequence[str]) -> tuple[Features, Array]:  # type: ignore[override]
+        """Arguments of `similarity.fit`: the inputs of queries and of their passages (rows, length), with prompts.
+
+        The labels (rows, 1) are equal for equal passages, which are no negatives of each other's queries.
+
+        Raises:
+            TypeError: a text is no string.
+            ValueError: there are not as many passages as queries.
+        """
+        queries, passages = as_texts("texts", texts), as_texts("others", others)
+        check_same_length("texts", queries, "others", passages)
+        sides = {
+            "first": self.encode([self.prompts.query + text for text in queries]),
+            "second": self.encode([self.prompts.passage + text for text in passages]),
+        }
+        inputs = {f"{side}_{name}": array for side, features in sides.items() for name, array in features.items()}
+        groups = {passage: group for group, passage in enumerate(dict.fromkeys(passages))}
+        return inputs, np.array([[groups[passage]] for passage in passages], "int32")

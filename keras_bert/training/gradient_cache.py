@@ -1,0 +1,119 @@
+"""The gradient of a loss that compares the rows of all parts of a batch, in the memory of a part (Gao et al. 2021)."""
+
+import functools
+from collections.abc import Callable, Sequence
+from typing import Any, Protocol, runtime_checkable
+
+import keras
+import tensorflow as tf
+
+from keras_bert.objectives.base import Batch, Sums
+
+Compile = Callable[[Callable[..., Any]], Callable[..., Any]]
+
+
+@runtime_checkable
+class CrossPartObjective(Protocol):
+    """An objective whose loss compares rows, and may compare those of all parts of a batch.
+
+    Attributes:
+        crosses_parts: whether it does.
+    """
+
+    crosses_parts: bool
+
+    def run(self, model: keras.Model, batch: Batch, training: bool) -> Any:
+        """The outputs of a model for the texts of a part, see `TaskObjective.run`."""
+
+    def find_target(self, batch: Batch) -> Any:
+        """The outputs of a teacher for the texts of a part; None without one."""
+
+    def select_labels(self, batch: Batch) -> dict[str, Any]:
+        """The entries of a part that `join_parts` needs: no inputs of models."""
+
+    def join_parts(self, outputs: Sequence[Any], labels: Sequence[Batch]) -> tuple[Any, dict[str, Any]]:
+        """The outputs and the labels of several parts as those of one batch."""
+
+    def measure_joined(self, outputs: Any, target: Any, labels: Batch) -> Sums:
+        """Sums and weights of all metrics, the losses among them."""
+
+    def weights(self, batch: Batch) -> dict[str, Any]:
+        """See `Objective.weights`; `batch` holds the labels alone."""
+
+
+class GradientCache:
+    """Runs each part twice: for its outputs, and for the gradient once the loss of all outputs is known.
+
+    The gradient equals that of the whole batch at once (Gao et al. 2021, section 3.2). Both runs of a part draw one
+    dropout: all variables that a run changes, as states of seeds and ranges of activations, are set back in between.
+
+    Args:
+        objective: the objective.
+        forward: runs the model on a part in training, and returns its outputs.
+        weights: the weights to train.
+        states: further variables that a run of the model may change.
+        gradients: a variable for each weight, to which its gradient is added.
+        compile_function: makes a graph of a function that gets parts of different lengths.
+
+    Attributes:
+        used: the places of the weights with a gradient, known after the first step.
+
+    Examples:
+        >>> from keras_bert.objectives.retrieval import RetrievalObjective
+        >>> isinstance(RetrievalObjective(), CrossPartObjective)
+        True
+    """
+
+    def __init__(
+        self,
+        objective: CrossPartObjective,
+        forward: Callable[[Batch], Any],
+        weights: Sequence[Any],
+        states: Sequence[Any],
+        gradients: Sequence[tf.Variable],
+        compile_function: Compile,
+    ) -> None:
+        self._objective, self._states, self._gradients = objective, states, gradients
+        self._weights = weights
+        self.used: list[int] = []
+        self._run = compile_function(lambda part: (forward(part), objective.find_target(part)))
+        self._cross = tf.function(self._differentiate_outputs, reduce_retracing=True, autograph=False)
+        self._add = compile_function(functools.partial(self._add_gradients, forward))
+
+    def accumulate(self, parts: Sequence[Batch], scale: Any) -> Sums:
+        """Adds the gradient of a batch, times `scale`, to `gradients`; returns the sums of all metrics."""
+        before, outputs, targets = [], [], []
+        for part in parts:
+            before.append([tf.identity(state) for state in self._states])
+            output, target = self._run(part)
+            outputs.append(output)
+            targets.append(target)
+        labels = [self._objective.select_labels(part) for part in parts]
+        shares, sums = self._cross(outputs, targets, labels, scale)
+        for part, share, values in zip(parts, shares, before, strict=True):
+            for state, value in zip(self._states, values, strict=True):
+                state.assign(value)
+            self._add(part, share)
+        tokens = sum(tf.reduce_sum(tf.cast(part["padding_mask"], tf.float32)) for part in parts)
+        return {**sums, "tokens": (tokens, tf.constant(float(len(parts))))}
+
+    def _differentiate_outputs(
+        self, outputs: list[Any], targets: list[Any], labels: list[Batch], scale: Any
+    ) -> tuple[list[Any], Sums]:
+        """The gradient of the loss with respect to the outputs of each part, and the sums of all metrics."""
+        with tf.GradientTape() as tape:
+            tape.watch(outputs)
+            joined, batch = self._objective.join_parts(outputs, labels)
+            target = None if targets[0] is None else self._objective.join_parts(targets, labels)[0]
+            sums = self._objective.measure_joined(joined, target, batch)
+            weights = self._objective.weights(batch)
+            loss = tf.add_n([sums[name][0] / tf.maximum(weight, 1e-9) for name, weight in weights.items()]) * scale
+        return tape.gradient(loss, outputs), sums
+
+    def _add_gradients(self, forward: Callable[[Batch], Any], part: Batch, share: Any) -> None:
+        with tf.GradientTape() as tape:
+            total = tf.reduce_sum(forward(part) * share)
+        gradients = tape.gradient(total, [weight.value for weight in self._weights])
+        self.used = [place for place, gradient in enumerate(gradients) if gradient is not None]
+        for place in self.used:
+            self._gradients[place].assign_add(tf.convert_to_tensor(gradients[place]))

@@ -1,0 +1,96 @@
+"""Vectors in fewer bytes: int8 numbers, and single bits that are compared by their Hamming distance."""
+
+from typing import Any
+
+import numpy as np
+
+from keras_bert.checks import check
+
+Array = np.ndarray[Any, Any]
+
+_LARGEST_INT8 = 127
+
+
+def int8_codes(vectors: Array) -> Array:
+    """Vectors as int8: each is scaled so that its largest number in size is 127, so that only rounding changes cosines.
+
+    Args:
+        vectors: (n, width).
+
+    Returns:
+        int8 (n, width), a quarter of the bytes of float32; 0 for a vector of zeros.
+
+    Examples:
+        >>> int8_codes(np.array([[0.5, -1.0, 0.1]])).tolist()
+        [[64, -127, 13]]
+    """
+    largest = np.abs(vectors).max(axis=1, keepdims=True)
+    return np.round(_LARGEST_INT8 * vectors / np.maximum(largest, 1e-12)).astype("int8")
+
+
+def binary_codes(vectors: Array) -> Array:
+    """Vectors as bits: 1 for a number above 0 (Yamada et al. 2021, section 3.1), eight a byte, the first the highest.
+
+    Args:
+        vectors: (n, width).
+
+    Returns:
+        uint8 (n, width / 8), a 32nd of the bytes of float32; the last byte ends with zeros where 8 does not divide the
+        width.
+
+    Examples:
+        >>> binary_codes(np.array([[0.5, -1.0, 0.1, 0.0, -2.0, 3.0, 1.0, 1.0]])).tolist()  # 10100111
+        [[167]]
+    """
+    return np.packbits(np.asarray(vectors) > 0, axis=1)
+
+
+def hamming_distances(first: Array, second: Array) -> Array:
+    """The numbers of different bits of all pairs: uint8 (n, bytes), (m, bytes) -> int64 (n, m).
+
+    Raises:
+        ValueError: the codes have different lengths.
+
+    Examples:
+        >>> hamming_distances(np.array([[167]], "uint8"), np.array([[167], [160]], "uint8")).tolist()
+        [[0, 3]]
+    """
+    rule = f"have {first.shape[1]} bytes, as the first ones"
+    check("hamming_distances", "second", second.shape[1] == first.shape[1], rule, second.shape[1])
+    # Row by row: all pairs at once would be n times the memory of `second`.
+    return np.stack([np.bitwise_count(second ^ code).sum(axis=1, dtype="int64") for code in first])
+
+
+def rescored_scores(queries: Array, codes: Array, *, candidates: int = 100) -> Array:
+    """Scores of passages that are stored as bits: by Hamming distance, then by the query's own numbers.
+
+    The candidates nearest by Hamming distance are scored anew by the dot product of the query with the bits as 1 and -1
+    (Yamada et al. 2021, section 3.2), all others stay behind them in their order.
+
+    Args:
+        queries: vectors (n, width).
+        codes: the `binary_codes` of passages (m, bytes).
+        candidates: number of passages that are scored anew.
+
+    Returns:
+        float32 (n, m), larger for a better passage; scores of different queries cannot be compared.
+
+    Raises:
+        ValueError: the codes are not those of vectors as wide as the queries.
+
+    Examples:
+        >>> passages = binary_codes(np.array([[1.0, 1.0, -1.0], [1.0, -1.0, 1.0], [-1.0, 1.0, 1.0]]))
+        >>> scores = rescored_scores(np.array([[0.1, 0.2, 3.0]]), passages, candidates=3)
+        >>> scores.argsort()[0].tolist()  # all have two bits in common with the query
+        [0, 1, 2]
+    """
+    distances = hamming_distances(binary_codes(queries), codes)
+    width = queries.shape[1]
+    signs = 2.0 * np.unpackbits(codes, axis=1, count=width) - 1.0
+    norms = np.maximum(np.linalg.norm(queries, axis=1, keepdims=True), 1e-12)
+    # At most sqrt(width), so that adding more than twice that keeps all others behind.
+    exact = (queries / norms) @ signs.T
+    order = np.argsort(distances, axis=1, kind="stable")[:, :candidates]
+    is_candidate = np.zeros(distances.shape, bool)
+    np.put_along_axis(is_candidate, order, True, axis=1)
+    return np.where(is_candidate, exact + 4.0 * width, -distances).astype("float32")

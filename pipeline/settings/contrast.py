@@ -1,0 +1,69 @@
+"""What retrieval needs of the tables of a job and of its rows."""
+
+from components.dsl.errors import InputError
+from components.sources.retrieval import RetrievalSource
+from keras_bert.checks import FieldError
+from keras_bert.options.contrast import Contrast
+from keras_bert.options.training import Training
+from pipeline.settings.schema import Settings
+
+
+def check_contrast(settings: Settings) -> None:
+    """Raises InputError where `[contrast]` has no task, or a table asks for what retrieval cannot give."""
+    source, dimension = settings.examples, settings.export.dimension
+    if dimension is not None and (source is None or source.task not in ("embedding", "retrieval")):
+        raise InputError(f"export.dimension must be left out but for embedding and retrieval, got {dimension}")
+    if not isinstance(source, RetrievalSource):
+        for name in ("contrast", "hard_negatives"):
+            if getattr(settings, name) is not None and source is not None:
+                raise InputError(f"{name} must be left out but for the task 'retrieval', got it for {source.task!r}")
+        return
+    if settings.teacher_labels is not None:
+        raise InputError("teacher_labels must be left out for the task 'retrieval', whose loss compares whole batches")
+    contrast = settings.contrast or Contrast()
+    if contrast.loss == "triplet" and not source.negatives:
+        raise InputError("contrast.loss must be 'multiple_negatives' where examples.negatives is empty, got 'triplet'")
+    tables = {name: getattr(settings, name) for name in ("fine_tuning", "distillation", "pruning", "quantization")}
+    trainings = {name: table for name, table in tables.items() if table is not None}
+    if contrast.loss == "multiple_negatives" and not source.negatives:
+        for name, training in trainings.items():
+            _check_batch(name, training, across_parts=contrast.across_parts)
+    if contrast.across_parts:
+        if all(training.accumulation == 1 for training in trainings.values()):
+            rule = "be left out where accumulation is 1 in all trainings, as a batch then has one part"
+            raise InputError(f"contrast.across_parts must {rule}")
+        if settings.student is not None and settings.distillation.is_on:
+            rule = "be false where [distillation] imitates states, vectors or similarities, part by part"
+            raise InputError(f"contrast.across_parts must {rule}")
+
+
+def check_dimensions(settings: Settings) -> None:
+    """Raises InputError where a vector would be truncated to no smaller width."""
+    width, dimension = _vector_width(settings), settings.export.dimension
+    if width is None:
+        return
+    if dimension is not None and dimension >= width:
+        raise InputError(f"export.dimension must be below {width}, the width of a vector, got {dimension}")
+    try:
+        if settings.contrast is not None:
+            settings.contrast.check_width(width)
+    except FieldError as error:
+        raise InputError(error.describe("contrast")) from None
+
+
+def _vector_width(settings: Settings) -> int | None:
+    """The width of the narrowest model's vectors; None where reading weights alone would tell it."""
+    checkpoint, encoder, student = settings.checkpoint, settings.encoder, settings.student
+    widths = (
+        None if checkpoint is None else checkpoint.size("hidden_size"),
+        None if encoder is None else encoder.hidden_size,
+        None if student is None else student.hidden_size,
+    )
+    return min((width for width in widths if width is not None), default=None)
+
+
+def _check_batch(name: str, training: Training, *, across_parts: bool) -> None:
+    """A query alone in its batch, or its part of a batch, has no negative to be told from."""
+    if (training.batch_size if across_parts else training.part_size) < 2:
+        rule = "leave at least 2 rows in a part of a batch, as a query learns from the passages of other rows"
+        raise InputError(f"{name}.batch_size must {rule}, got {training.batch_size}")

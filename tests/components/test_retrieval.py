@@ -1,0 +1,161 @@
+"""Retrieval goes through every step: rows, teacher, student, int8, files, scores, and a push."""
+
+import dataclasses
+import json
+
+import numpy as np
+import pytest
+
+from components.artifacts.data import TaskExamples
+from components.artifacts.evaluation import Blessing, Evaluation
+from components.artifacts.measurements import Validation
+from components.artifacts.models import EdgeModel, Model
+from components.artifacts.pushed import Pushed
+from components.dsl.errors import InputError
+from components.evaluate import evaluate
+from components.examples.registry import read_rows
+from components.export_model import export_model
+from components.fine_tune import fine_tune
+from components.mine_hard_negatives import mine_hard_negatives
+from components.push import push
+from components.scoring.blessing import Thresholds
+from components.scoring.registry import TASK_SCORING
+from components.scoring.retrieval import BM25
+from components.sources.shared import SPLITS
+from components.training.model_folder import read_model
+from components.validate import validate
+from keras_bert.data.task_batches import task_batches
+from keras_bert.export.bundle import load, load_exported
+from keras_bert.metrics.retrieval import METRICS
+from keras_bert.options.contrast import Contrast
+from keras_bert.options.export import Export
+from keras_bert.options.hard_negatives import HardNegatives
+from tests.components.tuning_job import SELECTION, TRAINING, Line, write_checkpoint
+
+
+@pytest.fixture(scope="module")
+def line(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("retrieval")
+    write_checkpoint(folder)
+    return Line("retrieval", folder, folder)
+
+
+@pytest.fixture(scope="module")
+def pushed(line, tmp_path_factory):
+    """The folder of the pushed version, and the evaluation."""
+    folder = tmp_path_factory.mktemp("evaluated")
+    evaluation, blessing, version = Evaluation(folder / "e"), Blessing(folder / "b"), Pushed(folder / "p")
+    models = {"teachers": [line.teacher], "students": [line.student], "edges": [line.edge]}
+    thresholds = Thresholds(max_export_loss=50.0)
+    evaluate.run(examples=line.examples, **models, evaluation=evaluation, blessing=blessing, thresholds=thresholds)
+    given = {"examples": line.examples, "evaluation": evaluation, "blessing": blessing}
+    push.run(**given, edges=[line.edge], pushed=version, folder=str(folder / "pushed"), name="find")
+    return folder / "pushed" / "1", evaluation
+
+
+def test_records_hold_queries_passages_and_negatives(line):
+    rows = read_rows(line.examples, "train")
+    (batch,) = task_batches(line.examples.path, "train", len(rows)).epoch()
+    tokenizer = line.load("teacher").tokenizer
+    for name, texts in {
+        "": [row.query for row in rows],
+        "second_": [row.passages[0] for row in rows],
+        "negative_": [row.negatives[0] for row in rows],
+    }.items():
+        expected = tokenizer.encode(texts, max_length=16)
+        for feature in ("token_ids", "segment_ids", "padding_mask"):
+            np.testing.assert_array_equal(batch[name + feature], expected[feature])
+    assert batch["negative_row"].numpy().tolist() == list(range(len(rows)))
+
+
+def test_the_teacher_learns_what_no_word_tells(line):
+    rows, scoring = read_rows(line.examples, "test"), TASK_SCORING["retrieval"]
+    untrained = scoring.score(rows, scoring.answer(read_model(line.pretrained), rows), [])
+    assert line.score("teacher", "test") > 0.8 > untrained.metrics["ndcg_at_10"]
+    # All queries find their negative first, which has their words.
+    assert untrained.metrics["recall_at_1"] == 0.0
+    words = scoring.score(rows, scoring.baselines(rows, rows, rows)[BM25](), [])
+    assert words.metrics["recall_at_1"] == 0.0
+
+
+def test_the_table_has_the_scores_of_each_model_and_of_bm25(pushed):
+    metrics = pushed[1].read()
+    codes = ["tflite int8, int8 vectors", "tflite int8, binary vectors", "tflite int8, binary vectors, rescored"]
+    files = ["tflite float32", "tflite int8", *codes, "onnx float32"]
+    assert list(metrics.models) == ["BM25", "teacher", "student", *files]
+    for model in metrics.models.values():
+        assert list(model.metrics) == list(METRICS)
+    assert metrics.metric == "ndcg_at_10"
+    assert metrics.models["tflite int8"].metrics["ndcg_at_10"].mean > metrics.models["BM25"].metrics["ndcg_at_10"].mean
+
+
+def test_a_pushed_folder_answers_and_has_a_card_and_a_page(pushed, line):
+    folder, _ = pushed
+    task = load(folder)
+    row = read_rows(line.examples, "test")[0]
+    (similar,), (other,) = (
+        next(iter(task.answer_values([row.query], [text]))) for text in (row.passages[0], row.negatives[0])
+    )
+    assert similar > other
+    card = (folder / "README.md").read_text()
+    assert "A BERT that makes vectors of queries and passages." in card
+    assert "| ndcg at 10 |" in card or "| ndcg_at_10 |" in card
+    assert '"task": "retrieval"' in (folder / "index.html").read_text()
+    assert json.loads((folder / "task.json").read_text())["task"] == "retrieval"
+
+
+def test_validate_scores_the_file(line, tmp_path):
+    validation = Validation(tmp_path / "v")
+    validate.run(examples=line.examples, validation=validation, edge=line.edge, metric="mrr_at_10")
+    assert 0 < validation.read().score <= 1
+
+
+def test_hard_negatives_are_mined_for_training_rows_alone(line, tmp_path):
+    mined = TaskExamples(tmp_path / "mined")
+    options = HardNegatives(count=2, margin=0.0)
+    mine_hard_negatives.run(model=line.pretrained, examples=line.examples, mined=mined, hard_negatives=options)
+    before, after = ({split: read_rows(rows, split) for split in SPLITS} for rows in (line.examples, mined))
+    assert (after["validation"], after["test"]) == (before["validation"], before["test"])
+    assert mined.counts["mined"] == sum(len(row.negatives) - 1 for row in after["train"]) > 0
+    for row, other in zip(after["train"], before["train"], strict=True):
+        assert row[:2] == other[:2]
+        assert row.negatives[:1] == other.negatives
+        assert not {*row.negatives[1:]} & {*row.passages}
+    (batch,) = task_batches(mined.path, "train", len(after["train"])).epoch()
+    assert len(batch["negative_row"]) == mined.counts["mined"] + len(before["train"])
+    # A model learns from them, and the same rows are mined again byte for byte.
+    model = Model(tmp_path / "model")
+    training = dataclasses.replace(TRAINING, steps=2)
+    fine_tune.run(pretrained=line.pretrained, examples=mined, model=model, training=training, selection=SELECTION)
+    again = TaskExamples(tmp_path / "again")
+    mine_hard_negatives.run(model=line.pretrained, examples=line.examples, mined=again, hard_negatives=options)
+    for name in ("train.tfrecord", "train.jsonl.gz", "features.json"):
+        assert mined.file(name).read_bytes() == again.file(name).read_bytes()
+
+
+def test_settings_of_the_loss_go_with_the_model(line, tmp_path):
+    contrast = Contrast(loss="triplet", margin=0.3, dimensions=(8,))
+    training, model = dataclasses.replace(TRAINING, steps=2), Model(tmp_path / "triplets")
+    given = {"pretrained": line.pretrained, "examples": line.examples, "contrast": contrast}
+    fine_tune.run(**given, model=model, training=training, selection=SELECTION)
+    task = read_model(model)
+    assert task.contrast == contrast
+    assert task.objective().contrast == contrast
+    assert task.truncated(8).predict(["cow"]).shape == (1, 8)
+    np.testing.assert_allclose(task.truncated(8).predict(["cow"]), task.predict(["cow"])[:, :8], atol=1e-6)
+
+
+def test_files_of_truncated_vectors(line, tmp_path):
+    edge = EdgeModel(tmp_path / "edge")
+    export = Export(lengths=(8,), dimension=8, runtimes=("tflite", "onnx", "mediapipe"))
+    export_model.run(model=line.quantized, examples=line.examples, edge=edge, export=export)
+    for name in ("model.tflite", "model_float32.tflite", "model.onnx"):
+        task = load_exported(edge.path, name)
+        vectors = task.predict(["cow hen", "oak"])
+        assert vectors.shape == (2, 8)
+        if name == "model.onnx":
+            expected = line.load("quantized").predict(["cow hen", "oak"])[:, :8]
+            np.testing.assert_allclose(vectors, expected, atol=1e-4)
+    wide = {"edge": EdgeModel(tmp_path / "wide"), "export": Export(dimension=16)}
+    with pytest.raises(InputError, match=r"^export\.dimension must be from 1 to 15, got 16$"):
+        export_model.run(model=line.quantized, examples=line.examples, **wide)

@@ -1,0 +1,129 @@
+"""The losses equal those of sentence-transformers on the same vectors, see tests/golden/contrast.py."""
+
+from pathlib import Path
+
+import keras
+import numpy as np
+import pytest
+import tensorflow as tf
+from keras import ops
+
+from keras_bert.objectives.contrast import RankingLoss, multiple_negatives_ranking_loss, triplet_loss
+from keras_bert.objectives.retrieval import RetrievalObjective, find_false_negatives
+from keras_bert.options.contrast import Contrast
+
+GOLDEN = np.load(Path(__file__).parents[2] / "golden" / "contrast.npz")
+SIDES = [GOLDEN[name] for name in ("query", "passage", "negative")]
+ROWS = len(SIDES[0])
+# Each row is another query with another passage and another negative.
+BATCH = {
+    "query_group": np.arange(ROWS),
+    "passage_group": np.arange(ROWS),
+    "negative_group": np.arange(ROWS, 2 * ROWS),
+    "negative_row": np.arange(ROWS),
+}
+LOSSES = {
+    "ranking": multiple_negatives_ranking_loss,
+    "symmetric": lambda *sides: multiple_negatives_ranking_loss(*sides, symmetric=True),
+    "triplet_cosine": triplet_loss,
+    "triplet_euclidean": lambda *sides: triplet_loss(*sides, margin=5, distance="euclidean"),
+}
+CONTRASTS = {
+    "ranking": Contrast(),
+    "symmetric": Contrast(symmetric=True),
+    "triplet_cosine": Contrast(loss="triplet"),
+    "matryoshka": Contrast(dimensions=(4, 8)),
+}
+
+
+def check_golden(name, loss, *, atol=1e-5):
+    """The mean of a loss and its gradient with respect to the queries."""
+    queries = tf.constant(SIDES[0])
+    with tf.GradientTape() as tape:
+        tape.watch(queries)
+        value = loss(queries)
+    np.testing.assert_allclose(value, GOLDEN[name], atol=atol)
+    np.testing.assert_allclose(tape.gradient(value, queries), GOLDEN[f"{name}_gradient"], atol=atol)
+
+
+@pytest.mark.parametrize("name", LOSSES)
+def test_losses_equal_sentence_transformers(name):
+    check_golden(name, lambda queries: ops.mean(LOSSES[name](queries, *SIDES[1:])))
+
+
+@pytest.mark.parametrize("name", CONTRASTS)
+def test_the_objective_equals_sentence_transformers(name):
+    def mean(queries):
+        total, weight = RetrievalObjective(CONTRASTS[name]).measure(ops.concatenate([queries, *SIDES[1:]]), BATCH)[
+            "loss"
+        ]
+        assert float(weight) == ROWS
+        return total / weight
+
+    check_golden(name, mean)
+
+
+def test_the_keras_loss_is_the_same_function():
+    cosines = [side / np.linalg.norm(side, axis=1, keepdims=True) for side in SIDES[:2]]
+    for symmetric in (False, True):
+        expected = np.mean(multiple_negatives_ranking_loss(*SIDES[:2], symmetric=symmetric))
+        loss = RankingLoss(symmetric=symmetric)
+        assert float(loss(np.arange(ROWS)[:, None], cosines[0] @ cosines[1].T)) == pytest.approx(expected, abs=1e-5)
+        again = keras.saving.deserialize_keras_object(keras.saving.serialize_keras_object(loss))
+        assert again.get_config() == loss.get_config()
+
+
+def test_a_copy_of_its_passage_is_no_negative_of_a_query():
+    """Each row stands twice in the batch: each query is compared with the others' passages alone, twice."""
+    objective = RetrievalObjective()
+    vectors = ops.concatenate([SIDES[0], SIDES[0], SIDES[1], SIDES[1], SIDES[2]])
+    doubled = {name: np.concatenate([values, values]) for name, values in BATCH.items() if "negative" not in name}
+    doubled |= {"negative_group": BATCH["negative_group"], "negative_row": BATCH["negative_row"]}
+    total, weight = objective.measure(vectors, doubled)["loss"]
+    units = [side / np.linalg.norm(side, axis=1, keepdims=True) for side in SIDES]
+    logits = 20 * np.concatenate([units[0] @ units[1].T, units[0] @ units[2].T], axis=1)
+    copies = np.concatenate([2 * np.ones((ROWS, ROWS)) - np.eye(ROWS), np.ones((ROWS, ROWS))], axis=1)
+    losses = np.log((copies * np.exp(logits)).sum(axis=1)) - np.diag(logits)
+    assert (float(total), float(weight)) == (pytest.approx(2 * losses.sum(), abs=1e-4), 2 * ROWS)
+    # The fault that this would be: without groups, each query is pushed away from the copy of its passage.
+    blind = {**doubled, "query_group": np.arange(2 * ROWS), "passage_group": np.arange(2 * ROWS)}
+    blind["negative_group"] = BATCH["negative_group"] + ROWS
+    assert float(objective.measure(vectors, blind)["loss"][0]) > float(total) + ROWS / 2
+
+
+def test_a_negative_that_is_the_passage_of_another_row_counts_for_the_others_alone():
+    batch = {
+        "query_group": np.array([0, 1, 2]),
+        "passage_group": np.array([0, 1, 1]),
+        "negative_group": np.array([1, 5]),
+    }
+    expected = [[0, 0, 0, 0, 0], [0, 0, 1, 1, 0], [0, 1, 0, 1, 0]]
+    np.testing.assert_array_equal(find_false_negatives(batch), np.array(expected, bool))
+
+
+def test_one_row_without_negatives_teaches_nothing_and_breaks_nothing():
+    empty = np.zeros(0, "int32")
+    batch = {"query_group": [0], "passage_group": [0], "negative_group": empty, "negative_row": empty}
+    vectors = tf.constant(np.concatenate([SIDES[0][:1], SIDES[1][:1]]))
+    for contrast in (Contrast(), Contrast(symmetric=True), Contrast(loss="triplet")):
+        with tf.GradientTape() as tape:
+            tape.watch(vectors)
+            total = RetrievalObjective(contrast).measure(vectors, batch)["loss"][0]
+        assert float(total) == 0.0
+        np.testing.assert_array_equal(tape.gradient(total, vectors), np.zeros_like(vectors))
+
+
+@pytest.mark.parametrize("contrast", [Contrast(), Contrast(loss="triplet")])
+def test_the_distance_is_0_for_the_teacher_itself_and_follows_its_scores_alone(contrast):
+    objective, vectors = RetrievalObjective(contrast), np.concatenate(SIDES)
+    assert float(objective.distance(vectors, vectors, BATCH, 2.0)) == pytest.approx(0.0, abs=1e-4)
+    # Another width and another length of the vectors, with the same cosines.
+    wide = 3.0 * np.concatenate([vectors, np.zeros_like(vectors)], axis=1)
+    assert float(objective.distance(vectors, wide, BATCH, 2.0)) == pytest.approx(0.0, abs=1e-4)
+    assert float(objective.distance(vectors, vectors[:, ::-1] ** 3, BATCH, 2.0)) > 0.1
+
+
+def test_settings_that_a_loss_does_not_read_are_refused():
+    for settings in ({"loss": "triplet", "scale": 5.0}, {"margin": 0.5}, {"dimensions": (4, 4)}, {"scale": 0.0}):
+        with pytest.raises(ValueError, match=r"Contrast\.(scale|margin|dimensions) must "):
+            Contrast(**settings)

@@ -1,0 +1,88 @@
+import keras
+import numpy as np
+import pytest
+
+from keras_bert.interop.hugging_face import from_hugging_face, to_hugging_face
+from keras_bert.options.contrast import Contrast
+from keras_bert.options.prompts import Prompts
+from keras_bert.tasks.embedding import Embedding, cosine_similarity
+from keras_bert.tasks.registry import load
+from keras_bert.tasks.retrieval import Retrieval
+from keras_bert.tokenizers.tokenizer import Tokenizer
+from keras_bert.tokenizers.wordpiece_vocabulary import SPECIAL_TOKENS
+from tests.keras_bert.tasks.tiny import WORDS, make_encoder
+
+QUERIES, PASSAGES = ["good", "bad", "very"], ["film", ". .", "a a"]
+PROMPTS = {"query": "a ", "passage": "very "}
+
+
+def build(**settings):
+    tokenizer = Tokenizer([*SPECIAL_TOKENS, *WORDS], lowercase=True)
+    return Retrieval.build(make_encoder(num_layers=1), tokenizer, max_length=30, **settings)
+
+
+def test_fitting_the_similarity_brings_queries_to_their_passages():
+    keras.utils.set_random_seed(0)
+    task = build(prompts=PROMPTS)
+    x, y = task.examples(QUERIES * 8, PASSAGES * 8)
+    assert y.ravel().tolist() == [0, 1, 2] * 8
+    task.compile(keras.optimizers.Adam(5e-3))
+    task.similarity.fit(x, y, batch_size=12, epochs=15, verbose=0)
+    assert [matches[0].text for matches in task.search(QUERIES, PASSAGES, top_k=1)] == PASSAGES
+
+
+def test_prompts_stand_in_front_of_what_they_are_for():
+    task = build(prompts=PROMPTS)
+    plain = Retrieval(task.model, task.tokenizer, max_length=30)
+    np.testing.assert_array_equal(task.predict(["good"]), plain.predict(["good"]))
+    for prompt in ("query", "passage"):
+        expected = plain.predict([PROMPTS[prompt] + "good"])
+        np.testing.assert_array_equal(task.predict(["good"], prompt=prompt), expected)
+    (vector,) = next(task.answer_values(["good"]))
+    np.testing.assert_array_equal(vector, plain.predict(["a good"])[0])
+    task.single_prompt = "passage"
+    (vector,) = next(task.answer_values(["good"]))
+    np.testing.assert_array_equal(vector, plain.predict(["very good"])[0])
+    (cosine,) = next(task.answer_values(["good"], ["film"]))
+    expected = cosine_similarity(plain.predict(["a good"]), plain.predict(["very film"]))[0, 0]
+    assert cosine == pytest.approx(float(expected), abs=1e-6)
+    (match,) = task.search(["good"], ["film"])[0]
+    assert match.similarity == pytest.approx(cosine, abs=1e-6)
+
+
+def test_settings_are_saved_and_others_see_an_embedding(tmp_path):
+    task = build(prompts=PROMPTS, contrast={"scale": 50.0, "dimensions": [4, 8]}, normalize=True)
+    task.save(tmp_path / "own")
+    again = load(tmp_path / "own")
+    assert type(again) is Retrieval
+    assert (again.prompts, again.contrast) == (Prompts(**PROMPTS), Contrast(scale=50.0, dimensions=(4, 8)))
+    to_hugging_face(task, tmp_path / "hf")
+    other = from_hugging_face(tmp_path / "hf")
+    assert type(other) is Embedding
+    assert other.prompts == Prompts(**PROMPTS)
+    np.testing.assert_allclose(other.predict(QUERIES), task.predict(QUERIES), atol=1e-6)
+
+
+def test_truncated_vectors_are_the_first_numbers(tmp_path):
+    task = build(normalize=True, contrast={"dimensions": [4, 8]})
+    short = task.truncated(8)
+    first = task.predict(QUERIES)[:, :8]
+    np.testing.assert_allclose(short.predict(QUERIES), first / np.linalg.norm(first, axis=1, keepdims=True), atol=1e-6)
+    assert short.contrast.dimensions == (4,)
+    short.save(tmp_path / "short")
+    np.testing.assert_allclose(load(tmp_path / "short").predict(QUERIES), short.predict(QUERIES), atol=1e-6)
+    with pytest.raises(ValueError, match=r"build_embedder.dimension must be from 1 to 15, got 16"):
+        task.truncated(16)
+    with pytest.raises(ValueError, match=r"to_hugging_face.dimension must not be set, as no module of sentence-transf"):
+        to_hugging_face(short, tmp_path / "hf")
+
+
+def test_wrong_settings_are_named():
+    with pytest.raises(ValueError, match=r"contrast.scale must be positive, got -1.0"):
+        build(contrast={"scale": -1.0})
+    with pytest.raises(ValueError, match=r"Contrast.dimensions must be below 17, the width of a vector, got \[17\]"):
+        build(contrast={"dimensions": [17]})
+    with pytest.raises(
+        ValueError, match=r"Retrieval.contrast.loss must be 'multiple_negatives' for fit, got 'triplet'"
+    ):
+        build(contrast={"loss": "triplet"}).loss()

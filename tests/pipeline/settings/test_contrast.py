@@ -1,0 +1,114 @@
+"""What retrieval needs of a job: said in one line before anything trains."""
+
+import json
+from pathlib import Path
+
+import pytest
+
+from components.dsl.errors import InputError
+from keras_bert.options.prompts import Prompts
+from pipeline.settings.rules import check_data
+from tests.pipeline.settings.texts import CHECKPOINT, load
+
+QUERIES = "[examples]\ntask = 'retrieval'\ntrain = 'rows.tsv'\n"
+NEGATIVES = QUERIES + "negatives = ['negative']\n"
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    (tmp_path / "bert").mkdir()
+    config = {"model_type": "bert", "num_hidden_layers": 2, "max_position_embeddings": 128, "hidden_size": 32}
+    (tmp_path / "bert" / "config.json").write_text(json.dumps(config))
+    for name in ("model.safetensors", "vocab.txt"):
+        (tmp_path / "bert" / name).touch()
+    write(tmp_path, [("a", "A", "X"), ("b", "B", "Y")])
+    return tmp_path
+
+
+def write(folder: Path, rows: list[tuple[str, str, str]]) -> None:
+    lines = ["query\tpassage\tnegative", *("\t".join(row) for row in rows)]
+    (folder / "rows.tsv").write_text("\n".join(lines) + "\n")
+
+
+def test_a_job_of_pairs_and_one_of_triplets_pass(folder: Path) -> None:
+    check_data(load(folder, CHECKPOINT + QUERIES, "contrast.symmetric=true", "contrast.dimensions=[8, 16]"))
+    check_data(load(folder, CHECKPOINT + NEGATIVES, 'contrast.loss="triplet"', "fine_tuning.batch_size=1"))
+    assert load(folder, CHECKPOINT + QUERIES).contrast is None
+
+
+@pytest.mark.parametrize(
+    ("text", "overrides", "message"),
+    [
+        (
+            "[examples]\ntrain = 'rows.tsv'\n",
+            ["contrast.scale=10.0"],
+            "contrast must be left out but for the task 'retrieval', got it for 'classification'",
+        ),
+        (
+            QUERIES,
+            ['contrast.loss="triplet"'],
+            "contrast.loss must be 'multiple_negatives' where examples.negatives is empty, got 'triplet'",
+        ),
+        (
+            QUERIES,
+            ["fine_tuning.batch_size=1"],
+            "fine_tuning.batch_size must leave at least 2 rows in a part of a batch, as a query learns from the "
+            "passages of other rows, got 1",
+        ),
+        (
+            QUERIES,
+            ["student.num_layers=1", "distillation.batch_size=8", "distillation.accumulation=8"],
+            "distillation.batch_size must leave at least 2 rows in a part of a batch, as a query learns from the "
+            "passages of other rows, got 8",
+        ),
+        (
+            QUERIES,
+            ["student.num_layers=1", "teacher_labels.copies=1"],
+            "teacher_labels must be left out for the task 'retrieval', whose loss compares whole batches",
+        ),
+        (
+            "[examples]\ntrain = 'rows.tsv'\n",
+            ["export.dimension=8"],
+            "export.dimension must be left out but for embedding and retrieval, got 8",
+        ),
+    ],
+)
+def test_tables_that_do_not_go_together(folder: Path, text: str, overrides: list[str], message: str) -> None:
+    with pytest.raises(InputError) as caught:
+        load(folder, CHECKPOINT + text, *overrides)
+    assert str(caught.value) == message
+
+
+@pytest.mark.parametrize(
+    ("override", "message"),
+    [
+        ("contrast.dimensions=[16, 32]", "contrast.dimensions must be below 32, the width of a vector, got [16, 32]"),
+        ("export.dimension=32", "export.dimension must be below 32, the width of a vector, got 32"),
+    ],
+)
+def test_a_truncated_vector_is_shorter(folder: Path, override: str, message: str) -> None:
+    with pytest.raises(InputError) as caught:
+        check_data(load(folder, CHECKPOINT + QUERIES, override))
+    assert str(caught.value) == message
+    narrow = override.replace("32", "24")
+    check_data(load(folder, CHECKPOINT + QUERIES, narrow))
+    with pytest.raises(InputError, match="must be below 16, the width of a vector"):
+        check_data(load(folder, CHECKPOINT + QUERIES, narrow, "student.num_layers=1", "student.hidden_size=16"))
+
+
+def test_passages_that_are_all_one_are_refused_before_training(folder: Path) -> None:
+    write(folder, [("a", "Same", "X"), ("b", "same ", "Y")])
+    with pytest.raises(InputError) as caught:
+        check_data(load(folder, CHECKPOINT + QUERIES))
+    assert str(caught.value) == "train must hold at least 2 different passages, got only 'same'"
+
+
+def test_prompts_are_those_of_the_checkpoint_unless_the_job_has_its_own(folder: Path) -> None:
+    assert load(folder, CHECKPOINT + QUERIES).prompts() == Prompts()
+    prompts = {"prompts": {"query": "q: ", "document": "d: "}}
+    (folder / "bert" / "config_sentence_transformers.json").write_text(json.dumps(prompts))
+    assert load(folder, CHECKPOINT + QUERIES).prompts() == Prompts(query="q: ", passage="d: ")
+    other = load(folder, CHECKPOINT + QUERIES, 'examples.prompts.query="ask: "')
+    assert other.prompts() == Prompts(query="ask: ")
+    assert load(folder, CHECKPOINT + QUERIES + "[examples.prompts]\n").prompts() == Prompts()
+    assert load(folder, CHECKPOINT + "[examples]\ntrain = 'rows.tsv'\n").prompts() == Prompts()
