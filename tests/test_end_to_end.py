@@ -152,7 +152,7 @@ def test_the_pushed_folder_is_complete(tiny: Path) -> None:
     version = pushed(tiny)
     names = (
         "model.tflite model.onnx vocab.txt tokenizer.json task.json labels.json metrics.json export.json origin.json "
-        "golden.json characters.txt tokenizers index.html README.md"
+        "schema.json golden.json characters.txt tokenizers index.html README.md"
     )
     assert {file.name for file in version.iterdir()} == set(names.split())
     assert json.loads((version / "labels.json").read_text()) == ["farm", "sea"]

@@ -164,7 +164,7 @@ class Metrics:
         """
         models = {name: MeasuredModel.from_json(model) for name, model in content["models"].items()}
         validation = _spreads_from_json(content.get("validation", {}))
-        slices = [SliceScore(**one) for one in content.get("slices", ())]
+        slices = tuple(SliceScore(**one) for one in content.get("slices", ()))
         return cls(**{**content, "models": models, "validation": validation, "slices": slices})
 
 

@@ -146,5 +146,7 @@ def _columns_of(source: Any) -> dict[str, Any]:
     fields = {field.name: getattr(source, field.name) for field in dataclasses.fields(source)}
     if "train" not in fields:
         return {}
-    columns = {name: value for name, value in fields.items() if name not in (*SPLITS, "task", "overlap")}
+    columns = {
+        name: value for name, value in fields.items() if name not in (*SPLITS, "task", "overlap", "near_overlap")
+    }
     return {name: list(value) if isinstance(value, tuple) else value for name, value in columns.items()}

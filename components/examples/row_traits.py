@@ -6,7 +6,6 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from components.examples.base import TaskRows
 from components.examples.splits import fold_key
-from components.text.near_duplicates import hash_words
 from components.text.scripts import count_scripts
 
 if TYPE_CHECKING:
@@ -60,6 +59,8 @@ def measure_rows(rows: Sequence[Any], task: TaskRows[Any]) -> RowTraits:
         key = fold_key(task.texts(row))
         texts_of_key.setdefault(key, " | ".join(task.texts(row)))
         answers[key][task.answer(row)] = None
+    from components.text.near_duplicates import hash_words
+
     conflicts = [(texts_of_key[key], list(different)) for key, different in answers.items() if len(different) > 1]
     texts = [task.texts(row) for row in sample_rows(rows)]
     return RowTraits(

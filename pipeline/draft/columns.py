@@ -8,7 +8,6 @@ from typing import Any, NamedTuple
 from components.dsl.errors import InputError, nearest
 from components.files.headers import read_header
 from components.files.record_files import read_records
-from components.text.near_duplicates import hash_words
 
 # The roles of columns are guessed from this many rows.
 _ROWS = 5000
@@ -64,6 +63,8 @@ class TableColumn(NamedTuple):
         """Words of a value on average; 0 for numbers, lists and empty columns."""
         if not self.values or self.is_numeric or not isinstance(self.values[0], str):
             return 0.0
+        from components.text.near_duplicates import hash_words
+
         return sum(len(hash_words(str(value))) for value in self.values) / len(self.values)
 
 

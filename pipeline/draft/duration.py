@@ -3,8 +3,6 @@
 import time
 from typing import NamedTuple
 
-import numpy as np
-
 from keras_bert.processor import native_precision
 
 # Kaplan et al. 2020, section 2.1: two operations for each weight and token forward, and four backward.
@@ -60,6 +58,8 @@ def estimate_seconds(workload: Workload) -> float:
 
 def measure_speed() -> float:
     """Operations per second of the best of a few float32 matrix products in NumPy; takes a tenth of a second."""
+    import numpy as np
+
     matrix = np.ones((_SIZE, _SIZE), np.float32)
     seconds = []
     for _ in range(_TRIALS):

@@ -118,7 +118,7 @@ def test_texts_without_labels_get_the_teachers(line: Lines, tmp_path: Path) -> N
 
 def test_texts_are_for_tasks_of_single_texts(line: Lines, tmp_path: Path) -> None:
     with pytest.raises(
-        InputError, match=r"^unlabelled must be left out but for classification, regression and multi_label, got"
+        InputError, match=r"^unlabelled must be left out but for classification, multi_label and regression, got"
     ):
         answer(line("embedding"), tmp_path, unlabelled=TextSource("texts"))
 

@@ -27,6 +27,8 @@ from keras_bert.export.attachments import DIGEST_FILE, read_attachments
 HOLD = (
     "import fcntl, os, sys; fcntl.flock(os.open(sys.argv[1], os.O_RDONLY), fcntl.LOCK_EX); print(flush=True); input()"
 )
+# Of subwords whose normalizer the tokenizers for apps do not know, so that none goes along.
+TOKENIZER = json.dumps({"normalizer": {"type": "Nmt"}, "model": {"type": "Unigram"}})
 EDGE_FILES = ("model.tflite", "model.onnx", "labels.json", *ALWAYS_FILES)
 
 
@@ -47,7 +49,7 @@ def edge_model(path: Path, content: str = "model") -> Artifact:
     numbers = {"weights": "int8", "activations": "int8"}
     recipe = {"model.tflite": {**numbers, "lengths": [32, 64]}, "model.onnx": {"lengths": [64]}}
     files["export.json"] = json.dumps(recipe)
-    files["tokenizer.json"] = '{"model": {}}'  # of no word pieces
+    files["tokenizer.json"] = TOKENIZER
     outputs = {name: [0.5] for name in ("model.tflite", "model_float32.tflite", "model.onnx")}
     files["golden.json"] = json.dumps([{"text": content, "outputs": outputs}])
     # Beside an int8 file it stays behind.
@@ -108,7 +110,7 @@ def test_versions_count_up_and_hold_everything(tmp_path: Path) -> None:
     card = (version / "README.md").read_text()
     assert card.startswith("# reviews, version 2\n")
     assert "| tflite int8 | 90.00 | 1.50 | 0.25 |" in card
-    assert "- no `index.html`: the page has a WordPiece tokenizer alone\n" in card
+    assert "- no `index.html`: there are no rules of its tokenizer for apps\n" in card
 
 
 def test_a_folder_under_the_root_is_found_after_a_move(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -131,7 +133,7 @@ def test_float_files_alone_are_pushed_as_such(tmp_path: Path) -> None:
     edge = EdgeModel(tmp_path / "a")
     files = {"model_float32.tflite": "float", "export.json": '{"model_float32.tflite": {"lengths": [8]}}'}
     settings = {"task.json": json.dumps({"task": "embedding", "max_length": 8}), "vocab.txt": "", "golden.json": "[]"}
-    settings["tokenizer.json"] = "{}"
+    settings["tokenizer.json"] = TOKENIZER
     push_once(tmp_path, 1, seal(edge, {**files, **settings}))
     names = {*files, *settings, "metrics.json", "schema.json", "origin.json", "README.md"}
     assert {path.name for path in (tmp_path / "models" / "1").iterdir()} == names
@@ -158,7 +160,7 @@ WEB = ("transformers_js/config.json", "transformers_js/onnx/model.onnx", "transf
 def web_model(path: Path) -> Artifact:
     """With a folder for the web, whose files go along whatever they are."""
     settings = {"task.json": json.dumps({"task": "embedding", "max_length": 8}), "vocab.txt": "", "golden.json": "[]"}
-    settings["tokenizer.json"] = '{"model": {}}'
+    settings["tokenizer.json"] = TOKENIZER
     files = {"model.onnx": "float", "export.json": '{"model.onnx": {"lengths": [8]}}', **settings}
     return seal(EdgeModel(path), {**files, **dict.fromkeys(WEB, "web")})
 

@@ -10,8 +10,10 @@ from keras_bert import config, options
 from keras_bert.checks import check
 from keras_bert.config import EncoderConfig, EncoderShape
 from keras_bert.options.adaptation import Lora
+from keras_bert.options.contrast import Contrast
 from keras_bert.options.distillation import Distillation
 from keras_bert.options.generator import Generator
+from keras_bert.options.hard_negatives import HardNegatives
 from keras_bert.options.imitation import Imitation, StateImitation
 from keras_bert.options.masking import Masking
 from keras_bert.options.pretraining_rows import PretrainingRows
@@ -32,8 +34,8 @@ FLOATS = [(kind, field.name) for kind in KINDS for field in dataclasses.fields(k
 
 def test_the_kinds_are_found_that_have_floats():
     assert {kind for kind, _ in FLOATS} == {
-        Distillation, EncoderConfig, EncoderShape, Generator, Imitation, Lora, Masking, PretrainingRows, Pruning,
-        StateImitation, Training, TeacherLabels,
+        Contrast, Distillation, EncoderConfig, EncoderShape, Generator, HardNegatives, Imitation, Lora, Masking,
+        PretrainingRows, Pruning, StateImitation, Training, TeacherLabels,
     }  # fmt: skip
 
 

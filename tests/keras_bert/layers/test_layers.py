@@ -32,6 +32,7 @@ from keras_bert.layers.embeddings import EmbeddingProjection, PositionEmbedding,
 from keras_bert.layers.encoder_block import EncoderBlock
 from keras_bert.layers.feed_forward import ACTIVATIONS, FeedForward
 from keras_bert.layers.heads import (
+    CrossCosine,
     FirstTokenPooler,
     MaskedTokenTransform,
     MeanPooler,
@@ -40,6 +41,7 @@ from keras_bert.layers.heads import (
     Pooler,
     PredictionHead,
     ReplacedTokenTransform,
+    Truncation,
 )
 from keras_bert.layers.regression_head import RegressionHead
 from keras_bert.layers.separator import SeparatorReader
@@ -132,6 +134,8 @@ CASES = [
     (Pooler, {"initializer_range": 0.1, "activation": "gelu_erf", "dropout": 0.2}, [STATES]),
     (MeanPooler, {}, [STATES, MASK]),
     (FirstTokenPooler, {}, [STATES]),
+    (Truncation, {"width": 3}, [STATES[:, 0]]),
+    (CrossCosine, {}, [STATES[:, 0], STATES[:, 1]]),
     (
         MaskedTokenTransform,
         {"activation": "gelu_erf", "layer_norm_epsilon": 1e-6, "initializer_range": 0.1, "units": 6},

@@ -377,7 +377,7 @@ def test_a_recipe_needs_a_runtime_that_runs_its_files(tmp_path: Path) -> None:
 
 def test_texts_without_labels_are_for_tasks_of_single_texts(tmp_path: Path) -> None:
     pairs = EXAMPLES.replace("[examples]", "[examples]\ntask = 'embedding'\nsecond_text = 'other'", 1)
-    rule = "must be left out but for classification, regression and multi_label, got it for embedding"
+    rule = "must be left out but for classification, multi_label and regression, got it for embedding"
     with pytest.raises(InputError, match=rf"^unlabelled {rule}$"):
         load(tmp_path, CHECKPOINT + pairs + "[student]\nnum_layers = 1\n[unlabelled]\npath = 'more.txt'\n")
 

@@ -135,7 +135,7 @@ def test_class_weights_are_a_word_or_a_table(tmp_path: Path) -> None:
         ("pretraining.precision=half", "pretraining.precision must be 'auto', 'float32', 'bfloat16' or 'float16', got"),
         (
             "examples.task=tags",
-            "examples.task must be one of ['classification', 'regression', 'token_classification', ",
+            "examples.task must be one of ['classification', 'multi_label', 'regression', 'token_classification', ",
         ),
         ("examples.task=3", "examples.task must be one of "),
         ("examples.task=embedding", "examples.second_text must be set for embedding, got None"),
