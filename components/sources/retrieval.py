@@ -72,7 +72,7 @@ class RetrievalSource(LabelledFiles):
         Raises:
             InputError: a table is missing.
         """
-        names = repr([self.task, self.overlap, self.prompts, *self._columns()])
+        names = repr([self.task, self.overlap, self.near_overlap, self.prompts, *self._columns()])
         return fingerprint_splits(names, self._paths(), RECORD_KINDS)
 
     def digests(self) -> dict[str, str]:

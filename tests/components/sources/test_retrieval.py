@@ -80,3 +80,9 @@ def test_bad_rows(tmp_path, name, content, message):
 def test_columns_must_differ():
     with pytest.raises(ValueError, match=r"RetrievalSource\.query must be another column than passage and negatives"):
         RetrievalSource("a.tsv", query="text", passage="text")
+
+
+def test_the_fingerprint_follows_the_treatment_of_near_duplicates(tmp_path):
+    (tmp_path / "a.tsv").write_text("query\tpassage\none\tA\n")
+    kept, dropped = (RetrievalSource(str(tmp_path / "a.tsv"), near_overlap=value) for value in ("keep", "drop"))
+    assert kept.fingerprint() != dropped.fingerprint()
