@@ -9,6 +9,7 @@ from components.files.paths import match_files
 from components.files.record_files import RECORD_KINDS, as_text, read_records
 from components.sources.label_sets import LabelSetRow, LabelSetSource
 from components.sources.questions import QuestionSource
+from components.sources.retrieval import RetrievalSource
 from components.sources.table import TableSource, TextRow
 from components.sources.tagged_words import SentenceSource
 
@@ -28,6 +29,10 @@ def read_new_rows(schema: RowSchema, path: str) -> tuple[list[Any], bool]:
         return list(QuestionSource(train=path).splits()["train"]), True
     if schema.task == SentenceSource.task:
         return list(SentenceSource(train=path, **schema.source).read(path)), True
+    if schema.task == RetrievalSource.task:
+        # The schema is one of queries: negatives that the training rows had may be missing.
+        fields = {name: value for name, value in schema.source.items() if name in ("query", "passage")}
+        return RetrievalSource(train=path, **fields).splits()["train"], True
     source = _make_table_source(schema, path)
     files = match_files(path, RECORD_KINDS, what="the new rows")
     labels = getattr(source, "label_columns", None) or (source.label,)

@@ -19,6 +19,8 @@ if TYPE_CHECKING:
     from keras_bert.tokenizers.base import BaseTokenizer
 
 SCHEMA_FILE = "schema.json"
+# Fields of sources that say nothing about how a file is read.
+_NOT_COLUMNS = (*SPLITS, "task", "overlap", "near_overlap", "prompts")
 # Bins of lengths and numbers: tenths of the training rows, as the population stability index is used (Siddiqi 2006).
 _BINS = 10
 
@@ -67,7 +69,9 @@ class RowSchema:
         except (TypeError, ValueError) as error:
             reason = " ".join(str(error).split())
             raise InputError(f"{file} must hold the schema of labelled rows, got an error: {reason}") from None
-        if schema.task not in TASK_ROWS or len(schema.lengths) != len(schema.length_edges) + 1:
+        bins = [(schema.lengths, schema.length_edges)]
+        bins += [(schema.numbers, schema.number_edges)] if schema.numbers or schema.number_edges else []
+        if schema.task not in TASK_ROWS or any(len(counts) != len(edges) + 1 for counts, edges in bins):
             raise InputError(
                 f"{file} must hold the schema of labelled rows, got task {schema.task!r} or bins without edges"
             )
@@ -146,7 +150,5 @@ def _columns_of(source: Any) -> dict[str, Any]:
     fields = {field.name: getattr(source, field.name) for field in dataclasses.fields(source)}
     if "train" not in fields:
         return {}
-    columns = {
-        name: value for name, value in fields.items() if name not in (*SPLITS, "task", "overlap", "near_overlap")
-    }
+    columns = {name: value for name, value in fields.items() if name not in _NOT_COLUMNS}
     return {name: list(value) if isinstance(value, tuple) else value for name, value in columns.items()}

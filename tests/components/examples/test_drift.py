@@ -13,8 +13,10 @@ from components.examples.new_rows import read_new_rows
 from components.examples.row_schema import RowSchema, choose_edges, count_bins, infer_schema
 from components.sources.label_sets import LabelSetRow, LabelSetSource
 from components.sources.questions import Question, QuestionSource
+from components.sources.retrieval import QueryRow, RetrievalSource
 from components.sources.table import TableSource, TextRow
 from components.sources.tagged_words import Sentence, SentenceSource
+from keras_bert.options.prompts import Prompts
 from keras_bert.tokenizers.eager import EagerWordPiece
 from keras_bert.tokenizers.wordpiece_vocabulary import SPECIAL_TOKENS
 
@@ -155,3 +157,19 @@ def test_new_rows_are_read_by_the_columns_of_the_training_rows(tmp_path: Path) -
     table.write_text("id,review\n")
     with pytest.raises(InputError, match="must hold at least one row, got none"):
         read_new_rows(SCHEMA, str(table))
+
+
+def test_new_queries_are_read_with_passages_and_without_negatives(tmp_path: Path) -> None:
+    source = RetrievalSource("rows.csv", query="q", negatives=("n",), prompts=Prompts(query="query: "))
+    rows = [QueryRow(row.text, ("the oak",), ("the hen",)) for row in make_rows(5)]
+    content = json.loads(json.dumps(dataclasses.asdict(infer_schema(rows, source, 14, TOKENIZER))))
+    (tmp_path / "new.csv").write_text("q,passage\ncow hen,the cow\noak,the fir\n")
+    fresh, is_labelled = read_new_rows(RowSchema.parse(content, "schema.json"), str(tmp_path / "new.csv"))
+    assert fresh == [QueryRow("cow hen", ("the cow",)), QueryRow("oak", ("the fir",))]
+    assert is_labelled
+
+
+def test_a_schema_whose_numbers_do_not_fit_their_edges_is_refused() -> None:
+    content = dataclasses.asdict(SCHEMA) | {"numbers": [1, 2, 3], "number_edges": [0.5]}
+    with pytest.raises(InputError, match="or bins without edges"):
+        RowSchema.parse(content, "schema.json")
