@@ -8,6 +8,7 @@ from typing import Any, NamedTuple
 from components.dsl.errors import InputError, nearest
 from components.files.headers import read_header
 from components.files.record_files import read_records
+from components.files.text_files import repair
 
 # The roles of columns are guessed from this many rows.
 _ROWS = 5000
@@ -135,6 +136,8 @@ def find_roles(
     if len(columns) < 2:
         only = columns[0].name[:40]
         raise InputError(f"the table {file} must have a column of texts and one of labels, got only {only!r}")
+    if label is not None and label in (text, second):
+        raise InputError(f"--label must be another column than --text and --second, got {label!r}")
     texts = _find_texts(columns, file, text, label, second)
     rest = [column for column in columns if column not in texts]
     return Roles(texts[0], _find_label(rest, file, label), texts[1] if len(texts) > 1 else None)
@@ -203,9 +206,9 @@ def _is_empty(value: Any) -> bool:
 
 
 def _decode(value: Any) -> Any:
-    """A cell with strings in the place of bytes; bytes that are not UTF-8 are refused when all rows are read."""
-    if isinstance(value, bytes):
-        return value.decode(errors="replace")
+    """A cell with strings in the place of bytes; what is not Unicode is refused when all rows are read."""
+    if isinstance(value, str | bytes):
+        return repair(value)[0]
     return [_decode(part) for part in value] if isinstance(value, list) else value
 
 

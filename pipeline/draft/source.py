@@ -12,9 +12,11 @@ from components.files.record_files import RECORD_KINDS
 from components.files.text_files import Lines, extension
 from components.sources.label_sets import LabelSetSource
 from components.sources.questions import QUESTION_FIELDS, QuestionSource
-from components.sources.table import TableSource
+from components.sources.retrieval import RetrievalSource
+from components.sources.table import TableSource, read_table
 from components.sources.tag_schemes import find_tag_error
 from components.sources.tagged_words import SentenceSource
+from keras_bert.checks import FieldError
 from pipeline.draft.columns import Roles, TableColumn, all_whole, find_roles, find_tagged_columns, read_sample
 
 _TAGGED_KINDS = (".conll", ".conllu", ".txt")
@@ -68,8 +70,19 @@ def guess_source(request: DraftRequest) -> Guess:
     """The source of rows that suits a file.
 
     Raises:
-        InputError: there is no file of a known kind, it cannot be read, or its columns leave no task to guess.
+        InputError: there is no file of a known kind, it cannot be read, its columns leave no task to guess, or a source
+            refuses what was chosen.
     """
+    try:
+        return _guess_source(request)
+    except FieldError as error:
+        raise InputError(f"{error}; choose columns by --text, --label and --second") from None
+
+
+def _guess_source(request: DraftRequest) -> Guess:
+    if request.task == RetrievalSource.task:
+        rule = "be a task whose columns can be guessed"
+        raise InputError(f"--task must {rule}, got {request.task}; docs/guides/retrieval.md has a job for it")
     files = match_files(request.train, _KINDS, what="the rows")
     kind = extension(files[0])
     if kind not in _KINDS and not _looks_tagged(files[0]):
@@ -139,7 +152,7 @@ def _as_table(request: DraftRequest, roles: Roles, names: Sequence[str]) -> Gues
     if second is not None:
         columns["second_text"] = second.name
     if task == "embedding":
-        columns["scale"] = max(abs(float(value)) for value in label.values) or 1.0
+        columns["scale"] = _find_scale(request, columns)
     reasons = [
         f"columns: {', '.join(names)}",
         f"text: column {roles.text.name!r}, {roles.text.mean_words():.1f} words on average",
@@ -148,6 +161,13 @@ def _as_table(request: DraftRequest, roles: Roles, names: Sequence[str]) -> Gues
         f"task: {task}, {reason}",
     ]
     return Guess(TableSource(**request.paths(), **columns), reasons)
+
+
+def _find_scale(request: DraftRequest, columns: dict[str, Any]) -> float:
+    """The largest label of all rows of all splits: later ones may be above those of the sample."""
+    names = (columns["text"], columns["label"], columns.get("second_text"))
+    rows = (row for path in request.paths().values() for row in read_table(path, *names, numbers=True))
+    return max(abs(float(row.label)) for row in rows) or 1.0
 
 
 def _guess_table_task(roles: Roles) -> tuple[str, str]:

@@ -162,3 +162,46 @@ def test_columns_and_the_task_can_be_named(tmp_path: Path, checkpoint: str, capf
     assert line.startswith(f"the table {rows} has no column 'question'")
     assert main([*arguments, "--text", "review", "--label", "id", "--task", "regression"]) == 0
     assert load_settings(job).examples.label == "id"
+
+
+@pytest.mark.parametrize(
+    ("rows", "options", "message"),
+    [
+        ("text,label\n{one},0.5\n{two},1\n", ["--task", "retrieval"], "--task must be a task whose columns can be"),
+        ("text,label\n{one},0.5\n{two},1\n", ["--task", "embedding"], "TableSource.second_text must be set for"),
+        ("text,label\n{one},a\n{two},b\n", ["--text", "text", "--second", "text"], "TableSource.text must be another"),
+        ("text,label\n{one},a\n{two},b\n", ["--text", "text", "--label", "text"], "--label must be another column"),
+        (
+            ",words\n1,{one}\n2,{two}\n",
+            ["--text", "words", "--label", ""],
+            "TableSource.label must not be empty, got ''",
+        ),
+    ],
+)
+def test_choices_that_no_source_reads_are_one_line(
+    tmp_path: Path, checkpoint: str, capfd: pytest.CaptureFixture[str], rows: str, options: list[str], message: str
+) -> None:
+    file = tmp_path / "rows.csv"
+    file.write_text(rows.format(one=TEXTS[0], two=TEXTS[1]))
+    job = tmp_path / "job.toml"
+    line = refusal(capfd, "init", str(file), "--checkpoint", checkpoint, "--out", str(job), *options)
+    assert line.startswith(message)
+    assert not job.exists()
+
+
+def test_half_a_character_is_one_line(tmp_path: Path, checkpoint: str, capfd: pytest.CaptureFixture[str]) -> None:
+    file = tmp_path / "rows.jsonl"
+    file.write_text("".join(f'{{"text": "{text} \\ud800", "label": "cow"}}\n' for text in TEXTS))
+    line = refusal(capfd, "init", str(file), "--checkpoint", checkpoint, "--out", str(tmp_path / "job.toml"))
+    assert line.startswith(f"{file} line 1: field 'text' must be valid Unicode")
+
+
+def test_the_scale_is_the_largest_similarity_of_all_splits(tmp_path: Path, checkpoint: str) -> None:
+    pairs = zip(TEXTS, TEXTS[::-1], strict=True)
+    lines = [f"{first},{second},0.{place % 9}" for place, (first, second) in enumerate(pairs)]
+    train, test, job = tmp_path / "pairs.csv", tmp_path / "test.csv", tmp_path / "job.toml"
+    train.write_text("\n".join(["text,second_text,score", *lines]))
+    test.write_text(f"text,second_text,score\n{TEXTS[0]} a,{TEXTS[1]},4.5\n{TEXTS[2]} b,{TEXTS[3]},1\n")
+    arguments = ["init", str(train), "--test", str(test), "--checkpoint", checkpoint, "--out", str(job)]
+    assert main(arguments) == 0
+    assert load_settings(job).examples.scale == 4.5
