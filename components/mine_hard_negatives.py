@@ -11,6 +11,7 @@ from components.dsl.signature import Input, Output
 from components.dsl.workplace import report_progress
 from components.examples.base import Encoding
 from components.examples.registry import TASK_ROWS, read_rows, write_rows
+from components.examples.row_schema import SCHEMA_FILE
 from components.sources.shared import SPLITS
 from components.training.mined_negatives import mine_rows
 from components.training.model_folder import read_model
@@ -61,9 +62,10 @@ def mine_hard_negatives(
     content["counts"]["train"] = write_records(mined.file("train.tfrecord"), task_rows.records(result.rows, encoding))
     content["truncated_share"]["train"] = round(encoding.cut[True] / max(1, encoding.cut.total()), 4)
     write_rows(mined.file("train.jsonl.gz"), task_rows, result.rows)
-    for split in SPLITS[1:]:
-        for name in (f"{split}.tfrecord", f"{split}.jsonl.gz"):
-            shutil.copyfile(examples.file(name), mined.file(name))
+    # The schema is one of queries, which stay as they are.
+    unchanged = [SCHEMA_FILE, *(f"{split}.{kind}" for split in SPLITS[1:] for kind in ("tfrecord", "jsonl.gz"))]
+    for name in unchanged:
+        shutil.copyfile(examples.file(name), mined.file(name))
     write_features(mined.path, content)
     counts = {"mined": result.mined, "filtered": result.filtered, "without": result.without}
     mined.counts = {**content["counts"], **counts}

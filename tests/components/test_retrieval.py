@@ -116,6 +116,8 @@ def test_hard_negatives_are_mined_for_training_rows_alone(line, tmp_path):
     mine_hard_negatives.run(model=line.pretrained, examples=line.examples, mined=mined, hard_negatives=options)
     before, after = ({split: read_rows(rows, split) for split in SPLITS} for rows in (line.examples, mined))
     assert (after["validation"], after["test"]) == (before["validation"], before["test"])
+    # A push copies the schema of the rows that it gets, which are these.
+    assert mined.read_json("schema.json") == line.examples.read_json("schema.json")
     assert mined.counts["mined"] == sum(len(row.negatives) - 1 for row in after["train"]) > 0
     for row, other in zip(after["train"], before["train"], strict=True):
         assert row[:2] == other[:2]
