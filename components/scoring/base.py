@@ -114,6 +114,10 @@ class TaskScoring(abc.ABC, Generic[R]):
             confidences: the probability of each answer, 0 to 1; None where `logits` has no row for each of `rows`.
         """
 
+    def defines(self, metric: str, rows: Sequence[R]) -> bool:
+        """Whether the metric says anything about answers to these rows."""
+        return True
+
     def row_scores(self, metric: str, rows: Sequence[R], answers: Sequence[Any]) -> list[float] | None:
         """A score for each row, whose mean is the metric; None where the metric is no mean over rows."""
         return None

@@ -101,6 +101,10 @@ class LabelSetScoring(TaskScoring[LabelSetRow]):
                 wrong.append(Mistake(displayed_texts(row), truth, given, float(count)))
         return Mistakes("wrong labels", worst_first(wrong), len(wrong), len(rows))
 
+    def defines(self, metric: str, rows: Sequence[LabelSetRow]) -> bool:
+        """Without any true label all metrics but those of single rows are 0, even of answers that are all right."""
+        return metric in ("sample_f1", "subset_accuracy") or any(row.labels for row in rows)
+
     def row_scores(
         self, metric: str, rows: Sequence[LabelSetRow], answers: Sequence[LabelSetAnswer]
     ) -> list[float] | None:

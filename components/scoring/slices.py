@@ -91,7 +91,8 @@ def score_slices(
 ) -> list[SliceScore]:
     """The score and its interval on each slice, the worst first.
 
-    Slices of fewer than 10 rows are left out, and those whose score is undefined: a correlation with a constant.
+    Slices of fewer than 10 rows are left out, and those whose score is undefined: a correlation with a constant, or
+    the F1 of rows without any label.
 
     Args:
         scoring: of the task.
@@ -104,6 +105,8 @@ def score_slices(
     scores = []
     for kind, value, places in _split(values):
         part, part_answers = [rows[place] for place in places], [answers[place] for place in places]
+        if not scoring.defines(metric, part):
+            continue
         try:
             score = scoring.score(part, part_answers, labels).metrics[metric]
         except ValueError:

@@ -10,6 +10,7 @@ from components.artifacts.evaluation import MeasuredModel, SeedScores, SliceScor
 from components.dsl.errors import InputError
 from components.scoring.blessing import Thresholds, decide
 from components.scoring.classification import ClassificationScoring
+from components.scoring.multi_label import LabelSetAnswer, LabelSetScoring
 from components.scoring.regression import RegressionScoring
 from components.scoring.slices import (
     check_column_values,
@@ -19,6 +20,7 @@ from components.scoring.slices import (
     slice_texts,
     worst_slices,
 )
+from components.sources.label_sets import LabelSetRow
 from components.sources.table import TextRow
 
 LABELS = ["no", "yes"]
@@ -69,6 +71,18 @@ def test_a_planted_weakness_comes_first() -> None:
         assert one.rows == len(places)
         assert one.score == pytest.approx(sum(not wrong[place] for place in places) / len(places))
         assert one.low < one.score < one.high
+
+
+@pytest.mark.parametrize("metric", LabelSetScoring().metrics(LABELS))
+def test_right_answers_to_rows_without_labels_are_no_weakness(metric: str) -> None:
+    rows = [LabelSetRow(str(number), ("yes",) if number < 12 else ()) for number in range(24)]
+    answers = [LabelSetAnswer(frozenset(row.labels), {"yes": float(bool(row.labels))}) for row in rows]
+    sources = ["web"] * 12 + ["news"] * 12
+    scores = score_slices(LabelSetScoring(), rows, answers, LABELS, metric, {"source": sources})
+    assert [one.score for one in scores] == [1.0] * len(scores)
+    # Metrics of single rows count a row without labels that gets none as right; others say nothing about such rows.
+    is_defined = metric in ("sample_f1", "subset_accuracy")
+    assert {one.value for one in scores} == ({"web", "news"} if is_defined else {"web"})
 
 
 def test_few_rows_and_undefined_scores_are_left_out() -> None:
