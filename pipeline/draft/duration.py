@@ -52,7 +52,7 @@ class Workload(NamedTuple):
 
 
 def estimate_seconds(workload: Workload) -> float:
-    """The seconds of a job on this machine's processor; within a factor of two or so."""
+    """The seconds of a job on this machine's processor if nothing else runs; a rough guess."""
     return _FIXED_SECONDS + workload.flops() / (_SHARE_OF_PEAK[native_precision()] * measure_speed())
 
 
