@@ -76,9 +76,18 @@ class GradientCache:
         self._objective, self._states, self._gradients = objective, states, gradients
         self._weights = weights
         self.used: list[int] = []
-        self._run = compile_function(lambda part: (forward(part), objective.find_target(part)))
+        self._run: Any = compile_function(lambda part: (forward(part), objective.find_target(part)))
         self._cross = tf.function(self._differentiate_outputs, reduce_retracing=True, autograph=False)
-        self._add = compile_function(functools.partial(self._add_gradients, forward))
+        self._add: Any = compile_function(functools.partial(self._add_gradients, forward))
+
+    def trace(self, spec: Any) -> None:
+        """Traces both runs of a part for parts of all lengths, see `TrainingStep.trace`.
+
+        Args:
+            spec: the element spec of the batches.
+        """
+        outputs, _ = self._run.get_concrete_function(spec).structured_outputs
+        self._add.get_concrete_function(spec, outputs)
 
     def accumulate(self, parts: Sequence[Batch], scale: Any) -> Sums:
         """Adds the gradient of a batch, times `scale`, to `gradients`; returns the sums of all metrics."""

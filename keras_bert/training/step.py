@@ -249,6 +249,9 @@ class TrainingStep:
             return
         if all(None not in tensor_spec.shape[1:] for tensor_spec in tf.nest.flatten(spec, expand_composites=True)):
             return
+        if self._cache is not None:
+            self._cache.trace(spec)
+            return
         whole: Any = self._run_whole
         weighting: Any = self._run_weights
         part: Any = self._run_part

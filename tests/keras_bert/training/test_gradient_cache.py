@@ -1,5 +1,7 @@
 """The gradient of a batch in parts equals that of the whole batch where rows are compared across the parts."""
 
+import types
+
 import keras
 import numpy as np
 import pytest
@@ -108,6 +110,21 @@ def test_both_runs_of_a_part_draw_the_same_dropout(xla):
     # And what follows goes on as if each part had been run once.
     for state, value in zip(cache._states, after, strict=True):
         np.testing.assert_array_equal(state, value)
+
+
+def test_one_trace_serves_parts_of_all_lengths():
+    """A trace for the first part's length would round differently where a training goes on after a kill."""
+    step = make_step(Contrast(across_parts=True), accumulation=3)
+    lengths = {name: tf.TensorSpec([None] * values.shape.rank, values.dtype) for name, values in PARTS[0].items()}
+    step.trace(types.SimpleNamespace(element_spec=lengths))
+    runs = step._cache._run, step._cache._add
+    assert [run.experimental_get_tracing_count() for run in runs] == [1, 1]
+    step.step(PARTS, 1)
+    shorter = [
+        {name: values[:, :3] if values.shape.rank > 1 else values for name, values in part.items()} for part in PARTS
+    ]
+    step.step(shorter, 2)
+    assert [run.experimental_get_tracing_count() for run in runs] == [1, 1]
 
 
 def test_nothing_is_cached_for_one_part_and_for_parts_by_themselves():
