@@ -249,6 +249,7 @@ def test_in_a_moved_root_all_is_done(jobs: dict[str, Path], tmp_path: Path, capf
     assert [version.name for version in pushed(folder).parent.iterdir()] == ["1"]
 
 
+@pytest.mark.long
 def test_what_follows_a_change_runs_again(changed: dict[str, Path]) -> None:
     folder = changed["warmer"]
     assert ran(folder) == STEPS[STEPS.index("distill") :]
@@ -258,6 +259,7 @@ def test_what_follows_a_change_runs_again(changed: dict[str, Path]) -> None:
     assert ran(folder) == [], "a repeated run meets the same predecessor"
 
 
+@pytest.mark.long
 def test_a_second_root_is_compared_with_the_newest_version_of_a_shared_folder(
     jobs: dict[str, Path], changed: dict[str, Path], tmp_path: Path
 ) -> None:
@@ -268,6 +270,7 @@ def test_a_second_root_is_compared_with_the_newest_version_of_a_shared_folder(
     assert "pushed before" in json.loads((shared / "3" / "metrics.json").read_text())["models"]
 
 
+@pytest.mark.long
 def test_without_a_student_and_quantization_float_files_are_pushed(
     changed: dict[str, Path], capfd: pytest.CaptureFixture[str]
 ) -> None:

@@ -20,6 +20,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
+@pytest.mark.long
 def test_a_job_is_explained_and_the_second_run_uses_the_cache(folder: Path, capfd: pytest.CaptureFixture[str]) -> None:
     command = ["explain", str(folder / "small.toml"), "--rows", "3", "--root", str(folder / "root")]
     assert main([*command, "--json"]) == 0

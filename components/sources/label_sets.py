@@ -13,9 +13,6 @@ from components.sources.shared import (
     LabelledFiles,
     check_label,
     check_labels,
-    digest_splits,
-    fingerprint_source,
-    given_splits,
 )
 from keras_bert.checks import check
 from keras_bert.validation import NonEmptyStr, PositiveShare, validated_dataclass
@@ -80,18 +77,6 @@ class LabelSetSource(LabelledFiles):
         """Raises InputError unless the tables can be read, have their columns and fit together, see `splits`."""
         self.splits()
 
-    def fingerprint(self) -> str:
-        """The digest of the settings, of the columns' names and of the tables.
-
-        Raises:
-            InputError: a table is missing.
-        """
-        return fingerprint_source(self, RECORD_KINDS)
-
-    def digests(self) -> dict[str, str]:
-        """The tables with their digests; raises as `fingerprint`."""
-        return digest_splits(given_splits(self.train, self.validation, self.test), RECORD_KINDS)
-
     def splits(self) -> dict[str, list[LabelSetRow]]:
         """The rows of each table that is given, by split.
 
@@ -101,7 +86,7 @@ class LabelSetSource(LabelledFiles):
                 training rows; or there are fewer than two labels, or a validation or test label that training never
                 saw.
         """
-        paths = given_splits(self.train, self.validation, self.test)
+        paths = self.paths()
         tables = {split: self._read(path, must_separate=split == "train") for split, path in paths.items()}
         owner = f"columns {list(self.label_columns)}" if self.label_columns else f"column {self.label!r}"
         for column in self.label_columns or ():

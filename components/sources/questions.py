@@ -2,13 +2,13 @@
 
 from collections import Counter
 from collections.abc import Iterator
-from typing import Any, Literal, NamedTuple
+from typing import Any, ClassVar, Literal, NamedTuple
 
 from components.dsl.errors import InputError, nearest
 from components.files.paths import match_files
 from components.files.record_files import RECORD_KINDS, Record, as_text, parse_json, read_records
 from components.files.text_files import Lines, extension
-from components.sources.shared import LabelledFiles, digest_splits, fingerprint_source, given_splits
+from components.sources.shared import LabelledFiles
 from keras_bert.validation import NonEmptyStr, validated_dataclass
 
 _KINDS = (".json", *RECORD_KINDS)
@@ -53,21 +53,11 @@ class QuestionSource(LabelledFiles):
     test: str | None = None
     task: Literal["question_answering"] = "question_answering"
 
+    kinds: ClassVar[tuple[str, ...]] = _KINDS
+
     def check(self) -> None:
         """Raises InputError unless the files can be read and all answers stand where they are said to."""
         self.splits()
-
-    def fingerprint(self) -> str:
-        """The digest of the files.
-
-        Raises:
-            InputError: a file is missing.
-        """
-        return fingerprint_source(self, _KINDS)
-
-    def digests(self) -> dict[str, str]:
-        """The files with their digests; raises as `fingerprint`."""
-        return digest_splits(given_splits(self.train, self.validation, self.test), _KINDS)
 
     def splits(self) -> dict[str, list[Question]]:
         """The questions of each split that is given.
@@ -76,8 +66,7 @@ class QuestionSource(LabelledFiles):
             InputError: a file is missing, malformed or holds no question; an answer does not stand where it is said
                 to, or two questions of a split have the same id.
         """
-        paths = given_splits(self.train, self.validation, self.test)
-        return {split: _read_questions(path) for split, path in paths.items()}
+        return {split: _read_questions(path) for split, path in self.paths().items()}
 
 
 def read_squad(file: str) -> Iterator[Question]:

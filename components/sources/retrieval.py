@@ -10,9 +10,6 @@ from components.files.paths import match_files
 from components.files.record_files import RECORD_KINDS, Record, as_text, read_records
 from components.sources.shared import (
     LabelledFiles,
-    digest_splits,
-    fingerprint_splits,
-    given_splits,
 )
 from keras_bert.checks import check
 from keras_bert.options.prompts import Prompts
@@ -66,19 +63,6 @@ class RetrievalSource(LabelledFiles):
         """Raises InputError unless the tables can be read and have their columns, see `splits`."""
         self.splits()
 
-    def fingerprint(self) -> str:
-        """The digest of the settings, of the columns' names and of the tables.
-
-        Raises:
-            InputError: a table is missing.
-        """
-        names = repr([self.task, self.overlap, self.near_overlap, self.prompts, *self._columns()])
-        return fingerprint_splits(names, self._paths(), RECORD_KINDS)
-
-    def digests(self) -> dict[str, str]:
-        """The tables with their digests; raises as `fingerprint`."""
-        return digest_splits(self._paths(), RECORD_KINDS)
-
     def splits(self) -> dict[str, list[QueryRow]]:
         """The rows of each table that is given, by split; each query once, in the order of the table.
 
@@ -86,7 +70,7 @@ class RetrievalSource(LabelledFiles):
             InputError: a table is missing, empty, not UTF-8 or without a named column; a query has no passage, or a
                 passage of its own as a negative.
         """
-        return {split: self._read(path) for split, path in self._paths().items()}
+        return {split: self._read(path) for split, path in self.paths().items()}
 
     def _read(self, path: str) -> list[QueryRow]:
         rows = dict[str, tuple[dict[str, str], dict[str, None]]]()
@@ -117,9 +101,6 @@ class RetrievalSource(LabelledFiles):
 
     def _columns(self) -> list[str]:
         return [self.query, self.passage, *self.negatives]
-
-    def _paths(self) -> dict[str, str]:
-        return given_splits(self.train, self.validation, self.test)
 
 
 def _read_texts(value: Any, where: str, column: str) -> list[str]:

@@ -5,10 +5,11 @@ import dataclasses
 import hashlib
 import statistics
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Any, Literal
+from typing import ClassVar, Literal
 
 from components.dsl.errors import InputError, nearest
 from components.files.paths import file_digest, match_files, short_name
+from components.files.record_files import RECORD_KINDS
 from components.files.text_files import extension
 from keras_bert.checks import broken_label_rule
 from keras_bert.validation import validated_dataclass
@@ -38,11 +39,28 @@ class LabelledFiles:
     overlap: Overlap = "keep"
     near_overlap: NearOverlap = "keep"
 
+    kinds: ClassVar[tuple[str, ...]] = RECORD_KINDS
 
-def given_splits(train: str, validation: str | None, test: str | None) -> dict[str, str]:
-    """The paths of the splits that are given, by split."""
-    paths = {"train": train, "validation": validation, "test": test}
-    return {split: path for split, path in paths.items() if path is not None}
+    def paths(self) -> dict[str, str]:
+        """The paths of the splits that are given, by split."""
+        return {split: path for split in SPLITS if (path := getattr(self, split)) is not None}
+
+    def fingerprint(self) -> str:
+        """The digest of the settings, of the columns' names and of the files.
+
+        Raises:
+            InputError: a file is missing.
+        """
+        settings = {name: value for name, value in dataclasses.asdict(self).items() if name not in SPLITS}
+        return fingerprint_splits(repr(sorted(settings.items())), self.paths(), self.kinds)
+
+    def digests(self) -> dict[str, str]:
+        """The files of all splits, by path, with the digests of their contents; raises as `fingerprint`."""
+        return {
+            file: file_digest(file)
+            for split, path in self.paths().items()
+            for file in _match_split(split, path, self.kinds)
+        }
 
 
 def check_label(label: str, place: str) -> None:
@@ -131,11 +149,6 @@ def fingerprint_splits(settings: str, paths: Mapping[str, str], kinds: Sequence[
     return digest(parts)
 
 
-def digest_splits(paths: Mapping[str, str], kinds: Sequence[str]) -> dict[str, str]:
-    """The files of all splits, by path, with the digests of their contents; raises as `fingerprint_splits`."""
-    return {file: file_digest(file) for split, path in paths.items() for file in _match_split(split, path, kinds)}
-
-
 def _match_split(split: str, path: str, kinds: Sequence[str]) -> list[str]:
     return match_files(path, kinds, what=f"the {split} data")
 
@@ -146,21 +159,6 @@ def digest(parts: Iterable[tuple[str, str]]) -> str:
     for name, content in parts:
         whole.update(f"\0{name}\0{hashlib.sha256(content.encode()).hexdigest()}".encode())
     return whole.hexdigest()
-
-
-def fingerprint_source(source: Any, kinds: Sequence[str]) -> str:
-    """The digest of a source's settings and of the files of its splits.
-
-    Args:
-        source: a dataclass with the fields `train`, `validation` and `test`.
-        kinds: of the files.
-
-    Raises:
-        InputError: a file is missing.
-    """
-    settings = {name: value for name, value in dataclasses.asdict(source).items() if name not in SPLITS}
-    paths = given_splits(source.train, source.validation, source.test)
-    return fingerprint_splits(repr(sorted(settings.items())), paths, kinds)
 
 
 def stable_hash(*parts: str) -> int:

@@ -15,9 +15,6 @@ from components.sources.shared import (
     check_labels,
     check_numbers,
     check_spread,
-    digest_splits,
-    fingerprint_splits,
-    given_splits,
 )
 from keras_bert.checks import broken_float32_rule, check
 from keras_bert.validation import NonEmptyStr, validated_dataclass
@@ -72,19 +69,6 @@ class TableSource(LabelledFiles):
         """Raises InputError unless the tables can be read, have their columns and fit together, see `splits`."""
         self.splits()
 
-    def fingerprint(self) -> str:
-        """The digest of the settings, of the columns' names and of the tables.
-
-        Raises:
-            InputError: a table is missing.
-        """
-        names = "|".join(map(repr, [self.task, self.scale, self.overlap, self.near_overlap, *self._columns()]))
-        return fingerprint_splits(names, self._paths(), RECORD_KINDS)
-
-    def digests(self) -> dict[str, str]:
-        """The tables with their digests; raises as `fingerprint`."""
-        return digest_splits(self._paths(), RECORD_KINDS)
-
     def splits(self) -> dict[str, list[TextRow]]:
         """The rows of each table that is given, by split.
 
@@ -94,7 +78,7 @@ class TableSource(LabelledFiles):
                 one number in validation or test, or training numbers that `check_spread` refuses.
         """
         numbers = self.task != "classification"
-        tables = {split: self._read_unscaled(path) for split, path in self._paths().items()}
+        tables = {split: self._read_unscaled(path) for split, path in self.paths().items()}
         labels = {split: {row.label for row in rows} for split, rows in tables.items()}
         if self.task == "regression":
             check_spread([float(row.label) for row in tables["train"]], f"column {self.label!r} of {self.train}")
@@ -127,7 +111,7 @@ class TableSource(LabelledFiles):
         Raises:
             InputError: the table has no such column, or a cell is neither text nor a number.
         """
-        paths = self._paths()
+        paths = self.paths()
         split = split if split in paths else "train"
         files = match_files(paths[split], RECORD_KINDS, what="the table")
         values = [_read_cell(record, column) for file in files for record in read_records(file, (column,))]
@@ -150,9 +134,6 @@ class TableSource(LabelledFiles):
 
     def _columns(self) -> list[str]:
         return [column for column in (self.text, self.label, self.second_text) if column is not None]
-
-    def _paths(self) -> dict[str, str]:
-        return given_splits(self.train, self.validation, self.test)
 
 
 def read_table(

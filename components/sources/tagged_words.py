@@ -2,7 +2,7 @@
 
 import re
 from collections.abc import Iterator
-from typing import Any, Literal, NamedTuple, Self
+from typing import Any, ClassVar, Literal, NamedTuple, Self
 
 import pydantic
 
@@ -14,9 +14,6 @@ from components.sources.shared import (
     LabelledFiles,
     check_label,
     check_labels,
-    digest_splits,
-    fingerprint_source,
-    given_splits,
 )
 from components.sources.tag_schemes import find_tag_error, suggest_scheme, to_bio
 from keras_bert.checks import check
@@ -75,6 +72,8 @@ class SentenceSource(LabelledFiles):
     scheme: Literal["BIO", "IOB1", "IOBES", "BILOU", "any"] = "BIO"
     task: Literal["token_classification"] = "token_classification"
 
+    kinds: ClassVar[tuple[str, ...]] = _KINDS
+
     @pydantic.model_validator(mode="after")
     def _check_columns(self) -> Self:
         for field, other in (("tag_column", "word_column"), ("tags", "words")):
@@ -86,18 +85,6 @@ class SentenceSource(LabelledFiles):
         """Raises InputError unless the files can be read, and the splits agree on the tags."""
         self.splits()
 
-    def fingerprint(self) -> str:
-        """The digest of the settings and of the files.
-
-        Raises:
-            InputError: a file is missing.
-        """
-        return fingerprint_source(self, _KINDS)
-
-    def digests(self) -> dict[str, str]:
-        """The files with their digests; raises as `fingerprint`."""
-        return digest_splits(given_splits(self.train, self.validation, self.test), _KINDS)
-
     def splits(self) -> dict[str, list[Sentence]]:
         """The sentences of each split that has a file; their entities are in BIO.
 
@@ -105,8 +92,7 @@ class SentenceSource(LabelledFiles):
             InputError: a file is missing, malformed or holds no sentence; a tag breaks the scheme, there are fewer
                 than two tags, or a split has a tag or a type of entities that no training row has.
         """
-        paths = given_splits(self.train, self.validation, self.test)
-        splits = {split: self.read(path) for split, path in paths.items()}
+        splits = {split: self.read(path) for split, path in self.paths().items()}
         check_labels({split: self._known_tags(sentences) for split, sentences in splits.items()}, self.train)
         return splits
 
@@ -118,7 +104,7 @@ class SentenceSource(LabelledFiles):
         Raises:
             InputError: see `splits`.
         """
-        paths = given_splits(self.train, self.validation, self.test)
+        paths = self.paths()
         return {
             split: [heads for file in self._files(path) for heads in self._heads_of(file)]
             for split, path in paths.items()

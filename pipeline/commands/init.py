@@ -13,7 +13,7 @@ from pipeline.commands.arguments import absolute_path
 from pipeline.commands.command import DONE, PROGRAM, Command
 from pipeline.draft.job import DEFAULT_CHECKPOINT, draft_job, name_job, write_job_file
 from pipeline.draft.source import DraftRequest
-from pipeline.views.terminal import format_seconds, write, write_warnings
+from pipeline.views.terminal import format_minutes, write, write_warnings
 
 
 def _place_of_rows(text: str) -> str:
@@ -66,7 +66,7 @@ def _run(options: argparse.Namespace, console: Console) -> int:
         write(console, remark)
     write_warnings(console, warnings)
     if job.seconds is not None:
-        write(console, f"time on this machine: about {format_seconds(job.seconds)}")
+        write(console, f"time on this machine: about {format_minutes(job.seconds)}")
     write(console, f"written: {file}; next: {PROGRAM} run {file} --dry-run")
     return DONE
 

@@ -1,6 +1,7 @@
 """`run`: runs a job."""
 
 import argparse
+from functools import partial
 
 from rich.console import Console
 
@@ -27,6 +28,7 @@ from pipeline.settings.schema import Settings
 from pipeline.views.models import export_warnings, show_models
 from pipeline.views.provenance import show_preview
 from pipeline.views.terminal import Terminal, write, write_warnings
+from pipeline.workload import guess_seconds
 
 
 def _add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -70,7 +72,7 @@ def _run(options: argparse.Namespace, console: Console) -> int:
         is_done = join_trainings(options.root, cluster, join_seconds, lambda text: write(console, text))
         return DONE if is_done else FAILED
     if options.dry_run:
-        show_preview(preview(pipeline, options.root, request), console)
+        show_preview(preview(pipeline, options.root, request), console, partial(_guess_seconds, settings, request))
         return DONE
     with report_written_after(
         options.root, lambda text: write(console, text), lambda text: write(Console(stderr=True), f"warning: {text}")
@@ -81,7 +83,7 @@ def _run(options: argparse.Namespace, console: Console) -> int:
 def _run_and_show(
     settings: Settings, pipeline: Pipeline, request: Request, options: argparse.Namespace, console: Console
 ) -> int:
-    observer = Terminal(console)
+    observer = Terminal(console, partial(_guess_seconds, settings, request))
     result = run_pipeline(pipeline, options.root, request=request, observer=observer, **settings.run_options())
     for evaluation in result.artifacts(Evaluation):
         show_models(evaluation.read(), console)
@@ -100,6 +102,11 @@ def _run_and_show(
         (pushed,) = result.artifacts(Pushed)
         write(console, f"pushed: {shown_place(pushed.location())}")
     return DONE
+
+
+def _guess_seconds(settings: Settings, request: Request) -> float | None:
+    """The duration of a job in a new root; none of a part of it."""
+    return None if request.to is not None else guess_seconds(settings)
 
 
 RUN = Command(

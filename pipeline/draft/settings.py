@@ -7,8 +7,8 @@ from typing import Any, NamedTuple
 from components.examples.row_traits import RowTraits, TokenTraits, percentile
 from components.sources.checkpoint import Checkpoint
 from components.sources.shared import SPLITS
-from pipeline.draft.duration import EncoderSize, Workload
 from pipeline.draft.source import AnySource
+from pipeline.workload import EncoderSize, RowLengths, TrainingWork
 
 # Rows that are longer are cut, or read in windows; one of two lengths takes half of the time.
 _KEPT_PERCENT = 98
@@ -46,7 +46,7 @@ class Draft(NamedTuple):
     """A job for rows: its tables, and its trainings for an estimate of time; None where sizes are unknown."""
 
     tables: list[SettingsTable]
-    workload: Workload | None
+    works: list[TrainingWork] | None
 
 
 def propose_settings(
@@ -63,7 +63,7 @@ def propose_settings(
     """
     lengths = _propose_lengths(source, checkpoint, tokens)
     epochs = next((epochs for most, epochs in _EPOCHS if rows.rows <= most), _FEWEST_EPOCHS)
-    size = _encoder_size(checkpoint)
+    size = EncoderSize.of_checkpoint(checkpoint)
     teacher_rate, student_rate = _RATES[size is None or size.hidden_size <= _NARROW]
     of_rows = f"for {rows.rows} rows: the fewer, the more"
     tables = [
@@ -90,7 +90,7 @@ def propose_settings(
         ]
     recipe = Setting("recipe", "mixed_wi8_ai8", "8 bits; other recipes: docs/guides/compress.md")
     tables.append(SettingsTable("quantization", [recipe, Setting("epochs", 1.0)]))
-    return Draft(tables, None if size is None else _workload(size, student, lengths, tokens, rows.rows, epochs))
+    return Draft(tables, None if size is None else _list_trainings(size, student, lengths, tokens, rows.rows, epochs))
 
 
 def _propose_lengths(source: AnySource, checkpoint: Checkpoint, tokens: TokenTraits) -> list[Setting]:
@@ -135,23 +135,20 @@ def _class_weights(rows: RowTraits) -> list[Setting]:
     return [Setting("class_weights", "none", reason)]
 
 
-def _encoder_size(checkpoint: Checkpoint) -> EncoderSize | None:
-    sizes = [checkpoint.size(name) for name in ("num_layers", "hidden_size", "intermediate_size")]
-    known_sizes = [size for size in sizes if size is not None]
-    return EncoderSize(*known_sizes) if len(known_sizes) == len(sizes) else None
-
-
-def _workload(
+def _list_trainings(
     size: EncoderSize,
     student: EncoderSize | None,
-    lengths: list[Setting],
+    settings: list[Setting],
     tokens: TokenTraits,
     rows: int,
     epochs: float,
-) -> Workload:
-    most = lengths[0].value
-    mean = sum(min(count, most) for count in tokens.lengths) / len(tokens.lengths)
-    # A row that is longer than a window has several windows.
-    windows = sum(max(1.0, count / most) for count in tokens.lengths) / len(tokens.lengths)
-    passes = epochs * rows * windows
-    return Workload(mean, size, student, passes, passes if student else 0.0, rows * windows)
+) -> list[TrainingWork]:
+    lengths = RowLengths.of_tokens(tokens.lengths, rows, settings[0].value)
+    last = student or size
+    works = [
+        TrainingWork(epochs * lengths.rows, lengths.tokens, size),
+        TrainingWork(lengths.rows, lengths.tokens, last, last),
+    ]
+    if student is not None:
+        works.append(TrainingWork(epochs * lengths.rows, lengths.tokens, student, size))
+    return works

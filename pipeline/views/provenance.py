@@ -15,7 +15,7 @@ from pipeline.provenance.garbage import Garbage
 from pipeline.provenance.lineage import Lineage
 from pipeline.provenance.why import Reason
 from pipeline.views.tables import show_grid
-from pipeline.views.terminal import describe_estimate, write
+from pipeline.views.terminal import GuessSeconds, describe_estimate, write
 from pipeline.views.wrapping import Wrapped
 
 # Shown characters of a digest, and of a long value.
@@ -68,8 +68,8 @@ def _value(value: Any) -> str:
     return text if len(text) <= _LONGEST else f"{text[: _LONGEST - 3]}..."
 
 
-def show_preview(previews: Sequence[Preview], console: Console) -> None:
-    """Prints the prediction for every step, and how long the run would take."""
+def show_preview(previews: Sequence[Preview], console: Console, guess_seconds: GuessSeconds) -> None:
+    """Prints the prediction for every step, and how long the run would take, see `describe_estimate`."""
     rows = []
     for preview in previews:
         would = {"done": "use the cache", "runs": "run", "follows": "follow"}[preview.state]
@@ -78,7 +78,7 @@ def show_preview(previews: Sequence[Preview], console: Console) -> None:
     show_grid(["step", "would", "why"], rows, console, justify="left")
     durations = {preview.step: preview.expected for preview in previews if preview.state != "done"}
     if durations:
-        write(console, describe_estimate(add_durations(durations)))
+        write(console, describe_estimate(add_durations(durations), guess_seconds))
 
 
 def show_lineage(lineage: Lineage, console: Console) -> None:

@@ -4,7 +4,7 @@ import contextlib
 import math
 import os
 import time
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 
 from rich.console import Console, Group
 from rich.live import Live
@@ -19,6 +19,8 @@ PLAIN_EVERY_SECONDS = 10.0
 
 # Columns, more than any table has.
 _WIDE = 200
+
+GuessSeconds = Callable[[], float | None]
 
 
 class LiveLines:
@@ -140,8 +142,9 @@ class Terminal(Observer):
         console: where to draw.
     """
 
-    def __init__(self, console: Console) -> None:
+    def __init__(self, console: Console, guess_seconds: GuessSeconds = lambda: None) -> None:
         self._console = console
+        self._guess_seconds = guess_seconds
         self._running = LiveLines(console)
 
     def begin(self, names: Sequence[str]) -> None:
@@ -151,7 +154,7 @@ class Terminal(Observer):
 
     def estimated(self, estimate: Estimate) -> None:
         """Prints how long the run may take."""
-        self.say(describe_estimate(estimate))
+        self.say(describe_estimate(estimate, self._guess_seconds))
 
     def step(self, name: str, expected: float | None) -> StepLine:
         """The line of a step that is about to run."""
@@ -201,14 +204,29 @@ def format_time(seconds: float) -> str:
     return time.strftime("%Y-%m-%d %H:%M:%S", time.localtime(seconds))
 
 
-def describe_estimate(estimate: Estimate) -> str:
-    """How long the steps take that are not cached, and where that number comes from."""
+def describe_estimate(estimate: Estimate, guess_seconds: GuessSeconds) -> str:
+    """How long the steps take that are not cached, and where that number comes from.
+
+    Args:
+        estimate: what the steps took before.
+        guess_seconds: guesses the duration of the whole job where no step ran before; None where it cannot.
+    """
     if not estimate.measured:
-        return "time: no estimate, as none of these steps ran in this root before; each step shows its time left"
+        seconds, reason = guess_seconds(), "none of these steps ran in this root before; each step shows its time left"
+        if seconds is None:
+            return f"time: no estimate, as {reason}"
+        speed = "from the sizes of its trainings and the speed of this machine"
+        return f"time: about {format_minutes(seconds)} for the whole job, a guess {speed}, as {reason}"
     text = f"time: about {format_seconds(estimate.seconds)}, the sum of what each step took last time in this root"
     if estimate.unmeasured:
         text += f"; without {', '.join(estimate.unmeasured)}, which never ran here"
     return text
+
+
+def format_minutes(seconds: float) -> str:
+    """A rough duration in words: `1 minute`, `12 minutes`."""
+    minutes = max(1, round(seconds / 60))
+    return f"{minutes} minute{'s' if minutes > 1 else ''}"
 
 
 def format_seconds(seconds: float) -> str:

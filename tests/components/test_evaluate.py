@@ -163,6 +163,7 @@ def test_labels_of_the_shipped_file_are_calibrated_on_validation_rows(tmp_path, 
     assert calibration["validation"]["kept"]["precision"] >= 0.5
 
 
+@pytest.mark.long
 def test_decisions_about_labels_are_calibrated_together(tmp_path, line):
     from keras_bert.export.bundle import load_exported
     from keras_bert.metrics.calibration import calibration_error, find_temperature

@@ -30,6 +30,7 @@ def measured(line: Line, folder: Path, **given: Any) -> dict[str, FileFootprint]
     return output.read()
 
 
+@pytest.mark.long
 def test_as_many_bytes_as_the_trained_file_has(line: Lines, tmp_path: Path) -> None:
     artifacts = line("classification")
     quantized, edge = Model(tmp_path / "quantized"), EdgeModel(tmp_path / "edge")

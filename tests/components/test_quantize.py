@@ -26,7 +26,7 @@ from tests.samples import long_but
 
 Lines = Callable[[str], Line]
 # Other tests ask for the models of these.
-ASKED_OFTEN = ("classification", "question_answering", "embedding")
+ASKED_OFTEN = ("classification",)
 
 
 def steps_of(column: np.ndarray) -> np.ndarray:

@@ -195,6 +195,7 @@ def registered(monkeypatch: pytest.MonkeyPatch) -> None:
     register_steps(TwoQuestionsRows(), TwoQuestionsScoring())
 
 
+@pytest.mark.long
 @pytest.mark.usefixtures("registered")
 def test_a_registered_task_goes_through_every_step(checkpoint: Path, tmp_path: Path) -> None:
     line = TwoQuestionsLine(NAME, checkpoint, tmp_path)

@@ -147,6 +147,7 @@ def test_settings_of_the_loss_go_with_the_model(line, tmp_path):
     np.testing.assert_allclose(task.truncated(8).predict(["cow"]), task.predict(["cow"])[:, :8], atol=1e-6)
 
 
+@pytest.mark.long
 def test_files_of_truncated_vectors(line, tmp_path):
     edge = EdgeModel(tmp_path / "edge")
     export = Export(lengths=(8,), dimension=8, runtimes=("tflite", "onnx", "mediapipe"))

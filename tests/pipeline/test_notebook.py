@@ -17,6 +17,7 @@ def settings(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return write_job(tmp_path_factory.mktemp("job"))
 
 
+@pytest.mark.long
 def test_steps_run_one_by_one_and_are_found_done(settings: Path, capsys: pytest.CaptureFixture[str]) -> None:
     job = Job(settings, root=settings.parent / "runs")
     assert job.steps[:2] == ["ingest_corpus", "build_vocabulary"]

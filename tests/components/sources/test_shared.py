@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from components.dsl.errors import InputError
-from components.sources.shared import check_label, check_labels, digest, fingerprint_splits, given_splits
+from components.sources.shared import check_label, check_labels, digest, fingerprint_splits
 from components.sources.table import TableSource
 
 KINDS = (".csv", ".tsv")
@@ -23,8 +23,9 @@ def test_a_required_field_may_hold_anything_but_nothing() -> None:
 
 
 def test_splits_that_are_given_stand_in_their_order() -> None:
-    assert given_splits("a", None, None) == {"train": "a"}
-    assert list(given_splits("a", "", "c").items()) == [("train", "a"), ("validation", ""), ("test", "c")]
+    assert TableSource("a").paths() == {"train": "a"}
+    assert list(TableSource("a", "", "c").paths().items()) == [("train", "a"), ("validation", ""), ("test", "c")]
+    assert list(TableSource("a", test="c").paths()) == ["train", "test"]
 
 
 def test_labels_that_training_knows_are_taken() -> None:

@@ -101,6 +101,7 @@ def test_the_pieces_of_a_context_tell_their_places(tmp_path: Path) -> None:
         ask([question])
 
 
+@pytest.mark.long
 def test_other_places_are_found(tmp_path: Path) -> None:
     task = make_task("token_classification")
     export_tflite(task.network(), tmp_path / "ids.tflite", LENGTHS)

@@ -29,6 +29,7 @@ PAIR = ["batch", "length"]
 PRODUCTS = ("Gather", "MatMul", "MatMulInteger", "DequantizeLinear")
 OUTPUTS = {
     "classification": {"logits": ["batch", 3]},
+    "multi_label": {"logits": ["batch", 3]},
     "regression": {"logits": ["batch", 1]},
     "token_classification": {"logits": [*PAIR, 3]},
     "question_answering": {"start_logits": PAIR, "end_logits": PAIR},
@@ -122,6 +123,10 @@ def test_a_task_asks_the_file_as_it_asks_keras(exported):
     actual, expected = load_exported(folder, WEB_FILE).predict(*given), task.predict(*given)
     if task.name in ("embedding", "regression"):
         np.testing.assert_allclose(actual, expected, atol=1e-4)
+    elif task.name == "multi_label":
+        assert [[answer.label for answer in labels] for labels in actual] == [
+            [answer.label for answer in labels] for labels in expected
+        ]
     else:
         keep = {"classification": "label", "token_classification": "label", "question_answering": "text"}[task.name]
         flat = [

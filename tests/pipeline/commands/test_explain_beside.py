@@ -40,6 +40,7 @@ def table(capfd: pytest.CaptureFixture[str], *arguments: object) -> tuple[list[l
     return [[cell.strip() for cell in line.split("│")[1:-1]] for line in lines], printed
 
 
+@pytest.mark.long
 def test_words_of_models_that_read_other_words_stand_at_their_places(
     folder: Path, capfd: pytest.CaptureFixture[str]
 ) -> None:

@@ -8,7 +8,16 @@ from rich.table import Table
 from pipeline.orchestrator.estimate import add_durations
 from pipeline.views import terminal
 from pipeline.views.tables import show_table
-from pipeline.views.terminal import StepLine, Terminal, cells, describe_estimate, format_seconds, open_console, write
+from pipeline.views.terminal import (
+    StepLine,
+    Terminal,
+    cells,
+    describe_estimate,
+    format_minutes,
+    format_seconds,
+    open_console,
+    write,
+)
 from pipeline.views.wrapping import Wrapped
 
 
@@ -70,7 +79,21 @@ def test_control_characters_reach_no_console() -> None:
     ],
 )
 def test_the_estimate_of_a_run_names_its_basis(durations: dict[str, float | None], text: str) -> None:
-    assert describe_estimate(add_durations(durations)) == text
+    assert describe_estimate(add_durations(durations), lambda: None) == text
+
+
+def test_a_job_that_never_ran_is_guessed() -> None:
+    text = describe_estimate(add_durations({"a": None}), lambda: 250.0)
+    assert text.startswith("time: about 4 minutes for the whole job, a guess from the sizes of its trainings")
+    with_history = describe_estimate(
+        add_durations({"a": 60.0}), lambda: pytest.fail("never guessed beside measurements")
+    )
+    assert with_history.startswith("time: about 1 min 00 s, the sum")
+
+
+@pytest.mark.parametrize(("seconds", "text"), [(0.0, "1 minute"), (89.0, "1 minute"), (91.0, "2 minutes")])
+def test_rough_durations_are_whole_minutes(seconds: float, text: str) -> None:
+    assert format_minutes(seconds) == text
 
 
 def test_time_left_comes_from_the_reports(clock: Callable[[float], None]) -> None:

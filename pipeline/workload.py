@@ -1,0 +1,159 @@
+"""The duration of a job that never ran, from the matrix products of its trainings and the speed of this machine."""
+
+import time
+from collections.abc import Sequence
+from typing import NamedTuple
+
+from components.dsl.errors import InputError
+from components.examples.registry import TASK_ROWS
+from components.examples.row_traits import measure_tokens
+from components.sources.checkpoint import Checkpoint
+from components.sources.retrieval import RetrievalSource
+from keras_bert.options.student import Student
+from keras_bert.processor import native_precision
+from pipeline.settings.schema import Settings
+
+# Kaplan et al. 2020, section 2.1: two operations for each weight and token forward, and four backward.
+_FORWARD, _TRAINING = 2, 6
+# A training step's products per second relative to one large float32 product in NumPy, a rough guess; the step also
+# normalizes, drops and updates. With bfloat16 products are faster, all else is not.
+_SHARE_OF_PEAK = {"float32": 0.45, "bfloat16": 0.75}
+# Starting processes, tokenizing, and writing and measuring files, likewise.
+_FIXED_SECONDS = 90.0
+_SIZE, _TRIALS = 1024, 5
+
+
+class EncoderSize(NamedTuple):
+    """The sizes of an encoder that its time depends on."""
+
+    layers: int
+    hidden_size: int
+    intermediate_size: int
+
+    @classmethod
+    def of_checkpoint(cls, checkpoint: Checkpoint) -> "EncoderSize | None":
+        """The sizes of a checkpoint's encoder; None if its configuration does not name them."""
+        sizes = [checkpoint.size(name) for name in ("num_layers", "hidden_size", "intermediate_size")]
+        named_sizes = [size for size in sizes if size is not None]
+        return cls(*named_sizes) if len(named_sizes) == len(sizes) else None
+
+    def flops(self, tokens: float) -> float:
+        """Operations of a forward pass of one row: all kernels of a block, and the products of attention."""
+        kernels = 4 * self.hidden_size**2 + 2 * self.hidden_size * self.intermediate_size
+        attention = 2 * tokens * self.hidden_size
+        return _FORWARD * self.layers * tokens * (kernels + attention)
+
+    def shrink(self, student: Student) -> "EncoderSize":
+        """The sizes of a student with this encoder as its teacher."""
+        layers = len(student.layers) if student.layers is not None else student.num_layers or self.layers
+        width, inner = student.hidden_size or self.hidden_size, student.intermediate_size or self.intermediate_size
+        return EncoderSize(layers, width, inner)
+
+
+class TrainingWork(NamedTuple):
+    """A training of a job.
+
+    Attributes:
+        rows: the rows that pass through it, epochs included.
+        tokens: the mean number of tokens of a row.
+        encoder: the encoder that it trains.
+        teacher: the encoder that answers each row beside it; None if there is none.
+    """
+
+    rows: float
+    tokens: float
+    encoder: EncoderSize
+    teacher: EncoderSize | None = None
+
+    def flops(self) -> float:
+        """Operations of all forward and backward passes."""
+        answers = 0.0 if self.teacher is None else self.teacher.flops(self.tokens)
+        return self.rows * (_TRAINING / _FORWARD * self.encoder.flops(self.tokens) + answers)
+
+
+class RowLengths(NamedTuple):
+    """The lengths of training rows as a model reads them.
+
+    Attributes:
+        rows: the number of rows; one that is longer than the model's inputs counts as several.
+        tokens: the mean number of tokens of a row.
+    """
+
+    rows: float
+    tokens: float
+
+    @classmethod
+    def of_tokens(cls, lengths: Sequence[int], rows: int, max_length: int) -> "RowLengths":
+        """The lengths of `rows` rows, of which some have `lengths` tokens.
+
+        Examples:
+            >>> RowLengths.of_tokens([4, 32], rows=100, max_length=16)
+            RowLengths(rows=150.0, tokens=10.0)
+        """
+        windows = sum(max(1.0, count / max_length) for count in lengths) / len(lengths)
+        return cls(rows * windows, sum(min(count, max_length) for count in lengths) / len(lengths))
+
+
+def list_trainings(settings: Settings) -> list[TrainingWork] | None:
+    """The trainings of a job; None if their number of steps is not known before its first steps have run.
+
+    Raises:
+        InputError: the training rows or the checkpoint cannot be read.
+    """
+    source, checkpoint = settings.examples, settings.checkpoint
+    size = None if checkpoint is None else EncoderSize.of_checkpoint(checkpoint)
+    if source is None or checkpoint is None or size is None or isinstance(source, RetrievalSource):
+        return None
+    if settings.general_distillation is not None or settings.teacher_labels is not None:
+        return None
+    shared = []
+    if settings.corpus is not None:
+        pretraining = settings.pretraining
+        if pretraining.steps is None:
+            return None
+        shared.append(TrainingWork(pretraining.steps * pretraining.batch_size, settings.max_length, size))
+    task, rows = TASK_ROWS[source.task], source.splits()["train"]
+    tokens = measure_tokens(rows, task, checkpoint.tokenizer())
+    lengths = RowLengths.of_tokens(tokens.lengths, len(rows), settings.max_length)
+    last = size if settings.student is None else size.shrink(settings.student)
+    quantization = settings.quantization
+    stages = [
+        (settings.fine_tuning, size, None),
+        (None if settings.student is None else settings.distillation, last, size),
+        (settings.pruning, last, last),
+        (None if quantization is None or quantization.post_training else quantization, last, last),
+    ]
+    works = [
+        TrainingWork(stage.count_steps(round(lengths.rows)) * stage.batch_size, lengths.tokens, encoder, teacher)
+        for stage, encoder, teacher in stages
+        if stage is not None
+    ]
+    return [*shared, *works * settings.seeds]
+
+
+def guess_seconds(settings: Settings) -> float | None:
+    """The seconds of a job that never ran, on this machine; None if it cannot be known before its first steps."""
+    try:
+        works = list_trainings(settings)
+    except InputError:  # the step that reads the rows reports it
+        return None
+    return None if works is None else estimate_seconds(works)
+
+
+def estimate_seconds(works: Sequence[TrainingWork]) -> float:
+    """The seconds of a job on this machine's processor if nothing else runs; a rough guess."""
+    flops = sum(work.flops() for work in works)
+    return _FIXED_SECONDS + flops / (_SHARE_OF_PEAK[native_precision()] * measure_speed())
+
+
+def measure_speed() -> float:
+    """Operations per second of the best of a few float32 matrix products in NumPy; takes a tenth of a second."""
+    import numpy as np
+
+    matrix = np.ones((_SIZE, _SIZE), np.float32)
+    seconds = []
+    for _ in range(_TRIALS):
+        start = time.perf_counter()
+        matrix @ matrix
+        seconds.append(time.perf_counter() - start)
+    return 2 * _SIZE**3 / min(seconds)

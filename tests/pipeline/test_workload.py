@@ -1,0 +1,106 @@
+"""A guess at the duration of a job that never ran follows its trainings; a job without one says so."""
+
+import json
+import re
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from pipeline import workload
+from pipeline.cli import main
+from pipeline.settings.files import load_settings
+from pipeline.settings.schema import Settings
+from pipeline.workload import EncoderSize, TrainingWork, estimate_seconds, guess_seconds, list_trainings
+from tests.pipeline.draft.tiny_rows import write_checkpoint, write_label_lists, write_reviews
+
+SIZE = EncoderSize(4, 32, 64)
+
+
+@pytest.fixture
+def slow_machine(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(workload, "measure_speed", lambda: 1e6)
+
+
+def load_job(folder: Path, **overrides: Any) -> Settings:
+    """A job of 60 reviews with a student of half the layers."""
+    write_checkpoint(folder / "checkpoint")
+    tables = {
+        "checkpoint.path": str(folder / "checkpoint"),
+        "examples": {"train": str(write_reviews(folder)), "text": "review", "label": "kind"},
+        "max_length": 16,
+        "fine_tuning": {"epochs": 2.0, "batch_size": 10},
+        "student.num_layers": 2,
+        "distillation": {"steps": 7, "batch_size": 10},
+        **overrides,
+    }
+    job = folder / "job.toml"
+    job.write_text("\n".join(f"{key} = {_as_toml(value)}" for key, value in tables.items()))
+    return load_settings(job)
+
+
+def _as_toml(value: Any) -> str:
+    if isinstance(value, dict):
+        return "{" + ", ".join(f"{key} = {_as_toml(content)}" for key, content in value.items()) + "}"
+    return json.dumps(value)
+
+
+def test_flops_of_a_forward_pass_equal_those_of_its_products() -> None:
+    tokens, width, inner = 8, 4, 16
+    kernels = 2 * tokens * (4 * width * width + 2 * width * inner)
+    scores_and_values = 2 * 2 * tokens * tokens * width
+    assert EncoderSize(3, width, inner).flops(tokens) == 3 * (kernels + scores_and_values)
+
+
+def test_a_backward_pass_costs_two_forward_ones_and_a_teacher_one_of_its_own() -> None:
+    student = SIZE._replace(layers=2)
+    alone, taught = TrainingWork(10.0, 8.0, student), TrainingWork(10.0, 8.0, student, SIZE)
+    assert alone.flops() == 10 * 3 * student.flops(8.0)
+    assert taught.flops() - alone.flops() == 10 * SIZE.flops(8.0)
+
+
+def test_the_estimate_grows_with_the_work(slow_machine: None) -> None:
+    work = TrainingWork(100.0, 8.0, SIZE)
+    fixed = estimate_seconds([])
+    assert estimate_seconds([work, work]) - fixed == pytest.approx(2 * (estimate_seconds([work]) - fixed))
+    assert estimate_seconds([work]) > fixed
+
+
+def test_trainings_follow_the_settings(tmp_path: Path) -> None:
+    settings = load_job(tmp_path, quantization={"epochs": 1.0, "batch_size": 10}, seeds=2)
+    works = list_trainings(settings)
+    assert works is not None
+    student, rows = SIZE._replace(layers=2), 60
+    assert [(work.rows, work.encoder, work.teacher) for work in works] == 2 * [
+        (2 * rows, SIZE, None),
+        (70, student, SIZE),
+        (rows, student, student),
+    ]
+    assert {work.tokens for work in works} == {works[0].tokens}
+    assert 6 <= works[0].tokens <= 9, "four to seven words, and two special tokens"
+
+
+def test_what_follows_from_rows_that_do_not_exist_yet_is_not_guessed(tmp_path: Path) -> None:
+    settings = load_job(tmp_path)
+    assert guess_seconds(settings) is not None
+    assert guess_seconds(settings.model_copy(update={"examples": None})) is None
+    assert guess_seconds(settings.model_copy(update={"checkpoint": None})) is None
+    (tmp_path / "reviews.csv").unlink()
+    assert guess_seconds(settings) is None
+
+
+def test_a_dry_run_in_a_new_root_guesses(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], slow_machine: None
+) -> None:
+    load_job(tmp_path)
+    run = ["run", str(tmp_path / "job.toml"), "--root", str(tmp_path / "root"), "--dry-run"]
+    assert main(run) == 0
+    assert re.search(r"time: about \d+ minutes for the whole job, a guess", capsys.readouterr().out)
+    assert main([*run, "--to", "fine_tune"]) == 0
+    assert "time: no estimate, as none of these steps ran" in capsys.readouterr().out
+    assert not (tmp_path / "root").exists()
+
+
+def test_lists_of_labels_are_guessed_as_well(tmp_path: Path) -> None:
+    rows = {"task": "multi_label", "train": str(write_label_lists(tmp_path)), "label": "labels"}
+    assert len(list_trainings(load_job(tmp_path, examples=rows)) or []) == 2
