@@ -111,7 +111,7 @@ def attentions(task: Task, texts: Sequence[str], pairs: Sequence[str] | None = N
 
 def _read_rows(task: Task, rows: Iterable[tuple[str, ...]]) -> Iterator[tuple[Tokens, Features]]:
     for texts in rows:
-        tokens, features, _ = read_row(task, texts)
+        tokens, features, _ = read_row(task, task.explained_texts(texts))
         yield tokens, features
 
 

@@ -50,7 +50,7 @@ class ExplainedRow:
         """
         _check_task(task)
         texts = as_texts("text", [text]) + ([] if pair is None else as_texts("pair", [pair]))
-        return cls._choose(task, *read_row(task, texts), choice)
+        return cls._choose(task, *read_row(task, task.explained_texts(texts)), choice)
 
     def beside(self, task: Task) -> Self:
         """The same number of another model for the same texts, which it may split into other words.

@@ -280,6 +280,14 @@ class Task(Adaptable):
         """
         raise ValueError(f"{type(self).__name__} must be fine-tuned to be explained, got a model for {self.name}")
 
+    def explained_texts(self, texts: Sequence[str]) -> list[str]:
+        """The texts as the model reads them to answer, with the prompt in front of them if it has one.
+
+        Args:
+            texts: one text, or the two of a pair.
+        """
+        return list(texts)
+
     def read_row(self, texts: Sequence[str], characters: tuple[int, int] | None = None) -> RowRead:
         """The row of a text or pair that the model's answer comes from: tasks that read texts in parts override it.
 

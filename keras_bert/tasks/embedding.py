@@ -283,14 +283,18 @@ class Embedding(Task):
         """False: a vector is the output of the model."""
         return False
 
+    def explained_texts(self, texts: Sequence[str]) -> list[str]:
+        """The text with the prompt of queries in front of it, as a pair's first text is read."""
+        return [self.prompts.query + text for text in texts]
+
     def target(self, choice: str, outputs: Any, row: WordPlaces) -> Target:
-        """The cosine of the text's vector and that of another text, `choice`, which stays as it is."""
+        """The cosine of the text's vector and that of a passage, `choice`, which stays as it is."""
         from keras import ops
 
         rule = "be the text to compare with"
         if not isinstance(choice, str):
             raise TypeError(f"{type(self).__name__}.target must {rule}, got {choice!r}")
-        other = self.predict([choice])[0]
+        other = self.predict([choice], prompt="passage")[0]
         other = other / max(float(np.linalg.norm(other)), 1e-12)
 
         def cosine(outputs: Any) -> Any:

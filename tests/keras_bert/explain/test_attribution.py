@@ -9,9 +9,11 @@ import pytest
 
 import keras_bert
 from keras_bert.compress.quantize import QuantizationAware
+from keras_bert.explain.attention import attentions
 from keras_bert.explain.attribution import Attribution, attributions
 from keras_bert.explain.tokens import Tokens
 from keras_bert.layers.embeddings import TokenEmbedding
+from keras_bert.options.prompts import Prompts
 from tests.keras_bert.explain.family_tasks import FAMILIES, family_task
 from tests.keras_bert.interop.checkpoints import CONFIG, PIECES, make_task
 
@@ -121,6 +123,20 @@ def test_attributions_of_every_task(tokenizer):
     assert attribution.score == pytest.approx(logits[4, 1], abs=1e-5), "abc has three tokens"
     assert attributions(task, TEXT, "2").target == f"ef={task.labels[logits[5].argmax()]}"
     assert attributions(task, TEXT).target.split("=")[1] != "O"
+
+
+def test_prompts_are_read_and_explained_as_in_the_answer(tokenizer):
+    task = make_task("embedding", tokenizer=tokenizer)
+    task.prompts = Prompts(query="d ", passage="ef ")
+    attribution = attributions(task, "abc", "g a")
+    assert attribution.row.word_texts == ("d", "abc")
+    (cosine,), (plain_cosine,) = (
+        next(one.answer_values(["abc"], ["g a"])) for one in (task, make_task("embedding", tokenizer=tokenizer))
+    )
+    assert attribution.score == pytest.approx(cosine, abs=1e-6)
+    assert abs(cosine - plain_cosine) > 1e-5
+    (attention,) = attentions(task, ["abc"])
+    assert attention.tokens == attribution.tokens
 
 
 def task_labels():
