@@ -1,11 +1,12 @@
 """One passage on one thread: our int8 `.tflite` against what ONNX Runtime makes of the same model.
 
-    python -m benchmarks.inference --layers 6 --hidden 384 --heads 12 [--transformers-python PATH]
+    python -m benchmarks.inference --layers 6 --hidden 384 --heads 12 [--transformers-python PATH] [--openvino]
 
 The model is a classifier that reads the first token, as transformers' is, and, in the row that says so, one that reads
 the mean of all. The weights are random: they do not matter for speed. Medians over alternating rounds. With an
 interpreter that has torch, transformers, onnx, onnxruntime and sympy, the peers are also transformers' model as ONNX
-Runtime's optimizer and quantizers make it fast. The share of the peak is that of products with weights, in int8, in the
+Runtime's optimizer and quantizers make it fast, and with `--openvino`, which that interpreter then has beside nncf, as
+OpenVINO runs it in float32, bfloat16 and int8. The share of the peak is that of products with weights, in int8, in the
 time that all takes.
 """
 
@@ -23,6 +24,7 @@ import numpy as np
 from rich.console import Console
 from rich.table import Table
 
+from benchmarks.harness.contestants import Contestant
 from benchmarks.harness.passages import LENGTHS, make_passage
 from benchmarks.harness.shapes import add_shape, config_of
 from keras_bert.config import EncoderConfig
@@ -35,7 +37,11 @@ POOLINGS: dict[str, Pooling] = {f"{OURS}, mean of all tokens": "mean", OURS: "cl
 # The width of the square product whose speed is the peak.
 _PEAK_WIDTH = 1024
 
-Classify = Callable[..., Any]
+# Inferences of one contestant before the next one's turn.
+_CALLS = 20
+
+# Times inferences of a length one after the other: the seconds of one.
+Timer = Callable[[int], float]
 
 
 def main() -> None:
@@ -44,7 +50,10 @@ def main() -> None:
     add_shape(parser)
     parser.add_argument("--rounds", type=int, default=7)
     parser.add_argument("--transformers-python", help="without it: the peers are our own .onnx files")
+    parser.add_argument("--openvino", action="store_true", help="needs --transformers-python")
     options = parser.parse_args()
+    if options.openvino and not options.transformers_python:
+        parser.error("--openvino must stand beside --transformers-python, whose interpreter has openvino and nncf")
     config = config_of(options)
     with tempfile.TemporaryDirectory() as folder:
         ours, peers = export(config, Path(folder))
@@ -53,8 +62,12 @@ def main() -> None:
             theirs = export_theirs(config, options.transformers_python, Path(folder) / "theirs")
             groups["transformers' .onnx"] = list(theirs)
             peers |= theirs
+        if options.openvino:
+            theirs = start_openvino(options.transformers_python, Path(folder) / "theirs" / "float32.onnx")
+            groups["OpenVINO"] = list(theirs)
+            peers |= theirs
         contestants = ours | peers
-        rows = [race(contestants, make_passage(length), options.rounds) for length in LENGTHS]
+        rows = [race(contestants, length, options.rounds) for length in LENGTHS]
         peak = measure_peak()
     title = f"L{options.layers} H{options.hidden} A{options.heads}, one thread"
     table = Table("ms for one passage", *map(str, LENGTHS), title=title)
@@ -68,8 +81,8 @@ def main() -> None:
     Console().print(table)
 
 
-def export(config: EncoderConfig, folder: Path) -> tuple[dict[str, Classify], dict[str, Classify]]:
-    """Contestant -> how it classifies: our `.tflite` files, and our `.onnx` files in ONNX Runtime."""
+def export(config: EncoderConfig, folder: Path) -> tuple[dict[str, Timer], dict[str, Timer]]:
+    """Contestant -> its timer: our `.tflite` files, and our `.onnx` files in ONNX Runtime."""
     from keras_bert.compress.quantize import QuantizationAware
     from keras_bert.export.onnx import export_onnx
     from keras_bert.export.runtimes import TFLiteModel
@@ -88,7 +101,7 @@ def export(config: EncoderConfig, folder: Path) -> tuple[dict[str, Classify], di
     export_onnx(model, folder / "model.onnx")
     quantize(folder / "model.onnx", folder / "int8.onnx")
     peers = {"onnxruntime, our float32": folder / "model.onnx", "onnxruntime, our dynamic int8": folder / "int8.onnx"}
-    return {name: TFLiteModel(path) for name, path in ours.items()}, open_onnx(peers)
+    return {name: make_timer(TFLiteModel(path)) for name, path in ours.items()}, open_onnx(peers)
 
 
 def quantize(path: Path, result: Path) -> None:
@@ -98,8 +111,8 @@ def quantize(path: Path, result: Path) -> None:
     quantize_dynamic(path, result, weight_type=QuantType.QInt8)
 
 
-def export_theirs(config: EncoderConfig, python: str, folder: Path) -> dict[str, Classify]:
-    """Contestant -> how it classifies: transformers' model in ONNX Runtime."""
+def export_theirs(config: EncoderConfig, python: str, folder: Path) -> dict[str, Timer]:
+    """Contestant -> its timer: transformers' model in ONNX Runtime."""
     shape = {
         "vocab_size": config.vocabulary_size,
         "num_hidden_layers": config.num_layers,
@@ -115,25 +128,44 @@ def export_theirs(config: EncoderConfig, python: str, folder: Path) -> dict[str,
     return open_onnx({f"onnxruntime, {path.stem}": path for path in sorted(folder.glob("*.onnx"))})
 
 
-def open_onnx(files: Mapping[str, Path]) -> dict[str, Classify]:
+def open_onnx(files: Mapping[str, Path]) -> dict[str, Timer]:
     """Each in ONNX Runtime, on one thread."""
     from keras_bert.export.runtimes import OnnxModel
 
-    return {name: OnnxModel(path, max(LENGTHS)) for name, path in files.items()}
+    return {name: make_timer(OnnxModel(path, max(LENGTHS))) for name, path in files.items()}
 
 
-def race(
-    contestants: Mapping[str, Classify], passage: dict[str, np.ndarray[Any, Any]], rounds: int
-) -> dict[str, float]:
+def start_openvino(python: str, file: Path) -> dict[str, Timer]:
+    """Contestant -> its timer: transformers' model in OpenVINO, in a process of its own."""
+    process = Contestant(python, ["benchmarks.peers.openvino_models", str(file)])
+
+    def make_asking(mode: str) -> Timer:
+        return lambda length: process.ask([mode, length, _CALLS])
+
+    return {f"openvino, {mode}": make_asking(mode) for mode in process.hello["modes"]}
+
+
+def make_timer(classify: Callable[..., Any]) -> Timer:
+    """The timer of a model of this process."""
+
+    def measure(length: int) -> float:
+        passage = make_passage(length)
+        start = time.perf_counter()
+        for _ in range(_CALLS):
+            classify(**passage)
+        return (time.perf_counter() - start) / _CALLS
+
+    return measure
+
+
+def race(contestants: Mapping[str, Timer], length: int, rounds: int) -> dict[str, float]:
     """Median seconds for one passage; the contestants take turns, so that a busy machine hits all alike."""
     seconds: dict[str, list[float]] = {name: [] for name in contestants}
     for number in range(rounds + 1):
-        for name, classify in contestants.items():
-            start = time.perf_counter()
-            for _ in range(20):
-                classify(**passage)
+        for name, measure in contestants.items():
+            time_of_one = measure(length)
             if number:  # the first round warms up
-                seconds[name].append((time.perf_counter() - start) / 20)
+                seconds[name].append(time_of_one)
     return {name: statistics.median(times) for name, times in seconds.items()}
 
 

@@ -11,16 +11,15 @@ import argparse
 import json
 import logging
 from pathlib import Path
+from typing import Any
 
 import torch
 import transformers
 from onnxruntime.quantization import QuantType, quantize_dynamic, quantize_static
 from onnxruntime.transformers.optimizer import optimize_model
 
-from benchmarks.harness.passages import LENGTHS, make_passage
+from benchmarks.harness.passages import LENGTHS, TRANSFORMERS_INPUTS, make_transformers_passage
 
-# Transformers' names, and ours.
-_INPUTS = {"input_ids": "token_ids", "attention_mask": "padding_mask", "token_type_ids": "segment_ids"}
 # The optimizer's own operations tell no types: ONNX' number of float32.
 _FLOATS = {"DefaultTensorType": 1}
 
@@ -62,10 +61,10 @@ def export(settings: dict[str, int], file: Path) -> None:
         model,
         (),
         file,
-        kwargs=dict.fromkeys(_INPUTS, given),
-        input_names=list(_INPUTS),
+        kwargs=dict.fromkeys(TRANSFORMERS_INPUTS, given),
+        input_names=list(TRANSFORMERS_INPUTS),
         output_names=["logits"],
-        dynamic_axes={name: {0: "batch", 1: "length"} for name in _INPUTS},
+        dynamic_axes={name: {0: "batch", 1: "length"} for name in TRANSFORMERS_INPUTS},
         opset_version=17,
         dynamo=False,
     )
@@ -75,14 +74,11 @@ class Passages:
     """What static ranges are found with."""
 
     def __init__(self) -> None:
-        self._left = [make_passage(length) for length in LENGTHS]
+        self._left = [make_transformers_passage(length) for length in LENGTHS]
 
-    def get_next(self) -> dict[str, object] | None:
+    def get_next(self) -> dict[str, Any] | None:
         """A passage; None after the last."""
-        if not self._left:
-            return None
-        passage = self._left.pop()
-        return {name: passage[ours].astype("int64") for name, ours in _INPUTS.items()}
+        return self._left.pop() if self._left else None
 
 
 if __name__ == "__main__":
