@@ -43,6 +43,7 @@ from pipeline.chains import (
     wire_fine_tuning,
     with_student,
 )
+from pipeline.label_errors import wire_label_errors
 from pipeline.orchestrator.graph import Pipeline
 from pipeline.settings.schema import Settings, select_fields
 
@@ -105,7 +106,8 @@ def build_pipeline(settings: Settings, root: Path) -> Pipeline:
     start, rows = wire_start(settings)
     chains = [Chain(settings, start, rows, seed) for seed in range(settings.seeds)]
     outputs = add_evaluation_and_push(settings, root, rows, [chain.model() for chain in chains], chains)
-    return Pipeline(settings.name, [outputs.pushed.node])
+    further = [] if settings.label_errors is None else [wire_label_errors(settings, start, rows).node]
+    return Pipeline(settings.name, [outputs.pushed.node, *further])
 
 
 def add_evaluation_and_push(

@@ -12,7 +12,7 @@ class InputError(ValueError):
 
 
 class Refusal(Exception):
-    """A step ran correctly and its answer is no (a model that is not blessed); later steps do not run."""
+    """A step ran correctly and its answer is no (a model that is not blessed); steps that read from it do not run."""
 
 
 def nearest(name: str, valid: Iterable[str], otherwise: str = "") -> str:

@@ -4,11 +4,11 @@ Shares are 0 to 1, correlations -1 to 1; errors of numbers are in the unit of th
 """
 
 import abc
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, ClassVar, Generic, NamedTuple, TypeVar
 
 from components.dsl.errors import InputError
-from components.scoring.mistakes import Mistakes
+from components.scoring.mistakes import Mistake, Mistakes
 from components.scoring.row_statistics import RowStatistics
 
 if TYPE_CHECKING:
@@ -43,16 +43,19 @@ class TaskScores(NamedTuple):
 
 
 class LabelLogits(NamedTuple):
-    """The logits behind a task's labels, and the true labels.
+    """The logits behind a task's labels, and the true labels; each is about a text, a word, or a label of a text.
 
     Attributes:
-        logits: logits in the order of `TaskScoring.classes` (rows, classes); a row is a text, a word, or a label of a
-            text.
-        truth: the true classes (rows,).
+        logits: logits in the order of `TaskScoring.classes` (decisions, classes).
+        truth: the true classes (decisions,).
+        rows: the row of each decision, from 0 (decisions,), ascending.
+        places: its place in the row: 0, or the number of the word or of the label (decisions,).
     """
 
     logits: "np.ndarray[Any, Any]"
     truth: list[str]
+    rows: "np.ndarray[Any, Any]"
+    places: "np.ndarray[Any, Any]"
 
 
 class TaskScoring(abc.ABC, Generic[R]):
@@ -72,6 +75,9 @@ class TaskScoring(abc.ABC, Generic[R]):
 
     has_confidences: ClassVar[bool] = True
     """Whether one threshold suits the probabilities of all answers; False where each label has a threshold."""
+
+    decides_by_label: ClassVar[bool] = False
+    """Whether `logits` decides about each label by itself; `LabelLogits.places` are the numbers of labels then."""
 
     has_variants: ClassVar[bool] = False
     """Whether `variants` has any, which take as long as `answer`."""
@@ -99,6 +105,27 @@ class TaskScoring(abc.ABC, Generic[R]):
     def classes(self, labels: Sequence[str]) -> Sequence[str]:
         """The names of the columns of `logits`: the labels, in their order."""
         return labels
+
+    def relabel(self, row: R, classes: Mapping[int, str], labels: Sequence[str]) -> R:
+        """The row with other labels.
+
+        Args:
+            row: the row.
+            classes: place in the row, see `LabelLogits.places` -> its new class.
+            labels: the labels of the task.
+
+        Raises:
+            NotImplementedError: the task has no probabilities.
+        """
+        raise NotImplementedError(f"{type(self).__name__} has no probabilities")
+
+    def compare_labels(self, row: R, other: R, value: float) -> Mistake:
+        """A row and the same with other labels, for display; `value` is that of the mistake.
+
+        Raises:
+            NotImplementedError: the task has no probabilities.
+        """
+        raise NotImplementedError(f"{type(self).__name__} has no probabilities")
 
     @abc.abstractmethod
     def score(self, rows: Sequence[R], answers: Sequence[Any], labels: Sequence[str]) -> TaskScores:

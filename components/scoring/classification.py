@@ -1,7 +1,7 @@
 """The scoring of labels: accuracy, macro F1 and Matthews' correlation."""
 
 import statistics
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from components.examples.texts import split_texts
@@ -42,7 +42,16 @@ class ClassificationScoring(TaskScoring[TextRow]):
         """A row a text, or a pair."""
         import numpy as np
 
-        return LabelLogits(np.stack(list(task.outputs(*split_texts(rows)))), [row.label for row in rows])
+        logits, numbers = np.stack(list(task.outputs(*split_texts(rows)))), np.arange(len(rows))
+        return LabelLogits(logits, [row.label for row in rows], numbers, np.zeros_like(numbers))
+
+    def relabel(self, row: TextRow, classes: Mapping[int, str], labels: Sequence[str]) -> TextRow:
+        """See `TaskScoring.relabel`."""
+        return row._replace(label=classes.get(0, row.label))
+
+    def compare_labels(self, row: TextRow, other: TextRow, value: float) -> Mistake:
+        """See `TaskScoring.compare_labels`."""
+        return Mistake(displayed_texts(row), row.label, other.label, value)
 
     def score(self, rows: Sequence[TextRow], answers: Sequence[str], labels: Sequence[str]) -> TaskScores:
         """See `score_labels`."""

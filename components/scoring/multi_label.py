@@ -42,6 +42,7 @@ class LabelSetScoring(TaskScoring[LabelSetRow]):
     )
     has_probabilities = True
     has_confidences = False
+    decides_by_label = True
 
     def metrics(self, labels: Sequence[str]) -> tuple[str, ...]:
         """Micro F1 first."""
@@ -76,7 +77,18 @@ class LabelSetScoring(TaskScoring[LabelSetRow]):
         assert isinstance(task, MultiLabelClassification)
         logits = with_absence(np.stack(list(task.outputs(*split_texts(rows)))))
         truth = [_PRESENT if flag else _ABSENT for flag in task.flags([row.labels for row in rows]).ravel()]
-        return LabelLogits(logits.reshape(-1, 2), truth)
+        rows_and_places = np.indices(logits.shape[:2]).reshape(2, -1)
+        return LabelLogits(logits.reshape(-1, 2), truth, *rows_and_places)
+
+    def relabel(self, row: LabelSetRow, classes: Mapping[int, str], labels: Sequence[str]) -> LabelSetRow:
+        """See `TaskScoring.relabel`."""
+        changes = {labels[place]: name == _PRESENT for place, name in classes.items()}
+        kept = [label for label in row.labels if changes.get(label, True)]
+        return row._replace(labels=tuple(sorted({*kept, *(label for label, present in changes.items() if present)})))
+
+    def compare_labels(self, row: LabelSetRow, other: LabelSetRow, value: float) -> Mistake:
+        """See `TaskScoring.compare_labels`."""
+        return Mistake(displayed_texts(row), ", ".join(row.labels), ", ".join(other.labels), value)
 
     def score(
         self, rows: Sequence[LabelSetRow], answers: Sequence[LabelSetAnswer], labels: Sequence[str]

@@ -2,7 +2,7 @@
 
 import dataclasses
 from collections import Counter, defaultdict
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from components.scoring.base import Baselines, LabelLogits, TaskScores, TaskScoring
@@ -43,12 +43,24 @@ class TaggedScoring(TaskScoring[Sentence]):
 
     def logits(self, task: "Task", rows: Sequence[Sentence]) -> LabelLogits:
         """A row a word that has pieces."""
+        import numpy as np
+
         from keras_bert.tasks.token_classification import TokenClassification
 
         assert isinstance(task, TokenClassification)
         places, logits = task.word_logits([row.words for row in rows])
         tags = [tag for row in rows for tag in row.tags]
-        return LabelLogits(logits, [tags[place] for place in places])
+        starts = np.cumsum([0, *(len(row.words) for row in rows)])
+        numbers = np.searchsorted(starts, places, side="right") - 1
+        return LabelLogits(logits, [tags[place] for place in places], numbers, places - starts[numbers])
+
+    def relabel(self, row: Sentence, classes: Mapping[int, str], labels: Sequence[str]) -> Sentence:
+        """See `TaskScoring.relabel`."""
+        return row._replace(tags=tuple(classes.get(place, tag) for place, tag in enumerate(row.tags)))
+
+    def compare_labels(self, row: Sentence, other: Sentence, value: float) -> Mistake:
+        """See `TaskScoring.compare_labels`."""
+        return Mistake((), "", "", value, cut_words(list(zip(row.words, row.tags, other.tags, strict=True))))
 
     def score(self, rows: Sequence[Sentence], answers: Sequence[Sequence[str]], labels: Sequence[str]) -> TaskScores:
         """The scores over all sentences."""

@@ -14,6 +14,7 @@ from components.sources.shared import (
     check_label,
     check_labels,
 )
+from components.sources.table import find_places
 from keras_bert.checks import check
 from keras_bert.validation import NonEmptyStr, PositiveShare, validated_dataclass
 
@@ -108,6 +109,17 @@ class LabelSetSource(LabelledFiles):
     def labels(self, rows: Iterable[LabelSetRow]) -> list[str]:
         """The labels of rows, sorted; with `label_columns` the columns in their order."""
         return list(self.label_columns) if self.label_columns is not None else sorted(self._label_names(rows))
+
+    def training_places(self) -> list[str]:
+        """The file and the line or row of each training row of `splits`, as `reviews.jsonl line 3`."""
+        return find_places(self.train, self.text)
+
+    def record(self, row: LabelSetRow) -> dict[str, Any]:
+        """The row under the names of this source's columns, which `read` reads again from a `.jsonl` file."""
+        second = {} if self.second_text is None else {self.second_text: row.second_text}
+        if self.label_columns is None:
+            return {self.text: row.text, **second, self.label: list(row.labels)}
+        return {self.text: row.text, **second, **{label: int(label in row.labels) for label in self.label_columns}}
 
     @staticmethod
     def _label_names(rows: Iterable[LabelSetRow]) -> set[str]:

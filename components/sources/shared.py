@@ -4,8 +4,9 @@ import array
 import dataclasses
 import hashlib
 import statistics
-from collections.abc import Iterable, Mapping, Sequence
-from typing import ClassVar, Literal
+from collections import defaultdict, deque
+from collections.abc import Hashable, Iterable, Mapping, Sequence
+from typing import ClassVar, Literal, TypeVar
 
 from components.dsl.errors import InputError, nearest
 from components.files.paths import file_digest, match_files, short_name
@@ -13,6 +14,9 @@ from components.files.record_files import RECORD_KINDS
 from components.files.text_files import extension
 from keras_bert.checks import broken_label_rule
 from keras_bert.validation import validated_dataclass
+
+R = TypeVar("R", bound=Hashable)
+V = TypeVar("V")
 
 SPLITS = ("train", "validation", "test")
 
@@ -131,6 +135,20 @@ def check_spread(numbers: Sequence[float], owner: str) -> None:
             f"{owner} must have a standard deviation of at least {least:g}, {_LEAST_SPREAD:g} of its mean {mean:g}, as "
             f"model files compute in float32, got {deviation:.3g}; subtract a constant, as {mean:.0f}, from all numbers"
         )
+
+
+def match_values(table: Sequence[R], values: Sequence[V], rows: Sequence[R]) -> list[V]:
+    """The value of each of some rows of a table; of equal rows the first has the first value.
+
+    Args:
+        table: all rows of the table.
+        values: a value for each of them.
+        rows: rows of the table, in any order.
+    """
+    values_of_row: dict[R, deque[V]] = defaultdict(deque)
+    for row, value in zip(table, values, strict=True):
+        values_of_row[row].append(value)
+    return [values_of_row[row].popleft() for row in rows]
 
 
 def fingerprint_splits(settings: str, paths: Mapping[str, str], kinds: Sequence[str]) -> str:

@@ -1,13 +1,12 @@
 """Labelled rows from tables with named columns: texts or pairs, with labels or numbers."""
 
-from collections import defaultdict, deque
 from collections.abc import Sequence
 from typing import Literal, NamedTuple, Self
 
 import pydantic
 
 from components.dsl.errors import InputError
-from components.files.paths import match_files
+from components.files.paths import match_files, short_name
 from components.files.record_files import RECORD_KINDS, Record, as_text, read_records
 from components.sources.shared import (
     LabelledFiles,
@@ -15,6 +14,7 @@ from components.sources.shared import (
     check_labels,
     check_numbers,
     check_spread,
+    match_values,
 )
 from keras_bert.checks import broken_float32_rule, check
 from keras_bert.validation import NonEmptyStr, validated_dataclass
@@ -115,10 +115,15 @@ class TableSource(LabelledFiles):
         split = split if split in paths else "train"
         files = match_files(paths[split], RECORD_KINDS, what="the table")
         values = [_read_cell(record, column) for file in files for record in read_records(file, (column,))]
-        values_of_row: dict[TextRow, deque[str]] = defaultdict(deque)
-        for row, value in zip(self.splits()[split], values, strict=True):
-            values_of_row[row].append(value)
-        return [values_of_row[row].popleft() for row in rows]
+        return match_values(self.splits()[split], values, rows)
+
+    def training_places(self) -> list[str]:
+        """The file and the line or row of each training row of `splits`, as `reviews.csv line 3`."""
+        return find_places(self.train, self.text)
+
+    def record(self, row: TextRow) -> dict[str, str]:
+        """The row under the names of this source's columns."""
+        return dict(zip(self._columns(), row, strict=False))
 
     def _scaled(self, tables: dict[str, list[TextRow]]) -> dict[str, list[TextRow]]:
         """The tables with labels that are cosines."""
@@ -158,6 +163,15 @@ def read_table(
     if not rows:
         raise InputError(f"the table {path} must hold at least one row, got none")
     return rows
+
+
+def find_places(path: str, column: str) -> list[str]:
+    """The file and the line or row of each row of tables, given the name of a column that they have."""
+    return [
+        f"{short_name(file, path)} {record.place}"
+        for file in match_files(path, RECORD_KINDS, what="the table")
+        for record in read_records(file, (column,))
+    ]
 
 
 def _read_cell(record: Record, column: str) -> str:

@@ -7,7 +7,7 @@ from typing import Any, ClassVar, Literal, NamedTuple, Self
 import pydantic
 
 from components.dsl.errors import InputError
-from components.files.paths import match_files
+from components.files.paths import match_files, short_name
 from components.files.record_files import RECORD_KINDS, Record, as_text, read_records
 from components.files.text_files import Lines, extension
 from components.sources.shared import (
@@ -154,6 +154,25 @@ class SentenceSource(LabelledFiles):
                 hint = suggest_scheme([other.tags for other in sentences], self.scheme)
                 raise InputError(f"{where} {first + error[0]}: {error[1]}{hint}")
         return [sentence._replace(tags=to_bio(sentence.tags)) for sentence in sentences]
+
+    def training_places(self) -> list[str]:
+        """The file and the line or row where each training sentence of `splits` starts, as `train.conll line 3`."""
+        return [
+            f"{short_name(file, self.train)} {place}"
+            for file in self._files(self.train)
+            for place in self._find_places(file)
+        ]
+
+    def record(self, row: Sentence) -> dict[str, Any]:
+        """The sentence under the names of this source's fields, for a `.jsonl` file; entities are in BIO."""
+        return {self.words: list(row.words), self.tags: list(row.tags)}
+
+    def _find_places(self, file: str) -> Iterator[str]:
+        if extension(file) in _LIST_KINDS:
+            return (record.place for record in read_records(file, (self.words, self.tags)))
+        if extension(file) == _TREEBANK_KIND:
+            return (f"line {line}" for _, line in self._parse_treebank(file))
+        return (f"line {line}" for _, _, line in self._parse_file(file))
 
     def _parse_file(self, file: str) -> Iterator[tuple[Sentence, str, int]]:
         """Each sentence, the start of an error message about a word of it, and the number of the first word there."""

@@ -6,6 +6,7 @@ from functools import partial
 from rich.console import Console
 
 from components.artifacts.evaluation import Blessing, Evaluation
+from components.artifacts.label_errors import LabelErrors
 from components.artifacts.models import EdgeModel
 from components.artifacts.pushed import Pushed
 from components.objects.mirror import shown_place
@@ -85,6 +86,10 @@ def _run_and_show(
 ) -> int:
     observer = Terminal(console, partial(_guess_seconds, settings, request))
     result = run_pipeline(pipeline, options.root, request=request, observer=observer, **settings.run_options())
+    for label_errors in result.artifacts(LabelErrors):
+        report = label_errors.read()
+        table = shown_place(label_errors.file(label_errors.table))
+        write(console, f"label errors: {report.errors} of {report.rows} training rows are likely wrong: {table}")
     for evaluation in result.artifacts(Evaluation):
         show_models(evaluation.read(), console)
     reasons = [reason for blessing in result.artifacts(Blessing) for reason in blessing.read().reasons]

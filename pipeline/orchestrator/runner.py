@@ -42,7 +42,8 @@ class RunResult:
     Attributes:
         run: number of the run in the store.
         root: absolute path of the root.
-        state: `done`, or `refused` or `failed` if a step was; no step has run after it.
+        state: `done`, or `refused` or `failed` if a step was; after a failure no step has run, after a refusal none
+            that reads from the refused one.
         steps: the results of the nodes, in the order of the pipeline.
         fetch: makes sure that an artifact is on this machine; one of a root in object storage may not be.
         read_json: reads one JSON file of an artifact, without the others.
@@ -114,8 +115,8 @@ def run_pipeline(
 ) -> RunResult:
     """Runs a pipeline under a root.
 
-    A step that fails or is refused ends the run; the result says so. The outputs of finished steps stay published, so
-    that the same call continues after them.
+    A step that fails ends the run, and one that is refused those that read from it; the result says so. The outputs of
+    finished steps stay published, so that the same call continues after them.
 
     Args:
         pipeline: the pipeline to run.

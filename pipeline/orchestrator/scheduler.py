@@ -66,7 +66,8 @@ class _RunningStep(NamedTuple):
 class Scheduler:
     """Runs the steps of a pipeline: a step starts after its inputs exist, as soon as the machine has room for it.
 
-    After a step failed or was refused, no further step starts; steps that are running finish.
+    After a step failed, no further step starts; steps that are running finish. After a step was refused, the steps that
+    read from it, or from one that does, do not start.
 
     Args:
         pipeline: the pipeline.
@@ -124,12 +125,17 @@ class Scheduler:
         return [self._results[node.name] for node in self._nodes]
 
     def _start_waiting(self) -> None:
-        """Starts all waiting steps that can start; settles cached steps, and all others after a failure."""
+        """Starts all waiting steps that can start; settles cached steps, and those that never will."""
         for node in [*self._waiting]:
-            if self._has_failed:
+            if self._has_failed or self._is_blocked(node):
                 self._settle(node, StepResult(node.name, "skipped", 0.0, {}))
             elif all(handle.node.name in self._made for handle in sources_of(node)):
                 self._start(node)
+
+    def _is_blocked(self, node: Node) -> bool:
+        """Whether a step that the node reads from was refused, or skipped for such a one."""
+        results = (self._results.get(handle.node.name) for handle in sources_of(node))
+        return any(result is not None and result.state in ("refused", "skipped") for result in results)
 
     def _start(self, node: Node) -> None:
         start = time.monotonic()
@@ -239,7 +245,7 @@ class Scheduler:
 
     def _fail(self, node: Node, start: float, error: Exception) -> None:
         state: StepState = "refused" if isinstance(error, Refusal) else "failed"
-        self._has_failed = True
+        self._has_failed = self._has_failed or state == "failed"
         self._settle(node, StepResult(node.name, state, time.monotonic() - start, {}, str(error)))
 
     def _settle(self, node: Node, result: StepResult, outputs: dict[str, StoredArtifact] | None = None) -> None:

@@ -4,6 +4,7 @@ import contextlib
 import html
 from typing import NamedTuple
 
+from components.artifacts.label_errors import FOLDS_FILE, LABEL_ERRORS_FILE
 from components.dsl.artifact import MANIFEST, Artifact
 from components.dsl.errors import InputError
 from pipeline.orchestrator.store import Store
@@ -13,7 +14,10 @@ from pipeline.report.record import RunRecord, RunStep
 from pipeline.views.artifact_tables import artifact_tables
 
 # Files that other parts of the page show.
-_SHOWN_ELSEWHERE = (MANIFEST, "statistics.json", "features.json", "metrics.json", "answers.json", "samples.json")
+_SHOWN_ELSEWHERE = (
+    *(MANIFEST, FOLDS_FILE, LABEL_ERRORS_FILE),
+    *("statistics.json", "features.json", "metrics.json", "answers.json", "samples.json"),
+)
 
 
 class ArtifactFacts(NamedTuple):

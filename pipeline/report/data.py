@@ -19,6 +19,8 @@ from pipeline.views.statistics import STATISTICS_FILE, format_value
 # How many rows and documents the page shows, and of how many rows it counts the words.
 _SHOWN, _COUNTED = 5, 2000
 _MOST_LABELS = 20
+# Steps that leave out some of the rows of another step, which the page shows already.
+_PARTS_OF_ROWS = ("leave_out_fold",)
 _MOST_SCRIPTS = 5
 # The special tokens of all kinds of vocabularies, without padding and masks.
 _SPECIAL = ("[CLS]", "[SEP]", "<s>", "</s>")
@@ -87,6 +89,7 @@ def read_data(record: RunRecord) -> list[DataSection]:
         step.name: reader(step.name, folder)
         for kind, reader in readers.items()
         for step, folder in record.outputs(kind.__name__)
+        if step.done.component not in _PARTS_OF_ROWS
     }
     return _merge_equal_rows([sections[step.name] for step in record.steps if step.name in sections])
 

@@ -10,6 +10,7 @@ from pipeline.report.figure_cache import FigureCache
 from pipeline.report.figures import IN_THE_DARK
 from pipeline.report.head_figure import draw_heads
 from pipeline.report.header import read_header
+from pipeline.report.label_errors import read_label_errors
 from pipeline.report.origins import read_origins
 from pipeline.report.record import RunRecord
 from pipeline.report.scores import Scores, read_scores
@@ -60,6 +61,7 @@ def _shared(
     """The content that pages of runs and of artifacts share."""
     return {
         "data": read_data(record),
+        "label_errors": read_label_errors(record),
         "trainings": [(training, figures.draw(draw_training, training)) for training in trainings],
         "explanations": [(section, figures.draw(draw_heads, section.heads)) for section in read_explanation(record)],
         "scores": [(result, _draw_scores(result, figures)) for result in scores],

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from components.dsl.errors import InputError
+from components.examples.folds import check_folds
 from components.examples.leaks import resolve_leaks
 from components.examples.near_overlap import resolve_near_overlap
 from components.examples.overlap import check_overlap, count_overlap, count_rows, describe_overlap
@@ -50,6 +51,7 @@ _NEEDS = {
     "contrast": "examples",
     "hard_negatives": "examples",
     "adaptation": "examples",
+    "label_errors": "examples",
     "fitted_vocabulary": "examples",
     "student": "examples",
     "general_distillation": "student",
@@ -106,6 +108,7 @@ def check_tables(settings: Settings) -> None:
         weight = getattr(settings.distillation, name)
         if weight and task not in ("embedding", "retrieval"):
             raise InputError(f"distillation.{name} must be 0 but for embedding and retrieval, got {weight}")
+    _check_label_errors(settings)
     check_contrast(settings)
 
 
@@ -212,6 +215,8 @@ def _check_examples(settings: Settings) -> list[str]:
     check_dimensions(settings)
     if isinstance(source, RetrievalSource):
         task.check(splits)
+    if settings.label_errors is not None:
+        check_folds(splits["train"], task, settings.label_errors.folds)
     if source.overlap == "error":
         check_overlap(splits, task)
     if source.near_overlap == "error":
@@ -271,6 +276,16 @@ def _check_push_folder(folder: Path | None) -> None:
         raise InputError(f"push.folder must be a path that can be used, got {folder}: {error.strerror}") from None
     if not (existing.is_dir() and os.access(existing, os.W_OK)):
         raise InputError(f"push.folder must be a folder that can be written to or made, got {folder}")
+
+
+def _check_label_errors(settings: Settings) -> None:
+    source = settings.examples
+    if settings.label_errors is None or source is None:
+        return
+    if not TASK_SCORING[source.task].has_probabilities:
+        raise InputError(f"label_errors must be left out for the task {source.task!r}, which has no labels")
+    if isinstance(source, DocstringTask):
+        raise InputError("label_errors must be left out for the built-in examples, whose labels are right")
 
 
 def _check_student_shape(settings: Settings) -> None:

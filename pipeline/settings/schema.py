@@ -32,6 +32,7 @@ from keras_bert.options.export import Export
 from keras_bert.options.generator import Generator
 from keras_bert.options.hard_negatives import HardNegatives
 from keras_bert.options.imitation import Imitation
+from keras_bert.options.label_errors import LabelErrorSearch
 from keras_bert.options.masking import Masking
 from keras_bert.options.pooling import Pooling
 from keras_bert.options.pretraining_rows import PretrainingRows
@@ -251,6 +252,7 @@ class Settings(pydantic.BaseModel):
         hard_negatives: negatives for the training queries of retrieval, which a model searches.
         adaptation: parameter-efficient adaptation, which trains few weights beside the frozen encoder (LoRA, adapters,
             prompt or biases).
+        label_errors: the search for training rows whose labels are likely wrong.
     """
 
     # Building takes a third of a second, which commands that read no settings need not wait for.
@@ -296,6 +298,7 @@ class Settings(pydantic.BaseModel):
     contrast: Contrast | None = None
     hard_negatives: HardNegatives | None = None
     adaptation: Adaptation | None = None
+    label_errors: LabelErrorSearch | None = None
     student: Student | None = None
     general_distillation: GeneralDistillationSettings | None = None
     teacher_labels: TeacherLabels | None = None

@@ -10,7 +10,7 @@ from components.dsl.component import Node
 from components.dsl.errors import InputError
 from pipeline.machine import Machine
 from pipeline.orchestrator import scheduler
-from pipeline.orchestrator.graph import Pipeline
+from pipeline.orchestrator.graph import Pipeline, sources_of
 from pipeline.orchestrator.request import Request
 from pipeline.orchestrator.runner import RunResult, run_pipeline
 from pipeline.orchestrator.store import Store
@@ -84,6 +84,23 @@ def test_what_would_break_again_is_not_tried_again(tmp_path: Path, how: str) -> 
         ("step", "write", False),
         ("step", "behave", False),
     ]
+
+
+def test_a_refusal_keeps_only_those_steps_from_running_that_read_from_it(tmp_path: Path) -> None:
+    refused = toy.misbehaving("refusal")
+    (behaving,) = (handle.node for handle in sources_of(refused[0]))
+    further = toy.shout(text=refused[0].output(toy.Text))
+    (text,) = sources_of(behaving)
+    chain = text
+    for number in range(3):
+        node = toy.shout(text=chain)
+        node.name = f"shout_{number}"
+        chain = node.output(toy.Text)
+    result = run(tmp_path, further, chain.node)
+    skipped = dict.fromkeys(("initial", "shout"), "skipped")
+    ran = dict.fromkeys(("write", "shout_0", "shout_1", "shout_2"), "ran")
+    assert states(result) == {"behave": "refused", **skipped, **ran}
+    assert (result.state, result.message) == ("refused", "not good enough")
 
 
 def couple(folder: Path, seconds: float, kind: Any = toy.meet) -> list[Node]:

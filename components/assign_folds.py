@@ -1,0 +1,32 @@
+"""TaskExamples -> Folds: parts of the training rows, each to be judged by a model that learns from the others."""
+
+from components.artifacts.data import TaskExamples
+from components.artifacts.label_errors import Folds
+from components.dsl.component import component
+from components.dsl.signature import Input, Output
+from components.examples.folds import assign_rows
+from components.examples.registry import TASK_ROWS, read_rows
+
+
+@component(libraries=("numpy", "scipy"))
+def assign_folds(
+    examples: Input[TaskExamples], folds: Output[Folds], count: int = 5, seed: int = 0, near: bool = True
+) -> None:
+    """Deals the training rows to folds, see `assign_rows`.
+
+    Args:
+        examples: labelled rows.
+        folds: the fold of each training row.
+        count: number of folds.
+        seed: of the order in which rows are dealt.
+        near: whether rows with nearly the same texts stay together, besides those with the same ones.
+
+    Raises:
+        InputError: a label has too few rows.
+    """
+    from keras_bert.data.records import read_features
+
+    task = TASK_ROWS[read_features(examples.path)["task"]]
+    numbers = assign_rows(read_rows(examples, "train"), task, count, seed, near=near)
+    folds.write(numbers)
+    folds.counts = {"rows": len(numbers), "smallest_fold": min(map(numbers.count, range(count)))}

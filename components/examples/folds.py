@@ -1,0 +1,122 @@
+"""Folds of training rows: parts that a model can judge which has learnt from all others."""
+
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any, TypeVar
+
+from components.dsl.errors import InputError
+from components.examples.base import TaskRows
+from components.examples.near_overlap import NearTexts
+from components.examples.splits import fold_key
+from components.sources.shared import stable_hash
+
+R = TypeVar("R", bound=tuple[Any, ...])
+
+
+def assign_rows(rows: Sequence[R], task: TaskRows[R], folds: int, seed: int, *, near: bool) -> list[int]:
+    """The fold of each row, 0 to `folds - 1`: a function of the rows' texts and labels, not of their order.
+
+    Rows with the same texts, and with `near` those with nearly the same ones, come to one fold. Every fold gets a part
+    of each label (iterative stratification, Sechidis et al. 2011, which begins with the rarest label).
+
+    Args:
+        rows: the training rows.
+        task: their task, which has labels.
+        folds: number of folds, at least 2.
+        seed: of the order in which rows are dealt.
+        near: whether nearly equal texts stay together, see `NearTexts`.
+
+    Raises:
+        InputError: a label has too few different texts; or all its rows came to one fold.
+    """
+    groups = _group_rows(rows, task, near=near)
+    labels = {group: _count_labels(task, [rows[row] for row in members]) for group, members in groups.items()}
+    _check_counts(_count_groups(labels.values()), folds, task.several)
+    texts = {group: min(fold_key(task.key(rows[row])) for row in members) for group, members in groups.items()}
+    order = sorted(groups, key=lambda group: (stable_hash(str(seed), texts[group]), texts[group]))
+    fold_of_group = _deal(order, labels, {group: len(members) for group, members in groups.items()}, folds)
+    fold_of_row = {row: fold_of_group[group] for group, members in groups.items() for row in members}
+    _check_spread(labels, fold_of_group)
+    return [fold_of_row[row] for row in range(len(rows))]
+
+
+def check_folds(rows: Sequence[R], task: TaskRows[R], folds: int) -> None:
+    """Checks that each label has as many different texts as there are folds; nearly equal texts count as different.
+
+    Raises:
+        InputError: a label has fewer.
+    """
+    groups = _group_rows(rows, task, near=False)
+    counts = (_count_labels(task, [rows[row] for row in members]) for members in groups.values())
+    _check_counts(_count_groups(counts), folds, task.several)
+
+
+def _group_rows(rows: Sequence[R], task: TaskRows[R], *, near: bool) -> dict[int, list[int]]:
+    """The first row of each group -> all rows of the group."""
+    import numpy as np
+
+    from components.text.near_duplicates import find_clusters
+
+    keys = [task.key(row) for row in rows]
+    first_of_key: dict[str, int] = {}
+    pairs = [(number, first_of_key.setdefault(fold_key(key), number)) for number, key in enumerate(keys)]
+    if near:
+        distinct = {keys[number]: number for number in first_of_key.values()}
+        texts = NearTexts(distinct)
+        pairs += [(number, distinct[other]) for key, number in distinct.items() for other in texts.find_near(key)]
+    groups: dict[int, list[int]] = defaultdict(list)
+    for number, first in enumerate(find_clusters(len(rows), np.array(pairs, np.int64)).tolist()):
+        groups[first].append(number)
+    return groups
+
+
+def _count_labels(task: TaskRows[R], rows: Sequence[R]) -> Counter[str]:
+    return task.count_labels(rows) or Counter()
+
+
+def _count_groups(labels: Iterable[Mapping[str, int]]) -> Counter[str]:
+    """In how many groups each label stands."""
+    return Counter(label for counts in labels for label in counts)
+
+
+def _check_counts(groups: Mapping[str, int], folds: int, several: str) -> None:
+    label = min(groups, key=lambda label: (groups[label], label))
+    if groups[label] < folds:
+        lower = f"lower folds to {groups[label]}, " if groups[label] > 1 else ""
+        rule = f"be at most the number of different {several} of each label"
+        got = f"got {folds} beside {groups[label]} of {label!r}"
+        raise InputError(f"label_errors.folds must {rule}, {got}; {lower}add rows of that label or leave it out")
+
+
+def _deal(
+    order: Sequence[int], labels: Mapping[int, Mapping[str, int]], sizes: Mapping[int, int], folds: int
+) -> dict[int, int]:
+    """Group -> fold: each group goes to the fold with the fewest rows of its rarest label, then of all labels."""
+    groups = _count_groups(labels.values())
+    fold_labels: list[Counter[str]] = [Counter() for _ in range(folds)]
+    fold_sizes = [0] * folds
+    fold_of_group: dict[int, int] = {}
+
+    def rarest(group: int) -> tuple[int, str]:
+        return min(((groups[label], label) for label in labels[group]), default=(len(sizes) + 1, ""))
+
+    # The sort is stable: groups of one label stay in their order.
+    for group in sorted(order, key=rarest):
+        _, label = rarest(group)
+        fold = min(range(folds), key=lambda number: (fold_labels[number][label], fold_sizes[number], number))
+        fold_of_group[group] = fold
+        fold_labels[fold].update(labels[group])
+        fold_sizes[fold] += sizes[group]
+    return fold_of_group
+
+
+def _check_spread(labels: Mapping[int, Mapping[str, int]], fold_of_group: Mapping[int, int]) -> None:
+    """Raises InputError where all rows of a label came to one fold: the model of this fold would not know it."""
+    folds_of_label: dict[str, set[int]] = defaultdict(set)
+    for group, counts in labels.items():
+        for label in counts:
+            folds_of_label[label].add(fold_of_group[group])
+    for label, folds in sorted(folds_of_label.items()):
+        if len(folds) < 2:
+            rule = f"deal the rows of each label to two folds, but all of {label!r} came to one"
+            raise InputError(f"label_errors.seed must {rule}; choose another seed, or add rows of that label")

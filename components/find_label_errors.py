@@ -1,0 +1,92 @@
+"""HeldOutProbabilities -> LabelErrors: the training rows, those with likely wrong labels first."""
+
+import csv
+import json
+import logging
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from components.artifacts.data import TaskExamples
+from components.artifacts.label_errors import LABEL_TABLES, HeldOutProbabilities, LabelErrorReport, LabelErrors
+from components.dsl.component import component
+from components.dsl.signature import Input, Output
+from components.examples.registry import TASK_ROWS, read_rows
+from components.scoring.label_errors import RowJudgement, count_pairs, rank_rows
+from components.scoring.mistakes import MOST_ROWS, Mistakes
+from components.scoring.registry import TASK_SCORING
+from components.sources.label_sets import LabelSetSource
+from components.sources.shared import match_values
+from components.sources.table import TableSource
+from components.sources.tagged_words import SentenceSource
+from keras_bert.options.label_errors import LabelErrorSearch
+
+logger = logging.getLogger(__name__)
+
+
+@component(libraries=("numpy",))
+def find_label_errors(
+    examples: Input[TaskExamples],
+    probabilities: Input[HeldOutProbabilities],
+    label_errors: Output[LabelErrors],
+    source: TableSource | LabelSetSource | SentenceSource,
+    search: LabelErrorSearch = LabelErrorSearch(),
+) -> None:
+    """Finds training rows whose labels are likely wrong by confident learning, and ranks all rows.
+
+    Args:
+        examples: the labelled rows.
+        probabilities: those of each training row by a model that did not learn from it.
+        label_errors: the rows as a table to correct, and a summary.
+        source: the rows' files, to name the place of each row there and the columns of the table.
+        search: the order of the rows.
+    """
+    from keras_bert.data.records import read_features
+
+    description = read_features(examples.path)
+    task, scoring = TASK_ROWS[description["task"]], TASK_SCORING[description["task"]]
+    labels: list[str] = description["settings"]["labels"]
+    classes, rows, decisions = scoring.classes(labels), read_rows(examples, "train"), probabilities.read()
+    judgements = rank_rows(decisions, len(rows), search.score, by_label=scoring.decides_by_label)
+    places = match_values(source.splits()["train"], source.training_places(), rows)
+    mistakes, records = [], []
+    for judgement in judgements:
+        row = rows[judgement.row]
+        other = scoring.relabel(row, {place: classes[name] for place, name in judgement.suggested.items()}, labels)
+        if judgement.suggested and len(mistakes) < MOST_ROWS:
+            mistakes.append(scoring.compare_labels(row, other, judgement.score))
+        suggested = task.answer(other) if judgement.suggested else ""
+        records.append(_make_record(source.record(row), judgement, suggested, places[judgement.row]))
+    is_flat = all(isinstance(value, str) for value in source.record(rows[0]).values())
+    _write_table(label_errors.path, records, is_flat=is_flat)
+    errors = sum(bool(judgement.suggested) for judgement in judgements)
+    pairs = count_pairs(judgements, decisions, classes, labels)
+    shown = Mistakes(search.score, mistakes, errors, len(rows)).as_dict()
+    label_errors.write(LabelErrorReport(task.name, search.folds, search.score, len(rows), errors, pairs, shown))
+    label_errors.counts = {"rows": len(rows), "likely_wrong": errors}
+    logger.info("%d of %d training rows have a likely wrong label", errors, len(rows))
+
+
+def _make_record(record: Mapping[str, Any], judgement: RowJudgement, suggested: str, place: str) -> dict[str, Any]:
+    """The columns of a row, and those of its judgement; a name that the row has already gets a `_` behind it."""
+    score = None if judgement.score is None else round(judgement.score, 6)
+    added = {
+        "likely_wrong": "yes" if judgement.suggested else "no",
+        "suggested": suggested,
+        "score": score,
+        "row": judgement.row,
+        "source": place,
+    }
+    return {**record, **{f"{name}_" if name in record else name: value for name, value in added.items()}}
+
+
+def _write_table(folder: Path, records: Sequence[Mapping[str, Any]], *, is_flat: bool) -> None:
+    """Writes a `.csv` file of rows whose columns are texts, else a `.jsonl` file."""
+    if not is_flat:
+        lines = (f"{json.dumps(record, ensure_ascii=False)}\n" for record in records)
+        (folder / LABEL_TABLES[1]).write_text("".join(lines), encoding="utf-8")
+        return
+    with (folder / LABEL_TABLES[0]).open("w", encoding="utf-8", newline="") as stream:
+        writer = csv.writer(stream, lineterminator="\n")
+        writer.writerow(records[0])
+        writer.writerows(record.values() for record in records)

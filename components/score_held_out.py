@@ -1,0 +1,51 @@
+"""Models, TaskExamples and Folds -> HeldOutProbabilities: each training row by the model that has not seen it."""
+
+from components.artifacts.data import TaskExamples
+from components.artifacts.label_errors import Folds, HeldOutProbabilities, LabelDecisions
+from components.artifacts.models import Model
+from components.dsl.component import component
+from components.dsl.signature import Input, Output
+from components.dsl.workplace import report_progress
+from components.examples.registry import read_rows
+from components.scoring.registry import TASK_SCORING
+from components.training.model_folder import read_model
+from keras_bert.checks import check
+
+
+@component(libraries=("keras", "numpy", "tensorflow", "tensorflow-text"), kind="training")
+def score_held_out(
+    models: Input[list[Model]],
+    examples: Input[TaskExamples],
+    folds: Input[Folds],
+    probabilities: Output[HeldOutProbabilities],
+) -> None:
+    """Computes the probabilities of the labels of each training row with the model of its fold.
+
+    Args:
+        models: one for each fold, trained on the rows of all others.
+        examples: the labelled rows.
+        folds: the fold of each training row.
+        probabilities: the out-of-fold probabilities.
+    """
+    import numpy as np
+
+    from keras_bert.data.records import read_features
+    from keras_bert.metrics.calibration import probabilities as softmax
+
+    description, fold_of_row = read_features(examples.path), np.array(folds.read())
+    fold_count = int(fold_of_row.max()) + 1
+    check("score_held_out", "models", len(models) == fold_count, f"be one for each of {fold_count} folds", len(models))
+    scoring, rows = TASK_SCORING[description["task"]], read_rows(examples, "train")
+    numbers = {name: number for number, name in enumerate(scoring.classes(description["settings"]["labels"]))}
+    parts = []
+    for fold, model in enumerate(models):
+        report_progress(fold, len(models), f"scoring fold {fold + 1} of {len(models)}")
+        members = np.flatnonzero(fold_of_row == fold)
+        result = scoring.logits(read_model(model), [rows[row] for row in members])
+        given = np.array([numbers[label] for label in result.truth])
+        shares = softmax(result.logits).astype("float32")
+        parts.append(LabelDecisions(members[result.rows], result.places, given, shares))
+    arrays = LabelDecisions(*(np.concatenate(column) for column in zip(*parts, strict=True)))
+    order = np.lexsort((arrays.places, arrays.rows))
+    probabilities.write(LabelDecisions(*(array[order] for array in arrays)))
+    probabilities.counts = {"rows": len(rows), "decisions": len(order)}

@@ -1,0 +1,97 @@
+"""Rows whose labels are likely wrong: confident learning over decisions, put together to rows."""
+
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from components.artifacts.label_errors import LabelDecisions, LabelPair
+from keras_bert.options.label_errors import LabelScore
+
+if TYPE_CHECKING:
+    import numpy as np
+
+    Array = np.ndarray[Any, Any]
+
+# Pairs of labels that a report lists.
+_MOST_PAIRS = 20
+
+
+class RowJudgement(NamedTuple):
+    """The judgement of one row.
+
+    Attributes:
+        row: its number, from 0.
+        score: the lowest score of its labels, 0 to 1; None for a row that no model could judge.
+        suggested: place in the row -> the number of the class that is more likely right; empty for a right row.
+    """
+
+    row: int
+    score: float | None
+    suggested: Mapping[int, int]
+
+
+def rank_rows(decisions: LabelDecisions, rows: int, score: LabelScore, *, by_label: bool) -> list[RowJudgement]:
+    """The judgements of all rows: those with likely wrong labels first, and of either the lowest score.
+
+    Args:
+        decisions: the decisions about the rows' labels.
+        rows: number of rows.
+        score: the order, see `LabelErrorSearch`.
+        by_label: whether each label is a classification by itself, see `TaskScoring.decides_by_label`.
+    """
+    import numpy as np
+
+    shares = decisions.probabilities.astype("float64")
+    wrong, scores = np.zeros(len(shares), bool), np.zeros(len(shares))
+    for members in _list_classifications(decisions, by_label=by_label):
+        wrong[members], scores[members] = _judge(decisions.given[members], shares[members], score)
+    lowest = np.full(rows, np.inf)
+    np.minimum.at(lowest, decisions.rows, scores)
+    suggested: list[dict[int, int]] = [{} for _ in range(rows)]
+    for number in np.flatnonzero(wrong).tolist():
+        suggested[decisions.rows[number]][int(decisions.places[number])] = int(shares[number].argmax())
+    judgements = [
+        RowJudgement(row, float(lowest[row]) if np.isfinite(lowest[row]) else None, suggested[row])
+        for row in range(rows)
+    ]
+    return sorted(judgements, key=lambda judgement: (not judgement.suggested, lowest[judgement.row], judgement.row))
+
+
+def count_pairs(
+    judgements: Iterable[RowJudgement], decisions: LabelDecisions, classes: Sequence[str], labels: Sequence[str]
+) -> list[LabelPair]:
+    """The most frequent pairs of a given and a suggested label.
+
+    Args:
+        judgements: the rows.
+        decisions: the decisions behind them.
+        classes: the names of the classes, see `TaskScoring.classes`.
+        labels: the labels; where classes are others, each label by itself is present or absent.
+    """
+    columns = (decisions.rows.tolist(), decisions.places.tolist(), decisions.given.tolist())
+    given = {(row, place): number for row, place, number in zip(*columns, strict=True)}
+
+    def name(place: int, number: int) -> str:
+        return classes[number] if classes == labels else f"{labels[place]}: {classes[number]}"
+
+    pairs = Counter(
+        (name(place, given[judgement.row, place]), name(place, number))
+        for judgement in judgements
+        for place, number in judgement.suggested.items()
+    )
+    return [LabelPair(*names, count) for names, count in pairs.most_common(_MOST_PAIRS)]
+
+
+def _list_classifications(decisions: LabelDecisions, *, by_label: bool) -> "list[Array]":
+    """The numbers of the decisions of each classification."""
+    import numpy as np
+
+    if not by_label:
+        return [np.arange(len(decisions.rows))]
+    return [np.flatnonzero(decisions.places == place) for place in np.unique(decisions.places)]
+
+
+def _judge(given: "Array", shares: "Array", score: LabelScore) -> "tuple[Array, Array]":
+    from keras_bert.metrics.label_errors import find_label_errors, score_labels
+
+    return find_label_errors(given, shares), score_labels(given, shares, score)
