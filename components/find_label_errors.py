@@ -13,7 +13,7 @@ from components.dsl.component import component
 from components.dsl.signature import Input, Output
 from components.examples.registry import TASK_ROWS, read_rows
 from components.scoring.label_errors import RowJudgement, count_pairs, rank_rows
-from components.scoring.mistakes import MOST_ROWS, Mistakes
+from components.scoring.mistakes import MOST_ROWS, Mistake, Mistakes
 from components.scoring.registry import TASK_SCORING
 from components.sources.label_sets import LabelSetSource
 from components.sources.shared import match_values
@@ -49,7 +49,7 @@ def find_label_errors(
     classes, rows, decisions = scoring.classes(labels), read_rows(examples, "train"), probabilities.read()
     judgements = rank_rows(decisions, len(rows), search.score, by_label=scoring.decides_by_label)
     places = match_values(source.splits()["train"], source.training_places(), rows)
-    mistakes, records = [], []
+    mistakes, records = list[Mistake](), list[dict[str, Any]]()
     for judgement in judgements:
         row = rows[judgement.row]
         other = scoring.relabel(row, {place: classes[name] for place, name in judgement.suggested.items()}, labels)

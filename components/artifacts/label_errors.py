@@ -75,11 +75,11 @@ class HeldOutProbabilities(Artifact):
 
 
 class LabelPair(NamedTuple):
-    """How many labels `given` are likely `suggested`."""
+    """How often a given label is likely another one."""
 
     given: str
     suggested: str
-    count: int
+    frequency: int
 
 
 class LabelErrorReport(NamedTuple):
@@ -114,8 +114,8 @@ class LabelErrors(Artifact):
 
     def write(self, report: LabelErrorReport) -> None:
         """Writes the summary."""
-        pairs = [pair._asdict() for pair in report.pairs]
-        self.write_json(LABEL_ERRORS_FILE, report._replace(pairs=pairs)._asdict())
+        content = {**report._asdict(), "pairs": [pair._asdict() for pair in report.pairs]}
+        self.write_json(LABEL_ERRORS_FILE, content)
 
     def read(self) -> LabelErrorReport:
         """The summary.

@@ -119,7 +119,7 @@ class TaskScoring(abc.ABC, Generic[R]):
         """
         raise NotImplementedError(f"{type(self).__name__} has no probabilities")
 
-    def compare_labels(self, row: R, other: R, value: float) -> Mistake:
+    def compare_labels(self, row: R, other: R, value: float | None) -> Mistake:
         """A row and the same with other labels, for display; `value` is that of the mistake.
 
         Raises:

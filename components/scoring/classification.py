@@ -49,7 +49,7 @@ class ClassificationScoring(TaskScoring[TextRow]):
         """See `TaskScoring.relabel`."""
         return row._replace(label=classes.get(0, row.label))
 
-    def compare_labels(self, row: TextRow, other: TextRow, value: float) -> Mistake:
+    def compare_labels(self, row: TextRow, other: TextRow, value: float | None) -> Mistake:
         """See `TaskScoring.compare_labels`."""
         return Mistake(displayed_texts(row), row.label, other.label, value)
 

@@ -86,7 +86,7 @@ class LabelSetScoring(TaskScoring[LabelSetRow]):
         kept = [label for label in row.labels if changes.get(label, True)]
         return row._replace(labels=tuple(sorted({*kept, *(label for label, present in changes.items() if present)})))
 
-    def compare_labels(self, row: LabelSetRow, other: LabelSetRow, value: float) -> Mistake:
+    def compare_labels(self, row: LabelSetRow, other: LabelSetRow, value: float | None) -> Mistake:
         """See `TaskScoring.compare_labels`."""
         return Mistake(displayed_texts(row), ", ".join(row.labels), ", ".join(other.labels), value)
 

@@ -58,7 +58,7 @@ class TaggedScoring(TaskScoring[Sentence]):
         """See `TaskScoring.relabel`."""
         return row._replace(tags=tuple(classes.get(place, tag) for place, tag in enumerate(row.tags)))
 
-    def compare_labels(self, row: Sentence, other: Sentence, value: float) -> Mistake:
+    def compare_labels(self, row: Sentence, other: Sentence, value: float | None) -> Mistake:
         """See `TaskScoring.compare_labels`."""
         return Mistake((), "", "", value, cut_words(list(zip(row.words, row.tags, other.tags, strict=True))))
 

@@ -123,7 +123,8 @@ class TableSource(LabelledFiles):
 
     def record(self, row: TextRow) -> dict[str, str]:
         """The row under the names of this source's columns."""
-        return dict(zip(self._columns(), row, strict=False))
+        second = {} if self.second_text is None else {self.second_text: row.second_text or ""}
+        return {self.text: row.text, self.label: row.label, **second}
 
     def _scaled(self, tables: dict[str, list[TextRow]]) -> dict[str, list[TextRow]]:
         """The tables with labels that are cosines."""

@@ -14,7 +14,7 @@ REPORT = {
     "score": "self_confidence",
     "rows": 1200,
     "errors": 1,
-    "pairs": [{"given": "farm", "suggested": "sea", "count": 1}],
+    "pairs": [{"given": "farm", "suggested": "sea", "frequency": 1}],
     "mistakes": {
         "measure": "self_confidence",
         "rows": [{"texts": [f"a gull {SCRIPT}"], "truth": "farm", "answer": "sea", "value": 0.0312, "words": []}],

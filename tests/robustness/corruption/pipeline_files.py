@@ -5,6 +5,7 @@ import sqlite3
 from pathlib import Path
 from typing import Any
 
+from components.artifacts.label_errors import HeldOutProbabilities, LabelDecisions
 from components.artifacts.pushed import Pushed
 from components.dsl.artifact import Artifact, content_digest
 from components.dsl.errors import InputError
@@ -98,6 +99,18 @@ def _read_statistics(folder: Path) -> None:
     from rich.console import Console
 
     show_statistics(read_statistics(folder), Console(file=io.StringIO()))
+
+
+def _write_probabilities(folder: Path) -> None:
+    import numpy as np
+
+    numbers = np.arange(20)
+    shares = np.full((20, 4), 0.25, np.float32)
+    HeldOutProbabilities(folder).write(LabelDecisions(numbers, np.zeros_like(numbers), numbers % 4, shares))
+
+
+def _read_probabilities(folder: Path) -> None:
+    HeldOutProbabilities(folder).read()
 
 
 def _write_pushed(folder: Path) -> None:
@@ -199,6 +212,7 @@ FORMATS: dict[str, Format] = {
         "*.safetensors", _write_checkpoints, _read_checkpoints, (RuntimeError,), mentions=FOLDER
     ),
     "manifest.json": Format("manifest.json", _write_artifact, _read_artifact, (NotIntactError,)),
+    "probabilities.npz": Format("probabilities.npz", _write_probabilities, _read_probabilities, (ValueError,)),
     "statistics.json": Format("statistics.json", _write_artifact, _read_statistics, (InputError,)),
     "pushed.json": Format("artifact/pushed.json", _write_pushed, _read_pushed, (NotIntactError,)),
     "store": Format(DATABASE, _write_store, _read_store, (InputError,)),

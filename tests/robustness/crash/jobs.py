@@ -22,6 +22,8 @@ xla = "off"
 epochs = 1.0
 learning_rate = 1e-3
 precision = "float32"
+[label_errors]
+folds = 2
 """
 
 
