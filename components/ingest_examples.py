@@ -4,16 +4,19 @@ import dataclasses
 import logging
 from typing import Any
 
-from components.artifacts.data import TaskExamples, Vocabulary
+from components.artifacts.data import Corpus, TaskExamples, Vocabulary
+from components.beam.engine import BeamOptions
 from components.dsl.component import component
-from components.dsl.signature import Input, Output
+from components.dsl.errors import InputError
+from components.dsl.signature import Input, Local, Output
 from components.dsl.workplace import report_progress
 from components.examples.base import Encoding, TaskRows
-from components.examples.near_overlap import describe_near_overlap, resolve_near_overlap
-from components.examples.overlap import OverlapCounts, count_overlap, count_rows, describe_overlap, resolve_overlap
+from components.examples.held_out_texts import count_rows_with, list_held_out_texts
+from components.examples.near_overlap import describe_near_overlap
+from components.examples.overlap import CORPUS, OverlapCounts, count_overlap, count_rows, describe_overlap
 from components.examples.registry import TASK_ROWS, write_rows
 from components.examples.row_schema import SCHEMA_FILE, infer_schema
-from components.examples.splits import split_rows
+from components.examples.source_rows import AnySource, Splits, read_source
 from components.sources.docstring_task import DocstringTask
 from components.sources.label_sets import LabelSetSource
 from components.sources.questions import QuestionSource
@@ -26,10 +29,8 @@ from keras_bert.options.prompts import Prompts
 
 logger = logging.getLogger(__name__)
 
-Splits = dict[str, list[Any]]
 
-
-@component(libraries=("scipy", "tensorflow-text", "tokenizers"))
+@component(libraries=("apache-beam", "scipy", "sentencex", "tensorflow-text", "tokenizers"))
 def ingest_examples(
     vocabulary: Input[Vocabulary],
     examples: Output[TaskExamples],
@@ -38,6 +39,8 @@ def ingest_examples(
     stride: int | None = None,
     max_query_length: int | None = None,
     prompts: Prompts = Prompts(),
+    corpus: Input[Corpus] | None = None,
+    beam: Local[BeamOptions] = BeamOptions(),
 ) -> None:
     """Tokenizes labelled rows into `train.tfrecord`, `validation.tfrecord` and `test.tfrecord`.
 
@@ -55,6 +58,8 @@ def ingest_examples(
         stride: for questions, tokens of a context from one window to the next; a third of `max_length` if None.
         max_query_length: for questions, the most tokens of one; a sixth of `max_length` if None.
         prompts: for retrieval, the texts in front of queries and passages.
+        corpus: the text of the pre-training, in which validation and test rows are looked for; None for no search.
+        beam: the engine that reads the corpus.
 
     Raises:
         ValueError: `max_length` is too small, or the windows of a context have no room or leave gaps.
@@ -62,14 +67,12 @@ def ingest_examples(
     """
     check("ingest_examples", "max_length", max_length >= 8, "be at least 8", max_length)
     windows = _size_windows(max_length, stride, max_query_length)
-    task, given = TASK_ROWS[source.task], source.splits()
-    # Of all rows that are there: a rare tag may be in none of those that stay in training.
-    labels = task.labels(source, given["train"])
-    splits = _complete(resolve_overlap(given, task, source.overlap), task)
-    splits, near_overlap = resolve_near_overlap(splits, task, source.near_overlap)
-    task.check(splits)
+    task = TASK_ROWS[source.task]
+    splits, labels, near_overlap = read_source(source)
     overlap = count_overlap(splits, task.key)
     rows = count_rows(splits)
+    if corpus is not None:
+        _add_corpus_leaks(corpus, splits, source, examples, beam, overlap, near_overlap)
     clauses = [*describe_overlap(overlap, rows, task.several), *describe_near_overlap(near_overlap, rows, task.several)]
     for clause in clauses:
         logger.warning(clause)
@@ -120,13 +123,41 @@ def _size_windows(max_length: int, stride: int | None, max_query_length: int | N
     return stride, max_query_length
 
 
-def _complete(splits: Splits, task: TaskRows[Any]) -> Splits:
-    """The splits, with those that are missing taken out of training."""
-    missing = [split for split in SPLITS if split not in splits]
-    if not missing:
-        return splits
-    parts = split_rows(splits["train"], missing, key=task.key, stratum=task.stratum, several=task.several)
-    return {**splits, **parts}
+def _add_corpus_leaks(
+    corpus: Corpus,
+    splits: Splits,
+    source: AnySource,
+    examples: TaskExamples,
+    beam: BeamOptions,
+    overlap: OverlapCounts,
+    near_overlap: OverlapCounts,
+) -> None:
+    """Adds the numbers of validation and test rows that stand in the corpus to the counts of overlaps.
+
+    Raises:
+        InputError: there are such rows, and their setting is `error`.
+    """
+    from components.examples.corpus_leaks import scan_corpus
+
+    task, near = TASK_ROWS[source.task], source.near_overlap != "off"
+    texts = list_held_out_texts(splits, task)
+    report_progress(0, 1, "looking for validation and test rows in the corpus")
+    leaks = scan_corpus(corpus, texts, near=near, folder=examples.path, beam=beam)
+    relations = (
+        ("overlap", source.overlap, overlap, leaks.equal),
+        ("near_overlap", source.near_overlap, near_overlap, leaks.near),
+    )
+    for name, treatment, counts, numbers in relations:
+        if treatment == "off":
+            continue
+        rows = count_rows_with(splits, task, texts, numbers)
+        for split, count in rows.items():
+            counts[split][CORPUS] = count
+        if treatment == "error" and any(rows.values()):
+            shares = " and ".join(f"{count} {split}" for split, count in rows.items() if count)
+            rule = f"{shares} rows have {'nearly ' * (name == 'near_overlap')}their {task.several} in the corpus"
+            advice = f"remove them, or set examples.{name} to 'drop' or 'keep'"
+            raise InputError(f"examples.{name} is 'error', and {rule}; {advice}")
 
 
 def _name_overlap(overlap: OverlapCounts, relation: str) -> dict[str, int]:

@@ -26,6 +26,8 @@ from components.measure_step import measure_step
 from components.mine_hard_negatives import mine_hard_negatives
 from components.pretrain import pretrain
 from components.push import push
+from components.remove_leaks import remove_leaks
+from components.sources.docstring_task import DocstringTask
 from components.sources.pushed_version import PreviousVersion
 from components.sources.table import TableSource
 from keras_bert.config import EncoderShape
@@ -177,7 +179,7 @@ def cost_pipeline(
     """
     if settings.corpus is None:
         start = _start(settings)
-        return Pipeline(settings.name, [start.model.node, *_rows_of_tasks(start.vocabulary, tasks)]), None
+        return Pipeline(settings.name, [start.model.node, *_rows_of_tasks(start.vocabulary, None, tasks)]), None
     data = _pretraining_data(settings)
     training = seeded(settings.pretraining, 0)
     counted = Training(batch_size=training.batch_size, accumulation=training.accumulation)
@@ -190,7 +192,7 @@ def cost_pipeline(
         timed=timed,
         **_objective(settings),
     )
-    return Pipeline(settings.name, [node, *_rows_of_tasks(data.vocabulary, tasks)]), node.output(StepCost)
+    return Pipeline(settings.name, [node, *_rows_of_tasks(data.vocabulary, data.corpus, tasks)]), node.output(StepCost)
 
 
 def comparison_pipeline(settings: Settings, tasks: Mapping[str, Settings]) -> tuple[Pipeline, ComparedStart]:
@@ -300,8 +302,16 @@ def wire_start(settings: Settings) -> tuple[Start, Handle[TaskExamples]]:
     return _start_and_rows(settings, _start(settings))
 
 
-def ingest_rows(settings: Settings, vocabulary: Handle[Vocabulary]) -> Node:
-    """The step that tokenizes a job's examples with a vocabulary."""
+def ingest_rows(settings: Settings, vocabulary: Handle[Vocabulary], corpus: Handle[Corpus] | None = None) -> Node:
+    """The step that tokenizes a job's examples with a vocabulary.
+
+    Args:
+        settings: the job.
+        vocabulary: the vocabulary.
+        corpus: the text of the pre-training, in which rows are looked for; None for no search.
+    """
+    # The built-in rows are of the same files as the built-in corpus; their splits go by file.
+    searched = None if isinstance(settings.examples, DocstringTask) else corpus
     return ingest_examples(
         vocabulary=vocabulary,
         source=settings.examples,
@@ -309,15 +319,24 @@ def ingest_rows(settings: Settings, vocabulary: Handle[Vocabulary]) -> Node:
         stride=settings.stride,
         max_query_length=settings.max_query_length,
         prompts=settings.prompts(),
+        corpus=searched,
+        beam=settings.beam,
     )
 
 
-def _rows_of_tasks(vocabulary: Handle[Vocabulary], tasks: Mapping[str, Settings]) -> list[Node]:
+def _rows_of_tasks(
+    vocabulary: Handle[Vocabulary], corpus: Handle[Corpus] | None, tasks: Mapping[str, Settings]
+) -> list[Node]:
     """The rows of each task, tokenized with the whole vocabulary."""
     return [
-        append_name(ingest_rows(settings, vocabulary), _whole_suffix(settings), name)
+        append_name(_ingest_first(settings, vocabulary, corpus), _whole_suffix(settings), name)
         for name, settings in tasks.items()
     ]
+
+
+def _ingest_first(settings: Settings, vocabulary: Handle[Vocabulary], corpus: Handle[Corpus] | None) -> Node:
+    """The rows in the whole vocabulary; those in a reduced one, which follow, are looked for in the corpus once."""
+    return ingest_rows(settings, vocabulary, corpus if settings.fitted_vocabulary is None else None)
 
 
 def _whole_suffix(settings: Settings) -> str:
@@ -350,6 +369,9 @@ def _pretraining_data(settings: Settings) -> PretrainingData:
     if settings.checkpoint is not None:
         imported = import_checkpoint(source=settings.checkpoint, max_length=settings.max_length)
     corpus = ingest_corpus(source=settings.corpus, cleaning=settings.cleaning, beam=settings.beam).output(Corpus)
+    source = settings.examples
+    if source is not None and "drop" in (source.overlap, source.near_overlap):
+        corpus = remove_leaks(corpus=corpus, source=source, beam=settings.beam).output(Corpus)
     if imported is None:
         table = settings.vocabulary
         learnt = build_vocabulary(
@@ -384,7 +406,7 @@ def _shape(settings: Settings) -> EncoderShape | None:
 
 def _start_and_rows(settings: Settings, start: Start, task: str = "") -> tuple[Start, Handle[TaskExamples]]:
     """The start and its rows, with a reduced vocabulary and a general student where the settings ask for them."""
-    whole = append_name(ingest_rows(settings, start.vocabulary), _whole_suffix(settings), task)
+    whole = append_name(_ingest_first(settings, start.vocabulary, start.corpus), _whole_suffix(settings), task)
     rows = whole.output(TaskExamples)
     table = settings.fitted_vocabulary
     if table is None:
@@ -392,7 +414,7 @@ def _start_and_rows(settings: Settings, start: Start, task: str = "") -> tuple[S
     node = fit_vocabulary(pretrained=start.model, examples=rows, size=table.size, min_count=table.min_count)
     fitted = append_name(node, task)
     reduced = Start(fitted.output(Model), fitted.output(Vocabulary), start.corpus)
-    again = append_name(ingest_rows(settings, reduced.vocabulary), task)
+    again = append_name(ingest_rows(settings, reduced.vocabulary, start.corpus), task)
     rows = _with_hard_negatives(settings, reduced, again.output(TaskExamples), task)
     return with_student(settings, reduced, task), rows
 

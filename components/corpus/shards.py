@@ -14,7 +14,7 @@ CUT_DOCUMENTS = "cut_documents.json"
 
 def read_shard(content: bytes) -> list[tuple[str, str]]:
     """The documents (id, text) of a shard."""
-    return [(record["id"], record["text"]) for record in _read_records(content)]
+    return [(record["id"], record["text"]) for record in read_records(content)]
 
 
 class ShardDocument(NamedTuple):
@@ -41,7 +41,7 @@ def read_sentences(content: bytes) -> list[ShardDocument]:
             else split_sentences(record["text"]),
             record.get("whole"),
         )
-        for record in _read_records(content)
+        for record in read_records(content)
     ]
 
 
@@ -51,6 +51,7 @@ def read_cut_documents(corpus: Corpus) -> dict[str, int]:
     return dict(json.loads(file.read_text())) if file.exists() else {}
 
 
-def _read_records(content: bytes) -> Iterator[dict[str, Any]]:
+def read_records(content: bytes) -> Iterator[dict[str, Any]]:
+    """The records of a shard, as `ingest_corpus` describes them."""
     # Not splitlines, which also splits at characters that JSON strings may contain.
     return map(json.loads, gzip.decompress(content).decode().removesuffix("\n").split("\n"))

@@ -7,12 +7,11 @@ from typing import Any
 
 from components.dsl.errors import InputError
 from components.examples.base import TaskRows
+from components.examples.held_out_texts import HELD_OUT
 from components.examples.near_overlap import NearTexts
 from components.sources.shared import NearOverlap, Overlap
 
 logger = logging.getLogger(__name__)
-
-_HELD_OUT = ("validation", "test")
 
 
 def resolve_leaks(
@@ -42,7 +41,7 @@ def resolve_leaks(
         InputError: there are such texts, and their setting is `error`; or none is left.
     """
     settings = {"in": overlap, "near": near_overlap}
-    held_out = {split: NearTexts(_list_texts(splits.get(split, ()), task)) for split in _HELD_OUT}
+    held_out = {split: NearTexts(_list_texts(splits.get(split, ()), task)) for split in HELD_OUT}
     kept, counts = [], Counter[str]()
     for text in texts:
         relations = [
@@ -55,7 +54,7 @@ def resolve_leaks(
         if not any(settings[relation] == "drop" for relation, _ in relations):
             kept.append(text)
     for relation, name in (("in", "overlap"), ("near", "near_overlap")):
-        for split in _HELD_OUT:
+        for split in HELD_OUT:
             count = counts[f"unlabelled_{relation}_{split}"]
             if count:
                 clause = (

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 from components.dsl.errors import InputError
 from components.examples.base import TaskRows
-from components.examples.overlap import EARLIER, OverlapCounts, check_labels_left, count_rows, name_split
+from components.examples.overlap import EARLIER, OverlapCounts, check_labels_left, count_rows, name_texts
 from components.examples.splits import fold_key
 from components.sources.shared import NearOverlap
 
@@ -170,4 +170,4 @@ def describe_near_overlap(
     for split, others in overlap.items():
         for earlier, count in others.items():
             if count:
-                yield f"{count} of {rows[split]} {split} rows have nearly the {several} of {name_split(earlier)} rows"
+                yield f"{count} of {rows[split]} {split} rows have nearly the {several} of {name_texts(earlier)}"

@@ -16,6 +16,9 @@ logger = logging.getLogger(__name__)
 # Split -> the splits that it must share no texts with, as models that are trained or chosen on them know the answers.
 EARLIER = {"validation": ("train",), "test": ("train", "validation")}
 
+# The name of the text of the pre-training in counts, beside the splits.
+CORPUS = "corpus"
+
 OverlapCounts = dict[str, dict[str, int]]
 
 
@@ -54,16 +57,16 @@ def describe_overlap(overlap: Mapping[str, Mapping[str, int]], rows: Mapping[str
         several: the plural name of the rows' keys, see `TaskRows.several`.
     """
     return [
-        f"{count} of {rows[split]} {split} rows have their {several} in {name_split(earlier)} rows, too"
+        f"{count} of {rows[split]} {split} rows have their {several} in {name_texts(earlier)}, too"
         for split, others in overlap.items()
         for earlier, count in others.items()
         if count
     ]
 
 
-def name_split(split: str) -> str:
-    """The name of a split in a sentence."""
-    return {"train": "training"}.get(split, split)
+def name_texts(place: str) -> str:
+    """The texts of a split, or of the corpus, in a sentence."""
+    return {"train": "training rows", CORPUS: "the corpus"}.get(place, f"{place} rows")
 
 
 def resolve_overlap(splits: Mapping[str, Sequence[R]], task: TaskRows[R], overlap: Overlap) -> dict[str, list[R]]:

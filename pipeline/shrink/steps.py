@@ -183,5 +183,7 @@ class Wiring:
         fitted = fit_vocabulary(pretrained=whole.teacher, examples=whole.rows, size=size)
         append_seed(self._settings, seed, append_name(fitted, label))
         model, vocabulary = fitted.output(Model), fitted.output(Vocabulary)
-        rows = append_seed(self._settings, seed, append_name(ingest_rows(self._settings, vocabulary), label))
+        rows = append_seed(
+            self._settings, seed, append_name(ingest_rows(self._settings, vocabulary, whole.start.corpus), label)
+        )
         return _ReducedTeacher(Start(model, vocabulary, whole.start.corpus), rows.output(TaskExamples), model)

@@ -1,0 +1,57 @@
+"""The rows of a source in their final splits."""
+
+from typing import Any, NamedTuple
+
+from components.examples.base import TaskRows
+from components.examples.near_overlap import resolve_near_overlap
+from components.examples.overlap import OverlapCounts, resolve_overlap
+from components.examples.registry import TASK_ROWS
+from components.examples.splits import split_rows
+from components.sources.docstring_task import DocstringTask
+from components.sources.label_sets import LabelSetSource
+from components.sources.questions import QuestionSource
+from components.sources.retrieval import RetrievalSource
+from components.sources.shared import SPLITS
+from components.sources.table import TableSource
+from components.sources.tagged_words import SentenceSource
+
+AnySource = TableSource | LabelSetSource | DocstringTask | SentenceSource | QuestionSource | RetrievalSource
+Splits = dict[str, list[Any]]
+
+
+class SourceRows(NamedTuple):
+    """The rows of a source.
+
+    Attributes:
+        splits: train, validation and test.
+        labels: the labels in the order of their numbers; empty for tasks without labels.
+        near_overlap: the counts of `resolve_near_overlap`.
+    """
+
+    splits: Splits
+    labels: list[str]
+    near_overlap: OverlapCounts
+
+
+def read_source(source: AnySource) -> SourceRows:
+    """Reads the rows, takes missing splits out of training, and treats rows that splits share as the source says.
+
+    Raises:
+        InputError: the rows cannot be used, are too few for three splits, or are shared by splits that may share none.
+    """
+    task, given = TASK_ROWS[source.task], source.splits()
+    # Of all rows that are there: a rare tag may be in none of those that stay in training.
+    labels = task.labels(source, given["train"])
+    splits = _complete(resolve_overlap(given, task, source.overlap), task)
+    splits, near_overlap = resolve_near_overlap(splits, task, source.near_overlap)
+    task.check(splits)
+    return SourceRows(splits, labels, near_overlap)
+
+
+def _complete(splits: Splits, task: TaskRows[Any]) -> Splits:
+    """The splits, with those that are missing taken out of training."""
+    missing = [split for split in SPLITS if split not in splits]
+    if not missing:
+        return splits
+    parts = split_rows(splits["train"], missing, key=task.key, stratum=task.stratum, several=task.several)
+    return {**splits, **parts}

@@ -1,0 +1,71 @@
+"""Corpus -> Corpus without the sentences that are texts of validation or test rows."""
+
+import json
+import logging
+
+from components.artifacts.data import Corpus
+from components.beam.engine import BeamOptions
+from components.corpus.shards import CUT_DOCUMENTS, read_cut_documents
+from components.dsl.component import component
+from components.dsl.errors import InputError
+from components.dsl.signature import Input, Local, Output
+from components.examples.held_out_texts import list_held_out_texts
+from components.examples.registry import TASK_ROWS
+from components.examples.source_rows import read_source
+from components.sources.label_sets import LabelSetSource
+from components.sources.questions import QuestionSource
+from components.sources.retrieval import RetrievalSource
+from components.sources.table import TableSource
+from components.sources.tagged_words import SentenceSource
+
+logger = logging.getLogger(__name__)
+
+
+@component(libraries=("apache-beam", "numpy", "scipy", "sentencex"))
+def remove_leaks(
+    corpus: Input[Corpus],
+    cleaned: Output[Corpus],
+    source: TableSource | LabelSetSource | SentenceSource | QuestionSource | RetrievalSource,
+    beam: Local[BeamOptions] = BeamOptions(),
+) -> None:
+    """Removes the sentences of a corpus that are texts of validation or test rows.
+
+    Which ones, the source says: with `overlap = "drop"` those that are equal, with `near_overlap = "drop"` those that
+    are nearly so. A document that is left without sentences is removed.
+
+    Args:
+        corpus: the text.
+        cleaned: what is left; its counts say how much was removed.
+        source: the labelled rows.
+        beam: the engine that runs the Beam pipeline.
+
+    Raises:
+        InputError: the rows cannot be used, or nothing of the corpus is left.
+    """
+    from components.examples.corpus_leaks import Relation, scan_corpus
+
+    settings: dict[Relation, str] = {"in": source.overlap, "near": source.near_overlap}
+    removed = tuple(relation for relation, treatment in settings.items() if treatment == "drop")
+    texts = list_held_out_texts(read_source(source).splits, TASK_ROWS[source.task])
+    rest = scan_corpus(corpus, texts, near="near" in removed, folder=cleaned.path, beam=beam, removed=removed)
+    if not rest.documents:
+        raise InputError(
+            "the corpus must hold a sentence that no validation or test row has, got none; add other texts"
+        )
+    manifest = corpus.manifest()["counts"]
+    shards = len(list(cleaned.path.glob("corpus-*.jsonl.gz")))
+    counts = {"bytes": rest.bytes, "sentences": rest.sentences, "shards": shards}
+    statistics = corpus.read_json("statistics.json")
+    statistics["documents"]["kept"] = rest.documents
+    statistics["text"] |= counts
+    statistics["texts of validation and test rows"] = {
+        "sentences removed": rest.removed,
+        "documents removed": manifest["documents"] - rest.documents,
+    }
+    cleaned.file("statistics.json").write_text(json.dumps(statistics, indent=1) + "\n")
+    parts = {whole: count - rest.emptied_parts[whole] for whole, count in read_cut_documents(corpus).items()}
+    if parts:
+        left = {whole: count for whole, count in parts.items() if count}
+        cleaned.file(CUT_DOCUMENTS).write_text(json.dumps(left, indent=1) + "\n")
+    cleaned.counts = {"documents": rest.documents, "removed_sentences": rest.removed, **counts}
+    logger.info("%d sentences that are texts of validation or test rows removed from the corpus", rest.removed)

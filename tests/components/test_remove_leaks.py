@@ -1,0 +1,203 @@
+"""Test rows in the corpus: planted ones are found, exactly or nearly, counted, refused, or removed and nothing else."""
+
+import gzip
+import json
+import random
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from components.artifacts.data import Corpus, TaskExamples, Vocabulary
+from components.beam.engine import BeamOptions
+from components.corpus.shards import read_sentences
+from components.dsl.errors import InputError
+from components.examples.held_out_texts import HeldOutTexts
+from components.ingest_corpus import ingest_corpus
+from components.ingest_examples import ingest_examples
+from components.remove_leaks import remove_leaks
+from components.sources.table import TableSource
+from components.sources.text import TextSource
+from keras_bert.data.records import read_features
+from keras_bert.tokenizers.tokenizer import Tokenizer
+from keras_bert.tokenizers.wordpiece_vocabulary import SPECIAL_TOKENS
+
+# Longer than any abbreviation, whose full stop ends no sentence.
+WORDS = [
+    f"{first}{second}ssel" for first in ("ba", "du", "fi", "go", "ke", "lo", "mi", "nu") for second in "abcdefghijklm"
+]
+ROWS = 200
+
+
+def draw_sentence(chance: random.Random) -> str:
+    return " ".join(chance.choices(WORDS, k=chance.randint(10, 16))).capitalize() + "."
+
+
+def change_word(text: str, chance: random.Random) -> str:
+    """The text with another word in the place of one; sentences end where they did."""
+    words = text.split()
+    place = chance.randrange(len(words))
+    words[place] = "other." if words[place].endswith(".") else "other"
+    return " ".join(words)
+
+
+class Data:
+    """A corpus of 60 documents with planted texts of test rows, and the rows.
+
+    Attributes:
+        rows: the test rows; the first fifth stands in the corpus, the second fifth nearly, the rest not at all.
+    """
+
+    def __init__(self, folder: Path) -> None:
+        chance = random.Random(0)
+        # Of two sentences each fourth, so that neighbours in a document are compared, too.
+        count = [2 if number % 4 == 0 else 1 for number in range(ROWS)]
+        self.rows = [" ".join(draw_sentence(chance) for _ in range(sentences)) for sentences in count]
+        planted = [text.upper() for text in self.rows[: ROWS // 5]]
+        planted += [change_word(text, chance) for text in self.rows[ROWS // 5 : 2 * ROWS // 5]]
+        self.clean = [[draw_sentence(chance) for _ in range(8)] for _ in range(60)]
+        documents = [list(document) for document in self.clean]
+        for text in planted:
+            document = documents[chance.randrange(len(documents) - 1)]
+            document.insert(chance.randrange(len(document) + 1), text)
+        # The last document is a test row and nothing else.
+        documents.append([planted[0]])
+        self.corpus_file = folder / "texts.txt"
+        self.corpus_file.write_text("\n\n".join(" ".join(document) for document in documents))
+        labels = ("a", "b")
+        self.tables = {}
+        further = {split: [draw_sentence(chance) for _ in range(20)] for split in ("train", "validation")}
+        for split, texts in {**further, "test": self.rows}.items():
+            lines = (f"{text}\t{labels[number % 2]}\n" for number, text in enumerate(texts))
+            self.tables[split] = folder / f"{split}.tsv"
+            self.tables[split].write_text("text\tlabel\n" + "".join(lines))
+
+    def source(self, **settings: Any) -> TableSource:
+        train, validation, test = (str(self.tables[split]) for split in ("train", "validation", "test"))
+        return TableSource(train, validation=validation, test=test, **settings)
+
+
+@pytest.fixture(scope="module")
+def data(tmp_path_factory: pytest.TempPathFactory) -> Data:
+    return Data(tmp_path_factory.mktemp("data"))
+
+
+@pytest.fixture(scope="module")
+def corpus(data: Data, tmp_path_factory: pytest.TempPathFactory) -> Corpus:
+    corpus = Corpus(tmp_path_factory.mktemp("corpus"))
+    ingest_corpus.run(corpus=corpus, source=TextSource(str(data.corpus_file)))
+    return corpus
+
+
+@pytest.fixture(scope="module")
+def vocabulary(tmp_path_factory: pytest.TempPathFactory) -> Vocabulary:
+    vocabulary = Vocabulary(tmp_path_factory.mktemp("vocabulary"))
+    Tokenizer([*SPECIAL_TOKENS, *WORDS], lowercase=True).save(vocabulary.path)
+    vocabulary.seal({})
+    return vocabulary
+
+
+def sentences_of(corpus: Corpus) -> list[str]:
+    shards = sorted(corpus.path.glob("corpus-*.jsonl.gz"))
+    return [text for shard in shards for document in read_sentences(shard.read_bytes()) for text in document.sentences]
+
+
+def ingest(folder: Path, vocabulary: Vocabulary, corpus: Corpus | None, source: TableSource) -> TaskExamples:
+    examples = TaskExamples(folder / "examples")
+    ingest_examples.run(vocabulary=vocabulary, examples=examples, source=source, max_length=32, corpus=corpus)
+    return examples
+
+
+def test_planted_rows_are_counted(tmp_path: Path, data: Data, corpus: Corpus, vocabulary: Vocabulary) -> None:
+    content = read_features(ingest(tmp_path, vocabulary, corpus, data.source()).path)
+    assert content["overlap"]["test"]["corpus"] == ROWS // 5
+    assert content["near_overlap"]["test"]["corpus"] >= 0.95 * ROWS // 5
+    assert content["near_overlap"]["test"]["corpus"] <= ROWS // 5, "rows that were not planted were found"
+    assert content["overlap"]["validation"]["corpus"] == content["near_overlap"]["validation"]["corpus"] == 0
+
+
+def test_without_near_texts_equal_ones_alone_are_counted(
+    tmp_path: Path, data: Data, corpus: Corpus, vocabulary: Vocabulary
+) -> None:
+    examples = ingest(tmp_path, vocabulary, corpus, data.source(near_overlap="off"))
+    content = read_features(examples.path)
+    assert content["overlap"]["test"]["corpus"] == ROWS // 5
+    assert content["near_overlap"] == {}
+    assert examples.counts["test_in_corpus"] == ROWS // 5
+
+
+def test_without_a_corpus_nothing_is_said_of_it(tmp_path: Path, data: Data, vocabulary: Vocabulary) -> None:
+    content = read_features(ingest(tmp_path, vocabulary, None, data.source()).path)
+    assert "corpus" not in content["overlap"]["test"]
+
+
+@pytest.mark.parametrize(("setting", "word"), [("overlap", ""), ("near_overlap", "nearly ")])
+def test_rows_in_the_corpus_are_refused(
+    tmp_path: Path, data: Data, corpus: Corpus, vocabulary: Vocabulary, setting: str, word: str
+) -> None:
+    with pytest.raises(InputError) as error:
+        ingest(tmp_path, vocabulary, corpus, data.source(**{setting: "error"}))
+    assert str(error.value) == (
+        f"examples.{setting} is 'error', and 40 test rows have {word}their texts in the corpus; "
+        f"remove them, or set examples.{setting} to 'drop' or 'keep'"
+    )
+
+
+@pytest.mark.parametrize(
+    ("settings", "equal", "near"),
+    [
+        ({"overlap": "drop"}, 0, ROWS // 5),
+        ({"near_overlap": "drop"}, ROWS // 5, 0),
+        ({"overlap": "drop", "near_overlap": "drop"}, 0, 0),
+    ],
+)
+def test_rows_are_removed_from_the_corpus_and_nothing_else(
+    tmp_path: Path, data: Data, corpus: Corpus, vocabulary: Vocabulary, settings: dict, equal: int, near: int
+) -> None:
+    cleaned = Corpus(tmp_path / "cleaned")
+    remove_leaks.run(corpus=corpus, cleaned=cleaned, source=data.source(**settings))
+    content = read_features(ingest(tmp_path, vocabulary, cleaned, data.source()).path)
+    assert (content["overlap"]["test"]["corpus"], content["near_overlap"]["test"]["corpus"]) == (equal, near)
+    left = sentences_of(cleaned)
+    assert {text for document in data.clean for text in document} <= set(left)
+    counts = cleaned.counts
+    assert counts["sentences"] == len(left) == len(sentences_of(corpus)) - counts["removed_sentences"]
+    assert counts["documents"] == (60 if "overlap" in settings else 61)
+    statistics = cleaned.read_json("statistics.json")
+    assert statistics["texts of validation and test rows"]["sentences removed"] == counts["removed_sentences"] > 0
+    for shard in cleaned.path.glob("corpus-*.jsonl.gz"):
+        for line in gzip.decompress(shard.read_bytes()).decode().splitlines():
+            record = json.loads(line)
+            assert sum(record["sentences"]) == len(record["text"]) == len(record["text"].strip())
+
+
+def test_the_engine_does_not_change_a_byte(tmp_path: Path, data: Data, corpus: Corpus) -> None:
+    prints = []
+    for number, beam in enumerate((BeamOptions(), BeamOptions(runner="BundleBasedDirectRunner"))):
+        cleaned = Corpus(tmp_path / str(number))
+        remove_leaks.run(corpus=corpus, cleaned=cleaned, source=data.source(overlap="drop"), beam=beam)
+        prints.append(cleaned.fingerprint())
+    assert prints[0] == prints[1]
+
+
+def test_a_corpus_of_test_rows_alone_is_refused(tmp_path: Path, data: Data) -> None:
+    file = tmp_path / "rows.txt"
+    file.write_text("\n\n".join(data.rows))
+    corpus, cleaned = Corpus(tmp_path / "corpus"), Corpus(tmp_path / "cleaned")
+    ingest_corpus.run(corpus=corpus, source=TextSource(str(file)))
+    with pytest.raises(
+        InputError, match="the corpus must hold a sentence that no validation or test row has, got none"
+    ):
+        remove_leaks.run(corpus=corpus, cleaned=cleaned, source=data.source(overlap="drop"))
+
+
+def test_a_text_of_several_sentences_is_found_among_others() -> None:
+    texts = HeldOutTexts(["One two three four. Five six seven eight nine.", "Ten eleven twelve."], near=True)
+    sentences = ["Before it.", "One two three four.", "Five six seven eight nine.", "TEN eleven  twelve.", "After it."]
+    matches = list(texts.find_matches(sentences))
+    assert [(match.sentences, set(match.equal)) for match in matches if match.equal] == [
+        (range(3, 4), {1}),
+        (range(1, 3), {0}),
+    ]
+    near = list(texts.find_matches(["One two three four.", "Five six seven eight ten."]))
+    assert [(match.sentences, set(match.equal), set(match.near)) for match in near] == [(range(2), set(), {0})]
