@@ -2,8 +2,11 @@
 
 import contextlib
 import itertools
+import json
+import logging
 import shutil
 import tempfile
+from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -18,6 +21,7 @@ from components.examples.registry import TASK_ROWS, check_unlabelled, read_rows
 from components.sources.lines import read_lines
 from components.sources.shared import NearOverlap, Overlap
 from components.sources.text import TextSource
+from components.training.copy_filter import CopyFilter
 from components.training.model_folder import read_model
 from components.training.on_rows import LENGTH_BUCKETS
 from components.training.teacher_labeler import TeacherLabeler
@@ -32,6 +36,8 @@ if TYPE_CHECKING:
 
     Array = np.ndarray[Any, Any]
     Batch = dict[str, Array]
+
+logger = logging.getLogger(__name__)
 
 # Rows of a batch, and batches of a part; a part is written whole or not at all.
 _ROWS, _BATCHES = 64, 64
@@ -51,9 +57,8 @@ def label_with_teacher(
     """Runs a teacher once on every row that a student learns from, so that no training step runs it again.
 
     The rows are those of training and validation, copies of the training rows with some words replaced, and unlabelled
-    texts. Copies and unlabelled texts get the teacher's labels; test rows are left out, and read to find their
-    texts among the unlabelled ones. An interrupted step resumes at
-    the next part of the rows.
+    texts. Copies and unlabelled texts get the teacher's labels; test rows are left out, and read to find them among
+    copies and unlabelled texts. An interrupted step resumes at the next part of the rows.
 
     Args:
         teacher: a fine-tuned model of any task.
@@ -63,7 +68,8 @@ def label_with_teacher(
         labelled: the rows with `teacher_answers`; its counts are the numbers of rows of each kind.
         teacher_labels: the augmentation of the training rows.
         unlabelled: texts without labels; each line is a row.
-        overlap: what happens to unlabelled texts that validation or test rows have, see `resolve_leaks`.
+        overlap: what happens to copies and unlabelled texts that validation or test rows have, see `CopyFilter` and
+            `resolve_leaks`.
         near_overlap: likewise for those that they nearly have.
 
     Raises:
@@ -87,10 +93,12 @@ def label_with_teacher(
         lines, rows_of_task = list(read_lines(unlabelled)), TASK_ROWS[content["task"]]
         texts, leaks = resolve_leaks(lines, splits, rows_of_task, overlap=overlap, near_overlap=near_overlap)
     kinds = _list_kinds(examples, task, teacher_labels, replacer, texts)
+    copy_filter = CopyFilter(examples, overlap, near_overlap) if teacher_labels.copies else None
+    copy_leaks = Counter[str]()
     with _parts_folder() as place:
         for split in ("train", "validation"):
             with labelled.file(f"{split}.tfrecord").open("wb") as whole:
-                for file in _write_parts(kinds, split, labeler, place, counts):
+                for file in _write_parts(kinds, split, labeler, copy_filter, place, counts, copy_leaks):
                     whole.write(file.read_bytes())
     for name in ("train.jsonl.gz", "validation.jsonl.gz", LABELS_FILE):
         if examples.file(name).is_file():
@@ -99,7 +107,9 @@ def label_with_teacher(
     counted = content["counts"]
     rows = {"train": counted["train"] + sum(added.values()), "validation": counted["validation"]}
     write_features(labelled.path, {**content, "counts": rows, TEACHER_ANSWERS: labeler.describe()})
-    labelled.counts = rows | added | leaks
+    labelled.counts = rows | added | leaks | copy_leaks
+    for name, count in copy_leaks.items():
+        logger.warning("%s: %d of %d", name.replace("_", " "), count, counts["copies"])
 
 
 class _RowKind(NamedTuple):
@@ -208,11 +218,17 @@ def _parts_folder() -> Iterator[Path]:
 
 
 def _write_parts(
-    kinds: list[_RowKind], split: str, labeler: TeacherLabeler, place: Path, counts: dict[str, int]
+    kinds: list[_RowKind],
+    split: str,
+    labeler: TeacherLabeler,
+    copy_filter: CopyFilter | None,
+    place: Path,
+    counts: dict[str, int],
+    copy_leaks: Counter[str],
 ) -> Iterator[Path]:
     """The files of a split, in order; those that an interrupted step left are not made again.
 
-    `counts` gets how many rows of each kind they hold.
+    `counts` gets how many rows of each kind they hold, `copy_leaks` how many copies are validation or test rows.
     """
     from keras_bert.data.records import count_records, write_records
 
@@ -226,12 +242,23 @@ def _write_parts(
             file = place / f"{number:03d}-{start:06d}.tfrecord"
             done = sum(earlier.batches for earlier in kinds[:number]) + start
             report_progress(done, total, f"{kind.name} rows of {split}")
+            leaks_file = file.with_suffix(".json")
             if not file.is_file():
-                write_records(file, _label_batches(kind.read(start), labeler, has_labels=kind.has_labels))
+                batches: Iterator[Batch] = itertools.islice(kind.read(start), _BATCHES)
+                leaks = Counter[str]()
+                if copy_filter is not None and kind.name == "copies":
+                    batches = (copy_filter.select(batch, leaks) for batch in batches)
+                unfinished = file.with_suffix(".unfinished")
+                write_records(unfinished, _label_batches(batches, labeler, has_labels=kind.has_labels))
+                # Before the part itself, whose name says that both are there.
+                leaks_file.write_text(json.dumps(leaks))
+                unfinished.rename(file)
+            copy_leaks.update(json.loads(leaks_file.read_text()))
             counts[kind.name] = counts.get(kind.name, 0) + count_records([str(file)])
             yield file
 
 
 def _label_batches(batches: "Iterator[Batch]", labeler: TeacherLabeler, *, has_labels: bool) -> Iterator[bytes]:
-    for batch in itertools.islice(batches, _BATCHES):
-        yield from labeler.records(batch, has_labels=has_labels)
+    for batch in batches:
+        if len(batch["token_ids"]):
+            yield from labeler.records(batch, has_labels=has_labels)

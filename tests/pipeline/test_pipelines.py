@@ -63,7 +63,7 @@ def test_every_step_reads_from_the_steps_it_needs(
     last = "distill" if student else "fine_tune"
     expected = {
         **steps,
-        "ingest_examples": {vocabulary},
+        "ingest_examples": {vocabulary, *(steps.keys() & {"ingest_corpus"})},
         "fine_tune": {model, "ingest_examples"},
         **({"distill": {"fine_tune", "ingest_examples"}} if student else {}),
         **({"quantize": {last, "ingest_examples"}} if quantization else {}),
@@ -175,7 +175,8 @@ def test_a_step_is_measured_in_the_place_of_pre_training(tmp_path: Path, start: 
     pipeline = cost_pipeline(settings, {"mine": settings}, timed=False)[0]
     vocabulary = "build_vocabulary" if start == CORPUS else "import_checkpoint"
     expected = {name: parameters for name, parameters in steps.items() if name != "pretrain"}
-    assert reads(pipeline) == expected | {"measure_step": steps["pretrain"], "ingest_examples-mine": {vocabulary}}
+    rows = {"ingest_examples-mine": {vocabulary, "ingest_corpus"}}
+    assert reads(pipeline) == expected | {"measure_step": steps["pretrain"], **rows}
     parameters, trained = values(pipeline), values(comparison_pipeline(settings, {})[0])["pretrain"]
     assert parameters["measure_step"]["encoder"] == trained["encoder"]
     assert parameters["measure_step"]["training"] == Training(batch_size=8), "of the training no more than counts"
@@ -243,7 +244,7 @@ def test_steps_get_the_part_of_a_table_that_they_read(tmp_path: Path) -> None:
         ("vocabulary.lowercase=false", "build_vocabulary"),
         ("cleaning.min_words=2", "ingest_corpus"),
         ("corpus.path=other", "ingest_corpus"),
-        ("beam.workers=3", "ingest_corpus build_vocabulary mask_examples"),
+        ("beam.workers=3", "ingest_corpus build_vocabulary mask_examples ingest_examples"),
     ],
 )
 def test_a_setting_reaches_the_steps_that_read_it_and_no_other(tmp_path: Path, override: str, steps: str) -> None:
@@ -339,6 +340,29 @@ def test_a_student_learns_from_answered_rows_alone(tmp_path: Path, table: str) -
     assert inputs["distill"] == {"fine_tune", "label_with_teacher"}
     assert inputs["quantize"] == {"distill", "ingest_examples"}
     assert values(pipeline)["label_with_teacher"]["teacher_labels"].copies == (2 if "copies" in table else 0)
+
+
+@pytest.mark.parametrize("setting", ["overlap", "near_overlap"])
+def test_rows_are_removed_from_the_corpus_before_anything_learns_from_it(tmp_path: Path, setting: str) -> None:
+    pipeline = wire(tmp_path, CORPUS + EXAMPLES, f"examples.{setting}=drop")
+    steps = reads(pipeline)
+    assert steps["remove_leaks"] == {"ingest_corpus"}
+    readers = {"build_vocabulary", "mask_examples", "ingest_examples", "push"}
+    assert {name for name, sources in steps.items() if "remove_leaks" in sources} == readers
+    assert {name for name, sources in steps.items() if "ingest_corpus" in sources} == {"remove_leaks"}
+    assert "remove_leaks" not in reads(wire(tmp_path, CORPUS + EXAMPLES, f"examples.{setting}=error"))
+    assert "remove_leaks" not in reads(wire(tmp_path, CHECKPOINT + EXAMPLES, f"examples.{setting}=drop"))
+
+
+def test_rows_in_a_reduced_vocabulary_are_looked_for_in_the_corpus_once(tmp_path: Path) -> None:
+    steps = reads(wire(tmp_path, CHECKPOINT_AND_CORPUS + EXAMPLES + "[fitted_vocabulary]\nsize = 500\n"))
+    assert steps["ingest_examples-whole"] == {"import_checkpoint"}
+    assert steps["ingest_examples"] == {"fit_vocabulary", "ingest_corpus"}
+
+
+def test_the_built_in_rows_are_not_looked_for_in_the_corpus(tmp_path: Path) -> None:
+    steps = reads(wire(tmp_path, CHECKPOINT_AND_CORPUS + "[examples]\nrows = 300\n"))
+    assert steps["ingest_examples"] == {"import_checkpoint"}
 
 
 RETRIEVAL = "[examples]\ntask = 'retrieval'\ntrain = 'rows.tsv'\n"

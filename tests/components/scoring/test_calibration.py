@@ -9,8 +9,16 @@ from components.scoring.calibration import calibrate, check_precision, confidenc
 
 LABELS = ["no", "yes"]
 # Three of four are right; the wrong one is among the least sure.
-VALIDATION = LabelLogits(np.array([[4.0, 0.0], [0.0, 4.0], [2.0, 0.0], [2.0, 0.0]]), ["no", "yes", "no", "yes"])
-TEST = LabelLogits(np.array([[4.0, 0.0], [0.0, 3.0], [0.0, 4.0]]), ["no", "no", "no"])
+
+
+def make_logits(logits: np.ndarray, truth: list[str]) -> LabelLogits:
+    """The logits of texts, one for each row."""
+    numbers = np.arange(len(truth))
+    return LabelLogits(logits, truth, numbers, np.zeros_like(numbers))
+
+
+VALIDATION = make_logits(np.array([[4.0, 0.0], [0.0, 4.0], [2.0, 0.0], [2.0, 0.0]]), ["no", "yes", "no", "yes"])
+TEST = make_logits(np.array([[4.0, 0.0], [0.0, 3.0], [0.0, 4.0]]), ["no", "no", "no"])
 
 
 def test_validation_rows_decide_and_test_rows_tell() -> None:
