@@ -117,10 +117,10 @@ def describe(ranked: np.ndarray, count: int) -> Sequence[str]:
         ranked: whether each row is planted, in the order of the ranking (rows,).
         count: number of planted rows.
     """
-    found = np.cumsum(ranked)
-    average = (found / np.arange(1, len(ranked) + 1))[ranked].mean()
+    hits = np.cumsum(ranked)
+    average = (hits / np.arange(1, len(ranked) + 1))[ranked].mean()
     half = count // 2
-    shares = (found[half - 1] / half, found[count - 1] / count, found[2 * count - 1] / count, average)
+    shares = (hits[half - 1] / half, hits[count - 1] / count, hits[2 * count - 1] / count, average)
     return [f"{share:.1%}" for share in shares]
 
 

@@ -80,5 +80,5 @@ def count_rows_with(
         texts: the texts of `list_held_out_texts`.
         numbers: the numbers of the texts to look for.
     """
-    wanted = {texts[number] for number in numbers}
-    return {split: sum(not wanted.isdisjoint(task.key(row)) for row in splits[split]) for split in HELD_OUT}
+    leaked_texts = {texts[number] for number in numbers}
+    return {split: sum(not leaked_texts.isdisjoint(task.key(row)) for row in splits[split]) for split in HELD_OUT}

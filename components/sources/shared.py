@@ -35,7 +35,8 @@ class LabelledFiles:
     Attributes:
         overlap: the treatment of rows that stand in two of the splits train, validation and test: `keep` keeps them,
             and log, metrics and model card name their number; `drop` leaves them out of the earlier split; `error`
-            stops the run.
+            stops the run. It also holds for validation and test rows in the text of the pre-training, in unlabelled
+            texts and in copies with replaced words.
         near_overlap: likewise for rows that have nearly the same texts, at least 60 % of their pairs of adjacent words;
             `off` looks for none.
     """

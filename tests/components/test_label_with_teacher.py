@@ -15,6 +15,7 @@ from components.dsl.errors import InputError
 from components.dsl.workplace import Workplace, set_workplace, workplace
 from components.examples.registry import read_rows
 from components.label_with_teacher import label_with_teacher
+from components.sources.table import TableSource
 from components.sources.text import TextSource
 from keras_bert.data.records import read_features
 from keras_bert.data.task_batches import task_batches
@@ -133,7 +134,7 @@ def test_an_interrupted_step_makes_the_parts_that_are_missing(
     set_workplace(Workplace(checkpoints=tmp_path / "parts"))
     try:
         answer(artifacts, tmp_path / "first", teacher_labels=TeacherLabels(copies=1))
-        parts = sorted((tmp_path / "parts").iterdir())
+        parts = sorted((tmp_path / "parts").glob("*.tfrecord"))
         assert len(parts) > 5
         times = {part: part.stat().st_mtime_ns for part in parts}
         parts[2].unlink()
@@ -158,3 +159,31 @@ def test_unlabelled_texts_of_test_rows_are_counted_or_dropped(line: Lines, tmp_p
         assert labelled.counts["unlabelled_in_test"] == 1
         assert labelled.counts["unlabelled"] == count
         assert len(rows_of(labelled.path)) == rows + count
+
+
+def test_copies_of_test_rows_are_counted_or_dropped_also_after_an_interruption(line: Lines, tmp_path: Path) -> None:
+    artifacts = line("classification")
+    train = tuning_job.write_rows(tmp_path, "classification").train
+    source = TableSource(train, validation=train, test=train)
+    examples = tuning_job.ingest(tmp_path, artifacts.vocabulary, source)
+    given = {"teacher": artifacts.teacher, "pretrained": artifacts.pretrained, "examples": examples}
+    copies = TeacherLabels(copies=1, replaced=0.05, candidates=3)
+    set_workplace(Workplace(checkpoints=tmp_path / "parts"))
+    try:
+        counts = []
+        for near_overlap in ("keep", "keep", "drop"):
+            if near_overlap == "drop":
+                set_workplace(Workplace(checkpoints=tmp_path / "others"))
+            labelled = TaskExamples(tmp_path / f"labelled-{len(counts)}")
+            settings = {"overlap": near_overlap, "near_overlap": near_overlap}
+            label_with_teacher.run(**given, labelled=labelled, teacher_labels=copies, **settings)
+            counts.append(labelled.counts)
+    finally:
+        set_workplace(Workplace())
+    rows = read_features(examples.path)["counts"]["train"]
+    assert counts[0] == counts[1], "the second finds all parts of the first"
+    assert counts[0]["copies"] == rows
+    leaks = counts[0]["copies_in_test"] + counts[0]["copies_near_test"]
+    assert leaks >= 0.9 * rows
+    assert counts[2]["copies"] == rows - leaks
+    assert counts[2]["train"] == 2 * rows - leaks
