@@ -11,7 +11,6 @@ from components.dsl.errors import InputError
 from components.dsl.signature import Input, Local, Output
 from components.dsl.workplace import report_progress
 from components.examples.base import Encoding, TaskRows
-from components.examples.held_out_texts import count_rows_with, list_held_out_texts
 from components.examples.near_overlap import describe_near_overlap
 from components.examples.overlap import CORPUS, OverlapCounts, count_overlap, count_rows, describe_overlap
 from components.examples.registry import TASK_ROWS, write_rows
@@ -138,6 +137,7 @@ def _add_corpus_leaks(
         InputError: there are such rows, and their setting is `error`.
     """
     from components.examples.corpus_leaks import scan_corpus
+    from components.examples.held_out_texts import count_rows_with, list_held_out_texts
 
     task, near = TASK_ROWS[source.task], source.near_overlap != "off"
     texts = list_held_out_texts(splits, task)

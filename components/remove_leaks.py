@@ -9,7 +9,6 @@ from components.corpus.shards import CUT_DOCUMENTS, read_cut_documents
 from components.dsl.component import component
 from components.dsl.errors import InputError
 from components.dsl.signature import Input, Local, Output
-from components.examples.held_out_texts import list_held_out_texts
 from components.examples.registry import TASK_ROWS
 from components.examples.source_rows import read_source
 from components.sources.label_sets import LabelSetSource
@@ -43,6 +42,7 @@ def remove_leaks(
         InputError: the rows cannot be used, or nothing of the corpus is left.
     """
     from components.examples.corpus_leaks import Relation, scan_corpus
+    from components.examples.held_out_texts import list_held_out_texts
 
     settings: dict[Relation, str] = {"in": source.overlap, "near": source.near_overlap}
     removed = tuple(relation for relation, treatment in settings.items() if treatment == "drop")

@@ -1,26 +1,34 @@
 """Texts of validation and test rows that stand in documents, exactly or nearly."""
 
+from bisect import bisect_left, bisect_right
 from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
+from itertools import accumulate
 from typing import Any, NamedTuple
 
+import numpy as np
+
 from components.examples.base import TaskRows
-from components.examples.near_overlap import NearTexts
+from components.examples.near_overlap import SIMILARITY, NearTexts
+from components.examples.overlap import HELD_OUT
 from components.examples.splits import fold
+from components.text.near_duplicates import hash_words
+from components.text.passages import PassageIndex
 from components.text.sentences import split_sentences
 
-HELD_OUT = ("validation", "test")
-# The most sentences of a document that are compared with a text as one; a longer text is compared with as many.
-_MOST_SENTENCES = 8
+# Shorter texts are phrases that other texts use, too (Brown et al. 2020, appendix C): they count as a whole sentence.
+_FEWEST_WORDS = 8
+# The most sentences of a document that are compared with a short text as one.
+_MOST_SENTENCES = 4
 
 
 class TextMatch(NamedTuple):
-    """Sentences of a document that are, one after the other, held-out texts.
+    """Sentences of a document that hold held-out texts.
 
     Attributes:
         sentences: their places in the document.
-        equal: the numbers of the texts that they are, white space and letter case aside.
-        near: the numbers of other texts that they nearly are, see `NearTexts`.
+        equal: the numbers of the texts that stand there, white space, letter case and punctuation aside.
+        near: the numbers of other texts that nearly stand there.
     """
 
     sentences: range
@@ -31,35 +39,55 @@ class TextMatch(NamedTuple):
 class HeldOutTexts:
     """Looks held-out texts up in documents; it holds these texts alone, however many documents there are.
 
+    A text of at least 8 words may stand anywhere in a document, a shorter one must be a sentence, or several.
+
     Args:
         texts: the texts, all different.
-        near: whether texts are also looked for that are nearly the same.
+        near: whether texts are also looked for that are nearly the same, see `NearTexts`.
     """
 
     def __init__(self, texts: Sequence[str], *, near: bool) -> None:
+        is_long = [len(hash_words(text)) >= _FEWEST_WORDS for text in texts]
+        self._long = [number for number, flag in enumerate(is_long) if flag]
+        self._index = PassageIndex([texts[number] for number in self._long], SIMILARITY)
+        short = {text: number for number, text in enumerate(texts) if not is_long[number]}
         self._numbers: dict[str, set[int]] = defaultdict(set)
-        for number, text in enumerate(texts):
+        for text, number in short.items():
             self._numbers[fold(text)].add(number)
-        self._number_of_key = {(text,): number for number, text in enumerate(texts)}
+        self._number_of_key = {(text,): number for text, number in short.items()}
         self._near_texts = NearTexts(self._number_of_key) if near else None
-        self._sizes = sorted({min(len(split_sentences(text)), _MOST_SENTENCES) for text in texts})
+        self._sizes = sorted({min(len(split_sentences(text)), _MOST_SENTENCES) for text in short})
 
     def find_matches(self, sentences: Sequence[str]) -> Iterator[TextMatch]:
-        """The matches of a document: a text of three sentences is compared with each three of the document.
+        """The matches of a document.
 
         Args:
             sentences: the sentences of the document, in order.
         """
+        yield from self._find_long(sentences)
         for size in self._sizes:
             for start in range(len(sentences) - size + 1):
                 text = " ".join(sentences[start : start + size])
                 equal = self._numbers.get(fold(text), set())
-                near = set() if self._near_texts is None else self._find_near(self._near_texts, text)
+                near = set() if self._near_texts is None else self._find_near(self._near_texts, text) - equal
                 if equal or near:
-                    yield TextMatch(range(start, start + size), frozenset(equal), frozenset(near - equal))
+                    yield TextMatch(range(start, start + size), frozenset(equal), frozenset(near))
 
     def _find_near(self, texts: NearTexts, text: str) -> set[int]:
         return {self._number_of_key[key[0],] for key in texts.find_near((text,))}
+
+    def _find_long(self, sentences: Sequence[str]) -> Iterator[TextMatch]:
+        words = [hash_words(sentence) for sentence in sentences]
+        ends = list(accumulate(map(len, words)))
+        if not ends or not self._long:
+            return
+        for passage in self._index.find(np.concatenate(words)):
+            covered = range(bisect_right(ends, passage.start), bisect_left(ends, passage.stop) + 1)
+            numbers = frozenset([self._long[passage.number]])
+            if passage.is_equal:
+                yield TextMatch(covered, numbers, frozenset())
+            elif self._near_texts is not None:
+                yield TextMatch(covered, frozenset(), numbers)
 
 
 def list_held_out_texts(splits: Mapping[str, Sequence[Any]], task: TaskRows[Any]) -> list[str]:

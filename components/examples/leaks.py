@@ -7,8 +7,8 @@ from typing import Any
 
 from components.dsl.errors import InputError
 from components.examples.base import TaskRows
-from components.examples.held_out_texts import HELD_OUT
 from components.examples.near_overlap import NearTexts
+from components.examples.overlap import HELD_OUT
 from components.sources.shared import NearOverlap, Overlap
 
 logger = logging.getLogger(__name__)

@@ -16,6 +16,9 @@ logger = logging.getLogger(__name__)
 # Split -> the splits that it must share no texts with, as models that are trained or chosen on them know the answers.
 EARLIER = {"validation": ("train",), "test": ("train", "validation")}
 
+# Splits that models are chosen and measured on.
+HELD_OUT = ("validation", "test")
+
 # The name of the text of the pre-training in counts, beside the splits.
 CORPUS = "corpus"
 

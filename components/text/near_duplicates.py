@@ -83,7 +83,11 @@ class Signer:
 
 def make_shingles(text: str, words: int) -> NDArray[np.uint32]:
     """Hashes (shingles,) of all runs of `words` consecutive words; a shorter text is one run."""
-    ids = hash_words(text)
+    return shingle_words(hash_words(text), words)
+
+
+def shingle_words(ids: Hashes, words: int) -> NDArray[np.uint32]:
+    """Hashes (shingles,) of all runs of `words` consecutive words, given the hashes of these (words,)."""
     size = max(1, min(words, len(ids)))
     count = max(0, len(ids) - size + 1)
     runs = ids[:count].copy()

@@ -5,8 +5,8 @@ from typing import TYPE_CHECKING, Any
 
 from components.artifacts.data import TaskExamples
 from components.dsl.errors import InputError
-from components.examples.held_out_texts import HELD_OUT
 from components.examples.near_overlap import NearTexts
+from components.examples.overlap import HELD_OUT
 from components.sources.shared import NearOverlap, Overlap
 
 if TYPE_CHECKING:

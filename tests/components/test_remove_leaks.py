@@ -192,12 +192,22 @@ def test_a_corpus_of_test_rows_alone_is_refused(tmp_path: Path, data: Data) -> N
 
 
 def test_a_text_of_several_sentences_is_found_among_others() -> None:
-    texts = HeldOutTexts(["One two three four. Five six seven eight nine.", "Ten eleven twelve."], near=True)
+    long = "One two three four. Five six seven eight nine."
+    texts = HeldOutTexts([long, "Ten eleven twelve.", "Yes. No."], near=True)
     sentences = ["Before it.", "One two three four.", "Five six seven eight nine.", "TEN eleven  twelve.", "After it."]
-    matches = list(texts.find_matches(sentences))
-    assert [(match.sentences, set(match.equal)) for match in matches if match.equal] == [
-        (range(3, 4), {1}),
-        (range(1, 3), {0}),
-    ]
-    near = list(texts.find_matches(["One two three four.", "Five six seven eight ten."]))
-    assert [(match.sentences, set(match.equal), set(match.near)) for match in near] == [(range(2), set(), {0})]
+    matches = [(match.sentences, set(match.equal)) for match in texts.find_matches(sentences) if match.equal]
+    assert matches == [(range(1, 3), {0}), (range(3, 4), {1})]
+    (near,) = texts.find_matches(["One two three four.", "Five six seven eight ten."])
+    assert near == (range(2), frozenset(), frozenset([0]))
+    assert [match.sentences for match in texts.find_matches(["Oh.", "Yes.", "No."]) if match.equal] == [range(1, 3)]
+
+
+def test_sentences_that_end_elsewhere_do_not_hide_a_text() -> None:
+    texts = HeldOutTexts(["One two three four five six seven eight."], near=False)
+    sentences = ["So it was.", "And one two three four five six", "seven eight, as nobody thought.", "The end."]
+    assert [(match.sentences, set(match.equal)) for match in texts.find_matches(sentences)] == [(range(1, 3), {0})]
+
+
+def test_a_short_text_is_a_whole_sentence() -> None:
+    texts = HeldOutTexts(["A good film."], near=True)
+    assert [match.sentences for match in texts.find_matches(["It is a good film.", "a GOOD film."])] == [range(1, 2)]
