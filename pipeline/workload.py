@@ -128,7 +128,10 @@ def list_trainings(settings: Settings) -> list[TrainingWork] | None:
         for stage, encoder, teacher in stages
         if stage is not None
     ]
-    return [*shared, *works * settings.seeds]
+    search = settings.label_errors
+    # Each of its models learns from all rows but those of its fold.
+    folds = [] if search is None else [works[0]._replace(rows=(search.folds - 1) * works[0].rows)]
+    return [*shared, *works * settings.seeds, *folds]
 
 
 def guess_seconds(settings: Settings) -> float | None:

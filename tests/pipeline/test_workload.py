@@ -80,6 +80,12 @@ def test_trainings_follow_the_settings(tmp_path: Path) -> None:
     assert 6 <= works[0].tokens <= 9, "four to seven words, and two special tokens"
 
 
+def test_a_search_for_wrong_labels_trains_on_each_row_once_less_than_it_has_folds(tmp_path: Path) -> None:
+    works = list_trainings(load_job(tmp_path, label_errors={"folds": 4}))
+    assert works is not None
+    assert works[-1] == works[0]._replace(rows=3 * works[0].rows)
+
+
 def test_what_follows_from_rows_that_do_not_exist_yet_is_not_guessed(tmp_path: Path) -> None:
     settings = load_job(tmp_path)
     assert guess_seconds(settings) is not None
