@@ -61,6 +61,7 @@ _NEEDS = {
     "probes": "examples",
     "export": "examples",
     "evaluation": "examples",
+    "tune": "examples",
     "push": "examples",
     "seeds": "examples",
 }
