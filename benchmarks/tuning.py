@@ -24,7 +24,7 @@ from pipeline.orchestrator.runner import run_pipeline
 from pipeline.pipelines import comparison_pipeline
 from pipeline.settings.files import Tables, make_settings
 from pipeline.settings.toml_text import format_tables
-from pipeline.tune.plan import Budget
+from pipeline.tune.plan import SearchBudget
 from pipeline.tune.search import Tuning
 from pipeline.tune.space import apply_values
 from pipeline.tune.study import Sampler
@@ -90,7 +90,7 @@ def make_tables(options: argparse.Namespace, folder: Path, repeat: int) -> Table
 def compare(repeat: int, options: argparse.Namespace, folder: Path) -> Iterator[Row]:
     """The job as it is, and what each search makes of it."""
     tables = make_tables(options, folder, repeat)
-    observer, budget = Terminal(Console(stderr=True)), Budget.of(options.minutes, None, options.seeds)
+    observer, budget = Terminal(Console(stderr=True)), SearchBudget.of(options.minutes, None, options.seeds)
     for sampler, name in SAMPLERS.items():
         root = folder / f"runs-{sampler}"
         content = Tuning(tables, (), budget, sampler, root, observer).run()

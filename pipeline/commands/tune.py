@@ -10,7 +10,7 @@ from pipeline.commands.command import DONE, Command
 from pipeline.settings.files import make_settings, override_tables, read_tables
 from pipeline.settings.rules import check_data
 from pipeline.tune.files import WINNER_FILE, write_tuning
-from pipeline.tune.plan import Budget
+from pipeline.tune.plan import SearchBudget
 from pipeline.tune.search import Tuning, check_job, search_folder
 from pipeline.tune.study import Sampler, check_optuna
 from pipeline.views.terminal import Terminal, write, write_warnings
@@ -58,7 +58,7 @@ def _add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def _run(options: argparse.Namespace, console: Console) -> int:
-    budget = Budget.of(options.minutes, options.trials, options.seeds)
+    budget = SearchBudget.of(options.minutes, options.trials, options.seeds)
     tables = override_tables(read_tables(options.settings), options.set)
     settings = make_settings(tables)
     check_job(settings)

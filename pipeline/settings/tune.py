@@ -8,17 +8,22 @@ from keras_bert.checks import check
 from keras_bert.options.pooling import Pooling
 from keras_bert.validation import PositiveShare, validated_dataclass
 
-# A range: its least and its largest value; a single value is not searched.
-_ENDS = pydantic.Field(min_length=1, max_length=2)
-PositiveRange = Annotated[tuple[pydantic.PositiveFloat, ...], _ENDS]
-ShareRange = Annotated[tuple[PositiveShare, ...], _ENDS]
-StepsRange = Annotated[tuple[pydantic.PositiveInt, ...], _ENDS]
-Counts = Annotated[tuple[pydantic.PositiveInt, ...], pydantic.Field(min_length=1)]
+PositiveRange = tuple[pydantic.PositiveFloat, ...]
+ShareRange = tuple[PositiveShare, ...]
+Counts = tuple[pydantic.PositiveInt, ...]
 
 
-def _check_different(owner: str, field: str, values: tuple[Any, ...] | None) -> None:
-    is_different = values is None or len({*values}) == len(values)
-    check(owner, field, is_different, "hold each value once", values and list(values))
+def _check_range(owner: str, field: str, ends: tuple[Any, ...] | None) -> None:
+    """Checks the least and the largest value of a range, or the only value of a setting that is not searched."""
+    if ends is not None:
+        check(owner, field, len(ends) in (1, 2), "hold one value or two", list(ends))
+        check(owner, field, len(ends) == 1 or ends[0] < ends[1], "begin with its least value", list(ends))
+
+
+def _check_choices(owner: str, field: str, values: tuple[Any, ...] | None) -> None:
+    if values is not None:
+        check(owner, field, len(values) > 0, "not be empty", list(values))
+        check(owner, field, len({*values}) == len(values), "hold each value once", list(values))
 
 
 @validated_dataclass
@@ -35,17 +40,15 @@ class TrainingSpace:
 
     learning_rate: PositiveRange | None = None
     epochs: PositiveRange | None = None
-    steps: StepsRange | None = None
+    steps: Counts | None = None
     batch_size: Counts | None = None
     layer_decay: ShareRange | None = None
 
     @pydantic.model_validator(mode="after")
-    def _check_order(self) -> Self:
+    def _check_values(self) -> Self:
         for name in ("learning_rate", "epochs", "steps", "layer_decay"):
-            ends = getattr(self, name)
-            is_range = ends is None or len(ends) == 1 or ends[0] < ends[1]
-            check("TrainingSpace", name, is_range, "begin with its least value", ends and list(ends))
-        _check_different("TrainingSpace", "batch_size", self.batch_size)
+            _check_range("TrainingSpace", name, getattr(self, name))
+        _check_choices("TrainingSpace", "batch_size", self.batch_size)
         return self
 
 
@@ -61,7 +64,7 @@ class StudentSpace:
 
     @pydantic.model_validator(mode="after")
     def _check_layers(self) -> Self:
-        _check_different("StudentSpace", "num_layers", self.num_layers)
+        _check_choices("StudentSpace", "num_layers", self.num_layers)
         return self
 
 
@@ -78,12 +81,12 @@ class TuneSettings:
     """
 
     finalists: Annotated[int, pydantic.Field(ge=1, le=20)] = 3
-    pooling: Annotated[tuple[Pooling, ...], pydantic.Field(min_length=1)] | None = None
+    pooling: tuple[Pooling, ...] | None = None
     fine_tuning: TrainingSpace = TrainingSpace()
     student: StudentSpace = StudentSpace()
     distillation: TrainingSpace = TrainingSpace()
 
     @pydantic.model_validator(mode="after")
     def _check_pooling(self) -> Self:
-        _check_different("TuneSettings", "pooling", self.pooling)
+        _check_choices("TuneSettings", "pooling", self.pooling)
         return self

@@ -12,7 +12,7 @@ MOST_SEEDS = 100
 _MOST_KEPT = 0.5
 
 
-class Budget(NamedTuple):
+class SearchBudget(NamedTuple):
     """The limits of a search.
 
     Attributes:
@@ -39,7 +39,7 @@ class Budget(NamedTuple):
         return cls(seconds_of_minutes(minutes), trials, seeds)
 
 
-class Costs(NamedTuple):
+class StageCosts(NamedTuple):
     """Durations in a stage of a search, in seconds.
 
     Attributes:
@@ -55,7 +55,7 @@ class Costs(NamedTuple):
         return (seeds - 1) * trial + seeds * self.later
 
 
-def check_time(costs: Costs, seeds: int, seconds: float, spent: float, shares: int) -> None:
+def check_time(costs: StageCosts, seeds: int, seconds: float, spent: float, shares: int) -> None:
     """Checks that a stage has time for a trial, and for two settings with all seeds.
 
     Args:
@@ -76,7 +76,7 @@ def check_time(costs: Costs, seeds: int, seconds: float, spent: float, shares: i
         )
 
 
-def kept_seconds(costs: Costs, finalists: Sequence[float], seeds: int, seconds: float) -> float:
+def kept_seconds(costs: StageCosts, finalists: Sequence[float], seeds: int, seconds: float) -> float:
     """The time that is kept for repetitions while trials run.
 
     Args:
@@ -85,6 +85,6 @@ def kept_seconds(costs: Costs, finalists: Sequence[float], seeds: int, seconds: 
         seeds: the number of seeds.
         seconds: the time of the stage.
     """
-    own = costs.repetition(costs.trial, seeds)
+    baseline = costs.repetition(costs.trial, seeds)
     repetitions = [costs.repetition(trial, seeds) for trial in finalists]
-    return max(own + sum(repetitions[:1]), min(own + sum(repetitions), _MOST_KEPT * seconds))
+    return max(baseline + sum(repetitions[:1]), min(baseline + sum(repetitions), _MOST_KEPT * seconds))

@@ -21,13 +21,13 @@ from pipeline.report.trainings import read_history
 from pipeline.search_runs import SearchRuns
 from pipeline.settings.files import Tables, make_settings
 from pipeline.settings.schema import Settings
-from pipeline.tune.plan import Budget, Costs, check_time, kept_seconds
+from pipeline.tune.plan import SearchBudget, StageCosts, check_time, kept_seconds
 from pipeline.tune.space import Dimension, SearchStage, apply_values, find_space
 from pipeline.tune.steps import start_pipeline, teacher_pipeline, wire_trial
 from pipeline.tune.study import OpenTrial, Sampler, Study, Trial, storage_errors_as_input_errors
 from pipeline.tune.trial import TrialObserver, validation_values
 from pipeline.tune.worth import find_levels
-from pipeline.views.tune import OWN, describe_finalist, describe_values
+from pipeline.views.tune import BASELINE, describe_finalist, describe_values
 
 # The stages of compression that make the model of each stage of the search, and the step that trains it.
 _STAGES: dict[SearchStage, tuple[Stage, ...]] = {"teacher": (), "student": ("student",)}
@@ -87,7 +87,13 @@ class Tuning:
     """
 
     def __init__(
-        self, tables: Tables, names: Sequence[str], budget: Budget, sampler: Sampler, root: Path, observer: Observer
+        self,
+        tables: Tables,
+        names: Sequence[str],
+        budget: SearchBudget,
+        sampler: Sampler,
+        root: Path,
+        observer: Observer,
     ) -> None:
         self._tables, self._budget, self._sampler, self._root, self._observer = tables, budget, sampler, root, observer
         # Each training needs as many seeds, whatever the job has.
@@ -122,11 +128,11 @@ class Tuning:
             "metric": last.pop("metric"),
             "rows": last.pop("rows"),
             "stages": stages,
-            "values": {name: value for name, value in values.items() if value != self._own_values()[name]},
+            "values": {name: value for name, value in values.items() if value != self._job_values()[name]},
             "seconds": self._runs.spent,
         }
 
-    def _own_values(self) -> dict[str, Any]:
+    def _job_values(self) -> dict[str, Any]:
         return {one.name: one.default for dimensions in self._space.values() for one in dimensions}
 
     @contextlib.contextmanager
@@ -171,9 +177,9 @@ class _StageSearch:
         self._start = self._runs.spent
         compressions = enabled_stages(tuning._settings)
         self._later = tuple(name for name in compressions if name not in _STAGES[stage]) if is_last else ()
-        self._own = {one.name: one.default for one in self._dimensions}
-        self._baseline = self._train(self._own, seed=0, later=self._later)
-        self.costs = Costs(sum(self._baseline.costs.values()), self._baseline.later)
+        self._job_values = {one.name: one.default for one in self._dimensions}
+        self._baseline = self._train(self._job_values, seed=0, later=self._later)
+        self.costs = StageCosts(sum(self._baseline.costs.values()), self._baseline.later)
         self._study = Study(tuning._folder, self._identify(), self._dimensions, tuning._sampler)
         self._study.add_baseline(self._baseline.score, self._baseline.validations)
         for trial in self._study.trials():
@@ -182,7 +188,7 @@ class _StageSearch:
     def search(self) -> None:
         """Runs trials until the time or their number is used up."""
         while self._study.stopped_trial() is not None or self._has_room():
-            trial = self._study.propose([self._own])
+            trial = self._study.propose([self._job_values])
             if trial is None:
                 self._observer.say(f"{self._stage}: hardly any values are left to try")
                 return
@@ -193,13 +199,13 @@ class _StageSearch:
         """Trains the best few and the job's own settings with all seeds, and returns what the stage found."""
         finalists: dict[str, dict[str, Any]] = {}
         best = self._best_trials()
-        for name, values in [*((str(trial.number), trial.values) for trial in best[:1]), (OWN, self._own)]:
+        for name, values in [*((str(trial.number), trial.values) for trial in best[:1]), (BASELINE, self._job_values)]:
             self._repeat(name, values, finalists)
         for trial in best[1:]:
             if self.costs.repetition(trial.seconds, self._budget.seeds) <= self._left():
                 self._repeat(str(trial.number), trial.values, finalists)
         # Of equal means the job's own settings win, else the trial that was better in the search.
-        order = [OWN, *(name for name in finalists if name != OWN)]
+        order = [BASELINE, *(name for name in finalists if name != BASELINE)]
         winner = max(order, key=lambda name: finalists[name]["score"]["mean"])
         if self._is_last:
             self._train(finalists[winner]["values"], seed=0, later=self._later, completes=True)
@@ -209,7 +215,7 @@ class _StageSearch:
             "winner": {"name": winner, "values": finalists[winner]["values"]},
             "later": list(self._later),
             "finalists": finalists,
-            "own_score": self._baseline.score,
+            "job_score": self._baseline.score,
             "trials": [self._describe(trial) for trial in self._study.trials()],
             "settings": self._describe_settings(),
         }
@@ -285,7 +291,7 @@ class _StageSearch:
             try:
                 training = self._train(values, seed=seed, later=self._later)
             except RunFailedError as error:
-                if name == OWN or _DIVERGED not in str(error):
+                if name == BASELINE or _DIVERGED not in str(error):
                     raise
                 self._observer.say(f"{self._stage}, {describe_finalist(name)}: diverged with seed {seed}")
                 return
@@ -327,15 +333,15 @@ class _StageSearch:
         return f"{self._stage}-{digest([json.dumps(content).encode()])}"
 
     def _describe(self, trial: Trial) -> dict[str, Any]:
-        content = trial._asdict()
+        content = {**trial._asdict(), "validations": [*trial.validations], "seconds": trial.seconds}
         del content["costs"]
-        return {**content, "seconds": trial.seconds}
+        return content
 
     def _describe_settings(self) -> dict[str, Any]:
         trials, importances = self._study.trials(), self._study.importances()
         return {
             one.name: {
-                "own": one.default,
+                "job": one.default,
                 "importance": None if importances is None else importances[one.name],
                 "levels": [level._asdict() for level in find_levels(one, trials)],
             }

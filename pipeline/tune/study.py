@@ -67,8 +67,8 @@ class OpenTrial:
 
     def report(self, validations: Sequence[float]) -> bool:
         """Records the values of all validations so far, and returns whether the trial should be pruned now."""
-        known = len(self._trial.study.trials[self.number].intermediate_values)
-        for step, value in enumerate(validations[known:], start=known + 1):
+        reported = len(self._trial.study.trials[self.number].intermediate_values)
+        for step, value in enumerate(validations[reported:], start=reported + 1):
             self._trial.report(value, step)
         return len(validations) > 0 and bool(self._trial.should_prune())
 

@@ -13,7 +13,7 @@ from pipeline.views.terminal import format_seconds
 
 Content = Mapping[str, Any]
 # The name of the job's own settings among the finalists.
-OWN = "job"
+BASELINE = "job"
 
 
 def describe_values(values: Mapping[str, Any]) -> str:
@@ -28,7 +28,7 @@ def describe_values(values: Mapping[str, Any]) -> str:
 
 def describe_finalist(name: str) -> str:
     """A finalist in words: `trial 7`, or the job's own settings."""
-    return "the job's own settings" if name == OWN else f"trial {name}"
+    return "the job's own settings" if name == BASELINE else f"trial {name}"
 
 
 def show_tuning(content: Content, console: Console) -> None:
@@ -57,12 +57,12 @@ def build_finalists(content: Content, record: Content) -> tuple[list[str], list[
     metric = content["metric"].replace("_", " ")
     headings = ["settings", f"validation {metric}, {content['seeds']} seeds", "against the job's", "values"]
     finalists, winner = record["finalists"], record["winner"]["name"]
-    own = finalists[OWN]["score"]["mean"]
+    job_mean = finalists[BASELINE]["score"]["mean"]
     order = sorted(finalists, key=lambda name: (name != winner, -finalists[name]["score"]["mean"]))
     rows = []
     for name in order:
         score, values = finalists[name]["score"], finalists[name]["values"]
-        difference = "" if name == OWN else f"{100 * (score['mean'] - own):+.2f}"
+        difference = "" if name == BASELINE else f"{100 * (score['mean'] - job_mean):+.2f}"
         shown = format_score(SeedScores(score["mean"], score["sd"], score["seeds"]))
         label = describe_finalist(name) + (" •" if name == winner else "")
         rows.append([label, shown, difference, "\n".join(f"{key} = {format_value(v)}" for key, v in values.items())])
@@ -88,7 +88,7 @@ def build_settings(record: Content) -> tuple[list[str], list[list[str]]]:
 def build_trials(record: Content) -> tuple[list[str], list[list[str]]]:
     """Returns the headings, and a row for each trial."""
     headings = ["trial", "validation score", "time", *record["settings"]]
-    rows = [["job", f"{100 * record['own_score']:.2f}", "", *_values(record, None)]]
+    rows = [["job", f"{100 * record['job_score']:.2f}", "", *_values(record, None)]]
     for trial in record["trials"]:
         score = trial["state"] if trial["score"] is None else f"{100 * trial['score']:.2f}"
         rows.append([str(trial["number"]), score, format_seconds(trial["seconds"]), *_values(record, trial["values"])])
@@ -132,5 +132,5 @@ def _title(stage: str) -> str:
 
 def _values(record: Content, values: Mapping[str, Any] | None) -> list[str]:
     return [
-        format_value(setting["own"] if values is None else values[name]) for name, setting in record["settings"].items()
+        format_value(setting["job"] if values is None else values[name]) for name, setting in record["settings"].items()
     ]
