@@ -71,8 +71,34 @@ class _Training(NamedTuple):
     later: float
 
 
+class _Search(NamedTuple):
+    """What the stages of a search share.
+
+    Attributes:
+        tables: the tables of the job.
+        settings: the settings that they make.
+        space: the settings that are searched.
+        budget: the limits.
+        sampler: what proposes values.
+        root: the root.
+        folder: the folder of the search.
+        runs: the runs of the search.
+        observer: receives the progress.
+    """
+
+    tables: Tables
+    settings: Settings
+    space: Mapping[SearchStage, tuple[Dimension, ...]]
+    budget: SearchBudget
+    sampler: Sampler
+    root: Path
+    folder: Path
+    runs: SearchRuns
+    observer: Observer
+
+
 class Tuning:
-    """A search, see `tune`.
+    """A search for the settings of a job with the best score on validation rows.
 
     Args:
         tables: the tables of the job.
@@ -95,12 +121,19 @@ class Tuning:
         root: Path,
         observer: Observer,
     ) -> None:
-        self._tables, self._budget, self._sampler, self._root, self._observer = tables, budget, sampler, root, observer
         # Each training needs as many seeds, whatever the job has.
-        self._settings = make_settings({**tables, "seeds": budget.seeds})
-        self._space = find_space(tables, self._settings, names)
-        self._runs = SearchRuns(self._settings, root, observer)
-        self._folder = search_folder(root, self._settings, sampler)
+        settings = make_settings({**tables, "seeds": budget.seeds})
+        self._search = _Search(
+            tables=tables,
+            settings=settings,
+            space=find_space(tables, settings, names),
+            budget=budget,
+            sampler=sampler,
+            root=root,
+            folder=search_folder(root, settings, sampler),
+            runs=SearchRuns(settings, root, observer),
+            observer=observer,
+        )
 
     def run(self) -> dict[str, Any]:
         """Runs the search and returns the content of `tune.json`.
@@ -109,58 +142,58 @@ class Tuning:
             InputError: the user's input cannot be used, the time is too short, or another process searches.
             RunFailedError: a step failed.
         """
-        self._runs.leave_out(self._runs.run(start_pipeline(self._settings)))
-        if "teacher" not in self._space:
-            for seed in range(self._budget.seeds):
-                self._runs.leave_out(self._runs.run(teacher_pipeline(self._settings, seed)))
-        stages: dict[str, Any] = {}
+        search, stages = self._search, dict[str, Any]()
+        search.runs.leave_out(search.runs.run(start_pipeline(search.settings)))
+        if "teacher" not in search.space:
+            for seed in range(search.budget.seeds):
+                search.runs.leave_out(search.runs.run(teacher_pipeline(search.settings, seed)))
         values: dict[str, Any] = {}
-        with self._locked_folder(), storage_errors_as_input_errors(self._root):
-            for shares, stage in zip(range(len(self._space), 0, -1), self._space, strict=True):
+        with self._locked_folder(), storage_errors_as_input_errors(search.root, search.folder):
+            for shares, stage in zip(range(len(search.space), 0, -1), search.space, strict=True):
                 stages[stage] = self._run_stage(stage, values, shares)
                 values |= stages[stage]["winner"]["values"]
-        last = stages[next(reversed(self._space))]
+        last = stages[next(reversed(stages))]
+        defaults = {one.name: one.default for dimensions in search.space.values() for one in dimensions}
         return {
-            "name": self._settings.name,
-            "sampler": self._sampler,
-            "minutes": self._budget.seconds / 60,
-            "seeds": self._budget.seeds,
-            "metric": last.pop("metric"),
-            "rows": last.pop("rows"),
+            "name": search.settings.name,
+            "sampler": search.sampler,
+            "minutes": search.budget.seconds / 60,
+            "seeds": search.budget.seeds,
+            "metric": last["metric"],
+            "rows": last["rows"],
             "stages": stages,
-            "values": {name: value for name, value in values.items() if value != self._job_values()[name]},
-            "seconds": self._runs.spent,
+            "values": {name: value for name, value in values.items() if value != defaults[name]},
+            "seconds": search.runs.spent,
         }
-
-    def _job_values(self) -> dict[str, Any]:
-        return {one.name: one.default for dimensions in self._space.values() for one in dimensions}
 
     @contextlib.contextmanager
     def _locked_folder(self) -> Iterator[None]:
         """Keeps other searches of this job away, whose trials would be counted twice."""
-        self._folder.mkdir(parents=True, exist_ok=True)
-        with (self._folder / "lock").open("a+") as lock:
+        search = self._search
+        search.folder.mkdir(parents=True, exist_ok=True)
+        with (search.folder / "lock").open("a+") as lock:
             if not try_lock(lock, fcntl.LOCK_EX):
-                rule = f"must have no other search for {self._settings.name!r}"
-                raise InputError(f"--root {rule}, got {self._root}: {read_holder(lock)} runs one")
+                rule = f"must have no other search for {search.settings.name!r}"
+                raise InputError(f"--root {rule}, got {search.root}: {read_holder(lock)} runs one")
             write_holder(lock, "tune")
             yield
 
     def _run_stage(self, stage: SearchStage, values: Mapping[str, Any], shares: int) -> dict[str, Any]:
         """Searches the settings of one model; the others have the values of the stage before."""
-        before = self._runs.spent
-        seconds = (self._budget.seconds - before) / shares
-        one = _StageSearch(self, stage, values, seconds, is_last=shares == 1)
-        check_time(one.costs, self._budget.seeds, seconds, before, shares)
-        one.search()
-        return one.repeat()
+        search = self._search
+        spent = search.runs.spent
+        seconds = (search.budget.seconds - spent) / shares
+        stage_search = _StageSearch(search, stage, values, seconds, is_last=shares == 1)
+        check_time(stage_search.costs, search.budget.seeds, seconds, spent, shares)
+        stage_search.run_trials()
+        return stage_search.repeat()
 
 
 class _StageSearch:
     """The search of one stage.
 
     Args:
-        tuning: the search.
+        search: the search.
         stage: the stage.
         values: the values of the stage before.
         seconds: the time of the stage.
@@ -168,24 +201,24 @@ class _StageSearch:
     """
 
     def __init__(
-        self, tuning: Tuning, stage: SearchStage, values: Mapping[str, Any], seconds: float, *, is_last: bool
+        self, search: _Search, stage: SearchStage, values: Mapping[str, Any], seconds: float, *, is_last: bool
     ) -> None:
-        self._tuning, self._stage, self._seconds, self._is_last = tuning, stage, seconds, is_last
-        self._runs, self._observer, self._budget = tuning._runs, tuning._observer, tuning._budget
-        self._dimensions: tuple[Dimension, ...] = tuning._space[stage]
-        self._tables = apply_values(tuning._tables, values)
+        self._search, self._stage, self._seconds, self._is_last = search, stage, seconds, is_last
+        self._runs, self._observer, self._budget = search.runs, search.observer, search.budget
+        self._dimensions: tuple[Dimension, ...] = search.space[stage]
+        self._tables = apply_values(search.tables, values)
         self._start = self._runs.spent
-        compressions = enabled_stages(tuning._settings)
+        compressions = enabled_stages(search.settings)
         self._later = tuple(name for name in compressions if name not in _STAGES[stage]) if is_last else ()
         self._job_values = {one.name: one.default for one in self._dimensions}
         self._baseline = self._train(self._job_values, seed=0, later=self._later)
         self.costs = StageCosts(sum(self._baseline.costs.values()), self._baseline.later)
-        self._study = Study(tuning._folder, self._identify(), self._dimensions, tuning._sampler)
+        self._study = Study(search.folder, self._identify(), self._dimensions, search.sampler)
         self._study.add_baseline(self._baseline.score, self._baseline.validations)
         for trial in self._study.trials():
             self._runs.count(trial.costs)
 
-    def search(self) -> None:
+    def run_trials(self) -> None:
         """Runs trials until the time or their number is used up."""
         while self._study.stopped_trial() is not None or self._has_room():
             trial = self._study.propose([self._job_values])
@@ -256,7 +289,7 @@ class _StageSearch:
         """Why values cannot be trained with: the training diverged, or refused them; None for another error."""
         if isinstance(error, RunFailedError):
             return f"{_DIVERGED}, the training diverged" if _DIVERGED in str(error) else None
-        with contextlib.closing(open_store(self._tuning._root, create=False)) as store:
+        with contextlib.closing(open_store(self._search.root, create=False)) as store:
             newest, *_ = store.runs()
             executions = store.executions(newest.id)
         step = _TRAINING_STEPS[self._stage]
@@ -280,7 +313,7 @@ class _StageSearch:
     def _best_trials(self) -> list[Trial]:
         """The best few, the best first."""
         done = [trial for trial in self._study.trials() if trial.score is not None]
-        count = self._tuning._settings.tune.finalists
+        count = self._search.settings.tune.finalists
         return sorted(done, key=lambda trial: -(trial.score or 0.0))[:count]
 
     def _repeat(self, name: str, values: Mapping[str, Any], finalists: dict[str, dict[str, Any]]) -> None:
@@ -326,10 +359,10 @@ class _StageSearch:
 
     def _identify(self) -> str:
         """The name of the study: the cache keys of the job's own training hold its data, code and settings."""
-        with contextlib.closing(open_store(self._tuning._root, create=False)) as store:
+        with contextlib.closing(open_store(self._search.root, create=False)) as store:
             executions = store.executions(self._baseline.run)
         keys = sorted(execution.key for execution in executions)
-        content = [keys, [one._asdict() for one in self._dimensions], self._tuning._sampler]
+        content = [keys, [one._asdict() for one in self._dimensions], self._search.sampler]
         return f"{self._stage}-{digest([json.dumps(content).encode()])}"
 
     def _describe(self, trial: Trial) -> dict[str, Any]:

@@ -222,8 +222,8 @@ def check_optuna() -> None:
 
 
 @contextlib.contextmanager
-def storage_errors_as_input_errors(root: Path) -> Iterator[None]:
-    """Turns errors of the storage that the user can correct into InputErrors: a full disk, or a damaged file."""
+def storage_errors_as_input_errors(root: Path, folder: Path) -> Iterator[None]:
+    """Turns errors of the storage in a folder that the user can correct into InputErrors: a full disk, a bad file."""
     import optuna
     import sqlalchemy
 
@@ -233,7 +233,9 @@ def storage_errors_as_input_errors(root: Path) -> Iterator[None]:
         if is_disk_full(error):
             raise full_disk_error(root, _one_line(error)) from error
         rule = "must be a file that can be read and written"
-        raise InputError(f"{STUDIES_FILE} {rule}, got: {_one_line(error)}; move it away to begin anew") from error
+        raise InputError(
+            f"{folder / STUDIES_FILE} {rule}, got: {_one_line(error)}; move it away to begin anew"
+        ) from error
 
 
 def _engine_options(file: Path) -> dict[str, Any]:

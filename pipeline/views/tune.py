@@ -106,8 +106,9 @@ def build_notes(content: Content, stage: str) -> Iterator[str]:
     )
     if record["later"]:
         yield f"trials were scored before {' and '.join(record['later'])}, the best few after"
+    count = f"{len(trials)} trial{'' if len(trials) == 1 else 's'}"
     yield (
-        f"{len(trials)} trial{'' if len(trials) == 1 else 's'} besides the job's own settings: {states.count('done')} whole, "
+        f"{count} besides the job's own settings: {states.count('done')} whole, "
         f"{states.count('pruned')} pruned, {states.count('rejected')} rejected"
     )
 

@@ -102,8 +102,10 @@ def test_a_median_needs_some_trials(tmp_path: Path) -> None:
 @pytest.mark.tune
 def test_a_file_that_is_no_storage_is_refused_in_one_line(tmp_path: Path) -> None:
     (tmp_path / STUDIES_FILE).write_bytes(b"no database" * 1000)
-    rule = rf"^{STUDIES_FILE} must be a file that can be read and written, got: .*; move it away to begin anew$"
-    with pytest.raises(InputError, match=rule), storage_errors_as_input_errors(tmp_path):
+    rule = (
+        rf"^{tmp_path}/{STUDIES_FILE} must be a file that can be read and written, got: .*; move it away to begin anew$"
+    )
+    with pytest.raises(InputError, match=rule), storage_errors_as_input_errors(tmp_path, tmp_path):
         open_study(tmp_path)
 
 
