@@ -27,7 +27,7 @@ from pipeline.tune.steps import start_pipeline, teacher_pipeline, wire_trial
 from pipeline.tune.study import OpenTrial, Sampler, Study, Trial, storage_errors_as_input_errors
 from pipeline.tune.trial import TrialObserver, validation_values
 from pipeline.tune.worth import find_levels
-from pipeline.views.tune import BASELINE, describe_finalist, describe_values
+from pipeline.views.tune import BASELINE, describe_count, describe_finalist, describe_values
 
 # The stages of compression that make the model of each stage of the search, and the step that trains it.
 _STAGES: dict[SearchStage, tuple[Stage, ...]] = {"teacher": (), "student": ("student",)}
@@ -318,7 +318,7 @@ class _StageSearch:
 
     def _repeat(self, name: str, values: Mapping[str, Any], finalists: dict[str, dict[str, Any]]) -> None:
         """Trains values with all seeds; values whose training diverges with one of them are no finalists."""
-        self._observer.say(f"{self._stage}, {describe_finalist(name)}: {self._budget.seeds} seeds")
+        self._observer.say(f"{self._stage}, {describe_finalist(name)}: {describe_count(self._budget.seeds, 'seed')}")
         scores = []
         for seed in range(self._budget.seeds):
             try:

@@ -31,6 +31,16 @@ def describe_finalist(name: str) -> str:
     return "the job's own settings" if name == BASELINE else f"trial {name}"
 
 
+def describe_count(count: int, noun: str) -> str:
+    """A number of things.
+
+    Examples:
+        >>> describe_count(1, "seed"), describe_count(3, "seed")
+        ('1 seed', '3 seeds')
+    """
+    return f"{count} {noun}{'' if count == 1 else 's'}"
+
+
 def show_tuning(content: Content, console: Console) -> None:
     """Prints the tables of each stage, and the notes that explain them."""
     for stage, record in content["stages"].items():
@@ -55,7 +65,12 @@ def render_tuning(content: Content) -> str:
 def build_finalists(content: Content, record: Content) -> tuple[list[str], list[list[str]]]:
     """Returns the headings, and a row for each finalist, the winner first."""
     metric = content["metric"].replace("_", " ")
-    headings = ["settings", f"validation {metric}, {content['seeds']} seeds", "against the job's", "values"]
+    headings = [
+        "settings",
+        f"validation {metric}, {describe_count(content['seeds'], 'seed')}",
+        "against the job's",
+        "values",
+    ]
     finalists, winner = record["finalists"], record["winner"]["name"]
     job_mean = finalists[BASELINE]["score"]["mean"]
     order = sorted(finalists, key=lambda name: (name != winner, -finalists[name]["score"]["mean"]))
@@ -106,9 +121,8 @@ def build_notes(content: Content, stage: str) -> Iterator[str]:
     )
     if record["later"]:
         yield f"trials were scored before {' and '.join(record['later'])}, the best few after"
-    count = f"{len(trials)} trial{'' if len(trials) == 1 else 's'}"
     yield (
-        f"{count} besides the job's own settings: {states.count('done')} whole, "
+        f"{describe_count(len(trials), 'trial')} besides the job's own settings: {states.count('done')} whole, "
         f"{states.count('pruned')} pruned, {states.count('rejected')} rejected"
     )
 
