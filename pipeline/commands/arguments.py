@@ -81,6 +81,11 @@ def add_overrides(parser: argparse.ArgumentParser) -> None:
         metavar="N",
         help="models that are trained, each from its own seed (the same as --set seeds=N)",
     )
+    add_set(parser)
+
+
+def add_set(parser: argparse.ArgumentParser) -> None:
+    """Adds `--set`."""
     parser.add_argument(
         "--set",
         action="append",

@@ -19,12 +19,13 @@ from pipeline.commands.schema import SCHEMA
 from pipeline.commands.shrink import SHRINK
 from pipeline.commands.status import STATUS
 from pipeline.commands.step import STEP
+from pipeline.commands.tune import TUNE
 from pipeline.commands.why import WHY
 
 GROUPS = {
     "make a model": (INIT, RUN, SHRINK, SCHEMA),
     "use a model": (PREDICT, EXPLAIN, BENCH, DESCRIBE),
-    "choose settings": (COMPARE, LADDER, DOCTOR),
+    "choose settings": (TUNE, COMPARE, LADDER, DOCTOR),
     "understand a run": (STATUS, REPORT, INSPECT, WHY, DIFF, LINEAGE),
     "run a job elsewhere": (COMPILE, STEP),
     "clean up": (GC,),

@@ -1,12 +1,11 @@
 """The text of a job file: comments that say what was seen and guessed, and settings with their reasons."""
 
-import json
 import textwrap
 from collections.abc import Sequence
-from typing import Any
 
 from components.text.escaping import escape_field
 from pipeline.draft.settings import SettingsTable
+from pipeline.settings.toml_text import format_value
 
 _WIDTH = 118
 
@@ -26,19 +25,6 @@ def write_toml(remarks: Sequence[str], tables: Sequence[SettingsTable]) -> str:
             reason = escape_field(setting.reason)
             lines.append(f"{line}  # {reason}" if reason else line)
     return "\n".join(lines) + "\n"
-
-
-def format_value(value: Any) -> str:
-    """A value in TOML.
-
-    Examples:
-        >>> format_value("all-MiniLM"), format_value(2e-4), format_value(True)
-        ('"all-MiniLM"', '0.0002', 'true')
-    """
-    if isinstance(value, str):
-        # JSON's strings are TOML's but for this character, which TOML wants written out.
-        return json.dumps(value, ensure_ascii=False).replace("\x7f", "\\u007f")
-    return json.dumps(value)
 
 
 def _comment(remark: str) -> list[str]:

@@ -193,7 +193,7 @@ class Launcher:
                 _number_earlier_log(log)
                 staging.mkdir(parents=True)
                 outputs = self._outputs(plan.node, staging)
-                place = Workplace(self._checkpoints(plan), log.with_suffix(""), staging / ".scratch")
+                place = Workplace(self._checkpoints(plan), self.record_folder(plan.node), staging / ".scratch")
                 child = self._start(plan, outputs, staging, log, watcher, place)
             yield LaunchedStep(plan, stack.enter_context(child), staging, outputs, start)
 
@@ -286,6 +286,14 @@ class Launcher:
                 raise
             raise self._failure(plan, Outcome("disk_full", str(error)), time.monotonic() - start) from error
 
+    def discard(self, plan: StepPlan) -> None:
+        """Deletes the checkpoints of a step that has ended and will not go on."""
+        shutil.rmtree(self._checkpoints(plan), ignore_errors=True)
+
+    def record_folder(self, node: Node) -> Path:
+        """The folder beside the log of a node, in which a training writes its history."""
+        return self._log(node).with_suffix("")
+
     def output(self, node: Node, name: str, stored: StoredArtifact) -> Artifact:
         """A stored artifact as the artifact type of the node's output."""
         assert stored.path is not None
@@ -330,7 +338,7 @@ class Launcher:
         for folder in (home, home.parent, self._root):
             sync(folder)
         published = self._store.publish(execution, plan.present_inputs(), new, plan.ingredients)
-        shutil.rmtree(self._checkpoints(plan), ignore_errors=True)
+        self.discard(plan)
         return published
 
     def _checkpoints(self, plan: StepPlan) -> Path:

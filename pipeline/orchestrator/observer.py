@@ -1,11 +1,16 @@
 """Interfaces that receive the progress of a run; the orchestrator itself draws nothing."""
 
 from collections.abc import Sequence
+from pathlib import Path
 from typing import Literal, Self
 
 from pipeline.orchestrator.estimate import Estimate
 
 StepState = Literal["cached", "ran", "failed", "refused", "skipped"]
+
+
+class StoppedRunError(Exception):
+    """An observer or a watcher ends its run: running steps end at once, and their checkpoints are deleted."""
 
 
 class Watcher:
@@ -33,8 +38,14 @@ class Observer:
     def estimated(self, estimate: Estimate) -> None:
         """The first step that is not cached is about to start; the estimate is of it and all steps after it."""
 
-    def step(self, name: str, expected: float | None) -> Watcher:
-        """A step starts; `expected` is its duration last time in seconds, None if it never ran."""
+    def step(self, name: str, expected: float | None, record: Path) -> Watcher:
+        """A step starts.
+
+        Args:
+            name: its name.
+            expected: its duration last time in seconds; None if it never ran.
+            record: the folder where a training writes its history while it runs, see `Workplace`.
+        """
         return Watcher()
 
     def finished(self, name: str, state: StepState, seconds: float) -> None:

@@ -6,7 +6,7 @@ import threading
 from collections.abc import Iterator
 
 from components.dsl.errors import InputError
-from pipeline.orchestrator.observer import Observer
+from pipeline.orchestrator.observer import Observer, StoppedRunError
 from pipeline.orchestrator.places import open_store
 from pipeline.orchestrator.root import Root
 from pipeline.orchestrator.store import Store
@@ -32,6 +32,9 @@ def end_recorded(store: Store, run: int, observer: Observer, place: Root) -> Ite
     except KeyboardInterrupt:
         store.finish_run(run, "interrupted")
         observer.say("Interrupted. The same command goes on: finished steps are kept, trainings have checkpoints.")
+        raise
+    except StoppedRunError:
+        store.finish_run(run, "partial")
         raise
     except InputError:
         store.finish_run(run, "failed")

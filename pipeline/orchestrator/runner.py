@@ -133,6 +133,7 @@ def run_pipeline(
     Raises:
         InputError: the user's input cannot be used. A root that was created for this run is removed, unless a step
             has finished in it or saved a checkpoint.
+        StoppedRunError: the observer ended the run and its steps.
         KeyboardInterrupt: SIGINT or SIGTERM ended the run and its steps.
         CodeError: the code of a component cannot be analyzed.
     """

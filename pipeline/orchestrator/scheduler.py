@@ -23,7 +23,7 @@ from pipeline.orchestrator.launcher import (
     TransientStepError,
     UnstartedStepError,
 )
-from pipeline.orchestrator.observer import Observer, StepState
+from pipeline.orchestrator.observer import Observer, StepState, StoppedRunError
 from pipeline.orchestrator.outcome import Outcome
 from pipeline.orchestrator.records import StoredArtifact
 from pipeline.orchestrator.request import Request
@@ -112,6 +112,7 @@ class Scheduler:
 
         Raises:
             InputError: a step cannot use the user's input, or a step that must be cached is not. All steps end.
+            StoppedRunError: the observer ends the run.
         """
         try:
             while self._waiting or self._running:
@@ -120,6 +121,9 @@ class Scheduler:
                     self._receive_outcomes()
                 elif self._waiting:
                     time.sleep(TICK_SECONDS)
+        except StoppedRunError:
+            self._discard_running()
+            raise
         finally:
             self._end_running()
         return [self._results[node.name] for node in self._nodes]
@@ -160,7 +164,8 @@ class Scheduler:
         self._waiting.remove(node)
         last = self._store.last_ran(node.component.name)
         with contextlib.ExitStack() as context:
-            line = context.enter_context(self._observer.step(node.name, last and last.seconds))
+            record = self._launcher.record_folder(node)
+            line = context.enter_context(self._observer.step(node.name, last and last.seconds, record))
             try:
                 launched = context.enter_context(self._launcher.launch(plan, line))
             except StepError as error:
@@ -263,6 +268,12 @@ class Scheduler:
         execution = self._store.ran_under(plan.key)
         assert execution is not None
         return StepResult(plan.node.name, state, time.monotonic() - start, outputs, worked=execution.seconds)
+
+    def _discard_running(self) -> None:
+        """Ends all running steps at once; none of them will go on."""
+        for running in self._running:
+            running.launched.child.end(grace=0.0)
+            self._launcher.discard(running.launched.plan)
 
     def _end_running(self) -> None:
         """Ends all running steps; all receive the signal before the first is waited for."""

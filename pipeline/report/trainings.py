@@ -57,15 +57,20 @@ def read_trainings(record: RunRecord) -> list[TrainingCurves]:
 
 def _read_history(record: RunRecord, step: RunStep) -> _History | None:
     """The history beside the log of a step, which has times; else the one in its model, without times."""
-    entries = list(_join(sorted(folder for folder in record.trained(step).glob("*") if folder.is_dir())))
+    entries = read_running_history(record.trained(step))
     if entries:
         return _History(step, entries, is_timed=True)
     for stored in step.outputs.values():
         file = record.root / (stored.path or "") / HISTORY
         if stored.path is not None and file.is_file():
-            entries = [entry for entry in _parse(file) if _losses(entry)]
+            entries = [entry for entry in read_history(file) if _losses(entry)]
             return _History(step, entries, is_timed=False) if entries else None
     return None
+
+
+def read_running_history(folder: Path) -> list[dict[str, float]]:
+    """The entries of a training so far, from the folder beside its log; empty before the first one."""
+    return list(_join(sorted(place for place in folder.glob("*") if place.is_dir())))
 
 
 def _join(folders: Iterable[Path]) -> Iterator[dict[str, float]]:
@@ -73,12 +78,12 @@ def _join(folders: Iterable[Path]) -> Iterator[dict[str, float]]:
     for folder in folders:
         done = 0.0
         for file in (folder / _FIRST_STAGE / HISTORY, folder / HISTORY):
-            entries = _parse(file) if file.is_file() else []
+            entries = read_history(file) if file.is_file() else []
             yield from ({**entry, "step": entry["step"] + done} for entry in entries)
             done += entries[-1]["step"] if entries else 0.0
 
 
-def _parse(file: Path) -> list[dict[str, float]]:
+def read_history(file: Path) -> list[dict[str, float]]:
     """Reads the entries of a history without an incomplete last line, which a killed step leaves."""
     lines = file.read_text(encoding="utf-8").splitlines(keepends=True)
     return [json.loads(line) for line in lines if line.endswith("\n")]

@@ -74,18 +74,28 @@ def load_beam(path: Path | None, overrides: Sequence[str] = ()) -> BeamOptions:
 
 def make_settings(tables: Mapping[str, Any], overrides: Iterable[str] = ()) -> Settings:
     """Makes settings of the tables that `read_tables` returned; raises as `load_settings` does."""
-    raw = copy.deepcopy(dict(tables))
-    for override in overrides:
-        _set(raw, override)
-    # Those of files are absolute by now. One that was left relative would mean another place in another directory, with
-    # the same cache key.
-    _resolve_paths(raw, Path.cwd())
+    raw = override_tables(tables, overrides)
     try:
         settings = Settings.model_validate_json(json.dumps(raw, default=str))
     except pydantic.ValidationError as error:
         raise InputError("; ".join(dict.fromkeys(_explain(problem, raw) for problem in error.errors()))) from None
     check_tables(settings)
     return settings
+
+
+def override_tables(tables: Mapping[str, Any], overrides: Iterable[str]) -> Tables:
+    """A copy of tables with `key=value` overrides; relative paths start from the working directory.
+
+    Raises:
+        InputError: an override is no `key=value`, or its key leads through a value.
+    """
+    raw = copy.deepcopy(dict(tables))
+    for override in overrides:
+        _set(raw, override)
+    # Those of files are absolute by now. One that was left relative would mean another place in another directory, with
+    # the same cache key.
+    _resolve_paths(raw, Path.cwd())
+    return raw
 
 
 def read_tables(path: Path, inside: Sequence[Path] = ()) -> Tables:

@@ -63,6 +63,7 @@ _NEEDS = {
     "probes": "examples",
     "export": "examples",
     "evaluation": "examples",
+    "tune": "examples",
     "push": "examples",
     "seeds": "examples",
 }

@@ -47,6 +47,7 @@ from keras_bert.options.vocabulary import VocabularyKind
 from keras_bert.validation import STRICT, OpenShare, validated_dataclass
 from pipeline.machine import Machine
 from pipeline.settings.general_distillation import GeneralDistillationSettings
+from pipeline.settings.tune import TuneSettings
 
 T = TypeVar("T")
 
@@ -309,6 +310,7 @@ class Settings(pydantic.BaseModel):
     probes: SentenceSource | None = None
     export: Export = Export()
     evaluation: Thresholds = Thresholds()
+    tune: TuneSettings = TuneSettings()
     push: PushSettings = PushSettings()
     beam: BeamOptions = BeamOptions()
     machine: Machine = Machine()

@@ -4,6 +4,7 @@ from collections.abc import Mapping
 from typing import Any, NamedTuple, Self
 
 from components.dsl.errors import InputError
+from pipeline.search_runs import seconds_of_minutes
 from pipeline.settings.schema import Settings
 
 
@@ -34,13 +35,13 @@ class Limits(NamedTuple):
         for flag, value in (
             ("--max-megabytes", megabytes),
             ("--max-milliseconds", milliseconds),
-            ("--minutes", minutes),
         ):
             if value is not None and not 0 < value < float("inf"):
                 raise InputError(f"{flag} must be positive and finite, got {value:g}")
+        seconds = seconds_of_minutes(minutes)
         if not 0 <= min_share <= 1:
             raise InputError(f"--min-share must be from 0 to 1, got {min_share:g}")
-        return cls(megabytes, milliseconds, min_share, 60 * minutes)
+        return cls(megabytes, milliseconds, min_share, seconds)
 
     def bounds(self) -> dict[str, float]:
         """The upper bounds by measure, without unlimited measures."""

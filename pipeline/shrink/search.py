@@ -14,10 +14,10 @@ from components.training.on_rows import VALIDATIONS
 from components.training.progress import training_work
 from keras_bert.options.training import Training
 from pipeline.chains import seeded
-from pipeline.orchestrator.graph import Pipeline
 from pipeline.orchestrator.observer import Observer
-from pipeline.orchestrator.runner import RunFailedError, RunResult, run_pipeline
+from pipeline.orchestrator.runner import RunFailedError, RunResult
 from pipeline.pipelines import pipeline_of
+from pipeline.search_runs import SearchRuns
 from pipeline.settings.schema import QuantizationSettings, Settings
 from pipeline.shrink.candidates import Candidate, Grid
 from pipeline.shrink.front import select_distant, select_maximal_fitting, select_uncontained
@@ -54,9 +54,7 @@ class Search:
     def __init__(self, settings: Settings, limits: Limits, root: Path, observer: Observer) -> None:
         self._settings, self._limits, self._root, self._observer = settings, limits, root, observer
         self._wiring, self._length = Wiring(settings), settings.max_length
-        self._shared: set[str] = set()
-        self._spent: dict[Path, float] = {}
-        self._first_run: int | None = None
+        self._runs = SearchRuns(settings, root, observer)
         self._measured: dict[Candidate, Footprint] = {}
         self._measuring_seconds: list[float] = []
         self.content: dict[str, Any] = {
@@ -74,7 +72,7 @@ class Search:
     @property
     def spent(self) -> float:
         """Seconds of the search so far, including earlier runs."""
-        return sum(self._spent.values())
+        return self._runs.spent
 
     @property
     def left(self) -> float:
@@ -88,8 +86,7 @@ class Search:
             InputError: the user's input cannot be used, or the time is too short for one candidate.
             RunFailedError: a step failed.
         """
-        self._shared = {step.name for step in self._run(self._wiring.wire_teachers()).steps}
-        self._spent = {}
+        self._runs.leave_out(self._run(self._wiring.wire_teachers()))
         grid = self._measure_teacher()
         self._check_time(grid)
         self._measure([grid.ends(recipe)[0] for recipe in grid.recipes()], grid)
@@ -241,8 +238,7 @@ class Search:
         if self.content["missed"]:
             return
         push = self._wiring.push_winner(winner, grid, self._root)
-        result = self._run_pipeline(pipeline_of(self._settings.name, [push.pushed]))
-        self._add_spent(result)
+        result = self._runs.start(pipeline_of(self._settings.name, [push.pushed]))
         if result.state == "failed":
             raise RunFailedError(result.message)
         self.content["refused"] = result.message
@@ -272,23 +268,8 @@ class Search:
         minutes = f"about {expected / 60:.1f} of {self._limits.seconds / 60:g} minutes"
         self._observer.say(f"plan: {rounds + ', then ' if rounds else ''}one for all of it; {minutes}")
 
-    def _run_pipeline(self, pipeline: Pipeline, **options: Any) -> RunResult:
-        options |= {"observer": self._observer, "part_of": self._first_run, **self._settings.run_options()}
-        return run_pipeline(pipeline, self._root, **options)
-
     def _run(self, handles: Sequence[Handle[Artifact]], *, is_whole: bool = False) -> RunResult:
-        result = self._run_pipeline(self._wiring.pipeline(handles), is_whole=is_whole)
-        self._first_run = self._first_run or result.run
-        if result.state != "done":
-            raise RunFailedError(result.message)
-        self._add_spent(result)
-        return result
-
-    def _add_spent(self, result: RunResult) -> None:
-        """Adds the durations of steps, each once even if it is reused later."""
-        for step in result.steps:
-            if step.name not in self._shared and step.outputs:
-                self._spent[next(iter(step.outputs.values())).path] = step.worked
+        return self._runs.run(self._wiring.pipeline(handles), is_whole=is_whole)
 
 
 def shrink(settings: Settings, limits: Limits, root: Path, observer: Observer) -> dict[str, Any]:

@@ -31,7 +31,7 @@ def write_report(
     content: Mapping[str, Any],
     folder: Path,
     render: Callable[[Mapping[str, Any]], str],
-    draw: Callable[[Mapping[str, Any], Path], list[Path]],
+    draw: Callable[[Mapping[str, Any], Path], list[Path]] | None = None,
 ) -> list[Path]:
     """Writes `NAME.json`, `NAME.md` and the figures; returns the files.
 
@@ -40,13 +40,13 @@ def write_report(
         content: plain values.
         folder: made if it is not there.
         render: makes the table of them, as Markdown.
-        draw: writes the pictures and gives their files.
+        draw: writes the pictures and gives their files; None without pictures.
     """
     folder.mkdir(parents=True, exist_ok=True)
     values, table = folder / f"{name}.json", folder / f"{name}.md"
     values.write_text(json.dumps(content, indent=1, ensure_ascii=False) + "\n", encoding="utf-8")
     table.write_text(render(content), encoding="utf-8")
-    return [values, table, *draw(content, folder)]
+    return [values, table, *([] if draw is None else draw(content, folder))]
 
 
 def save_figure(figure: "Figure", folder: Path, names: Sequence[str]) -> list[Path]:

@@ -5,6 +5,7 @@ from typing import Any
 
 from rich.console import Console
 
+from pipeline.settings.toml_text import format_value
 from pipeline.views.tables import render_table, show_table
 from pipeline.views.terminal import format_seconds
 
@@ -56,9 +57,5 @@ def _settings_of(content: Content) -> str:
         return ""
     lines = [""]
     for table, values in content["tables"].items():
-        lines += [f"    [{table}]", *(f"    {name} = {_toml(value)}" for name, value in values.items())]
+        lines += [f"    [{table}]", *(f"    {name} = {format_value(value)}" for name, value in values.items())]
     return "\nThe winner's tables in a job:\n" + "\n".join(lines) + "\n"
-
-
-def _toml(value: Any) -> str:
-    return f'"{value}"' if isinstance(value, str) else str(list(value) if isinstance(value, tuple) else value)

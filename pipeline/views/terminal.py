@@ -5,6 +5,7 @@ import math
 import os
 import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from pathlib import Path
 
 from rich.console import Console, Group
 from rich.live import Live
@@ -156,7 +157,7 @@ class Terminal(Observer):
         """Prints how long the run may take."""
         self.say(describe_estimate(estimate, self._guess_seconds))
 
-    def step(self, name: str, expected: float | None) -> StepLine:
+    def step(self, name: str, expected: float | None, record: Path) -> StepLine:
         """The line of a step that is about to run."""
         return StepLine(self._console, self._title(name), expected, self._running)
 

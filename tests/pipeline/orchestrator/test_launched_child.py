@@ -242,8 +242,8 @@ def test_a_step_ends_by_itself_when_the_beats_of_its_launcher_stay_away(
 
 def test_a_waiting_program_is_ended_at_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     class Impatient(Diary):
-        def step(self, name: str, expected: float | None) -> Any:
-            watcher = super().step(name, expected)
+        def step(self, name: str, expected: float | None, record: Path) -> Any:
+            watcher = super().step(name, expected, record)
             watcher.progress = self.stop  # type: ignore[method-assign]
             return watcher
 

@@ -18,7 +18,7 @@ from components.dsl.errors import InputError
 from pipeline.orchestrator import fingerprint, source_code
 from pipeline.orchestrator.estimate import Estimate
 from pipeline.orchestrator.graph import Pipeline
-from pipeline.orchestrator.observer import Observer, StepState, Watcher
+from pipeline.orchestrator.observer import Observer, StepState, StoppedRunError, Watcher
 from pipeline.orchestrator.request import Request
 from pipeline.orchestrator.root import locked_root
 from pipeline.orchestrator.runner import RunResult, run_pipeline
@@ -332,9 +332,9 @@ class Diary(Observer):
     def estimated(self, estimate: Estimate) -> None:
         self.events.append(("estimated", estimate.measured, estimate.unmeasured))
 
-    def step(self, name: str, expected: float | None) -> Watcher:
+    def step(self, name: str, expected: float | None, record: Path) -> Watcher:
         self.events.append(("step", name, expected is not None))
-        return super().step(name, expected)
+        return super().step(name, expected, record)
 
     def finished(self, name: str, state: StepState, seconds: float) -> None:
         assert 0 <= seconds < 60
@@ -342,6 +342,43 @@ class Diary(Observer):
 
     def say(self, text: str) -> None:
         self.events.append(("say", text))
+
+
+class Judge(Observer):
+    """Ends the run once the training has written its record."""
+
+    def __init__(self) -> None:
+        self.pid: int | None = None
+
+    def step(self, name: str, expected: float | None, record: Path) -> Watcher:
+        watcher = super().step(name, expected, record)
+
+        def tick() -> None:
+            if (record / "note").is_file():
+                self.pid = int((record / "note").read_text())
+                raise StoppedRunError
+
+        watcher.tick = tick  # type: ignore[method-assign]
+        return watcher
+
+
+def test_an_observer_ends_a_run_whose_training_will_not_go_on(tmp_path: Path) -> None:
+    judge, training = Judge(), toy.train_for_long(text=toy.write().output(toy.Text))
+    start = time.monotonic()
+    with pytest.raises(StoppedRunError):
+        run_pipeline(Pipeline("toy", [training]), tmp_path, observer=judge, preload=())
+    assert time.monotonic() - start < 20, "it is not asked for a last checkpoint"
+    assert judge.pid is not None
+    with pytest.raises(ProcessLookupError):
+        os.kill(judge.pid, 0)
+    assert not list((tmp_path / ".unfinished").glob("*"))
+    assert not list((tmp_path / ".staging").glob("*"))
+    with contextlib.closing(Store(tmp_path, create=False)) as store:
+        (only,) = store.runs()
+        assert only.state == "partial"
+        assert [execution.node for execution in store.executions(only.id)] == ["write"]
+    again = run(tmp_path, toy.initial(text=toy.write().output(toy.Text)))
+    assert states(again) == {"write": "cached", "initial": "ran"}, "the root is free"
 
 
 def test_an_observer_is_told_of_every_step(tmp_path: Path) -> None:

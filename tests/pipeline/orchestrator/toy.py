@@ -160,6 +160,20 @@ def count_lives(text: Input[Text], result: Output[Text], lives: Local[int] = 1) 
     result.write(text.read())
 
 
+@component(kind="training")
+def train_for_long(text: Input[Text], result: Output[Text]) -> None:
+    """Writes its process into its record and a checkpoint, then reports progress for a minute."""
+    place = workplace()
+    assert place.checkpoints
+    assert place.record
+    for folder, content in ((place.checkpoints, "weights"), (place.record, str(os.getpid()))):
+        folder.mkdir(parents=True)
+        (folder / "note").write_text(content)
+    for second in range(600):
+        report_progress(second, 600)
+        time.sleep(0.1)
+
+
 @component()
 def meet(
     text: Input[Text], result: Output[Text], me: str, other: str, folder: Local[str], seconds: Local[float]

@@ -221,6 +221,7 @@ def mentioned(name: str) -> set[str]:
 @pytest.mark.parametrize("name", EXAMPLE_FILES)
 def test_every_key_of_the_examples_is_a_setting(name: str) -> None:
     known_keys = {key for key, _ in keys_of(Settings)} | set(Settings.model_fields)
+    known_keys |= {key.rpartition(".")[0] for key in known_keys}
     # The keys of these two are the user's own.
     free = ("beam.options.", "fine_tuning.class_weights.")
     assert {key for key in mentioned(name) - known_keys if not key.startswith(free)} == set()

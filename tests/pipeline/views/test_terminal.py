@@ -1,5 +1,6 @@
 import io
 from collections.abc import Callable
+from pathlib import Path
 
 import pytest
 from rich.console import Console
@@ -181,8 +182,8 @@ def test_steps_side_by_side_have_a_line_each(clock: Callable[[float], None]) -> 
     console = Console(file=io.StringIO(), force_terminal=True, width=40)
     lines = Terminal(console)
     lines.begin(["one", "two"])
-    with lines.step("one", None) as one:
-        with lines.step("two", None) as two:
+    with lines.step("one", None, Path("logs")) as one:
+        with lines.step("two", None, Path("logs")) as two:
             one.tick()
             two.tick()
             assert "[1/2] one  0.0 s\n[2/2] two  0.0 s" in console.file.getvalue()
@@ -218,7 +219,7 @@ def test_names_line_up_and_every_end_has_its_words() -> None:
 def test_the_line_of_a_step_has_its_number_and_the_last_duration(clock: Callable[[float], None]) -> None:
     lines = Terminal(plain())
     lines.begin(["a", "longer"])
-    assert lines.step("a", 30.0).text(10) == "[1/2] a       10 s, about 20 s left"
+    assert lines.step("a", 30.0, Path("logs")).text(10) == "[1/2] a       10 s, about 20 s left"
 
 
 def test_a_file_has_room_for_all_columns(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:

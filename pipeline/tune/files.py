@@ -1,0 +1,28 @@
+"""The files of a search: its values, its tables, and the job with the best settings."""
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from pipeline.settings.files import Tables
+from pipeline.settings.toml_text import format_tables
+from pipeline.tune.space import apply_values
+from pipeline.views.reports import write_report
+from pipeline.views.tune import render_tuning
+
+WINNER_FILE = "winner.toml"
+
+
+def write_tuning(content: Mapping[str, Any], tables: Tables, folder: Path) -> list[Path]:
+    """Writes `tune.json`, `tune.md` and `winner.toml`, a whole job; returns the files.
+
+    Args:
+        content: the result of the search.
+        tables: the tables of the job.
+        folder: the folder of the search.
+    """
+    winner = apply_values({name: table for name, table in tables.items() if name != "tune"}, content["values"])
+    file = folder / WINNER_FILE
+    files = write_report("tune", content, folder, render_tuning)
+    file.write_text(format_tables(winner), encoding="utf-8")
+    return [*files, file]

@@ -1,0 +1,382 @@
+"""The search: trials of the teacher, then of the student, and the best few of each with several seeds."""
+
+import contextlib
+import fcntl
+import json
+import statistics
+import time
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from components.dsl.errors import InputError
+from components.training.model_folder import HISTORY_FILE
+from keras_bert.digests import digest
+from pipeline.chains import Stage, enabled_stages
+from pipeline.orchestrator.locks import read_holder, try_lock, write_holder
+from pipeline.orchestrator.observer import Observer, StoppedRunError
+from pipeline.orchestrator.places import open_store
+from pipeline.orchestrator.runner import RunFailedError
+from pipeline.report.trainings import read_history
+from pipeline.search_runs import SearchRuns
+from pipeline.settings.files import Tables, make_settings
+from pipeline.settings.schema import Settings
+from pipeline.tune.plan import SearchBudget, StageCosts, check_time, kept_seconds
+from pipeline.tune.space import Dimension, SearchStage, apply_values, find_space
+from pipeline.tune.steps import start_pipeline, teacher_pipeline, wire_trial
+from pipeline.tune.study import OpenTrial, Sampler, Study, Trial, storage_errors_as_input_errors
+from pipeline.tune.trial import TrialObserver, validation_values
+from pipeline.tune.worth import find_levels
+from pipeline.views.tune import BASELINE, describe_count, describe_finalist, describe_values
+
+# The stages of compression that make the model of each stage of the search, and the step that trains it.
+_STAGES: dict[SearchStage, tuple[Stage, ...]] = {"teacher": (), "student": ("student",)}
+_TRAINING_STEPS: dict[SearchStage, str] = {"teacher": "fine_tune", "student": "distill"}
+# The error of a training with too high a learning rate; importing its class would import TensorFlow.
+_DIVERGED = "NonFiniteLossError"
+
+
+def search_folder(root: Path, settings: Settings, sampler: Sampler) -> Path:
+    """The folder of a search: that of a random one stands beside, as it is compared with the other."""
+    return root / "tuned" / (settings.name if sampler == "tpe" else f"{settings.name}-{sampler}")
+
+
+def check_job(settings: Settings) -> None:
+    """Raises InputError if settings cannot be searched for a job on validation rows alone."""
+    source = settings.examples
+    if source is None:
+        raise InputError("there must be [examples] to tune settings for")
+    validation, test = (getattr(source, split, None) for split in ("validation", "test"))
+    if validation is not None and validation == test:
+        raise InputError(f"examples.validation must not be the test rows, on which nothing may be chosen, got {test}")
+
+
+class _Training(NamedTuple):
+    """The result of a trial's run.
+
+    Attributes:
+        run: the number of the run.
+        score: of the trained model on validation rows.
+        last_score: of the last model.
+        validations: see `validation_values`.
+        costs: see `SearchRuns.costs`: those of the trained model and its score.
+        later: seconds of the later stages and their score.
+    """
+
+    run: int
+    score: float
+    last_score: float
+    validations: list[float]
+    costs: dict[str, float]
+    later: float
+
+
+class _Search(NamedTuple):
+    """What the stages of a search share.
+
+    Attributes:
+        tables: the tables of the job.
+        settings: the settings that they make.
+        space: the settings that are searched.
+        budget: the limits.
+        sampler: what proposes values.
+        root: the root.
+        folder: the folder of the search.
+        runs: the runs of the search.
+        observer: receives the progress.
+    """
+
+    tables: Tables
+    settings: Settings
+    space: Mapping[SearchStage, tuple[Dimension, ...]]
+    budget: SearchBudget
+    sampler: Sampler
+    root: Path
+    folder: Path
+    runs: SearchRuns
+    observer: Observer
+
+
+class Tuning:
+    """A search for the settings of a job with the best score on validation rows.
+
+    Args:
+        tables: the tables of the job.
+        names: the settings to search; empty for all that the job has.
+        budget: the limits.
+        sampler: what proposes values.
+        root: the root.
+        observer: receives the progress.
+
+    Raises:
+        InputError: see `find_space`.
+    """
+
+    def __init__(
+        self,
+        tables: Tables,
+        names: Sequence[str],
+        budget: SearchBudget,
+        sampler: Sampler,
+        root: Path,
+        observer: Observer,
+    ) -> None:
+        # Each training needs as many seeds, whatever the job has.
+        settings = make_settings({**tables, "seeds": budget.seeds})
+        self._search = _Search(
+            tables=tables,
+            settings=settings,
+            space=find_space(tables, settings, names),
+            budget=budget,
+            sampler=sampler,
+            root=root,
+            folder=search_folder(root, settings, sampler),
+            runs=SearchRuns(settings, root, observer),
+            observer=observer,
+        )
+
+    def run(self) -> dict[str, Any]:
+        """Runs the search and returns the content of `tune.json`.
+
+        Raises:
+            InputError: the user's input cannot be used, the time is too short, or another process searches.
+            RunFailedError: a step failed.
+        """
+        search, stages = self._search, dict[str, Any]()
+        search.runs.leave_out(search.runs.run(start_pipeline(search.settings)))
+        if "teacher" not in search.space:
+            for seed in range(search.budget.seeds):
+                search.runs.leave_out(search.runs.run(teacher_pipeline(search.settings, seed)))
+        values: dict[str, Any] = {}
+        with self._locked_folder(), storage_errors_as_input_errors(search.root, search.folder):
+            for shares, stage in zip(range(len(search.space), 0, -1), search.space, strict=True):
+                stages[stage] = self._run_stage(stage, values, shares)
+                values |= stages[stage]["winner"]["values"]
+        last = stages[next(reversed(stages))]
+        defaults = {one.name: one.default for dimensions in search.space.values() for one in dimensions}
+        return {
+            "name": search.settings.name,
+            "sampler": search.sampler,
+            "minutes": search.budget.seconds / 60,
+            "seeds": search.budget.seeds,
+            "metric": last["metric"],
+            "rows": last["rows"],
+            "stages": stages,
+            "values": {name: value for name, value in values.items() if value != defaults[name]},
+            "seconds": search.runs.spent,
+        }
+
+    @contextlib.contextmanager
+    def _locked_folder(self) -> Iterator[None]:
+        """Keeps other searches of this job away, whose trials would be counted twice."""
+        search = self._search
+        search.folder.mkdir(parents=True, exist_ok=True)
+        with (search.folder / "lock").open("a+") as lock:
+            if not try_lock(lock, fcntl.LOCK_EX):
+                rule = f"must have no other search for {search.settings.name!r}"
+                raise InputError(f"--root {rule}, got {search.root}: {read_holder(lock)} runs one")
+            write_holder(lock, "tune")
+            yield
+
+    def _run_stage(self, stage: SearchStage, values: Mapping[str, Any], shares: int) -> dict[str, Any]:
+        """Searches the settings of one model; the others have the values of the stage before."""
+        search = self._search
+        spent = search.runs.spent
+        seconds = (search.budget.seconds - spent) / shares
+        stage_search = _StageSearch(search, stage, values, seconds, is_last=shares == 1)
+        check_time(stage_search.costs, search.budget.seeds, seconds, spent, shares)
+        stage_search.run_trials()
+        return stage_search.repeat()
+
+
+class _StageSearch:
+    """The search of one stage.
+
+    Args:
+        search: the search.
+        stage: the stage.
+        values: the values of the stage before.
+        seconds: the time of the stage.
+        is_last: whether the finalists go through all later stages of the job.
+    """
+
+    def __init__(
+        self, search: _Search, stage: SearchStage, values: Mapping[str, Any], seconds: float, *, is_last: bool
+    ) -> None:
+        self._search, self._stage, self._seconds, self._is_last = search, stage, seconds, is_last
+        self._runs, self._observer, self._budget = search.runs, search.observer, search.budget
+        self._dimensions: tuple[Dimension, ...] = search.space[stage]
+        self._tables = apply_values(search.tables, values)
+        self._start = self._runs.spent
+        compressions = enabled_stages(search.settings)
+        self._later = tuple(name for name in compressions if name not in _STAGES[stage]) if is_last else ()
+        self._job_values = {one.name: one.default for one in self._dimensions}
+        self._baseline = self._train(self._job_values, seed=0, later=self._later)
+        self.costs = StageCosts(sum(self._baseline.costs.values()), self._baseline.later)
+        self._study = Study(search.folder, self._identify(), self._dimensions, search.sampler)
+        self._study.add_baseline(self._baseline.score, self._baseline.validations)
+        for trial in self._study.trials():
+            self._runs.count(trial.costs)
+
+    def run_trials(self) -> None:
+        """Runs trials until the time or their number is used up."""
+        while self._study.stopped_trial() is not None or self._has_room():
+            trial = self._study.propose([self._job_values])
+            if trial is None:
+                self._observer.say(f"{self._stage}: hardly any values are left to try")
+                return
+            self._observer.say(f"{self._stage}, trial {trial.number}: {describe_values(trial.values)}")
+            self._run_trial(trial)
+
+    def repeat(self) -> dict[str, Any]:
+        """Trains the best few and the job's own settings with all seeds, and returns what the stage found."""
+        finalists: dict[str, dict[str, Any]] = {}
+        best = self._best_trials()
+        for name, values in [*((str(trial.number), trial.values) for trial in best[:1]), (BASELINE, self._job_values)]:
+            self._repeat(name, values, finalists)
+        for trial in best[1:]:
+            if self.costs.repetition(trial.seconds, self._budget.seeds) <= self._left():
+                self._repeat(str(trial.number), trial.values, finalists)
+        # Of equal means the job's own settings win, else the trial that was better in the search.
+        order = [BASELINE, *(name for name in finalists if name != BASELINE)]
+        winner = max(order, key=lambda name: finalists[name]["score"]["mean"])
+        if self._is_last:
+            self._train(finalists[winner]["values"], seed=0, later=self._later, completes=True)
+        return {
+            "metric": self._metric,
+            "rows": self._rows,
+            "winner": {"name": winner, "values": finalists[winner]["values"]},
+            "later": list(self._later),
+            "finalists": finalists,
+            "job_score": self._baseline.score,
+            "trials": [self._describe(trial) for trial in self._study.trials()],
+            "settings": self._describe_settings(),
+        }
+
+    def _run_trial(self, trial: OpenTrial) -> None:
+        start = time.monotonic()
+
+        def prune_if_bad(validations: Sequence[float]) -> None:
+            if trial.report(validations):
+                raise StoppedRunError
+
+        observer = TrialObserver(self._observer, _TRAINING_STEPS[self._stage], prune_if_bad)
+
+        def stopped_costs() -> dict[str, float]:
+            return {f"{self._stage}-{trial.number}": time.monotonic() - start}
+
+        try:
+            training = self._train(trial.values, seed=0, observer=observer)
+        except StoppedRunError:
+            costs = stopped_costs()
+            trial.end("pruned", costs)
+            self._observer.say(f"{self._stage}, trial {trial.number}: pruned, below the median of earlier trials")
+        except (InputError, RunFailedError) as error:
+            reason = self._rejection(error)
+            if reason is None:
+                raise
+            costs = stopped_costs()
+            trial.end("rejected", costs, reason=reason)
+            self._observer.say(f"{self._stage}, trial {trial.number}: {reason}")
+        else:
+            costs = training.costs
+            trial.report(training.validations)
+            trial.end("done", costs, training.score)
+            self._observer.say(f"{self._stage}, trial {trial.number}: {self._metric} {100 * training.score:.2f}")
+        self._runs.count(costs)
+
+    def _rejection(self, error: InputError | RunFailedError) -> str | None:
+        """Why values cannot be trained with: the training diverged, or refused them; None for another error."""
+        if isinstance(error, RunFailedError):
+            return f"{_DIVERGED}, the training diverged" if _DIVERGED in str(error) else None
+        with contextlib.closing(open_store(self._search.root, create=False)) as store:
+            newest, *_ = store.runs()
+            executions = store.executions(newest.id)
+        step = _TRAINING_STEPS[self._stage]
+        refused = any((one.node, one.state, one.message) == (step, "failed", str(error)) for one in executions)
+        return str(error) if refused else None
+
+    def _has_room(self) -> bool:
+        """Whether another trial may begin."""
+        trials = self._study.trials()
+        if self._budget.trials is not None and len(trials) >= self._budget.trials:
+            return False
+        whole = [trial.seconds for trial in trials if trial.state == "done"]
+        expected = statistics.fmean([self.costs.trial, *whole])
+        finalists = [trial.seconds for trial in self._best_trials()]
+        kept = kept_seconds(self.costs, finalists or [self.costs.trial], self._budget.seeds, self._seconds)
+        return expected + kept <= self._left()
+
+    def _left(self) -> float:
+        return self._seconds - (self._runs.spent - self._start)
+
+    def _best_trials(self) -> list[Trial]:
+        """The best few, the best first."""
+        done = [trial for trial in self._study.trials() if trial.score is not None]
+        count = self._search.settings.tune.finalists
+        return sorted(done, key=lambda trial: -(trial.score or 0.0))[:count]
+
+    def _repeat(self, name: str, values: Mapping[str, Any], finalists: dict[str, dict[str, Any]]) -> None:
+        """Trains values with all seeds; values whose training diverges with one of them are no finalists."""
+        self._observer.say(f"{self._stage}, {describe_finalist(name)}: {describe_count(self._budget.seeds, 'seed')}")
+        scores = []
+        for seed in range(self._budget.seeds):
+            try:
+                training = self._train(values, seed=seed, later=self._later)
+            except RunFailedError as error:
+                if name == BASELINE or _DIVERGED not in str(error):
+                    raise
+                self._observer.say(f"{self._stage}, {describe_finalist(name)}: diverged with seed {seed}")
+                return
+            scores.append(training.last_score)
+        sd = statistics.stdev(scores) if len(scores) > 1 else None
+        score = {"mean": statistics.fmean(scores), "sd": sd, "seeds": scores}
+        finalists[name] = {"values": dict(values), "score": score}
+
+    def _train(
+        self,
+        values: Mapping[str, Any],
+        *,
+        seed: int,
+        later: Sequence[Stage] = (),
+        observer: Observer | None = None,
+        completes: bool = False,
+    ) -> _Training:
+        """Trains and scores values; the last run completes the search, for `gc`."""
+        settings = make_settings(apply_values(self._tables, values))
+        outputs = wire_trial(settings, seed, _STAGES[self._stage], later)
+        result = self._runs.run(outputs.pipeline(settings), is_whole=completes, observer=observer)
+        scored = result.artifact(outputs.validation).read()
+        self._metric, self._rows = scored.metric, scored.rows
+        return _Training(
+            run=result.run,
+            score=scored.score,
+            last_score=result.artifact(outputs.last_validation).read().score,
+            validations=validation_values(read_history(result.artifact(outputs.model).file(HISTORY_FILE))),
+            costs=self._runs.costs(result, outputs.steps),
+            later=sum(self._runs.costs(result, outputs.later_steps).values()),
+        )
+
+    def _identify(self) -> str:
+        """The name of the study: the cache keys of the job's own training hold its data, code and settings."""
+        with contextlib.closing(open_store(self._search.root, create=False)) as store:
+            executions = store.executions(self._baseline.run)
+        keys = sorted(execution.key for execution in executions)
+        content = [keys, [one._asdict() for one in self._dimensions], self._search.sampler]
+        return f"{self._stage}-{digest([json.dumps(content).encode()])}"
+
+    def _describe(self, trial: Trial) -> dict[str, Any]:
+        content = {**trial._asdict(), "validations": [*trial.validations], "seconds": trial.seconds}
+        del content["costs"]
+        return content
+
+    def _describe_settings(self) -> dict[str, Any]:
+        trials, importances = self._study.trials(), self._study.importances()
+        return {
+            one.name: {
+                "job": one.default,
+                "importance": None if importances is None else importances[one.name],
+                "levels": [level._asdict() for level in find_levels(one, trials)],
+            }
+            for one in self._dimensions
+        }

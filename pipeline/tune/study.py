@@ -1,0 +1,248 @@
+"""The trials of one stage in Optuna's storage, in which a search that was stopped finds them again."""
+
+import contextlib
+import sqlite3
+import warnings
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any, Literal, NamedTuple
+
+from components.dsl.errors import InputError
+from pipeline.orchestrator.disk import full_disk_error, is_disk_full
+from pipeline.tune.space import Dimension
+
+Sampler = Literal["tpe", "random"]
+TrialState = Literal["done", "pruned", "rejected"]
+
+# The file of all studies of a job.
+STUDIES_FILE = "studies.sqlite3"
+# Trials before the sampler learns from earlier ones, and before the median of a validation is one.
+STARTUP_TRIALS = 5
+# Fewer trials give a regression of the scores no ground, see `Study.importances`.
+LEAST_FOR_IMPORTANCE = 20
+# So many proposals in a row that were tried before mean that few are left.
+_MOST_REPEATED = 20
+_COSTS, _REASON, _REPEATED = "costs", "reason", "repeated"
+
+
+class Trial(NamedTuple):
+    """A trial that has ended.
+
+    Attributes:
+        number: its number in the study.
+        values: the value of each setting.
+        state: `pruned` in the middle of its training; `rejected` if its values cannot be trained with.
+        score: on validation rows; None unless it is `done`.
+        validations: the values of its validations, of which more is better.
+        costs: place of a step's output, or another name -> its seconds.
+        reason: why it was rejected; else empty.
+    """
+
+    number: int
+    values: dict[str, Any]
+    state: TrialState
+    score: float | None
+    validations: tuple[float, ...]
+    costs: dict[str, float]
+    reason: str = ""
+
+    @property
+    def seconds(self) -> float:
+        """The duration of its steps."""
+        return sum(self.costs.values())
+
+
+class OpenTrial:
+    """A trial that is running, or that was stopped and goes on.
+
+    Args:
+        trial: Optuna's trial.
+        dimensions: the settings that are searched.
+    """
+
+    def __init__(self, trial: Any, dimensions: Sequence[Dimension]) -> None:
+        self._trial = trial
+        self.number: int = trial.number
+        self.values = {one.name: one.round(trial.params[one.name]) for one in dimensions}
+
+    def report(self, validations: Sequence[float]) -> bool:
+        """Records the values of all validations so far, and returns whether the trial should be pruned now."""
+        reported = len(self._trial.study.trials[self.number].intermediate_values)
+        for step, value in enumerate(validations[reported:], start=reported + 1):
+            self._trial.report(value, step)
+        return len(validations) > 0 and bool(self._trial.should_prune())
+
+    def end(self, state: TrialState, costs: Mapping[str, float], score: float | None = None, reason: str = "") -> None:
+        """Records the result."""
+        import optuna
+
+        self._trial.set_user_attr(_COSTS, dict(costs))
+        self._trial.set_user_attr(_REASON, reason)
+        if state == "done":
+            self._trial.study.tell(self.number, score)
+        else:
+            self._trial.study.tell(self.number, state=optuna.trial.TrialState.PRUNED)
+
+
+class Study:
+    """The trials of one stage of one search.
+
+    A proposal depends on the trials before it alone, so that a search that was stopped proposes what it would have.
+
+    Args:
+        folder: the folder of the storage.
+        name: identifies the stage, its space, and all that its trials share.
+        dimensions: the settings that are searched.
+        sampler: the tree-structured Parzen estimator with median pruning, or a random search without pruning.
+
+    Raises:
+        InputError: the storage was written by a version of Optuna that this one cannot read.
+    """
+
+    def __init__(self, folder: Path, name: str, dimensions: Sequence[Dimension], sampler: Sampler) -> None:
+        import optuna
+
+        self._optuna, self._dimensions, self._sampler = optuna, dimensions, sampler
+        optuna.logging.set_verbosity(optuna.logging.WARNING)
+        file = folder / STUDIES_FILE
+        try:
+            # A path may hold characters that stand for something in a URL.
+            storage = optuna.storages.RDBStorage("sqlite://", engine_kwargs=_engine_options(file))
+        except RuntimeError as error:
+            rule = "must hold studies that this version of Optuna can read"
+            raise InputError(f"{file} {rule}, got: {_one_line(error)}; move it away to begin anew") from None
+        pruner = optuna.pruners.NopPruner()
+        if sampler == "tpe":
+            pruner = optuna.pruners.MedianPruner(n_startup_trials=STARTUP_TRIALS)
+        self._study = optuna.create_study(
+            storage=storage, study_name=name, direction="maximize", pruner=pruner, load_if_exists=True
+        )
+
+    def add_baseline(self, score: float, validations: Sequence[float]) -> None:
+        """Adds the job's own settings as the first trial, once, if they lie in the space."""
+        if self._study.get_trials(deepcopy=False) or not all(one.allows(one.default) for one in self._dimensions):
+            return
+        self._study.add_trial(
+            self._optuna.create_trial(
+                params={one.name: one.default for one in self._dimensions},
+                distributions=self._distributions(),
+                value=score,
+                intermediate_values=dict(enumerate(validations, start=1)),
+                user_attrs={_REPEATED: True},
+            )
+        )
+
+    def trials(self) -> list[Trial]:
+        """The trials that have ended, in their order; the job's own settings are not among them."""
+        return [self._read(trial) for trial in self._study.get_trials(deepcopy=False) if self._has_ended(trial)]
+
+    def propose(self, earlier: Sequence[Mapping[str, Any]] = ()) -> OpenTrial | None:
+        """The trial that was stopped, or a new one; None if nearly all values of the space were tried.
+
+        Args:
+            earlier: values that were tried elsewhere.
+        """
+        return self.stopped_trial() or self._propose([*earlier, *(trial.values for trial in self.trials())])
+
+    def stopped_trial(self) -> OpenTrial | None:
+        """The trial that was running when the search was stopped; None if it was stopped between trials."""
+        state = self._optuna.trial.TrialState
+        names = {one.name for one in self._dimensions}
+        for trial in self._study.get_trials(deepcopy=False, states=(state.RUNNING,)):
+            if trial.params.keys() == names:
+                return OpenTrial(self._optuna.Trial(self._study, trial._trial_id), self._dimensions)
+            # It was stopped before its values were complete.
+            self._study.tell(trial.number, state=state.FAIL)
+        return None
+
+    def importances(self) -> dict[str, float] | None:
+        """The share of each setting in the variance of the scores, by fANOVA (Hutter et al. 2014).
+
+        None if there are fewer than `LEAST_FOR_IMPORTANCE` whole trials, or one setting, or equal scores.
+        """
+        scores = [trial.score for trial in self.trials() if trial.state == "done"]
+        if len(scores) < LEAST_FOR_IMPORTANCE or len(self._dimensions) < 2 or len({*scores}) < 2:
+            return None
+        evaluator = self._optuna.importance.FanovaImportanceEvaluator(seed=0)
+        return dict(self._optuna.importance.get_param_importances(self._study, evaluator=evaluator))
+
+    def _propose(self, tried: Sequence[Mapping[str, Any]]) -> OpenTrial | None:
+        for _ in range(_MOST_REPEATED):
+            # A generator of its own for each trial: its state would be lost in a stop.
+            self._study.sampler = self._make_sampler(len(self._study.get_trials(deepcopy=False)))
+            trial = OpenTrial(self._study.ask(self._distributions()), self._dimensions)
+            if trial.values not in tried:
+                return trial
+            self._study.tell(trial.number, state=self._optuna.trial.TrialState.FAIL)
+        return None
+
+    def _make_sampler(self, seed: int) -> Any:
+        samplers = self._optuna.samplers
+        if self._sampler == "random":
+            return samplers.RandomSampler(seed=seed)
+        with warnings.catch_warnings():
+            # `multivariate` may change its results in a later version.
+            warnings.simplefilter("ignore", self._optuna.exceptions.ExperimentalWarning)
+            return samplers.TPESampler(seed=seed, n_startup_trials=STARTUP_TRIALS, multivariate=True)
+
+    def _distributions(self) -> dict[str, Any]:
+        return {one.name: self._distribution(one) for one in self._dimensions}
+
+    def _distribution(self, dimension: Dimension) -> Any:
+        kinds = self._optuna.distributions
+        if dimension.scale == "choices":
+            return kinds.CategoricalDistribution(dimension.values)
+        kind = kinds.IntDistribution if dimension.is_whole else kinds.FloatDistribution
+        return kind(*dimension.values, log=dimension.scale == "logarithmic")
+
+    def _has_ended(self, trial: Any) -> bool:
+        states = self._optuna.trial.TrialState
+        return trial.state in (states.COMPLETE, states.PRUNED) and _REPEATED not in trial.user_attrs
+
+    def _read(self, trial: Any) -> Trial:
+        is_done = trial.state == self._optuna.trial.TrialState.COMPLETE
+        reason = trial.user_attrs[_REASON]
+        return Trial(
+            trial.number,
+            {one.name: one.round(trial.params[one.name]) for one in self._dimensions},
+            "done" if is_done else "rejected" if reason else "pruned",
+            trial.value if is_done else None,
+            tuple(trial.intermediate_values[step] for step in sorted(trial.intermediate_values)),
+            trial.user_attrs[_COSTS],
+            reason,
+        )
+
+
+def check_optuna() -> None:
+    """Raises InputError if Optuna is not installed."""
+    try:
+        import optuna  # noqa: F401
+    except ImportError:
+        raise InputError("tune needs Optuna, which is not installed: pip install 'keras-bert-edge[tune]'") from None
+
+
+@contextlib.contextmanager
+def storage_errors_as_input_errors(root: Path, folder: Path) -> Iterator[None]:
+    """Turns errors of the storage in a folder that the user can correct into InputErrors: a full disk, a bad file."""
+    import optuna
+    import sqlalchemy
+
+    try:
+        yield
+    except (optuna.exceptions.StorageInternalError, sqlalchemy.exc.DatabaseError) as error:
+        if is_disk_full(error):
+            raise full_disk_error(root, _one_line(error)) from error
+        rule = "must be a file that can be read and written"
+        raise InputError(
+            f"{folder / STUDIES_FILE} {rule}, got: {_one_line(error)}; move it away to begin anew"
+        ) from error
+
+
+def _engine_options(file: Path) -> dict[str, Any]:
+    import sqlalchemy
+
+    return {"creator": lambda: sqlite3.connect(file, timeout=60), "poolclass": sqlalchemy.pool.NullPool}
+
+
+def _one_line(error: BaseException) -> str:
+    return " ".join(str(error).split())
