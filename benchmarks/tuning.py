@@ -1,6 +1,6 @@
-"""`tune` beside a random search with the same minutes, on some rows of SST-2.
+"""`tune` beside a random search with the same minutes or trials, on some rows of SST-2.
 
-    python -m benchmarks.tuning --data FOLDER [--checkpoint FOLDER] [--minutes 5] [--rows 800]
+    python -m benchmarks.tuning --data FOLDER [--checkpoint FOLDER] [--minutes 5] [--trials N] [--rows 800]
 
 `--data` holds SST-2's `train.tsv` and `dev.tsv` (GLUE); the checkpoint is all-MiniLM-L6-v2. Training rows are `--rows`
 of the training file at even distances; as many rows between them, at most 500, are validation rows; the dev file has
@@ -51,6 +51,7 @@ def main() -> None:
     parser.add_argument("--data", type=Path, required=True, help="SST-2's files")
     parser.add_argument("--checkpoint", default=DEFAULT_CHECKPOINT, help="by default that of the default job")
     parser.add_argument("--minutes", type=float, default=5.0, help="of each search")
+    parser.add_argument("--trials", type=int, help="of each search, by default as many as the time allows")
     parser.add_argument("--rows", type=int, default=800, help="rows to train on")
     parser.add_argument("--seeds", type=int, default=3)
     parser.add_argument("--repeats", type=int, default=1, help="pairs of searches")
@@ -91,7 +92,7 @@ def make_tables(options: argparse.Namespace, folder: Path, repeat: int) -> Table
 def compare(repeat: int, options: argparse.Namespace, folder: Path) -> Iterator[Row]:
     """The job as it is, and what each search makes of it."""
     tables = make_tables(options, folder, repeat)
-    observer, budget = Terminal(Console(stderr=True)), SearchBudget.of(options.minutes, None, options.seeds)
+    observer, budget = Terminal(Console(stderr=True)), SearchBudget.of(options.minutes, options.trials, options.seeds)
     for sampler, name in SAMPLERS.items():
         root = folder / f"runs-{sampler}"
         content = Tuning(tables, (), budget, sampler, root, observer).run()

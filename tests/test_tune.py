@@ -7,13 +7,19 @@ import signal
 import subprocess
 import sys
 import time
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from pipeline.cli import main
+from pipeline.orchestrator.observer import Observer, StoppedRunError
+from pipeline.orchestrator.runner import run_pipeline
 from pipeline.orchestrator.store import Store
+from pipeline.settings.files import load_settings
+from pipeline.tune.steps import wire_trial
+from pipeline.tune.trial import TrialObserver
 from tests.components import tuning_job
 
 pytestmark = pytest.mark.tune
@@ -132,6 +138,27 @@ def test_the_winner_is_a_job_whose_trainings_are_done(job: Path, content: dict[s
     after = [one[0] for one in executions(job) if one[2] == "ran"]
     assert sorted(set(after) - set(before)) == ["evaluate", "export_model", "push"]
     assert [name for name in after if name in trainings] == [name for name in before if name in trainings]
+
+
+def test_a_training_is_ended_after_one_of_its_validations(tmp_path: Path) -> None:
+    tuning_job.write_checkpoint(tmp_path, num_layers=2)
+    tuning_job.write_rows(tmp_path, "classification", count=80)
+    (tmp_path / "tuned.toml").write_text(JOB)
+    overrides = ["fine_tuning.steps=20000", "fine_tuning.validations=200"]
+    settings, root, seen = load_settings(tmp_path / "tuned.toml", overrides), tmp_path / "root", list[float]()
+
+    def end_at_once(validations: Sequence[float]) -> None:
+        seen[:] = validations
+        if validations:
+            raise StoppedRunError
+
+    observer = TrialObserver(Observer(), "fine_tune", end_at_once)
+    with pytest.raises(StoppedRunError):
+        run_pipeline(wire_trial(settings, 0, ()).pipeline(settings), root, observer=observer)
+    assert 0 < len(seen) < 200
+    assert all(0 <= value <= 1 for value in seen), "accuracies"
+    assert not (root / "artifacts/fine_tune").exists()
+    assert not list((root / ".unfinished").glob("*"))
 
 
 def test_tables_show_the_best_few_and_each_setting(job: Path, content: dict[str, Any]) -> None:
