@@ -42,7 +42,7 @@ def confident_joint(labels: Array, probabilities: Array) -> Array:
     3); at least one row of each class counts as right.
 
     Examples:
-        >>> probabilities = np.array([[0.9, 0.1], [0.8, 0.2], [0.2, 0.8], [0.1, 0.9]])
+        >>> probabilities = np.array([[0.9, 0.1], [0.8, 0.2], [0.1, 0.9], [0.2, 0.8]])
         >>> confident_joint(np.array([0, 0, 0, 1]), probabilities).tolist()
         [[2, 1], [0, 1]]
     """
@@ -71,7 +71,7 @@ def find_label_errors(labels: Array, probabilities: Array) -> Array:
         ValueError: there are no rows, or shapes do not fit.
 
     Examples:
-        >>> probabilities = np.array([[0.9, 0.1], [0.8, 0.2], [0.2, 0.8], [0.1, 0.9]])
+        >>> probabilities = np.array([[0.9, 0.1], [0.8, 0.2], [0.1, 0.9], [0.2, 0.8]])
         >>> find_label_errors(np.array([0, 0, 0, 1]), probabilities).tolist()
         [False, False, True, False]
     """
