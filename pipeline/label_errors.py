@@ -27,9 +27,9 @@ def wire_label_errors(settings: Settings, start: Start, rows: Handle[TaskExample
     assigned = assign_folds(examples=rows, count=search.folds, seed=search.seed, near=near).output(Folds)
     models = []
     for fold in range(search.folds):
-        name = f"fold-{fold}"
-        node = append_name(leave_out_fold(examples=rows, folds=assigned, fold=fold), name)
-        trained = append_name(wire_fine_tuning(settings, start, node.output(TaskExamples), 0), name)
+        node = append_name(leave_out_fold(examples=rows, folds=assigned, fold=fold), str(fold))
+        # The numbers alone are those of seeds.
+        trained = append_name(wire_fine_tuning(settings, start, node.output(TaskExamples), 0), f"fold-{fold}")
         models.append(trained.output(Model))
     scored = score_held_out(models=models, examples=rows, folds=assigned)
     node = find_label_errors(

@@ -293,7 +293,7 @@ def test_wrong_labels_are_found_also_where_the_push_is_refused(
     folder = Path(shutil.copytree(jobs["again"], tmp_path / "searched"))
     search = ("--set", "evaluation.min_score=100", "--set", "label_errors.folds=2")
     assert run(folder, *search) == 3
-    folds = [f"{step}-fold-{fold}" for step in ("leave_out_fold", "fine_tune") for fold in (0, 1)]
+    folds = [f"{step}-{fold}" for step in ("leave_out_fold", "fine_tune-fold") for fold in (0, 1)]
     assert set(ran(folder)) == {"assign_folds", *folds, "score_held_out", "find_label_errors", "push"}
     (table,) = (folder / "root" / "artifacts" / "find_label_errors").glob("*/label_errors.csv")
     rows = list(csv.DictReader(table.open(encoding="utf-8", newline="")))

@@ -18,9 +18,9 @@ def test_a_model_for_each_fold_judges_the_rows_it_has_not_seen(tmp_path: Path) -
     steps, settings = reads(pipeline), values(pipeline)
     assert steps["assign_folds"] == {"ingest_examples"}
     for fold in range(3):
-        assert steps[f"leave_out_fold-fold-{fold}"] == {"ingest_examples", "assign_folds"}
-        assert steps[f"fine_tune-fold-{fold}"] == {"import_checkpoint", f"leave_out_fold-fold-{fold}"}
-        assert settings[f"leave_out_fold-fold-{fold}"] == {"fold": fold}
+        assert steps[f"leave_out_fold-{fold}"] == {"ingest_examples", "assign_folds"}
+        assert steps[f"fine_tune-fold-{fold}"] == {"import_checkpoint", f"leave_out_fold-{fold}"}
+        assert settings[f"leave_out_fold-{fold}"] == {"fold": fold}
         assert settings[f"fine_tune-fold-{fold}"] == settings["fine_tune-0"]
     models = {f"fine_tune-fold-{fold}" for fold in range(3)}
     assert steps["score_held_out"] == {*models, "ingest_examples", "assign_folds"}
@@ -36,7 +36,7 @@ def test_without_the_table_there_are_no_such_steps(tmp_path: Path) -> None:
 
 def test_rows_in_a_reduced_vocabulary_are_those_of_the_teacher(tmp_path: Path) -> None:
     steps = reads(wire(tmp_path, CHECKPOINT + EXAMPLES + SEARCH + "[fitted_vocabulary]\nsize = 500\n"))
-    assert steps["fine_tune-fold-0"] == {"fit_vocabulary", "leave_out_fold-fold-0"}
+    assert steps["fine_tune-fold-0"] == {"fit_vocabulary", "leave_out_fold-0"}
     assert steps["assign_folds"] == {"ingest_examples"}
 
 
