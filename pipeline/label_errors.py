@@ -29,7 +29,7 @@ def wire_label_errors(settings: Settings, start: Start, rows: Handle[TaskExample
     for fold in range(search.folds):
         name = f"fold-{fold}"
         node = append_name(leave_out_fold(examples=rows, folds=assigned, fold=fold), name)
-        trained = append_name(wire_fine_tuning(settings, start, node.output(TaskExamples), 0), name)
+        trained = append_name(wire_fine_tuning(settings, start, node.output(TaskExamples), 0, name), name)
         models.append(trained.output(Model))
     scored = score_held_out(models=models, examples=rows, folds=assigned)
     node = find_label_errors(
