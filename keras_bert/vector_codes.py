@@ -1,6 +1,6 @@
 """Vectors in fewer bytes: int8 numbers, and single bits that are compared by their Hamming distance."""
 
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 
@@ -8,7 +8,21 @@ from keras_bert.checks import check
 
 Array = np.ndarray[Any, Any]
 
+VectorCode = Literal["float32", "int8", "binary"]
+
 _LARGEST_INT8 = 127
+
+
+def encode_vectors(vectors: Array, code: VectorCode) -> Array:
+    """Vectors in a code: as they are (float32), `int8_codes` or `binary_codes`.
+
+    Examples:
+        >>> encode_vectors(np.array([[0.5, -1.0, 0.1]], "float32"), "binary").tolist()
+        [[160]]
+    """
+    if code == "float32":
+        return vectors
+    return int8_codes(vectors) if code == "int8" else binary_codes(vectors)
 
 
 def int8_codes(vectors: Array) -> Array:

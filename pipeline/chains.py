@@ -10,8 +10,10 @@ from components.distill_general import distill_general
 from components.dsl.component import Handle, Node
 from components.export_model import export_model
 from components.fine_tune import fine_tune
+from components.fit_head import fit_head
 from components.ingest_texts import ingest_texts
 from components.label_with_teacher import label_with_teacher
+from components.pair_examples import pair_examples
 from components.prune import prune
 from components.quantize import quantize
 from components.sources.text import TextSource
@@ -111,7 +113,7 @@ class Chain:
     def _wire_model(self, stages: tuple[Stage, ...]) -> Node:
         """The node of the last stage, or of the teacher's fine-tuning for no stages."""
         if not stages:
-            return wire_fine_tuning(self._settings, self._start, self._rows, self._seed)
+            return wire_fine_tuning(self._settings, self._start, self._rows, self._seed, self._label)
         *below, last = stages
         model, settings = self.model(below), self._settings
         if last == "student":
@@ -148,18 +150,43 @@ class Chain:
         return append_seed(self._settings, self._seed, node)
 
 
-def wire_fine_tuning(settings: Settings, start: Start, rows: Handle[TaskExamples], seed: int) -> Node:
-    """The step that fine-tunes the teacher of a seed."""
-    table = settings.fine_tuning
-    return fine_tune(
-        pretrained=start.model,
+def wire_fine_tuning(settings: Settings, start: Start, rows: Handle[TaskExamples], seed: int, label: str = "") -> Node:
+    """The step that makes the teacher of a seed.
+
+    With `[few_shot]` it fits a head on an encoder that was fine-tuned on pairs of rows, if there are pairs.
+
+    Args:
+        settings: the job.
+        start: the initial model.
+        rows: the examples.
+        seed: the number of the seed, from 0.
+        label: a suffix of the names of the steps before, see `Chain`.
+    """
+    table, few_shot = settings.fine_tuning, settings.few_shot
+    training = seeded(table, seed)
+    options = {"pooling": settings.pooling, "training": training, "selection": select_fields(table, Selection)}
+    if few_shot is None:
+        return fine_tune(
+            pretrained=start.model,
+            examples=rows,
+            class_weights=table.class_weights,
+            adaptation=settings.adaptation,
+            contrast=settings.contrast,
+            **options,
+        )
+    encoder = start.model
+    if few_shot.pairs:
+        pairs = pair_examples(vocabulary=start.vocabulary, examples=rows, pairs=few_shot.pairs, seed=training.seed)
+        append_seed(settings, seed, append_name(pairs, label))
+        tuned = fine_tune(pretrained=start.model, examples=pairs.output(TaskExamples), **options)
+        encoder = append_seed(settings, seed, append_name(tuned, label)).output(Model)
+    return fit_head(
+        encoder=encoder,
         examples=rows,
         pooling=settings.pooling,
         class_weights=table.class_weights,
-        adaptation=settings.adaptation,
-        contrast=settings.contrast,
-        training=seeded(table, seed),
-        selection=select_fields(table, Selection),
+        l2=few_shot.l2,
+        seed=training.seed,
     )
 
 

@@ -29,7 +29,8 @@ def wire_label_errors(settings: Settings, start: Start, rows: Handle[TaskExample
     for fold in range(search.folds):
         node = append_name(leave_out_fold(examples=rows, folds=assigned, fold=fold), str(fold))
         # The numbers alone are those of seeds.
-        trained = append_name(wire_fine_tuning(settings, start, node.output(TaskExamples), 0), f"fold-{fold}")
+        name = f"fold-{fold}"
+        trained = append_name(wire_fine_tuning(settings, start, node.output(TaskExamples), 0, name), name)
         models.append(trained.output(Model))
     scored = score_held_out(models=models, examples=rows, folds=assigned)
     node = find_label_errors(

@@ -208,7 +208,7 @@ def comparison_pipeline(settings: Settings, tasks: Mapping[str, Settings]) -> tu
         task_start, rows = _start_and_rows(task_settings, start, name)
         models = []
         for seed in range(task_settings.seeds):
-            node = append_name(wire_fine_tuning(task_settings, task_start, rows, seed), name)
+            node = append_name(wire_fine_tuning(task_settings, task_start, rows, seed, name), name)
             models.append(append_seed(task_settings, seed, node).output(Model))
         node = evaluate(
             examples=rows,

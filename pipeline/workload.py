@@ -116,22 +116,30 @@ def list_trainings(settings: Settings) -> list[TrainingWork] | None:
     tokens = measure_tokens(rows, task, checkpoint.tokenizer())
     lengths = RowLengths.of_tokens(tokens.lengths, len(rows), settings.max_length)
     last = size if settings.student is None else size.shrink(settings.student)
-    quantization = settings.quantization
+    quantization, tuning = settings.quantization, _measure_tuning(settings, lengths, size)
     stages = [
-        (settings.fine_tuning, size, None),
         (None if settings.student is None else settings.distillation, last, size),
         (settings.pruning, last, last),
         (None if quantization is None or quantization.post_training else quantization, last, last),
     ]
-    works = [
+    smaller = [
         TrainingWork(stage.count_steps(round(lengths.rows)) * stage.batch_size, lengths.tokens, encoder, teacher)
         for stage, encoder, teacher in stages
         if stage is not None
     ]
     search = settings.label_errors
     # Each of its models learns from all rows but those of its fold.
-    folds = [] if search is None else [works[0]._replace(rows=(search.folds - 1) * works[0].rows)]
-    return [*shared, *works * settings.seeds, *folds]
+    folds = [] if search is None else [tuning._replace(rows=(search.folds - 1) * tuning.rows)]
+    return [*shared, *[tuning, *smaller] * settings.seeds, *folds]
+
+
+def _measure_tuning(settings: Settings, lengths: RowLengths, size: EncoderSize) -> TrainingWork:
+    """The training of a teacher: on rows, or on the two texts of each pair of rows, or nothing where there are none."""
+    tuning, few_shot = settings.fine_tuning, settings.few_shot
+    if few_shot is None:
+        return TrainingWork(tuning.count_steps(round(lengths.rows)) * tuning.batch_size, lengths.tokens, size)
+    steps = tuning.count_steps(round(2 * few_shot.pairs * lengths.rows)) if few_shot.pairs else 0
+    return TrainingWork(2 * steps * tuning.batch_size, lengths.tokens, size)
 
 
 def guess_seconds(settings: Settings) -> float | None:

@@ -110,7 +110,7 @@ def answer_table(request: TableRequest, progress: Progress = lambda done, total,
 
     files = match_table(request)
     try:
-        task = open_task(request.model, request.prompt)
+        task = open_task(request.model, request.prompt, request.vectors)
         check_second(task, given=request.second is not None)
         answers = task.answer_columns(paired=request.second is not None)
     except (FileNotFoundError, NotADirectoryError, ValueError) as error:
@@ -173,7 +173,7 @@ def _answer(
 
     from components.answers.model_handler import TaskModelHandler, registered_tasks
 
-    handler = TaskModelHandler(str(request.model), registered_tasks(), request.prompt)
+    handler = TaskModelHandler(str(request.model), registered_tasks(), request.prompt, request.vectors)
 
     def steps(numbers: Any) -> None:
         answers = numbers | "Read" >> beam_sdk.Map(writer.read) | "Answer" >> RunInference(handler)

@@ -27,7 +27,8 @@ def arrow_type(column_type: ColumnType) -> "pa.DataType":
     if column_type in plain:
         return plain[column_type]
     if isinstance(column_type, Vector):
-        return pa.list_(pa.float32(), column_type.size)
+        numbers = {"float32": pa.float32(), "int8": pa.int8(), "uint8": pa.uint8()}
+        return pa.list_(numbers[column_type.number], column_type.size)
     if get_origin(column_type) is list:
         return pa.list_(arrow_type(get_args(column_type)[0]))
     if isinstance(column_type, type) and dataclasses.is_dataclass(column_type):

@@ -13,6 +13,7 @@ from keras_bert.folders import MODEL_FILE
 if TYPE_CHECKING:
     from keras_bert.tasks.base import Task
     from keras_bert.tasks.embedding import PromptName
+    from keras_bert.vector_codes import VectorCode
 
 
 class TextBatch(NamedTuple):
@@ -52,12 +53,19 @@ class TaskModelHandler(ModelHandler[TextBatch, AnsweredBatch, "Task"]):
         model: a pushed version, a `.tflite` or `.onnx` file, or the folder of a Keras model.
         tasks: classes of tasks that are registered in the process that starts the pipeline, and maybe not in workers.
         prompt: see `open_task`.
+        vectors: see `open_task`.
     """
 
-    def __init__(self, model: str, tasks: Sequence[type["Task"]] = (), prompt: str | None = None) -> None:
+    def __init__(
+        self,
+        model: str,
+        tasks: Sequence[type["Task"]] = (),
+        prompt: str | None = None,
+        vectors: str | None = None,
+    ) -> None:
         # A `TextBatch` is a batch already, whose answers do not depend on the batches around it.
         super().__init__(max_batch_size=1)
-        self._model, self._tasks, self._prompt = model, tuple(tasks), prompt
+        self._model, self._tasks, self._prompt, self._vectors = model, tuple(tasks), prompt, vectors
 
     def load_model(self) -> "Task":
         """Loads the task."""
@@ -65,7 +73,7 @@ class TaskModelHandler(ModelHandler[TextBatch, AnsweredBatch, "Task"]):
 
         for task in self._tasks:
             TASKS.setdefault(task.name, task)
-        return open_task(Path(self._model), self._prompt)
+        return open_task(Path(self._model), self._prompt, self._vectors)
 
     def run_inference(
         self, batch: Sequence[TextBatch], model: "Task", inference_args: dict[str, Any] | None = None
@@ -85,17 +93,18 @@ class TaskModelHandler(ModelHandler[TextBatch, AnsweredBatch, "Task"]):
         return "TaskModelHandler"
 
 
-def open_task(place: Path, prompt: str | None = None) -> "Task":
+def open_task(place: Path, prompt: str | None = None, vectors: str | None = None) -> "Task":
     """Loads a pushed version, one of its files, or a trained model's folder; files need neither Keras nor TensorFlow.
 
     Args:
         place: the file or folder.
         prompt: the prompt in front of single texts, `query` or `passage`, see `Embedding.single_prompt`; None for the
             default of the task.
+        vectors: the code of vectors in tables, `float32`, `int8` or `binary`, see `Embedding.vector_code`; likewise.
 
     Raises:
         FileNotFoundError: there is no model.
-        InputError: the task has no prompts, and one is given.
+        InputError: the task has no prompts or vectors, and one of them is given.
         ValueError: a file is damaged.
     """
     from keras_bert.export import bundle
@@ -103,10 +112,13 @@ def open_task(place: Path, prompt: str | None = None) -> "Task":
     from keras_bert.tasks.embedding import Embedding
 
     task = registry.load(place) if (place / MODEL_FILE).is_file() else bundle.load_exported(place)
-    if prompt is not None:
-        if not isinstance(task, Embedding):
-            raise InputError(f"--prompt must be left out but for embedding and retrieval, got it for {task.name}")
-        task.single_prompt = cast("PromptName", prompt)
+    if isinstance(task, Embedding):
+        task.single_prompt = cast("PromptName", prompt or task.single_prompt)
+        task.vector_code = cast("VectorCode", vectors or task.vector_code)
+        return task
+    for option, value in (("prompt", prompt), ("vectors", vectors)):
+        if value is not None:
+            raise InputError(f"--{option} must be left out but for embedding and retrieval, got it for {task.name}")
     return task
 
 

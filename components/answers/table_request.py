@@ -29,6 +29,7 @@ class TableRequest:
         out: the output, absolute; its suffix is its format.
         prefix: is put before the names of the answers.
         prompt: the prompt in front of single texts, see `open_task`.
+        vectors: the code of vectors, see `open_task`.
         beam: where it runs; changes no byte.
     """
 
@@ -39,6 +40,7 @@ class TableRequest:
     out: Path
     prefix: str = ""
     prompt: str | None = None
+    vectors: str | None = None
     beam: BeamOptions = BeamOptions()
 
     @property
@@ -84,6 +86,7 @@ def digest_request(request: TableRequest, files: Sequence[str]) -> dict[str, Any
         "columns": request.columns,
         "prefix": request.prefix,
         "prompt": request.prompt,
+        "vectors": request.vectors,
         "kind": request.out.suffix,
     }
 

@@ -1,6 +1,5 @@
 """The scoring of retrieval: the ranks of the right passages among all passages of a split."""
 
-import functools
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -76,7 +75,7 @@ class RetrievalScoring(TaskScoring[QueryRow]):
     def variants(self, task: "Task", rows: Sequence[QueryRow]) -> dict[str, list[Ranking]]:
         """The rankings by vectors in fewer bytes, see `keras_bert.vector_codes`."""
         corpus, queries, passages = _embed(task, rows)
-        return {name: rank_rows(corpus, functools.partial(score, queries, passages)) for name, score in CODES.items()}
+        return {name: rank_rows(corpus, code(queries, passages)) for name, code in CODES.items()}
 
     def mistakes(
         self, rows: Sequence[QueryRow], answers: Sequence[Ranking], confidences: Sequence[float] | None
@@ -123,27 +122,30 @@ def rank_rows(corpus: SplitCorpus, scores: "Scores") -> list[Ranking]:
     return rankings
 
 
-def _score_int8(queries: "Array", passages: "Array", part: slice) -> "Array":
+def _score_int8(queries: "Array", passages: "Array") -> "Scores":
     from keras_bert.tasks.embedding import cosine_similarity
     from keras_bert.vector_codes import int8_codes
 
-    return cosine_similarity(int8_codes(queries[part]).astype("float32"), int8_codes(passages).astype("float32"))
+    codes = [int8_codes(vectors).astype("float32") for vectors in (queries, passages)]
+    return lambda part: cosine_similarity(codes[0][part], codes[1])
 
 
-def _score_bits(queries: "Array", passages: "Array", part: slice) -> "Array":
+def _score_bits(queries: "Array", passages: "Array") -> "Scores":
     from keras_bert.vector_codes import binary_codes, hamming_distances
 
-    return -hamming_distances(binary_codes(queries[part]), binary_codes(passages))
+    codes = [binary_codes(vectors) for vectors in (queries, passages)]
+    return lambda part: -hamming_distances(codes[0][part], codes[1])
 
 
-def _score_rescored_bits(queries: "Array", passages: "Array", part: slice) -> "Array":
+def _score_rescored_bits(queries: "Array", passages: "Array") -> "Scores":
     from keras_bert.vector_codes import binary_codes, rescored_scores
 
-    return rescored_scores(queries[part], binary_codes(passages))
+    codes = binary_codes(passages)
+    return lambda part: rescored_scores(queries[part], codes)
 
 
-# Name of a use of the vectors -> the scores of a slice of the queries with all passages.
-CODES: "dict[str, Callable[[Array, Array, slice], Array]]" = {
+# Name of a use of the vectors -> the scores of slices of the queries with all passages; each passage is coded once.
+CODES: "dict[str, Callable[[Array, Array], Scores]]" = {
     "int8 vectors": _score_int8,
     "binary vectors": _score_bits,
     "binary vectors, rescored": _score_rescored_bits,

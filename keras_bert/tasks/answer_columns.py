@@ -2,14 +2,18 @@
 
 import dataclasses
 from types import GenericAlias
+from typing import Literal
+
+NumberType = Literal["float32", "int8", "uint8"]
 
 
 @dataclasses.dataclass(frozen=True)
 class Vector:
-    """The type of a column of vectors of float32, all of one size.
+    """The type of a column of vectors, all of one size.
 
     Attributes:
         size: how many numbers a vector has.
+        number: the type of a number.
 
     Examples:
         >>> Vector(384).size
@@ -17,6 +21,7 @@ class Vector:
     """
 
     size: int
+    number: NumberType = "float32"
 
 
 # `str`, `bool`, `int`, `float`, a dataclass of such fields, or a list of one of these; or a `Vector`.

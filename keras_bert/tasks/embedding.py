@@ -18,6 +18,7 @@ from keras_bert.tasks.answer_columns import ColumnType, Vector
 from keras_bert.tasks.base import Array, Features, Runtime, Task
 from keras_bert.tasks.checks import as_numbers, as_texts, check_keras_model, check_same_length
 from keras_bert.tasks.targets import Target, WordPlaces
+from keras_bert.vector_codes import VectorCode, encode_vectors
 
 if TYPE_CHECKING:
     import keras
@@ -131,6 +132,9 @@ class Embedding(Task):
 
     single_prompt: PromptName = "query"
     """The prompt of single texts in `answer_values` and `answer_fields`; an instance may have another one."""
+
+    vector_code: VectorCode = "float32"
+    """The code of the vectors of single texts in `answer_values`; an instance may have another one."""
 
     def __init__(
         self,
@@ -304,18 +308,21 @@ class Embedding(Task):
         return Target(f"cosine with {choice!r}", choice, cosine)
 
     def answer_columns(self, *, paired: bool = False) -> dict[str, ColumnType]:
-        """`vector`; of pairs `similarity`, the cosine of both vectors."""
+        """`vector` in `vector_code`; of pairs `similarity`, the cosine of both vectors."""
         if paired:
             return {"similarity": float}
-        return {"vector": Vector(int(self.model.output["embedding"].shape[-1]))}
+        width = int(self.model.output["embedding"].shape[-1])
+        if self.vector_code == "binary":
+            return {"vector": Vector(-(-width // 8), "uint8")}
+        return {"vector": Vector(width, self.vector_code)}
 
     def answer_values(self, texts: Sequence[str], seconds: Sequence[str] | None = None) -> Iterator[tuple[Any]]:
-        """The vector of each text (hidden,) float32; or the cosine of each query and its passage.
+        """The vector of each text (hidden,) in `vector_code`; or the cosine of each query and its passage.
 
         A single text gets the prompt `single_prompt`, queries and passages get theirs.
         """
         if seconds is None:
-            return zip(self.predict(texts, prompt=self.single_prompt))
+            return zip(encode_vectors(self.predict(texts, prompt=self.single_prompt), self.vector_code))
         return zip(self._cosines(texts, seconds))
 
     def answer_fields(self, texts: Sequence[str], seconds: Sequence[str] | None = None) -> Iterator[tuple[str, ...]]:

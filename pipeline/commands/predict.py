@@ -32,6 +32,7 @@ def _add_arguments(parser: argparse.ArgumentParser) -> None:
         f"       {'':{len(PROGRAM)}} [--prompt query|passage]\n"
         f"       {PROGRAM} predict [-h] MODEL --table TABLE --text COLUMN\n"
         f"       {'':{len(PROGRAM)}} [--second COLUMN] --out FILE [--prefix PREFIX]\n"
+        f"       {'':{len(PROGRAM)}} [--prompt query|passage] [--vectors float32|int8|binary]\n"
         f"       {'':{len(PROGRAM)}} [--beam JOB] [--set KEY=VALUE]"
     )
     parser.add_argument(
@@ -63,6 +64,11 @@ def _add_arguments(parser: argparse.ArgumentParser) -> None:
         choices=("query", "passage"),
         help="of embedding and retrieval: which prompt of the model stands in front of single texts (default: query)",
     )
+    parser.add_argument(
+        "--vectors",
+        choices=("float32", "int8", "binary"),
+        help="of embedding and retrieval, with --table: the numbers of the vectors (default: float32)",
+    )
     parser.add_argument("--text", metavar="COLUMN", help="the column of the texts in --table")
     parser.add_argument(
         "--out",
@@ -90,6 +96,8 @@ def _add_arguments(parser: argparse.ArgumentParser) -> None:
 def _run(options: argparse.Namespace, console: Console) -> int:
     if options.prompt and options.second is not None:
         raise InputError("--prompt must be left out with --second: a pair is a query and a passage")
+    if options.vectors and options.second is not None:
+        raise InputError("--vectors must be left out with --second: a pair has a cosine")
     if options.table is not None:
         answer_and_show(_table_request(options), console)
         return DONE
@@ -133,6 +141,7 @@ def _table_request(options: argparse.Namespace) -> TableRequest:
         out=options.out,
         prefix=options.prefix or "",
         prompt=options.prompt,
+        vectors=options.vectors,
         beam=load_beam(options.beam, options.set),
     )
 
@@ -141,7 +150,7 @@ def _check_texts(options: argparse.Namespace) -> None:
     """Refuses no text, paths instead of texts, `-` together with other texts, and options of tables."""
     if not options.texts:
         raise InputError("TEXT must follow MODEL, got none; - reads standard input, --table a table")
-    for name in ("text", "out", "prefix", "beam", "set"):
+    for name in ("text", "out", "prefix", "vectors", "beam", "set"):
         if getattr(options, name):
             raise InputError(f"--{name} must be left out without --table, got {getattr(options, name)}")
     for text in (*options.texts, *(options.second or ())):

@@ -24,7 +24,7 @@ _PAIRS = (
     ("query", "passage"),
     ("question", "sentence"),
 )
-_LABELS = ("label", "labels", "category", "class", "target", "intent", "sentiment", "topic", "score", "similarity")
+LABEL_NAMES = ("label", "labels", "category", "class", "target", "intent", "sentiment", "topic", "score", "similarity")
 _TAGGED = (("words", "tags"), ("tokens", "ner_tags"), ("tokens", "tags"), ("tokens", "pos_tags"), ("words", "labels"))
 # Words of a cell, on average, from which on a column whose name says nothing may be one of texts.
 _LEAST_WORDS = 2.0
@@ -168,7 +168,7 @@ def _find_texts(
 def _find_label(columns: Sequence[TableColumn], file: str, label: str | None) -> TableColumn:
     """The column of labels: by name, else the one with the fewest different values that occur twice on average."""
     named = {column.name: column for column in columns}
-    for name in (label,) if label is not None else _LABELS:
+    for name in (label,) if label is not None else LABEL_NAMES:
         if name in named:
             return named[name]
     repeated = [column for column in columns if 2 <= column.count_distinct() <= len(column.values) / 2]

@@ -4,6 +4,7 @@ import dataclasses
 import math
 from typing import Any, NamedTuple
 
+from components.examples.label_pairs import PAIRED_TASKS
 from components.examples.row_traits import RowTraits, TokenTraits, percentile
 from components.sources.checkpoint import Checkpoint
 from components.sources.shared import SPLITS
@@ -19,6 +20,11 @@ _LONGEST_WINDOW = 384
 # (Mosbach et al. 2021, section 6: 20 epochs for sets of thousands of rows).
 _EPOCHS = ((500, 10.0), (2_000, 6.0), (10_000, 4.0), (50_000, 3.0), (200_000, 2.0))
 _FEWEST_EPOCHS = 1.0
+# Up to so many rows a label `[few_shot]` is proposed: twice those that docs/accuracy.md has figures of.
+_FEW_ROWS = 16
+# Pairs of each kind for a row (Tunstall et al. 2022, released code), and pairs in all for a training of minutes. Where
+# more would be needed, there are none: with fewer for each row, the head alone was better (docs/accuracy.md).
+_PAIRS, _MOST_PAIRS, _PAIRS_BATCH_SIZE = 20, 5_000, 16
 # Small encoders need larger steps: the rates of the jobs in docs/accuracy.md for 384 units, of Devlin et al. for more.
 _NARROW = 384
 _RATES = {True: (1e-4, 2e-4), False: (3e-5, 1e-4)}
@@ -33,6 +39,9 @@ class Setting(NamedTuple):
     key: str
     value: Any
     reason: str = ""
+
+
+_RECIPE = Setting("recipe", "mixed_wi8_ai8", "8 bits; other recipes: docs/guides/compress.md")
 
 
 class SettingsTable(NamedTuple):
@@ -61,36 +70,66 @@ def propose_settings(
         rows: properties of the training rows.
         tokens: those that depend on the checkpoint's vocabulary.
     """
-    lengths = _propose_lengths(source, checkpoint, tokens)
-    epochs = next((epochs for most, epochs in _EPOCHS if rows.rows <= most), _FEWEST_EPOCHS)
-    size = EncoderSize.of_checkpoint(checkpoint)
-    teacher_rate, student_rate = _RATES[size is None or size.hidden_size <= _NARROW]
-    of_rows = f"for {rows.rows} rows: the fewer, the more"
-    tables = [
+    lengths, size = _propose_lengths(source, checkpoint, tokens), EncoderSize.of_checkpoint(checkpoint)
+    rates = _RATES[size is None or size.hidden_size <= _NARROW]
+    rate = Setting("learning_rate", rates[0], "" if size is None else f"for {size.hidden_size} hidden units")
+    start = [
         SettingsTable("", [Setting("name", name), *lengths]),
         SettingsTable("checkpoint", [Setting("path", checkpoint.path, "the encoder to start from")]),
         SettingsTable("examples", _source_settings(source)),
-        SettingsTable(
-            "fine_tuning",
-            [
-                Setting("epochs", epochs, of_rows),
-                Setting("batch_size", _BATCH_SIZE),
-                Setting("learning_rate", teacher_rate, "" if size is None else f"for {size.hidden_size} hidden units"),
-                *_class_weights(rows),
-            ],
-        ),
     ]
-    student = None
-    if size is not None and size.layers > 1:
-        student = size._replace(layers=size.layers // 2)
+    if _has_few_rows(source, rows):
+        tables, texts = _few_shot_tables(rows, rate)
+        read = RowLengths.of_tokens(tokens.lengths, texts, lengths[0].value)
+        return Draft([*start, *tables], None if size is None else [TrainingWork(read.rows, read.tokens, size)])
+    epochs = next((epochs for most, epochs in _EPOCHS if rows.rows <= most), _FEWEST_EPOCHS)
+    student = None if size is None or size.layers < 2 else size._replace(layers=size.layers // 2)
+    training = [
+        Setting("epochs", epochs, f"for {rows.rows} rows: the fewer, the more"),
+        Setting("batch_size", _BATCH_SIZE),
+        rate,
+        *_class_weights(rows),
+    ]
+    tables = [*start, SettingsTable("fine_tuning", training)]
+    if size is not None and student is not None:
         reason = f"half of the checkpoint's {size.layers}; without [student] the teacher is exported"
         tables += [
             SettingsTable("student", [Setting("num_layers", student.layers, reason)]),
-            SettingsTable("distillation", [Setting("epochs", epochs), Setting("learning_rate", student_rate)]),
+            SettingsTable("distillation", [Setting("epochs", epochs), Setting("learning_rate", rates[1])]),
         ]
-    recipe = Setting("recipe", "mixed_wi8_ai8", "8 bits; other recipes: docs/guides/compress.md")
-    tables.append(SettingsTable("quantization", [recipe, Setting("epochs", 1.0)]))
+    tables.append(SettingsTable("quantization", [_RECIPE, Setting("epochs", 1.0)]))
     return Draft(tables, None if size is None else _list_trainings(size, student, lengths, tokens, rows.rows, epochs))
+
+
+def _has_few_rows(source: AnySource, rows: RowTraits) -> bool:
+    """Whether rows are texts with labels, and few of each label."""
+    is_text = source.task in PAIRED_TASKS and getattr(source, "second_text", None) is None
+    return is_text and _rows_of_a_label(rows) <= _FEW_ROWS and max(rows.labels.values()) > 1
+
+
+def _rows_of_a_label(rows: RowTraits) -> float:
+    return sum(rows.labels.values()) / len(rows.labels)
+
+
+def _few_shot_tables(rows: RowTraits, rate: Setting) -> tuple[list[SettingsTable], int]:
+    """The tables of a job for few rows of each label, and the number of texts that its training reads."""
+    few = f"few rows a label ({_rows_of_a_label(rows):.3g} on average)"
+    pairs, reason = _PAIRS, f"{few} teach by pairs, here {2 * _PAIRS * rows.rows}, before a head is fitted (SetFit)"
+    training = [Setting("epochs", 1.0, "a pass through the pairs"), Setting("batch_size", _PAIRS_BATCH_SIZE), rate]
+    if 2 * _PAIRS * rows.rows > _MOST_PAIRS:
+        pairs, training = 0, []
+        reason = f"{few}, but many in all: only a head is fitted; {_PAIRS} pairs a row would take long"
+    training += _class_weights(rows)
+    recipe = [
+        _RECIPE,
+        Setting("post_training", True, "few rows train no numbers better; nor a [student], without [unlabelled] texts"),
+    ]
+    tables = [
+        SettingsTable("few_shot", [Setting("pairs", pairs, reason)]),
+        *([SettingsTable("fine_tuning", training)] if training else []),
+        SettingsTable("quantization", recipe),
+    ]
+    return tables, 4 * pairs * rows.rows
 
 
 def _propose_lengths(source: AnySource, checkpoint: Checkpoint, tokens: TokenTraits) -> list[Setting]:

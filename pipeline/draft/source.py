@@ -17,7 +17,15 @@ from components.sources.table import TableSource, read_table
 from components.sources.tag_schemes import find_tag_error
 from components.sources.tagged_words import SentenceSource
 from keras_bert.checks import FieldError
-from pipeline.draft.columns import Roles, TableColumn, all_whole, find_roles, find_tagged_columns, read_sample
+from pipeline.draft.columns import (
+    LABEL_NAMES,
+    Roles,
+    TableColumn,
+    all_whole,
+    find_roles,
+    find_tagged_columns,
+    read_sample,
+)
 
 _TAGGED_KINDS = (".conll", ".conllu", ".txt")
 _KINDS = (*RECORD_KINDS, *_TAGGED_KINDS, ".json")
@@ -96,6 +104,11 @@ def _guess_source(request: DraftRequest) -> Guess:
     names = [column.name for column in columns]
     if request.task is None and set(QUESTION_FIELDS) <= set(names):
         return _as_questions(request, files[0])
+    has_queries = {RetrievalSource.query, RetrievalSource.passage} <= set(names)
+    if has_queries and request.task is request.label is None and not set(LABEL_NAMES) & set(names):
+        rule = "hold no queries with their passages, for which nothing is guessed"
+        advice = "docs/guides/retrieval.md has a job for them; --label names a column of labels"
+        raise InputError(f"the table {files[0]} must {rule}, got {', '.join(names)}; {advice}")
     tagged = find_tagged_columns(columns) if request.task in (None, SentenceSource.task) else None
     if tagged is not None:
         fields = dict(zip(("words", "tags"), tagged, strict=True))

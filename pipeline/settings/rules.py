@@ -9,6 +9,7 @@ from typing import Any
 
 from components.dsl.errors import InputError
 from components.examples.folds import check_folds
+from components.examples.label_pairs import check_pairable
 from components.examples.leaks import resolve_leaks
 from components.examples.near_overlap import resolve_near_overlap
 from components.examples.overlap import check_overlap, count_overlap, count_rows, describe_overlap
@@ -30,6 +31,7 @@ from keras_bert.families.deberta.settings import DeBERTa
 from keras_bert.options.generator import AT_MOST
 from keras_bert.options.imitation import OF_EMBEDDINGS, StateImitation
 from pipeline.settings.contrast import check_contrast, check_dimensions
+from pipeline.settings.few_shot import check_few_shot
 from pipeline.settings.graphs import check_float_layers, graph_of
 from pipeline.settings.runtimes import check_models_of_runtimes, check_runtimes
 from pipeline.settings.schema import AnswersSettings, QuantizationSettings, Settings
@@ -48,6 +50,7 @@ _NEEDS = {
     "max_query_length": "examples",
     "pooling": "examples",
     "fine_tuning": "examples",
+    "few_shot": "examples",
     "contrast": "examples",
     "hard_negatives": "examples",
     "adaptation": "examples",
@@ -111,6 +114,7 @@ def check_tables(settings: Settings) -> None:
             raise InputError(f"distillation.{name} must be 0 but for embedding and retrieval, got {weight}")
     _check_label_errors(settings)
     check_contrast(settings)
+    check_few_shot(settings)
 
 
 def check_data(settings: Settings) -> list[str]:
@@ -218,6 +222,8 @@ def _check_examples(settings: Settings) -> list[str]:
         task.check(splits)
     if settings.label_errors is not None:
         check_folds(splits["train"], task, settings.label_errors.folds)
+    if settings.few_shot is not None and settings.few_shot.pairs:
+        check_pairable(task, splits["train"])
     if source.overlap == "error":
         check_overlap(splits, task)
     if source.near_overlap == "error":

@@ -29,6 +29,7 @@ from keras_bert.options.adaptation import Adaptation
 from keras_bert.options.contrast import Contrast
 from keras_bert.options.distillation import Distillation
 from keras_bert.options.export import Export
+from keras_bert.options.few_shot import FewShot
 from keras_bert.options.generator import Generator
 from keras_bert.options.hard_negatives import HardNegatives
 from keras_bert.options.imitation import Imitation
@@ -249,6 +250,8 @@ class Settings(pydantic.BaseModel):
             deviation.
         probes: tagged sentences with which `explain` probes the layers of the teacher and the student; `.conllu` files
             also bring dependency trees. Without it, the examples serve if their words are tagged.
+        few_shot: fine-tuning of classification on few rows of each label: with the settings of `fine_tuning` the
+            encoder learns from pairs of rows, then a head is fitted. Without it, both learn together.
         contrast: the loss of retrieval, for the teacher and for all models that are made of it.
         hard_negatives: negatives for the training queries of retrieval, which a model searches.
         adaptation: parameter-efficient adaptation, which trains few weights beside the frozen encoder (LoRA, adapters,
@@ -296,6 +299,7 @@ class Settings(pydantic.BaseModel):
         | None
     ) = None
     fine_tuning: FineTuningSettings = FineTuningSettings()
+    few_shot: FewShot | None = None
     contrast: Contrast | None = None
     hard_negatives: HardNegatives | None = None
     adaptation: Adaptation | None = None

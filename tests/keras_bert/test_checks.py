@@ -12,6 +12,7 @@ from keras_bert.config import EncoderConfig, EncoderShape
 from keras_bert.options.adaptation import Lora
 from keras_bert.options.contrast import Contrast
 from keras_bert.options.distillation import Distillation
+from keras_bert.options.few_shot import FewShot
 from keras_bert.options.generator import Generator
 from keras_bert.options.hard_negatives import HardNegatives
 from keras_bert.options.imitation import Imitation, StateImitation
@@ -34,8 +35,8 @@ FLOATS = [(kind, field.name) for kind in KINDS for field in dataclasses.fields(k
 
 def test_the_kinds_are_found_that_have_floats():
     assert {kind for kind, _ in FLOATS} == {
-        Contrast, Distillation, EncoderConfig, EncoderShape, Generator, HardNegatives, Imitation, Lora, Masking,
-        PretrainingRows, Pruning, StateImitation, Training, TeacherLabels,
+        Contrast, Distillation, EncoderConfig, EncoderShape, FewShot, Generator, HardNegatives, Imitation, Lora,
+        Masking, PretrainingRows, Pruning, StateImitation, Training, TeacherLabels,
     }  # fmt: skip
 
 

@@ -18,11 +18,13 @@ import pytest
 
 from components.answers import cut_table
 from components.answers.answer_table import PartWriter, TableAnswers, answer_table
+from components.answers.model_handler import open_task
 from components.answers.table_request import TableRequest
 from components.answers.work_folder import work_folder
 from components.beam.engine import BeamOptions
 from components.dsl.errors import InputError
 from keras_bert.tasks.calibration import Calibration
+from keras_bert.vector_codes import binary_codes, int8_codes
 from tests.components.answers.table_models import (
     classification,
     embedding,
@@ -117,6 +119,33 @@ def test_each_task_answers_as_predict_does(tmp_path: Path, ask: Callable[..., Ta
     assert {span[0] for span in spans} >= {"", "hen"}
     expected = values(kind, *zip(*spans, strict=True))
     assert answers(questions(), "answer", "start", "end", "probability", second="other") == expected
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_vectors_in_fewer_bytes(
+    tmp_path: Path, ask: Callable[..., TableAnswers], monkeypatch: pytest.MonkeyPatch, kind: str
+) -> None:
+    table, out = tmp_path / "rows.csv", tmp_path / f"out{kind}"
+    table.write_text("\n".join(["text", *TEXTS]) + "\n")
+    expected = {"int8": int8_codes(embedding().predict(TEXTS)), "binary": binary_codes(embedding().predict(TEXTS))}
+    model, open_any_task = tmp_path / "model.onnx", open_task
+    for code, codes in expected.items():
+        ask(embedding(), table, out)
+        assert [row["vector"] for row in read(out)] != [row["vector"] for row in values_of(kind, codes)]
+        # What was answered before has other numbers: another code answers anew.
+        monkeypatch.setattr("components.answers.model_handler.open_task", open_any_task)
+        monkeypatch.setattr("keras_bert.export.bundle.load_exported", lambda place: embedding())
+        beam = BeamOptions(workers=1)
+        answer_table(TableRequest(model=model, table=str(table), text="text", out=out, vectors=code, beam=beam))
+        assert [row["vector"] for row in read(out)] == [row["vector"] for row in values_of(kind, codes)]
+        if kind == ".parquet":
+            number = pa.int8() if code == "int8" else pa.uint8()
+            assert pq.read_table(out).schema.field("vector").type == pa.list_(number, codes.shape[1])
+
+
+def values_of(kind: str, codes: np.ndarray) -> list[dict[str, Any]]:
+    """Rows of a column `vector`, as `read` gives them."""
+    return [{"vector": json.dumps(code) if kind == ".csv" else code} for code in codes.tolist()]
 
 
 def test_types_of_columns_stay_and_those_of_answers_are_documented(

@@ -15,6 +15,7 @@ from keras_bert.tasks.entities import Entity
 def test_types_of_answers_are_types_of_arrow() -> None:
     assert [arrow_type(kind) for kind in (str, bool, int, float)] == [pa.string(), pa.bool_(), pa.int64(), pa.float64()]
     assert arrow_type(Vector(3)) == pa.list_(pa.float32(), 3)
+    assert arrow_type(Vector(3, "int8")) == pa.list_(pa.int8(), 3)
     assert arrow_type(list[str]) == pa.list_(pa.string())
     fields = {"label": pa.string(), "text": pa.string(), "start": pa.int64(), "end": pa.int64()}
     assert arrow_type(list[Entity]) == pa.list_(pa.struct({**fields, "probability": pa.float64()}))

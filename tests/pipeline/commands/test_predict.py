@@ -9,7 +9,9 @@ from pathlib import Path
 
 import pytest
 
+from components.answers.model_handler import open_task
 from components.beam.engine import BeamOptions
+from components.dsl.errors import InputError
 from keras_bert.tasks.classification import Classification
 from keras_bert.tasks.question_answering import QuestionAnswering
 from keras_bert.tasks.retrieval import Retrieval
@@ -69,6 +71,21 @@ def test_a_single_text_is_a_query_or_a_passage(
     assert capfd.readouterr().out == "0.8575\tcow\tcow\n"
     line = refused(capfd, "predict", "folder", "cow", "--second", "cow", "--prompt", "query")
     assert line == "--prompt must be left out with --second: a pair is a query and a passage"
+
+
+def test_codes_of_vectors_are_those_of_tables(
+    capfd: pytest.CaptureFixture[str], tmp_path: Path, classifier: Classification
+) -> None:
+    with pytest.raises(
+        InputError, match=r"^--vectors must be left out but for embedding and retrieval, got it for class"
+    ):
+        open_task(Path("folder"), vectors="int8")
+    line = refused(capfd, "predict", "folder", "cow", "--vectors", "int8")
+    assert line == "--vectors must be left out without --table, got int8"
+    table = ("--table", "rows.csv", "--text", "text", "--out", str(tmp_path / "out.csv"))
+    line = refused(capfd, "predict", "folder", *table, "--second", "other", "--vectors", "int8")
+    assert line == "--vectors must be left out with --second: a pair has a cosine"
+    assert not (tmp_path / "out.csv").exists()
 
 
 def test_predict_needs_what_the_task_needs(monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]) -> None:

@@ -1,0 +1,63 @@
+"""The head of a classifier as a logistic regression on the vectors of an encoder."""
+
+from components.artifacts.data import TaskExamples
+from components.artifacts.models import Model
+from components.dsl.component import component
+from components.dsl.errors import InputError
+from components.dsl.signature import Input, Output
+from components.examples.label_pairs import PAIRED_TASKS
+from components.examples.registry import read_rows
+from components.examples.texts import split_texts
+from components.training.model_folder import read_model, write_model
+from components.training.tuning import ClassWeights, build_task, find_class_weights, tune_task
+from keras_bert.checks import check
+from keras_bert.options.pooling import Pooling
+
+
+@component(libraries=("keras", "numpy", "scikit-learn", "tensorflow", "tensorflow-text"), kind="training")
+def fit_head(
+    encoder: Input[Model],
+    examples: Input[TaskExamples],
+    model: Output[Model],
+    pooling: Pooling = "mean",
+    class_weights: ClassWeights = "none",
+    l2: float = 1.0,
+    seed: int = 0,
+) -> None:
+    """Fits the head of a classifier to its only optimum; the encoder does not change.
+
+    Args:
+        encoder: a model whose vectors tell the labels apart; its head is dropped.
+        examples: rows of classification or multi-label classification in the same vocabulary.
+        model: the model for the task of the examples.
+        pooling: how the states of the tokens become one vector.
+        class_weights: the weight of each label in the loss, see `find_class_weights`.
+        l2: the penalty of the head's weights, see `fit_logistic_head`.
+        seed: the seed of the prediction head that some families have below the classifier.
+
+    Raises:
+        InputError: all training rows have a label, the class weights do not fit, or the encoder does not fit the rows.
+    """
+    from keras_bert.data.records import read_features
+    from keras_bert.tasks.classification import Classification
+    from keras_bert.tasks.logistic_head import fit_logistic_head
+    from keras_bert.tasks.multi_label import MultiLabelClassification
+    from keras_bert.training.trainer import make_deterministic
+
+    make_deterministic(seed)
+    description = read_features(examples.path)
+    rule = f"be rows of {' or '.join(PAIRED_TASKS)}"
+    check("fit_head", "examples", description["task"] in PAIRED_TASKS, rule, description["task"])
+    weights = find_class_weights(description, description["settings"].get("labels", []), class_weights)
+    trained = read_model(encoder)
+    task = build_task(trained.encoder, trained.tokenizer, description, pooling)
+    assert isinstance(task, Classification | MultiLabelClassification)
+    rows = read_rows(examples, "train")
+    texts, seconds = split_texts(rows)
+    inputs, targets = task.examples(texts, [labels for _, labels, _ in rows], seconds)
+    try:
+        fit_logistic_head(task, inputs, targets, l2=l2, class_weights=weights)
+    except ValueError as error:
+        raise InputError(f"the head cannot be fitted to these rows: {error}") from None
+    tune_task(task, examples)
+    write_model(model, task, [{"step": 0}], "float32")

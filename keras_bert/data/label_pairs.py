@@ -1,0 +1,76 @@
+"""Pairs of rows that have a label in common, and of rows that have none."""
+
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from keras_bert.checks import check
+
+Array = np.ndarray[Any, Any]
+
+
+class LabelPairs(NamedTuple):
+    """Pairs of rows, by their numbers.
+
+    Attributes:
+        first: the row in the first place, int64 (pairs,).
+        second: the row in the second place, int64 (pairs,).
+        is_same: whether both rows have a label in common, bool (pairs,).
+
+    Examples:
+        >>> pairs = draw_label_pairs(np.eye(2, dtype=int)[[0, 0, 1]], pairs=1)
+        >>> pairs.first.tolist(), pairs.is_same.tolist()
+        ([0, 0, 1, 1, 2], [True, False, True, False, False])
+    """
+
+    first: Array
+    second: Array
+    is_same: Array
+
+
+def draw_label_pairs(flags: Array, partner_flags: Array | None = None, *, pairs: int, seed: int = 0) -> LabelPairs:
+    """Draws pairs for each row: as many with a label in common as with none (Tunstall et al. 2022, section 3.1).
+
+    Partners of a row are drawn without repetition; once all of them are drawn, they come again in the same order. A
+    row with no possible partner of one of the two kinds has pairs of the other kind alone. Two rows without any label
+    are no pair.
+
+    Args:
+        flags: 1 for each label of a row, else 0 (rows, labels).
+        partner_flags: the same for the rows in the second place (partners, labels); None for the rows themselves, none
+            of which is then its own partner.
+        pairs: the number of pairs of each kind that a row is in the first place of, at least 1.
+        seed: the seed of the draws.
+
+    Returns:
+        The pairs, those of the first row first.
+
+    Raises:
+        ValueError: `pairs` is below 1, or rows and partners do not have the same number of labels.
+
+    Examples:
+        >>> labels = np.eye(2, dtype=int)[[0, 0, 1, 1]]
+        >>> draw_label_pairs(labels, pairs=2).is_same.tolist()[:4]
+        [True, True, False, False]
+    """
+    check("draw_label_pairs", "pairs", pairs >= 1, "be at least 1", pairs)
+    partners = flags if partner_flags is None else partner_flags
+    fits = flags.ndim == partners.ndim == 2 and flags.shape[1] == partners.shape[1]
+    rule = f"have as many columns as the {flags.shape} of rows"
+    check("draw_label_pairs", "partner_flags", fits, rule, partners.shape)
+    chance, labelled = np.random.default_rng(seed), np.asarray(partners.any(axis=1))
+    drawn: list[tuple[Array, Array, bool]] = []
+    for row, labels in enumerate(flags.astype(bool)):
+        is_same = np.asarray(partners[:, labels].any(axis=1))
+        is_different = ~is_same & (labelled | labels.any())
+        if partner_flags is None:
+            is_same[row] = is_different[row] = False
+        for is_partner, same in ((is_same, True), (is_different, False)):
+            candidates = np.flatnonzero(is_partner)
+            if len(candidates):
+                second = np.resize(chance.permutation(candidates), pairs)
+                drawn.append((np.full(pairs, row), second, same))
+    if not drawn:
+        return LabelPairs(np.zeros(0, int), np.zeros(0, int), np.zeros(0, bool))
+    first, second = (np.concatenate(columns) for columns in list(zip(*drawn, strict=True))[:2])
+    return LabelPairs(first, second, np.repeat([same for *_, same in drawn], pairs))
