@@ -81,8 +81,8 @@ def export_embedding(folder: Path, tokenizer: Tokenizer, options: argparse.Names
 def ask_queries(page: Path, words: list[str], length: int, chance: random.Random) -> float:
     """The median milliseconds of queries that are typed into a page; the first ones, which warm it up, do not count."""
     queries = [" ".join(chance.choices(words, k=length)) for _ in range(2 * _QUERIES)]
-    found = ask("search_page.mjs", page, given={"queries": queries})["found"]
-    return statistics.median(answer["milliseconds"] for answer in found[_QUERIES:])
+    answers = ask("search_page.mjs", page, given={"queries": queries})["found"]
+    return statistics.median(float(answer["milliseconds"]) for answer in answers[_QUERIES:])
 
 
 if __name__ == "__main__":

@@ -56,7 +56,7 @@ def read_search_texts(source: SearchTexts, passages: Iterable[str], width: int) 
     """
     from keras_bert.clients.search_corpus import page_bytes
 
-    texts, megabytes = [], 0.0
+    texts, megabytes = list[str](), 0.0
     for text in read_lines(source) if source.path else passages:
         megabytes += page_bytes(text, width) / _MEGABYTE
         if megabytes > source.max_megabytes:

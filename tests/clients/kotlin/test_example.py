@@ -19,7 +19,7 @@ def test_it_compiles_and_answers_as_golden_rows_say(tmp_path: Path) -> None:
     sources = sorted((place / "app/src/main/kotlin/example").glob("*.kt"))
     assert [source.name for source in sources] == ["Classifier.kt", "MainActivity.kt", "WordPiece.kt"]
     runtime = [library(name, tmp_path) for name in ("tensorflow-lite", "tensorflow-lite-api")]
-    app = compile_kotlin(sources, tmp_path / "app", [library("android"), *runtime])
+    app = compile_kotlin(sources, tmp_path / "app", [library("android"), library("json"), *runtime])
     golden = compile_kotlin([HERE / "Interpreter.kt"], tmp_path / "golden", [library("json")])
     replay = compile_kotlin([HERE / "Replay.kt"], tmp_path / "replay", [app, library("json")])
     model = place / "app/src/main/assets/model"
