@@ -188,11 +188,17 @@ $(DASK)/.ready: requirements-dask.lock $(LIBRARIES)
 test-workers: $(READY) ## a run in two processes that train together (TF_CONFIG), killed and started again
 	$(BIN)/python -m pytest -m workers tests/pipeline
 
-test-kotlin: $(READY) ## the tokenizer in Kotlin, against the library's
-	@command -v kotlinc java >/dev/null || { echo "make test-kotlin needs kotlinc and java" >&2; exit 1; }
-	$(BIN)/python -m pytest -m kotlin tests/clients/kotlin
+KOTLIN := build/kotlin
+test-kotlin: $(READY) $(KOTLIN)/.ready ## the tokenizers in Kotlin, against the library's, and the example for Android (needs java and mvn)
+	KOTLIN=$(CURDIR)/$(KOTLIN) $(BIN)/python -m pytest -m kotlin tests/clients/kotlin
 
-test-swift: $(READY) ## the tokenizer in Swift, against the library's
+$(KOTLIN)/.ready: tests/clients/kotlin/pom.xml
+	@command -v java mvn >/dev/null || { echo "make test-kotlin needs java and mvn" >&2; exit 1; }
+	rm -rf $(KOTLIN)
+	mvn -q -B -f $< dependency:copy-dependencies -DoutputDirectory=$(CURDIR)/$(KOTLIN)
+	touch $@
+
+test-swift: $(READY) ## the tokenizers in Swift, against the library's, and the example for iOS
 	@command -v swiftc >/dev/null || { echo "make test-swift needs swiftc" >&2; exit 1; }
 	$(BIN)/python -m pytest -m swift tests/clients/swift
 

@@ -4,6 +4,7 @@ import contextlib
 import errno
 import fcntl
 import json
+import logging
 import os
 import shutil
 import socket
@@ -11,6 +12,7 @@ import time
 import uuid
 from collections.abc import Iterator, Mapping
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from components.artifacts.data import Corpus, TaskExamples
 from components.artifacts.evaluation import Blessing, Evaluation
@@ -20,11 +22,16 @@ from components.dsl.artifact import content_digest, holds_files, list_files, syn
 from components.dsl.component import component
 from components.dsl.errors import Refusal
 from components.dsl.signature import Input, Local, Output
+from components.dsl.workplace import report_progress
+from components.examples.registry import read_rows
+from components.examples.retrieval import SplitCorpus
 from components.examples.row_schema import SCHEMA_FILE
 from components.objects.mirror import address_of
 from components.objects.versions import RemoteVersions
 from components.scoring.model_card import write_model_card
 from components.sources.pushed_version import ORIGIN_FILE, list_versions
+from components.sources.search_texts import SearchTexts, read_search_texts
+from components.sources.shared import SPLITS
 from keras_bert.export.attachments import attach_entries
 from keras_bert.export.files import FILES
 from keras_bert.folders import (
@@ -37,6 +44,11 @@ from keras_bert.folders import (
     TOKENIZER_FILES,
     WEB_FOLDER,
 )
+
+if TYPE_CHECKING:
+    from keras_bert.clients.search_corpus import SearchCorpus
+
+logger = logging.getLogger(__name__)
 
 MODEL_FILES = tuple(file.name for file in FILES if file.is_self_contained)
 # Files that are pushed if they exist; the float file for LiteRT is pushed only if there is no quantized one.
@@ -60,6 +72,7 @@ def push(
     folder: str,
     name: str,
     corpus: Input[Corpus] | None = None,
+    page: SearchTexts | None = None,
     root: Local[str] = "",
 ) -> None:
     """Copies a blessed model into the next numbered folder of `folder`; each model file describes itself.
@@ -73,9 +86,11 @@ def push(
         folder: the folder of all versions, 1, 2, 3, ...; relative to `root`, or absolute.
         name: the name of the model, for its card.
         corpus: the text of the pre-training, if this job has one.
+        page: the texts that the page of an embedding or a retrieval searches; None for a page without a search.
         root: the folder of the runs, which holds `pushed`; the working folder if empty.
 
     Raises:
+        InputError: there are no texts to search, or too many.
         Refusal: the model is not blessed.
     """
     from keras_bert.clients.golden import add_calibrated_answers, drop_absent_files
@@ -102,8 +117,12 @@ def push(
         drop_absent_files(staging)
         add_calibrated_answers(staging)
         write_tokenizers(staging)
-        if not find_page_obstacle(staging):
-            write_page(staging, name, PageScore(metrics.metric, metrics.score.mean, metrics.rows["test"]))
+        if obstacle := find_page_obstacle(staging):
+            if page is not None:
+                logger.warning("no page searches the texts: %s", obstacle)
+        else:
+            score = PageScore(metrics.metric, metrics.score.mean, metrics.rows["test"])
+            write_page(staging, name, score, None if page is None else _search_corpus(staging, page, examples))
         # Without the card, which people may edit.
         digests = {name: content_digest(staging / name) for name in list_files(staging)}
         if address_of(target) is None:
@@ -173,6 +192,21 @@ def place_remote_version(
     shutil.rmtree(folder / str(version), ignore_errors=True)
     staging.rename(folder / str(version))
     return version
+
+
+def _search_corpus(folder: Path, page: SearchTexts, examples: TaskExamples) -> "SearchCorpus":
+    """The texts that a page searches, with their vectors by the file that it runs."""
+    from keras_bert.clients.page import page_model
+    from keras_bert.clients.search_corpus import embed_corpus
+    from keras_bert.export.bundle import load_exported
+    from keras_bert.tasks.embedding import Embedding
+
+    task = load_exported(folder, page_model(folder).name)
+    assert isinstance(task, Embedding), "pipeline.settings.page refuses other tasks"
+    rows = [] if page.path else [row for split in SPLITS for row in read_rows(examples, split)]
+    width = int(task.model.output["embedding"].shape[-1])
+    texts = read_search_texts(page, SplitCorpus.of(rows).passages, width).texts
+    return embed_corpus(task, texts, lambda done: report_progress(done, len(texts), "embedding the texts of the page"))
 
 
 def _attach_records(folder: Path) -> None:

@@ -148,6 +148,7 @@ def add_evaluation_and_push(
         blessing=measured.output(Blessing),
         examples=rows,
         corpus=chains[0].corpus,
+        page=settings.page,
         folder=str(folder),
         name=settings.name,
         root=str(root),

@@ -6,6 +6,8 @@
  * shape, values, a type and, of integers, a grid: a scale and a zero.
  */
 
+import { integerProducts } from "./integers.js";
+
 export const FLOAT32 = 0, FLOAT16 = 1, INT32 = 2, INT64 = 4, BOOL = 6, INT8 = 9, INT4 = 17;
 const ARRAYS = { [FLOAT32]: Float32Array, [INT32]: Int32Array, [BOOL]: Uint8Array, [INT8]: Int8Array };
 
@@ -21,7 +23,10 @@ function made(array, values, compute) {
 /** What the values of a tensor with one grid stand for. */
 export function real({ values, type, scale, zero }) {
   if (type !== INT8) return values;
-  return made(Float32Array, values, (value) => scale[0] * (value - zero[0]));
+  const [step, middle] = [scale[0], zero[0]];
+  const found = new Float32Array(values.length);
+  for (let place = 0; place < found.length; place += 1) found[place] = step * (values[place] - middle);
+  return found;
 }
 
 /** To whole numbers as the runtime does it: the even one of two that are as near. */
@@ -36,20 +41,39 @@ export function store(values, { type, scale, zero }) {
   const array = ARRAYS[type];
   if (values instanceof array) return values;
   if (type !== INT8) return made(array, values, (value) => value);
-  const inverse = 1 / scale[0];
-  return made(Int8Array, values, (value) => Math.min(127, Math.max(-128, round(value * inverse) + zero[0])));
+  const [inverse, middle] = [1 / scale[0], zero[0]];
+  const found = new Int8Array(values.length);
+  for (let place = 0; place < found.length; place += 1) {
+    found[place] = Math.min(127, Math.max(-128, round(values[place] * inverse) + middle));
+  }
+  return found;
 }
+
+/** Room for the numbers of a tensor before they are put on its grid. */
+const results = ({ type, shape }) => new (type === INT8 ? Float32Array : ARRAYS[type])(size(shape));
 
 /** An operation on the values of one, two or three tensors whose shapes fit as in NumPy. */
 const elementwise = (compute) => (given, wanted) => {
   const [one, two = one, three = one] = given.map(real);
   const steps = [0, 1, 2].map((place) => spread((given[place] ?? given[0]).shape, wanted.shape));
-  const found = new (wanted.type === INT8 ? Float32Array : ARRAYS[wanted.type])(size(wanted.shape));
+  const found = results(wanted);
   walk(wanted.shape, steps, (start, [first, second, third], count, [a, b, c]) => {
     for (let place = 0; place < count; place += 1) {
       found[start + place] = compute(one[first + place * a], two[second + place * b], three[third + place * c]);
     }
   });
+  return found;
+};
+
+/**
+ * An operation on the values of one or two tensors, as `elementwise`, by a loop of its own along the last axis. One loop for all
+ * operations, with a function for each entry, takes several times as long.
+ */
+const loop = (run) => (given, wanted) => {
+  const [one, two = one] = given.map(real);
+  const steps = [0, 1].map((place) => spread((given[place] ?? given[0]).shape, wanted.shape));
+  const found = results(wanted);
+  walk(wanted.shape, steps, (start, [first, second], count, [a, b]) => run(found, start, count, one, first, a, two, second, b));
   return found;
 };
 
@@ -146,16 +170,19 @@ function fullyConnected([given, kernel, bias], wanted, { activation }) {
   const [columns, inner] = kernel.shape;
   const rows = size(given.shape) / inner;
   const { left, scales } = readRows(given, kernel, rows, inner);
-  const found = products(left, weights(kernel), rows, columns, inner);
+  const isInteger = kernel.values instanceof Int8Array && !kernel.scales;
+  const found = (isInteger && integerProducts(left, kernel.values, rows, columns, inner))
+    || products(left, weights(kernel), rows, columns, inner);
   const units = unitScales(kernel, columns);
   const added = bias ? biases(bias, scales[0], units) : new Float64Array(columns);
+  const answer = new Float64Array(rows * columns);
   for (let row = 0, place = 0; row < rows; row += 1) {
     for (let column = 0; column < columns; column += 1, place += 1) {
       const value = found[place] * scales[row] * units[column] + added[column];
-      found[place] = activation === RELU ? Math.max(value, 0) : value;
+      answer[place] = activation === RELU ? Math.max(value, 0) : value;
     }
   }
-  return found;
+  return answer;
 }
 
 const RELU = 1;
@@ -164,7 +191,9 @@ const RELU = 1;
 function readRows(given, kernel, rows, inner) {
   if (given.type === INT8) {
     const zero = given.zero[0];
-    return { left: made(Float32Array, given.values, (value) => value - zero), scales: Array(rows).fill(given.scale[0]) };
+    const left = new Int16Array(given.values.length);
+    for (let place = 0; place < left.length; place += 1) left[place] = given.values[place] - zero;
+    return { left, scales: Array(rows).fill(given.scale[0]) };
   }
   return kernel.scale.length || kernel.scales
     ? roundRows(given.values, rows, inner)
@@ -200,7 +229,7 @@ function biases({ type, values }, scale, units) {
 
 /** Rows on 8-bit grids of their own from their least to their greatest value, 0 among them (LiteRT's `qd8`). */
 function roundRows(values, rows, inner) {
-  const left = new Float32Array(values.length);
+  const left = new Int16Array(values.length);
   const scales = new Float64Array(rows);
   for (let row = 0; row < rows; row += 1) {
     let low = 0, high = 0;
@@ -248,13 +277,12 @@ function turned(values, rows, columns) {
 function softmax([given], wanted, { beta }) {
   const values = real(given);
   const width = given.shape.at(-1);
-  const found = new Float32Array(values.length);
+  const [found, powers] = [new Float32Array(values.length), new Float64Array(width)];
   for (let start = 0; start < values.length; start += width) {
-    const row = values.subarray(start, start + width);
-    const most = row.reduce((one, other) => Math.max(one, other), -Infinity);
-    const shares = made(Float64Array, row, (value) => Math.exp(beta * (value - most)));
-    const total = shares.reduce((one, other) => one + other, 0);
-    shares.forEach((share, place) => { found[start + place] = share / total; });
+    let [most, total] = [-Infinity, 0];
+    for (let place = start; place < start + width; place += 1) most = Math.max(most, values[place]);
+    for (let place = 0; place < width; place += 1) total += powers[place] = Math.exp(beta * (values[start + place] - most));
+    for (let place = 0; place < width; place += 1) found[start + place] = powers[place] / total;
   }
   return found;
 }
@@ -296,24 +324,42 @@ const moved = (given, values) => (given.type === INT8 ? real({ ...given, values 
 /** The error function to 1.2e-7 (Press et al., Numerical Recipes, 3rd edition, section 6.2.2: `erfcc`). */
 function erf(value) {
   const t = 1 / (1 + 0.5 * Math.abs(value));
-  const terms = [-1.26551223, 1.00002368, 0.37409196, 0.09678418, -0.18628806, 0.27886807, -1.13520398, 1.48851587, -0.82215223, 0.17087277];
-  const rest = t * Math.exp(-value * value + terms.reduceRight((sum, term) => sum * t + term, 0));
+  const sum = -1.26551223 + t * (1.00002368 + t * (0.37409196 + t * (0.09678418 + t * (-0.18628806 + t * (0.27886807
+    + t * (-1.13520398 + t * (1.48851587 + t * (-0.82215223 + t * 0.17087277))))))));
+  const rest = t * Math.exp(-value * value + sum);
   return value >= 0 ? 1 - rest : rest - 1;
 }
 
 const GELU_SLOPE = Math.sqrt(2 / Math.PI);
-const GELU = elementwise((value) => 0.5 * value * (1 + erf(value / Math.SQRT2)));
+const GELU = loop((found, start, count, one, first, a) => {
+  for (let place = 0; place < count; place += 1) {
+    const value = one[first + place * a];
+    found[start + place] = 0.5 * value * (1 + erf(value / Math.SQRT2));
+  }
+});
 const GELU_TANH = elementwise((value) => 0.5 * value * (1 + Math.tanh(GELU_SLOPE * (value + 0.044715 * value ** 3))));
+const ADD = loop((found, start, count, one, first, a, two, second, b) => {
+  for (let place = 0; place < count; place += 1) found[start + place] = one[first + place * a] + two[second + place * b];
+});
+const SQUARED_DIFFERENCE = loop((found, start, count, one, first, a, two, second, b) => {
+  for (let place = 0; place < count; place += 1) {
+    const difference = one[first + place * a] - two[second + place * b];
+    found[start + place] = difference * difference;
+  }
+});
+const MUL = loop((found, start, count, one, first, a, two, second, b) => {
+  for (let place = 0; place < count; place += 1) found[start + place] = one[first + place * a] * two[second + place * b];
+});
 
 const same = ([given]) => real(given);
 
 /** By LiteRT's number: the name, what computes it, and what reads its options. */
 export const OPERATIONS = {
-  0: ["ADD", elementwise((one, other) => one + other)],
+  0: ["ADD", ADD],
   6: ["DEQUANTIZE", same],
   9: ["FULLY_CONNECTED", fullyConnected, (table) => ({ activation: table.byte(0) })],
   14: ["LOGISTIC", elementwise((value) => 1 / (1 + Math.exp(-value)))],
-  18: ["MUL", elementwise((one, other) => one * other)],
+  18: ["MUL", MUL],
   22: ["RESHAPE", same],
   25: ["SOFTMAX", softmax, (table) => ({ beta: table.float(0) })],
   28: ["TANH", elementwise(Math.tanh)],
@@ -332,7 +378,7 @@ export const OPERATIONS = {
   74: ["SUM", reduce(false)],
   76: ["RSQRT", elementwise((value) => 1 / Math.sqrt(value))],
   92: ["SQUARE", elementwise((value) => value * value)],
-  99: ["SQUARED_DIFFERENCE", elementwise((one, other) => (one - other) ** 2)],
+  99: ["SQUARED_DIFFERENCE", SQUARED_DIFFERENCE],
   114: ["QUANTIZE", same],
   126: ["BATCH_MATMUL", batchMatmul, (table) => ({ adjointLeft: table.byte(0), adjointRight: table.byte(1) })],
   150: ["GELU", (given, wanted, { approximate }) => (approximate ? GELU_TANH : GELU)(given, wanted), (table) => ({ approximate: table.byte(0) })],

@@ -1,15 +1,17 @@
 /** What the page does: asks the model about what is typed, and shows the answer. */
 
 import { areEntityTags, classify, classifyEach, cosine, embed, findAnswer, findEntities, measure, tagWords } from "./answers.js";
+import { SearchCorpus } from "./search.js";
 import { TFLiteModel } from "./tflite.js";
 import { WordPiece as Tokenizer } from "./wordpiece.js";
 
 const PAUSE = 150; // milliseconds without a key before the model is asked
 const SHOWN = 8; // labels
+const RESULTS = 10; // of a search
 
 const $ = (id) => document.getElementById(id);
 const about = JSON.parse($("about").textContent);
-let student;
+let student, corpus;
 
 /** What an embedding shows: the vector of a text, or the cosine of two. */
 const vectors = (text, second) => (second === undefined
@@ -28,6 +30,9 @@ const TASKS = {
   retrieval: ["Query", "Passage that may answer it", vectors],
 };
 
+/** Of a page with texts to search: what its field is called, and what shows the texts nearest to a query. */
+const SEARCH = ["Search", "", (text) => corpus.search(embed(student, text, "query"), RESULTS).map(result)];
+
 function make(kind, fields, ...children) {
   const element = Object.assign(document.createElement(kind), fields);
   element.append(...children);
@@ -38,6 +43,27 @@ function bar(label, share) {
   const filled = make("i", {});
   filled.style.width = `${100 * Math.max(share, 0)}%`;
   return make("div", { className: "bar" }, make("b", { title: label }, label), filled, make("span", {}, share.toFixed(3)));
+}
+
+/** A text that was found; a long one is shown whole once it is clicked, or by Enter. */
+function result({ text, similarity }) {
+  const button = make("button", { type: "button", className: "result", ariaExpanded: "false" },
+    make("span", {}, similarity.toFixed(3)), make("span", { className: "text" }, text));
+  button.addEventListener("click", () => { button.ariaExpanded = String(button.ariaExpanded !== "true"); });
+  return button;
+}
+
+/** Arrows go from the field through the results and back, Enter in the field searches at once, Escape selects the query. */
+function steer(event) {
+  const stops = [$("text"), ...document.querySelectorAll(".result")];
+  const place = stops.indexOf(document.activeElement);
+  const next = { ArrowDown: stops[place + 1], ArrowUp: stops[place - 1], Escape: stops[0] }[event.key];
+  const asks = event.key === "Enter" && place === 0;
+  if (event.isComposing || place < 0 || !(next || asks)) return;
+  event.preventDefault();
+  if (asks) ask();
+  next?.focus();
+  if (event.key === "Escape") next.select();
 }
 
 /** A text in which places are marked. */
@@ -75,6 +101,16 @@ function answer(question, context) {
   return [bar(text, probability), make("hr", {}), marked(context, [{ start, end, note: "" }])];
 }
 
+const shown = () => (corpus ? SEARCH : TASKS[about.task.task]);
+
+/** The bytes that a script of the page holds in base64. */
+function bytesOf(id) {
+  const text = atob($(id).textContent);
+  const bytes = new Uint8Array(text.length);
+  for (let place = 0; place < text.length; place += 1) bytes[place] = text.charCodeAt(place);
+  return bytes;
+}
+
 function ask() {
   const [text, second] = [$("text").value, $("second").value];
   if (!text && !second) {
@@ -83,7 +119,7 @@ function ask() {
   }
   const started = performance.now();
   try {
-    $("answer").replaceChildren(...TASKS[about.task.task][2](text, second || undefined));
+    $("answer").replaceChildren(...shown()[2](text, second || undefined));
     $("status").textContent = `${(performance.now() - started).toFixed(0)} ms in JavaScript; LiteRT is many times as fast.`;
   } catch (error) {
     $("answer").replaceChildren(make("span", { className: "failed" }, error.message));
@@ -91,11 +127,16 @@ function ask() {
 }
 
 function open() {
-  const [first, second] = TASKS[about.task.task];
+  if ($("texts")) {
+    corpus = new SearchCorpus(JSON.parse($("texts").textContent), new Int8Array(bytesOf("codes").buffer));
+    $("text").rows = 1;
+    document.addEventListener("keydown", steer);
+  }
+  const [first, second] = shown();
   $("first").firstChild.textContent = first;
   $("other").firstChild.textContent = second;
   $("other").hidden = !second;
-  const bytes = Uint8Array.from(atob($("model").textContent), (character) => character.charCodeAt(0));
+  const bytes = bytesOf("model");
   const model = new TFLiteModel(bytes);
   student = { model, tokenizer: new Tokenizer(about.pieces, about.rules), settings: about.task, temperature: about.temperature };
   $("status").textContent = `${(bytes.length / 1e6).toFixed(1)} MB, up to ${about.task.max_length} tokens.`;

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from keras_bert.clients.characters import character_table
+from keras_bert.clients.search_corpus import SearchCorpus
 from keras_bert.clients.subword_rules import subword_rules
 from keras_bert.export.rules.lite_graphs import count_operations
 from keras_bert.folders import (
@@ -36,8 +37,9 @@ TOKENIZER_SOURCES = {
 }
 # The names of the tokenizers in these sources.
 _CLASSES = {CHARACTERS_FILE: "WordPiece", SUBWORDS_FILE: "Subwords"}
-# Each script after the ones that it imports; the tokenizer comes before the last two.
-_RUNTIME_SCRIPTS, _PAGE_SCRIPTS = ("flatbuffer.js", "operations.js", "tflite.js"), ("answers.js", "page.js")
+# Each script after the ones that it imports; the tokenizer comes between both.
+_RUNTIME_SCRIPTS = ("flatbuffer.js", "integers.js", "operations.js", "tflite.js")
+_PAGE_SCRIPTS = ("answers.js", "search.js", "page.js")
 _PAGE_TASK = re.compile(r'^  ([a-z_]+): \["', re.MULTILINE)
 _OPERATION = re.compile(r'^  \d+: \["([A-Z_]+)"', re.MULTILINE)
 
@@ -69,6 +71,16 @@ def write_tokenizers(folder: Path) -> None:
         (folder / TOKENIZERS_FOLDER / name).write_text(_read(name), encoding="utf-8")
 
 
+def page_model(folder: Path) -> Path:
+    """Returns the file that the page of a folder runs.
+
+    Examples:
+        >>> page_model(Path("pushed")).name
+        'model_float32.tflite'
+    """
+    return folder / (TFLITE_FILE if (folder / TFLITE_FILE).is_file() else TFLITE_FLOAT_FILE)
+
+
 def find_page_obstacle(folder: Path) -> str:
     """Returns the reason why a folder of exported files cannot have a page; empty if it can.
 
@@ -76,7 +88,7 @@ def find_page_obstacle(folder: Path) -> str:
         >>> find_page_obstacle(Path("."))
         'there is no file for LiteRT'
     """
-    file = _model_file(folder)
+    file = page_model(folder)
     if not file.is_file():
         return "there is no file for LiteRT"
     if not any((folder / rules).is_file() for rules in TOKENIZER_SOURCES):
@@ -116,7 +128,7 @@ class PageScore(NamedTuple):
     rows: int
 
 
-def write_page(folder: Path, name: str, score: PageScore) -> None:
+def write_page(folder: Path, name: str, score: PageScore, corpus: SearchCorpus | None = None) -> None:
     """Writes `index.html`.
 
     Args:
@@ -124,18 +136,20 @@ def write_page(folder: Path, name: str, score: PageScore) -> None:
             `metrics.json`, which holds the calibration.
         name: the name of the model, the page's title.
         score: the score of the `.tflite` file.
+        corpus: the texts that the page of an embedding or a retrieval searches; None for a page that shows vectors.
     """
     task = json.loads((folder / TASK_FILE).read_text(encoding="utf-8"))
     rules = next(rules for rules in TOKENIZER_SOURCES if (folder / rules).is_file())
     pieces = (folder / VOCABULARY_FILE).read_text(encoding="utf-8").removesuffix("\n").split("\n")
-    file, calibration = _model_file(folder), read_calibration(folder / METRICS_FILE)
+    file, calibration = page_model(folder), read_calibration(folder / METRICS_FILE)
     content = {"task": task, "pieces": pieces, "rules": (folder / rules).read_text(), **calibration._asdict()}
     fields = {
         "title": html.escape(name),
-        "about": html.escape(_about(task, score, file)),
+        "about": html.escape(_about(task, score, file, corpus)),
         # `</script>` inside of the script would end it.
         "description": json.dumps(content).replace("<", "\\u003c"),
         "model": base64.b64encode(file.read_bytes()).decode(),
+        "corpus": "" if corpus is None else corpus.scripts(),
         "code": page_code(rules),
     }
     (folder / PAGE_FILE).write_text(string.Template(_read("page.html")).substitute(fields), encoding="utf-8")
@@ -156,14 +170,11 @@ def page_code(rules: str) -> str:
     return re.sub(r"^export ", "", re.sub(r"^import .*\n", "", code, flags=re.MULTILINE), flags=re.MULTILINE)
 
 
-def _model_file(folder: Path) -> Path:
-    return folder / (TFLITE_FILE if (folder / TFLITE_FILE).is_file() else TFLITE_FLOAT_FILE)
-
-
-def _about(task: Mapping[str, Any], score: PageScore, file: Path) -> str:
+def _about(task: Mapping[str, Any], score: PageScore, file: Path, corpus: SearchCorpus | None) -> str:
     labels = f": {', '.join(task['labels'])}" if "labels" in task else ""
     kind = f"{task['task'].replace('_', ' ')}{labels}"
-    return f"{kind} · {file.name} · {score.metric} {100 * score.mean:.2f} on {score.rows} test rows"
+    searched = "" if corpus is None else f" · searches {len(corpus.texts):,} texts"
+    return f"{kind} · {file.name} · {score.metric} {100 * score.mean:.2f} on {score.rows} test rows{searched}"
 
 
 def _read(name: str) -> str:

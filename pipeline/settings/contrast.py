@@ -39,7 +39,7 @@ def check_contrast(settings: Settings) -> None:
 
 def check_dimensions(settings: Settings) -> None:
     """Raises InputError where a vector would be truncated to no smaller width."""
-    width, dimension = _vector_width(settings), settings.export.dimension
+    width, dimension = vector_width(settings), settings.export.dimension
     if width is None:
         return
     if dimension is not None and dimension >= width:
@@ -51,7 +51,7 @@ def check_dimensions(settings: Settings) -> None:
         raise InputError(error.describe("contrast")) from None
 
 
-def _vector_width(settings: Settings) -> int | None:
+def vector_width(settings: Settings) -> int | None:
     """The width of the narrowest model's vectors; None where reading weights alone would tell it."""
     checkpoint, encoder, student = settings.checkpoint, settings.encoder, settings.student
     widths = (

@@ -25,7 +25,7 @@ DEFAULT_JOB = Path(__file__).with_name("default_job.toml")
 
 # Values of a settings file that are paths, relative to the folder of the file.
 _SPLITS = (("examples", "train"), ("examples", "validation"), ("examples", "test"))
-_TEXTS = (("corpus", "path"), ("general_distillation", "path"), ("unlabelled", "path"))
+_TEXTS = (("corpus", "path"), ("general_distillation", "path"), ("unlabelled", "path"), ("page", "path"))
 _PROBES = tuple(("probes", split) for _, split in _SPLITS)
 _PATTERNS = (*_TEXTS, *_SPLITS, *_PROBES)
 PATHS = (("checkpoint", "path"), *_PATTERNS, ("push", "folder"))

@@ -33,6 +33,7 @@ from keras_bert.options.imitation import OF_EMBEDDINGS, StateImitation
 from pipeline.settings.contrast import check_contrast, check_dimensions
 from pipeline.settings.few_shot import check_few_shot
 from pipeline.settings.graphs import check_float_layers, graph_of
+from pipeline.settings.page import check_page, check_search_texts
 from pipeline.settings.runtimes import check_models_of_runtimes, check_runtimes
 from pipeline.settings.schema import AnswersSettings, QuantizationSettings, Settings
 
@@ -68,6 +69,7 @@ _NEEDS = {
     "evaluation": "examples",
     "tune": "examples",
     "push": "examples",
+    "page": "examples",
     "seeds": "examples",
 }
 _NOT_BESIDE_A_CHECKPOINT = ("vocabulary", "encoder")
@@ -115,13 +117,14 @@ def check_tables(settings: Settings) -> None:
     _check_label_errors(settings)
     check_contrast(settings)
     check_few_shot(settings)
+    check_page(settings)
 
 
 def check_data(settings: Settings) -> list[str]:
     """Reads all of the user's data.
 
     Returns:
-        What the user should know of the labelled rows before anything trains on them, a line each.
+        What the user should know of the labelled rows and of the page before anything trains, a line each.
 
     Raises:
         InputError: some is missing or cannot be used, the student wants layers that the teacher does not have, the
@@ -138,7 +141,7 @@ def check_data(settings: Settings) -> list[str]:
     _check_generator_size(settings)
     if settings.corpus is not None:
         settings.corpus.check()
-    for name in ("general_distillation", "unlabelled", "probes"):
+    for name in ("general_distillation", "unlabelled", "probes", "page"):
         _check_source(name, getattr(settings, name))
     warnings = _check_examples(settings)
     _check_push_folder(settings.push.path())
@@ -232,7 +235,8 @@ def _check_examples(settings: Settings) -> list[str]:
         texts = list(read_lines(settings.unlabelled))
         resolve_leaks(texts, splits, task, overlap=source.overlap, near_overlap=source.near_overlap)
     overlap = count_overlap(splits, task.key) if source.overlap == "keep" else {}
-    return [*describe_overlap(overlap, count_rows(splits), task.several), *describe_few_rows(splits)]
+    described = describe_overlap(overlap, count_rows(splits), task.several)
+    return [*described, *describe_few_rows(splits), *check_search_texts(settings, splits)]
 
 
 def _check_labels(settings: Settings, task: str, labels: Sequence[str]) -> None:

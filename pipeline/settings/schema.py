@@ -18,6 +18,7 @@ from components.sources.docstrings import DocstringCorpus
 from components.sources.label_sets import LabelSetSource
 from components.sources.questions import QuestionSource
 from components.sources.retrieval import RetrievalSource
+from components.sources.search_texts import SearchTexts
 from components.sources.table import TableSource
 from components.sources.tagged_words import SentenceSource
 from components.sources.text import TextSource
@@ -257,6 +258,7 @@ class Settings(pydantic.BaseModel):
         adaptation: parameter-efficient adaptation, which trains few weights beside the frozen encoder (LoRA, adapters,
             prompt or biases).
         label_errors: the search for training rows whose labels are likely wrong.
+        page: texts that `index.html` of an embedding or a retrieval searches.
     """
 
     # Building takes a third of a second, which commands that read no settings need not wait for.
@@ -316,6 +318,7 @@ class Settings(pydantic.BaseModel):
     evaluation: Thresholds = Thresholds()
     tune: TuneSettings = TuneSettings()
     push: PushSettings = PushSettings()
+    page: SearchTexts | None = None
     beam: BeamOptions = BeamOptions()
     machine: Machine = Machine()
 

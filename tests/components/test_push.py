@@ -21,6 +21,7 @@ from components.dsl.artifact import Artifact
 from components.dsl.errors import Refusal
 from components.push import ALWAYS_FILES, push
 from components.sources.pushed_version import list_versions
+from components.sources.search_texts import SearchTexts
 from keras_bert.export.attachments import DIGEST_FILE, read_attachments
 
 # Locks a folder, says so, and waits.
@@ -64,7 +65,13 @@ def contents_of(version: Path) -> set[str]:
 
 
 def push_once(
-    folder: Path, number: int, *edges: Artifact, blessed: bool = True, accuracy: float = 0.9, kept: int = 0
+    folder: Path,
+    number: int,
+    *edges: Artifact,
+    blessed: bool = True,
+    accuracy: float = 0.9,
+    kept: int = 0,
+    page: SearchTexts | None = None,
 ) -> int:
     spread = {"mean": accuracy, "sd": None, "seeds": [accuracy]}
     row = {"metrics": {"accuracy": spread}, "megabytes": 1.5, "milliseconds": 0.25}
@@ -90,6 +97,7 @@ def push_once(
         pushed=pushed,
         folder=str(folder / "models"),
         name="reviews",
+        page=page,
     )
     return int(pushed.manifest()["counts"]["version"])
 
@@ -111,6 +119,11 @@ def test_versions_count_up_and_hold_everything(tmp_path: Path) -> None:
     assert card.startswith("# reviews, version 2\n")
     assert "| tflite int8 | 90.00 | 1.50 | 0.25 |" in card
     assert "- no `index.html`: there are no rules of its tokenizer for apps\n" in card
+
+
+def test_a_search_without_a_page_is_reported(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    push_once(tmp_path, 1, edge_model(tmp_path / "a"), page=SearchTexts())
+    assert caplog.messages == ["no page searches the texts: there are no rules of its tokenizer for apps"]
 
 
 def test_a_folder_under_the_root_is_found_after_a_move(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

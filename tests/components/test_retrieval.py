@@ -1,7 +1,9 @@
 """Retrieval goes through every step: rows, teacher, student, int8, files, scores, and a push."""
 
+import base64
 import dataclasses
 import json
+import re
 
 import numpy as np
 import pytest
@@ -14,6 +16,7 @@ from components.artifacts.pushed import Pushed
 from components.dsl.errors import InputError
 from components.evaluate import evaluate
 from components.examples.registry import read_rows
+from components.examples.retrieval import SplitCorpus
 from components.export_model import export_model
 from components.fine_tune import fine_tune
 from components.mine_hard_negatives import mine_hard_negatives
@@ -21,6 +24,7 @@ from components.push import push
 from components.scoring.blessing import Thresholds
 from components.scoring.registry import TASK_SCORING
 from components.scoring.retrieval import BM25
+from components.sources.search_texts import SearchTexts
 from components.sources.shared import SPLITS
 from components.training.model_folder import read_model
 from components.validate import validate
@@ -30,6 +34,7 @@ from keras_bert.metrics.retrieval import METRICS
 from keras_bert.options.contrast import Contrast
 from keras_bert.options.export import Export
 from keras_bert.options.hard_negatives import HardNegatives
+from keras_bert.vector_codes import int8_codes
 from tests.components.tuning_job import SELECTION, TRAINING, Line, write_checkpoint
 
 
@@ -49,7 +54,7 @@ def pushed(line, tmp_path_factory):
     thresholds = Thresholds(max_export_loss=50.0)
     evaluate.run(examples=line.examples, **models, evaluation=evaluation, blessing=blessing, thresholds=thresholds)
     given = {"examples": line.examples, "evaluation": evaluation, "blessing": blessing}
-    push.run(**given, edges=[line.edge], pushed=version, folder=str(folder / "pushed"), name="find")
+    push.run(**given, edges=[line.edge], pushed=version, folder=str(folder / "pushed"), name="find", page=SearchTexts())
     return folder / "pushed" / "1", evaluation
 
 
@@ -162,3 +167,13 @@ def test_files_of_truncated_vectors(line, tmp_path):
     wide = {"edge": EdgeModel(tmp_path / "wide"), "export": Export(dimension=16)}
     with pytest.raises(InputError, match=r"^export\.dimension must be from 1 to 15, got 16$"):
         export_model.run(model=line.quantized, examples=line.examples, **wide)
+
+
+def test_the_page_searches_the_passages_of_all_splits(line, pushed):
+    page = (pushed[0] / "index.html").read_text(encoding="utf-8")
+    texts, codes = (re.search(rf'id="{name}">(.*?)</script>', page)[1] for name in ("texts", "codes"))
+    rows = [row for split in SPLITS for row in read_rows(line.examples, split)]
+    assert json.loads(texts) == SplitCorpus.of(rows).passages
+    vectors = np.frombuffer(base64.b64decode(codes), "int8").reshape(len(json.loads(texts)), -1)
+    expected = int8_codes(load_exported(pushed[0]).predict(json.loads(texts), prompt="passage"))
+    np.testing.assert_array_equal(vectors, expected)

@@ -1,11 +1,11 @@
 """The tokenizer of subwords in Kotlin, compiled, against the library's."""
 
-import subprocess
 from pathlib import Path
 
 import pytest
 
 import keras_bert.clients.subword_rules
+from tests.clients.kotlin.compiler import compile_kotlin, program
 from tests.clients.subword_fuzz import FAMILIES, check_subwords
 
 pytestmark = pytest.mark.kotlin
@@ -17,12 +17,10 @@ SOURCES = (
 
 
 @pytest.fixture(scope="module")
-def program(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    jar = tmp_path_factory.mktemp("kotlin") / "split.jar"
-    subprocess.run(["kotlinc", *map(str, SOURCES), "-include-runtime", "-d", str(jar)], check=True)
-    return jar
+def command(tmp_path_factory: pytest.TempPathFactory) -> list[str]:
+    return program("SplitKt", compile_kotlin(SOURCES, tmp_path_factory.mktemp("split")))
 
 
 @pytest.mark.parametrize("family", FAMILIES)
-def test_texts_are_split_as_here(family: str, program: Path, tmp_path: Path) -> None:
-    check_subwords(["java", "-jar", str(program)], family, tmp_path)
+def test_texts_are_split_as_here(family: str, command: list[str], tmp_path: Path) -> None:
+    check_subwords(command, family, tmp_path)

@@ -1,12 +1,12 @@
 """The tokenizer in Kotlin, compiled, against the library's."""
 
-import subprocess
 from pathlib import Path
 
 import pytest
 
 import keras_bert.clients.characters
 from tests.clients.fuzz import check_program
+from tests.clients.kotlin.compiler import compile_kotlin, program
 
 pytestmark = pytest.mark.kotlin
 
@@ -14,12 +14,10 @@ SOURCES = (Path(keras_bert.clients.characters.__file__).with_name("WordPiece.kt"
 
 
 @pytest.fixture(scope="module")
-def program(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    made = tmp_path_factory.mktemp("kotlin") / "cut.jar"
-    subprocess.run(["kotlinc", *map(str, SOURCES), "-include-runtime", "-d", str(made)], check=True)
-    return made
+def command(tmp_path_factory: pytest.TempPathFactory) -> list[str]:
+    return program("CutKt", compile_kotlin(SOURCES, tmp_path_factory.mktemp("cut")))
 
 
 @pytest.mark.parametrize("lowercase", [True, False])
-def test_strings_are_cut_as_here(lowercase: bool, program: Path, tmp_path: Path) -> None:
-    check_program(["java", "-jar", str(program)], lowercase, tmp_path)
+def test_strings_are_cut_as_here(lowercase: bool, command: list[str], tmp_path: Path) -> None:
+    check_program(command, lowercase, tmp_path)

@@ -8,26 +8,16 @@ import pytest
 from components.dsl.errors import InputError
 from keras_bert.options.prompts import Prompts
 from pipeline.settings.rules import check_data
-from tests.pipeline.settings.texts import CHECKPOINT, load
+from tests.pipeline.settings.texts import CHECKPOINT, QUERIES, load, write_checkpoint, write_queries
 
-QUERIES = "[examples]\ntask = 'retrieval'\ntrain = 'rows.tsv'\n"
 NEGATIVES = QUERIES + "negatives = ['negative']\n"
 
 
 @pytest.fixture
 def folder(tmp_path: Path) -> Path:
-    (tmp_path / "bert").mkdir()
-    config = {"model_type": "bert", "num_hidden_layers": 2, "max_position_embeddings": 128, "hidden_size": 32}
-    (tmp_path / "bert" / "config.json").write_text(json.dumps(config))
-    for name in ("model.safetensors", "vocab.txt"):
-        (tmp_path / "bert" / name).touch()
-    write(tmp_path, [("a", "A", "X"), ("b", "B", "Y")])
+    write_checkpoint(tmp_path)
+    write_queries(tmp_path, [("a", "A", "X"), ("b", "B", "Y")])
     return tmp_path
-
-
-def write(folder: Path, rows: list[tuple[str, str, str]]) -> None:
-    lines = ["query\tpassage\tnegative", *("\t".join(row) for row in rows)]
-    (folder / "rows.tsv").write_text("\n".join(lines) + "\n")
 
 
 def test_a_job_of_pairs_and_one_of_triplets_pass(folder: Path) -> None:
@@ -97,7 +87,7 @@ def test_a_truncated_vector_is_shorter(folder: Path, override: str, message: str
 
 
 def test_passages_that_are_all_one_are_refused_before_training(folder: Path) -> None:
-    write(folder, [("a", "Same", "X"), ("b", "same ", "Y")])
+    write_queries(folder, [("a", "Same", "X"), ("b", "same ", "Y")])
     with pytest.raises(InputError) as caught:
         check_data(load(folder, CHECKPOINT + QUERIES))
     assert str(caught.value) == "train must hold at least 2 different passages, got only 'same'"

@@ -231,8 +231,10 @@ def referred(name: str) -> dict[str, set[str]]:
     """Table -> the tables whose keys it also has, as the comments of a settings file say."""
     table, tables = "", dict[str, set[str]]()
     for line in (ROOT / name).read_text(encoding="utf-8").splitlines():
-        if line.startswith("["):
-            table = line[1 : line.index("]")]
+        # A table that the example leaves out stands in comments.
+        uncommented = line.removeprefix("# ")
+        if uncommented.startswith("["):
+            table = uncommented[1 : uncommented.index("]")]
         _, keys, places = line.partition("keys ")
         if keys:
             tables.setdefault(table, set()).update(re.findall(r"\[(\w+)\]", places))

@@ -1,6 +1,7 @@
 """Settings files for tests, from the least on, and the keys that they may have."""
 
 import dataclasses
+import json
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, get_args
@@ -10,6 +11,7 @@ from pipeline.settings.schema import Settings
 
 CHECKPOINT = "[checkpoint]\npath = 'bert'\n"
 EXAMPLES = "[examples]\ntrain = 'rows.tsv'\n"
+QUERIES = "[examples]\ntask = 'retrieval'\ntrain = 'rows.tsv'\n"
 CORPUS = (
     "[corpus]\npath = 'texts'\n[encoder]\nnum_layers = 2\nhidden_size = 32\nnum_heads = 2\nintermediate_size = 64\n"
 )
@@ -20,6 +22,21 @@ def load(folder: Path, text: str, *overrides: str) -> Settings:
     file = folder / "my.toml"
     file.write_text(text)
     return load_settings(file, overrides)
+
+
+def write_checkpoint(folder: Path) -> None:
+    """A checkpoint with 32 numbers of a state, of which the configuration alone can be read."""
+    (folder / "bert").mkdir()
+    config = {"model_type": "bert", "num_hidden_layers": 2, "max_position_embeddings": 128, "hidden_size": 32}
+    (folder / "bert" / "config.json").write_text(json.dumps(config))
+    for name in ("model.safetensors", "vocab.txt"):
+        (folder / "bert" / name).touch()
+
+
+def write_queries(folder: Path, rows: list[tuple[str, str, str]]) -> None:
+    """The table of `QUERIES`: query, passage and negative of each row."""
+    lines = ["query\tpassage\tnegative", *("\t".join(row) for row in rows)]
+    (folder / "rows.tsv").write_text("\n".join(lines) + "\n")
 
 
 def keys_of(kind: Any, place: str = "") -> Iterator[tuple[str, Any]]:

@@ -1,0 +1,69 @@
+"""The texts that the page of a pushed model searches."""
+
+from collections.abc import Iterable
+from typing import NamedTuple
+
+import pydantic
+
+from components.dsl.errors import InputError
+from components.sources.lines import read_lines
+from components.sources.text import TextSource
+from keras_bert.validation import validated_dataclass
+
+_MEGABYTE = 1e6
+
+
+@validated_dataclass(kw_only=False)
+class SearchTexts(TextSource):
+    """The texts that `index.html` of an embedding or a retrieval searches.
+
+    Attributes:
+        path: text files as of `[corpus]`, each line of which is a text; empty for the passages and negatives of
+            `[examples]`, of retrieval.
+        max_megabytes: the largest size of the texts and their vectors in the page, above 0.
+    """
+
+    path: str = ""
+    max_megabytes: pydantic.PositiveFloat = 50.0
+
+    def check(self) -> None:
+        """Checks the files, see `TextSource.check`."""
+        if self.path:
+            super().check()
+
+    def digests(self) -> dict[str, str]:
+        """The files with their digests; raises as `TextSource.digests`."""
+        return super().digests() if self.path else {}
+
+
+class SizedTexts(NamedTuple):
+    """Texts, and the megabytes that they and their vectors take in a page."""
+
+    texts: list[str]
+    megabytes: float
+
+
+def read_search_texts(source: SearchTexts, passages: Iterable[str], width: int) -> SizedTexts:
+    """The distinct texts that a page searches, in their order.
+
+    Args:
+        source: the settings.
+        passages: the passages and negatives of the examples, each once; they are searched where `source` has no path.
+        width: the number of entries of a vector.
+
+    Raises:
+        InputError: there is no text, or the page would be larger than `source` allows.
+    """
+    from keras_bert.clients.search_corpus import page_bytes
+
+    texts, megabytes = list[str](), 0.0
+    for text in read_lines(source) if source.path else passages:
+        megabytes += page_bytes(text, width) / _MEGABYTE
+        if megabytes > source.max_megabytes:
+            rule = f"hold the texts and their vectors of {width} numbers, got {source.max_megabytes:g}"
+            advice = "raise it, or search fewer texts"
+            raise InputError(f"page.max_megabytes must {rule}, which {len(texts)} texts fill; {advice}")
+        texts.append(text)
+    if not texts:
+        raise InputError(f"page must have at least one text to search, got none in {source.path or '[examples]'}")
+    return SizedTexts(texts, megabytes)

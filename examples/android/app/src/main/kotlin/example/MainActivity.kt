@@ -1,0 +1,39 @@
+package example
+
+import android.app.Activity
+import android.os.Bundle
+import android.text.Editable
+import android.text.TextWatcher
+import android.widget.EditText
+import android.widget.LinearLayout
+import android.widget.TextView
+
+/** A field to type in, the labels of the text below it, and whether the model answers as `golden.json` says. */
+class MainActivity : Activity() {
+    private lateinit var classifier: Classifier
+
+    override fun onCreate(state: Bundle?) {
+        super.onCreate(state)
+        classifier = Classifier { name -> assets.open("model/$name").use { it.readBytes() } }
+        val (field, answers, golden) = Triple(EditText(this), TextView(this), TextView(this))
+        golden.text = String.format("golden.json: logits differ by at most %.4f", classifier.checkGolden())
+        field.addTextChangedListener(object : TextWatcher {
+            override fun beforeTextChanged(text: CharSequence?, start: Int, count: Int, after: Int) = Unit
+
+            override fun onTextChanged(text: CharSequence?, start: Int, before: Int, count: Int) = Unit
+
+            override fun afterTextChanged(text: Editable?) {
+                val lines = classifier.classify(text.toString()).map { String.format("%.3f  %s", it.probability, it.label) }
+                answers.text = lines.joinToString("\n")
+            }
+        })
+        val column = LinearLayout(this).apply { orientation = LinearLayout.VERTICAL }
+        listOf(field, answers, golden).forEach(column::addView)
+        setContentView(column)
+    }
+
+    override fun onDestroy() {
+        classifier.close()
+        super.onDestroy()
+    }
+}

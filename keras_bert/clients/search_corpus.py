@@ -1,0 +1,81 @@
+"""Texts that a page searches, with their vectors as int8 numbers."""
+
+import base64
+import json
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+if TYPE_CHECKING:
+    import numpy as np
+
+    from keras_bert.tasks.embedding import Embedding
+
+# Texts of a batch, after which progress is reported.
+_BATCH = 1000
+
+
+class SearchCorpus(NamedTuple):
+    """The texts that a page searches.
+
+    Attributes:
+        texts: the texts.
+        codes: their vectors by `keras_bert.vector_codes.int8_codes`: int8 (texts, width).
+    """
+
+    texts: Sequence[str]
+    codes: "np.ndarray[Any, Any]"
+
+    def scripts(self) -> str:
+        """The elements of a page that hold the texts and, in base64, their vectors."""
+        codes = base64.b64encode(self.codes.tobytes()).decode()
+        texts = ",".join(map(_escape, self.texts))
+        return (
+            f'<script type="application/json" id="texts">[{texts}]</script>\n'
+            f'<script type="text/plain" id="codes">{codes}</script>\n'
+        )
+
+
+def embed_corpus(
+    task: "Embedding", texts: Sequence[str], report: Callable[[int], object] = lambda done: None
+) -> SearchCorpus:
+    """Makes the vectors of texts.
+
+    Args:
+        task: an embedding or a retrieval, whose prompt of passages stands in front of each text.
+        texts: at least one; longer ones than the model reads are truncated.
+        report: is called with the number of texts that have vectors.
+
+    Examples:
+        >>> embedding = keras_bert.TASKS["embedding"].build(task.encoder, task.tokenizer, max_length=16)
+        >>> embed_corpus(embedding, ["film", "a film"]).codes.shape
+        (2, 8)
+    """
+    import numpy as np
+
+    from keras_bert.vector_codes import int8_codes
+
+    parts = []
+    for start in range(0, len(texts), _BATCH):
+        batch = texts[start : start + _BATCH]
+        parts.append(int8_codes(task.predict(batch, prompt="passage")))
+        report(start + len(batch))
+    return SearchCorpus(texts, np.concatenate(parts))
+
+
+def page_bytes(text: str, width: int) -> float:
+    """The bytes that a text and its vector take in a page.
+
+    Args:
+        text: the text.
+        width: the number of entries of a vector.
+
+    Examples:
+        >>> page_bytes("film", width=384)
+        519.0
+    """
+    return len(_escape(text).encode()) + 1 + width * 4 / 3
+
+
+def _escape(text: str) -> str:
+    """A text as JSON, in which no `<` can end the script."""
+    return json.dumps(text, ensure_ascii=False).replace("<", "\\u003c")

@@ -1,0 +1,48 @@
+"""What the texts that a page searches need of the other tables of a job."""
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from components.dsl.errors import InputError
+from components.examples.retrieval import SplitCorpus
+from components.sources.search_texts import read_search_texts
+from pipeline.settings.contrast import vector_width
+from pipeline.settings.schema import Settings
+
+
+def check_page(settings: Settings) -> None:
+    """Raises InputError where `[page]` is set and the job makes no page, or none with vectors, or has no texts."""
+    page, source = settings.page, settings.examples
+    if page is None or source is None:
+        return
+    if source.task not in ("embedding", "retrieval"):
+        raise InputError(f"page must be left out but for embedding and retrieval, got it for {source.task}")
+    if not page.path and source.task != "retrieval":
+        raise InputError("page.path must be set but for retrieval, whose passages may be searched, got none")
+    if "tflite" not in settings.export.runtimes:
+        rule = "be left out where export.runtimes has no 'tflite', whose file the page runs"
+        raise InputError(f"page must {rule}, got {list(settings.export.runtimes)}")
+
+
+def check_search_texts(settings: Settings, splits: Mapping[str, Sequence[Any]]) -> list[str]:
+    """Reads the texts that the page searches.
+
+    Args:
+        settings: the job.
+        splits: the rows of the examples by split.
+
+    Returns:
+        The size that they add to the page, in a line; empty without a search.
+
+    Raises:
+        InputError: there is no text, or they are too large.
+    """
+    page = settings.page
+    if page is None:
+        return []
+    rows = [] if page.path else [row for split in splits.values() for row in split]
+    width = settings.export.dimension or vector_width(settings)
+    texts, megabytes = read_search_texts(page, SplitCorpus.of(rows).passages, width or 0)
+    vectors = f"with their vectors of {width} numbers" if width else "without their vectors"
+    warning = f"everybody who gets index.html can read its {len(texts)} texts, which add {megabytes:.2f} MB {vectors}"
+    return [f"page: {warning}"]

@@ -1,0 +1,43 @@
+"""Copies of the examples with a pushed model in them, as their pages say."""
+
+import json
+import re
+import shutil
+import subprocess
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from keras_bert.clients.golden import make_golden_rows, write_golden
+from keras_bert.clients.page import write_tokenizers
+from tests.docs.blocks import REPOSITORY, read_blocks
+from tests.keras_bert.clients.exported import LENGTHS, export_folder
+from tests.keras_bert.export.word_tasks import make_task
+
+_COPIES = re.compile(r"^(mkdir|cp|\{) .*", re.MULTILINE)
+
+
+def copy_example(name: str, folder: Path) -> tuple[Path, list[dict[str, Any]]]:
+    """A copy of an example with a pushed classifier, and the rows of its `golden.json`."""
+    pushed, place = folder / "pushed", folder / name
+    pushed.mkdir()
+    export_folder(make_task("classification"), pushed)
+    (pushed / "model_float32.tflite").rename(pushed / "model.tflite")
+    (pushed / "export.json").write_text(json.dumps({"model.tflite": {"lengths": LENGTHS}}))
+    write_tokenizers(pushed)
+    rows = make_golden_rows(pushed)
+    write_golden(pushed, rows)
+    shutil.copytree(REPOSITORY / "examples" / name, place)
+    (block,) = (block for block in read_blocks((place / "README.md").read_text(), name) if block.language == "sh")
+    commands = [f"PUSHED={pushed}", *(match[0] for match in _COPIES.finditer(block.code))]
+    subprocess.run(["sh", "-e", "-c", "\n".join(commands)], cwd=place, check=True)
+    return place, rows
+
+
+def check_answers(lines: list[str], rows: list[dict[str, Any]], tolerance: float = 1e-5) -> None:
+    """Compares the label and the probability of each line with those of a row."""
+    for line, row in zip(lines, rows, strict=True):
+        label, probability = line.split("\t")
+        assert label == row["answer"]["label"]
+        assert float(probability) == pytest.approx(row["answer"]["probability"], abs=tolerance)

@@ -1,0 +1,45 @@
+"""Texts that a page searches, and what they take in it."""
+
+import base64
+import json
+import re
+from pathlib import Path
+
+import numpy as np
+
+from keras_bert.clients.page import PageScore, write_page, write_tokenizers
+from keras_bert.clients.search_corpus import embed_corpus, page_bytes
+from keras_bert.export.bundle import load_exported
+from keras_bert.vector_codes import int8_codes
+from tests.keras_bert.clients.exported import export_folder
+from tests.keras_bert.export.word_tasks import make_task
+
+TEXTS = ["A great film.", "</script><b>dull</b>", 'The "plot" \\ \u2028 \U0001f600']
+
+
+def test_texts_and_vectors_are_in_the_page(tmp_path: Path) -> None:
+    folder = export_folder(make_task("embedding"), tmp_path)
+    write_tokenizers(folder)
+    write_page(folder, "search", PageScore("pearson", 0.5, 32))
+    without, corpus = len((folder / "index.html").read_bytes()), embed_corpus(load_exported(folder), TEXTS)
+    write_page(folder, "search", PageScore("pearson", 0.5, 32), corpus)
+    page = (folder / "index.html").read_text(encoding="utf-8")
+    texts, codes = (re.search(rf'id="{name}">(.*?)</script>', page, re.DOTALL) for name in ("texts", "codes"))
+    assert texts is not None
+    assert codes is not None
+    assert json.loads(texts[1]) == TEXTS
+    vectors = np.frombuffer(base64.b64decode(codes[1]), "int8").reshape(3, -1)
+    np.testing.assert_array_equal(vectors, int8_codes(load_exported(folder).predict(TEXTS)))
+    assert "on 32 test rows · searches 3 texts<" in page
+    assert page.count("<script") == page.count("</script>") == 5
+    added = len(page.encode()) - without
+    assert abs(added - sum(page_bytes(text, 32) for text in TEXTS)) < 200, "the elements themselves"
+
+
+def test_passages_get_their_prompt_and_progress_is_reported() -> None:
+    task = make_task("embedding")
+    prompted = type(task)(task.model, task.tokenizer, max_length=32, prompts={"query": "a ", "passage": "film "})
+    texts, reports = [f"plot {number}" for number in range(1001)], list[int]()
+    corpus = embed_corpus(prompted, texts, reports.append)
+    assert reports == [1000, 1001]
+    np.testing.assert_array_equal(corpus.codes[:2], int8_codes(task.predict(["film plot 0", "film plot 1"])))
