@@ -21,7 +21,7 @@ _BOOL = frozenset(("bool",))
 _SLICE_MASKS = ("ellipsisMask", "newAxisMask", "shrinkAxisMask")
 
 
-class Node(NamedTuple):
+class GraphNode(NamedTuple):
     """An operation with its tensors."""
 
     operation: Operation
@@ -35,7 +35,7 @@ class Node(NamedTuple):
 
 
 # What a delegate says of a node: the reason for leaving it, or None for taking it.
-Check = Callable[[Node], str | None]
+Check = Callable[[GraphNode], str | None]
 
 
 class Support(NamedTuple):
@@ -67,7 +67,7 @@ class Delegate(NamedTuple):
 
     name: str
     source: str
-    typed_inputs: Callable[[Node], Sequence[Tensor]]
+    typed_inputs: Callable[[GraphNode], Sequence[Tensor]]
     supports: Mapping[str, Support]
     reads_float16: bool = True
 
@@ -141,7 +141,7 @@ def count_partitions(operations: Sequence[Operation], is_taken: Sequence[bool]) 
     return partitions
 
 
-def _nodes_of(graph: LiteGraph, delegate: Delegate) -> Iterator[Node]:
+def _nodes_of(graph: LiteGraph, delegate: Delegate) -> Iterator[GraphNode]:
     """Yields the operations with their tensors; unpacked float16 constants count as constants, as in delegates."""
     tensors = list(graph.tensors)
     for operation in graph.operations:
@@ -151,10 +151,10 @@ def _nodes_of(graph: LiteGraph, delegate: Delegate) -> Iterator[Node]:
             weights = inputs[0] if delegate.reads_float16 else outputs[0]._replace(constant=True)
             tensors[operation.outputs[0]] = weights
         else:
-            yield Node(operation, inputs, outputs)
+            yield GraphNode(operation, inputs, outputs)
 
 
-def _reason_to_leave(node: Node, delegate: Delegate) -> str | None:
+def _reason_to_leave(node: GraphNode, delegate: Delegate) -> str | None:
     operation = node.operation
     if not operation.built_in or operation.kind not in delegate.supports:
         return "not on the list"
@@ -174,37 +174,37 @@ def _join(types: Set[str]) -> str:
     return " or ".join(sorted(types))
 
 
-def _first_input(node: Node) -> Sequence[Tensor]:
+def _first_input(node: GraphNode) -> Sequence[Tensor]:
     return node.inputs[:1]
 
 
-def _value_inputs(node: Node) -> Sequence[Tensor]:
+def _value_inputs(node: GraphNode) -> Sequence[Tensor]:
     """The values: behind the condition of a choice, behind the ids of a look-up."""
     return node.inputs[1:2] if node.operation.kind in ("EMBEDDING_LOOKUP", "SELECT", "SPLIT") else node.inputs[:1]
 
 
-def _runtime_inputs(node: Node) -> Sequence[Tensor]:
+def _runtime_inputs(node: GraphNode) -> Sequence[Tensor]:
     return node.runtime_inputs
 
 
-def _at_most_four_axes(node: Node) -> str | None:
+def _at_most_four_axes(node: GraphNode) -> str | None:
     axes = max(len(tensor.shape) for tensor in (*node.inputs, *node.outputs))
     return f"tensors must have at most 4 axes, got {axes}" if axes > 4 else None
 
 
-def _constant_second_input(node: Node) -> str | None:
+def _constant_second_input(node: GraphNode) -> str | None:
     return None if len(node.inputs) > 1 and node.inputs[1].constant else "the second input must be a constant"
 
 
-def _constant_shape(node: Node) -> str | None:
+def _constant_shape(node: GraphNode) -> str | None:
     return _at_most_four_axes(node) or (_constant_second_input(node) if len(node.inputs) > 1 else None)
 
 
-def _constant_axes(node: Node) -> str | None:
+def _constant_axes(node: GraphNode) -> str | None:
     return None if len(node.inputs) > 1 and node.inputs[1].constant else "the axes must be a constant"
 
 
-def _at_most_two_operands(node: Node) -> str | None:
+def _at_most_two_operands(node: GraphNode) -> str | None:
     count = len(node.inputs)
     return None if count <= 2 and node.runtime_inputs else f"operands must be 1 or 2, not all constant, got {count}"
 
@@ -212,7 +212,7 @@ def _at_most_two_operands(node: Node) -> str | None:
 # NNAPI --------------------------------------------------------------------------------------------------------------
 
 
-def _nnapi_product(node: Node) -> str | None:
+def _nnapi_product(node: GraphNode) -> str | None:
     first, weights = node.inputs[:2]
     if weights.type not in _NUMBERS:
         return f"it takes no {weights.type} weights"
@@ -221,7 +221,7 @@ def _nnapi_product(node: Node) -> str | None:
     return "weights must have one scale, got one a unit" if first.type in _QUANTIZED and several else None
 
 
-def _nnapi_batch_product(node: Node) -> str | None:
+def _nnapi_batch_product(node: GraphNode) -> str | None:
     first, second = node.inputs
     if first.type != second.type:
         return f"factors must have one type, got {first.type} and {second.type}"
@@ -230,24 +230,24 @@ def _nnapi_batch_product(node: Node) -> str | None:
     return _at_most_four_axes(node)
 
 
-def _nnapi_choice(node: Node) -> str | None:
+def _nnapi_choice(node: GraphNode) -> str | None:
     condition, first = node.inputs[:2]
     return None if condition.shape == first.shape else "condition and values must have one shape"
 
 
-def _nnapi_gather(node: Node) -> str | None:
+def _nnapi_gather(node: GraphNode) -> str | None:
     return None if node.inputs[1].type == "int32" and node.inputs[1].shape else "indices must be int32, with an axis"
 
 
-def _nnapi_mean(node: Node) -> str | None:
+def _nnapi_mean(node: GraphNode) -> str | None:
     return _at_most_four_axes(node) or (None if node.outputs[0].shape else "the result must have an axis")
 
 
-def _nnapi_concatenation(node: Node) -> str | None:
+def _nnapi_concatenation(node: GraphNode) -> str | None:
     return _at_most_four_axes(node) or _no_activation(node)
 
 
-def _no_activation(node: Node) -> str | None:
+def _no_activation(node: GraphNode) -> str | None:
     return "it must have no fused activation" if node.operation.options.get("fusedActivationFunction") else None
 
 
@@ -296,7 +296,7 @@ _NNAPI = {
 # GPU ----------------------------------------------------------------------------------------------------------------
 
 
-def _gpu_product(node: Node) -> str | None:
+def _gpu_product(node: GraphNode) -> str | None:
     weights = node.inputs[1]
     if node.operation.options.get("weightsFormat"):
         return "weights must have the default format"
@@ -306,33 +306,33 @@ def _gpu_product(node: Node) -> str | None:
     return None if weights.type in _GPU_VALUES else f"it takes no {weights.type} weights"
 
 
-def _gpu_gather(node: Node) -> str | None:
+def _gpu_gather(node: GraphNode) -> str | None:
     indices = node.inputs[1]
     if len(indices.shape) != 1:
         return f"indices must have 1 axis, got {len(indices.shape)}"
     return None if indices.type == "int32" else f"indices must be int32, got {indices.type}"
 
 
-def _gpu_slice(node: Node) -> str | None:
+def _gpu_slice(node: GraphNode) -> str | None:
     if len(node.inputs[0].shape) not in (3, 4):
         return f"the input must have 3 or 4 axes, got {len(node.inputs[0].shape)}"
     masks = [mask for mask in _SLICE_MASKS if node.operation.options.get(mask)]
     return "it must neither drop nor add axes" if masks else None
 
 
-def _softmax_of_beta_1(node: Node) -> str | None:
+def _softmax_of_beta_1(node: GraphNode) -> str | None:
     return None if node.operation.options.get("beta") == 1 else "beta must be 1"
 
 
-def _gpu_batch_product(node: Node) -> str | None:
+def _gpu_batch_product(node: GraphNode) -> str | None:
     return None if len(node.inputs) == 2 else f"factors must be 2, got {len(node.inputs)}"
 
 
-def _gpu_pad(node: Node) -> str | None:
+def _gpu_pad(node: GraphNode) -> str | None:
     return None if node.inputs[1].shape in ((3, 2), (4, 2)) else "the input must have 3 or 4 axes"
 
 
-def _gpu_embedding(node: Node) -> str | None:
+def _gpu_embedding(node: GraphNode) -> str | None:
     return None if len(node.inputs[0].shape) == 1 else f"ids must have 1 axis, got {len(node.inputs[0].shape)}"
 
 
@@ -374,7 +374,7 @@ _GPU = {
 # Core ML ------------------------------------------------------------------------------------------------------------
 
 
-def _core_ml_product(node: Node) -> str | None:
+def _core_ml_product(node: GraphNode) -> str | None:
     for constant in node.inputs[1:]:
         if not constant.constant or constant.type not in ("float16", "float32"):
             return f"it takes no {constant.type} weights" if constant.constant else "weights must be constants"
@@ -382,7 +382,7 @@ def _core_ml_product(node: Node) -> str | None:
     return None if math.prod(first) == first[-1] else "the input must be a single row"
 
 
-def _core_ml_pair(node: Node) -> str | None:
+def _core_ml_pair(node: GraphNode) -> str | None:
     first, second = node.inputs
     for tensor in node.inputs:
         if tensor.type != "float32" and not (tensor.type == "float16" and tensor.constant):
@@ -399,7 +399,7 @@ def _core_ml_pair(node: Node) -> str | None:
     return None if fits else "one shape must fit the other"
 
 
-def _core_ml_mean(node: Node) -> str | None:
+def _core_ml_mean(node: GraphNode) -> str | None:
     (given, *_), (result,) = node.inputs, node.outputs
     if len(given.shape) != 4:
         return f"the input must have 4 axes, got {len(given.shape)}"
@@ -407,7 +407,7 @@ def _core_ml_mean(node: Node) -> str | None:
     return None if is_over_size else "it must be over rows and columns"
 
 
-def _core_ml_concatenation(node: Node) -> str | None:
+def _core_ml_concatenation(node: GraphNode) -> str | None:
     axes = len(node.inputs[0].shape)
     if axes not in (3, 4) or node.operation.options.get("axis") not in (-1, axes - 1):
         return "it must be along the last of 3 or 4 axes"
