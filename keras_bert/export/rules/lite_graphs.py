@@ -2,7 +2,9 @@
 
 import os
 from collections import Counter
+from collections.abc import Mapping
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any, NamedTuple
 
 from ai_edge_litert import schema_py_generated as schema
@@ -16,12 +18,14 @@ class Tensor(NamedTuple):
         type: the type, such as `int8`.
         shape: the sizes of the axes; -1 for any size.
         step: the quantization scale; None if there is none, or several.
+        constant: whether the file holds the values.
     """
 
     name: str
     type: str
     shape: tuple[int, ...]
     step: float | None
+    constant: bool = False
 
 
 class Operation(NamedTuple):
@@ -33,6 +37,8 @@ class Operation(NamedTuple):
         built_in: whether the operation is built into LiteRT.
         inputs: the indices of the input tensors, without absent optional inputs.
         outputs: the indices of the output tensors.
+        version: the version of the kind that the file asks for.
+        options: the options of the kind by the names of LiteRT's schema.
     """
 
     place: str
@@ -40,6 +46,8 @@ class Operation(NamedTuple):
     built_in: bool
     inputs: tuple[int, ...]
     outputs: tuple[int, ...]
+    version: int = 1
+    options: Mapping[str, Any] = MappingProxyType({})
 
 
 class LiteGraph(NamedTuple):
@@ -57,8 +65,16 @@ class LiteGraph(NamedTuple):
 
 
 def read_graphs(path: str | os.PathLike[str]) -> list[LiteGraph]:
-    """Reads all graphs of a `.tflite` file."""
-    model = schema.ModelT.InitFromObj(schema.Model.GetRootAsModel(Path(path).read_bytes(), 0))
+    """Reads all graphs of a `.tflite` file.
+
+    Raises:
+        ValueError: the file is not a `.tflite` file.
+    """
+    content = Path(path).read_bytes()
+    if not schema.Model.ModelBufferHasIdentifier(content, 0):
+        raise ValueError(f"{path} must be a .tflite file, got other bytes")
+    model = schema.ModelT.InitFromObj(schema.Model.GetRootAsModel(content, 0))
+    filled = [buffer.data is not None or buffer.offset > 1 for buffer in model.buffers]
     kinds = [_kind(code) for code in model.operatorCodes]
     inputs: dict[int, dict[str, int]] = {
         signature.subgraphIndex: {given.name.decode(): given.tensorIndex for given in signature.inputs}
@@ -66,7 +82,7 @@ def read_graphs(path: str | os.PathLike[str]) -> list[LiteGraph]:
     }
     return [
         LiteGraph(
-            [_tensor(tensor) for tensor in graph.tensors],
+            [_tensor(tensor, filled[tensor.buffer]) for tensor in graph.tensors],
             [
                 _operation(f"operation {place} of graph {number}", operation, *kinds[operation.opcodeIndex])
                 for place, operation in enumerate(graph.operators)
@@ -92,20 +108,22 @@ def builtin_number(code: Any) -> int:
     return int(max(code.builtinCode, code.deprecatedBuiltinCode))
 
 
-def _kind(code: Any) -> tuple[str, bool]:
-    number = builtin_number(code)
+def _kind(code: Any) -> tuple[str, bool, int]:
+    number, version = builtin_number(code), int(code.version)
     if code.customCode or number == schema.BuiltinOperator.CUSTOM:
-        return (code.customCode or b"CUSTOM").decode(), False
-    return _OPERATORS[number], True
+        return (code.customCode or b"CUSTOM").decode(), False, version
+    return _OPERATORS[number], True, version
 
 
-def _operation(place: str, operation: Any, kind: str, built_in: bool) -> Operation:
+def _operation(place: str, operation: Any, kind: str, built_in: bool, version: int) -> Operation:
     # -1 is an absent optional input.
     inputs = tuple(int(index) for index in operation.inputs if index >= 0)
-    return Operation(place, kind, built_in, inputs, tuple(int(index) for index in operation.outputs))
+    outputs = tuple(int(index) for index in operation.outputs)
+    options = {} if operation.builtinOptions is None else vars(operation.builtinOptions)
+    return Operation(place, kind, built_in, inputs, outputs, version, options)
 
 
-def _tensor(tensor: Any) -> Tensor:
+def _tensor(tensor: Any, constant: bool) -> Tensor:
     grid = tensor.quantization
     alone = grid is not None and grid.scale is not None and len(grid.scale) == 1
     # An unknown size is 1 in the shape, and -1 in the shape signature.
@@ -115,6 +133,7 @@ def _tensor(tensor: Any) -> Tensor:
         _TYPES[tensor.type].lower(),
         () if shape is None else tuple(int(size) for size in shape),
         float(grid.scale[0]) if alone else None,
+        constant,
     )
 
 
