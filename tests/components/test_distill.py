@@ -29,6 +29,7 @@ from keras_bert.tokenizers.tokenizer import Tokenizer
 from keras_bert.tokenizers.wordpiece_vocabulary import SPECIAL_TOKENS
 from tests.components import tuning_job
 from tests.components.tuning_job import TRAINING, Line
+from tests.samples import long_but
 
 Lines = Callable[[str], Line]
 SETTINGS: dict[str, dict[str, Any]] = {
@@ -178,7 +179,10 @@ def test_layers_that_see_a_window_do_so_in_a_student() -> None:
             np.testing.assert_equal(weights(student, name), weights(teacher, name))
 
 
-@pytest.mark.parametrize("task", tuning_job.TASKS)
+ASKED_OFTEN = ("classification", "multi_label", "question_answering")
+
+
+@pytest.mark.parametrize("task", long_but(ASKED_OFTEN, tuning_job.TASKS))
 def test_a_student_of_every_task_learns(line: Lines, task: str) -> None:
     artifacts = line(task)
     losses = [model.manifest()["counts"]["validation_loss"] for model in (artifacts.teacher, artifacts.student)]

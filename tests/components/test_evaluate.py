@@ -19,6 +19,7 @@ from components.scoring.registry import TASK_SCORING
 from components.sources.pushed_version import PushedVersion
 from components.sources.table import TableSource
 from tests.components import tuning_job
+from tests.samples import long_but
 
 
 def run(folder: Path, line: Any, **given: Any) -> tuple[dict, dict]:
@@ -138,7 +139,7 @@ def test_the_metric_is_one_of_the_task(tmp_path, line):
         run(tmp_path, line("classification"), thresholds=Thresholds(metric="spearman"))
 
 
-@pytest.mark.parametrize("task", ["classification", "token_classification"])
+@pytest.mark.parametrize("task", long_but(["classification"], ["classification", "token_classification"]))
 def test_labels_of_the_shipped_file_are_calibrated_on_validation_rows(tmp_path, line, task):
     from keras_bert.export.bundle import load_exported
     from keras_bert.metrics.calibration import calibration_error, find_temperature, probabilities
@@ -150,7 +151,7 @@ def test_labels_of_the_shipped_file_are_calibrated_on_validation_rows(tmp_path, 
     calibration, file = evaluation["calibration"], load_exported(artifacts.edge.path)
     scoring, labels = TASK_SCORING[task], list(file.labels)
     for split in ("validation", "test"):
-        logits, truth = scoring.logits(file, read_rows(artifacts.examples, split))
+        logits, truth, *_ = scoring.logits(file, read_rows(artifacts.examples, split))
         numbers = np.array([labels.index(label) for label in truth])
         if split == "validation":
             assert calibration["temperature"] == find_temperature(logits, numbers)

@@ -17,6 +17,7 @@ from keras_bert.compress.prune import Masks, find_sparsity
 from keras_bert.options.export import Export
 from keras_bert.options.pruning import Pruning
 from tests.components.tuning_job import QUANTIZATION, TRAINING, Line
+from tests.samples import long_but
 
 Lines = Callable[[str], Line]
 FEW = dataclasses.replace(TRAINING, steps=4, learning_rate=1e-3)
@@ -41,7 +42,7 @@ def tensors_of(file: Path) -> list[np.ndarray]:
     return tensors
 
 
-@pytest.mark.parametrize("pattern", ["unstructured", "2:4"])
+@pytest.mark.parametrize("pattern", long_but(["2:4"], ["unstructured", "2:4"]))
 def test_pruned_weights_stay_zero_to_the_end(line: Lines, tmp_path: Path, pattern: str) -> None:
     artifacts = line("classification")
     pruned, quantized = Model(tmp_path / "pruned"), Model(tmp_path / "quantized")

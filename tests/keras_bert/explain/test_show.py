@@ -105,6 +105,7 @@ def test_what_users_wrote_is_text(task):
     assert frame.count("<") == 2, "the page is inside of an attribute"
 
 
+@pytest.mark.long
 def test_large_pages_have_fewer_bits():
     large, small = random_attention(12, 12, 512), random_attention(1, 3, 5)
     page = show(large, small)

@@ -36,6 +36,7 @@ def test_texts_and_pairs_get_the_models_numbers(tmp_path: Path) -> None:
     assert ask(["x" * 100_000])["logits"].shape == (1, 3)
 
 
+@pytest.mark.long
 def test_threads_take_turns(tmp_path: Path) -> None:
     export_text(make_task("classification"), tmp_path / "text.tflite")
     ask = TextModel(tmp_path / "text.tflite")
@@ -127,6 +128,7 @@ def test_integers_are_those_of_the_file_that_takes_ids(recipe: str, tmp_path: Pa
         TextModel(tmp_path / "text.tflite")(TEXTS, SECONDS)
 
 
+@pytest.mark.long
 def test_another_vocabulary_is_found(tmp_path: Path) -> None:
     task = make_task("regression")
     export_tflite(task.network(), tmp_path / "ids.tflite", LENGTHS, output=task.output_name)
