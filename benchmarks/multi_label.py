@@ -21,9 +21,9 @@ from rich.console import Console
 from benchmarks.task_accuracy import spread
 from components.artifacts.evaluation import Evaluation
 from components.sources.tagged_words import SentenceSource
+from pipeline.draft.job import DEFAULT_CHECKPOINT
 from pipeline.orchestrator.runner import run_pipeline
 from pipeline.pipelines import build_pipeline
-from pipeline.settings.files import load_settings
 from pipeline.settings.schema import Settings
 from pipeline.views.terminal import Terminal
 
@@ -35,7 +35,7 @@ def main() -> None:
     """Prints a table."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--data", type=Path, required=True, help="WNUT-17's files")
-    parser.add_argument("--checkpoint", type=Path, help="by default that of the default job")
+    parser.add_argument("--checkpoint", default=DEFAULT_CHECKPOINT, help="by default that of the default job")
     parser.add_argument("--seeds", type=int, default=3)
     parser.add_argument("--folder", type=Path, help="for rows and runs, to go on later; else a temporary one")
     options = parser.parse_args()
@@ -67,13 +67,12 @@ def make_settings(options: argparse.Namespace, folder: Path) -> Settings:
             for sentence in sentences
         )
         files[split].write_text("".join(f"{json.dumps(row)}\n" for row in rows), encoding="utf-8")
-    checkpoint = str(options.checkpoint or load_settings(None).checkpoint.path)  # type: ignore[union-attr]
     training = {"batch_size": 32, "precision": "auto"}
     content = {
         "name": "wnut17-types",
         "max_length": 64,
         "seeds": options.seeds,
-        "checkpoint": {"path": checkpoint},
+        "checkpoint": {"path": options.checkpoint},
         "examples": {"task": "multi_label", "label": "labels", **{split: str(file) for split, file in files.items()}},
         "fine_tuning": {**training, "epochs": 6.0, "learning_rate": 1e-4},
         "student": {"layers": [1, 3, 5]},

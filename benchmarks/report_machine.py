@@ -2,7 +2,7 @@
 
     python -m benchmarks.report_machine --out machine.json
 
-Run it with nothing else running, for about ten minutes, and send the file. It names the processor, its instructions,
+Run it with nothing else running, and send the file. It names the processor, its instructions,
 memory and versions, but no user, host or path. Every section runs in a process of its own: one that fails, as where a
 library has no wheel, stands in the file with its last line, and the others are measured all the same.
 

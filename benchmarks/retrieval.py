@@ -37,9 +37,9 @@ from components.scoring.registry import TASK_SCORING
 from components.sources.questions import read_squad
 from components.sources.retrieval import QueryRow
 from keras_bert.metrics.retrieval import METRICS, rank_passages, retrieval_scores
+from pipeline.draft.job import DEFAULT_CHECKPOINT
 from pipeline.orchestrator.runner import RunResult, run_pipeline
 from pipeline.pipelines import build_pipeline
-from pipeline.settings.files import load_settings
 from pipeline.settings.schema import Settings
 from pipeline.views.terminal import Terminal
 
@@ -50,7 +50,7 @@ def main() -> None:
     """Prints a table."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--data", type=Path, required=True, help="SQuAD's files")
-    parser.add_argument("--checkpoint", type=Path, help="by default that of the default job")
+    parser.add_argument("--checkpoint", default=DEFAULT_CHECKPOINT, help="by default that of the default job")
     parser.add_argument("--rows", type=int, default=4000, help="questions to train on")
     parser.add_argument("--paragraphs", type=int, default=2000, help="of the dev file, each with its first question")
     parser.add_argument("--seeds", type=int, default=1)
@@ -74,13 +74,12 @@ def make_settings(options: argparse.Namespace, folder: Path) -> Settings:
     train, test = folder / "train.jsonl", folder / "test.jsonl"
     write_rows(train, itertools.islice(read_pairs(options.data / "train-v1.1-part.json"), options.rows))
     write_rows(test, first_questions(options.data / "dev-v1.1.json", options.paragraphs))
-    checkpoint = str(options.checkpoint or load_settings(None).checkpoint.path)  # type: ignore[union-attr]
     alike = {"batch_size": 32, "precision": "auto"}
     content = {
         "name": "squad-search",
         "max_length": 128,
         "seeds": options.seeds,
-        "checkpoint": {"path": checkpoint},
+        "checkpoint": {"path": options.checkpoint},
         "examples": {"task": "retrieval", "train": str(train), "test": str(test)},
         "fine_tuning": {**alike, "epochs": 1.0, "learning_rate": 2e-5, "keep": "last", "validations": 2},
         "student": {"layers": [1, 3, 5]},
