@@ -5,7 +5,8 @@
 PATH is a Python interpreter with keras-hub, tensorflow, transformers and torch. Every contestant lives in a process
 of its own and is timed one round at a time, in turn, so that a busy machine hits all alike. The weights are random:
 they do not matter for speed. In a "padded" batch the rows hold 16 tokens or more, at random; the others are full.
-keras-hub's GELU is the tanh approximation, that of the others the exact one.
+keras-hub's GELU is the tanh approximation, that of the others the exact one. "compile_task" is what
+`compile_task` makes of a task: the encoder in LiteRT, row after row.
 """
 
 import argparse
@@ -145,11 +146,29 @@ def serve_keras(contestant: str, shape: dict[str, int], threads: int) -> tuple[M
 
         return prepare
 
-    return {
+    modes: Modes = {
         "predict_on_batch": lambda batch: lambda: model.predict_on_batch(batch),
         "tf.function": compiled(jit=False),
         "tf.function, XLA": compiled(jit=True),
-    }, versions
+    }
+    if contestant == OURS:
+        modes["compile_task"] = lambda batch: prepare_file(model, batch, threads)
+    return modes, versions
+
+
+def prepare_file(model: Any, batch: Batch, threads: int) -> Callable[[], Any]:
+    """The encoder's states of tokens from LiteRT."""
+    import keras
+
+    from keras_bert.export.runtimes import TFLiteModel
+    from keras_bert.export.tflite import export_tflite
+    from keras_bert.folders import temporary_folder
+
+    with temporary_folder() as folder:
+        states = keras.Model(model.input, model.output["sequence_output"])
+        export_tflite(states, f"{folder}/model.tflite", [batch["token_ids"].shape[1]])
+        compiled = TFLiteModel(f"{folder}/model.tflite", threads)
+    return lambda: compiled.predict_on_batch(batch)
 
 
 def build_ours(shape: dict[str, int]) -> Any:

@@ -15,6 +15,7 @@ _HOMES = {
     "Tokenizer": "keras_bert.tokenizers.tokenizer",
     "adamw": "keras_bert.optimizer",
     "build_encoder": "keras_bert.models.encoder",
+    "compile_task": "keras_bert.export.compiled_task",
     "from_hugging_face": "keras_bert.interop.hugging_face",
     "from_peft": "keras_bert.interop.peft",
     "from_tf1": "keras_bert.interop.tf1",
