@@ -11,8 +11,10 @@ from tensorflow.python.framework.convert_to_constants import convert_variables_t
 
 from keras_bert.compress.ranges import fixed_ranges
 from keras_bert.export.float_head import keep_head_float
+from keras_bert.export.lookups import simplify_lookups
 from keras_bert.export.runtimes import SIGNATURE, TEXT_SIGNATURES
-from keras_bert.export.sharing import share_vectors
+from keras_bert.export.sharing import read_model, write_model
+from keras_bert.export.slices import keep_sliced_axes
 from keras_bert.export.text_inputs import ENDS, STARTS, TextInputs
 from keras_bert.folders import LOGITS, temporary_folder
 from keras_bert.models.encoder import input_names
@@ -53,7 +55,8 @@ def export_tflite(
         ValueError: there are no lengths, they repeat or are not positive, or the model has no tap for a range.
 
     Examples:
-        >>> from keras_bert.export.runtimes import open_file
+        >>> from keras_bert.export.lookups import simplify_lookups
+from keras_bert.export.runtimes import open_file
         >>> export_tflite(task.network(), "model.tflite", lengths=[8, 16])
         >>> open_file("model.tflite", max_length=16).lengths
         (8, 16)
@@ -78,7 +81,10 @@ def export_tflite(
             converter.optimizations = [tf.lite.Optimize.DEFAULT]
             converter.target_spec.supported_types = [tf.float16]
         content = converter.convert()
-        Path(path).write_bytes(share_vectors(keep_head_float(content, model) if half else content))
+    written = read_model(keep_head_float(content, model) if half else content)
+    simplify_lookups(written)
+    keep_sliced_axes(written)
+    Path(path).write_bytes(write_model(written))
 
 
 def _freeze(model: keras.Model, length: int, output: str) -> tf.types.experimental.ConcreteFunction:
