@@ -10,6 +10,8 @@ from keras_bert.export.rules.lite_graphs import builtin_number
 
 _Kind = schema.BuiltinOperator
 _Options = schema.BuiltinOptions
+# The number of an optional input that an operation does not have.
+_ABSENT = -1
 
 
 class LiteGraphWriter:
@@ -23,6 +25,23 @@ class LiteGraphWriter:
     def __init__(self, model: Any, graph: Any) -> None:
         self._model = model
         self._graph = graph
+
+    def _remove_unused_tensors(self) -> None:
+        """Removes tensors that no operation reads or writes: ai-edge-quantizer reads all of them."""
+        graph = self._graph
+        users = [*graph.operators, graph]
+        used = {int(number) for user in users for numbers in (user.inputs, user.outputs) for number in numbers}
+        places = {number: place for place, number in enumerate(sorted(used - {_ABSENT}))} | {_ABSENT: _ABSENT}
+        graph.tensors = [graph.tensors[number] for number in sorted(used - {_ABSENT})]
+        for user in users:
+            user.inputs, user.outputs = (
+                np.array([places[int(number)] for number in numbers], np.int32)
+                for numbers in (user.inputs, user.outputs)
+            )
+        for signature in self._model.signatureDefs or ():
+            if self._model.subgraphs[signature.subgraphIndex] is graph:
+                for tensor in (*signature.inputs, *signature.outputs):
+                    tensor.tensorIndex = places[tensor.tensorIndex]
 
     def _reshaped(self, given: int, result: int, name: bytes) -> Any:
         options = schema.ReshapeOptionsT()

@@ -41,6 +41,7 @@ class _Writer(LiteGraphWriter):
         for operation in operations:
             rewritten += self._flattened(operation) if self._is_lookup(operation) else [operation]
         self._graph.operators = _sort_by_need(rewritten, lookups, set(map(int, self._graph.outputs)))
+        self._remove_unused_tensors()
 
     def _is_lookup(self, operation: Any) -> bool:
         if self._kind(operation) != _Kind.GATHER:
@@ -56,9 +57,7 @@ class _Writer(LiteGraphWriter):
             return wrapped
         condition, below, ids = map(int, selection.inputs)
         less, total = self._makers.get(condition), self._makers.get(below)
-        is_wrap = (
-            self._reads(less, _Kind.LESS, ids, 0) and self._reads(total, _Kind.ADD, ids, self._shape(table)[0])
-        )
+        is_wrap = self._reads(less, _Kind.LESS, ids, 0) and self._reads(total, _Kind.ADD, ids, self._shape(table)[0])
         return ids if is_wrap else wrapped
 
     def _reads(self, operation: Any, kind: int, ids: int, number: int) -> bool:

@@ -37,6 +37,7 @@ class _Writer(LiteGraphWriter):
             bounds = self._bounds(operation) if self._kind(operation) == _Kind.STRIDED_SLICE else None
             rewritten += [operation] if bounds is None else self._sliced(operation, *bounds)
         self._graph.operators = rewritten
+        self._remove_unused_tensors()
 
     def _bounds(self, operation: Any) -> tuple[list[int], list[int]] | None:
         """Returns the first index and the one behind the last of each axis; None for a slice that stays as it is."""

@@ -36,7 +36,7 @@ def export_tflite(
     The inputs of the signatures `serve_32`, `serve_64`, ... are `token_ids`, `segment_ids` (if the model has them) and
     `padding_mask`, int32 (1, length). Their output is float32 and has the shape of the model's output, such as (1,
     labels). The signatures share their weights. The last block computes only the tokens that the model uses, see
-    `skip_unused_tokens`.
+    `skip_unused_tokens`. Ids must not be negative: LiteRT then raises an error.
 
     A file with text as input has the signatures `serve_text` and `serve_pair` instead. They truncate strings to the
     longest of the lengths, need operations of tensorflow-text, and also return the offsets that `text` describes.
@@ -55,8 +55,7 @@ def export_tflite(
         ValueError: there are no lengths, they repeat or are not positive, or the model has no tap for a range.
 
     Examples:
-        >>> from keras_bert.export.lookups import simplify_lookups
-from keras_bert.export.runtimes import open_file
+        >>> from keras_bert.export.runtimes import open_file
         >>> export_tflite(task.network(), "model.tflite", lengths=[8, 16])
         >>> open_file("model.tflite", max_length=16).lengths
         (8, 16)
