@@ -1,12 +1,13 @@
 """Replaces negations and squares in `.tflite` files by products: these can be quantized, and more accurately."""
 
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
 from ai_edge_litert import schema_py_generated as schema
 
+from keras_bert.export.lite_writer import LiteGraphWriter
 from keras_bert.export.rules.lite_graphs import builtin_number
 from keras_bert.export.sharing import write_model
 
@@ -35,12 +36,8 @@ def replace_with_products(content: bytes) -> bytes:
     return write_model(model)
 
 
-class _Writer:
-    """Rewrites the operations of a graph."""
-
-    def __init__(self, model: Any, graph: Any) -> None:
-        self._model = model
-        self._graph = graph
+class _Writer(LiteGraphWriter):
+    """Replaces negations and squares of a graph."""
 
     def replace(self) -> None:
         """Replaces all negations, squares and sums of squares."""
@@ -103,55 +100,3 @@ class _Writer:
 
     def _product(self, one: int, other: int, result: int) -> Any:
         return self._operation(_Kind.MUL, (one, other), result, _Options.MulOptions, schema.MulOptionsT())
-
-    def _reshaped(self, given: int, result: int, name: bytes) -> Any:
-        options = schema.ReshapeOptionsT()
-        options.newShape = np.array(self._shape(result), np.int32)
-        shape = self._constant(name, "shape", options.newShape)
-        return self._operation(_Kind.RESHAPE, (given, shape), result, _Options.ReshapeOptions, options)
-
-    def _operation(self, kind: int, inputs: Sequence[int], output: int, options_type: int, options: Any) -> Any:
-        made = schema.OperatorT()
-        made.opcodeIndex = self._code(kind)
-        made.inputs, made.outputs = np.array(inputs, np.int32), np.array([output], np.int32)
-        made.builtinOptionsType, made.builtinOptions = options_type, options
-        return made
-
-    def _code(self, kind: int) -> int:
-        """Returns the number of a kind in the file's table of operators, added if it is not there."""
-        for number, code in enumerate(self._model.operatorCodes):
-            if builtin_number(code) == kind:
-                return number
-        code = schema.OperatorCodeT()
-        code.builtinCode = code.deprecatedBuiltinCode = kind
-        self._model.operatorCodes.append(code)
-        return len(self._model.operatorCodes) - 1
-
-    def _constant(self, name: bytes, part: str, values: Any) -> int:
-        buffer = schema.BufferT()
-        buffer.data = np.frombuffer(values.tobytes(), np.uint8)
-        self._model.buffers.append(buffer)
-        kind = schema.TensorType.FLOAT32 if values.dtype == np.float32 else schema.TensorType.INT32
-        return self._tensor(name, part, values.shape, kind, len(self._model.buffers) - 1)
-
-    def _tensor(
-        self, name: bytes, part: str, shape: Sequence[int], kind: int = schema.TensorType.FLOAT32, buffer: int = 0
-    ) -> int:
-        """Adds a tensor with a unique name that contains its layer; returns its number."""
-        made = schema.TensorT()
-        made.name = name + f"/{part}_{len(self._graph.tensors)}".encode()
-        made.shape, made.type, made.buffer = np.array(shape, np.int32), kind, buffer
-        self._graph.tensors.append(made)
-        return len(self._graph.tensors) - 1
-
-    def _kind(self, operation: Any) -> int:
-        return builtin_number(self._model.operatorCodes[operation.opcodeIndex])
-
-    def _shape(self, tensor: int) -> tuple[int, ...]:
-        shape = self._graph.tensors[tensor].shape
-        return () if shape is None else tuple(map(int, shape))
-
-    def _whole_numbers(self, tensor: int) -> tuple[int, ...]:
-        """Returns the values of an int32 constant; an empty tuple for other tensors."""
-        data = self._model.buffers[self._graph.tensors[tensor].buffer].data
-        return () if data is None else tuple(np.asarray(data, np.uint8).view(np.int32).tolist())

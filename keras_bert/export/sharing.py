@@ -21,13 +21,20 @@ def share_vectors(content: bytes) -> bytes:
     Args:
         content: the bytes of a `.tflite` file.
     """
+    return write_model(read_model(content))
+
+
+def read_model(content: bytes) -> schema.ModelT:
+    """Reads a `.tflite` file with all data inside the model.
+
+    Some writers put the data of buffers after the model, where its offset would change.
+    """
     model = schema.ModelT.InitFromPackedBuf(content)
     for buffer in model.buffers:
-        # Some writers put the data of buffers after the model, where its offset would change.
         if buffer.offset > 1:
             buffer.data = np.frombuffer(content, np.uint8, buffer.size, buffer.offset)
             buffer.offset = buffer.size = 0
-    return write_model(model)
+    return model
 
 
 def write_model(model: schema.ModelT) -> bytes:

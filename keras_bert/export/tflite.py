@@ -11,8 +11,10 @@ from tensorflow.python.framework.convert_to_constants import convert_variables_t
 
 from keras_bert.compress.ranges import fixed_ranges
 from keras_bert.export.float_head import keep_head_float
+from keras_bert.export.lookups import simplify_lookups
 from keras_bert.export.runtimes import SIGNATURE, TEXT_SIGNATURES
-from keras_bert.export.sharing import share_vectors
+from keras_bert.export.sharing import read_model, write_model
+from keras_bert.export.slices import keep_sliced_axes
 from keras_bert.export.text_inputs import ENDS, STARTS, TextInputs
 from keras_bert.folders import LOGITS, temporary_folder
 from keras_bert.models.encoder import input_names
@@ -34,7 +36,7 @@ def export_tflite(
     The inputs of the signatures `serve_32`, `serve_64`, ... are `token_ids`, `segment_ids` (if the model has them) and
     `padding_mask`, int32 (1, length). Their output is float32 and has the shape of the model's output, such as (1,
     labels). The signatures share their weights. The last block computes only the tokens that the model uses, see
-    `skip_unused_tokens`.
+    `skip_unused_tokens`. Ids must not be negative: LiteRT then raises an error.
 
     A file with text as input has the signatures `serve_text` and `serve_pair` instead. They truncate strings to the
     longest of the lengths, need operations of tensorflow-text, and also return the offsets that `text` describes.
@@ -78,7 +80,10 @@ def export_tflite(
             converter.optimizations = [tf.lite.Optimize.DEFAULT]
             converter.target_spec.supported_types = [tf.float16]
         content = converter.convert()
-        Path(path).write_bytes(share_vectors(keep_head_float(content, model) if half else content))
+    written = read_model(keep_head_float(content, model) if half else content)
+    simplify_lookups(written)
+    keep_sliced_axes(written)
+    Path(path).write_bytes(write_model(written))
 
 
 def _freeze(model: keras.Model, length: int, output: str) -> tf.types.experimental.ConcreteFunction:

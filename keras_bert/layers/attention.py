@@ -30,7 +30,7 @@ class AttentionBias(keras.layers.Layer):
     def call(self, inputs: Tensor) -> Tensor:
         """Padding mask (batch, length), 1 for a token and 0 for padding -> bias (batch, 1, 1, length)."""
         padding = ops.subtract(1.0, ops.cast(inputs, self.compute_dtype))
-        return ops.multiply(padding, MASK_BIAS)[:, None, None, :]
+        return ops.expand_dims(ops.multiply(padding, MASK_BIAS), (1, 2))
 
 
 @keras.saving.register_keras_serializable("keras_bert")

@@ -6,21 +6,32 @@ import pytest
 
 from keras_bert.compress.quantization_parameters import QuantizationParameters
 from keras_bert.compress.quantize import QuantizationAware
-from keras_bert.export.delegates import DELEGATES, check_delegates, count_partitions, cover_graph
+from keras_bert.export.delegates import check_delegates, count_partitions, cover_graph
+from keras_bert.export.delegation import count_delegated
 from keras_bert.export.quantized import export_quantized
-from keras_bert.export.rules.lite_graphs import LiteGraph, Operation, Tensor
+from keras_bert.export.rules.lite_graphs import LiteGraph, Operation
+from keras_bert.export.supported_operations import DELEGATES
+from keras_bert.export.tflite import export_tflite
+from keras_bert.families.bigbird.settings import BigBird
+from keras_bert.families.deberta.settings import DeBERTa
+from keras_bert.families.mobilebert.settings import MobileBERT
+from keras_bert.families.modernbert.settings import ModernBERT
+from keras_bert.models.encoder import build_encoder
+from keras_bert.options.pooling import Pooling
+from keras_bert.tasks.classification import build_classifier
 from tests.keras_bert.compress import tiny
+from tests.keras_bert.export.test_supported_operations import value
+from tests.samples import long_but
 
-NNAPI, GPU, CORE_ML = DELEGATES
 # Recipe -> delegate -> taken operations, all operations, partitions; from the lists at commit f6745779.
 GOLDEN = {
-    None: {"NNAPI": (72, 73, 2), "GPU": (64, 73, 3), "Core ML": (29, 73, 14)},
-    "mixed_wi8_ai8": {"NNAPI": (83, 91, 7), "GPU": (82, 91, 3), "Core ML": (25, 91, 13)},
-    "dynamic_wi8": {"NNAPI": (73, 74, 2), "GPU": (65, 74, 3), "Core ML": (23, 74, 11)},
-    "static_wi8_ai8": {"NNAPI": (78, 87, 6), "GPU": (78, 87, 3), "Core ML": (0, 87, 0)},
-    "weights_wi4": {"NNAPI": (65, 74, 5), "GPU": (57, 74, 7), "Core ML": (23, 74, 11)},
-    "weights_wi4_block32": {"NNAPI": (65, 74, 5), "GPU": (57, 74, 7), "Core ML": (23, 74, 11)},
-    "float16": {"NNAPI": (72, 73, 2), "GPU": (64, 73, 3), "Core ML": (29, 73, 14)},
+    None: {"NNAPI": (68, 69, 2), "GPU": (67, 69, 1), "Core ML": (29, 69, 14)},
+    "mixed_wi8_ai8": {"NNAPI": (79, 87, 7), "GPU": (83, 87, 1), "Core ML": (25, 87, 13)},
+    "dynamic_wi8": {"NNAPI": (69, 70, 2), "GPU": (66, 70, 1), "Core ML": (23, 70, 11)},
+    "static_wi8_ai8": {"NNAPI": (74, 83, 6), "GPU": (79, 83, 1), "Core ML": (0, 83, 0)},
+    "weights_wi4": {"NNAPI": (61, 70, 5), "GPU": (58, 70, 6), "Core ML": (23, 70, 11)},
+    "weights_wi4_block32": {"NNAPI": (61, 70, 5), "GPU": (58, 70, 6), "Core ML": (23, 70, 11)},
+    "float16": {"NNAPI": (68, 69, 2), "GPU": (67, 69, 1), "Core ML": (29, 69, 14)},
 }
 # What stands between a file and a delegate that takes all of it: a reason of each recipe.
 REASONS = {
@@ -30,7 +41,7 @@ REASONS = {
     "static_wi8_ai8": ("GPU", "GATHER int8: version must be at most 1, got 2", 2),
     "weights_wi4": ("GPU", "FULLY_CONNECTED float32: it takes no int4 weights", 8),
     "weights_wi4_block32": ("NNAPI", "FULLY_CONNECTED float32: it takes no int4 weights", 8),
-    "float16": ("GPU", "GATHER float16: indices must have 1 axis, got 2", 2),
+    "float16": ("GPU", "RESHAPE int32: it takes no int32 inputs", 2),
 }
 
 
@@ -49,64 +60,37 @@ def test_files_of_each_recipe(recipe: str | None, tmp_path: Path) -> None:
     assert coverages[name].left[reason] == count
 
 
-def graph_of(kind: str, inputs: list[Tensor], output: Tensor, *, built_in: bool = True, **options: object) -> LiteGraph:
-    version = options.pop("version", 1)
-    places = tuple(range(len(inputs)))
-    operation = Operation("operation 0 of graph 0", kind, built_in, places, (len(inputs),), version, options)
-    return LiteGraph([*inputs, output], [operation], {})
+# Settings of each graph whose attention is over all tokens; Longformer's has tensors of five axes.
+FAMILIES = {
+    "bert": {"activation": "gelu_erf"},
+    "albert": {"embedding_size": 16, "shared_layers": True},
+    "bigbird": {"variant": BigBird()},
+    "deberta": {"variant": DeBERTa(), "num_segments": 0},
+    "mobilebert": {"variant": MobileBERT(), "embedding_size": 16, "activation": "relu"},
+    "modernbert": {"variant": ModernBERT(), "num_segments": 0},
+}
 
 
-def value(type_: str, *shape: int, constant: bool = False, step: float | None = None) -> Tensor:
-    return Tensor("values", type_, shape, step, constant)
-
-
-@pytest.mark.parametrize(
-    ("graph", "left"),
-    [
-        (graph_of("CUMSUM", [value("float32", 1, 8)], value("float32", 1, 8)), ["not on the list"] * 3),
-        (graph_of("GELU", [value("float32", 1, 8)], value("float32", 1, 8), built_in=False), ["not on the list"] * 3),
-        (graph_of("TANH", [value("float32", 1, 8)], value("float32", 1, 8)), [None] * 3),
-        (
-            graph_of("TANH", [value("int16", 1, 8)], value("int16", 1, 8)),
-            ["it takes no int16 inputs"] * 3,
-        ),
-        (
-            graph_of("TANH", [value("float32", 1, 8)], value("float32", 1, 8), version=3),
-            [f"version must be at most {version}, got 3" for version in (2, 2, 1)],
-        ),
-        (
-            graph_of("SOFTMAX", [value("float32", 1, 8)], value("float32", 1, 8), beta=2.0),
-            [None, "beta must be 1", "beta must be 1"],
-        ),
-        (
-            graph_of("ADD", [value("float32", 1, 4, 8), value("float32", 4, 1)], value("float32", 1, 4, 8)),
-            [None, None, None],
-        ),
-        (
-            graph_of("ADD", [value("float32", 2, 4, 4, 8), value("float32", 1, 4, 1, 8)], value("float32", 2, 4, 4, 8)),
-            [None, None, "one shape must fit the other"],
-        ),
-        (
-            graph_of(
-                "FULLY_CONNECTED",
-                [value("float32", 4, 8), value("float32", 2, 8, constant=True)],
-                value("float32", 4, 2),
-            ),
-            [None, None, "the input must be a single row"],
-        ),
-        (
-            graph_of("BATCH_MATMUL", [value("float32", 2, 4, 8), value("float32", 1, 8, 4)], value("float32", 2, 4, 4)),
-            ["factors must have equal batches", None, "not on the list"],
-        ),
-    ],
-)
-def test_planted_operations_are_taken_or_left(graph: LiteGraph, left: list[str | None]) -> None:
-    for delegate, reason in zip(DELEGATES, left, strict=True):
-        coverage = cover_graph(graph, delegate)
-        name = f"{graph.operations[0].kind} {graph.tensors[0].type}"
-        assert coverage.left == ({} if reason is None else {f"{name}: {reason}": 1}), delegate.name
-        assert coverage.taken == ({name: 1} if reason is None else {})
-        assert coverage.partitions == (reason is None)
+@pytest.mark.parametrize("pooling", ["cls", "mean"])
+@pytest.mark.parametrize("family", long_but(["bert"], FAMILIES))
+def test_gpu_and_xnnpack_leave_ids_alone(family: str, pooling: Pooling, tmp_path: Path) -> None:
+    """The GPU leaves reshapes of ids, XNNPACK lookups and the cast of the mask, both in one part; NNAPI leaves GELU."""
+    settings = FAMILIES[family]
+    model = build_classifier(build_encoder(tiny.changed(**settings)), 2, pooling=pooling)
+    export_tflite(model, tmp_path / "model.tflite", (8,))
+    tables = 1 if "num_segments" in settings else 2
+    coverages = check_delegates(tmp_path / "model.tflite")
+    assert coverages["NNAPI"].left.keys() == ({"GELU float32: not on the list"} if family != "mobilebert" else set())
+    coverage = coverages["GPU"]
+    assert coverage.left == {"RESHAPE int32: it takes no int32 inputs": tables}
+    assert coverage.partitions == 1
+    delegation = count_delegated(tmp_path / "model.tflite")
+    assert delegation.parts == 1
+    assert delegation.left == {
+        "CAST int32: it does not compute with int32": 1,
+        "GATHER float32: it runs none of these": tables,
+        "RESHAPE int32: it does not compute with int32": tables,
+    }
 
 
 def test_unpacked_float16_weights_are_constants() -> None:
