@@ -20,6 +20,7 @@ BOUNDS = {
     "mixed_wi8_ai8": 0.2,
     "dynamic_wi8": 0.05,
     "static_wi8_ai8": 0.3,
+    "static_wi8_ai16": 0.02,
     "weights_wi4": 0.05,
     "weights_wi4_block32": 0.05,
     "float16": 5e-3,
