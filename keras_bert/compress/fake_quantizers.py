@@ -5,7 +5,7 @@ from typing import Any
 
 import tensorflow as tf
 
-from keras_bert.compress.ranges import is_symmetric
+from keras_bert.compress.ranges import HEADROOM, is_symmetric
 from keras_bert.compress.tfmot import quantizers
 from keras_bert.layers.embeddings import TokenEmbedding
 
@@ -79,8 +79,9 @@ def round_to_float16(x: tf.Tensor) -> tuple[tf.Tensor, Callable[[Any], Any]]:
 class ActivationQuantizer:
     """Quantizes a tensor with one scale and zero point, and learns the range from training batches.
 
-    With 8 bits the range is a moving average over the batches. With 16 bits it is symmetric around 0, see
-    `is_symmetric`, and holds the values of all batches: its steps are fine enough to clip none.
+    With 8 bits the range is a moving average over the batches. With 16 bits, whose steps are fine enough to clip nothing,
+    it is symmetric around 0, see `is_symmetric`, begins `HEADROOM` times as wide as the values of calibration, and
+    holds those of all batches.
 
     Args:
         bits: 8 or 16.
@@ -112,10 +113,10 @@ class ActivationQuantizer:
         return x
 
     def start(self) -> None:
-        """Sets the range to the mean of the recorded ranges, or to all of them, so that it holds 0 and is not empty."""
+        """Sets the range by the recorded ranges, so that it holds 0 and is not empty."""
         lows, highs = zip(*self._observed, strict=True)
         if self._symmetric:
-            high = max(*highs, *(-low for low in lows), 1e-6)
+            high = HEADROOM * max(*highs, *(-low for low in lows), 1e-6)
             low = -high
         else:
             low, high = min(sum(lows) / len(lows), 0.0), max(sum(highs) / len(highs), 1e-6)

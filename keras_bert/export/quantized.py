@@ -15,7 +15,7 @@ import keras
 import numpy as np
 
 from keras_bert.compress.quantization_parameters import QuantizationParameters
-from keras_bert.compress.ranges import table_taps
+from keras_bert.compress.ranges import HEADROOM, is_symmetric, table_taps
 from keras_bert.export.layer_names import is_head_float, make_layer_pattern
 from keras_bert.export.products import replace_with_products
 from keras_bert.export.runtimes import SIGNATURE, Array
@@ -114,6 +114,10 @@ def _with_integers(
             calibrator = Calibrator(base.read_bytes(), num_threads=1, qsv_update_func=min_max_update)
             calibrator.calibrate(samples, manager)
             ranges = calibrator.get_model_qsvs()
+            if is_symmetric(recipe.activation_bits):
+                ranges = {
+                    tensor: {end: HEADROOM * value for end, value in span.items()} for tensor, span in ranges.items()
+                }
         return bytes(quantizer.quantize(ranges).quantized_model)
 
 
