@@ -41,8 +41,4 @@ class TransformersJs(ExportTarget):
 
 def _has_int8_ranges(quantization: "QuantizationParameters | None") -> "TypeGuard[QuantizationParameters]":
     """True if training learned ranges of int8 activations."""
-    return (
-        quantization is not None
-        and bool(quantization.ranges)
-        and RECIPES[quantization.recipe].activation_bits == 8
-    )
+    return quantization is not None and bool(quantization.ranges) and RECIPES[quantization.recipe].activation_bits == 8
