@@ -79,9 +79,9 @@ def round_to_float16(x: tf.Tensor) -> tuple[tf.Tensor, Callable[[Any], Any]]:
 class ActivationQuantizer:
     """Quantizes a tensor with one scale and zero point, and learns the range from training batches.
 
-    With 8 bits the range is a moving average over the batches. With 16 bits it is symmetric around 0, see `is_symmetric`,
-    begins `HEADROOM` times as wide as the values of calibration, and holds those of all batches: its steps are fine
-    enough to clip nothing.
+    With 8 bits the range is a moving average over the batches. With 16 bits it is symmetric around 0, see
+    `is_symmetric`, begins `HEADROOM` times as wide as the values of calibration, and holds those of all batches: its
+    steps are fine enough to clip nothing.
 
     Args:
         bits: 8 or 16.
