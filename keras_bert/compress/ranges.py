@@ -19,8 +19,8 @@ SEPARATED = ("context_tap", "activation_tap")
 SEPARATOR = float(np.nextafter(np.float32(1), np.float32(2)))
 
 # Grids of 16 bits reach this many times as far as the calibration rows do. Later texts reach further, as in the inverse
-# deviation of a LayerNorm, and a value that is clipped there changes the answer by far more than the bit that is spent.
-HEADROOM = 2.0
+# deviation of a LayerNorm, and a value that is clipped there changes the answer by far more than wider steps do.
+HEADROOM = 1.5
 
 Part = TypeVar("Part")
 

@@ -29,7 +29,7 @@ GOLDEN = {
     "mixed_wi8_ai8": {"NNAPI": (79, 87, 7), "GPU": (83, 87, 1), "Core ML": (25, 87, 13)},
     "dynamic_wi8": {"NNAPI": (69, 70, 2), "GPU": (66, 70, 1), "Core ML": (23, 70, 11)},
     "static_wi8_ai8": {"NNAPI": (74, 83, 6), "GPU": (79, 83, 1), "Core ML": (0, 83, 0)},
-    "static_wi8_ai16": {"NNAPI": (9, 87, 1), "GPU": (2, 87, 2), "Core ML": (0, 87, 0)},
+    "static_wi8_ai16": {"NNAPI": (6, 83, 1), "GPU": (3, 83, 1), "Core ML": (0, 83, 0)},
     "weights_wi4": {"NNAPI": (61, 70, 5), "GPU": (58, 70, 6), "Core ML": (23, 70, 11)},
     "weights_wi4_block32": {"NNAPI": (61, 70, 5), "GPU": (58, 70, 6), "Core ML": (23, 70, 11)},
     "float16": {"NNAPI": (68, 69, 2), "GPU": (67, 69, 1), "Core ML": (29, 69, 14)},
