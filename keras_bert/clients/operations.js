@@ -8,8 +8,12 @@
 
 import { integerProducts } from "./integers.js";
 
-export const FLOAT32 = 0, FLOAT16 = 1, INT32 = 2, INT64 = 4, BOOL = 6, INT8 = 9, INT4 = 17;
-const ARRAYS = { [FLOAT32]: Float32Array, [INT32]: Int32Array, [BOOL]: Uint8Array, [INT8]: Int8Array };
+export const FLOAT32 = 0, FLOAT16 = 1, INT32 = 2, INT64 = 4, BOOL = 6, INT16 = 7, INT8 = 9, INT4 = 17;
+const ARRAYS = {
+  [FLOAT32]: Float32Array, [INT32]: Int32Array, [BOOL]: Uint8Array, [INT16]: Int16Array, [INT8]: Int8Array,
+};
+/** The greatest number of the types whose tensors have a grid. */
+const GREATEST = { [INT8]: 127, [INT16]: 32767 };
 
 export const size = (shape) => shape.reduce((product, each) => product * each, 1);
 
@@ -22,7 +26,7 @@ function made(array, values, compute) {
 
 /** What the values of a tensor with one grid stand for. */
 export function real({ values, type, scale, zero }) {
-  if (type !== INT8) return values;
+  if (!GREATEST[type]) return values;
   const [step, middle] = [scale[0], zero[0]];
   const found = new Float32Array(values.length);
   for (let place = 0; place < found.length; place += 1) found[place] = step * (values[place] - middle);
@@ -40,17 +44,18 @@ function round(value) {
 export function store(values, { type, scale, zero }) {
   const array = ARRAYS[type];
   if (values instanceof array) return values;
-  if (type !== INT8) return made(array, values, (value) => value);
+  const greatest = GREATEST[type];
+  if (!greatest) return made(array, values, (value) => value);
   const [inverse, middle] = [1 / scale[0], zero[0]];
-  const found = new Int8Array(values.length);
+  const found = new array(values.length);
   for (let place = 0; place < found.length; place += 1) {
-    found[place] = Math.min(127, Math.max(-128, round(values[place] * inverse) + middle));
+    found[place] = Math.min(greatest, Math.max(-greatest - 1, round(values[place] * inverse) + middle));
   }
   return found;
 }
 
 /** Room for the numbers of a tensor before they are put on its grid. */
-const results = ({ type, shape }) => new (type === INT8 ? Float32Array : ARRAYS[type])(size(shape));
+const results = ({ type, shape }) => new (GREATEST[type] ? Float32Array : ARRAYS[type])(size(shape));
 
 /** An operation on the values of one, two or three tensors whose shapes fit as in NumPy. */
 const elementwise = (compute) => (given, wanted) => {
@@ -170,7 +175,8 @@ function fullyConnected([given, kernel, bias], wanted, { activation }) {
   const [columns, inner] = kernel.shape;
   const rows = size(given.shape) / inner;
   const { left, scales } = readRows(given, kernel, rows, inner);
-  const isInteger = kernel.values instanceof Int8Array && !kernel.scales;
+  // Sums of products with 16 bits need more than the 32 bits that they have there, and less than the 53 of a double.
+  const isInteger = kernel.values instanceof Int8Array && !kernel.scales && given.type !== INT16;
   const found = (isInteger && integerProducts(left, kernel.values, rows, columns, inner))
     || products(left, weights(kernel), rows, columns, inner);
   const units = unitScales(kernel, columns);
@@ -189,7 +195,7 @@ const RELU = 1;
 
 /** What a product reads, and the scale of each row. */
 function readRows(given, kernel, rows, inner) {
-  if (given.type === INT8) {
+  if (GREATEST[given.type]) {
     const zero = given.zero[0];
     const left = new Int16Array(given.values.length);
     for (let place = 0; place < left.length; place += 1) left[place] = given.values[place] - zero;
@@ -319,7 +325,7 @@ function stridedSlice([given, begin, , by], wanted, { beginMask, shrinkMask }) {
 }
 
 /** What is only moved keeps its grid, or is written on another one. */
-const moved = (given, values) => (given.type === INT8 ? real({ ...given, values }) : values);
+const moved = (given, values) => (GREATEST[given.type] ? real({ ...given, values }) : values);
 
 /** The error function to 1.2e-7 (Press et al., Numerical Recipes, 3rd edition, section 6.2.2: `erfcc`). */
 function erf(value) {

@@ -4,7 +4,7 @@
  */
 
 import { Table } from "./flatbuffer.js";
-import { BOOL, FLOAT16, FLOAT32, INT32, INT4, INT64, INT8, OPERATIONS, real, size, store } from "./operations.js";
+import { BOOL, FLOAT16, FLOAT32, INT16, INT32, INT4, INT64, INT8, OPERATIONS, real, size, store } from "./operations.js";
 
 export class TFLiteModel {
   /**
@@ -102,7 +102,8 @@ export class TFLiteModel {
       case FLOAT32: return made(Float32Array, (place) => view.getFloat32(4 * place, true));
       case FLOAT16: return made(Float32Array, (place) => half(view.getUint16(2 * place, true)));
       case INT32: return made(Int32Array, (place) => view.getInt32(4 * place, true));
-      case INT64: return made(Int32Array, (place) => Number(view.getBigInt64(8 * place, true)));
+      case INT16: return made(Int16Array, (place) => view.getInt16(2 * place, true));
+      case INT64: return made(Float64Array, (place) => Number(view.getBigInt64(8 * place, true)));
       case INT8: return made(Int8Array, (place) => view.getInt8(place));
       case BOOL: return made(Uint8Array, (place) => view.getUint8(place));
       case INT4: return made(Int8Array, (place) => (view.getUint8(place >> 1) << (place & 1 ? 24 : 28)) >> 28);

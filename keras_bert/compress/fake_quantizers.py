@@ -5,11 +5,11 @@ from typing import Any
 
 import tensorflow as tf
 
+from keras_bert.compress.ranges import HEADROOM, is_symmetric
 from keras_bert.compress.tfmot import quantizers
 from keras_bert.layers.embeddings import TokenEmbedding
 
 _TABLE = quantizers.LastValueQuantizer(num_bits=8, per_axis=False, symmetric=False, narrow_range=False)
-_ACTIVATION = quantizers.MovingAverageQuantizer(num_bits=8, per_axis=False, symmetric=False, narrow_range=False)
 
 
 class KernelQuantizer:
@@ -77,7 +77,14 @@ def round_to_float16(x: tf.Tensor) -> tuple[tf.Tensor, Callable[[Any], Any]]:
 
 
 class ActivationQuantizer:
-    """Quantizes a tensor to int8 with one scale and zero point; the range is a moving average over training batches.
+    """Quantizes a tensor with one scale and zero point, and learns the range from training batches.
+
+    With 8 bits the range is a moving average over the batches. With 16 bits it is symmetric around 0, see
+    `is_symmetric`, begins `HEADROOM` times as wide as the values of calibration, and holds those of all batches: its
+    steps are fine enough to clip nothing.
+
+    Args:
+        bits: 8 or 16.
 
     Examples:
         >>> quantizer = ActivationQuantizer()
@@ -87,13 +94,16 @@ class ActivationQuantizer:
         [0.0, 255.0]
     """
 
-    def __init__(self) -> None:
-        self._variables = _ACTIVATION.build(None, "activation", _RangeVariables())
+    def __init__(self, bits: int = 8) -> None:
+        self._symmetric = is_symmetric(bits)
+        kind = quantizers.AllValuesQuantizer if self._symmetric else quantizers.MovingAverageQuantizer
+        self._quantizer = kind(num_bits=bits, per_axis=False, symmetric=self._symmetric, narrow_range=self._symmetric)
+        self._variables = self._quantizer.build(None, "activation", _RangeVariables())
         self._observed: list[tuple[float, float]] = []
 
     def __call__(self, x: tf.Tensor, training: bool) -> tf.Tensor:
         """Quantizes a tensor of any shape; a training call updates the range."""
-        return quantize_in_float32(lambda x: _ACTIVATION(x, training, self._variables), x)
+        return quantize_in_float32(lambda x: self._quantizer(x, training, self._variables), x)
 
     def observe(self, x: tf.Tensor, training: bool) -> tf.Tensor:
         """Records the range of a tensor and returns the tensor."""
@@ -101,10 +111,15 @@ class ActivationQuantizer:
         return x
 
     def start(self) -> None:
-        """Sets the range to the mean of the recorded ranges, widened so that it holds 0 and is not empty."""
+        """Sets the range by the recorded ranges, so that it holds 0 and is not empty."""
         lows, highs = zip(*self._observed, strict=True)
-        self._variables["min_var"].assign(min(sum(lows) / len(lows), 0.0))
-        self._variables["max_var"].assign(max(sum(highs) / len(highs), 1e-6))
+        if self._symmetric:
+            high = HEADROOM * max(*highs, *(-low for low in lows), 1e-6)
+            low = -high
+        else:
+            low, high = min(sum(lows) / len(lows), 0.0), max(sum(highs) / len(highs), 1e-6)
+        self._variables["min_var"].assign(low)
+        self._variables["max_var"].assign(high)
 
     def range(self) -> tuple[float, float]:
         """Returns the smallest and the largest value of the quantization grid."""

@@ -50,9 +50,9 @@ def quantized_activations(model: keras.Model, quantization: QuantizationParamete
         ...     bool((task.model.predict_on_batch(inputs) <= 2e-6).all())  # clipped to the range
         True
     """
-    by_rows = RECIPES[quantization.recipe].activations == "rows"
-    rows = read_taps(model, quantization.float_layers) if by_rows else []
-    with fixed_ranges(model, quantization.ranges):
+    recipe = RECIPES[quantization.recipe]
+    rows = read_taps(model, quantization.float_layers) if recipe.activations == "rows" else []
+    with fixed_ranges(model, quantization.ranges, recipe.activation_bits):
         before = [tap.transform for tap in rows]
         try:
             for tap in rows:

@@ -18,9 +18,8 @@ from keras_bert.compress.fake_quantizers import (
     TableQuantizer,
     quantize_rows,
 )
-from keras_bert.compress.ranges import Ranges, sublayers, taps
+from keras_bert.compress.ranges import Ranges, sublayers, table_taps, taps
 from keras_bert.layers.dense import Dense
-from keras_bert.layers.embeddings import TokenEmbedding
 from keras_bert.layers.tap import Tap
 from keras_bert.models.traces import check_attached, forget_traces
 from keras_bert.options.quantization import RECIPES, Recipe, RecipeName
@@ -77,13 +76,12 @@ class QuantizationAware:
         left = {*float_layers, *(() if settings.heads else heads)}
         self.kernels = {path: layer for path, layer in kernels.items() if path not in left}
         grids = {path: _kernel_grid(layer, settings) for path, layer in self.kernels.items()}
-        tables = {f"{path}/output_tap": layer for path, layer in sublayers(model, TokenEmbedding).items()}
-        opened = taps(model)
+        tables, opened = table_taps(model), taps(model)
         self._tables = {path: TableQuantizer(layer) for path, layer in tables.items() if settings.integers}
         moving = _with_ranges(opened.keys() - tables.keys(), heads, settings)
         freed = {tap for layer in float_layers for tap in taps_around(layer)}
         moving -= freed
-        self._moving = {path: ActivationQuantizer() for path in opened if path in moving}
+        self._moving = {path: ActivationQuantizer(settings.activation_bits) for path in opened if path in moving}
         by_rows = [
             path for path in opened if settings.activations == "rows" and path.endswith(READ) and path not in freed
         ]

@@ -8,6 +8,7 @@ import keras
 import numpy as np
 import tensorflow as tf
 
+from keras_bert.layers.embeddings import TokenEmbedding
 from keras_bert.layers.tap import Tap, taps_of
 from keras_bert.models.traces import forget_traces
 
@@ -17,9 +18,13 @@ from keras_bert.models.traces import forget_traces
 SEPARATED = ("context_tap", "activation_tap")
 SEPARATOR = float(np.nextafter(np.float32(1), np.float32(2)))
 
+# Grids of 16 bits reach this many times as far as the calibration rows do. Later texts reach further, as in the inverse
+# deviation of a LayerNorm, and a value that is clipped there changes the answer by far more than wider steps do.
+HEADROOM = 1.5
+
 Part = TypeVar("Part")
 
-# Path of a tap -> smallest and largest value of its int8 quantization grid.
+# Path of a tap -> smallest and largest value of its quantization grid.
 Ranges = dict[str, tuple[float, float]]
 
 
@@ -51,6 +56,28 @@ def taps(model: keras.Model) -> dict[str, Tap]:
     return _by_path(pair for layer in layers for pair in taps_of(layer).items())
 
 
+def table_taps(model: keras.Model) -> dict[str, TokenEmbedding]:
+    """Returns the token tables, by the paths of the taps behind them: tables are int8 in all recipes with integers.
+
+    Examples:
+        >>> list(table_taps(task.model))
+        ['token_embedding/output_tap']
+    """
+    return {f"{path}/output_tap": layer for path, layer in sublayers(model, TokenEmbedding).items()}
+
+
+def is_symmetric(bits: int) -> bool:
+    """True if the quantization grid of activations is symmetric around 0: LiteRT has no other grids of 16 bits.
+
+    Source: LiteRT's 8-bit quantization specification, and its section on 16-bit activations with 8-bit weights.
+
+    Examples:
+        >>> is_symmetric(8), is_symmetric(16)
+        (False, True)
+    """
+    return bits == 16
+
+
 def _by_path(parts: Iterable[tuple[str, Part]]) -> dict[str, Part]:
     by_path: dict[str, Part] = {}
     for path, part in parts:
@@ -60,8 +87,8 @@ def _by_path(parts: Iterable[tuple[str, Part]]) -> dict[str, Part]:
 
 
 @contextlib.contextmanager
-def fixed_ranges(model: keras.Model, ranges: Mapping[str, tuple[float, float]]) -> Iterator[None]:
-    """Inside the block, the model's activations are quantized to int8 with fixed ranges.
+def fixed_ranges(model: keras.Model, ranges: Mapping[str, tuple[float, float]], bits: int = 8) -> Iterator[None]:
+    """Inside the block, the model's activations are quantized with fixed ranges: to 8 or 16 bits, tables to 8.
 
     Raises:
         ValueError: a range belongs to no tap of the model, or is empty or backwards.
@@ -72,7 +99,7 @@ def fixed_ranges(model: keras.Model, ranges: Mapping[str, tuple[float, float]]) 
         ...     bool((task.model.predict_on_batch(inputs) <= 2e-6).all())  # clipped to the range
         True
     """
-    opened = taps(model)
+    opened, tables = taps(model), table_taps(model)
     for path, (low, high) in ranges.items():
         if path not in opened:
             raise ValueError(f"ranges must name taps of the model, got {path!r}")
@@ -82,7 +109,7 @@ def fixed_ranges(model: keras.Model, ranges: Mapping[str, tuple[float, float]]) 
     try:
         for path, (low, high) in ranges.items():
             factor = SEPARATOR if path.endswith(SEPARATED) else None
-            opened[path].transform = _rounding(low, high, factor)
+            opened[path].transform = _rounding(low, high, factor, 8 if path in tables else bits)
         forget_traces(model)
         yield
     finally:
@@ -91,10 +118,11 @@ def fixed_ranges(model: keras.Model, ranges: Mapping[str, tuple[float, float]]) 
         forget_traces(model)
 
 
-def _rounding(low: float, high: float, factor: float | None) -> Callable[[tf.Tensor, bool], tf.Tensor]:
+def _rounding(low: float, high: float, factor: float | None, bits: int) -> Callable[[tf.Tensor, bool], tf.Tensor]:
     def transform(x: tf.Tensor, training: bool) -> tf.Tensor:
         single = tf.cast(x, tf.float32)
         separated = single if factor is None else single * factor
-        return tf.cast(tf.quantization.fake_quant_with_min_max_args(separated, low, high), x.dtype)
+        quantized = tf.quantization.fake_quant_with_min_max_args(separated, low, high, bits, is_symmetric(bits))
+        return tf.cast(quantized, x.dtype)
 
     return transform

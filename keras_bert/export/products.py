@@ -70,12 +70,16 @@ class _Writer(LiteGraphWriter):
         """Yields a product of each row with itself, in the place of its squares and their sum or mean."""
         rows, total = square.inputs[0], reduction.outputs[0]
         shape, name = self._shape(square.outputs[0]), self._graph.tensors[square.outputs[0]].name
+        count, width = int(np.prod(shape[:-1])), shape[-1]
+        # The tensor of the squares gets other values: calibration fails at a tensor that no operation computes.
         if self._kind(square) == _Kind.SQUARED_DIFFERENCE:
-            # The tensor of the squares holds the differences from here on.
             rows = square.outputs[0]
             yield self._operation(_Kind.SUB, square.inputs, rows, _Options.SubOptions, schema.SubOptionsT())
-        count, width = int(np.prod(shape[:-1])), shape[-1]
-        flat, product = self._tensor(name, "rows", (count, 1, width)), self._tensor(name, "product", (count, 1, 1))
+            flat = self._tensor(name, "rows", (count, 1, width))
+        else:
+            flat = square.outputs[0]
+            self._graph.tensors[flat].shape = np.array((count, 1, width), np.int32)
+        product = self._tensor(name, "product", (count, 1, 1))
         yield self._reshaped(rows, flat, name)
         by_rows = schema.BatchMatMulOptionsT()
         by_rows.adjY = True

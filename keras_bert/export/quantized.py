@@ -15,6 +15,7 @@ import keras
 import numpy as np
 
 from keras_bert.compress.quantization_parameters import QuantizationParameters
+from keras_bert.compress.ranges import HEADROOM, is_symmetric, table_taps
 from keras_bert.export.layer_names import is_head_float, make_layer_pattern
 from keras_bert.export.products import replace_with_products
 from keras_bert.export.runtimes import SIGNATURE, Array
@@ -64,7 +65,7 @@ def export_quantized(
     else:
         if recipe.activations == "all" and not (rows and len(rows["padding_mask"])):
             raise ValueError(f"{quantization.recipe} needs rows that calibrate the activation ranges, got none")
-        tables = {tap: span for tap, span in quantization.ranges.items() if tap.endswith("token_embedding/output_tap")}
+        tables = {tap: quantization.ranges[tap] for tap in table_taps(model)}
         with tempfile.TemporaryDirectory() as folder:
             base = Path(folder) / "base.tflite"
             export_tflite(model, base, lengths, tables, output=output, text=text)
@@ -87,7 +88,7 @@ def _with_integers(
     block = f"BLOCKWISE_{recipe.block}" if recipe.block else "CHANNELWISE"
     granularity = qtyping.QuantGranularity(block)
     if recipe.activations == "all":
-        manager.add_static_config(".*", everything, 8, recipe.weight_bits, granularity)
+        manager.add_static_config(".*", everything, recipe.activation_bits, recipe.weight_bits, granularity)
         # Outputs stay float for the caller. An output that is a sum adds the mask's constant to masked positions: a
         # grid over that range would be too coarse for logits.
         manager.add_quantization_config(".*", qtyping.TFLOperationName.OUTPUT, algorithm_key="no_quantize")
@@ -113,6 +114,10 @@ def _with_integers(
             calibrator = Calibrator(base.read_bytes(), num_threads=1, qsv_update_func=min_max_update)
             calibrator.calibrate(samples, manager)
             ranges = calibrator.get_model_qsvs()
+            if is_symmetric(recipe.activation_bits):
+                ranges = {
+                    tensor: {end: HEADROOM * value for end, value in span.items()} for tensor, span in ranges.items()
+                }
         return bytes(quantizer.quantize(ranges).quantized_model)
 
 

@@ -8,7 +8,9 @@ import pydantic
 from keras_bert.checks import check
 from keras_bert.validation import validated_dataclass
 
-RecipeName = Literal["mixed_wi8_ai8", "dynamic_wi8", "static_wi8_ai8", "weights_wi4", "weights_wi4_block32", "float16"]
+RecipeName = Literal[
+    "mixed_wi8_ai8", "dynamic_wi8", "static_wi8_ai8", "static_wi8_ai16", "weights_wi4", "weights_wi4_block32", "float16"
+]
 # The quantized activations: those around products with weights, with ranges of training; the inputs of these products,
 # row by row with ranges that the runtime measures; all; none.
 Activations = Literal["products", "rows", "all", "none"]
@@ -21,6 +23,7 @@ class Recipe:
     Attributes:
         weight_bits: bits of a weight of a kernel: 8 or 4, or 16 for float16.
         activations: the quantized activations, see `Activations`.
+        activation_bits: bits of a quantized activation: 8, or 16 with zero points of 0.
         block: number of inputs of a unit that share a scale; None for one scale a unit.
         heads: whether the kernels that compute the logits are quantized, too.
 
@@ -31,6 +34,7 @@ class Recipe:
 
     weight_bits: int
     activations: Activations
+    activation_bits: int = 8
     block: int | None = None
     heads: bool = True
 
@@ -44,6 +48,7 @@ RECIPES: dict[RecipeName, Recipe] = {
     "mixed_wi8_ai8": Recipe(weight_bits=8, activations="products", heads=False),
     "dynamic_wi8": Recipe(weight_bits=8, activations="rows"),
     "static_wi8_ai8": Recipe(weight_bits=8, activations="all"),
+    "static_wi8_ai16": Recipe(weight_bits=8, activations="all", activation_bits=16),
     "weights_wi4": Recipe(weight_bits=4, activations="rows"),
     "weights_wi4_block32": Recipe(weight_bits=4, activations="rows", block=32),
     "float16": Recipe(weight_bits=16, activations="none"),
@@ -63,7 +68,7 @@ class Quantization:
 
     Attributes:
         recipe: the numbers of weights and activations, see `RECIPES`: `mixed_wi8_ai8`, `dynamic_wi8`, `static_wi8_ai8`,
-            `weights_wi4`, `weights_wi4_block32` or `float16`.
+            `static_wi8_ai16`, `weights_wi4`, `weights_wi4_block32` or `float16`.
         calibration_batches: number of training batches whose activations give the first activation ranges; training
             moves the ranges.
         float_layers: names of the products with weights that stay float32, such as `block_0/attention/key`; the command

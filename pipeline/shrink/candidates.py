@@ -12,7 +12,7 @@ from pipeline.settings.schema import QuantizationSettings, Settings
 
 # From the most to the least precise: no recipe keeps more than the ones before it.
 _BY_PRECISION: tuple[RecipeName, ...] = (
-    *("float16", "mixed_wi8_ai8", "dynamic_wi8", "static_wi8_ai8"),
+    *("float16", "static_wi8_ai16", "mixed_wi8_ai8", "dynamic_wi8", "static_wi8_ai8"),
     *("weights_wi4_block32", "weights_wi4"),
 )
 # The recipes in the grid besides the job's.
@@ -21,6 +21,7 @@ _SHORT_NAMES: dict[RecipeName, str] = {
     "mixed_wi8_ai8": "mi8",
     "dynamic_wi8": "di8",
     "static_wi8_ai8": "si8",
+    "static_wi8_ai16": "si16",
     "weights_wi4": "wi4",
     "weights_wi4_block32": "wi4b",
     "float16": "f16",

@@ -87,7 +87,9 @@ def test_the_threshold_is_that_of_the_rounded_model(line: Lines) -> None:
     quantized.null_threshold = threshold
 
 
-@pytest.mark.parametrize("recipe", long_but(["static_wi8_ai8"], ("static_wi8_ai8", "weights_wi4", "float16")))
+@pytest.mark.parametrize(
+    "recipe", long_but(["static_wi8_ai8"], ("static_wi8_ai8", "static_wi8_ai16", "weights_wi4", "float16"))
+)
 def test_a_model_is_rounded_as_it_is_by_any_recipe(line: Lines, tmp_path: Path, recipe: RecipeName) -> None:
     artifacts, quantized = line("classification"), Model(tmp_path / "quantized")
     given = {"student": artifacts.student, "examples": artifacts.examples, "quantized": quantized}

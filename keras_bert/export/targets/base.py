@@ -25,6 +25,7 @@ _BY_RECIPE: Mapping[RecipeName, Mapping[str, str]] = {
     "mixed_wi8_ai8": {"weights": _INT8, "activations": _LEARNED},
     "dynamic_wi8": {"weights": _INT8, "activations": _DYNAMIC},
     "static_wi8_ai8": {"weights": _INT8, "activations": "int8, ranges of training rows"},
+    "static_wi8_ai16": {"weights": _INT8, "activations": "int16, symmetric, 1.5 times the ranges of training rows"},
     "weights_wi4": {"weights": _INT4.format("a unit"), "activations": _DYNAMIC},
     "weights_wi4_block32": {"weights": _INT4.format("for 32 inputs of a unit"), "activations": _DYNAMIC},
     "float16": _FLOAT16,

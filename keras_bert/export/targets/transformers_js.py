@@ -1,9 +1,10 @@
 """transformers.js and Optimum: a Hugging Face folder of `.onnx` files in several number formats."""
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeGuard
 
 from keras_bert.export.files import WEB, WEB_HALF, WEB_INT8, WEB_STATIC, ExportedFile
 from keras_bert.export.targets.base import ExportInputs, ExportTarget, ModelTraits
+from keras_bert.options.quantization import RECIPES
 
 if TYPE_CHECKING:
     from keras_bert.compress.quantization_parameters import QuantizationParameters
@@ -17,8 +18,7 @@ class TransformersJs(ExportTarget):
 
     def files(self, quantization: "QuantizationParameters | None") -> tuple[ExportedFile, ...]:
         """See `ExportTarget`."""
-        has_ranges = quantization is not None and bool(quantization.ranges)
-        return (WEB, WEB_HALF, WEB_INT8, *((WEB_STATIC,) if has_ranges else ()))
+        return (WEB, WEB_HALF, WEB_INT8, *((WEB_STATIC,) if _has_int8_ranges(quantization) else ()))
 
     def find_obstacle(self, traits: ModelTraits) -> str | None:
         """See `ExportTarget`."""
@@ -35,5 +35,10 @@ class TransformersJs(ExportTarget):
         """See `ExportTarget`."""
         from keras_bert.export.transformers_js import export_transformers_js
 
-        ranges = None if source.quantization is None else source.quantization.ranges
+        ranges = source.quantization.ranges if _has_int8_ranges(source.quantization) else None
         export_transformers_js(source.task, source.folder, source.options.opset, ranges)
+
+
+def _has_int8_ranges(quantization: "QuantizationParameters | None") -> "TypeGuard[QuantizationParameters]":
+    """True if training learned ranges of int8 activations."""
+    return quantization is not None and bool(quantization.ranges) and RECIPES[quantization.recipe].activation_bits == 8

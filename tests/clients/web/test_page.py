@@ -28,6 +28,8 @@ _NAMES = "\u0935\u093f\u0937\u094d\u0923\u0941, Zoe\u0301, \u2764\ufe0f"
 LONG = f"Ada Lovelace met a small boat in London, 1999. It was the harbour's {_NAMES}. " * 6
 QUESTIONS = ("What met the boat?", "Where was it in 1999?", "")
 FILE = "model_float32.tflite"
+# Recipe whose activations are all integers -> difference from LiteRT, as a share of the outputs' spread.
+TABLE_SHARES = {"static_wi8_ai8": 0.05, "static_wi8_ai16": 0.001}
 
 
 @pytest.fixture(scope="module", params=SETTINGS)
@@ -97,9 +99,8 @@ def test_integers_of_every_recipe(recipe: str, tmp_path: Path) -> None:
     expected = np.array([row["outputs"]["model.tflite"] for row in golden])
     # A value between two steps of a grid goes to the other one here and there, and where all is integer LiteRT looks
     # functions up in tables.
-    spread = np.ptp(expected)
-    np.testing.assert_allclose(actual, expected, atol=(0.05 if recipe == "static_wi8_ai8" else 0.01) * spread)
-    assert recipe == "static_wi8_ai8" or np.isclose(actual, expected, atol=1e-4).mean() > 0.9
+    np.testing.assert_allclose(actual, expected, atol=TABLE_SHARES.get(recipe, 0.01) * np.ptp(expected))
+    assert recipe in TABLE_SHARES or np.isclose(actual, expected, atol=1e-4).mean() > 0.9
 
 
 @pytest.mark.parametrize("lowercase", [True, False])

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
-from keras_bert.compress.fake_quantizers import Float16Kernel, KernelQuantizer, quantize_rows
+from keras_bert.compress.fake_quantizers import ActivationQuantizer, Float16Kernel, KernelQuantizer, quantize_rows
 
 KERNEL = np.random.default_rng(0).normal(size=(64, 5)).astype("float32")
 
@@ -34,6 +34,25 @@ def test_gradients_pass_straight_through_all_of_them():
         # The ends of a grid may lie a last bit inside of the weights that they were taken from: those are clipped.
         ends = np.abs(KERNEL) == np.abs(KERNEL.reshape(4, 16, 5)).max(axis=1).repeat(16, axis=0)
         np.testing.assert_allclose(gradient[~ends], 3.0, atol=1e-5)
+
+
+def test_activations_of_16_bits_lie_on_a_grid_around_0_wider_than_all_batches():
+    quantizer, batches = ActivationQuantizer(16), [KERNEL, 2 * KERNEL, KERNEL / 2]
+    for batch in batches:
+        quantizer.observe(tf.constant(batch), training=False)
+    quantizer.start()
+    largest = 1.5 * 2 * np.abs(KERNEL).max()
+    assert quantizer.range() == pytest.approx((-largest, largest))
+    scale = largest / 32767
+    quantized = quantizer(tf.constant([*KERNEL[0], 99.0, -99.0]), training=False).numpy()
+    expected = np.clip(np.round(np.array([*KERNEL[0], 99.0, -99.0]) / scale), -32767, 32767) * scale
+    # Where a value lies between two steps, float32 decides.
+    np.testing.assert_allclose(quantized, expected, atol=0.51 * scale)
+    assert (np.abs(quantized - expected) < 0.01 * scale).mean() > 0.5
+    quantizer(tf.constant(-6 * KERNEL), training=True)
+    assert quantizer.range() == pytest.approx((-2 * largest, 2 * largest)), "wider by one batch"
+    quantizer(tf.constant(KERNEL), training=True)
+    assert quantizer.range() == pytest.approx((-2 * largest, 2 * largest)), "never narrower"
 
 
 def test_half_precision_is_float16s():

@@ -20,6 +20,19 @@ def test_activations_are_rounded_inside_alone():
     np.testing.assert_array_equal(model.predict(values, verbose=0), values)
 
 
+def test_16_bits_are_steps_around_0_and_tables_keep_8():
+    inputs = keras.Input((3,))
+    model = keras.Model(inputs, TapLayer(name="tap")(inputs))
+    with fixed_ranges(model, {"tap": (-32.767, 32.767)}, bits=16):
+        np.testing.assert_allclose(model(np.array([[-99.0, 1.0004, 0.0]])), [[-32.767, 1.0, 0.0]], atol=1e-5)
+    model, rows = tiny.build(), tiny.make_rows(4)[0]
+    table = {"token_embedding/output_tap": (-1.0, 1.0)}
+    with fixed_ranges(model, table):
+        expected = model.predict(rows, verbose=0)
+    with fixed_ranges(model, table, bits=16):
+        np.testing.assert_array_equal(model.predict(rows, verbose=0), expected)
+
+
 def test_an_error_inside_closes_the_taps_again():
     model = tiny.build()
     with pytest.raises(RuntimeError, match="inside"), fixed_ranges(model, RANGES):

@@ -3,23 +3,29 @@
 import keras
 import numpy as np
 import pytest
+from ai_edge_litert import schema_py_generated as schema
 
 from keras_bert.compress.quantization_parameters import QuantizationParameters, quantized_activations
 from keras_bert.compress.quantize import QuantizationAware
 from keras_bert.compress.ranges import sublayers
 from keras_bert.export.quantized import export_quantized
+from keras_bert.export.rules import lite
+from keras_bert.export.rules.expected import Expected
+from keras_bert.export.rules.lite_graphs import read_graphs
 from keras_bert.export.runtimes import TFLiteModel
 from keras_bert.layers.dense import Dense
-from keras_bert.models.encoder import build_encoder
+from keras_bert.models.encoder import build_encoder, input_names
 from keras_bert.options.quantization import RECIPES
 from keras_bert.tasks.question_answering import build_span_classifier
 from tests.keras_bert.compress import tiny
+from tests.keras_bert.export.word_tasks import make_task, make_texts
 
 # Recipe -> the largest difference of a logit from the rounded model in Keras, of logits up to 5.
 BOUNDS = {
     "mixed_wi8_ai8": 0.2,
     "dynamic_wi8": 0.05,
     "static_wi8_ai8": 0.3,
+    "static_wi8_ai16": 0.002,
     "weights_wi4": 0.05,
     "weights_wi4_block32": 0.05,
     "float16": 5e-3,
@@ -91,6 +97,73 @@ def test_the_integers_are_those_of_the_grids(made):
     assert compared == len(kernels) - heads
 
 
+def test_a_file_keeps_the_rules(made):
+    recipe, _, _, path, _ = made
+    expected = Expected(tiny.CONFIG.vocabulary_size, (), recipe)
+    assert not [breach for graph in read_graphs(path) for rule in lite.RULES for breach in rule(graph, expected)]
+
+
+@pytest.mark.parametrize("made", ["static_wi8_ai16"], indirect=True)
+def test_16_bits_are_those_of_the_specification(made):
+    """Zero points of 0, sums of products in 64 bits, and no activation in 8 bits behind the token table."""
+    path, types = made[3], set()
+    for graph in schema.ModelT.InitFromPackedBuf(path.read_bytes()).subgraphs:
+        makers = {operation.outputs[0] for operation in graph.operators}
+        for number, tensor in enumerate(graph.tensors):
+            if tensor.type == schema.TensorType.INT16:
+                assert tensor.quantization.zeroPoint.tolist() == [0]
+                assert len(tensor.quantization.scale) == 1
+            if number in makers:
+                types.add(tensor.type)
+                assert tensor.type != schema.TensorType.INT8 or b"token_embedding" in tensor.name
+    assert {schema.TensorType.INT16, schema.TensorType.INT8} <= types
+    for graph in read_graphs(path):
+        products = [operation for operation in graph.operations if operation.kind == "FULLY_CONNECTED"]
+        kinds = {tuple(graph.tensors[index].type for index in (*p.inputs, *p.outputs)) for p in products}
+        assert kinds == {("int16", "int8", "int64", "int16")}
+
+
+@pytest.mark.parametrize("made", ["static_wi8_ai16"], indirect=True)
+def test_activations_of_16_bits_lose_less_than_a_fiftieth_of_what_8_bits_lose(made, weights, tmp_path):
+    """Compared with float activations and the same int8 weights."""
+    _, model, _, path, rows = made
+    coarse = tiny.build()
+    coarse.set_weights(weights)
+    ranges = QuantizationAware(coarse, tiny.batches(), "static_wi8_ai8").finish()
+    parameters = QuantizationParameters("static_wi8_ai8", ranges)
+    export_quantized(coarse, tmp_path / "model.tflite", (8, 16), parameters, tiny.make_rows(64, seed=3)[0])
+    errors = [
+        np.abs(TFLiteModel(file).predict_on_batch(rows) - network.predict(rows, verbose=0)).mean()
+        for file, network in ((path, model), (tmp_path / "model.tflite", coarse))
+    ]
+    assert errors[0] < errors[1] / 50
+
+
+def test_values_beyond_those_of_calibration_are_not_clipped(weights, tmp_path):
+    """Four rows calibrate; the last bits of others differ, nothing more."""
+    model, rows = tiny.build(), tiny.make_rows(64, seed=9)[0]
+    model.set_weights(weights)
+    few = tiny.make_rows(4, seed=3)[0]
+    parameters = QuantizationParameters("static_wi8_ai16", QuantizationAware(model, [few], "static_wi8_ai16").finish())
+    export_quantized(model, tmp_path / "model.tflite", (16,), parameters, few)
+    answers = TFLiteModel(tmp_path / "model.tflite").predict_on_batch(rows)
+    np.testing.assert_allclose(answers, model.predict(rows, verbose=0), atol=0.01)
+
+
+@pytest.mark.parametrize("recipe", ["static_wi8_ai8", "static_wi8_ai16"])
+def test_vectors_of_length_1(recipe, tmp_path):
+    """Their squares are summed without a mean: no tensor is left that nothing computes."""
+    task = make_task("embedding")
+    network, encoded = task.network(), task.tokenizer.encode(make_texts(32, 12), max_length=task.max_length)
+    rows = {name: np.asarray(encoded[name]) for name in input_names(network)}
+    parameters = QuantizationParameters(recipe, QuantizationAware(network, [rows], recipe).finish())
+    export_quantized(network, tmp_path / "model.tflite", (32,), parameters, rows, output=task.output_name)
+    answers = TFLiteModel(tmp_path / "model.tflite").predict_on_batch(rows)[task.output_name]
+    with quantized_activations(network, parameters):
+        expected = network.predict(rows, verbose=0)
+    np.testing.assert_allclose(answers, expected, atol=0.05 if recipe == "static_wi8_ai8" else 5e-4)
+
+
 def test_a_file_is_as_small_as_its_weights(tmp_path):
     sizes = {}
     for recipe in ("dynamic_wi8", "weights_wi4", "float16"):
@@ -140,7 +213,7 @@ def test_a_length_that_no_row_fits_has_rows_that_are_cut(tmp_path):
     assert TFLiteModel(tmp_path / "model.tflite").lengths == (4, 16)
 
 
-@pytest.mark.parametrize("recipe", ["mixed_wi8_ai8", "dynamic_wi8", "static_wi8_ai8", "weights_wi4"])
+@pytest.mark.parametrize("recipe", ["mixed_wi8_ai8", "dynamic_wi8", "static_wi8_ai8", "static_wi8_ai16", "weights_wi4"])
 def test_layers_that_stay_float_are_float_in_the_file(recipe, tmp_path):
     left = ("block_0/attention/key", "block_0/feed_forward/intermediate")
     model, rows = tiny.build(num_layers=2), tiny.make_rows(8)[0]

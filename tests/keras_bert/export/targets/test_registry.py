@@ -26,6 +26,12 @@ def test_a_float_model_has_no_quantized_files():
     assert TARGETS["tflite"].files(None)[0].numbers == "float32"
 
 
+def test_int16_ranges_make_no_int8_file():
+    for recipe, count in (("static_wi8_ai8", 1), ("static_wi8_ai16", 0)):
+        files = TARGETS["transformers_js"].files(QuantizationParameters(recipe, {"tap": (-1.0, 1.0)}))
+        assert [file.numbers for file in files].count("static_int8") == count
+
+
 @pytest.mark.parametrize("name", TARGETS)
 def test_a_target_that_knows_nothing_of_a_model_refuses_nothing(name):
     assert TARGETS[name].find_obstacle(ModelTraits()) is None
