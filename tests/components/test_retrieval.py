@@ -71,7 +71,7 @@ def test_records_hold_queries_passages_and_negatives(line):
         for feature in ("token_ids", "segment_ids", "padding_mask"):
             values = batch[name + feature].numpy()
             np.testing.assert_array_equal(values, expected[feature][:, : values.shape[1]])
-            assert not expected[feature][:, values.shape[1] :].any()
+            assert not np.any(expected[feature][:, values.shape[1] :])
     assert batch["negative_row"].numpy().tolist() == list(range(len(rows)))
 
 
