@@ -19,6 +19,7 @@ class Feature(NamedTuple):
         kind: the type of its values.
         meaning: the description in `features.json`.
         is_read: whether batches contain it; otherwise it only tells the source of the record.
+        is_narrow: whether batches pad these tokens to the split's longest ones, where the row's other texts are longer.
 
     Examples:
         >>> SCHEMAS["classification"]["label"].kind, SCHEMAS["token_classification"]["row"].is_read
@@ -28,6 +29,7 @@ class Feature(NamedTuple):
     kind: Kind
     meaning: str
     is_read: bool = True
+    is_narrow: bool = False
 
 
 _TOKENS = Feature("tokens", "int64, (length,): [CLS] text [SEP], or [CLS] text [SEP] second text [SEP]; not padded")
@@ -83,7 +85,7 @@ SCHEMAS: dict[str, dict[str, Feature]] = {
         "value": Feature("number", "float32, -1 to 1: how alike both texts are"),
     },
     "retrieval": {
-        "token_ids": Feature("tokens", "int64, (length,): [CLS] query [SEP]; not padded"),
+        "token_ids": Feature("tokens", "int64, (length,): [CLS] query [SEP]; not padded", is_narrow=True),
         "segment_ids": Feature("tokens", "int64, (length,): 0"),
         "second_token_ids": Feature("tokens", "int64, (length,): [CLS] passage [SEP]; not padded"),
         "second_segment_ids": Feature("tokens", "int64, (length,): 0"),

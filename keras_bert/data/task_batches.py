@@ -55,7 +55,8 @@ def task_batches(
     - embedding: `value` (batch,) float32, and the inputs of the second text as `second_...`
     - retrieval: `query_group` and `passage_group` (batch,) int32, equal for equal texts, the inputs of passages as
       `second_...` and those of all negatives of the batch as `negative_...` (negatives, length), `negative_group`
-      (negatives,) and `negative_row`, the row of the batch that a negative belongs to (negatives,) int32
+      (negatives,) and `negative_row`, the row of the batch that a negative belongs to (negatives,) int32; the inputs of
+      queries are no longer than the longest query of the split
     - rows with a teacher's answers: `teacher_answers` float32, the result of `TaskObjective.run` for the teacher
 
     Without shuffling and buckets, rows are in the order of the files.
@@ -108,7 +109,9 @@ def task_batches(
     along = [name for name in schema if name.endswith("token_ids")]
     lengths_along = [name for name, feature in schema.items() if feature.kind == "lengths"]
     reading = {"task": content["task"]}
-    parse = _parser(schema, answers or {})
+    narrow = [name for name, feature in schema.items() if feature.is_narrow]
+    bounds = {name.removesuffix("token_ids"): int(records.longest([name]).max(initial=1)) for name in narrow}
+    parse = _parser(schema, answers or {}, bounds)
     return plan_batches(
         records,
         f"{split} of {folder}",
@@ -129,8 +132,8 @@ def _is_length(value: Any) -> bool:
     return type(value) is int and 1 <= value < 2**31
 
 
-def _parser(schema: Mapping[str, Feature], answers: Mapping[str, Any]) -> Parse:
-    """The function that parses records into a batch."""
+def _parser(schema: Mapping[str, Feature], answers: Mapping[str, Any], bounds: Mapping[str, int]) -> Parse:
+    """The function that parses records into a batch; `bounds` has the largest widths of texts, by their prefixes."""
     prefixes = [name.removesuffix("token_ids") for name in schema if name.endswith("token_ids")]
     features = {name: _PARSED[feature.kind] for name, feature in schema.items()}
 
@@ -138,7 +141,7 @@ def _parser(schema: Mapping[str, Feature], answers: Mapping[str, Any]) -> Parse:
         rows = tf.io.parse_example(records, features)
         batch: Batch = {}
         for prefix in prefixes:
-            batch |= pad_pair(rows, width, prefix)
+            batch |= pad_pair(rows, _smaller(width, bounds[prefix]) if prefix in bounds else width, prefix)
         for name, feature in schema.items():
             if feature.kind == "texts":
                 batch |= _pad_texts(rows, width, name.removesuffix("texts"))
@@ -155,6 +158,10 @@ def _parser(schema: Mapping[str, Feature], answers: Mapping[str, Any]) -> Parse:
         return batch
 
     return parse
+
+
+def _smaller(width: tf.Tensor | int, bound: int) -> tf.Tensor | int:
+    return min(width, bound) if isinstance(width, int) else tf.minimum(width, tf.cast(bound, width.dtype))
 
 
 def _pad_texts(rows: Mapping[str, tf.RaggedTensor], width: tf.Tensor | int, prefix: str) -> Batch:

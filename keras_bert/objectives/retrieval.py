@@ -57,11 +57,17 @@ class RetrievalObjective(TaskObjective):
         """The weight of `loss`: the number of queries, or of triplets."""
         return {"loss": ops.sum(self._ones(batch))}
 
+    def run(self, model: keras.Model, batch: Batch, training: bool) -> Any:
+        """The vectors (texts, width) of queries, passages and negatives; queries are not padded to passages' length."""
+        outputs = [model(inputs, training=training) for inputs in _sides(model, batch)]
+        return self.answers(ops.concatenate(outputs))
+
     def inputs(self, model: keras.Model, batch: Batch) -> dict[str, Any]:
-        """The inputs of queries, of their passages, `second_...`, and of negatives, `negative_...`: (texts, length)."""
-        names = [spec.name for spec in model.inputs]
+        """The inputs of queries, passages and negatives (texts, length) as those of one call, of passages' length."""
+        queries, passages = _sides(model, batch)
         return {
-            name: ops.concatenate([batch[name], batch[f"second_{name}"], batch[f"negative_{name}"]]) for name in names
+            name: ops.concatenate([_widen(queries[name], ops.shape(texts)[1]), texts])
+            for name, texts in passages.items()
         }
 
     def answers(self, outputs: Tensor) -> Tensor:
@@ -177,6 +183,20 @@ def find_false_negatives(batch: Batch) -> Tensor:
     )
     rows, places = ops.arange(ops.shape(queries)[0]), ops.arange(ops.shape(candidates)[0])
     return ops.logical_and(same, ops.not_equal(rows[:, None], places[None, :]))
+
+
+def _sides(model: keras.Model, batch: Batch) -> tuple[dict[str, Any], dict[str, Any]]:
+    """The inputs of queries; those of their passages, `second_...`, and then of negatives, `negative_...`."""
+    names = [spec.name for spec in model.inputs]
+    passages = {name: ops.concatenate([batch[f"second_{name}"], batch[f"negative_{name}"]]) for name in names}
+    return {name: batch[name] for name in names}, passages
+
+
+def _widen(rows: Any, width: Any) -> Tensor:
+    """Rows (texts, length), padded with 0 to (texts, width)."""
+    rows = ops.convert_to_tensor(rows)
+    texts, length = ops.shape(rows)
+    return ops.concatenate([rows, ops.zeros((texts, width - length), dtype=rows.dtype)], axis=1)
 
 
 def _split(outputs: Tensor, batch: Batch) -> _Vectors:

@@ -103,8 +103,7 @@ class GradientCache:
             for state, value in zip(self._states, values, strict=True):
                 state.assign(value)
             self._add(part, share)
-        tokens = sum(tf.reduce_sum(tf.cast(part["padding_mask"], tf.float32)) for part in parts)
-        return {**sums, "tokens": (tokens, tf.constant(float(len(parts))))}
+        return {**sums, "tokens": (sum(map(count_tokens, parts)), tf.constant(float(len(parts))))}
 
     def _differentiate_outputs(
         self, outputs: list[Any], targets: list[Any], labels: list[Batch], scale: Any
@@ -126,3 +125,14 @@ class GradientCache:
         self.used = [place for place, gradient in enumerate(gradients) if gradient is not None]
         for place in self.used:
             self._gradients[place].assign_add(tf.convert_to_tensor(gradients[place]))
+
+
+def count_tokens(batch: Batch) -> tf.Tensor:
+    """The number of tokens of all texts in a batch, without padding, a float32 scalar.
+
+    Examples:
+        >>> float(count_tokens({"padding_mask": tf.ones((2, 3)), "second_padding_mask": tf.constant([[1, 0]])}))
+        7.0
+    """
+    masks = [mask for name, mask in batch.items() if name.endswith("padding_mask")]
+    return tf.add_n([tf.reduce_sum(tf.cast(mask, tf.float32)) for mask in masks])

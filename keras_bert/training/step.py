@@ -17,7 +17,7 @@ from keras_bert.optimizer import adamw
 from keras_bert.options.training import Training
 from keras_bert.training.checkpoints import Arrays
 from keras_bert.training.devices import Devices
-from keras_bert.training.gradient_cache import CrossPartObjective, GradientCache
+from keras_bert.training.gradient_cache import CrossPartObjective, GradientCache, count_tokens
 from keras_bert.training.loss_scale import LossScale
 from keras_bert.training.precision import computing_in
 from keras_bert.training.running_mean import RunningMean
@@ -181,7 +181,7 @@ class TrainingStep:
 
     def _evaluate(self, batch: Batch, training: bool = False) -> Sums:
         sums = self._in_training(lambda: self.objective(self.model, batch, training), fuses=training)
-        return sums | {"tokens": (tf.reduce_sum(tf.cast(batch["padding_mask"], tf.float32)), tf.constant(1.0))}
+        return sums | {"tokens": (count_tokens(batch), tf.constant(1.0))}
 
     def _in_training(self, run: Callable[[], R], *, fuses: bool = True) -> R:
         """Calls a function with the precision of the training, and with fused blocks where `xla` is `parts`."""

@@ -113,6 +113,7 @@ SECOND = {
                 | {"negative_lengths": [3, 2], "negative_groups": [2, 0], "query_group": [1], "passage_group": [1]},
             ],
             {
+                **{name: [row[:4] for row in rows] for name, rows in PAIR.items()},
                 **SECOND,
                 "negative_token_ids": [[2, 8, 3, 0, 0], [2, 3, 0, 0, 0]],
                 "negative_segment_ids": [[0] * 5] * 2,
@@ -155,6 +156,19 @@ def test_the_longer_of_two_texts_decides_on_the_bucket(tmp_path):
         (batch["token_ids"].shape[1], batch["second_token_ids"].shape[1], batch["value"].numpy()) for batch in batches
     ]
     assert [(*widths, values.tolist()) for *widths, values in buckets] == [(5, 5, [1.0, 2.0]), (3, 3, [0.0, 3.0])]
+
+
+def test_queries_are_no_longer_than_the_longest_query(tmp_path):
+    rows = [
+        {"token_ids": [2] * query, "segment_ids": [0] * query, "second_token_ids": [3] * passage}
+        | {"second_segment_ids": [0] * passage, "query_group": [number], "passage_group": [number]}
+        | {"negative_texts": [], "negative_lengths": [], "negative_groups": []}
+        for number, (query, passage) in enumerate([(2, 5), (3, 4), (1, 2), (2, 1)])
+    ]
+    write_rows(tmp_path, "retrieval", rows)
+    for boundaries, widths in (((), [(3, 5)] * 2), ((2,), [(3, 5), (2, 2)])):
+        batches = task_batches(tmp_path, "train", 2, bucket_boundaries=boundaries).epoch()
+        assert [(batch["token_ids"].shape[1], batch["second_token_ids"].shape[1]) for batch in batches] == widths
 
 
 def test_the_longest_negative_decides_on_the_bucket_too(tmp_path):
