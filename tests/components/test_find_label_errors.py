@@ -193,15 +193,24 @@ def test_tables_of_several_labels_and_of_tags_are_read_again(line: Lines, tmp_pa
     assert label_errors.read().mistakes["rows"][0]["words"][word] == [rows[4].words[word], "O", "B-animal"]
 
 
-def test_columns_of_the_judgement_do_not_replace_those_of_the_rows(line: Lines, tmp_path: Path) -> None:
+@pytest.mark.parametrize(
+    ("text", "label", "added"),
+    [
+        ("source", "score", "likely_wrong,suggested,score_,row,source_"),
+        ("score_", "score", "likely_wrong,suggested,score__,row,source"),
+    ],
+)
+def test_columns_of_the_judgement_do_not_replace_those_of_the_rows(
+    line: Lines, tmp_path: Path, text: str, label: str, added: str
+) -> None:
     made = line("classification")
     rows = read_rows(made.examples, "train")
-    (tmp_path / "rows.csv").write_text("source,score\n" + "".join(f"{row.text},{row.label}\n" for row in rows))
-    source = TableSource(str(tmp_path / "rows.csv"), text="source", label="score")
+    (tmp_path / "rows.csv").write_text(f"{text},{label}\n" + "".join(f"{row.text},{row.label}\n" for row in rows))
+    source = TableSource(str(tmp_path / "rows.csv"), text=text, label=label)
     given = [(number, 0, int(row.label == "plant")) for number, row in enumerate(rows)]
     label_errors = judge(tmp_path, made, source, decide(given, 2, {}))
     header, first = label_errors.file("label_errors.csv").read_text().split("\n")[:2]
-    assert header == "source,score,likely_wrong,suggested,score_,row,source_"
+    assert header == f"{text},{label},{added}"
     assert TextRow(*first.split(",")[:2]) in rows
     assert label_errors.read().errors == 0
 
