@@ -68,7 +68,7 @@ def find_label_errors(
 
 
 def _make_record(record: Mapping[str, Any], judgement: RowJudgement, suggested: str, place: str) -> dict[str, Any]:
-    """The columns of a row, and those of its judgement; a name that the row has already gets a `_` behind it."""
+    """The columns of a row, and those of its judgement; a name that the row has already gets `_` behind it."""
     score = None if judgement.score is None else round(judgement.score, 6)
     added = {
         "likely_wrong": "yes" if judgement.suggested else "no",
@@ -77,7 +77,12 @@ def _make_record(record: Mapping[str, Any], judgement: RowJudgement, suggested: 
         "row": judgement.row,
         "source": place,
     }
-    return {**record, **{f"{name}_" if name in record else name: value for name, value in added.items()}}
+    columns = dict(record)
+    for name, value in added.items():
+        while name in record:
+            name += "_"
+        columns[name] = value
+    return columns
 
 
 def _write_table(folder: Path, records: Sequence[Mapping[str, Any]], *, is_flat: bool) -> None:

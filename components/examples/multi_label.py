@@ -50,8 +50,8 @@ class LabelSetRows(TaskRows[LabelSetRow]):
         for split in ("validation", "test"):
             for label in sorted(counts[split].keys() - counts["train"].keys()):
                 raise InputError(
-                    f"the label {label!r} must keep a row for training, but all {counts[split][label]} were "
-                    f"taken for {split}; add rows with that label, or give a {split} file"
+                    f"the label {label!r} must keep a row for training, but all {counts[split][label]} with it are "
+                    f"{split} rows; add training rows with that label"
                 )
 
     def count_labels(self, rows: Iterable[LabelSetRow]) -> Counter[str]:

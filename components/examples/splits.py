@@ -105,9 +105,10 @@ def describe_few_rows(splits: Mapping[str, Sequence[Any]]) -> list[str]:
     for split in ("validation", "test"):
         rows = len(splits[split]) if split in splits else round(HELD_OUT * len(splits["train"]))
         if 0 < rows < FEWEST:
-            given = "" if split in splits else ", a tenth of the training rows"
+            # Each label gives a tenth of its different texts, rounded, which are counted when they are taken.
+            about, taken = ("", "") if split in splits else ("about ", ", a tenth of the training rows")
             points = f"{50 / math.sqrt(rows):.0f} points"
-            warnings.append(f"{rows} {split} rows{given}: chance moves a share by about {points}; add rows")
+            warnings.append(f"{about}{rows} {split} rows{taken}: chance moves a share by about {points}; add rows")
     return warnings
 
 

@@ -4,10 +4,11 @@ import contextlib
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
+from components.dsl.artifact import Artifact
 from components.dsl.errors import InputError
 from pipeline.report.figure_cache import FigureCache
 from pipeline.report.page import make_page
-from pipeline.report.record import find_newest_run, read_record
+from pipeline.report.record import RunRecord, find_newest_run, read_record
 from pipeline.views.reports import check_output
 
 REPORTS = "reports"
@@ -23,13 +24,19 @@ def write_page(root: Path, number: int | None = None, file: Path | None = None) 
         file: the file to write; None for `ROOT/reports/RUN.html`.
 
     Raises:
-        InputError: the folder is no root, has no such run, or the file cannot be written.
+        InputError: the folder is no root, has no such run or a damaged artifact of it, or the file cannot be written.
     """
     if file is not None:
         check_output("--out", file)
     record = read_record(root, number)
     figures = FigureCache(root / REPORTS / _DRAWN)
-    page = make_page(record, figures)
+    try:
+        page = make_page(record, figures)
+    except Exception as error:
+        for folder in _find_damaged_artifacts(record):
+            rule = "must be as its step wrote it, got other content"
+            raise InputError(f"{folder} {rule}; run the job again, which makes it anew") from error
+        raise
     file = file or root / REPORTS / f"{record.run.id}.html"
     try:
         file.parent.mkdir(exist_ok=True)
@@ -38,6 +45,15 @@ def write_page(root: Path, number: int | None = None, file: Path | None = None) 
         raise InputError(f"--out must be a file that can be written, got {file}: {error.strerror}") from error
     figures.keep()
     return file
+
+
+def _find_damaged_artifacts(record: RunRecord) -> Iterator[Path]:
+    """The folders of a run's artifacts whose files have changed; reads every byte."""
+    for step in record.steps:
+        for stored in step.outputs.values():
+            folder = record.root / str(stored.path)
+            if folder.is_dir() and Artifact(folder).read_fingerprint() != stored.fingerprint:
+                yield folder
 
 
 @contextlib.contextmanager

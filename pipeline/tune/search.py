@@ -352,7 +352,7 @@ class _StageSearch:
             run=result.run,
             score=scored.score,
             last_score=result.artifact(outputs.last_validation).read().score,
-            validations=validation_values(read_history(result.artifact(outputs.model).file(HISTORY_FILE))),
+            validations=validation_values(read_history(result.artifact(outputs.training).file(HISTORY_FILE))),
             costs=self._runs.costs(result, outputs.steps),
             later=sum(self._runs.costs(result, outputs.later_steps).values()),
         )

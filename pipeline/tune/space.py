@@ -129,10 +129,12 @@ def _candidates(tables: Tables, settings: Settings) -> dict[str, Dimension]:
     if settings.examples is not None and settings.examples.task in _POOLED_TASKS:
         other = "cls" if settings.pooling == "mean" else "mean"
         defaults[POOLING] = (settings.pooling, other), settings.pooling
+    few_shot = settings.few_shot
+    trains = {"teacher": few_shot is None or few_shot.pairs > 0, "student": settings.student is not None}
     for stage, section in _TRAININGS.items():
         space: TrainingSpace = getattr(tune, section)
         chosen |= {f"{section}.{name}": values for name, values in vars(space).items()}
-        if stage == "teacher" or settings.student is not None:
+        if trains[stage]:
             defaults |= _training_values(section, getattr(settings, section))
     depth = _depth(settings)
     if depth is not None and settings.general_distillation is None:
@@ -224,6 +226,8 @@ def _reason_of_absence(name: str, settings: Settings) -> str:
     if name == POOLING:
         task = None if settings.examples is None else settings.examples.task
         return f": {task} reads the states of single tokens"
+    if section == _TRAININGS["teacher"] and settings.few_shot is not None and not settings.few_shot.pairs:
+        return " where few_shot.pairs is 0, as only a head is fitted"
     if section in ("student", "distillation") and settings.student is None:
         return " where there is no [student]"
     if name == DEPTH and settings.general_distillation is not None:

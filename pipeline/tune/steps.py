@@ -6,6 +6,7 @@ from typing import Any, NamedTuple
 from components.artifacts.measurements import Validation
 from components.artifacts.models import Model
 from components.dsl.component import Handle
+from components.fit_head import fit_head
 from components.validate import validate
 from pipeline.chains import Chain, Stage, append_name
 from pipeline.orchestrator.graph import Pipeline
@@ -17,13 +18,15 @@ class TrialOutputs(NamedTuple):
     """A trained model of one seed, its score, and the score of the model that later stages make of it.
 
     Attributes:
-        model: the trained model.
+        training: the output of the training whose settings are searched.
+        model: the trained model: that output, or with `[few_shot]` the classifier that is fitted on it.
         validation: its score.
         last_validation: the score of the last model; that of the trained one without later stages.
         steps: the names of the steps from the input of the training to the score.
         later_steps: the names of those that follow.
     """
 
+    training: Handle[Model]
     model: Handle[Model]
     validation: Handle[Validation]
     last_validation: Handle[Validation]
@@ -64,12 +67,16 @@ def wire_trial(settings: Settings, seed: int, stages: Sequence[Stage], later: Se
         node = validate(examples=rows, model=model, metric=settings.evaluation.metric)
         return append_name(node, model.node.name).output(Validation)
 
-    model = chain.model(stages)
+    training = model = chain.model(stages)
+    if model.node.component is fit_head:
+        encoder = model.node.inputs["encoder"]
+        assert isinstance(encoder, Handle)
+        training = encoder.node.output(Model)
     validation = score(model)
     last_validation = score(chain.model([*stages, *later])) if later else validation
     before = _step_names(start.model, rows, *([chain.model()] if stages else []))
     steps, all_steps = _step_names(validation), _step_names(last_validation)
-    return TrialOutputs(model, validation, last_validation, steps - before, all_steps - steps)
+    return TrialOutputs(training, model, validation, last_validation, steps - before, all_steps - steps)
 
 
 def _name(settings: Settings) -> str:

@@ -96,7 +96,7 @@ class Study:
         sampler: the tree-structured Parzen estimator with median pruning, or a random search without pruning.
 
     Raises:
-        InputError: the storage was written by a version of Optuna that this one cannot read.
+        InputError: the storage is damaged, or was written by a version of Optuna that this one cannot read.
     """
 
     def __init__(self, folder: Path, name: str, dimensions: Sequence[Dimension], sampler: Sampler) -> None:
@@ -105,18 +105,24 @@ class Study:
         self._optuna, self._dimensions, self._sampler = optuna, dimensions, sampler
         optuna.logging.set_verbosity(optuna.logging.WARNING)
         file = folder / STUDIES_FILE
-        try:
-            # A path may hold characters that stand for something in a URL.
-            storage = optuna.storages.RDBStorage("sqlite://", engine_kwargs=_engine_options(file))
-        except RuntimeError as error:
-            rule = "must hold studies that this version of Optuna can read"
-            raise InputError(f"{file} {rule}, got: {_one_line(error)}; move it away to begin anew") from None
         pruner = optuna.pruners.NopPruner()
         if sampler == "tpe":
             pruner = optuna.pruners.MedianPruner(n_startup_trials=STARTUP_TRIALS)
-        self._study = optuna.create_study(
-            storage=storage, study_name=name, direction="maximize", pruner=pruner, load_if_exists=True
-        )
+        try:
+            # A path may hold characters that stand for something in a URL.
+            storage = optuna.storages.RDBStorage("sqlite://", engine_kwargs=_engine_options(file))
+            self._study = optuna.create_study(
+                storage=storage, study_name=name, direction="maximize", pruner=pruner, load_if_exists=True
+            )
+            # What Optuna stored as JSON or as a date is parsed only here.
+            self.trials()
+            numbers = [trial.number for trial in self._study.get_trials(deepcopy=False)]
+            if numbers != list(range(len(numbers))):
+                raise ValueError(f"trials with the numbers {numbers}")
+        except (ArithmeticError, AssertionError, LookupError, RuntimeError, TypeError, ValueError) as error:
+            rule = "must hold studies that this version of Optuna can read"
+            reason = _one_line(error) or type(error).__name__
+            raise InputError(f"{file} {rule}, got: {reason}; move it away to begin anew") from None
 
     def add_baseline(self, score: float, validations: Sequence[float]) -> None:
         """Adds the job's own settings as the first trial, once, if they lie in the space."""

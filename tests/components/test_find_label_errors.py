@@ -1,4 +1,4 @@
-"""Wrong labels: a row is judged by a model that did not learn from it, planted ones come first, the table is read."""
+"""Wrong labels: planted ones come first with their places, and the table is read as a training table."""
 
 import csv
 import json
@@ -9,106 +9,18 @@ from typing import Any
 import numpy as np
 import pytest
 
-from components.artifacts.data import TaskExamples
-from components.artifacts.label_errors import Folds, HeldOutProbabilities, LabelDecisions, LabelErrors
-from components.assign_folds import assign_folds
-from components.examples.registry import TASK_ROWS, read_rows
+from components.artifacts.label_errors import HeldOutProbabilities, LabelDecisions, LabelErrors
+from components.examples.registry import read_rows
 from components.find_label_errors import find_label_errors
-from components.leave_out_fold import leave_out_fold
-from components.score_held_out import score_held_out
-from components.scoring.registry import TASK_SCORING
 from components.sources.label_sets import LabelSetSource
 from components.sources.table import TableSource, TextRow
 from components.sources.tagged_words import SentenceSource
-from keras_bert.data.records import read_features, read_records
-from keras_bert.data.task_batches import task_batches
-from keras_bert.metrics.calibration import probabilities as softmax
+from keras_bert.data.records import read_features
 from keras_bert.options.label_errors import LabelErrorSearch
 from tests.components import tuning_job
 from tests.components.tuning_job import Line
-from tests.samples import long_but
 
 Lines = Callable[[str], Line]
-TASKS = ("classification", "multi_label", "token_classification")
-
-
-def assign(line: Line, folder: Path, count: int = 3) -> Folds:
-    folds = Folds(folder / "folds")
-    assign_folds.run(examples=line.examples, folds=folds, count=count)
-    return folds
-
-
-@pytest.mark.parametrize("task", TASKS)
-def test_the_models_of_a_fold_learn_from_all_other_rows_alone(line: Lines, tmp_path: Path, task: str) -> None:
-    examples = line(task).examples
-    folds = assign(line(task), tmp_path)
-    fold_of_row, rows = folds.read(), read_rows(examples, "train")
-    assert set(fold_of_row) == {0, 1, 2}
-    assert len(fold_of_row) == len(rows)
-    records = [record.numpy() for record in read_records([str(examples.file("train.tfrecord"))])]
-    for fold in range(3):
-        kept = TaskExamples(tmp_path / f"kept-{fold}")
-        leave_out_fold.run(examples=examples, folds=folds, kept=kept, fold=fold)
-        expected = [row for row, other in zip(rows, fold_of_row, strict=True) if other != fold]
-        assert read_rows(kept, "train") == expected
-        assert read_rows(kept, "validation") == read_rows(examples, "validation")
-        content = read_features(kept.path)
-        assert content["rows"]["train"] == content["counts"]["train"] == len(expected)
-        assert content["labels"]["train"] == dict(sorted(TASK_ROWS[task].count_labels(expected).items()))
-        assert not list(kept.path.glob("test*"))
-        if task != "token_classification":
-            kept_records = [record.numpy() for record in read_records([str(kept.file("train.tfrecord"))])]
-            others = [record for record, other in zip(records, fold_of_row, strict=True) if other != fold]
-            assert kept_records == others
-        tokens = sum(int(batch["padding_mask"].numpy().sum()) for batch in task_batches(kept.path, "train", 4).epoch())
-        if task == "token_classification":
-            assert tokens == sum(len(row.words) + 2 for row in expected)
-
-
-def test_records_of_tagged_words_name_the_rows_that_are_left(line: Lines, tmp_path: Path) -> None:
-    import tensorflow as tf
-
-    folds = assign(line("token_classification"), tmp_path)
-    kept = TaskExamples(tmp_path / "kept")
-    leave_out_fold.run(examples=line("token_classification").examples, folds=folds, kept=kept, fold=1)
-    examples = [tf.train.Example.FromString(raw.numpy()) for raw in read_records([str(kept.file("train.tfrecord"))])]
-    numbers = [example.features.feature["row"].int64_list.value[0] for example in examples]
-    assert numbers == list(range(len(read_rows(kept, "train"))))
-
-
-@pytest.mark.parametrize("task", long_but(("token_classification",), TASKS))
-def test_each_row_is_judged_by_the_model_of_its_fold(line: Lines, tmp_path: Path, task: str) -> None:
-    made = line(task)
-    folds, scored = Folds(tmp_path / "folds"), HeldOutProbabilities(tmp_path / "scored")
-    rows = read_rows(made.examples, "train")
-    folds.path.mkdir()
-    folds.write([number % 2 for number in range(len(rows))])
-    folds.seal({})
-    # The second model is sure of animals.
-    models = [made.teacher, made.lopsided if task == "classification" else made.teacher]
-    score_held_out.run(models=models, examples=made.examples, folds=folds, probabilities=scored)
-    decisions = scored.read()
-    scoring = TASK_SCORING[task]
-    classes = scoring.classes(read_features(made.examples.path)["settings"]["labels"])
-    for fold, name in enumerate(("teacher", "lopsided" if task == "classification" else "teacher")):
-        expected = scoring.logits(made.load(name), rows[fold::2])
-        members = decisions.rows % 2 == fold
-        np.testing.assert_allclose(decisions.probabilities[members], softmax(expected.logits), atol=1e-5)
-        assert [classes[number] for number in decisions.given[members]] == expected.truth
-    given = {(row, place): classes[number] for row, place, number in zip(*decisions[:3], strict=True)}
-    assert list(given) == sorted(given)
-    assert len(given) == len(decisions.rows)
-    labels = made.load("teacher").labels
-    for number, row in enumerate(rows):
-        names = {place: name for (other, place), name in given.items() if other == number}
-        assert scoring.relabel(row, names, labels) == row
-
-
-def test_as_many_models_as_folds_are_needed(line: Lines, tmp_path: Path) -> None:
-    made, scored = line("classification"), HeldOutProbabilities(tmp_path / "scored")
-    folds = assign(made, tmp_path)
-    with pytest.raises(ValueError, match="models must be one for each of 3 folds, got 1"):
-        score_held_out.run(models=[made.teacher], examples=made.examples, folds=folds, probabilities=scored)
 
 
 def judge(folder: Path, line: Line, source: Any, decisions: LabelDecisions, **search: Any) -> LabelErrors:
@@ -193,15 +105,24 @@ def test_tables_of_several_labels_and_of_tags_are_read_again(line: Lines, tmp_pa
     assert label_errors.read().mistakes["rows"][0]["words"][word] == [rows[4].words[word], "O", "B-animal"]
 
 
-def test_columns_of_the_judgement_do_not_replace_those_of_the_rows(line: Lines, tmp_path: Path) -> None:
+@pytest.mark.parametrize(
+    ("text", "label", "added"),
+    [
+        ("source", "score", "likely_wrong,suggested,score_,row,source_"),
+        ("score_", "score", "likely_wrong,suggested,score__,row,source"),
+    ],
+)
+def test_columns_of_the_judgement_do_not_replace_those_of_the_rows(
+    line: Lines, tmp_path: Path, text: str, label: str, added: str
+) -> None:
     made = line("classification")
     rows = read_rows(made.examples, "train")
-    (tmp_path / "rows.csv").write_text("source,score\n" + "".join(f"{row.text},{row.label}\n" for row in rows))
-    source = TableSource(str(tmp_path / "rows.csv"), text="source", label="score")
+    (tmp_path / "rows.csv").write_text(f"{text},{label}\n" + "".join(f"{row.text},{row.label}\n" for row in rows))
+    source = TableSource(str(tmp_path / "rows.csv"), text=text, label=label)
     given = [(number, 0, int(row.label == "plant")) for number, row in enumerate(rows)]
     label_errors = judge(tmp_path, made, source, decide(given, 2, {}))
     header, first = label_errors.file("label_errors.csv").read_text().split("\n")[:2]
-    assert header == "source,score,likely_wrong,suggested,score_,row,source_"
+    assert header == f"{text},{label},{added}"
     assert TextRow(*first.split(",")[:2]) in rows
     assert label_errors.read().errors == 0
 

@@ -171,13 +171,23 @@ def test_rows_are_removed_from_the_corpus_and_nothing_else(
             assert sum(record["sentences"]) == len(record["text"]) == len(record["text"].strip())
 
 
-def test_the_engine_does_not_change_a_byte(tmp_path: Path, data: Data, corpus: Corpus) -> None:
-    prints = []
-    for number, beam in enumerate((BeamOptions(), BeamOptions(runner="BundleBasedDirectRunner"))):
-        cleaned = Corpus(tmp_path / str(number))
-        remove_leaks.run(corpus=corpus, cleaned=cleaned, source=data.source(overlap="drop"), beam=beam)
-        prints.append(cleaned.fingerprint())
-    assert prints[0] == prints[1]
+def test_neither_engine_nor_workers_change_a_byte(tmp_path: Path, data: Data, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("components.ingest_corpus.SHARD_BYTES", 8_000)
+    corpus = Corpus(tmp_path / "corpus")
+    ingest_corpus.run(corpus=corpus, source=TextSource(str(data.corpus_file)))
+    shards = corpus.counts["shards"]
+    assert shards > 4, "each worker has several"
+    source, cleaned = data.source(overlap="drop", near_overlap="drop"), list[Corpus]()
+    for beam in (BeamOptions(workers=1), BeamOptions(workers=2), BeamOptions(runner="BundleBasedDirectRunner")):
+        cleaned.append(Corpus(tmp_path / f"cleaned-{len(cleaned)}"))
+        remove_leaks.run(corpus=corpus, cleaned=cleaned[-1], source=source, beam=beam)
+        assert cleaned[-1].counts == cleaned[0].counts
+        assert cleaned[-1].fingerprint() == cleaned[0].fingerprint()
+    assert {path.name for path in cleaned[0].path.iterdir()} == {
+        *(path.name for path in corpus.path.glob("corpus-*.jsonl.gz")),
+        *("manifest.json", "statistics.json"),
+    }, "no file of a worker stays"
+    assert cleaned[0].counts["removed_sentences"] > 0
 
 
 def test_a_corpus_of_test_rows_alone_is_refused(tmp_path: Path, data: Data) -> None:

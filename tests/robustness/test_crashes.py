@@ -1,6 +1,7 @@
 """Killed runs lose no artifact; a short version of `python -m tests.robustness.crashes`."""
 
 import os
+import pkgutil
 import random
 import subprocess
 import sys
@@ -10,15 +11,39 @@ from pathlib import Path
 import psutil
 import pytest
 
+import components
 from pipeline.orchestrator.runner import run_pipeline
+from pipeline.pipelines import build_pipeline
+from pipeline.settings.files import load_settings
 from tests.robustness.crash import toy_pipeline
 from tests.robustness.crash.campaign import CrashCampaign, Results, compare_states
 from tests.robustness.crash.disk import Disk
 from tests.robustness.crash.faults import FAULTS
-from tests.robustness.crash.jobs import toy_job
+from tests.robustness.crash.jobs import tiny_job, toy_job
 from tests.robustness.crash.process import is_running, kill_tree, process_tree, run
 from tests.robustness.crash.root_digests import differing_files, digest_root
 from tests.robustness.crash.root_state import RootState, read_root_state
+
+# Steps that no run of a classifier from a corpus has, but other starts, tasks and commands.
+OTHER_STEPS = {
+    "diagnose",
+    "explain_models",
+    "import_checkpoint",
+    "measure_distillation",
+    "measure_footprint",
+    "measure_latency",
+    "measure_search_space",
+    "measure_step",
+    "mine_hard_negatives",
+    "validate",
+}
+
+
+def test_the_tiny_job_has_every_step_of_a_classifier(tmp_path: Path) -> None:
+    tiny_job(tmp_path)
+    nodes = build_pipeline(load_settings(tmp_path / "job" / "tiny.toml"), tmp_path / "root").nodes
+    steps = {module.name for module in pkgutil.iter_modules(components.__path__) if not module.ispkg}
+    assert {node.component.name for node in nodes} == steps - OTHER_STEPS
 
 
 def test_a_few_kills_and_a_fault(tmp_path: Path) -> None:

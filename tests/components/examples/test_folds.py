@@ -102,7 +102,7 @@ def test_copies_of_a_text_count_once() -> None:
         check_folds([*rows, rows[-1], rows[-1]], TEXTS, 5)
     near = [rows[-1]._replace(text=f"{rows[-1].text} {word}") for word in ("one", "two")]
     check_folds([*rows, *near], TEXTS, 5)
-    with pytest.raises(InputError, match="beside 4 of 'b'"):
+    with pytest.raises(InputError, match="each label, of which nearly equal ones count once, got 5 beside 4 of 'b'"):
         assign_rows([*rows, *near], TEXTS, 5, 0, near=True)
 
 

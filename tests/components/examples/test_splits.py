@@ -200,5 +200,5 @@ def test_few_rows_to_measure_on_are_told() -> None:
         "4 test rows: chance moves a share by about 25 points; add rows"
     ]
     assert describe_few_rows({"train": rows[:250], "test": rows[:100]}) == [
-        "25 validation rows, a tenth of the training rows: chance moves a share by about 10 points; add rows"
+        "about 25 validation rows, a tenth of the training rows: chance moves a share by about 10 points; add rows"
     ]

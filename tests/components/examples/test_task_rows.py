@@ -275,7 +275,7 @@ def test_settings_are_those_of_the_task():
 def test_a_label_keeps_a_training_row():
     rows, train = TASK_ROWS["multi_label"], ROWS["multi_label"][:1]
     rows.check({"train": train, "validation": train, "test": train})
-    message = "the label 'I-x' must keep a row for training, but all 2 were taken for test; add rows with that lab"
+    message = "the label 'I-x' must keep a row for training, but all 2 with it are test rows; add"
     with pytest.raises(InputError, match=message):
         rows.check({"train": train, "validation": train, "test": ROWS["multi_label"]})
 

@@ -6,6 +6,7 @@ import json
 from pathlib import Path
 from typing import Any
 
+from components.dsl.artifact import Artifact
 from pipeline.orchestrator.records import Execution, NewArtifact, RunState, StoredArtifact
 from pipeline.orchestrator.store import Store
 
@@ -126,16 +127,20 @@ class Root:
         done = Execution(run, name, component, f"key of {node['key'] or name}", state, 2.0, node["message"])
         if state == "ran":
             new = {
-                artifact_name: NewArtifact(kind, "f" * 64, f"artifacts/{name}/{artifact_name}-{run}")
+                artifact_name: self._write(
+                    kind, f"artifacts/{name}/{artifact_name}-{run}", node["files"][artifact_name]
+                )
                 for artifact_name, kind in node["makes"].items()
             }
             self._made[name] = store.publish(done, inputs, new)
-            for artifact_name, files in node["files"].items():
-                write_files(self.folder(name, artifact_name), files)
         else:
             outputs = store.find(done.key) if state == "cached" else None
             self._made[name] = outputs or {}
             store.record(done, inputs, outputs)
+
+    def _write(self, kind: str, path: str, files: dict[str, Any]) -> NewArtifact:
+        write_files(self.path / path, files)
+        return NewArtifact(kind, Artifact(self.path / path).read_fingerprint(), path)
 
 
 def write_files(folder: Path, files: dict[str, Any]) -> None:

@@ -2,6 +2,7 @@
 
 from pathlib import Path
 
+from components.dsl.artifact import Artifact
 from pipeline.report.origins import read_origins
 from pipeline.report.record import read_record
 from tests.pipeline.provenance.made_up import Jobs
@@ -22,7 +23,8 @@ def test_the_way_from_the_users_data_to_what_was_pushed(tmp_path: Path) -> None:
         ("push", ["evaluate"]),
     ]
     assert origins[0].data == [("source", "TextSource", "d" * 64)]
-    assert origins[-1].made == [("pushed", "Pushed", "f" * 64, "artifacts/push/pushed-1")]
+    digest = Artifact(tmp_path / "artifacts" / "push" / "pushed-1").read_fingerprint()
+    assert origins[-1].made == [("pushed", "Pushed", digest, "artifacts/push/pushed-1")]
 
 
 def test_what_is_not_behind_the_last_artifact_is_left_out(tmp_path: Path) -> None:

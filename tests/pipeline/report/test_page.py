@@ -177,6 +177,26 @@ def test_a_page_that_cannot_be_written(tmp_path: Path) -> None:
         write_page(tmp_path, 1, tmp_path / "artifacts")
 
 
+@pytest.mark.parametrize("content", ["", "{", "null", "[1]", '{"rows": 1}'])
+def test_a_damaged_artifact_is_named_in_one_line(tmp_path: Path, content: str) -> None:
+    root = Root(tmp_path)
+    job(root)
+    folder = root.folder("ingest_examples", "examples")
+    (folder / "features.json").write_text(content)
+    with pytest.raises(InputError) as error:
+        write_page(tmp_path)
+    rule = "must be as its step wrote it, got other content; run the job again, which makes it anew"
+    assert str(error.value) == f"{folder} {rule}"
+    assert not (tmp_path / "reports").exists()
+
+
+def test_an_error_that_no_artifact_explains_is_no_input_error(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    Root(tmp_path).run(node("a", makes={"out": "Text"}))
+    monkeypatch.setattr(files, "make_page", lambda *_: {}["key"])
+    with pytest.raises(KeyError):
+        write_page(tmp_path)
+
+
 class RunSummary:
     """What `report_written_after` says."""
 

@@ -290,7 +290,7 @@ def test_what_is_odd_about_rows_is_told_before_anything_runs(tmp_path: Path) -> 
     text = CHECKPOINT + EXAMPLES + "test = 'test.tsv'\n"
     (tmp_path / "test.tsv").write_text("text\tlabel\nOne\ta\nfour\tb\n")
     few = [
-        "2 validation rows, a tenth of the training rows: chance moves a share by about 35 points; add rows",
+        "about 2 validation rows, a tenth of the training rows: chance moves a share by about 35 points; add rows",
         "2 test rows: chance moves a share by about 35 points; add rows",
     ]
     shared = "1 of 2 test rows have their texts in training rows, too"

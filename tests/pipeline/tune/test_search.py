@@ -15,7 +15,7 @@ from pipeline.tune.plan import SearchBudget
 from pipeline.tune.search import Tuning
 from pipeline.tune.study import STARTUP_TRIALS, Sampler
 from tests.pipeline.settings.texts import CORPUS, EXAMPLES
-from tests.pipeline.tune.made_up import DIVERGED, SECONDS, MadeUpRuns, Score, peak
+from tests.pipeline.tune.made_up import DIVERGED, SECONDS, VALIDATIONS, MadeUpRuns, Score, peak
 
 pytestmark = pytest.mark.tune
 
@@ -140,6 +140,15 @@ def test_bad_trainings_are_pruned_in_the_middle(searches: Searches) -> None:
     assert "below the median of earlier trials" in "\n".join(searches.diary.messages)
     names = {finalist for finalist in content["stages"]["teacher"]["finalists"] if finalist != "job"}
     assert not names & {str(trial["number"]) for trial in pruned}
+
+
+def test_trainings_on_pairs_are_pruned_by_their_own_validations(searches: Searches) -> None:
+    few_shot = "[few_shot]\npairs = 4\n[fine_tuning]\nlearning_rate = 5e-5\nprecision = 'float32'\n"
+    content = searches.tune(few_shot, RATE, trials=STARTUP_TRIALS + 1)
+    trials = content["stages"]["teacher"]["trials"]
+    done = [trial for trial in trials if trial["state"] == "done"]
+    assert len(done) >= STARTUP_TRIALS - 1, "the job's own settings count as one"
+    assert all(len(trial["validations"]) == VALIDATIONS for trial in done), "those of the head are none"
 
 
 def test_a_random_search_prunes_nothing_and_stands_beside(searches: Searches) -> None:

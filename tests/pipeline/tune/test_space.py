@@ -113,6 +113,12 @@ def test_the_table_narrows_the_space_and_names_choose_from_it(tmp_path: Path) ->
             "tune.student.num_layers must be left out beside [general_distillation], which each depth",
         ),
         (
+            "[few_shot]\npairs = 0\n[tune.fine_tuning]\nlearning_rate = [1e-5, 1e-3]",
+            [],
+            "tune.fine_tuning.learning_rate must be left out where few_shot.pairs is 0, as only a head is fitted",
+        ),
+        ("[few_shot]\npairs = 0\n", [], "--space and [tune] must leave a setting with several values to search"),
+        (
             "[tune.fine_tuning]\nlearning_rate = [1e-3]",
             [],
             "tune.fine_tuning.learning_rate must hold several values to search, or the job's alone, 5e-05, got [0.001]",

@@ -1,5 +1,7 @@
 """Optuna's storage behind a search: what it says where Optuna is missing, and where its file cannot be used."""
 
+import contextlib
+import sqlite3
 import sys
 from pathlib import Path
 
@@ -106,6 +108,29 @@ def test_a_file_that_is_no_storage_is_refused_in_one_line(tmp_path: Path) -> Non
         rf"^{tmp_path}/{STUDIES_FILE} must be a file that can be read and written, got: .*; move it away to begin anew$"
     )
     with pytest.raises(InputError, match=rule), storage_errors_as_input_errors(tmp_path, tmp_path):
+        open_study(tmp_path)
+
+
+@pytest.mark.tune
+@pytest.mark.parametrize(
+    ("table", "change"),
+    [
+        ("trial_user_attributes", "value_json = '{'"),
+        ("trial_user_attributes", "key = key || 'x'"),
+        ("trial_params", "distribution_json = '[]'"),
+        ("trials", "datetime_start = 'noon'"),
+        ("trials", "state = 'LOST'"),
+        ("trials", "number = 7"),
+    ],
+)
+def test_a_damaged_trial_is_refused_in_one_line(tmp_path: Path, table: str, change: str) -> None:
+    trial = open_study(tmp_path).propose()
+    assert trial is not None
+    trial.end("done", {"step": 2.0}, 0.7)
+    with contextlib.closing(sqlite3.connect(tmp_path / STUDIES_FILE)) as connection, connection:
+        connection.execute(f"UPDATE {table} SET {change}")
+    rule = "must hold studies that this version of Optuna can read"
+    with pytest.raises(InputError, match=rf"^{tmp_path}/{STUDIES_FILE} {rule}, got: .*; move it away to begin anew$"):
         open_study(tmp_path)
 
 

@@ -7,8 +7,12 @@ from typing import NamedTuple
 
 from tests.tiny_job import SETTINGS, write_job
 
-# Tables that the tiny job lacks: with them each step of a compressed classifier runs.
-_COMPRESSION = """
+# What the tiny job lacks: with it each step of a compressed classifier runs.
+_OVERLAP = """
+train = "rows.tsv"
+overlap = "drop"
+"""
+_TABLES = """
 [fitted_vocabulary]
 min_count = 1
 [general_distillation]
@@ -22,6 +26,10 @@ xla = "off"
 epochs = 1.0
 learning_rate = 1e-3
 precision = "float32"
+[few_shot]
+pairs = 1
+[teacher_labels]
+copies = 1
 [label_errors]
 folds = 2
 """
@@ -51,7 +59,7 @@ def settings_job(file: Path) -> Job:
 
 
 def tiny_job(folder: Path) -> Job:
-    """The tests' tiny job with every step of compression; writes its files into an empty folder."""
+    """The tests' tiny job with every step of a classifier; writes its files into an empty folder."""
     file = write_job(folder / "job")
-    file.write_text(SETTINGS + _COMPRESSION)
+    file.write_text(SETTINGS.replace('\ntrain = "rows.tsv"\n', _OVERLAP) + _TABLES)
     return settings_job(file)
