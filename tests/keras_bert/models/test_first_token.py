@@ -7,6 +7,10 @@ import numpy as np
 import pytest
 
 from keras_bert.config import EncoderConfig
+from keras_bert.families.bigbird.settings import BigBird
+from keras_bert.families.deberta.settings import DeBERTa
+from keras_bert.families.longformer.settings import Longformer
+from keras_bert.families.mobilebert.settings import MobileBERT
 from keras_bert.families.modernbert.settings import ModernBERT
 from keras_bert.layers.recording import recording
 from keras_bert.models.encoder import PROMPT_PLACES, TOKEN_STATES, blocks_of, build_encoder, input_names
@@ -19,7 +23,13 @@ from keras_bert.tasks.token_classification import build_tagger
 from tests.keras_bert.models.test_encoder import SETTINGS, make_inputs, randomize
 
 CONFIG = EncoderConfig(**{**SETTINGS, "num_layers": 3})
-# As RoBERTa, ALBERT, ELECTRA, DistilBERT and TinyBERT differ from BERT.
+
+
+def other(variant, **settings):
+    return dataclasses.replace(CONFIG, num_segments=0, variant=variant, **settings)
+
+
+# As RoBERTa, ALBERT, ELECTRA, DistilBERT and TinyBERT differ from BERT; then the other graphs.
 CONFIGS = {
     "bert": CONFIG,
     "one layer": dataclasses.replace(CONFIG, num_layers=1),
@@ -28,6 +38,26 @@ CONFIGS = {
     "another pooler": dataclasses.replace(CONFIG, pooler_activation="relu", pooler_dropout=0.1),
     "no pooler's product": dataclasses.replace(CONFIG, pooler_activation="none"),
     "narrow attention": dataclasses.replace(CONFIG, attention_size=4),
+    "deberta": other(DeBERTa(max_distance=16, position_buckets=4)),
+    "deberta v1": other(
+        DeBERTa(max_distance=4, position_buckets=0, shared_projections=False, normalized_positions=False, key_bias=False)
+    ),
+    "deberta, one layer, keys have positions": other(DeBERTa(position_to_content=False), num_layers=1),
+    "deberta, queries have positions": other(DeBERTa(content_to_position=False)),
+    "deberta, convolution": other(DeBERTa(convolution=3), num_layers=2),
+    "deberta, shared layers": other(DeBERTa(), shared_layers=True),
+    "modernbert, local": other(ModernBERT(window=4)),
+    "modernbert, global": other(ModernBERT(window=4), num_layers=4),
+    "modernbert, one layer": other(ModernBERT(), num_layers=1),
+    "modernbert, one local layer": other(ModernBERT(window=2, global_layers=()), num_layers=1),
+    "mobilebert": other(MobileBERT(bottleneck_size=4), embedding_size=4),
+    "mobilebert, one layer": other(MobileBERT(bottleneck_size=4), embedding_size=4, num_layers=1),
+    "mobilebert tiny": other(
+        MobileBERT(bottleneck_size=4, feed_forwards=1, bottleneck_attention=True, normalization="layer_norm"),
+        embedding_size=4,
+    ),
+    "bigbird": other(BigBird(block_size=1, random_blocks=1)),
+    "bigbird, full attention": other(BigBird()),
 }
 
 
@@ -89,9 +119,8 @@ def test_an_encoder_that_is_one_layer_of_a_model_stays():
     assert skip_unused_tokens(model) is model
 
 
-def test_other_blocks_than_berts_stay():
-    config = dataclasses.replace(CONFIG, num_segments=0, activation="gelu_erf", variant=ModernBERT(window=4))
-    model = build_classifier(build_encoder(config), 3)
+def test_longformer_stays():
+    model = build_classifier(build_encoder(dataclasses.replace(CONFIG, num_segments=1, variant=Longformer())), 3)
     assert skip_unused_tokens(model) is model
 
 
