@@ -89,12 +89,9 @@ class DeBERTaAttention(ConfiguredAttention):
         value = self._split_heads(self.value(inputs), shape)
         scores = ops.add(attention_bias, ops.matmul(query, ops.transpose(key, (0, 1, 3, 2))))
         relative = self.relative_dropout(relative, training=training)
-        if first_only:
-            # The first token's distances to the keys are 0, -1, ..., 1 - length, from either side.
-            distances = relative[0, shape[1] :]
-            from_query, from_keys = distances, distances
-        else:
-            from_query, from_keys = relative[0], relative[1]
+        # The first token's distances to the keys are 0, -1, ..., 1 - length: the last rows of [0], one for each key.
+        from_query = relative[0, shape[1] :] if first_only else relative[0]
+        from_keys = from_query if first_only else relative[1]
         shared = self.variant.shared_projections
         if self.variant.content_to_position:
             positions = self._columns((self.key if shared else self.position_key)(from_query))
@@ -104,12 +101,12 @@ class DeBERTaAttention(ConfiguredAttention):
             positions = (self.query if shared else self.position_query)(from_keys)
             positions = self._columns(self.position_query_tap(ops.multiply(positions, scale), training))
             if first_only:
-                # Each key has one distance: a product by element, in place of one with all distances.
+                # Each key is multiplied by the query of its distance alone, in place of those of all distances.
                 products = ops.multiply(ops.transpose(key, (0, 1, 3, 2)), positions)
-                scores = ops.add(scores, ops.sum(products, axis=2, keepdims=True))
+                by_query = ops.sum(products, axis=2, keepdims=True)
             else:
-                pairs = by_distance_to_pairs(ops.matmul(key, positions))
-                scores = ops.add(scores, ops.transpose(pairs, (0, 1, 3, 2)))
+                by_query = ops.transpose(by_distance_to_pairs(ops.matmul(key, positions)), (0, 1, 3, 2))
+            scores = ops.add(scores, by_query)
         context = ops.matmul(self._attention_probabilities(scores, training), value)
         return self._join_heads(context, query_shape, training)
 
@@ -156,5 +153,7 @@ class DeBERTaBlock(EncoderBlock):
         """
         query_states = inputs if query_states is None else query_states
         query_states = query_states[:, :1] if first_only else query_states
-        attended = self.attention(inputs, attention_bias, relative, query_states, first_only=first_only, training=training)
+        attended = self.attention(
+            inputs, attention_bias, relative, query_states, first_only=first_only, training=training
+        )
         return self._add_and_feed_forward(query_states, attended, training)

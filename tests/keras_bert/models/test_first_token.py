@@ -29,7 +29,7 @@ def other(variant, **settings):
     return dataclasses.replace(CONFIG, num_segments=0, variant=variant, **settings)
 
 
-# As RoBERTa, ALBERT, ELECTRA, DistilBERT and TinyBERT differ from BERT; then the other graphs.
+# As RoBERTa, ALBERT, ELECTRA, DistilBERT and TinyBERT differ from BERT.
 CONFIGS = {
     "bert": CONFIG,
     "one layer": dataclasses.replace(CONFIG, num_layers=1),
@@ -38,9 +38,13 @@ CONFIGS = {
     "another pooler": dataclasses.replace(CONFIG, pooler_activation="relu", pooler_dropout=0.1),
     "no pooler's product": dataclasses.replace(CONFIG, pooler_activation="none"),
     "narrow attention": dataclasses.replace(CONFIG, attention_size=4),
+}
+GRAPHS = {
     "deberta": other(DeBERTa(max_distance=16, position_buckets=4)),
     "deberta v1": other(
-        DeBERTa(max_distance=4, position_buckets=0, shared_projections=False, normalized_positions=False, key_bias=False)
+        DeBERTa(
+            max_distance=4, position_buckets=0, shared_projections=False, normalized_positions=False, key_bias=False
+        )
     ),
     "deberta, one layer, keys have positions": other(DeBERTa(position_to_content=False), num_layers=1),
     "deberta, queries have positions": other(DeBERTa(content_to_position=False)),
@@ -81,6 +85,15 @@ def vectors_of(encoder, pooling):
     return keras.Model(encoder.input, build_embedder(encoder, pooling=pooling).output["embedding"])
 
 
+def check_first_token_alone(model):
+    """The same answers, from one row in place of all in the last layer."""
+    randomize(model)
+    shortened = skip_unused_tokens(model)
+    np.testing.assert_allclose(answers(shortened), answers(model), rtol=0, atol=1e-6)
+    batch, length = make_inputs()["token_ids"].shape
+    assert (rows_of_last_layer(model, model), rows_of_last_layer(shortened, model)) == (batch * length, batch)
+
+
 @pytest.mark.parametrize(
     "build",
     [lambda encoder: build_classifier(encoder, 3), build_regressor, lambda encoder: vectors_of(encoder, "cls")],
@@ -88,12 +101,21 @@ def vectors_of(encoder, pooling):
 )
 @pytest.mark.parametrize("config", CONFIGS.values(), ids=CONFIGS)
 def test_heads_on_the_first_token_answer_alike_without_the_others(config, build):
-    model = build(build_encoder(config))
-    randomize(model)
-    shortened = skip_unused_tokens(model)
-    np.testing.assert_allclose(answers(shortened), answers(model), rtol=0, atol=1e-6)
-    batch, length = make_inputs()["token_ids"].shape
-    assert (rows_of_last_layer(model, model), rows_of_last_layer(shortened, model)) == (batch * length, batch)
+    check_first_token_alone(build(build_encoder(config)))
+
+
+@pytest.mark.parametrize("config", GRAPHS.values(), ids=GRAPHS)
+def test_other_graphs_than_berts_answer_alike(config):
+    check_first_token_alone(build_classifier(build_encoder(config), 3))
+
+
+def test_a_local_last_layer_reads_the_window_of_the_first_token_alone():
+    model = build_classifier(build_encoder(other(ModernBERT(window=4))), 3)
+    attention = blocks_of(model)[-1].attention
+    with recording([attention.probabilities_tap]) as seen:
+        answers(skip_unused_tokens(model))
+    # The first token and the two behind it.
+    assert seen[attention.probabilities_tap][-1].shape == (3, 2, 1, 3)
 
 
 @pytest.mark.parametrize(
