@@ -27,7 +27,12 @@ from keras_bert.options.pooling import Pooling
 
 LENGTH, LABELS = 128, 6
 POOLINGS: tuple[Pooling, Pooling] = ("mean", "cls")
-V1 = {"position_buckets": 0, "shared_projections": False, "normalized_positions": False, "key_bias": False}
+V1: dict[str, Any] = {
+    "position_buckets": 0,
+    "shared_projections": False,
+    "normalized_positions": False,
+    "key_bias": False,
+}
 FAMILIES = ("bert", "deberta", "deberta_v1", "modernbert", "modernbert_local", "mobilebert", "bigbird")
 
 
@@ -56,21 +61,14 @@ def shape_family(config: EncoderConfig, family: str) -> EncoderConfig:
     """BERT's shape as another family has it: its settings, and widths in the proportions of its released models."""
     hidden = config.hidden_size
     narrow = {"embedding_size": hidden // 4, "intermediate_size": hidden, "activation": "relu"}
+    gated = {"num_segments": 0, "intermediate_size": 3 * hidden // 2}
     changes: dict[str, dict[str, Any]] = {
         "bert": {},
         "deberta": {"variant": DeBERTa(), "num_segments": 0},
         "deberta_v1": {"variant": DeBERTa(**V1), "num_segments": 0},
-        "modernbert": {
-            # The last layer attends to all tokens, as in the released models.
-            "variant": ModernBERT(global_layers=(0, config.num_layers - 1)),
-            "num_segments": 0,
-            "intermediate_size": 3 * hidden // 2,
-        },
-        "modernbert_local": {
-            "variant": ModernBERT(global_layers=(0,)),
-            "num_segments": 0,
-            "intermediate_size": 3 * hidden // 2,
-        },
+        # The last layer attends to all tokens, as in the released models.
+        "modernbert": {"variant": ModernBERT(global_layers=(0, config.num_layers - 1)), **gated},
+        "modernbert_local": {"variant": ModernBERT(global_layers=(0,)), **gated},
         "mobilebert": {"variant": MobileBERT(bottleneck_size=hidden // 4), **narrow},
         "bigbird": {"variant": BigBird()},
     }
