@@ -16,7 +16,7 @@ import statistics
 import subprocess
 import tempfile
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -28,6 +28,7 @@ from benchmarks.harness.contestants import Contestant
 from benchmarks.harness.passages import LENGTHS, make_passage
 from benchmarks.harness.shapes import add_shape, config_of
 from keras_bert.config import EncoderConfig
+from keras_bert.folders import INPUT_NAMES
 from keras_bert.options.pooling import Pooling
 
 LABELS = 6
@@ -145,11 +146,11 @@ def start_openvino(python: str, file: Path) -> dict[str, Timer]:
     return {f"openvino, {mode}": make_asking(mode) for mode in process.hello["modes"]}
 
 
-def make_timer(classify: Callable[..., Any]) -> Timer:
-    """The timer of a model of this process."""
+def make_timer(classify: Callable[..., Any], names: Collection[str] = INPUT_NAMES) -> Timer:
+    """The timer of a model of this process, with the inputs of these names."""
 
     def measure(length: int) -> float:
-        passage = make_passage(length)
+        passage = {name: values for name, values in make_passage(length).items() if name in names}
         start = time.perf_counter()
         for _ in range(_CALLS):
             classify(**passage)

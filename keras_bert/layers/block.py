@@ -33,7 +33,9 @@ class ConfiguredLayer(keras.layers.Layer):
 class TransformerBlock(ConfiguredLayer):
     """The base class of encoder blocks: states (batch, length, hidden) and further inputs -> states of the same shape.
 
-    Every block has the configuration of the complete encoder; `config_of` reads it from the first block of a model.
+    Every block has the configuration of the complete encoder; `config_of` reads it from the first block of a model. A
+    block whose `call` has the argument `first_only` computes only the state of the first token with it, see
+    `EncoderBlock.call` and `keras_bert.models.first_token`.
 
     Examples:
         >>> config = EncoderConfig(num_layers=1, hidden_size=8, num_heads=2, intermediate_size=16, vocabulary_size=20)

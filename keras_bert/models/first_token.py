@@ -1,14 +1,15 @@
 """Skips the final states of all tokens except the first, in models that do not use them."""
 
 import functools
+import inspect
 from typing import Any
 
 import keras
 
 from keras_bert.layers.adapters import TokenStates
 from keras_bert.layers.block import TransformerBlock
-from keras_bert.layers.encoder_block import EncoderBlock
 from keras_bert.layers.heads import FirstTokenPooler, Pooler
+from keras_bert.layers.tap import TapLayer
 from keras_bert.models.encoder import blocks_of, calls_of
 from keras_bert.tensors import Tensor
 
@@ -16,9 +17,9 @@ from keras_bert.tensors import Tensor
 def skip_unused_tokens(model: keras.Model) -> keras.Model:
     """Returns an inference model whose last block computes only the first token, if no head uses the other tokens.
 
-    Of the other tokens the last block needs only keys and values, which saves 10 of 12 parts of its matrix products.
+    Of the other tokens the last block needs only keys and values; BERT's saves 10 of 12 parts of its matrix products.
     The result shares the layers and has the same outputs. Models that use all states, have a soft prompt, or have
-    another block than BERT's are returned unchanged.
+    blocks without the argument `first_only`, such as Longformer's, are returned unchanged.
 
     Examples:
         >>> shorter = skip_unused_tokens(task.model)
@@ -30,7 +31,8 @@ def skip_unused_tokens(model: keras.Model) -> keras.Model:
         return model  # a nested encoder is not changed
     block = blocks_of(model)[-1]
     calls = calls_of(model, block)
-    if type(block) is not EncoderBlock or not _reads_first_token_alone(model, calls[-1].output_tensors[0]):
+    can_skip = "first_only" in inspect.signature(block.call).parameters
+    if not can_skip or not _reads_first_token_alone(model, calls[-1].output_tensors[0]):
         return model
     calls_left = len(calls)
 
@@ -51,10 +53,13 @@ def _reads_first_token_alone(model: keras.Model, states: Tensor) -> bool:
     readers = [node for node in nodes if any(states is tensor for tensor in node.input_tensors)]
     return all(
         isinstance(node.operation, Pooler | FirstTokenPooler)
-        or (
-            type(node.operation) is TokenStates
-            and not node.operation.tokens
-            and _reads_first_token_alone(model, node.output_tensors[0])
-        )
+        or (_is_tokenwise(node.operation) and _reads_first_token_alone(model, node.output_tensors[0]))
         for node in readers
     )
+
+
+def _is_tokenwise(layer: keras.layers.Layer) -> bool:
+    """True if a layer computes the state of each token from this state alone, as ModernBERT's final norm does."""
+    if type(layer) is TokenStates:
+        return not layer.tokens
+    return isinstance(layer, TapLayer) or (isinstance(layer, keras.layers.LayerNormalization) and layer.axis == [-1])

@@ -63,6 +63,7 @@ class DeBERTaAttention(ConfiguredAttention):
         attention_bias: Tensor,
         relative: Tensor,
         query_states: Tensor = None,
+        first_only: bool = False,
         training: bool = False,
     ) -> Tensor:
         """Attends to all tokens by content and relative position.
@@ -72,30 +73,42 @@ class DeBERTaAttention(ConfiguredAttention):
             attention_bias: (batch, 1, 1, length).
             relative: the output of `RelativeEmbedding` (2, 2 x length, hidden).
             query_states: other states of the same tokens, from which Q is computed; None for `inputs`.
+            first_only: attends from the first token alone, of which `query_states` are the states (batch, 1, hidden).
             training: True in training.
 
         Returns:
-            (batch, length, hidden).
+            (batch, length, hidden), with `first_only` (batch, 1, hidden).
         """
         shape = ops.shape(inputs)
+        query_states = inputs if query_states is None else query_states
+        query_shape = ops.shape(query_states)
         scale = 1 / math.sqrt(self.head_size * self.variant.terms)
-        scaled = ops.multiply(self.query(inputs if query_states is None else query_states), scale)
-        query = self._split_heads(self.query_tap(scaled, training), shape)
+        scaled = ops.multiply(self.query(query_states), scale)
+        query = self._split_heads(self.query_tap(scaled, training), query_shape)
         key = self._split_heads(self.key(inputs), shape)
         value = self._split_heads(self.value(inputs), shape)
         scores = ops.add(attention_bias, ops.matmul(query, ops.transpose(key, (0, 1, 3, 2))))
         relative = self.relative_dropout(relative, training=training)
+        # The first token's distances to the keys are 0, -1, ..., 1 - length: the last rows of [0], one for each key.
+        from_query = relative[0, shape[1] :] if first_only else relative[0]
+        from_keys = from_query if first_only else relative[1]
         shared = self.variant.shared_projections
         if self.variant.content_to_position:
-            positions = (self.key if shared else self.position_key)(relative[0])
-            scores = ops.add(scores, by_distance_to_pairs(ops.matmul(query, self._columns(positions))))
+            positions = self._columns((self.key if shared else self.position_key)(from_query))
+            by_distance = ops.matmul(query, positions)
+            scores = ops.add(scores, by_distance if first_only else by_distance_to_pairs(by_distance))
         if self.variant.position_to_content:
-            positions = (self.query if shared else self.position_query)(relative[1])
-            positions = self.position_query_tap(ops.multiply(positions, scale), training)
-            by_distance = ops.matmul(key, self._columns(positions))
-            scores = ops.add(scores, ops.transpose(by_distance_to_pairs(by_distance), (0, 1, 3, 2)))
+            positions = (self.query if shared else self.position_query)(from_keys)
+            positions = self._columns(self.position_query_tap(ops.multiply(positions, scale), training))
+            if first_only:
+                # Each key is multiplied by the query of its distance alone, in place of those of all distances.
+                products = ops.multiply(ops.transpose(key, (0, 1, 3, 2)), positions)
+                by_query = ops.sum(products, axis=2, keepdims=True)
+            else:
+                by_query = ops.transpose(by_distance_to_pairs(ops.matmul(key, positions)), (0, 1, 3, 2))
+            scores = ops.add(scores, by_query)
         context = ops.matmul(self._attention_probabilities(scores, training), value)
-        return self._join_heads(context, shape, training)
+        return self._join_heads(context, query_shape, training)
 
     def _columns(self, x: Tensor) -> Tensor:
         """(distances, hidden) -> (1, heads, head_size, distances)."""
@@ -131,11 +144,16 @@ class DeBERTaBlock(EncoderBlock):
         attention_bias: Tensor,
         relative: Tensor,
         query_states: Tensor = None,
+        first_only: bool = False,
         training: bool = False,
     ) -> Tensor:
-        """Computes the next states; for the arguments see `DeBERTaAttention`.
+        """Computes the next states; for the arguments see `DeBERTaAttention` and `EncoderBlock.call`.
 
         The residual connection adds `query_states` if they are given.
         """
-        attended = self.attention(inputs, attention_bias, relative, query_states, training=training)
-        return self._add_and_feed_forward(inputs if query_states is None else query_states, attended, training)
+        query_states = inputs if query_states is None else query_states
+        query_states = query_states[:, :1] if first_only else query_states
+        attended = self.attention(
+            inputs, attention_bias, relative, query_states, first_only=first_only, training=training
+        )
+        return self._add_and_feed_forward(query_states, attended, training)

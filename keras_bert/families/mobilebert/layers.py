@@ -81,21 +81,29 @@ class MobileBERTBlock(TransformerBlock):
         self.output_bottleneck.build(narrow)
         self.output_bottleneck_norm.build(inputs_shape)
 
-    def call(self, inputs: Tensor, attention_bias: Tensor, training: bool = False) -> Tensor:
-        """(batch, length, hidden), bias (batch, 1, 1, length) -> (batch, length, hidden)."""
-        narrow = self._normalize("input_bottleneck", self.input_bottleneck(inputs), training)
+    def call(self, inputs: Tensor, attention_bias: Tensor, first_only: bool = False, training: bool = False) -> Tensor:
+        """(batch, length, hidden), bias (batch, 1, 1, length) -> (batch, length, hidden); see `EncoderBlock.call`."""
+
+        def select(states: Tensor) -> Tensor:
+            return states[:, :1] if first_only else states
+
+        residual = select(inputs)
         if self.attention_bottleneck is None:
-            attended = self.attention(narrow, attention_bias, training=training)
+            states, values = self._normalize("input_bottleneck", self.input_bottleneck(inputs), training), None
+            narrow = select(states)
         else:
-            query_states = self._normalize("attention_bottleneck", self.attention_bottleneck(inputs), training)
-            attended = self.attention(query_states, attention_bias, inputs, training=training)
+            # Only the residual connection reads the input bottleneck.
+            narrow = self._normalize("input_bottleneck", self.input_bottleneck(residual), training)
+            states = self._normalize("attention_bottleneck", self.attention_bottleneck(inputs), training)
+            values = inputs
+        attended = self.attention(states, attention_bias, values, select(states), training=training)
         # Matrices, as in `EncoderBlock`.
         x = self._normalize("attention", ops.add(self._rows(narrow), self._rows(attended)), training)
         for name in self.feed_forwards:
             x = self._normalize(name, ops.add(x, getattr(self, name)(x)), training)
         wide = self.output_dropout(self.output_bottleneck(x), training=training)
-        x = self._normalize("output_bottleneck", ops.add(self._rows(inputs), wide), training)
-        return ops.reshape(x, ops.shape(inputs))
+        x = self._normalize("output_bottleneck", ops.add(self._rows(residual), wide), training)
+        return ops.reshape(x, ops.shape(residual))
 
     def _normalize(self, part: str, x: Tensor, training: bool) -> Tensor:
         """Applies the norm of a sublayer to its output, (..., width) -> (..., width)."""

@@ -57,6 +57,8 @@ class ModernBERTBlock(TransformerBlock):
             name="feed_forward",
             dtype=policy,
         )
+        # The first token and those that it attends to in local attention.
+        self.window = None if variant.is_global(index) else variant.reach + 1
         self.norms = ("attention_norm", "feed_forward_norm")[not index :]
         for name in self.norms:
             norm = keras.layers.LayerNormalization(
@@ -72,11 +74,14 @@ class ModernBERTBlock(TransformerBlock):
         for part in (self.feed_forward, *(getattr(self, name) for name in self.norms)):
             part.build(inputs_shape)
 
-    def call(self, inputs: Tensor, attention_bias: Tensor, training: bool = False) -> Tensor:
-        """(batch, length, hidden), bias (batch, 1, 1 or length, length) -> (batch, length, hidden)."""
+    def call(self, inputs: Tensor, attention_bias: Tensor, first_only: bool = False, training: bool = False) -> Tensor:
+        """(batch, length, hidden), bias (batch, 1, 1 or length, length) -> states; see `EncoderBlock.call`."""
+        residual = inputs[:, :1] if first_only else inputs
+        if first_only and self.window is not None:
+            inputs, attention_bias = inputs[:, : self.window], attention_bias[:, :, :1, : self.window]
         normalized = self.attention_norm(inputs) if self.index else inputs
         normalized = self.attention_norm_tap(normalized, training)
-        x = ops.add(inputs, self.attention(normalized, attention_bias, training=training))
+        x = ops.add(residual, self.attention(normalized, attention_bias, first_only=first_only, training=training))
         normalized = self.feed_forward_norm_tap(self.feed_forward_norm(x), training)
         return ops.add(x, self.feed_forward(normalized, training=training))
 

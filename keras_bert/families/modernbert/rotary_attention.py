@@ -94,18 +94,34 @@ class RotaryAttention(SelfAttention):
             setattr(self, name, dense)
 
     def call(  # type: ignore[override]
-        self, inputs: Tensor, attention_bias: Tensor, training: bool = False
+        self, inputs: Tensor, attention_bias: Tensor, first_only: bool = False, training: bool = False
     ) -> Tensor:
-        """(batch, length, hidden), bias (batch, 1, 1 or length, length) -> (batch, length, hidden)."""
-        shape = ops.shape(inputs)
-        parts = ops.split(self.query_key_value(inputs), 3, axis=-1)
-        query, key, value = (self._split_heads(part, shape) for part in parts)
+        """Attends to all tokens.
+
+        Args:
+            inputs: states (batch, length, hidden).
+            attention_bias: (batch, 1, 1 or length, length); with `first_only` (batch, 1, 1, length).
+            first_only: attends from the first token alone.
+            training: True in training.
+
+        Returns:
+            (batch, length, hidden), with `first_only` (batch, 1, hidden).
+        """
+        shape, scale = ops.shape(inputs), 1 / math.sqrt(self.head_size)
         table = rotary_table(shape[1], self.head_size, self.theta)
-        # The scale is part of the table, which is a constant where the length is static.
-        cosines, sines = (ops.multiply(part, 1 / math.sqrt(self.head_size)) for part in table)
-        query, key = rotate(query, (cosines, sines)), rotate(key, table)
-        context = self._attend(query, key, value, attention_bias, training)
-        return self.output_dropout(self._join_heads(context, shape, training), training=training)
+        projected_query, *projected = ops.split(self.query_key_value(inputs), 3, axis=-1)
+        key, value = (self._split_heads(part, shape) for part in projected)
+        if first_only:
+            # The first position is not rotated.
+            query_shape = (shape[0], 1)
+            query = ops.multiply(self._split_heads(projected_query[:, :1], query_shape), scale)
+        else:
+            # The scale is part of the table, which is a constant where the length is static.
+            query_shape = shape
+            scaled_table = ops.multiply(table[0], scale), ops.multiply(table[1], scale)
+            query = rotate(self._split_heads(projected_query, query_shape), scaled_table)
+        context = self._attend(query, rotate(key, table), value, attention_bias, training)
+        return self.output_dropout(self._join_heads(context, query_shape, training), training=training)
 
     def get_config(self) -> dict[str, Any]:
         """The constructor's arguments."""

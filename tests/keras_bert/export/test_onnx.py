@@ -8,10 +8,24 @@ from keras_bert.export.onnx import OPSET, export_onnx
 from keras_bert.export.runtimes import OnnxModel
 from keras_bert.families.bigbird.settings import BigBird
 from keras_bert.families.longformer.settings import Longformer
-from keras_bert.models.encoder import build_encoder
+from keras_bert.families.modernbert.settings import ModernBERT
+from keras_bert.models.encoder import build_encoder, input_names
 from keras_bert.tasks.classification import build_classifier
 from keras_bert.tasks.token_classification import build_tagger
 from tests.keras_bert.compress import tiny
+from tests.keras_bert.export.test_delegates import FAMILIES
+from tests.samples import long_but
+
+# BigBird in blocks, and a last layer of ModernBERT with local attention.
+FIRST_TOKEN_GRAPHS = {
+    name: FAMILIES[name] | settings
+    for name, settings in {
+        "bigbird": {"variant": BigBird(block_size=1, random_blocks=1)},
+        "deberta": {},
+        "mobilebert": {},
+        "modernbert": {"variant": ModernBERT(window=8)},
+    }.items()
+}
 
 
 @pytest.mark.parametrize(("count", "length"), [(1, 16), (7, 16), (3, 5)])
@@ -92,3 +106,16 @@ def test_windows_without_global_tokens_run_at_any_length(tmp_path):
     model = build_tagger(make_encoder(Longformer(window=4), pooler=False), 3)
     export_onnx(model, tmp_path / "model.onnx")
     check_lengths(model, tmp_path / "model.onnx", (3, 8, 24))
+
+
+@pytest.mark.parametrize("family", long_but(["deberta"], FIRST_TOKEN_GRAPHS))
+def test_graphs_that_compute_the_first_token_alone_answer_like_the_model(family, tmp_path):
+    model = tiny.build(num_layers=2, **FIRST_TOKEN_GRAPHS[family])
+    random = np.random.default_rng(0)
+    for weight in model.trainable_weights:
+        weight.assign(random.normal(scale=0.2, size=weight.shape))
+    export_onnx(model, tmp_path / "model.onnx")
+    file = OnnxModel(tmp_path / "model.onnx", tiny.LENGTH)
+    for length in (3, tiny.LENGTH):
+        rows = {name: values[:, :length] for name, values in tiny.make_rows(3)[0].items() if name in input_names(model)}
+        check_parity(family, model.predict(rows, verbose=0), file(**rows), FLOAT32_TOLERANCE)

@@ -8,6 +8,7 @@ from ai_edge_litert import schema_py_generated as schema
 from keras_bert.compress.quantization_parameters import QuantizationParameters, quantized_activations
 from keras_bert.compress.quantize import QuantizationAware
 from keras_bert.compress.ranges import sublayers
+from keras_bert.export import tflite
 from keras_bert.export.quantized import export_quantized
 from keras_bert.export.rules import lite
 from keras_bert.export.rules.expected import Expected
@@ -18,7 +19,9 @@ from keras_bert.models.encoder import build_encoder, input_names
 from keras_bert.options.quantization import RECIPES
 from keras_bert.tasks.question_answering import build_span_classifier
 from tests.keras_bert.compress import tiny
+from tests.keras_bert.export.test_delegates import FAMILIES
 from tests.keras_bert.export.word_tasks import make_task, make_texts
+from tests.samples import long_but
 
 # Recipe -> the largest difference of a logit from the rounded model in Keras, of logits up to 5.
 BOUNDS = {
@@ -255,3 +258,34 @@ def test_the_masks_constant_leaves_answers_their_steps(tmp_path):
     # Steps of 120 / 255, as with the mask's constant in their range, would leave little of these.
     assert np.abs(expected[shown]).max() < 120 / 255
     assert np.corrcoef(logits[shown].ravel(), expected[shown].ravel())[0, 1] > 0.9
+
+
+# Recipe -> the largest difference of a logit between a file that computes the first token alone in its last layer and
+# one that computes all, beyond float32's: static ranges are measured in the file, those of rows while it runs. Without
+# normalization, MobileBERT turns the last bit of a row's range into a step of its grid.
+STATIC_BOUNDS = {"static_wi8_ai8": 0.3, "static_wi8_ai16": 0.002}
+ROW_BOUNDS = {"mobilebert": 0.02}
+
+
+@pytest.mark.parametrize("family", long_but(["deberta"], ["deberta", "mobilebert", "modernbert"]))
+@pytest.mark.parametrize("recipe", long_but(["mixed_wi8_ai8"], [None, *RECIPES]))
+def test_the_first_token_alone_answers_alike_in_files(family, recipe, tmp_path, monkeypatch):
+    settings = {"num_layers": 2, "hidden_size": 64} | FAMILIES[family]
+    settings |= {"embedding_size": 32} if family == "mobilebert" else {}
+    model, parameters, rows = tiny.build(**settings), None, tiny.make_rows(32)[0]
+    random = np.random.default_rng(0)
+    for weight in model.trainable_weights:
+        weight.assign(random.normal(scale=0.2, size=weight.shape))
+    rows = {name: rows[name] for name in input_names(model)}
+    if recipe is not None:
+        parameters = QuantizationParameters(recipe, QuantizationAware(model, [rows], recipe).finish())
+    answers = []
+    for name in ("first", "all"):
+        export_quantized(model, tmp_path / f"{name}.tflite", (tiny.LENGTH,), parameters, rows)
+        answers.append(TFLiteModel(tmp_path / f"{name}.tflite")(**rows))
+        monkeypatch.setattr(tflite, "skip_unused_tokens", lambda model: model)
+    assert (tmp_path / "first.tflite").read_bytes() != (tmp_path / "all.tflite").read_bytes()
+    assert np.abs(answers[1]).max() > 0.1
+    by_rows = recipe is not None and RECIPES[recipe].activations == "rows"
+    bound = ROW_BOUNDS.get(family, 1e-5) if by_rows else STATIC_BOUNDS.get(recipe, 1e-5)
+    np.testing.assert_allclose(*answers, rtol=0, atol=bound)

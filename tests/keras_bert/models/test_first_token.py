@@ -7,6 +7,10 @@ import numpy as np
 import pytest
 
 from keras_bert.config import EncoderConfig
+from keras_bert.families.bigbird.settings import BigBird
+from keras_bert.families.deberta.settings import DeBERTa
+from keras_bert.families.longformer.settings import Longformer
+from keras_bert.families.mobilebert.settings import MobileBERT
 from keras_bert.families.modernbert.settings import ModernBERT
 from keras_bert.layers.recording import recording
 from keras_bert.models.encoder import PROMPT_PLACES, TOKEN_STATES, blocks_of, build_encoder, input_names
@@ -17,8 +21,15 @@ from keras_bert.tasks.question_answering import build_span_classifier
 from keras_bert.tasks.regression import build_regressor
 from keras_bert.tasks.token_classification import build_tagger
 from tests.keras_bert.models.test_encoder import SETTINGS, make_inputs, randomize
+from tests.samples import long_but
 
 CONFIG = EncoderConfig(**{**SETTINGS, "num_layers": 3})
+
+
+def other(variant, **settings):
+    return dataclasses.replace(CONFIG, num_segments=0, variant=variant, **settings)
+
+
 # As RoBERTa, ALBERT, ELECTRA, DistilBERT and TinyBERT differ from BERT.
 CONFIGS = {
     "bert": CONFIG,
@@ -28,6 +39,30 @@ CONFIGS = {
     "another pooler": dataclasses.replace(CONFIG, pooler_activation="relu", pooler_dropout=0.1),
     "no pooler's product": dataclasses.replace(CONFIG, pooler_activation="none"),
     "narrow attention": dataclasses.replace(CONFIG, attention_size=4),
+}
+GRAPHS = {
+    "deberta": other(DeBERTa(max_distance=16, position_buckets=4)),
+    "deberta v1": other(
+        DeBERTa(
+            max_distance=4, position_buckets=0, shared_projections=False, normalized_positions=False, key_bias=False
+        )
+    ),
+    "deberta, one layer, keys have positions": other(DeBERTa(position_to_content=False), num_layers=1),
+    "deberta, queries have positions": other(DeBERTa(content_to_position=False)),
+    "deberta, convolution": other(DeBERTa(convolution=3), num_layers=2),
+    "deberta, shared layers": other(DeBERTa(), shared_layers=True),
+    "modernbert, local": other(ModernBERT(window=4)),
+    "modernbert, global": other(ModernBERT(window=4), num_layers=4),
+    "modernbert, one layer": other(ModernBERT(), num_layers=1),
+    "modernbert, one local layer": other(ModernBERT(window=2, global_layers=()), num_layers=1),
+    "mobilebert": other(MobileBERT(bottleneck_size=4), embedding_size=4),
+    "mobilebert, one layer": other(MobileBERT(bottleneck_size=4), embedding_size=4, num_layers=1),
+    "mobilebert tiny": other(
+        MobileBERT(bottleneck_size=4, feed_forwards=1, bottleneck_attention=True, normalization="layer_norm"),
+        embedding_size=4,
+    ),
+    "bigbird": other(BigBird(block_size=1, random_blocks=1)),
+    "bigbird, full attention": other(BigBird()),
 }
 
 
@@ -51,6 +86,15 @@ def vectors_of(encoder, pooling):
     return keras.Model(encoder.input, build_embedder(encoder, pooling=pooling).output["embedding"])
 
 
+def check_first_token_alone(model):
+    """The same answers, from one row in place of all in the last layer."""
+    randomize(model)
+    shortened = skip_unused_tokens(model)
+    np.testing.assert_allclose(answers(shortened), answers(model), rtol=0, atol=1e-6)
+    batch, length = make_inputs()["token_ids"].shape
+    assert (rows_of_last_layer(model, model), rows_of_last_layer(shortened, model)) == (batch * length, batch)
+
+
 @pytest.mark.parametrize(
     "build",
     [lambda encoder: build_classifier(encoder, 3), build_regressor, lambda encoder: vectors_of(encoder, "cls")],
@@ -58,12 +102,23 @@ def vectors_of(encoder, pooling):
 )
 @pytest.mark.parametrize("config", CONFIGS.values(), ids=CONFIGS)
 def test_heads_on_the_first_token_answer_alike_without_the_others(config, build):
-    model = build(build_encoder(config))
-    randomize(model)
-    shortened = skip_unused_tokens(model)
-    np.testing.assert_allclose(answers(shortened), answers(model), rtol=0, atol=1e-6)
-    batch, length = make_inputs()["token_ids"].shape
-    assert (rows_of_last_layer(model, model), rows_of_last_layer(shortened, model)) == (batch * length, batch)
+    check_first_token_alone(build(build_encoder(config)))
+
+
+@pytest.mark.parametrize(
+    "graph", long_but(["deberta", "deberta v1", "modernbert, local", "mobilebert", "bigbird"], GRAPHS)
+)
+def test_other_graphs_than_berts_answer_alike(graph):
+    check_first_token_alone(build_classifier(build_encoder(GRAPHS[graph]), 3))
+
+
+def test_a_local_last_layer_reads_the_window_of_the_first_token_alone():
+    model = build_classifier(build_encoder(other(ModernBERT(window=4))), 3)
+    attention = blocks_of(model)[-1].attention
+    with recording([attention.probabilities_tap]) as seen:
+        answers(skip_unused_tokens(model))
+    # The first token and the two behind it.
+    assert seen[attention.probabilities_tap][-1].shape == (3, 2, 1, 3)
 
 
 @pytest.mark.parametrize(
@@ -89,9 +144,8 @@ def test_an_encoder_that_is_one_layer_of_a_model_stays():
     assert skip_unused_tokens(model) is model
 
 
-def test_other_blocks_than_berts_stay():
-    config = dataclasses.replace(CONFIG, num_segments=0, activation="gelu_erf", variant=ModernBERT(window=4))
-    model = build_classifier(build_encoder(config), 3)
+def test_longformer_stays():
+    model = build_classifier(build_encoder(dataclasses.replace(CONFIG, num_segments=1, variant=Longformer())), 3)
     assert skip_unused_tokens(model) is model
 
 
