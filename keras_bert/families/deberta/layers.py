@@ -38,7 +38,8 @@ class DeBERTaAttention(ConfiguredAttention):
         super().__init__(config, **kwargs)
         assert isinstance(self.config.variant, DeBERTa)
         self.variant = self.config.variant
-        self.position_query_tap = Tap("position_query_tap")
+        if self.variant.position_to_content:
+            self.position_query_tap = Tap("position_query_tap")
         self.relative_dropout = keras.layers.Dropout(
             self.config.dropout, dtype=self.dtype_policy, name="relative_dropout"
         )

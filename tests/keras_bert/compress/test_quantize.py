@@ -15,6 +15,7 @@ from keras_bert.compress.quantization_parameters import (
 )
 from keras_bert.compress.quantize import QuantizationAware
 from keras_bert.compress.ranges import fixed_ranges, sublayers, taps
+from keras_bert.families.deberta.settings import DeBERTa
 from keras_bert.layers.dense import Dense
 from keras_bert.models.saving import load_model, save_model
 from tests import forked
@@ -162,6 +163,15 @@ def test_importing_tfmot_leaves_the_process_on_keras_3():
     code = "import os, keras_bert.compress.quantize; assert os.environ['TF_USE_LEGACY_KERAS'] == '0'"
     environment = {**os.environ, "TF_USE_LEGACY_KERAS": "0"}
     subprocess.run([sys.executable, "-c", code], check=True, env=environment, capture_output=True)
+
+
+@pytest.mark.parametrize("kind", ["content_to_position", "position_to_content"])
+def test_attention_without_one_kind_of_positions_has_a_range_at_each_tap(kind):
+    model = tiny.build(variant=DeBERTa(max_distance=16, position_buckets=4, **{kind: False}), num_segments=0)
+    batches = [{name: batch[name] for name in ("token_ids", "padding_mask")} for batch in tiny.batches()]
+    ranges = QuantizationAware(model, batches, "static_wi8_ai8").finish()
+    assert any("position_query_tap" in path for path in ranges) == (kind == "content_to_position")
+    assert all(low < high for low, high in ranges.values())
 
 
 def test_no_batches_are_refused():
