@@ -48,6 +48,8 @@ class BatchPlan:
         shuffle: whether every epoch has a new random order.
         seed: seed of the order.
         drop_remainder: whether batches that are not full are left out.
+        mixed: whether rows of all lengths share batches, each padded to the boundary of its longest row, as where the
+            rows of a batch are compared: rows of one bucket are more alike than others.
 
     Attributes:
         batch_size: number of rows in the largest batch.
@@ -78,6 +80,7 @@ class BatchPlan:
         shuffle: bool = False,
         seed: int = 0,
         drop_remainder: bool = False,
+        mixed: bool = False,
     ) -> None:
         check("BatchPlan", "batch_size", batch_size >= 1, "be at least 1", batch_size)
         rising = list(boundaries) == sorted({boundary for boundary in boundaries if boundary > 0})
@@ -87,12 +90,13 @@ class BatchPlan:
         if tokens is not None:
             check("BatchPlan", "tokens", tokens >= longest, f"hold the longest row, of {longest} tokens", tokens)
             self._sizes = tokens // self._widths
+        check("BatchPlan", "mixed", not mixed or tokens is None, "come with batch_size, not with tokens", mixed)
         self.batch_size = int(self._sizes.max())
         self._total = total
         self._buckets = np.zeros(total, np.int64) if lengths is None else np.searchsorted(self._widths, lengths)
         if lengths is None:
             check("BatchPlan", "bucket_boundaries", len(self._widths) == 1, "come with lengths", list(boundaries))
-        self._shuffle, self._seed, self._drop_remainder = shuffle, seed, drop_remainder
+        self._shuffle, self._seed, self._drop_remainder, self._mixed = shuffle, seed, drop_remainder, mixed
         # One reader may be at the end of an epoch while another one has begun the next epoch.
         self._plan_epoch = functools.lru_cache(maxsize=2)(self._group)
         self.per_epoch = len(self._plan_epoch(0))
@@ -107,6 +111,7 @@ class BatchPlan:
             "shuffle": self._shuffle,
             "seed": self._seed,
             "drop_remainder": self._drop_remainder,
+            "mixed": self._mixed,
         }
 
     def batch(self, number: int) -> PlannedBatch:
@@ -121,6 +126,8 @@ class BatchPlan:
         if self._shuffle:
             order = np.argsort(row_keys(self._seed ^ _ORDER, epoch, order), kind="stable")
         buckets = self._buckets[order]
+        if self._mixed:
+            return self._cut(order, buckets)
         batches: list[tuple[Indices, int]] = []
         ends: list[int] = []
         remainders: list[Indices] = []
@@ -138,6 +145,12 @@ class BatchPlan:
         return [
             batches[place] for place in np.argsort(row_keys(self._seed ^ _BATCH_ORDER, epoch, np.arange(len(batches))))
         ]
+
+    def _cut(self, order: Indices, buckets: Indices) -> list[tuple[Indices, int]]:
+        """Cuts the rows, in their order, into batches as wide as their longest row."""
+        end = self._total - (self._total % self.batch_size if self._drop_remainder else 0)
+        parts = (slice(start, start + self.batch_size) for start in range(0, end, self.batch_size))
+        return [(order[part], int(self._widths[buckets[part].max()])) for part in parts]
 
     def _merge_remainders(self, order: Indices, places: Indices, buckets: Indices) -> list[tuple[Indices, int]]:
         """Batches of the remaining rows of all buckets, longest first; their number is the same in every epoch."""

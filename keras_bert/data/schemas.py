@@ -40,6 +40,9 @@ _ROW = "int64: the row, from 0, in the split's .jsonl.gz; a long one has several
 # token, and the value of padding, e.g. {"shape": [2], "along": true, "filling": -120.0}.
 TEACHER_ANSWERS = "teacher_answers"
 
+# The tasks whose losses compare the rows of a batch: its rows are drawn by chance, not by their lengths.
+COMPARED_ROWS = ("retrieval",)
+
 # The schema of rows without a task.
 TEXT = "text"
 

@@ -12,7 +12,7 @@ from keras_bert.data.batches import TEXT_ROW, Batch, Batches, Parse
 from keras_bert.data.padding import INTEGER, INTEGERS, pad, pad_pair, plan_batches
 from keras_bert.data.record_store import RecordStore
 from keras_bert.data.records import RecordError, find_records, read_features, read_labels
-from keras_bert.data.schemas import SCHEMAS, TEACHER_ANSWERS, Feature, Kind
+from keras_bert.data.schemas import COMPARED_ROWS, SCHEMAS, TEACHER_ANSWERS, Feature, Kind
 from keras_bert.folders import FEATURES_FILE
 from keras_bert.losses import IGNORED
 
@@ -68,7 +68,8 @@ def task_batches(
         seed: seed of the order.
         shuffle: whether every epoch has a new random order.
         drop_remainder: whether batches that are not full are left out.
-        bucket_boundaries: ascending lengths in tokens that rows are padded to.
+        bucket_boundaries: ascending lengths in tokens that rows are padded to; rows of all lengths share batches where
+            the loss compares rows, as for retrieval.
         tokens: number of tokens in a batch, padding included, instead of `batch_size`.
 
     Raises:
@@ -123,6 +124,7 @@ def task_batches(
         along=along,
         lengths_along=lengths_along,
         tokens=tokens,
+        mixed=content["task"] in COMPARED_ROWS,
         **order,
     )
 

@@ -108,3 +108,18 @@ def test_drop_remainder():
 def test_bad_arguments(changes, message):
     with pytest.raises(ValueError, match=message):
         BatchPlan(**{"total": 3, "batch_size": 4, "longest": 8, **changes})
+
+
+def test_mixed_batches_are_drawn_by_chance_and_as_wide_as_their_longest_row():
+    lengths = np.random.default_rng(0).integers(1, 33, 100)
+    settings = {"longest": 32, "lengths": lengths, "boundaries": (8, 16), "shuffle": True, "seed": 3}
+    plan, plain = BatchPlan(100, 8, mixed=True, **settings), BatchPlan(100, 8, longest=32, shuffle=True, seed=3)
+    for number in range(2 * plan.per_epoch):
+        batch = plan.batch(number)
+        assert batch.rows.tolist() == plain.batch(number).rows.tolist(), "the order does not depend on lengths"
+        assert batch.width == next(width for width in (8, 16, 32) if width >= lengths[batch.rows].max())
+    assert plan.per_epoch == 13
+    assert BatchPlan(100, 8, mixed=True, drop_remainder=True, **settings).per_epoch == 12
+    assert plan.identity() != BatchPlan(100, 8, **settings).identity()
+    with pytest.raises(ValueError, match="mixed must come with batch_size, not with tokens, got True"):
+        BatchPlan(100, 8, mixed=True, tokens=64, **settings)

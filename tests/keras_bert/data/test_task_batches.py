@@ -171,7 +171,7 @@ def test_queries_are_no_longer_than_the_longest_query(tmp_path):
         assert [(batch["token_ids"].shape[1], batch["second_token_ids"].shape[1]) for batch in batches] == widths
 
 
-def test_the_longest_negative_decides_on_the_bucket_too(tmp_path):
+def test_the_longest_negative_decides_on_the_width_of_a_batch_too(tmp_path):
     rows = [
         {"second_token_ids": [2, 3], "second_segment_ids": [0, 0], "query_group": [number], "passage_group": [number]}
         | {"negative_texts": [2] * sum(lengths), "negative_lengths": lengths, "negative_groups": [9] * len(lengths)}
@@ -180,8 +180,8 @@ def test_the_longest_negative_decides_on_the_bucket_too(tmp_path):
     write_rows(tmp_path, "retrieval", rows)
     batches = list(task_batches(tmp_path, "train", 2, bucket_boundaries=(3,)).epoch())
     assert [(batch["negative_token_ids"].shape, batch["query_group"].numpy().tolist()) for batch in batches] == [
-        ((2, 3), [0, 2]),
-        ((3, 5), [1, 3]),
+        ((4, 5), [0, 1]),
+        ((1, 5), [2, 3]),
     ]
 
 
