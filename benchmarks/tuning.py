@@ -100,7 +100,7 @@ def compare(repeat: int, options: argparse.Namespace, folder: Path) -> Iterator[
         finalists, winner = record["finalists"], record["winner"]["name"]
         if sampler == "tpe":
             job = score(tables, options.seeds, root, observer)
-            yield Row("the job's own", "", "", finalists["job"]["score"]["mean"], job)
+            yield Row("the job", "", "", finalists["job"]["score"]["mean"], job)
         states = [trial["state"] for trial in record["trials"]]
         trials = f"{states.count('done')}, {len(states) - states.count('done')}"
         changed = apply_values(tables, content["values"])
