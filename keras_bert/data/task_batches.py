@@ -70,7 +70,8 @@ def task_batches(
         drop_remainder: whether batches that are not full are left out.
         bucket_boundaries: ascending lengths in tokens that rows are padded to; rows of all lengths share batches where
             the loss compares rows, as for retrieval.
-        tokens: number of tokens in a batch, padding included, instead of `batch_size`; not where the loss compares rows.
+        tokens: number of tokens in a batch, padding included, instead of `batch_size`; not where the loss compares
+            rows.
 
     Raises:
         FileNotFoundError: the folder has no records of this split.
