@@ -4,9 +4,9 @@
 
 PATH is a Python interpreter with torch and transformers, FOLDER a BERT in Hugging Face's format, the files are tables
 with a header. Both train on batches of as many sentences, with dropout, AdamW and clipping; ours are the batches and
-the step of the pipeline's `fine_tune`. Every contestant is a process of its own, in each round for as many steps; the
-first ones of ours, in which graphs are traced and compiled for each length, do not count, nor does tokenizing. What
-both reach in whole trainings, `python -m benchmarks.task_accuracy` tells.
+the step of the pipeline's `fine_tune`; the peer's model runs eager and by `torch.compile`. Every contestant is a
+process of its own, in each round for as many steps; first ones, in which graphs are traced and compiled, do not count,
+nor does tokenizing. What both reach in whole trainings, `python -m benchmarks.task_accuracy` tells.
 """
 
 import argparse
@@ -16,6 +16,7 @@ import subprocess
 import sys
 import tempfile
 import time
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -29,6 +30,9 @@ from components.sources.table import TableSource
 
 PRECISIONS = ("float32", "bfloat16")
 WARM_UP = 200
+# The peer compiles in its first steps, once for all lengths.
+PEER_WARM_UP = 20
+PEERS = {"Hugging Face, eager": (), "Hugging Face, torch.compile": ("--compiled",)}
 
 
 def main() -> None:
@@ -55,7 +59,8 @@ def main() -> None:
         rates_by_name: dict[str, list[float]] = {}
         for _ in range(options.rounds):
             for precision in options.precisions:
-                rates = {"ours": ours[precision].ask("rate"), "Hugging Face": time_peer(precision, options)}
+                rates = {"ours": ours[precision].ask("rate")}
+                rates |= {name: time_peer(precision, flags, options) for name, flags in PEERS.items()}
                 for name, rate in rates.items():
                     rates_by_name.setdefault(f"{name}, {precision}", []).append(rate)
         for contestant in ours.values():
@@ -113,7 +118,7 @@ def serve(folder: Path, precision: Any, batch_size: int, steps: int) -> None:
         answer(rows / (time.perf_counter() - began))
 
 
-def time_peer(precision: str, options: argparse.Namespace) -> float:
+def time_peer(precision: str, mode: Sequence[str], options: argparse.Namespace) -> float:
     """Sentences a second of a round of the peer."""
     command = [
         options.peers_python,
@@ -122,9 +127,9 @@ def time_peer(precision: str, options: argparse.Namespace) -> float:
         options.train,
         options.dev,
     ]
-    flags = ["--bfloat16"] if precision == "bfloat16" else []
-    sizes = ["--batch-size", str(options.batch_size), "--max-steps", str(options.steps)]
-    sizes += ["--text", options.text, "--label", options.label]
+    flags = [*mode, *(["--bfloat16"] if precision == "bfloat16" else [])]
+    sizes = ["--batch-size", str(options.batch_size), "--max-steps", str(PEER_WARM_UP + options.steps)]
+    sizes += ["--warm-up", str(PEER_WARM_UP), "--text", options.text, "--label", options.label]
     done = subprocess.run([*command, *sizes, *flags], check=True, capture_output=True, text=True)
     return float(json.loads(done.stdout.splitlines()[-1])["sentences_per_second"])
 

@@ -1,16 +1,19 @@
 """One passage on one thread: our int8 `.tflite` against what ONNX Runtime makes of the same model.
 
     python -m benchmarks.inference --layers 6 --hidden 384 --heads 12 [--transformers-python PATH] [--openvino]
+    python -m benchmarks.inference --rows 8 --threads 2 ...
 
 The model is a classifier that reads the first token, as transformers' is, and, in the row that says so, one that reads
 the mean of all. The weights are random: they do not matter for speed. Medians over alternating rounds. With an
 interpreter that has torch, transformers, onnx, onnxruntime and sympy, the peers are also transformers' model as ONNX
 Runtime's optimizer and quantizers make it fast, and with `--openvino`, which that interpreter then has beside nncf, as
-OpenVINO runs it in float32, bfloat16 and int8. The share of the peak is that of products with weights, in int8, in the
-time that all takes.
+OpenVINO runs it in float32, bfloat16 and int8. With `--rows` an inference has as many passages, as on a server: an
+`.onnx` file takes them together, a `.tflite` file one after the other; times are those of one passage. The share of the
+peak is that of products with weights, in int8, in the time that all takes.
 """
 
 import argparse
+import itertools
 import json
 import statistics
 import subprocess
@@ -33,15 +36,16 @@ from keras_bert.options.pooling import Pooling
 
 LABELS = 6
 OURS = "ours, tflite int8"
+OUR_ONNX = ("onnxruntime, our float32", "onnxruntime, our dynamic int8")
 # The last one is the model of all other files.
 POOLINGS: dict[str, Pooling] = {f"{OURS}, mean of all tokens": "mean", OURS: "cls"}
 # The width of the square product whose speed is the peak.
 _PEAK_WIDTH = 1024
 
-# Inferences of one contestant before the next one's turn.
-_CALLS = 20
+# Passages of one contestant before the next one's turn.
+_PASSAGES = 20
 
-# Times inferences of a length one after the other: the seconds of one.
+# Times inferences of a length one after the other: the seconds of one passage.
 Timer = Callable[[int], float]
 
 
@@ -52,37 +56,45 @@ def main() -> None:
     parser.add_argument("--rounds", type=int, default=7)
     parser.add_argument("--transformers-python", help="without it: the peers are our own .onnx files")
     parser.add_argument("--openvino", action="store_true", help="needs --transformers-python")
+    parser.add_argument("--rows", type=int, default=1, help="passages of an inference")
+    parser.add_argument("--threads", type=int, default=1, help="of an inference")
     options = parser.parse_args()
     if options.openvino and not options.transformers_python:
         parser.error("--openvino must stand beside --transformers-python, whose interpreter has openvino and nncf")
     config = config_of(options)
     with tempfile.TemporaryDirectory() as folder:
-        ours, peers = export(config, Path(folder))
+        ours, peers = export(config, Path(folder), options.rows, options.threads)
         groups = {"our .onnx": list(peers)}
         if options.transformers_python:
-            theirs = export_theirs(config, options.transformers_python, Path(folder) / "theirs")
+            files = export_theirs(config, options.transformers_python, Path(folder) / "theirs")
+            theirs = open_onnx(files, options.rows, options.threads)
             groups["transformers' .onnx"] = list(theirs)
             peers |= theirs
         if options.openvino:
-            theirs = start_openvino(options.transformers_python, Path(folder) / "theirs" / "float32.onnx")
+            file = Path(folder) / "theirs" / "float32.onnx"
+            theirs = start_openvino(options.transformers_python, file, options.rows, options.threads)
             groups["OpenVINO"] = list(theirs)
             peers |= theirs
         contestants = ours | peers
         rows = [race(contestants, length, options.rounds) for length in LENGTHS]
-        peak = measure_peak()
-    title = f"L{options.layers} H{options.hidden} A{options.heads}, one thread"
+        peak = measure_peak(options.threads)
+    title = f"L{options.layers} H{options.hidden} A{options.heads}, rows: {options.rows}, threads: {options.threads}"
     table = Table("ms for one passage", *map(str, LENGTHS), title=title)
     for name in contestants:
         table.add_row(name, *(f"{1000 * row[name]:.3f}" for row in rows))
-    for group, names in groups.items():
-        ratios = (row[OURS] / min(row[name] for name in names) for row in rows)
-        table.add_row(f"ours / best of {group}", *(f"{ratio:.2f}" for ratio in ratios))
+    own = {OURS: (OURS,), "our .onnx": OUR_ONNX}
+    for (name, entries), (group, names) in itertools.product(own.items(), groups.items()):
+        if name != group:
+            ratios = (min(row[entry] for entry in entries) / min(row[peer] for peer in names) for row in rows)
+            table.add_row(f"{name} / best of {group}", *(f"{ratio:.2f}" for ratio in ratios))
     shares = (count_operations(config, length) / row[OURS] / peak for length, row in zip(LENGTHS, rows, strict=True))
     table.add_row(f"ours, share of {peak / 1e9:.0f} GOP/s", *(f"{share:.0%}" for share in shares))
     Console().print(table)
 
 
-def export(config: EncoderConfig, folder: Path) -> tuple[dict[str, Timer], dict[str, Timer]]:
+def export(
+    config: EncoderConfig, folder: Path, rows: int = 1, threads: int = 1
+) -> tuple[dict[str, Timer], dict[str, Timer]]:
     """Contestant -> its timer: our `.tflite` files, and our `.onnx` files in ONNX Runtime."""
     from keras_bert.compress.quantize import QuantizationAware
     from keras_bert.export.onnx import export_onnx
@@ -101,8 +113,9 @@ def export(config: EncoderConfig, folder: Path) -> tuple[dict[str, Timer], dict[
     export_tflite(model, folder / "float.tflite", LENGTHS)
     export_onnx(model, folder / "model.onnx")
     quantize(folder / "model.onnx", folder / "int8.onnx")
-    peers = {"onnxruntime, our float32": folder / "model.onnx", "onnxruntime, our dynamic int8": folder / "int8.onnx"}
-    return {name: make_timer(TFLiteModel(path)) for name, path in ours.items()}, open_onnx(peers)
+    peers = dict(zip(OUR_ONNX, (folder / "model.onnx", folder / "int8.onnx"), strict=True))
+    timers = {name: make_timer(TFLiteModel(path, threads), rows=rows) for name, path in ours.items()}
+    return timers, open_onnx(peers, rows, threads)
 
 
 def quantize(path: Path, result: Path) -> None:
@@ -112,8 +125,8 @@ def quantize(path: Path, result: Path) -> None:
     quantize_dynamic(path, result, weight_type=QuantType.QInt8)
 
 
-def export_theirs(config: EncoderConfig, python: str, folder: Path) -> dict[str, Timer]:
-    """Contestant -> its timer: transformers' model in ONNX Runtime."""
+def export_theirs(config: EncoderConfig, python: str, folder: Path) -> dict[str, Path]:
+    """Contestant -> its file: transformers' model for ONNX Runtime."""
     shape = {
         "vocab_size": config.vocabulary_size,
         "num_hidden_layers": config.num_layers,
@@ -126,37 +139,44 @@ def export_theirs(config: EncoderConfig, python: str, folder: Path) -> dict[str,
     folder.mkdir()
     command = [python, "-m", "benchmarks.peers.transformers_onnx", str(folder), json.dumps(shape)]
     subprocess.run(command, check=True, stdout=subprocess.DEVNULL)
-    return open_onnx({f"onnxruntime, {path.stem}": path for path in sorted(folder.glob("*.onnx"))})
+    return {f"onnxruntime, {path.stem}": path for path in sorted(folder.glob("*.onnx"))}
 
 
-def open_onnx(files: Mapping[str, Path]) -> dict[str, Timer]:
-    """Each in ONNX Runtime, on one thread."""
+def open_onnx(files: Mapping[str, Path], rows: int, threads: int) -> dict[str, Timer]:
+    """Each in ONNX Runtime."""
     from keras_bert.export.runtimes import OnnxModel
 
-    return {name: make_timer(OnnxModel(path, max(LENGTHS))) for name, path in files.items()}
+    return {name: make_timer(OnnxModel(path, max(LENGTHS), threads), rows=rows) for name, path in files.items()}
 
 
-def start_openvino(python: str, file: Path) -> dict[str, Timer]:
+def start_openvino(python: str, file: Path, rows: int, threads: int) -> dict[str, Timer]:
     """Contestant -> its timer: transformers' model in OpenVINO, in a process of its own."""
-    process = Contestant(python, ["benchmarks.peers.openvino_models", str(file)])
+    arguments = [str(file), "--rows", str(rows), "--threads", str(threads)]
+    process = Contestant(python, ["benchmarks.peers.openvino_models", *arguments])
 
     def make_asking(mode: str) -> Timer:
-        return lambda length: process.ask([mode, length, _CALLS])
+        return lambda length: process.ask([mode, length, count_calls(rows)]) / rows
 
     return {f"openvino, {mode}": make_asking(mode) for mode in process.hello["modes"]}
 
 
-def make_timer(classify: Callable[..., Any], names: Collection[str] = INPUT_NAMES) -> Timer:
-    """The timer of a model of this process, with the inputs of these names."""
+def make_timer(classify: Callable[..., Any], names: Collection[str] = INPUT_NAMES, rows: int = 1) -> Timer:
+    """The timer of a model of this process, with the inputs of these names and as many passages an inference."""
 
     def measure(length: int) -> float:
-        passage = {name: values for name, values in make_passage(length).items() if name in names}
+        passages = {name: values for name, values in make_passage(length, rows).items() if name in names}
+        calls = count_calls(rows)
         start = time.perf_counter()
-        for _ in range(_CALLS):
-            classify(**passage)
-        return (time.perf_counter() - start) / _CALLS
+        for _ in range(calls):
+            classify(**passages)
+        return (time.perf_counter() - start) / (calls * rows)
 
     return measure
+
+
+def count_calls(rows: int) -> int:
+    """Inferences of one contestant before the next one's turn."""
+    return max(1, _PASSAGES // rows)
 
 
 def race(contestants: Mapping[str, Timer], length: int, rounds: int) -> dict[str, float]:
@@ -180,8 +200,8 @@ def count_operations(config: EncoderConfig, length: int) -> int:
     return 2 * (length * (config.num_layers * kept + (config.num_layers - 1) * rest) + rest)
 
 
-def measure_peak() -> float:
-    """Operations a second of a large product of uint8 and int8 on one thread, the best of ten."""
+def measure_peak(threads: int = 1) -> float:
+    """Operations a second of a large product of uint8 and int8, the best of ten."""
     import onnxruntime
     from onnx import TensorProto, helper, numpy_helper
 
@@ -195,7 +215,7 @@ def measure_peak() -> float:
         [numpy_helper.from_array(integers.astype("int8"), "kernel")],
     )
     options = onnxruntime.SessionOptions()
-    options.intra_op_num_threads = 1
+    options.intra_op_num_threads = threads
     content = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 18)], ir_version=8).SerializeToString()
     session = onnxruntime.InferenceSession(content, options, providers=["CPUExecutionProvider"])
     given = {"given": (integers + 100).astype("uint8")}

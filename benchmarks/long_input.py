@@ -25,6 +25,7 @@ def main() -> None:
     """Prints a table, or answers the process that does."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--transformers-python", help="without it: ours alone")
+    parser.add_argument("--compile", action="store_true", help="time torch.compile, which takes long, too")
     parser.add_argument("--families", nargs="+", choices=FAMILIES, default=FAMILIES)
     parser.add_argument("--lengths", nargs="+", type=int, default=LENGTHS)
     parser.add_argument("--seconds", type=float, default=0.5, help="how long each call is repeated, at least")
@@ -54,6 +55,8 @@ def race(family: str, options: argparse.Namespace) -> None:
     if options.transformers_python:
         peer = ["benchmarks.peers.transformers_long_input", family]
         interpreters["transformers"] = (options.transformers_python, peer)
+        if options.compile:
+            interpreters["transformers, compiled"] = (options.transformers_python, [*peer, "--compiled"])
     for library, (python, arguments) in interpreters.items():
         contestant = Contestant(python, [*arguments, *seconds])
         for length in sorted(options.lengths):

@@ -37,6 +37,8 @@ def main() -> None:
     parser.add_argument("--max-length", type=int, default=128)
     parser.add_argument("--max-steps", type=int, help="stop here; the schedule stays that of all epochs")
     parser.add_argument("--bfloat16", action="store_true", help="torch.autocast")
+    parser.add_argument("--compiled", action="store_true", help="torch.compile, for all lengths at once")
+    parser.add_argument("--warm-up", type=int, default=0, help="first steps that are not timed")
     parser.add_argument("--threads", type=int, default=2)
     options = parser.parse_args()
     torch.set_num_threads(options.threads)
@@ -71,17 +73,20 @@ def train(options: argparse.Namespace, seed: int) -> dict[str, float]:
     steps = round(options.epochs * len(names) / options.batch_size)
     schedule = get_linear_schedule_with_warmup(optimizer, round(0.1 * steps), steps)
     model.train()
+    call = torch.compile(model, dynamic=True) if options.compiled else model
     order: list[int] = []
     start = time.perf_counter()
     done = min(steps, options.max_steps or steps)
-    for _ in range(done):
+    for number in range(done):
+        if number == options.warm_up:
+            start = time.perf_counter()
         while len(order) < options.batch_size:
             order += random.permutation(len(names)).tolist()
         rows, order = order[: options.batch_size], order[options.batch_size :]
         chosen = {key: [values[row] for row in rows] for key, values in features.items()}
         batch = tokenizer.pad(chosen, return_tensors="pt")
         with torch.autocast("cpu", torch.bfloat16, enabled=options.bfloat16):
-            logits = model(**batch).logits.float()
+            logits = call(**batch).logits.float()
         if classes:
             loss = torch.nn.functional.cross_entropy(logits, labels[rows])
         else:
@@ -93,7 +98,7 @@ def train(options: argparse.Namespace, seed: int) -> dict[str, float]:
         optimizer.zero_grad()
     seconds = time.perf_counter() - start
     return {
-        "sentences_per_second": done * options.batch_size / seconds,
+        "sentences_per_second": (done - options.warm_up) * options.batch_size / seconds,
         "minutes": seconds / 60,
         "score": evaluate(model, tokenizer, classes, options),
     }

@@ -1,10 +1,10 @@
 """OpenVINO's side of `benchmarks.inference`: for an interpreter with openvino and nncf.
 
-    PYTHON -m benchmarks.peers.openvino_models FILE
+    PYTHON -m benchmarks.peers.openvino_models FILE --rows 1 --threads 1
 
 Reads transformers' classifier as `.onnx`, makes int8 models of it by NNCF (static with its preset for transformers, and
-weights alone), and times an inference on one thread in each precision. Every length is a model of its own with fixed
-shapes, which is what OpenVINO is fastest with.
+weights alone), and times an inference in each precision. Every length is a model of its own with fixed shapes, which is
+what OpenVINO is fastest with.
 """
 
 import argparse
@@ -27,12 +27,14 @@ def main() -> None:
     """Answers each line of standard input, a mode, a length and a number of calls, with the seconds of a call."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("file", help="transformers' model as `.onnx`")
+    parser.add_argument("--rows", type=int, required=True, help="passages of an inference")
+    parser.add_argument("--threads", type=int, required=True)
     options = parser.parse_args()
     models = make_models(options.file)
 
     @cache
     def prepare(mode: str, length: int) -> Callable[[], Any]:
-        return compile_model(models[mode], PRECISIONS[mode], length)
+        return compile_model(models[mode], PRECISIONS[mode], (options.rows, length), options.threads)
 
     answer({"modes": list(models), "versions": {"openvino": ov.__version__, "nncf": nncf.__version__}})
     for mode, length, calls in questions():
@@ -55,13 +57,14 @@ def make_models(file: str) -> dict[str, ov.Model]:
     return {"float32": whole, "bfloat16": whole, "static int8": static, "int8 weights": weights}
 
 
-def compile_model(model: ov.Model, precision: str, length: int) -> Callable[[], Any]:
-    """A call of the model on a passage."""
+def compile_model(model: ov.Model, precision: str, shape: tuple[int, int], threads: int) -> Callable[[], Any]:
+    """A call of the model on passages of this shape: rows, length."""
+    rows, length = shape
     fixed = model.clone()
-    fixed.reshape({name: [1, length] for name in TRANSFORMERS_INPUTS})
-    options = {"PERFORMANCE_HINT": "LATENCY", "INFERENCE_NUM_THREADS": 1, "INFERENCE_PRECISION_HINT": precision}
+    fixed.reshape({name: [rows, length] for name in TRANSFORMERS_INPUTS})
+    options = {"PERFORMANCE_HINT": "LATENCY", "INFERENCE_NUM_THREADS": threads, "INFERENCE_PRECISION_HINT": precision}
     request = ov.Core().compile_model(fixed, "CPU", options).create_infer_request()
-    inputs = make_transformers_passage(length)
+    inputs = make_transformers_passage(length, rows)
     return lambda: request.infer(inputs, share_inputs=True, share_outputs=True)
 
 

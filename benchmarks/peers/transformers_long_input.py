@@ -1,6 +1,6 @@
 """transformers' side of `benchmarks.long_input`: for an interpreter with torch and transformers.
 
-    PYTHON -m benchmarks.peers.transformers_long_input FAMILY
+    PYTHON -m benchmarks.peers.transformers_long_input FAMILY [--compiled]
 
 Asked for a length, it answers with seconds and MB of a forward pass and of a training step. Attention is what
 transformers takes by itself: of BERT PyTorch's `scaled_dot_product_attention`, which without dropout never holds all
@@ -23,19 +23,21 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("family", help="`model_type`")
     parser.add_argument("--seconds", type=float, required=True)
+    parser.add_argument("--compiled", action="store_true", help="torch.compile, a graph for each length")
     options = parser.parse_args()
     logging.disable()
     torch.manual_seed(0)
     answer({"torch": torch.__version__, "transformers": transformers.__version__})
     for length in questions():
-        answer(times_of(options.family, length, options.seconds))
+        answer(times_of(options.family, length, options.seconds, compiled=options.compiled))
 
 
-def times_of(family: str, length: int, least: float) -> list[tuple[float, float]]:
+def times_of(family: str, length: int, least: float, *, compiled: bool) -> list[tuple[float, float]]:
     """Seconds and MB of a forward pass, and of a step."""
     config = transformers.AutoConfig.for_model(family, **settings_of(family, length))
     # A new one for each length: one text that is short makes transformers' BigBird a BERT for good.
     model = transformers.AutoModelForMaskedLM.from_config(config)
+    call = torch.compile(model, dynamic=False) if compiled else model
     ids = torch.randint(5, VOCABULARY, (1, length))
     labels = torch.full_like(ids, -100)
     labels[:, 5 : length : length // 20] = 7
@@ -44,10 +46,10 @@ def times_of(family: str, length: int, least: float) -> list[tuple[float, float]
 
     def forward() -> None:
         with torch.inference_mode():
-            model(**given)
+            call(**given)
 
     def step() -> None:
-        model(**given, labels=labels).loss.backward()
+        call(**given, labels=labels).loss.backward()
         torch.nn.utils.clip_grad_norm_(model.parameters(), 1.0)
         optimizer.step()
         optimizer.zero_grad()
