@@ -7,9 +7,11 @@ The model is a classifier that reads the first token, as transformers' is, and, 
 the mean of all. The weights are random: they do not matter for speed. Medians over alternating rounds. With an
 interpreter that has torch, transformers, onnx, onnxruntime and sympy, the peers are also transformers' model as ONNX
 Runtime's optimizer and quantizers make it fast, and with `--openvino`, which that interpreter then has beside nncf, as
-OpenVINO runs it in float32, bfloat16 and int8. With `--rows` an inference has as many passages, as on a server: an
-`.onnx` file takes them together, a `.tflite` file one after the other; times are those of one passage. The share of the
-peak is that of products with weights, in int8, in the time that all takes.
+OpenVINO runs it in float32, bfloat16 and int8; it also runs our own `.onnx` files, of which the int8 one has learned
+ranges. With `--rows` an inference has as many passages, as on a server: an `.onnx` file takes them together, a
+`.tflite` file one after the other; times are those of one passage. Several rows run on several threads in the faster of
+two ways: threads share an inference, or each has a model and rows of its own. The share of the peak is that of products
+with weights, in int8, in the time that all takes.
 """
 
 import argparse
@@ -19,16 +21,18 @@ import statistics
 import subprocess
 import tempfile
 import time
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Collection, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from rich.console import Console
 from rich.table import Table
 
 from benchmarks.harness.contestants import Contestant
-from benchmarks.harness.passages import LENGTHS, make_passage
+from benchmarks.harness.passages import APART, LENGTHS, make_passage
 from benchmarks.harness.shapes import add_shape, config_of
 from keras_bert.config import EncoderConfig
 from keras_bert.folders import INPUT_NAMES
@@ -49,6 +53,21 @@ _PASSAGES = 20
 Timer = Callable[[int], float]
 
 
+class Load(NamedTuple):
+    """The passages of an inference, and the threads that compute them."""
+
+    rows: int
+    threads: int
+
+    @property
+    def is_divisible(self) -> bool:
+        """Whether each thread can take as many rows."""
+        return self.threads > 1 and self.rows % self.threads == 0
+
+
+ONE_PASSAGE = Load(1, 1)
+
+
 def main() -> None:
     """Prints milliseconds and ratios for every length."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
@@ -61,40 +80,47 @@ def main() -> None:
     options = parser.parse_args()
     if options.openvino and not options.transformers_python:
         parser.error("--openvino must stand beside --transformers-python, whose interpreter has openvino and nncf")
-    config = config_of(options)
-    with tempfile.TemporaryDirectory() as folder:
-        ours, peers = export(config, Path(folder), options.rows, options.threads)
-        groups = {"our .onnx": list(peers)}
+    config, load = config_of(options), Load(options.rows, options.threads)
+    own = {OURS: (OURS,), "our .onnx": OUR_ONNX}
+    with tempfile.TemporaryDirectory() as temporary:
+        folder = Path(temporary)
+        ours, peers = export(config, folder, load)
+        groups: dict[str, Collection[str]] = {"our .onnx": OUR_ONNX}
         if options.transformers_python:
-            files = export_theirs(config, options.transformers_python, Path(folder) / "theirs")
-            theirs = open_onnx(files, options.rows, options.threads)
+            theirs = open_onnx(export_theirs(config, options.transformers_python, folder / "theirs"), load)
             groups["transformers' .onnx"] = list(theirs)
             peers |= theirs
         if options.openvino:
-            file = Path(folder) / "theirs" / "float32.onnx"
-            theirs = start_openvino(options.transformers_python, file, options.rows, options.threads)
-            groups["OpenVINO"] = list(theirs)
-            peers |= theirs
+            start = partial(start_openvino, options.transformers_python, load)
+            theirs = start("openvino", [folder / "theirs" / "float32.onnx"])
+            files = export_for_openvino(config, folder)
+            in_openvino = start("openvino, our", [files[0], "--static", files[1]])
+            groups["OpenVINO"], own["our .onnx in OpenVINO"] = list(theirs), tuple(in_openvino)
+            peers |= theirs | in_openvino
         contestants = ours | peers
         rows = [race(contestants, length, options.rounds) for length in LENGTHS]
-        peak = measure_peak(options.threads)
-    title = f"L{options.layers} H{options.hidden} A{options.heads}, rows: {options.rows}, threads: {options.threads}"
+        peak = measure_peak(load.threads)
+    title = f"L{options.layers} H{options.hidden} A{options.heads}, rows: {load.rows}, threads: {load.threads}"
     table = Table("ms for one passage", *map(str, LENGTHS), title=title)
     for name in contestants:
         table.add_row(name, *(f"{1000 * row[name]:.3f}" for row in rows))
-    own = {OURS: (OURS,), "our .onnx": OUR_ONNX}
     for (name, entries), (group, names) in itertools.product(own.items(), groups.items()):
         if name != group:
-            ratios = (min(row[entry] for entry in entries) / min(row[peer] for peer in names) for row in rows)
+            ratios = (_best(row, entries) / _best(row, names) for row in rows)
             table.add_row(f"{name} / best of {group}", *(f"{ratio:.2f}" for ratio in ratios))
-    shares = (count_operations(config, length) / row[OURS] / peak for length, row in zip(LENGTHS, rows, strict=True))
+    shares = (
+        count_operations(config, length) / _best(row, [OURS]) / peak for length, row in zip(LENGTHS, rows, strict=True)
+    )
     table.add_row(f"ours, share of {peak / 1e9:.0f} GOP/s", *(f"{share:.0%}" for share in shares))
     Console().print(table)
 
 
-def export(
-    config: EncoderConfig, folder: Path, rows: int = 1, threads: int = 1
-) -> tuple[dict[str, Timer], dict[str, Timer]]:
+def _best(seconds: Mapping[str, float], names: Collection[str]) -> float:
+    """The least of some contestants, each in its faster way."""
+    return min(value for name, value in seconds.items() if name.removesuffix(APART) in names)
+
+
+def export(config: EncoderConfig, folder: Path, load: Load = ONE_PASSAGE) -> tuple[dict[str, Timer], dict[str, Timer]]:
     """Contestant -> its timer: our `.tflite` files, and our `.onnx` files in ONNX Runtime."""
     from keras_bert.compress.quantize import QuantizationAware
     from keras_bert.export.onnx import export_onnx
@@ -113,9 +139,33 @@ def export(
     export_tflite(model, folder / "float.tflite", LENGTHS)
     export_onnx(model, folder / "model.onnx")
     quantize(folder / "model.onnx", folder / "int8.onnx")
-    peers = dict(zip(OUR_ONNX, (folder / "model.onnx", folder / "int8.onnx"), strict=True))
-    timers = {name: make_timer(TFLiteModel(path, threads), rows=rows) for name, path in ours.items()}
-    return timers, open_onnx(peers, rows, threads)
+    timers: dict[str, Timer] = {}
+    for name, path in ours.items():
+        timers |= make_timers(name, partial(TFLiteModel, path), load)
+    return timers, open_onnx(dict(zip(OUR_ONNX, (folder / "model.onnx", folder / "int8.onnx"), strict=True)), load)
+
+
+def export_for_openvino(config: EncoderConfig, folder: Path) -> tuple[Path, Path]:
+    """Our `.onnx` files with transformers' inputs: in float32, and in int8 with learned ranges."""
+    from keras_bert.compress.quantize import QuantizationAware
+    from keras_bert.export.transformers_js import export_transformers_js
+    from keras_bert.folders import WEB_FILE, WEB_STATIC_FILE
+    from keras_bert.models.encoder import build_encoder
+    from keras_bert.tasks.classification import Classification
+    from keras_bert.tokenizers.tokenizer import Tokenizer
+    from keras_bert.tokenizers.wordpiece_vocabulary import SPECIAL_TOKENS
+
+    words = [f"word{number}" for number in range(config.vocabulary_size - len(SPECIAL_TOKENS))]
+    task = Classification.build(
+        build_encoder(config),
+        Tokenizer([*SPECIAL_TOKENS, *words], lowercase=True),
+        labels=[f"label {number}" for number in range(LABELS)],
+        max_length=config.max_length,
+        pooling="cls",
+    )
+    ranges = QuantizationAware(task.network(), [make_passage(length) for length in LENGTHS]).finish()
+    export_transformers_js(task, folder, ranges=ranges)
+    return folder / WEB_FILE, folder / WEB_STATIC_FILE
 
 
 def quantize(path: Path, result: Path) -> None:
@@ -142,22 +192,45 @@ def export_theirs(config: EncoderConfig, python: str, folder: Path) -> dict[str,
     return {f"onnxruntime, {path.stem}": path for path in sorted(folder.glob("*.onnx"))}
 
 
-def open_onnx(files: Mapping[str, Path], rows: int, threads: int) -> dict[str, Timer]:
+def open_onnx(files: Mapping[str, Path], load: Load) -> dict[str, Timer]:
     """Each in ONNX Runtime."""
     from keras_bert.export.runtimes import OnnxModel
 
-    return {name: make_timer(OnnxModel(path, max(LENGTHS), threads), rows=rows) for name, path in files.items()}
+    timers: dict[str, Timer] = {}
+    for name, path in files.items():
+        timers |= make_timers(name, partial(OnnxModel, path, max(LENGTHS)), load)
+    return timers
 
 
-def start_openvino(python: str, file: Path, rows: int, threads: int) -> dict[str, Timer]:
-    """Contestant -> its timer: transformers' model in OpenVINO, in a process of its own."""
-    arguments = [str(file), "--rows", str(rows), "--threads", str(threads)]
-    process = Contestant(python, ["benchmarks.peers.openvino_models", *arguments])
+def start_openvino(python: str, load: Load, name: str, arguments: Sequence[str | Path]) -> dict[str, Timer]:
+    """Contestant -> its timer: a model in OpenVINO, in a process of its own."""
+    shape = ["--rows", str(load.rows), "--threads", str(load.threads)]
+    process = Contestant(python, ["benchmarks.peers.openvino_models", *map(str, arguments), *shape])
 
     def make_asking(mode: str) -> Timer:
-        return lambda length: process.ask([mode, length, count_calls(rows)]) / rows
+        return lambda length: process.ask([mode, length, count_calls(load.rows)]) / load.rows
 
-    return {f"openvino, {mode}": make_asking(mode) for mode in process.hello["modes"]}
+    return {f"{name}, {mode}": make_asking(mode) for mode in process.hello["modes"]}
+
+
+def make_timers(name: str, open_model: Callable[[int], Callable[..., Any]], load: Load) -> dict[str, Timer]:
+    """The timers of a model of this process that is opened with a number of threads: one for each way of the load."""
+    timers = {name: make_timer(open_model(load.threads), rows=load.rows)}
+    if load.is_divisible:
+        models = [open_model(1) for _ in range(load.threads)]
+        timers[name + APART] = make_timer(join_models(models), rows=load.rows)
+    return timers
+
+
+def join_models(models: Sequence[Callable[..., Any]]) -> Callable[..., Any]:
+    """A model that gives each of some models a part of the rows, and a thread."""
+    threads = ThreadPoolExecutor(len(models))
+
+    def classify(**passages: Any) -> list[Any]:
+        parts = zip(*(np.array_split(values, len(models)) for values in passages.values()), strict=True)
+        return list(threads.map(lambda model, part: model(**dict(zip(passages, part, strict=True))), models, parts))
+
+    return classify
 
 
 def make_timer(classify: Callable[..., Any], names: Collection[str] = INPUT_NAMES, rows: int = 1) -> Timer:

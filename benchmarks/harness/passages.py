@@ -6,6 +6,8 @@ import numpy as np
 
 LENGTHS = (32, 64, 128)
 VOCABULARY = 8000
+# Behind the name of a contestant each of whose threads has a model and rows of its own, in place of a shared inference.
+APART = ", a model a thread"
 # transformers' names of inputs, and ours.
 TRANSFORMERS_INPUTS = {"input_ids": "token_ids", "attention_mask": "padding_mask", "token_type_ids": "segment_ids"}
 

@@ -1,10 +1,11 @@
 """OpenVINO's side of `benchmarks.inference`: for an interpreter with openvino and nncf.
 
-    PYTHON -m benchmarks.peers.openvino_models FILE --rows 1 --threads 1
+    PYTHON -m benchmarks.peers.openvino_models FILE --rows 1 --threads 1 [--static FILE]
 
-Reads transformers' classifier as `.onnx`, makes int8 models of it by NNCF (static with its preset for transformers, and
-weights alone), and times an inference in each precision. Every length is a model of its own with fixed shapes, which is
-what OpenVINO is fastest with.
+Reads a classifier as `.onnx` with transformers' inputs, makes int8 models of it by NNCF (static with its preset for
+transformers, and weights alone), and times an inference in each precision. Every length is a model of its own with
+fixed shapes, which is what OpenVINO is fastest with. Several rows run on several threads in two ways: threads share an
+inference, or each has a stream and rows of its own.
 """
 
 import argparse
@@ -17,7 +18,7 @@ import nncf
 import openvino as ov
 
 from benchmarks.harness.contestants import answer, questions
-from benchmarks.harness.passages import LENGTHS, TRANSFORMERS_INPUTS, make_transformers_passage
+from benchmarks.harness.passages import APART, LENGTHS, TRANSFORMERS_INPUTS, make_transformers_passage
 
 # Mode -> the precision of float operations.
 PRECISIONS = {"float32": "f32", "bfloat16": "bf16", "static int8": "f32", "int8 weights": "f32"}
@@ -26,17 +27,26 @@ PRECISIONS = {"float32": "f32", "bfloat16": "bf16", "static int8": "f32", "int8 
 def main() -> None:
     """Answers each line of standard input, a mode, a length and a number of calls, with the seconds of a call."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("file", help="transformers' model as `.onnx`")
+    parser.add_argument("file", help="a float32 `.onnx` file")
+    parser.add_argument("--static", help="the static int8 `.onnx` file of the model, in place of those that NNCF makes")
     parser.add_argument("--rows", type=int, required=True, help="passages of an inference")
     parser.add_argument("--threads", type=int, required=True)
     options = parser.parse_args()
-    models = make_models(options.file)
+    models = make_models(options.file, options.static)
+    streams = {"": 1}
+    if options.threads > 1 and options.rows % options.threads == 0:
+        streams[APART] = options.threads
 
     @cache
     def prepare(mode: str, length: int) -> Callable[[], Any]:
-        return compile_model(models[mode], PRECISIONS[mode], (options.rows, length), options.threads)
+        precision = mode.removesuffix(APART)
+        shape = (options.rows, length)
+        return compile_model(
+            models[precision], PRECISIONS[precision], shape, options.threads, streams[mode.removeprefix(precision)]
+        )
 
-    answer({"modes": list(models), "versions": {"openvino": ov.__version__, "nncf": nncf.__version__}})
+    modes = [precision + way for precision in models for way in streams]
+    answer({"modes": modes, "versions": {"openvino": ov.__version__, "nncf": nncf.__version__}})
     for mode, length, calls in questions():
         infer = prepare(mode, length)
         start = time.perf_counter()
@@ -45,27 +55,47 @@ def main() -> None:
         answer((time.perf_counter() - start) / calls)
 
 
-def make_models(file: str) -> dict[str, ov.Model]:
+def make_models(file: str, static: str | None) -> dict[str, ov.Model]:
     """The models of each mode."""
     core = ov.Core()
+    whole = core.read_model(file)
+    floats = {"float32": whole, "bfloat16": whole}
+    if static:
+        return {**floats, "static int8": core.read_model(static)}
     passages = nncf.Dataset([make_transformers_passage(length) for length in LENGTHS])
-    static = nncf.quantize(
+    quantized = nncf.quantize(
         core.read_model(file), passages, model_type=nncf.ModelType.TRANSFORMER, preset=nncf.QuantizationPreset.MIXED
     )
     weights = nncf.compress_weights(core.read_model(file), mode=nncf.CompressWeightsMode.INT8_SYM)
-    whole = core.read_model(file)
-    return {"float32": whole, "bfloat16": whole, "static int8": static, "int8 weights": weights}
+    return {**floats, "static int8": quantized, "int8 weights": weights}
 
 
-def compile_model(model: ov.Model, precision: str, shape: tuple[int, int], threads: int) -> Callable[[], Any]:
-    """A call of the model on passages of this shape: rows, length."""
+def compile_model(
+    model: ov.Model, precision: str, shape: tuple[int, int], threads: int, streams: int
+) -> Callable[[], Any]:
+    """A call of the model on passages of this shape, rows and length, of which each stream takes a part."""
     rows, length = shape
     fixed = model.clone()
-    fixed.reshape({name: [rows, length] for name in TRANSFORMERS_INPUTS})
-    options = {"PERFORMANCE_HINT": "LATENCY", "INFERENCE_NUM_THREADS": threads, "INFERENCE_PRECISION_HINT": precision}
-    request = ov.Core().compile_model(fixed, "CPU", options).create_infer_request()
-    inputs = make_transformers_passage(length, rows)
-    return lambda: request.infer(inputs, share_inputs=True, share_outputs=True)
+    fixed.reshape({name: [rows // streams, length] for name in TRANSFORMERS_INPUTS})
+    options = {
+        "PERFORMANCE_HINT": "LATENCY" if streams == 1 else "THROUGHPUT",
+        "NUM_STREAMS": streams,
+        "INFERENCE_NUM_THREADS": threads,
+        "INFERENCE_PRECISION_HINT": precision,
+    }
+    compiled = ov.Core().compile_model(fixed, "CPU", options)
+    requests = [compiled.create_infer_request() for _ in range(streams)]
+    inputs = make_transformers_passage(length, rows // streams)
+    if streams == 1:
+        return lambda: requests[0].infer(inputs, share_inputs=True, share_outputs=True)
+
+    def infer() -> None:
+        for request in requests:
+            request.start_async(inputs, share_inputs=True)
+        for request in requests:
+            request.wait()
+
+    return infer
 
 
 if __name__ == "__main__":
