@@ -81,7 +81,7 @@ def main() -> None:
     if options.openvino and not options.transformers_python:
         parser.error("--openvino must stand beside --transformers-python, whose interpreter has openvino and nncf")
     config, load = config_of(options), Load(options.rows, options.threads)
-    own = {OURS: (OURS,), "our .onnx": OUR_ONNX}
+    our_files = {OURS: (OURS,), "our .onnx": OUR_ONNX}
     with tempfile.TemporaryDirectory() as temporary:
         folder = Path(temporary)
         ours, peers = export(config, folder, load)
@@ -95,7 +95,7 @@ def main() -> None:
             theirs = start("openvino", [folder / "theirs" / "float32.onnx"])
             files = export_for_openvino(config, folder)
             in_openvino = start("openvino, our", [files[0], "--static", files[1]])
-            groups["OpenVINO"], own["our .onnx in OpenVINO"] = list(theirs), tuple(in_openvino)
+            groups["OpenVINO"], our_files["our .onnx in OpenVINO"] = list(theirs), tuple(in_openvino)
             peers |= theirs | in_openvino
         contestants = ours | peers
         rows = [race(contestants, length, options.rounds) for length in LENGTHS]
@@ -104,7 +104,7 @@ def main() -> None:
     table = Table("ms for one passage", *map(str, LENGTHS), title=title)
     for name in contestants:
         table.add_row(name, *(f"{1000 * row[name]:.3f}" for row in rows))
-    for (name, entries), (group, names) in itertools.product(own.items(), groups.items()):
+    for (name, entries), (group, names) in itertools.product(our_files.items(), groups.items()):
         if name != group:
             ratios = (_best(row, entries) / _best(row, names) for row in rows)
             table.add_row(f"{name} / best of {group}", *(f"{ratio:.2f}" for ratio in ratios))
