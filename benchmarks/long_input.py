@@ -6,7 +6,7 @@ PATH is an interpreter with torch and transformers, whose own models of the same
 random tokens without padding, the masked-token head, float32; a forward pass, and a training step with dropout 0.1 and
 AdamW. Each kind of attention lives in a process of its own, which is asked for one length after the other, the shortest
 first; its memory is the most that the process holds meanwhile, its libraries included. Ours scores 20 masked tokens,
-transformers all. What needs more memory than `--memory` is left out.
+transformers all. A process that ends, as where it needs more memory than `--memory`, is asked for no longer length.
 """
 
 import argparse
@@ -63,7 +63,8 @@ def race(family: str, options: argparse.Namespace) -> None:
             try:
                 figures = contestant.ask(length)
             except (SystemExit, BrokenPipeError):
-                print(f"| {family} | {library} | {length} | more than {options.memory:g} GB | | | |", flush=True)
+                reason = f"ended early, with at most {options.memory:g} GB"
+                print(f"| {family} | {library} | {length} | {reason} | | | |", flush=True)
                 break
             cells = " | ".join(f"{1000 * wall:.1f} | {peak:.0f}" for wall, peak in figures)
             print(f"| {family} | {library} | {length} | {cells} |", flush=True)
