@@ -25,14 +25,14 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 from rich.console import Console
 from rich.table import Table
 
 from benchmarks.harness.contestants import Contestant
-from benchmarks.harness.passages import APART, LENGTHS, make_passage
+from benchmarks.harness.passages import APART, LENGTHS, Load, make_passage
 from benchmarks.harness.shapes import add_shape, config_of
 from keras_bert.config import EncoderConfig
 from keras_bert.folders import INPUT_NAMES
@@ -51,19 +51,6 @@ _PASSAGES = 20
 
 # Times inferences of a length one after the other: the seconds of one passage.
 Timer = Callable[[int], float]
-
-
-class Load(NamedTuple):
-    """The passages of an inference, and the threads that compute them."""
-
-    rows: int
-    threads: int
-
-    @property
-    def is_divisible(self) -> bool:
-        """Whether each thread can take as many rows."""
-        return self.threads > 1 and self.rows % self.threads == 0
-
 
 ONE_PASSAGE = Load(1, 1)
 
@@ -215,10 +202,10 @@ def start_openvino(python: str, load: Load, name: str, arguments: Sequence[str |
 
 def make_timers(name: str, open_model: Callable[[int], Callable[..., Any]], load: Load) -> dict[str, Timer]:
     """The timers of a model of this process that is opened with a number of threads: one for each way of the load."""
-    timers = {name: make_timer(open_model(load.threads), rows=load.rows)}
-    if load.is_divisible:
-        models = [open_model(1) for _ in range(load.threads)]
-        timers[name + APART] = make_timer(join_models(models), rows=load.rows)
+    timers = {}
+    for way, count in load.ways.items():
+        models = [open_model(load.threads // count) for _ in range(count)]
+        timers[name + way] = make_timer(join_models(models) if count > 1 else models[0], rows=load.rows)
     return timers
 
 

@@ -18,7 +18,7 @@ import nncf
 import openvino as ov
 
 from benchmarks.harness.contestants import answer, questions
-from benchmarks.harness.passages import APART, LENGTHS, TRANSFORMERS_INPUTS, make_transformers_passage
+from benchmarks.harness.passages import LENGTHS, TRANSFORMERS_INPUTS, Load, make_transformers_passage
 
 # Mode -> the precision of float operations.
 PRECISIONS = {"float32": "f32", "bfloat16": "bf16", "static int8": "f32", "int8 weights": "f32"}
@@ -33,20 +33,15 @@ def main() -> None:
     parser.add_argument("--threads", type=int, required=True)
     options = parser.parse_args()
     models = make_models(options.file, options.static)
-    streams = {"": 1}
-    if options.threads > 1 and options.rows % options.threads == 0:
-        streams[APART] = options.threads
+    load = Load(options.rows, options.threads)
+    modes = {precision + way: (precision, count) for precision in models for way, count in load.ways.items()}
 
     @cache
     def prepare(mode: str, length: int) -> Callable[[], Any]:
-        precision = mode.removesuffix(APART)
-        shape = (options.rows, length)
-        return compile_model(
-            models[precision], PRECISIONS[precision], shape, options.threads, streams[mode.removeprefix(precision)]
-        )
+        precision, streams = modes[mode]
+        return compile_model(models[precision], PRECISIONS[precision], load, length, streams)
 
-    modes = [precision + way for precision in models for way in streams]
-    answer({"modes": modes, "versions": {"openvino": ov.__version__, "nncf": nncf.__version__}})
+    answer({"modes": list(modes), "versions": {"openvino": ov.__version__, "nncf": nncf.__version__}})
     for mode, length, calls in questions():
         infer = prepare(mode, length)
         start = time.perf_counter()
@@ -70,22 +65,20 @@ def make_models(file: str, static: str | None) -> dict[str, ov.Model]:
     return {**floats, "static int8": quantized, "int8 weights": weights}
 
 
-def compile_model(
-    model: ov.Model, precision: str, shape: tuple[int, int], threads: int, streams: int
-) -> Callable[[], Any]:
-    """A call of the model on passages of this shape, rows and length, of which each stream takes a part."""
-    rows, length = shape
+def compile_model(model: ov.Model, precision: str, load: Load, length: int, streams: int) -> Callable[[], Any]:
+    """A call of the model on passages of a length, of which each stream takes a part."""
+    rows = load.rows // streams
     fixed = model.clone()
-    fixed.reshape({name: [rows // streams, length] for name in TRANSFORMERS_INPUTS})
+    fixed.reshape({name: [rows, length] for name in TRANSFORMERS_INPUTS})
     options = {
         "PERFORMANCE_HINT": "LATENCY" if streams == 1 else "THROUGHPUT",
         "NUM_STREAMS": streams,
-        "INFERENCE_NUM_THREADS": threads,
+        "INFERENCE_NUM_THREADS": load.threads,
         "INFERENCE_PRECISION_HINT": precision,
     }
     compiled = ov.Core().compile_model(fixed, "CPU", options)
     requests = [compiled.create_infer_request() for _ in range(streams)]
-    inputs = make_transformers_passage(length, rows // streams)
+    inputs = make_transformers_passage(length, rows)
     if streams == 1:
         return lambda: requests[0].infer(inputs, share_inputs=True, share_outputs=True)
 
