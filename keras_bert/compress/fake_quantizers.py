@@ -3,11 +3,11 @@
 from collections.abc import Callable, Mapping
 from typing import Any
 
+import keras
 import tensorflow as tf
 
 from keras_bert.compress.ranges import HEADROOM, is_symmetric
 from keras_bert.compress.tfmot import quantizers
-from keras_bert.layers.embeddings import TokenEmbedding
 
 _TABLE = quantizers.LastValueQuantizer(num_bits=8, per_axis=False, symmetric=False, narrow_range=False)
 
@@ -133,6 +133,9 @@ class ActivationQuantizer:
 class TableQuantizer:
     """Quantizes an embedding table with the range of the whole table, so that rows in no batch are not clipped.
 
+    Args:
+        layer: a layer with a table `embeddings`.
+
     Examples:
         >>> table = TokenEmbedding(2, 1)
         >>> table.build((None,))
@@ -141,7 +144,7 @@ class TableQuantizer:
         (0.0, 255.0)
     """
 
-    def __init__(self, layer: TokenEmbedding) -> None:
+    def __init__(self, layer: keras.layers.Layer) -> None:
         self.layer = layer
         self._variables = _TABLE.build(None, "table", _RangeVariables())
         _TABLE(tf.convert_to_tensor(layer.embeddings), True, self._variables)

@@ -76,8 +76,8 @@ class QuantizationAware:
         left = {*float_layers, *(() if settings.heads else heads)}
         self.kernels = {path: layer for path, layer in kernels.items() if path not in left}
         grids = {path: _kernel_grid(layer, settings) for path, layer in self.kernels.items()}
-        tables, opened = table_taps(model), taps(model)
-        self._tables = {path: TableQuantizer(layer) for path, layer in tables.items() if settings.integers}
+        tables, opened = table_taps(model, settings), taps(model)
+        self._tables = {path: TableQuantizer(layer) for path, layer in tables.items()}
         moving = _with_ranges(opened.keys() - tables.keys(), heads, settings)
         freed = {tap for layer in float_layers for tap in taps_around(layer)}
         moving -= freed
@@ -127,7 +127,7 @@ class QuantizationAware:
     def finish(self) -> Ranges:
         """Writes the quantized weights into the model and detaches from it.
 
-        From here on the model is a plain one with quantized kernels and token table; its activations are float again
+        From here on the model is a plain one with quantized kernels and tables; its activations are float again
         until `quantized_activations` quantizes them.
 
         Returns:

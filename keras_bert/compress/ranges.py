@@ -8,9 +8,10 @@ import keras
 import numpy as np
 import tensorflow as tf
 
-from keras_bert.layers.embeddings import TokenEmbedding
+from keras_bert.layers.embeddings import PositionEmbedding, TokenEmbedding
 from keras_bert.layers.tap import Tap, taps_of
 from keras_bert.models.traces import forget_traces
+from keras_bert.options.quantization import Recipe
 
 # Ends of the paths of taps behind an operation that must stay float, and a factor that keeps it float: the TFLite
 # converter quantizes an operation if all its inputs and outputs are quantized, unless there is a product between that
@@ -56,14 +57,26 @@ def taps(model: keras.Model) -> dict[str, Tap]:
     return _by_path(pair for layer in layers for pair in taps_of(layer).items())
 
 
-def table_taps(model: keras.Model) -> dict[str, TokenEmbedding]:
-    """Returns the token tables, by the paths of the taps behind them: tables are int8 in all recipes with integers.
+def table_taps(model: keras.Model, recipe: Recipe) -> dict[str, keras.layers.Layer]:
+    """Returns the tables with an int8 grid of their own, by the paths of the taps behind them.
+
+    They are those of tokens and of positions, if a recipe has integers. A sum of vectors and positions reads both: where
+    all activations are integers, the positions have the grid of an activation.
 
     Examples:
-        >>> list(table_taps(task.model))
+        >>> list(table_taps(task.model, RECIPES["weights_wi4"]))
+        ['token_embedding/output_tap', 'position_embedding/output_tap']
+        >>> list(table_taps(task.model, RECIPES["static_wi8_ai8"]))
         ['token_embedding/output_tap']
     """
-    return {f"{path}/output_tap": layer for path, layer in sublayers(model, TokenEmbedding).items()}
+    if not recipe.integers:
+        return {}
+    tables = _taps_behind(model, TokenEmbedding)
+    return tables if recipe.activations == "all" else tables | _taps_behind(model, PositionEmbedding)
+
+
+def _taps_behind(model: keras.Model, kind: type[keras.layers.Layer]) -> dict[str, keras.layers.Layer]:
+    return {f"{path}/output_tap": layer for path, layer in sublayers(model, kind).items()}
 
 
 def is_symmetric(bits: int) -> bool:
@@ -88,7 +101,7 @@ def _by_path(parts: Iterable[tuple[str, Part]]) -> dict[str, Part]:
 
 @contextlib.contextmanager
 def fixed_ranges(model: keras.Model, ranges: Mapping[str, tuple[float, float]], bits: int = 8) -> Iterator[None]:
-    """Inside the block, the model's activations are quantized with fixed ranges: to 8 or 16 bits, tables to 8.
+    """Inside the block, the model's activations are quantized with fixed ranges: to 8 or 16 bits, token tables to 8.
 
     Raises:
         ValueError: a range belongs to no tap of the model, or is empty or backwards.
@@ -99,7 +112,7 @@ def fixed_ranges(model: keras.Model, ranges: Mapping[str, tuple[float, float]], 
         ...     bool((task.model.predict_on_batch(inputs) <= 2e-6).all())  # clipped to the range
         True
     """
-    opened, tables = taps(model), table_taps(model)
+    opened, tokens = taps(model), _taps_behind(model, TokenEmbedding)
     for path, (low, high) in ranges.items():
         if path not in opened:
             raise ValueError(f"ranges must name taps of the model, got {path!r}")
@@ -109,7 +122,7 @@ def fixed_ranges(model: keras.Model, ranges: Mapping[str, tuple[float, float]], 
     try:
         for path, (low, high) in ranges.items():
             factor = SEPARATOR if path.endswith(SEPARATED) else None
-            opened[path].transform = _rounding(low, high, factor, 8 if path in tables else bits)
+            opened[path].transform = _rounding(low, high, factor, 8 if path in tokens else bits)
         forget_traces(model)
         yield
     finally:

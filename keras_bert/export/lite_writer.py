@@ -10,6 +10,11 @@ from keras_bert.export.rules.lite_graphs import builtin_number
 
 _Kind = schema.BuiltinOperator
 _Options = schema.BuiltinOptions
+_TYPES = {
+    np.dtype(np.float32): schema.TensorType.FLOAT32,
+    np.dtype(np.int32): schema.TensorType.INT32,
+    np.dtype(np.int8): schema.TensorType.INT8,
+}
 # The number of an optional input that an operation does not have.
 _ABSENT = -1
 
@@ -70,8 +75,7 @@ class LiteGraphWriter:
         buffer = schema.BufferT()
         buffer.data = np.frombuffer(values.tobytes(), np.uint8)
         self._model.buffers.append(buffer)
-        kind = schema.TensorType.FLOAT32 if values.dtype == np.float32 else schema.TensorType.INT32
-        return self._tensor(name, part, values.shape, kind, len(self._model.buffers) - 1)
+        return self._tensor(name, part, values.shape, _TYPES[values.dtype], len(self._model.buffers) - 1)
 
     def _tensor(
         self, name: bytes, part: str, shape: Sequence[int], kind: int = schema.TensorType.FLOAT32, buffer: int = 0

@@ -40,7 +40,7 @@ def export_quantized(
     """Writes a model as a `.tflite` file that is quantized by a recipe.
 
     If only the activations around products have ranges, TensorFlow's converter quantizes the model. Otherwise it
-    quantizes the token table, and `ai-edge-quantizer` everything else; weights keep their quantized values.
+    quantizes the tables, and `ai-edge-quantizer` everything else; weights keep their quantized values.
 
     Args:
         model: the model after `QuantizationAware.finish`.
@@ -65,7 +65,7 @@ def export_quantized(
     else:
         if recipe.activations == "all" and not (rows and len(rows["padding_mask"])):
             raise ValueError(f"{quantization.recipe} needs rows that calibrate the activation ranges, got none")
-        tables = {tap: quantization.ranges[tap] for tap in table_taps(model)}
+        tables = {tap: quantization.ranges[tap] for tap in table_taps(model, recipe)}
         with tempfile.TemporaryDirectory() as folder:
             base = Path(folder) / "base.tflite"
             export_tflite(model, base, lengths, tables, output=output, text=text)
@@ -102,7 +102,7 @@ def _with_integers(
         manager.add_dynamic_config(".*", everything, recipe.weight_bits, granularity)
     for layer in float_layers:
         manager.add_quantization_config(f".*/{make_layer_pattern(layer)}/.*", everything, algorithm_key="no_quantize")
-    # The quantizer prints progress bars and sizes, and warns that the token table is quantized already.
+    # The quantizer prints progress bars and sizes, and warns that tables are quantized already.
     silent = contextlib.redirect_stdout(io.StringIO()), contextlib.redirect_stderr(io.StringIO())
     with silent[0], silent[1], warnings.catch_warnings():
         warnings.simplefilter("ignore")

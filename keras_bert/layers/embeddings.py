@@ -125,6 +125,7 @@ class PositionEmbedding(keras.layers.Layer):
         self.initializer_range = initializer_range
         self.offset = offset
         self.table_transform: Callable[[Any], Any] | None = None
+        self.output_tap = Tap("output_tap")
 
     def build(self, input_shape: tuple[int | None, ...]) -> None:
         """Makes the table (offset + max_length, hidden)."""
@@ -134,7 +135,7 @@ class PositionEmbedding(keras.layers.Layer):
             initializer=keras.initializers.TruncatedNormal(stddev=self.initializer_range),
         )
 
-    def call(self, inputs: Tensor) -> Tensor:
+    def call(self, inputs: Tensor, training: bool = False) -> Tensor:
         """(batch, length, hidden) -> (batch, length, hidden).
 
         Raises:
@@ -143,7 +144,7 @@ class PositionEmbedding(keras.layers.Layer):
         length = ops.shape(inputs)[1]
         self._check_length(length)
         table = ops.convert_to_tensor(_transform_table(self.embeddings, self.table_transform))
-        return ops.add(inputs, table[self.offset : self.offset + length])
+        return ops.add(inputs, self.output_tap(table[self.offset : self.offset + length], training))
 
     def compute_output_shape(self, input_shape: tuple[int | None, ...]) -> tuple[int | None, ...]:
         """The shape of the input. JAX cannot infer it from `call`, which slices to an unknown length.
