@@ -137,7 +137,7 @@ class TableQuantizer:
         layer: a layer with a table `embeddings`.
 
     Examples:
-        >>> table = TokenEmbedding(2, 1)
+        >>> table = keras.layers.Embedding(2, 1)
         >>> table.build((None,))
         >>> _ = table.embeddings.assign([[0.0], [255.0]])
         >>> TableQuantizer(table).range()

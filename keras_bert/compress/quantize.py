@@ -18,7 +18,7 @@ from keras_bert.compress.fake_quantizers import (
     TableQuantizer,
     quantize_rows,
 )
-from keras_bert.compress.ranges import Ranges, sublayers, table_taps, taps
+from keras_bert.compress.ranges import Ranges, int8_tables, sublayers, table_taps, taps
 from keras_bert.layers.dense import Dense
 from keras_bert.layers.tap import Tap
 from keras_bert.models.traces import check_attached, forget_traces
@@ -76,9 +76,9 @@ class QuantizationAware:
         left = {*float_layers, *(() if settings.heads else heads)}
         self.kernels = {path: layer for path, layer in kernels.items() if path not in left}
         grids = {path: _kernel_grid(layer, settings) for path, layer in self.kernels.items()}
-        tables, opened = table_taps(model, settings), taps(model)
-        self._tables = {path: TableQuantizer(layer) for path, layer in tables.items()}
-        moving = _with_ranges(opened.keys() - tables.keys(), heads, settings)
+        opened = taps(model)
+        self._tables = {path: TableQuantizer(layer) for path, layer in int8_tables(model, settings).items()}
+        moving = _with_ranges(opened.keys() - table_taps(model).keys(), heads, settings)
         freed = {tap for layer in float_layers for tap in taps_around(layer)}
         moving -= freed
         self._moving = {path: ActivationQuantizer(settings.activation_bits) for path in opened if path in moving}

@@ -57,26 +57,36 @@ def taps(model: keras.Model) -> dict[str, Tap]:
     return _by_path(pair for layer in layers for pair in taps_of(layer).items())
 
 
-def table_taps(model: keras.Model, recipe: Recipe) -> dict[str, keras.layers.Layer]:
-    """Returns the tables with an int8 grid of their own, by the paths of the taps behind them.
-
-    They are those of tokens and of positions, if a recipe has integers. A sum of vectors and positions reads both: where
-    all activations are integers, the positions have the grid of an activation.
+def table_taps(model: keras.Model) -> dict[str, keras.layers.Layer]:
+    """Returns the tables of tokens and positions, by the paths of the taps behind them.
 
     Examples:
-        >>> list(table_taps(task.model, RECIPES["weights_wi4"]))
+        >>> list(table_taps(task.model))
         ['token_embedding/output_tap', 'position_embedding/output_tap']
-        >>> list(table_taps(task.model, RECIPES["static_wi8_ai8"]))
+    """
+    tables = (sublayers(model, kind) for kind in (TokenEmbedding, PositionEmbedding))
+    return {f"{path}/output_tap": layer for layers in tables for path, layer in layers.items()}
+
+
+def int8_tables(model: keras.Model, recipe: Recipe) -> dict[str, keras.layers.Layer]:
+    """Returns those of `table_taps` that get an int8 grid in training: all, in recipes with integers.
+
+    Where all activations are integers, positions are left out: there they are one side of a sum of integers, and the
+    quantizer of the file rounds them.
+
+    Examples:
+        >>> from keras_bert.options.quantization import RECIPES
+        >>> list(int8_tables(task.model, RECIPES["weights_wi4"]))
+        ['token_embedding/output_tap', 'position_embedding/output_tap']
+        >>> list(int8_tables(task.model, RECIPES["static_wi8_ai8"]))
         ['token_embedding/output_tap']
     """
+    kinds: tuple[type[keras.layers.Layer], ...] = (TokenEmbedding, PositionEmbedding)
     if not recipe.integers:
-        return {}
-    tables = _taps_behind(model, TokenEmbedding)
-    return tables if recipe.activations == "all" else tables | _taps_behind(model, PositionEmbedding)
-
-
-def _taps_behind(model: keras.Model, kind: type[keras.layers.Layer]) -> dict[str, keras.layers.Layer]:
-    return {f"{path}/output_tap": layer for path, layer in sublayers(model, kind).items()}
+        kinds = ()
+    elif recipe.activations == "all":
+        kinds = (TokenEmbedding,)
+    return {path: layer for path, layer in table_taps(model).items() if isinstance(layer, kinds)}
 
 
 def is_symmetric(bits: int) -> bool:
@@ -101,7 +111,7 @@ def _by_path(parts: Iterable[tuple[str, Part]]) -> dict[str, Part]:
 
 @contextlib.contextmanager
 def fixed_ranges(model: keras.Model, ranges: Mapping[str, tuple[float, float]], bits: int = 8) -> Iterator[None]:
-    """Inside the block, the model's activations are quantized with fixed ranges: to 8 or 16 bits, token tables to 8.
+    """Inside the block, the model's activations are quantized with fixed ranges: to 8 or 16 bits, tables to 8.
 
     Raises:
         ValueError: a range belongs to no tap of the model, or is empty or backwards.
@@ -112,7 +122,7 @@ def fixed_ranges(model: keras.Model, ranges: Mapping[str, tuple[float, float]], 
         ...     bool((task.model.predict_on_batch(inputs) <= 2e-6).all())  # clipped to the range
         True
     """
-    opened, tokens = taps(model), _taps_behind(model, TokenEmbedding)
+    opened, tables = taps(model), table_taps(model)
     for path, (low, high) in ranges.items():
         if path not in opened:
             raise ValueError(f"ranges must name taps of the model, got {path!r}")
@@ -122,7 +132,7 @@ def fixed_ranges(model: keras.Model, ranges: Mapping[str, tuple[float, float]], 
     try:
         for path, (low, high) in ranges.items():
             factor = SEPARATOR if path.endswith(SEPARATED) else None
-            opened[path].transform = _rounding(low, high, factor, 8 if path in tokens else bits)
+            opened[path].transform = _rounding(low, high, factor, 8 if path in tables else bits)
         forget_traces(model)
         yield
     finally:

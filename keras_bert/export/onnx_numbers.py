@@ -119,6 +119,8 @@ def convert_to_dynamic_int8(graph: "onnx.ModelProto") -> "onnx.ModelProto":
 
 # Operations that do not change values, between a quantizer and the product.
 _CARRIERS = ("Reshape", "Transpose")
+# Operations that return rows of a table: those of tokens, and those of positions.
+_LOOKUPS = ("Gather", "Slice")
 # The largest integer of a symmetric quantization grid.
 _LAST = 127
 # The largest distance of a kernel from its quantization grid, in steps; float32 errors of 127 steps are smaller.
@@ -126,7 +128,7 @@ _OFF_GRID = 1e-3
 
 
 def convert_to_static_int8(graph: "onnx.ModelProto") -> "onnx.ModelProto":
-    """Static quantization: replaces kernels and the token table by integers if the activations are quantized.
+    """Static quantization: replaces kernels and tables by integers if the activations are quantized.
 
     The activations are quantized already: tf2onnx writes fake quantization as `QuantizeLinear` and `DequantizeLinear`.
     Kernels on a symmetric quantization grid, with one scale per unit, become int8 without loss; other kernels stay
@@ -156,14 +158,14 @@ class _Steps:
         self._makers = {name: node for node in graph.node for name in node.output}
 
     def replace(self) -> None:
-        """Replaces kernels and the token table, except in products of float activations."""
+        """Replaces kernels and tables, except in products of float activations."""
         self._pass_separators()
         counts = count_readers(self._graph)
         readers = {name: node for node in self._graph.node for name in node.input}
         for node in list(self._graph.node):
             if node.op_type == "MatMul" and node.input[1] in self._values and self._is_on_grid(node.input[0]):
                 self._replace_kernel(node)
-            elif node.op_type == "Gather" and node.input[0] in self._values and counts[node.output[0]] == 1:
+            elif node.op_type in _LOOKUPS and node.input[0] in self._values and counts[node.output[0]] == 1:
                 reader = readers.get(node.output[0])
                 if reader is not None and reader.op_type == "QuantizeLinear" and self._has_grid(reader):
                     self._replace_table(node, reader)

@@ -28,11 +28,12 @@ def store_positions_as_integers(model: Any, ranges: Mapping[str, tuple[float, fl
         ranges: the path of each table -> the smallest and the largest value of its grid, which all its values are on.
 
     Raises:
-        RuntimeError: a graph has no constant with the name of a table.
+        RuntimeError: the file has no constant with the name of a table.
     """
-    for graph in model.subgraphs:
-        for layer, span in ranges.items():
-            _Writer(model, graph).store(layer, span)
+    for layer, span in ranges.items():
+        # Files that take texts have graphs without positions, those of the tokenizer's loops.
+        if not sum(_Writer(model, graph).store(layer, span) for graph in model.subgraphs):
+            raise RuntimeError(f"the file must have a constant of {layer}, found none")
     # Signatures may read the same buffer; an empty one has no bytes in the file.
     read = {tensor.buffer for graph in model.subgraphs for tensor in graph.tensors}
     read.update(entry.buffer for entry in model.metadata or ())
@@ -44,15 +45,13 @@ def store_positions_as_integers(model: Any, ranges: Mapping[str, tuple[float, fl
 class _Writer(LiteGraphWriter):
     """Replaces the constants of positions of a graph."""
 
-    def store(self, layer: str, span: tuple[float, float]) -> None:
-        """Replaces the constants that have the name of a layer."""
+    def store(self, layer: str, span: tuple[float, float]) -> int:
+        """Replaces the constants that have the name of a layer; returns their number."""
         pattern = re.compile(rf"(^|/){make_layer_pattern(layer)}/")
         numbers = [number for number in range(len(self._graph.tensors)) if self._is_constant(number, pattern)]
-        if not numbers:
-            raise RuntimeError(f"a graph must have a constant of {layer}, found none")
         for number in numbers:
             self._store(number, *span)
-        self._remove_unused_tensors()
+        return len(numbers)
 
     def _is_constant(self, number: int, pattern: re.Pattern[str]) -> bool:
         tensor = self._graph.tensors[number]

@@ -15,7 +15,7 @@ import keras
 import numpy as np
 
 from keras_bert.compress.quantization_parameters import QuantizationParameters
-from keras_bert.compress.ranges import HEADROOM, is_symmetric, table_taps
+from keras_bert.compress.ranges import HEADROOM, int8_tables, is_symmetric
 from keras_bert.export.layer_names import is_head_float, make_layer_pattern
 from keras_bert.export.products import replace_with_products
 from keras_bert.export.runtimes import SIGNATURE, Array
@@ -65,7 +65,7 @@ def export_quantized(
     else:
         if recipe.activations == "all" and not (rows and len(rows["padding_mask"])):
             raise ValueError(f"{quantization.recipe} needs rows that calibrate the activation ranges, got none")
-        tables = {tap: quantization.ranges[tap] for tap in table_taps(model, recipe)}
+        tables = {tap: quantization.ranges[tap] for tap in int8_tables(model, recipe)}
         with tempfile.TemporaryDirectory() as folder:
             base = Path(folder) / "base.tflite"
             export_tflite(model, base, lengths, tables, output=output, text=text)

@@ -16,16 +16,19 @@ if TYPE_CHECKING:
     from keras_bert.compress.quantization_parameters import QuantizationParameters
     from keras_bert.tasks.base import Features, Task
 
-_INT8 = "int8, symmetric, one scale a unit; token table int8, one scale"
-_INT4 = "int4, symmetric, one scale {}; token table int8, one scale"
+_TABLES = "tables of tokens and positions int8, one scale each"
+_INT8 = f"int8, symmetric, one scale a unit; {_TABLES}"
+_INT4 = f"int4, symmetric, one scale {{}}; {_TABLES}"
+# Where all activations are integers, positions are one of them.
+_STATIC = "int8, symmetric, one scale a unit; token table int8, one scale"
 _DYNAMIC = "int8 in products with weights, ranges found row by row; float between them"
 _LEARNED = "int8 around products with weights, ranges learned in training; float between them"
 _FLOAT16 = {"weights": "float16", "activations": "float32"}
 _BY_RECIPE: Mapping[RecipeName, Mapping[str, str]] = {
     "mixed_wi8_ai8": {"weights": _INT8, "activations": _LEARNED},
     "dynamic_wi8": {"weights": _INT8, "activations": _DYNAMIC},
-    "static_wi8_ai8": {"weights": _INT8, "activations": "int8, ranges of training rows"},
-    "static_wi8_ai16": {"weights": _INT8, "activations": "int16, symmetric, 1.5 times the ranges of training rows"},
+    "static_wi8_ai8": {"weights": _STATIC, "activations": "int8, ranges of training rows"},
+    "static_wi8_ai16": {"weights": _STATIC, "activations": "int16, symmetric, 1.5 times the ranges of training rows"},
     "weights_wi4": {"weights": _INT4.format("a unit"), "activations": _DYNAMIC},
     "weights_wi4_block32": {"weights": _INT4.format("for 32 inputs of a unit"), "activations": _DYNAMIC},
     "float16": _FLOAT16,
@@ -38,7 +41,7 @@ _BY_NUMBERS: Mapping[str, Mapping[str, str]] = {
         "activations": _DYNAMIC,
     },
     "static_int8": {
-        "weights": "int8, symmetric, one scale a unit; token table uint8, one scale",
+        "weights": "int8, symmetric, one scale a unit; tables of tokens and positions uint8, one scale each",
         "activations": _LEARNED,
     },
 }

@@ -40,10 +40,10 @@ def test_rows_are_rounded_inside_alone_and_as_in_training():
     aware = QuantizationAware(model, tiny.batches(1), "dynamic_wi8")
     in_training = model.predict(rows, verbose=0)
     ranges = aware.finish()
-    assert set(ranges) == {"token_embedding/output_tap"}
+    assert set(ranges) == {"token_embedding/output_tap", "position_embedding/output_tap"}
     plain = model.predict(rows, verbose=0)
     with quantized_activations(model, QuantizationParameters("dynamic_wi8", ranges)):
         np.testing.assert_allclose(model.predict(rows, verbose=0), in_training, atol=2e-5)
     np.testing.assert_array_equal(model.predict(rows, verbose=0), plain)
-    assert np.abs(plain - in_training).max() > 1e-4
+    assert np.abs(plain - in_training).max() > 5e-5
     assert all(tap.transform is None for tap in taps(model).values())

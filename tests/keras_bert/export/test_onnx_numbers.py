@@ -29,6 +29,17 @@ def test_one_table_is_read_on_two_grids():
     np.testing.assert_array_equal(actual, expected)
 
 
+def test_the_first_rows_of_a_table_are_integers():
+    drawing = Drawing(TensorProto.INT32, ("rows",))
+    table = drawing.constant("table", np.linspace(-1, 1, 12, dtype="float32").reshape(6, 2))
+    first = drawing.node("Slice", table, drawing.constant("start", np.array([1], "int32")), "given")
+    outputs = [on_grid(drawing, first, 0.01)]
+    expected, actual, kinds = drawing.answers(convert_to_static_int8, outputs, np.array([5], "int32"))
+    assert kinds == {"Slice": 1, "DequantizeLinear": 1}
+    assert actual[0].shape == (4, 2)
+    np.testing.assert_array_equal(actual, expected)
+
+
 @pytest.mark.parametrize("reader", ["nobody", "two", "the graph", "a grid without a zero"])
 def test_a_table_that_others_read_stays_float(reader):
     drawing = Drawing(TensorProto.INT32, ("rows",))

@@ -138,11 +138,15 @@ def test_a_task_asks_the_file_as_it_asks_keras(exported):
 
 def test_a_file_with_grids_answers_as_the_rounded_model_does(exported, rows):
     task, folder, ranges = exported
+    without_grids, mask = task.network().predict(rows, verbose=0), rows["padding_mask"]
     with fixed_ranges(task.network(), ranges):
         expected = task.network().predict(rows, verbose=0)
     answers = ask(folder / WEB_STATIC_FILE, rows)
-    agreement = task.agreement(expected, answers, rows["padding_mask"])
-    assert agreement.mean() >= 0.95
+    # The best of nearly equal answers of an untrained model is a matter of chance.
+    assert task.agreement(expected, answers, mask).mean() >= 0.9
+    counted = mask.astype(bool) if expected.shape[:2] == mask.shape else slice(None)
+    far, grids = (np.abs(values - expected)[counted].mean() for values in (answers, without_grids))
+    assert far < grids / 2
     kinds = Counter(node.op_type for node in onnx.load(folder / WEB_STATIC_FILE).graph.node)
     assert kinds["DequantizeLinear"] > kinds["QuantizeLinear"] > 0
     assert kinds["LayerNormalization"] == 1 + 2 * 2
@@ -156,7 +160,8 @@ def test_a_kernel_beside_no_grid_stays_float(tmp_path):
     graph = onnx.load(tmp_path / WEB_STATIC_FILE).graph
     sizes = ([32, 32], [32, 64], [64, 32])
     kinds = Counter(tensor.data_type for tensor in graph.initializer if tensor.dims in sizes)
-    assert kinds == {onnx.TensorProto.INT8: 2 * 6 - 1, onnx.TensorProto.FLOAT: 2}, "a kernel, and the table of places"
+    kernels = {onnx.TensorProto.INT8: 2 * 6 - 1, onnx.TensorProto.FLOAT: 1}
+    assert kinds == kernels | {onnx.TensorProto.UINT8: 1}, "the table of positions has a grid of its own"
 
 
 @pytest.mark.parametrize("exported", ["question_answering"], indirect=True)
