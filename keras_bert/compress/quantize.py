@@ -31,6 +31,9 @@ from keras_bert.options.quantization import RECIPES, Recipe, RecipeName
 FLOATING = ("query/output_tap", "scores_tap", "probabilities_tap", "sum_tap", "pooler/output_tap")
 # Ends of the paths of the taps that products with kernels read from.
 READ = ("embeddings_norm_tap", "attention_norm_tap", "feed_forward_norm_tap", "context_tap", "activation_tap")
+# Ends of the paths of the taps on vectors that do not depend on inputs, besides those of `table_taps`: constants of
+# files, which have an int8 grid in every recipe with integers.
+CONSTANT = ("relative_embedding/output_tap",)
 
 
 class QuantizationAware:
@@ -195,8 +198,10 @@ def _with_ranges(paths: Iterable[str], heads: Iterable[str], recipe: Recipe) -> 
     """Returns the taps whose tensor is quantized with a learned range."""
     if recipe.activations == "all":
         return set(paths)
-    if recipe.activations != "products":
+    if recipe.activations == "none":
         return set()
+    if recipe.activations == "rows":
+        return {path for path in paths if path.endswith(CONSTANT)}
     # Layers that make logits stay float: quantized logits would tie.
     left = (*FLOATING, *(f"{path}/output_tap" for path in heads))
     return {path for path in paths if not path.endswith(left)}

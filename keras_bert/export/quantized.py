@@ -40,7 +40,7 @@ def export_quantized(
     """Writes a model as a `.tflite` file that is quantized by a recipe.
 
     If only the activations around products have ranges, TensorFlow's converter quantizes the model. Otherwise it
-    quantizes the tables, and `ai-edge-quantizer` everything else; weights keep their quantized values.
+    quantizes tables and constants, and `ai-edge-quantizer` everything else; weights keep their quantized values.
 
     Args:
         model: the model after `QuantizationAware.finish`.
@@ -65,10 +65,12 @@ def export_quantized(
     else:
         if recipe.activations == "all" and not (rows and len(rows["padding_mask"])):
             raise ValueError(f"{quantization.recipe} needs rows that calibrate the activation ranges, got none")
-        tables = {tap: quantization.ranges[tap] for tap in int8_tables(model, recipe)}
+        # Where rows are quantized, training gave ranges to constants alone.
+        kept = quantization.ranges if recipe.activations == "rows" else int8_tables(model, recipe)
+        constants = {tap: quantization.ranges[tap] for tap in kept}
         with tempfile.TemporaryDirectory() as folder:
             base = Path(folder) / "base.tflite"
-            export_tflite(model, base, lengths, tables, output=output, text=text)
+            export_tflite(model, base, lengths, constants, output=output, text=text)
             if recipe.activations == "all":
                 base.write_bytes(replace_with_products(base.read_bytes()))
             samples = {} if rows is None else _by_signature(rows, input_names(model), lengths)

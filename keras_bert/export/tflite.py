@@ -9,16 +9,15 @@ import keras
 import tensorflow as tf
 from tensorflow.python.framework.convert_to_constants import convert_variables_to_constants_v2
 
-from keras_bert.compress.ranges import fixed_ranges, sublayers
+from keras_bert.compress.ranges import fixed_ranges
+from keras_bert.export.constants import store_constants_as_integers
 from keras_bert.export.float_head import keep_head_float
 from keras_bert.export.lookups import simplify_lookups
-from keras_bert.export.positions import store_positions_as_integers
 from keras_bert.export.runtimes import SIGNATURE, TEXT_SIGNATURES
 from keras_bert.export.sharing import read_model, write_model
 from keras_bert.export.slices import keep_sliced_axes
 from keras_bert.export.text_inputs import ENDS, STARTS, TextInputs
 from keras_bert.folders import LOGITS, temporary_folder
-from keras_bert.layers.embeddings import PositionEmbedding
 from keras_bert.models.encoder import input_names
 from keras_bert.models.first_token import skip_unused_tokens
 
@@ -84,8 +83,7 @@ def export_tflite(
         content = converter.convert()
     written = read_model(keep_head_float(content, model) if half else content)
     if ranges is not None:
-        positions = {path: f"{path}/output_tap" for path in sublayers(model, PositionEmbedding)}
-        store_positions_as_integers(written, {path: ranges[tap] for path, tap in positions.items() if tap in ranges})
+        store_constants_as_integers(written, ranges)
     simplify_lookups(written)
     keep_sliced_axes(written)
     Path(path).write_bytes(write_model(written))

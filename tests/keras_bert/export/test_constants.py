@@ -1,15 +1,15 @@
-"""Positions in files: int8 constants, as in the rounded model, and none of the floats that they replace."""
+"""Constants of positions in files: int8, as in the rounded model, and none of the floats that they replace."""
 
 import numpy as np
 import pytest
-from ai_edge_litert import schema_py_generated as schema
 
-from keras_bert.compress.quantization_parameters import QuantizationParameters
+from keras_bert.compress.quantization_parameters import QuantizationParameters, quantized_activations
 from keras_bert.compress.quantize import QuantizationAware
-from keras_bert.export.positions import store_positions_as_integers
 from keras_bert.export.quantized import export_quantized
 from keras_bert.export.rules.lite_graphs import read_graphs
+from keras_bert.export.runtimes import TFLiteModel
 from keras_bert.export.sharing import read_model
+from keras_bert.families.deberta.settings import DeBERTa
 from tests.keras_bert.compress import tiny
 
 LENGTHS = (4, 8)
@@ -24,9 +24,12 @@ def make_file(recipe, path, **changes):
 
 
 def constants(path):
-    """Shape -> type, of the constants of positions."""
-    tensors = [tensor for graph in read_graphs(path) for tensor in graph.tensors]
-    return {tensor.shape: tensor.type for tensor in tensors if tensor.constant and "position_embedding" in tensor.name}
+    """All constants of a file."""
+    return [tensor for graph in read_graphs(path) for tensor in graph.tensors if tensor.constant]
+
+
+def types_by_shape(tensors, layer):
+    return {tensor.shape: tensor.type for tensor in tensors if layer in tensor.name}
 
 
 @pytest.mark.parametrize("recipe", ["mixed_wi8_ai8", "dynamic_wi8", "weights_wi4"])
@@ -34,7 +37,7 @@ def test_a_file_holds_the_rows_of_the_rounded_table(recipe, tmp_path):
     path = tmp_path / "model.tflite"
     # Rows before that of the first token are left out.
     model = make_file(recipe, path, position_offset=2)
-    assert constants(path) == dict.fromkeys(((4, 32), (8, 32)), "int8")
+    assert types_by_shape(constants(path), "position_embedding") == dict.fromkeys(((4, 32), (8, 32)), "int8")
     table, content = model.get_layer("position_embedding").embeddings.numpy(), read_model(path.read_bytes())
     for graph in content.subgraphs:
         (stored,) = (tensor for tensor in graph.tensors if b"/int8_" in tensor.name)
@@ -60,6 +63,17 @@ def test_the_floats_are_gone(tmp_path):
     assert max(kept) == 50 * 32
 
 
-def test_a_file_without_the_layer_is_refused():
-    with pytest.raises(RuntimeError, match=r"^the file must have a constant of position_embedding, found none$"):
-        store_positions_as_integers(schema.ModelT(subgraphs=[]), {"position_embedding": (-1.0, 1.0)})
+@pytest.mark.parametrize("recipe", ["mixed_wi8_ai8", "dynamic_wi8", "weights_wi4_block32"])
+def test_relative_positions_are_integers(recipe, tmp_path):
+    path = tmp_path / "model.tflite"
+    model = tiny.build(variant=DeBERTa(), num_segments=0)
+    rounding = QuantizationParameters(recipe, QuantizationAware(model, tiny.batches(1), recipe).finish())
+    export_quantized(model, path, LENGTHS, rounding)
+    tensors = constants(path)
+    assert types_by_shape(tensors, "relative_embedding") == {(2, 8, 32): "int8", (2, 16, 32): "int8"}
+    # The largest float constants are the units' biases, and steps of int8 in blocks.
+    assert max(np.prod(tensor.shape) for tensor in tensors if tensor.type == "float32") <= 64
+    rows = {name: values[:, :8] for name, values in tiny.make_rows(8)[0].items() if name != "segment_ids"}
+    with quantized_activations(model, rounding):
+        expected = model.predict(rows, verbose=0)
+    np.testing.assert_allclose(TFLiteModel(path).predict_on_batch(rows), expected, atol=0.02)

@@ -1,4 +1,4 @@
-"""Stores the tables of positions in `.tflite` files as int8."""
+"""Stores constants that training rounded as int8 in `.tflite` files."""
 
 import re
 from collections.abc import Mapping
@@ -12,28 +12,27 @@ from keras_bert.export.lite_writer import LiteGraphWriter
 
 _Kind = schema.BuiltinOperator
 _Options = schema.BuiltinOptions
+# The end of the path of the tap on a layer's result, and the operation that rounds it.
+_RESULT, _ROUNDING = "/output_tap", "FakeQuantWithMinMaxArgs"
 # The numbers of an int8 grid: 0 to 255 in a range, -128 to 127 in a file.
 _STEPS, _LOWEST = 255, -128
 
 
-def store_positions_as_integers(model: Any, ranges: Mapping[str, tuple[float, float]]) -> None:
-    """Replaces float constants of positions by int8 constants and `DEQUANTIZE`, in place.
+def store_constants_as_integers(model: Any, ranges: Mapping[str, tuple[float, float]]) -> None:
+    """Replaces float constants that are on a grid of training by int8 constants and `DEQUANTIZE`, in place.
 
-    The rows that a signature reads do not depend on its inputs, so TensorFlow's converter computes them and their
-    grid in advance, and writes them as float32 in every signature: a fifth of a file of 1 MB. LiteRT and XNNPACK
-    dequantize constants once, when they load the file.
+    The positions that a signature reads do not depend on its inputs: TensorFlow's converter computes their rounded
+    vectors in advance, and writes them as float32 in every signature where what reads them is float: a fifth of a file
+    of 1 MB. LiteRT and XNNPACK dequantize constants once, when they load the file.
 
     Args:
         model: the file, a `ModelT`, with all data inside the model.
-        ranges: the path of each table -> the smallest and the largest value of its grid, which all its values are on.
-
-    Raises:
-        RuntimeError: the file has no constant with the name of a table.
+        ranges: the path of a tap -> the smallest and the largest value of the grid there. The constants are those that
+            the rounding of a layer's result left.
     """
-    for layer, span in ranges.items():
-        # Files that take texts have graphs without positions, those of the tokenizer's loops.
-        if not sum(_Writer(model, graph).store(layer, span) for graph in model.subgraphs):
-            raise RuntimeError(f"the file must have a constant of {layer}, found none")
+    layers = {tap.removesuffix(_RESULT): span for tap, span in ranges.items() if tap.endswith(_RESULT)}
+    for graph in model.subgraphs:
+        _Writer(model, graph).store(layers)
     # Signatures may read the same buffer; an empty one has no bytes in the file.
     read = {tensor.buffer for graph in model.subgraphs for tensor in graph.tensors}
     read.update(entry.buffer for entry in model.metadata or ())
@@ -43,20 +42,22 @@ def store_positions_as_integers(model: Any, ranges: Mapping[str, tuple[float, fl
 
 
 class _Writer(LiteGraphWriter):
-    """Replaces the constants of positions of a graph."""
+    """Replaces the rounded float constants of a graph."""
 
-    def store(self, layer: str, span: tuple[float, float]) -> int:
-        """Replaces the constants that have the name of a layer; returns their number."""
-        pattern = re.compile(rf"(^|/){make_layer_pattern(layer)}/")
-        numbers = [number for number in range(len(self._graph.tensors)) if self._is_constant(number, pattern)]
-        for number in numbers:
-            self._store(number, *span)
-        return len(numbers)
+    def store(self, layers: Mapping[str, tuple[float, float]]) -> None:
+        """Replaces the constants that are the results of layers, each rounded in a range."""
+        constants = [number for number in range(len(self._graph.tensors)) if self._is_rounded_constant(number)]
+        patterns = {re.compile(rf"(^|/){make_layer_pattern(layer)}/{_ROUNDING}"): layer for layer in layers}
+        for number in constants:
+            name = self._graph.tensors[number].name.decode()
+            found = [layer for pattern, layer in patterns.items() if pattern.search(name)]
+            for layer in found[:1]:
+                self._store(number, *layers[layer])
 
-    def _is_constant(self, number: int, pattern: re.Pattern[str]) -> bool:
+    def _is_rounded_constant(self, number: int) -> bool:
         tensor = self._graph.tensors[number]
         is_float = tensor.type == schema.TensorType.FLOAT32 and self._model.buffers[tensor.buffer].data is not None
-        return is_float and pattern.search(tensor.name.decode()) is not None
+        return is_float and _ROUNDING in tensor.name.decode()
 
     def _store(self, number: int, low: float, high: float) -> None:
         tensor = self._graph.tensors[number]
