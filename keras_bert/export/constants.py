@@ -50,8 +50,8 @@ class _Writer(LiteGraphWriter):
         patterns = {re.compile(rf"(^|/){make_layer_pattern(layer)}/{_ROUNDING}"): layer for layer in layers}
         for number in constants:
             name = self._graph.tensors[number].name.decode()
-            found = [layer for pattern, layer in patterns.items() if pattern.search(name)]
-            for layer in found[:1]:
+            matches = [layer for pattern, layer in patterns.items() if pattern.search(name)]
+            for layer in matches[:1]:
                 self._store(number, *layers[layer])
 
     def _is_rounded_constant(self, number: int) -> bool:

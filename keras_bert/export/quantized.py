@@ -66,8 +66,8 @@ def export_quantized(
         if recipe.activations == "all" and not (rows and len(rows["padding_mask"])):
             raise ValueError(f"{quantization.recipe} needs rows that calibrate the activation ranges, got none")
         # Where rows are quantized, training gave ranges to constants alone.
-        kept = quantization.ranges if recipe.activations == "rows" else int8_tables(model, recipe)
-        constants = {tap: quantization.ranges[tap] for tap in kept}
+        taps = quantization.ranges if recipe.activations == "rows" else int8_tables(model, recipe)
+        constants = {tap: quantization.ranges[tap] for tap in taps}
         with tempfile.TemporaryDirectory() as folder:
             base = Path(folder) / "base.tflite"
             export_tflite(model, base, lengths, constants, output=output, text=text)
