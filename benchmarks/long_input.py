@@ -6,7 +6,7 @@ PATH is an interpreter with torch and transformers, whose own models of the same
 random tokens without padding, the masked-token head, float32; a forward pass, and a training step with dropout 0.1 and
 AdamW. Each kind of attention lives in a process of its own, which is asked for one length after the other, the shortest
 first; its memory is the most that the process holds meanwhile, its libraries included. Ours scores 20 masked tokens,
-transformers all. A process that ends, as where it needs more memory than `--memory`, is asked for no longer length.
+transformers all. A process that fails, for want of memory (`--memory`) or else, gets no longer inputs.
 """
 
 import argparse
@@ -63,7 +63,7 @@ def race(family: str, options: argparse.Namespace) -> None:
             try:
                 figures = contestant.ask(length)
             except (SystemExit, BrokenPipeError):
-                reason = f"ended early, with at most {options.memory:g} GB"
+                reason = f"failed, with at most {options.memory:g} GB"
                 print(f"| {family} | {library} | {length} | {reason} | | | |", flush=True)
                 break
             cells = " | ".join(f"{1000 * wall:.1f} | {peak:.0f}" for wall, peak in figures)

@@ -32,7 +32,7 @@ FLOATING = ("query/output_tap", "scores_tap", "probabilities_tap", "sum_tap", "p
 # Ends of the paths of the taps that products with kernels read from.
 READ = ("embeddings_norm_tap", "attention_norm_tap", "feed_forward_norm_tap", "context_tap", "activation_tap")
 # Ends of the paths of the taps on vectors that do not depend on inputs, besides those of `table_taps`: constants of
-# files, which have an int8 grid in every recipe with integers.
+# files, which have a grid even where those of activations are found row by row.
 CONSTANT = ("relative_embedding/output_tap",)
 
 

@@ -81,11 +81,9 @@ def int8_tables(model: keras.Model, recipe: Recipe) -> dict[str, keras.layers.La
         >>> list(int8_tables(task.model, RECIPES["static_wi8_ai8"]))
         ['token_embedding/output_tap']
     """
-    kinds: tuple[type[keras.layers.Layer], ...] = (TokenEmbedding, PositionEmbedding)
     if not recipe.integers:
-        kinds = ()
-    elif recipe.activations == "all":
-        kinds = (TokenEmbedding,)
+        return {}
+    kinds = TokenEmbedding if recipe.activations == "all" else (TokenEmbedding, PositionEmbedding)
     return {path: layer for path, layer in table_taps(model).items() if isinstance(layer, kinds)}
 
 

@@ -17,10 +17,11 @@ if TYPE_CHECKING:
     from keras_bert.tasks.base import Features, Task
 
 _TABLES = "tables of tokens and positions int8, one scale each"
-_INT8 = f"int8, symmetric, one scale a unit; {_TABLES}"
+_KERNELS = "int8, symmetric, one scale a unit"
+_INT8 = f"{_KERNELS}; {_TABLES}"
 _INT4 = f"int4, symmetric, one scale {{}}; {_TABLES}"
 # Where all activations are integers, positions are one of them.
-_STATIC = "int8, symmetric, one scale a unit; token table int8, one scale"
+_STATIC = f"{_KERNELS}; token table int8, one scale"
 _DYNAMIC = "int8 in products with weights, ranges found row by row; float between them"
 _LEARNED = "int8 around products with weights, ranges learned in training; float between them"
 _FLOAT16 = {"weights": "float16", "activations": "float32"}
@@ -41,7 +42,7 @@ _BY_NUMBERS: Mapping[str, Mapping[str, str]] = {
         "activations": _DYNAMIC,
     },
     "static_int8": {
-        "weights": "int8, symmetric, one scale a unit; tables of tokens and positions uint8, one scale each",
+        "weights": f"{_KERNELS}; tables of tokens and positions uint8, one scale each",
         "activations": _LEARNED,
     },
 }

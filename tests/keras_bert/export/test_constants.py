@@ -12,15 +12,15 @@ from keras_bert.export.sharing import read_model
 from keras_bert.families.deberta.settings import DeBERTa
 from tests.keras_bert.compress import tiny
 
-LENGTHS = (4, 8)
+LENGTHS = (4, 16)
 
 
 def make_file(recipe, path, **changes):
-    """Writes a file of a rounded model; returns the model."""
+    """Writes a file of a rounded model; returns the model and its rounding."""
     model = tiny.build(**changes)
-    ranges = QuantizationAware(model, tiny.batches(1), recipe).finish()
-    export_quantized(model, path, LENGTHS, QuantizationParameters(recipe, ranges), tiny.make_rows(8)[0])
-    return model
+    rounding = QuantizationParameters(recipe, QuantizationAware(model, tiny.batches(1), recipe).finish())
+    export_quantized(model, path, LENGTHS, rounding)
+    return model, rounding
 
 
 def constants(path):
@@ -36,8 +36,8 @@ def types_by_shape(tensors, layer):
 def test_a_file_holds_the_rows_of_the_rounded_table(recipe, tmp_path):
     path = tmp_path / "model.tflite"
     # Rows before that of the first token are left out.
-    model = make_file(recipe, path, position_offset=2)
-    assert types_by_shape(constants(path), "position_embedding") == dict.fromkeys(((4, 32), (8, 32)), "int8")
+    model, _ = make_file(recipe, path, position_offset=2)
+    assert types_by_shape(constants(path), "position_embedding") == dict.fromkeys(((4, 32), (16, 32)), "int8")
     table, content = model.get_layer("position_embedding").embeddings.numpy(), read_model(path.read_bytes())
     for graph in content.subgraphs:
         (stored,) = (tensor for tensor in graph.tensors if b"/int8_" in tensor.name)
@@ -47,7 +47,7 @@ def test_a_file_holds_the_rows_of_the_rounded_table(recipe, tmp_path):
 
 
 @pytest.mark.parametrize("recipe", ["float16", "static_wi8_ai8"])
-def test_other_recipes_have_no_grid_for_positions(recipe, tmp_path):
+def test_other_recipes_have_no_grid_for_positions(recipe):
     model = tiny.build()
     before = model.get_layer("position_embedding").embeddings.numpy()
     assert "position_embedding/output_tap" not in QuantizationAware(model, tiny.batches(1), recipe).finish()
@@ -55,25 +55,22 @@ def test_other_recipes_have_no_grid_for_positions(recipe, tmp_path):
 
 
 def test_the_floats_are_gone(tmp_path):
-    long = {"max_length": 512}
-    make_file("weights_wi4", tmp_path / "model.tflite", **long)
+    make_file("weights_wi4", tmp_path / "model.tflite")
     content = read_model((tmp_path / "model.tflite").read_bytes())
-    kept = [len(buffer.data) for buffer in content.buffers if buffer.data is not None]
-    # The largest of all are the token table, with 50 rows of 32, and kernels of 32 x 64 in 4 bits.
-    assert max(kept) == 50 * 32
+    sizes = [len(buffer.data) for buffer in content.buffers if buffer.data is not None]
+    # The largest of all is the token table, with 50 rows of 32; 16 positions in float32 would take 2048 bytes.
+    assert max(sizes) == 50 * 32
 
 
 @pytest.mark.parametrize("recipe", ["mixed_wi8_ai8", "dynamic_wi8", "weights_wi4_block32"])
 def test_relative_positions_are_integers(recipe, tmp_path):
     path = tmp_path / "model.tflite"
-    model = tiny.build(variant=DeBERTa(), num_segments=0)
-    rounding = QuantizationParameters(recipe, QuantizationAware(model, tiny.batches(1), recipe).finish())
-    export_quantized(model, path, LENGTHS, rounding)
+    model, rounding = make_file(recipe, path, variant=DeBERTa(), num_segments=0)
     tensors = constants(path)
-    assert types_by_shape(tensors, "relative_embedding") == {(2, 8, 32): "int8", (2, 16, 32): "int8"}
+    assert types_by_shape(tensors, "relative_embedding") == {(2, 8, 32): "int8", (2, 32, 32): "int8"}
     # The largest float constants are the units' biases, and steps of int8 in blocks.
     assert max(np.prod(tensor.shape) for tensor in tensors if tensor.type == "float32") <= 64
-    rows = {name: values[:, :8] for name, values in tiny.make_rows(8)[0].items() if name != "segment_ids"}
+    rows = {name: values for name, values in tiny.make_rows(8)[0].items() if name != "segment_ids"}
     with quantized_activations(model, rounding):
         expected = model.predict(rows, verbose=0)
     np.testing.assert_allclose(TFLiteModel(path).predict_on_batch(rows), expected, atol=0.02)
