@@ -2,8 +2,8 @@
  * The operations of LiteRT that models of this project are made of. They answer as LiteRT does, but for the last bits of
  * sums; what is an integer there is computed as the number that it stands for, and then put on its grid.
  *
- * An operation takes its operands, the tensor that is wanted and its options, and gives the values; a tensor has a
- * shape, values, a type and, of integers, a grid: a scale and a zero.
+ * An operation takes its operands, the tensor that is wanted, its options and which of its outputs that tensor is, and
+ * gives the values; a tensor has a shape, values, a type and, of integers, a grid: a scale and a zero.
  */
 
 import { integerProducts } from "./integers.js";
@@ -324,6 +324,53 @@ function stridedSlice([given, begin, , by], wanted, { beginMask, shrinkMask }) {
   return pick(given, wanted, first, kept);
 }
 
+/** One of the equal parts of a tensor along an axis. */
+function split([axis, given], wanted, _, output) {
+  const steps = strides(given.shape);
+  const along = positive(axis.values[0], given);
+  return pick(given, wanted, output * wanted.shape[along] * steps[along], steps);
+}
+
+/** Writes values of a shape into a larger one, from a place on. */
+function fill(found, wanted, values, shape, first) {
+  walk(shape, [strides(wanted.shape)], (start, [to], count, [step]) => {
+    for (let place = 0; place < count; place += 1) found[first + to + place * step] = values[start + place];
+  });
+}
+
+function concatenate(given, wanted, { axis }) {
+  const along = positive(axis, wanted);
+  const step = strides(wanted.shape)[along];
+  const found = results(wanted);
+  let before = 0;
+  for (const part of given) {
+    fill(found, wanted, real(part), part.shape, before * step);
+    before += part.shape[along];
+  }
+  return found;
+}
+
+function pad([given, widths, value], wanted) {
+  const found = results(wanted).fill(value ? real(value)[0] : 0);
+  const first = strides(wanted.shape).reduce((sum, step, axis) => sum + step * widths.values[2 * axis], 0);
+  fill(found, wanted, real(given), given.shape, first);
+  return found;
+}
+
+/** Sums of the entries up to each one, itself among them: `tf.cumsum` without options, as the graphs have it. */
+function cumulate([given, axis], wanted) {
+  const along = positive(axis.values[0], given);
+  const step = strides(given.shape)[along];
+  const found = results(wanted);
+  real(given).forEach((value, place) => {
+    found[place] = value + (Math.floor(place / step) % given.shape[along] ? found[place - step] : 0);
+  });
+  return found;
+}
+
+/** An axis that may be counted from the end, counted from the start. */
+const positive = (axis, { shape }) => (axis + shape.length) % shape.length;
+
 /** What is only moved keeps its grid, or is written on another one. */
 const moved = (given, values) => (GREATEST[given.type] ? real({ ...given, values }) : values);
 
@@ -362,30 +409,36 @@ const same = ([given]) => real(given);
 /** By LiteRT's number: the name, what computes it, and what reads its options. */
 export const OPERATIONS = {
   0: ["ADD", ADD],
+  2: ["CONCATENATION", concatenate, (table) => ({ axis: table.int(0) })],
   6: ["DEQUANTIZE", same],
   9: ["FULLY_CONNECTED", fullyConnected, (table) => ({ activation: table.byte(0) })],
-  14: ["LOGISTIC", elementwise((value) => 1 / (1 + Math.exp(-value)))],
   18: ["MUL", MUL],
+  19: ["RELU", elementwise((value) => Math.max(value, 0))],
   22: ["RESHAPE", same],
   25: ["SOFTMAX", softmax, (table) => ({ beta: table.float(0) })],
   28: ["TANH", elementwise(Math.tanh)],
+  34: ["PAD", pad],
   36: ["GATHER", gather, (table) => ({ axis: table.int(0), batches: table.int(1) })],
   39: ["TRANSPOSE", transpose],
   40: ["MEAN", reduce(true)],
   41: ["SUB", elementwise((one, other) => one - other)],
   42: ["DIV", elementwise((one, other) => one / other)],
   45: ["STRIDED_SLICE", stridedSlice, (table) => ({ beginMask: table.int(0), shrinkMask: table.int(4) })],
+  49: ["SPLIT", split],
   53: ["CAST", same],
   55: ["MAXIMUM", elementwise(Math.max)],
   57: ["MINIMUM", elementwise(Math.min)],
-  58: ["LESS", elementwise((one, other) => (one < other ? 1 : 0))],
   59: ["NEG", elementwise((value) => -value)],
-  64: ["SELECT", elementwise((test, yes, no) => (test ? yes : no))],
+  60: ["PADV2", pad],
+  61: ["GREATER", elementwise((one, other) => (one > other ? 1 : 0))],
+  71: ["EQUAL", elementwise((one, other) => (one === other ? 1 : 0))],
   74: ["SUM", reduce(false)],
   76: ["RSQRT", elementwise((value) => 1 / Math.sqrt(value))],
   92: ["SQUARE", elementwise((value) => value * value)],
   99: ["SQUARED_DIFFERENCE", SQUARED_DIFFERENCE],
   114: ["QUANTIZE", same],
+  123: ["SELECT_V2", elementwise((test, yes, no) => (test ? yes : no))],
   126: ["BATCH_MATMUL", batchMatmul, (table) => ({ adjointLeft: table.byte(0), adjointRight: table.byte(1) })],
+  128: ["CUMSUM", cumulate],
   150: ["GELU", (given, wanted, { approximate }) => (approximate ? GELU_TANH : GELU)(given, wanted), (table) => ({ approximate: table.byte(0) })],
 };

@@ -41,7 +41,7 @@ _CLASSES = {CHARACTERS_FILE: "WordPiece", SUBWORDS_FILE: "Subwords"}
 _RUNTIME_SCRIPTS = ("flatbuffer.js", "integers.js", "operations.js", "tflite.js")
 _PAGE_SCRIPTS = ("answers.js", "search.js", "page.js")
 _PAGE_TASK = re.compile(r'^  ([a-z_]+): \["', re.MULTILINE)
-_OPERATION = re.compile(r'^  \d+: \["([A-Z_]+)"', re.MULTILINE)
+_OPERATION = re.compile(r'^  \d+: \["([A-Z0-9_]+)"', re.MULTILINE)
 
 
 def write_tokenizers(folder: Path) -> None:

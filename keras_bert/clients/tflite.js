@@ -48,8 +48,10 @@ export class TFLiteModel {
     for (const [name, index] of inputs) values.set(index, Int32Array.from({ length }, (_, place) => row[name][place] ?? 0));
     for (const { operation, options, ins, outs } of graph.operations) {
       const given = ins.map((index) => index < 0 ? null : this.tensor(graph, values, index));
-      const wanted = graph.tensors[outs[0]];
-      values.set(outs[0], store(operation(given, wanted, options), wanted));
+      outs.forEach((index, output) => {
+        const wanted = graph.tensors[index];
+        values.set(index, store(operation(given, wanted, options, output), wanted));
+      });
     }
     const [index] = outputs.values();
     return { values: real(this.tensor(graph, values, index)), shape: graph.tensors[index].shape };

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from keras_bert.clients.golden import make_golden_rows
-from keras_bert.clients.page import PageScore, write_page, write_tokenizers
+from keras_bert.clients.page import PageScore, find_page_obstacle, write_page, write_tokenizers
 from keras_bert.compress.quantization_parameters import QuantizationParameters
 from keras_bert.compress.quantize import QuantizationAware
 from keras_bert.export.bundle import attach_companions, load_exported
@@ -16,9 +16,11 @@ from keras_bert.export.quantized import export_quantized
 from keras_bert.export.sample_texts import TEXTS
 from keras_bert.models.encoder import input_names
 from keras_bert.options.quantization import RECIPES
+from keras_bert.tasks.base import Task
 from tests.clients.fuzz import PIECES, check_plain, cut, make_strings
 from tests.clients.web.node import ask
 from tests.keras_bert.clients.exported import LENGTHS, export_folder
+from tests.keras_bert.explain.family_tasks import FAMILIES
 from tests.keras_bert.export.word_tasks import SETTINGS, make_task
 
 pytestmark = pytest.mark.web
@@ -28,6 +30,8 @@ _NAMES = "\u0935\u093f\u0937\u094d\u0923\u0941, Zoe\u0301, \u2764\ufe0f"
 LONG = f"Ada Lovelace met a small boat in London, 1999. It was the harbour's {_NAMES}. " * 6
 QUESTIONS = ("What met the boat?", "Where was it in 1999?", "")
 FILE = "model_float32.tflite"
+# Graphs of all operations that files have; MobileBERT's as its checkpoints are.
+GRAPHS = {**FAMILIES, "mobilebert": {**FAMILIES["mobilebert"], "activation": "relu"}}
 # Recipe whose activations are all integers -> difference from LiteRT, as a share of the outputs' spread.
 TABLE_SHARES = {"static_wi8_ai8": 0.05, "static_wi8_ai16": 0.001}
 
@@ -84,23 +88,47 @@ def assert_same(actual: Any, expected: Any) -> None:
 
 @pytest.mark.parametrize("recipe", RECIPES)
 def test_integers_of_every_recipe(recipe: str, tmp_path: Path) -> None:
-    task = make_task("classification")
+    actual, expected = compare_integers(make_task("classification"), recipe, tmp_path)
+    assert recipe in TABLE_SHARES or np.isclose(actual, expected, atol=1e-4).mean() > 0.9
+
+
+@pytest.mark.parametrize("recipe", ["mixed_wi8_ai8", "static_wi8_ai8", "weights_wi4"])
+@pytest.mark.parametrize("family", GRAPHS)
+def test_integers_of_every_family(family: str, recipe: str, tmp_path: Path) -> None:
+    compare_integers(make_task("classification", **GRAPHS[family]), recipe, tmp_path)
+
+
+def compare_integers(task: Task, recipe: str, folder: Path) -> tuple[np.ndarray, np.ndarray]:
+    """Compares a quantized file's outputs on the page with LiteRT's, and returns both."""
     encoded = task.tokenizer.encode(list(TEXTS), max_length=LENGTHS[-1])
     network = task.network()
     rows = {name: np.asarray(encoded[name]) for name in input_names(network)}
     rounding = QuantizationParameters(recipe, QuantizationAware(network, [rows], recipe).finish())
-    export_quantized(network, tmp_path / "model.tflite", LENGTHS, rounding, rows)
-    attach_companions(task, tmp_path / "model.tflite")
-    task.save_settings(tmp_path)
-    (tmp_path / "metrics.json").write_text("{}")
-    write_tokenizers(tmp_path)
-    golden = make_golden_rows(tmp_path)
-    actual = np.array([row["output"] for row in ask("ask_page.mjs", tmp_path, "model.tflite", given=golden)])
+    export_quantized(network, folder / "model.tflite", LENGTHS, rounding, rows)
+    attach_companions(task, folder / "model.tflite")
+    task.save_settings(folder)
+    (folder / "metrics.json").write_text("{}")
+    write_tokenizers(folder)
+    assert find_page_obstacle(folder) == ""
+    golden = make_golden_rows(folder)
+    actual = np.array([row["output"] for row in ask("ask_page.mjs", folder, "model.tflite", given=golden)])
     expected = np.array([row["outputs"]["model.tflite"] for row in golden])
     # A value between two steps of a grid goes to the other one here and there, and where all is integer LiteRT looks
     # functions up in tables.
     np.testing.assert_allclose(actual, expected, atol=TABLE_SHARES.get(recipe, 0.01) * np.ptp(expected))
-    assert recipe in TABLE_SHARES or np.isclose(actual, expected, atol=1e-4).mean() > 0.9
+    return actual, expected
+
+
+@pytest.mark.parametrize("name", ["classification", "token_classification", "question_answering"])
+@pytest.mark.parametrize("family", GRAPHS)
+def test_numbers_of_every_family(family: str, name: str, tmp_path: Path) -> None:
+    export_folder(make_task(name, **GRAPHS[family]), tmp_path)
+    write_tokenizers(tmp_path)
+    assert find_page_obstacle(tmp_path) == ""
+    rows = make_golden_rows(tmp_path)
+    for row, actual in zip(rows, ask("ask_page.mjs", tmp_path, FILE, given=rows), strict=True):
+        expected = np.ravel(row["outputs"][FILE])
+        np.testing.assert_allclose(actual["output"][: len(expected)], expected, atol=3e-5)
 
 
 @pytest.mark.parametrize("lowercase", [True, False])
