@@ -243,10 +243,12 @@ function roundRows(values, rows, inner) {
       low = Math.min(low, values[place]);
       high = Math.max(high, values[place]);
     }
-    const scale = low === high ? 1 : (high - low) / 255;
-    const zero = Math.min(127, Math.max(-128, round(-128 - low / scale)));
+    // In 32 bits, as there: multiples of a scale, as tables of positions are, often lie in the middle of two steps.
+    const inverse = low === high ? 1 : Math.fround(255 / Math.fround(high - low));
+    const scale = Math.fround(1 / inverse);
+    const zero = Math.min(127, Math.max(-128, round(Math.fround(-128 - Math.fround(low * inverse)))));
     for (let place = row * inner; place < (row + 1) * inner; place += 1) {
-      left[place] = Math.min(127, Math.max(-128, round(values[place] / scale) + zero)) - zero;
+      left[place] = Math.min(127, Math.max(-128, round(Math.fround(values[place] * inverse)) + zero)) - zero;
     }
     scales[row] = scale;
   }

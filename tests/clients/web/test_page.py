@@ -30,8 +30,9 @@ _NAMES = "\u0935\u093f\u0937\u094d\u0923\u0941, Zoe\u0301, \u2764\ufe0f"
 LONG = f"Ada Lovelace met a small boat in London, 1999. It was the harbour's {_NAMES}. " * 6
 QUESTIONS = ("What met the boat?", "Where was it in 1999?", "")
 FILE = "model_float32.tflite"
-# Graphs of all operations that files have; MobileBERT's as its checkpoints are.
-GRAPHS = {**FAMILIES, "mobilebert": {**FAMILIES["mobilebert"], "activation": "relu"}}
+# Graphs of all operations that files have. MobileBERT's is as in its checkpoints, with products of even widths: one of 9
+# numbers in 4 bits XNNPACK leaves to LiteRT, which rounds otherwise.
+GRAPHS = {**FAMILIES, "mobilebert": {**FAMILIES["mobilebert"], "activation": "relu", "embedding_size": 4}}
 # Recipe whose activations are all integers -> difference from LiteRT, as a share of the outputs' spread.
 TABLE_SHARES = {"static_wi8_ai8": 0.05, "static_wi8_ai16": 0.001}
 
@@ -88,18 +89,17 @@ def assert_same(actual: Any, expected: Any) -> None:
 
 @pytest.mark.parametrize("recipe", RECIPES)
 def test_integers_of_every_recipe(recipe: str, tmp_path: Path) -> None:
-    actual, expected = compare_integers(make_task("classification"), recipe, tmp_path)
-    assert recipe in TABLE_SHARES or np.isclose(actual, expected, atol=1e-4).mean() > 0.9
+    check_integers(make_task("classification"), recipe, tmp_path)
 
 
 @pytest.mark.parametrize("recipe", ["mixed_wi8_ai8", "static_wi8_ai8", "weights_wi4"])
 @pytest.mark.parametrize("family", GRAPHS)
 def test_integers_of_every_family(family: str, recipe: str, tmp_path: Path) -> None:
-    compare_integers(make_task("classification", **GRAPHS[family]), recipe, tmp_path)
+    check_integers(make_task("classification", **GRAPHS[family]), recipe, tmp_path)
 
 
-def compare_integers(task: Task, recipe: str, folder: Path) -> tuple[np.ndarray, np.ndarray]:
-    """Compares a quantized file's outputs on the page with LiteRT's, and returns both."""
+def check_integers(task: Task, recipe: str, folder: Path) -> None:
+    """Compares a quantized file's outputs on the page with LiteRT's."""
     encoded = task.tokenizer.encode(list(TEXTS), max_length=LENGTHS[-1])
     network = task.network()
     rows = {name: np.asarray(encoded[name]) for name in input_names(network)}
@@ -116,7 +116,7 @@ def compare_integers(task: Task, recipe: str, folder: Path) -> tuple[np.ndarray,
     # A value between two steps of a grid goes to the other one here and there, and where all is integer LiteRT looks
     # functions up in tables.
     np.testing.assert_allclose(actual, expected, atol=TABLE_SHARES.get(recipe, 0.01) * np.ptp(expected))
-    return actual, expected
+    assert recipe in TABLE_SHARES or np.isclose(actual, expected, atol=1e-4).mean() > 0.9
 
 
 @pytest.mark.parametrize("name", ["classification", "token_classification", "question_answering"])
