@@ -30,8 +30,8 @@ _NAMES = "\u0935\u093f\u0937\u094d\u0923\u0941, Zoe\u0301, \u2764\ufe0f"
 LONG = f"Ada Lovelace met a small boat in London, 1999. It was the harbour's {_NAMES}. " * 6
 QUESTIONS = ("What met the boat?", "Where was it in 1999?", "")
 FILE = "model_float32.tflite"
-# Graphs of all operations that files have. MobileBERT's is as in its checkpoints, with products of even widths: one of 9
-# numbers in 4 bits XNNPACK leaves to LiteRT, which rounds otherwise.
+# Graphs of all operations that files have. MobileBERT's is as in its checkpoints, with products of even widths: one of
+# 9 numbers in 4 bits XNNPACK leaves to LiteRT, which rounds otherwise.
 GRAPHS = {**FAMILIES, "mobilebert": {**FAMILIES["mobilebert"], "activation": "relu", "embedding_size": 4}}
 # Recipe whose activations are all integers -> difference from LiteRT, as a share of the outputs' spread.
 TABLE_SHARES = {"static_wi8_ai8": 0.05, "static_wi8_ai16": 0.001}
