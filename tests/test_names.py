@@ -1,6 +1,7 @@
 """Names that a reader can search for: no variable is a bare participle or pronoun, and a class name stands once."""
 
 import ast
+import re
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -10,6 +11,13 @@ REPOSITORY = Path(__file__).parents[1]
 PACKAGES = ("keras_bert", "components", "pipeline", "benchmarks")
 # Participles and pronouns say nothing about a value; the noun of the thing does.
 VAGUE_NAMES = frozenset(("asked", "begun", "each", "found", "known", "own", "told", "wanted"))
+
+
+# Comments, strings and fields, in which these words are English or part of an interface.
+NO_VARIABLES = re.compile(r"""/\*.*?\*/|//[^\n]*|"[^"\n]*"|'[^'\n]*'|\.\w+""", re.DOTALL)
+CLIENTS = sorted(
+    file for file in (REPOSITORY / "keras_bert/clients").iterdir() if file.suffix in (".js", ".kt", ".swift")
+)
 
 
 def parsed(package: str) -> Iterator[tuple[str, ast.Module]]:
@@ -34,6 +42,12 @@ def test_no_variable_has_a_vague_name(package: str) -> None:
         if name in VAGUE_NAMES
     ]
     assert vague == []
+
+
+@pytest.mark.parametrize("file", CLIENTS, ids=lambda file: file.name)
+def test_no_variable_of_the_code_for_apps_has_a_vague_name(file: Path) -> None:
+    words = re.findall(r"\w+", NO_VARIABLES.sub(" ", file.read_text()))
+    assert VAGUE_NAMES & set(words) == set()
 
 
 def test_a_class_name_stands_once() -> None:

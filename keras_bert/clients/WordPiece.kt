@@ -117,8 +117,8 @@ class WordPiece(pieces: List<String>, characters: String) {
     }
 
     private fun within(kind: String, code: Int): Boolean =
-        ranges.getValue(kind).let { own ->
-            val place = own.binarySearch { if (it.last < code) -1 else if (it.first > code) 1 else 0 }
+        ranges.getValue(kind).let { intervals ->
+            val place = intervals.binarySearch { if (it.last < code) -1 else if (it.first > code) 1 else 0 }
             place >= 0
         }
 

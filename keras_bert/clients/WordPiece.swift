@@ -132,12 +132,12 @@ public struct WordPiece {
   }
 
   private func within(_ kind: String, _ code: UInt32) -> Bool {
-    let own = ranges[kind]!
-    var (low, high) = (0, own.count)
+    let intervals = ranges[kind]!
+    var (low, high) = (0, intervals.count)
     while low < high {
       let middle = (low + high) / 2
-      if own[middle].upperBound < code { low = middle + 1 } else { high = middle }
+      if intervals[middle].upperBound < code { low = middle + 1 } else { high = middle }
     }
-    return low < own.count && own[low].contains(code)
+    return low < intervals.count && intervals[low].contains(code)
   }
 }

@@ -86,16 +86,16 @@ export const areEntityTags = (labels) => labels.some((label) => /^[BIES]-/.test(
 
 /** The answer to a question from a context, which is read in windows; `text` is empty for no answer. */
 export function findAnswer({ tokenizer, model, settings }, question, context) {
-  const asked = tokenizer.tokenize(question).slice(0, settings.max_query_length);
+  const query = tokenizer.tokenize(question).slice(0, settings.max_query_length);
   const pieces = tokenizer.tokenize(context);
-  const windows = cutWindows(pieces.length, settings.max_length - asked.length - 2 - tokenizer.between, settings.stride);
+  const windows = cutWindows(pieces.length, settings.max_length - query.length - 2 - tokenizer.between, settings.stride);
   const widest = pieces.map((_, piece) => widestWindow(windows, piece));
   let [best, total, none] = [{ score: -Infinity }, 0, Infinity];
   windows.forEach(([first, last], number) => {
-    const row = tokenizer.encode([asked, pieces.slice(first, last)], settings.max_length);
+    const row = tokenizer.encode([query, pieces.slice(first, last)], settings.max_length);
     const { values } = model.run(row);
     none = Math.min(none, values[0] + values[1]);
-    const logit = (piece, side) => values[2 * (asked.length + 1 + tokenizer.between + piece - first) + side];
+    const logit = (piece, side) => values[2 * (query.length + 1 + tokenizer.between + piece - first) + side];
     for (let start = first; start < last; start += 1) {
       if (widest[start] !== number) continue;
       for (let end = start; end < Math.min(last, start + settings.max_answer_length); end += 1) {
@@ -105,9 +105,9 @@ export function findAnswer({ tokenizer, model, settings }, question, context) {
       }
     }
   });
-  const [mayBeNone, found] = [settings.null_threshold !== null, Number.isFinite(best.score)];
-  const silent = mayBeNone ? none - best.score > settings.null_threshold : !found;
-  const probability = Math.exp(silent ? none : best.score) / (total + (mayBeNone || !found ? Math.exp(none) : 0));
+  const [mayBeNone, hasSpan] = [settings.null_threshold !== null, Number.isFinite(best.score)];
+  const silent = mayBeNone ? none - best.score > settings.null_threshold : !hasSpan;
+  const probability = Math.exp(silent ? none : best.score) / (total + (mayBeNone || !hasSpan ? Math.exp(none) : 0));
   const [start, end] = silent ? [0, 0] : [pieces[best.start].start, endWithMarks(context, pieces[best.end].end)];
   return { text: context.slice(start, end), start, end, probability };
 }
@@ -160,9 +160,9 @@ function splitWords(sizes, room, overlap) {
 
 /** The entities that tags mark, as conlleval reads BIO, IOB1 and IOBES (Tjong Kim Sang and De Meulder 2003). */
 function readTags(tags) {
-  const found = [];
+  const spans = [];
   let open = null;
-  const close = (last) => { found.push({ ...open, last }); open = null; };
+  const close = (last) => { spans.push({ ...open, last }); open = null; };
   tags.forEach((tag, place) => {
     const [prefix, label] = [tag[0], tag.slice(2) || "_"];
     if (open && ("OBS".includes(prefix) || label !== open.label)) close(place);
@@ -170,7 +170,7 @@ function readTags(tags) {
     if (open && "ES".includes(prefix)) close(place + 1);
   });
   if (open) close(tags.length);
-  return found;
+  return spans;
 }
 
 /** The windows of a context, [first piece, behind the last]; the last one ends where the context does. */

@@ -41,8 +41,8 @@ function moduleBytes() {
   const [first, second] = [11, 12]; // eight numbers of each of two rows
   const sums = (of, at) => 13 + 4 * of + at; // four lanes of a product of each row with each column
   const kernels = (at) => 21 + at;
-  const each = (visit) => [0, 1, 2, 3].flatMap(visit);
-  const accumulate = (of, numbers) => each((at) => [
+  const forColumns = (visit) => [0, 1, 2, 3].flatMap(visit);
+  const accumulate = (of, numbers) => forColumns((at) => [
     ...get(sums(of, at)), ...get(numbers), ...get(kernels(at)), ...DOT, ...ADD_LANES, ...set(sums(of, at)),
   ]);
   // Four sums of four lanes become one vector.
@@ -55,13 +55,13 @@ function moduleBytes() {
     ...get(kernels(0)), ...get(kernels(1)), ...shuffle(0, 1, 4, 5),
     ...get(kernels(0)), ...get(kernels(1)), ...shuffle(2, 3, 6, 7), ...ADD_LANES,
   ];
-  const loadKernels = each((at) => [
+  const loadKernels = forColumns((at) => [
     ...get(weights), ...Array(at).fill([...get(inner), I32_ADD]).flat(), ...LOAD_BYTES, 0, ...set(kernels(at)),
   ]);
   const body = repeat(
     ...get(right), ...set(weights), ...get(columns), ...set(column),
     ...repeat(
-      ...[0, 1].flatMap((of) => each((at) => [...ZERO, ...set(sums(of, at))])),
+      ...[0, 1].flatMap((of) => forColumns((at) => [...ZERO, ...set(sums(of, at))])),
       ...get(left), ...set(row), ...get(left), ...twice(...get(inner)), I32_ADD, ...set(next),
       ...get(inner), ...set(rest),
       ...repeat(
@@ -71,7 +71,7 @@ function moduleBytes() {
         ...countDown(rest, INNER),
       ),
       // The weights have gone along one column of the four.
-      ...each((at) => at ? advance(weights, ...get(inner)) : []),
+      ...forColumns((at) => at ? advance(weights, ...get(inner)) : []),
       ...get(out), ...finish(0), ...STORE, 0,
       ...get(out), ...twice(...twice(...get(columns))), I32_ADD, ...finish(1), ...STORE, 0,
       ...advance(out, I32_CONST, 4 * COLUMNS),
@@ -123,11 +123,11 @@ class IntegerProducts {
     const numbers = new Int16Array(this.memory.buffer, this.left.place, tall * deep).fill(0);
     for (let row = 0; row < rows; row += 1) numbers.set(left.subarray(row * inner, (row + 1) * inner), row * deep);
     this.multiply(this.left.place, this.places.get(kernel), this.out.place, tall, wide, deep);
-    const found = new Int32Array(rows * columns);
+    const products = new Int32Array(rows * columns);
     for (let row = 0; row < rows; row += 1) {
-      found.set(new Int32Array(this.memory.buffer, this.out.place + 4 * row * wide, columns), row * columns);
+      products.set(new Int32Array(this.memory.buffer, this.out.place + 4 * row * wide, columns), row * columns);
     }
-    return found;
+    return products;
   }
 
   /** The place of so many bytes of zeros. */

@@ -78,15 +78,15 @@ function marked(text, places) {
 }
 
 /** Labels with their probabilities, and whether the first is one to rely on. */
-function labels(found) {
-  const bars = found.slice(0, SHOWN).map(({ label, probability }) => bar(label, probability));
-  return [...bars, ...(found[0].probability < about.threshold ? [make("div", { className: "hint" }, "not sure")] : [])];
+function labels(ranking) {
+  const bars = ranking.slice(0, SHOWN).map(({ label, probability }) => bar(label, probability));
+  return [...bars, ...(ranking[0].probability < about.threshold ? [make("div", { className: "hint" }, "not sure")] : [])];
 }
 
 /** The labels that a text gets, above the probabilities of the likeliest ones. */
 function sets(ranked) {
-  const given = ranked.filter((entry) => entry.given).map(({ label }) => label);
-  return [make("div", { className: "hint" }, given.join(", ") || "no label"),
+  const chosen = ranked.filter((entry) => entry.given).map(({ label }) => label);
+  return [make("div", { className: "hint" }, chosen.join(", ") || "no label"),
     ...ranked.slice(0, SHOWN).map(({ label, probability }) => bar(label, probability))];
 }
 

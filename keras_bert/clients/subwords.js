@@ -204,8 +204,8 @@ export class Subwords {
       const codes = text.slice(first, last).map(({ code }) => code);
       const bytes = codes.reduce((sum, code) => sum + width(code), 0);
       const whole = bytes > LONGEST_GRAPHEME ? [] : codes.map((_, place) => maps.get(codes.slice(0, place + 1).join()));
-      const found = whole.find(Boolean);
-      if (found) put(codes.length, found);
+      const replacement = whole.find(Boolean);
+      if (replacement) put(codes.length, replacement);
       else {
         for (const code of codes) {
           const mapped = maps.get(String(code));
@@ -425,9 +425,9 @@ function compose(changes, { orders, pairs }) {
   let [starter, blocked] = [-1, -1];
   for (const [code, kind] of changes) {
     const order = orders.get(code) ?? 0;
-    const made = starter < 0 || blocked >= order && blocked >= 0 ? undefined : join(composed[starter][0], code, pairs);
-    if (made !== undefined) {
-      composed[starter] = [made, composed[starter][1] + kind - 1];
+    const composite = starter < 0 || blocked >= order && blocked >= 0 ? undefined : join(composed[starter][0], code, pairs);
+    if (composite !== undefined) {
+      composed[starter] = [composite, composed[starter][1] + kind - 1];
       continue;
     }
     composed.push([code, kind]);

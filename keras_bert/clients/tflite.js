@@ -9,7 +9,7 @@ import { BOOL, FLOAT16, FLOAT32, INT16, INT32, INT4, INT64, INT8, OPERATIONS, re
 export class TFLiteModel {
   /**
    * @param {Uint8Array} bytes of the file.
-   * @throws {Error} it is no such file, or holds an operation that is not known here.
+   * @throws {Error} the file is not a `.tflite` file, or holds an operation that is not supported here.
    */
   constructor(bytes) {
     const view = new DataView(bytes.buffer, bytes.byteOffset, bytes.byteLength);
@@ -23,7 +23,7 @@ export class TFLiteModel {
     /** Tokens -> the graph for rows of that length, with its tensors' names. */
     this.signatures = new Map();
     for (const signature of model.tables(6 + 1)) {
-      const names = (field) => new Map(signature.tables(field).map((each) => [each.text(0), each.int(1)]));
+      const names = (field) => new Map(signature.tables(field).map((entry) => [entry.text(0), entry.int(1)]));
       const graph = graphs[signature.int(4)];
       const inputs = names(0);
       const length = graph.tensors[inputs.get("token_ids")].shape[1];
@@ -41,16 +41,16 @@ export class TFLiteModel {
    */
   run(row) {
     const tokens = row.token_ids.length;
-    const length = this.lengths.find((each) => tokens <= each);
+    const length = this.lengths.find((limit) => tokens <= limit);
     if (!length) throw new Error(`a row must have at most ${this.lengths.at(-1)} tokens, got ${tokens}`);
     const { graph, inputs, outputs } = this.signatures.get(length);
     const values = new Map();
     for (const [name, index] of inputs) values.set(index, Int32Array.from({ length }, (_, place) => row[name][place] ?? 0));
     for (const { operation, options, ins, outs } of graph.operations) {
-      const given = ins.map((index) => index < 0 ? null : this.tensor(graph, values, index));
+      const operands = ins.map((index) => index < 0 ? null : this.tensor(graph, values, index));
       outs.forEach((index, output) => {
-        const wanted = graph.tensors[index];
-        values.set(index, store(operation(given, wanted, options, output), wanted));
+        const tensor = graph.tensors[index];
+        values.set(index, store(operation(operands, tensor, options, output), tensor));
       });
     }
     const [index] = outputs.values();
@@ -71,11 +71,11 @@ export class TFLiteModel {
         blocks: blocks && { scales: blocks.int(0), size: blocks.int(2) },
       };
     });
-    const operations = graph.tables(3).map((each) => {
-      const [name, operation, read] = OPERATIONS[codes[each.int(0)]] ?? [];
-      if (!name) throw new Error(`operation ${codes[each.int(0)]} of LiteRT is not known here`);
-      const table = each.table(4);
-      return { operation, options: read && table ? read(table) : {}, ins: each.ints(1), outs: each.ints(2) };
+    const operations = graph.tables(3).map((table) => {
+      const [name, operation, read] = OPERATIONS[codes[table.int(0)]] ?? [];
+      if (!name) throw new Error(`operation ${codes[table.int(0)]} of LiteRT is not supported here`);
+      const optionTable = table.table(4);
+      return { operation, options: read && optionTable ? read(optionTable) : {}, ins: table.ints(1), outs: table.ints(2) };
     });
     return { tensors, operations };
   }
@@ -99,17 +99,17 @@ export class TFLiteModel {
     const bytes = start > 1 ? this.bytes.subarray(start, start + Number(buffer.view.getBigUint64(buffer.at(2), true))) : buffer.bytes(0);
     const count = size(tensor.shape);
     const view = new DataView(bytes.buffer, bytes.byteOffset, bytes.byteLength);
-    const made = (array, read) => array.from({ length: count }, (_, place) => read(place));
+    const readAll = (array, read) => array.from({ length: count }, (_, place) => read(place));
     switch (tensor.type) {
-      case FLOAT32: return made(Float32Array, (place) => view.getFloat32(4 * place, true));
-      case FLOAT16: return made(Float32Array, (place) => half(view.getUint16(2 * place, true)));
-      case INT32: return made(Int32Array, (place) => view.getInt32(4 * place, true));
-      case INT16: return made(Int16Array, (place) => view.getInt16(2 * place, true));
-      case INT64: return made(Float64Array, (place) => Number(view.getBigInt64(8 * place, true)));
-      case INT8: return made(Int8Array, (place) => view.getInt8(place));
-      case BOOL: return made(Uint8Array, (place) => view.getUint8(place));
-      case INT4: return made(Int8Array, (place) => (view.getUint8(place >> 1) << (place & 1 ? 24 : 28)) >> 28);
-      default: throw new Error(`type ${tensor.type} of LiteRT is not known here`);
+      case FLOAT32: return readAll(Float32Array, (place) => view.getFloat32(4 * place, true));
+      case FLOAT16: return readAll(Float32Array, (place) => half(view.getUint16(2 * place, true)));
+      case INT32: return readAll(Int32Array, (place) => view.getInt32(4 * place, true));
+      case INT16: return readAll(Int16Array, (place) => view.getInt16(2 * place, true));
+      case INT64: return readAll(Float64Array, (place) => Number(view.getBigInt64(8 * place, true)));
+      case INT8: return readAll(Int8Array, (place) => view.getInt8(place));
+      case BOOL: return readAll(Uint8Array, (place) => view.getUint8(place));
+      case INT4: return readAll(Int8Array, (place) => (view.getUint8(place >> 1) << (place & 1 ? 24 : 28)) >> 28);
+      default: throw new Error(`type ${tensor.type} of LiteRT is not supported here`);
     }
   }
 }

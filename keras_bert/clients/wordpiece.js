@@ -57,7 +57,7 @@ export class WordPiece {
   encode(parts, length) {
     const room = length - 1 - parts.length;
     const lengths = parts.map((part) => part.length);
-    while (lengths.reduce((sum, each) => sum + each, 0) > room) {
+    while (lengths.reduce((sum, length) => sum + length, 0) > room) {
       lengths[lengths.length > 1 && lengths[1] >= lengths[0] ? 1 : 0] -= 1;
     }
     const rows = { token_ids: [this.cls], segment_ids: [0] };
@@ -113,7 +113,7 @@ export class WordPiece {
       let last = word.length;
       let id;
       for (; last > first; last -= 1) {
-        const piece = word.slice(first, last).map((each) => each.character).join("");
+        const piece = word.slice(first, last).map((letter) => letter.character).join("");
         id = this.ids.get(first ? `##${piece}` : piece);
         if (id !== undefined) break;
       }
