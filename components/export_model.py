@@ -59,9 +59,9 @@ def export_model(
         int8_agreement: the share of rows, see `Task.agreement`, for which the quantized file must give the answers of
             the model with activations quantized in Keras. Both differ only in the order of their sums, so only rows
             near a tie may differ. If the range of a tensor is wide, such as a feed-forward output with one value of 195
-            and all others about 1, the steps of its grid are so large that a last bit moves the answer as far as
-            quantization does; then the file may differ from the quantized model as far as that from the float model.
-            Files with integers alone must agree to 95 %.
+            and all others about 1, or many rows are near ties, as the starts and ends of answers are, a last bit moves
+            an answer as far as quantization does; then the share may be as small as `expected_agreement` says. Files
+            with integers alone must agree to 95 %.
 
     Raises:
         InputError: `export.dimension` is set for a task without vectors, or is not below their width.

@@ -6,7 +6,13 @@ import numpy as np
 from scipy.special import expit, softmax
 
 from keras_bert.compress.quantization_parameters import quantized_activations
-from keras_bert.export.check import UNTRAINED_AGREEMENT, check_agreement, check_parity, parity_tolerance
+from keras_bert.export.check import (
+    UNTRAINED_AGREEMENT,
+    check_agreement,
+    check_parity,
+    expected_agreement,
+    parity_tolerance,
+)
 from keras_bert.export.files import ExportedFile
 from keras_bert.export.reference import predict_as_padded
 from keras_bert.export.rules.lite_graphs import count_operations
@@ -44,14 +50,15 @@ def compare_answers(source: ExportInputs, file: ExportedFile, sample: Comparison
     if file.numbers in ("model", "static_int8") and source.quantization is not None:
         with quantized_activations(network, source.quantization):
             quantized = predict_as_padded(network, features, lengths)
-        kept = float(task.agreement(reference, quantized, mask).mean())
+        kept = task.agreement(reference, quantized, mask)
         # If all activations are integers, the file has quantization grids inside layers, which the Keras model has not.
         bound = UNTRAINED_AGREEMENT if needs_calibration_rows(source.recipe) else sample.minimum_agreement
+        minimum = min(bound, expected_agreement(kept))
         agreement = task.agreement(quantized, outputs, mask)
         measured = {
-            "agreement_with_rounded_model": check_agreement(file.name, agreement, outputs, min(bound, kept)),
+            "agreement_with_rounded_model": check_agreement(file.name, agreement, outputs, minimum),
             "agreement_with_float_model": float(task.agreement(reference, outputs, mask).mean()),
-            "agreement_of_rounded_and_float_model": kept,
+            "agreement_of_rounded_and_float_model": float(kept.mean()),
         }
     elif file.numbers == "dynamic_int8":
         agreement = task.agreement(reference, outputs, mask)

@@ -1,7 +1,7 @@
 import numpy as np
 import pytest
 
-from keras_bert.export.check import ParityError, check_agreement, check_parity, parity_tolerance
+from keras_bert.export.check import ParityError, check_agreement, check_parity, expected_agreement, parity_tolerance
 
 REFERENCE = np.array([[1.0, 2.0], [3.0, -1.0], [0.5, 0.4]], np.float32)
 
@@ -77,6 +77,35 @@ def test_agreement_is_the_mean_over_the_rows():
     message = r"^int8 must give the answers of its reference to at least 0.9000 of the rows, got 0.3667; least in row 2"
     with pytest.raises(ParityError, match=message):
         check_agreement("int8", np.array([1.0, 0.1, 0.0]), REFERENCE, 0.9)
+
+
+@pytest.mark.parametrize("spread", [0.02, 0.05, 0.1])
+def test_two_copies_with_independent_errors_agree_as_expected(spread: float):
+    rows, draws = 500, np.random.default_rng(0)
+    shares = []
+    for _ in range(50):
+        model = draws.normal(size=(rows, 3))
+        one, other = (model + spread * draws.normal(size=model.shape) for _ in range(2))
+        kept, agreement = (
+            first.argmax(axis=1) == second.argmax(axis=1) for first, second in ((model, one), (one, other))
+        )
+        shares.append(agreement.mean() - expected_agreement(kept.astype("float64")))
+    assert min(shares) > 0, "no copy is refused"
+    assert np.mean(shares) < 0.07, "a share that is smaller by this is"
+
+
+def test_a_copy_with_errors_of_six_times_the_size_is_refused():
+    draws = np.random.default_rng(0)
+    model = draws.normal(size=(500, 3))
+    one, other = (model + spread * draws.normal(size=model.shape) for spread in (0.05, 0.3))
+    kept, agreement = (first.argmax(axis=1) == second.argmax(axis=1) for first, second in ((model, one), (one, other)))
+    with pytest.raises(ParityError, match="must give the answers"):
+        check_agreement("int8", agreement, other, expected_agreement(kept))
+
+
+def test_copies_of_a_model_without_errors_must_agree_on_all_rows():
+    assert expected_agreement(np.ones(8)) == 1.0
+    assert 0 < expected_agreement(np.linspace(0, 1, 500)) < 0.5
 
 
 def test_an_agreement_that_is_no_number_never_passes():
