@@ -11,8 +11,6 @@ REPOSITORY = Path(__file__).parents[1]
 PACKAGES = ("keras_bert", "components", "pipeline", "benchmarks")
 # Participles and pronouns say nothing about a value; the noun of the thing does.
 VAGUE_NAMES = frozenset(("asked", "begun", "each", "found", "known", "own", "told", "wanted"))
-
-
 # Comments, strings and fields, in which these words are English or part of an interface.
 NO_VARIABLES = re.compile(r"""/\*.*?\*/|//[^\n]*|"[^"\n]*"|'[^'\n]*'|\.\w+""", re.DOTALL)
 CLIENTS = sorted(

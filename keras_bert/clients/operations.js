@@ -1,6 +1,6 @@
 /**
- * The operations of LiteRT that models of this project consist of. Results are those of LiteRT, but for the last bits of sums:
- * integers are computed as the real numbers that they stand for, and then quantized.
+ * The operations of LiteRT that models of this project consist of. Results are those of LiteRT, but for the last bits of
+ * sums: integers are computed as the real numbers that they stand for, and then quantized.
  *
  * An operation takes its operands, the tensor to compute, its options and the index of that tensor among its outputs, and
  * returns the values; a tensor has a shape, values, a type and, of integers, a grid: a scale and a zero.

@@ -84,10 +84,10 @@ function labels(ranking) {
 }
 
 /** The labels that a text gets, above the probabilities of the likeliest ones. */
-function sets(ranked) {
-  const chosen = ranked.filter((entry) => entry.given).map(({ label }) => label);
+function sets(ranking) {
+  const chosen = ranking.filter((entry) => entry.given).map(({ label }) => label);
   return [make("div", { className: "hint" }, chosen.join(", ") || "no label"),
-    ...ranked.slice(0, SHOWN).map(({ label, probability }) => bar(label, probability))];
+    ...ranking.slice(0, SHOWN).map(({ label, probability }) => bar(label, probability))];
 }
 
 const entities = (text) => marked(text, findEntities(student, text)
