@@ -104,7 +104,7 @@ def expected_agreement(agreement: Array) -> float:
         >>> round(expected_agreement(np.array([0.0] * 20 + [1.0] * 480)), 3)
         0.895
     """
-    # Of the file's share less sqrt(2) times the model's: rows that differ are sqrt(2) times as many, and both are drawn.
+    # Of the file's share less sqrt(2) times the model's: sqrt(2) times as many rows differ, and both are samples.
     error = float(agreement.std()) * math.sqrt((2 + math.sqrt(2)) / agreement.size)
     return float(agreement.mean()) ** math.sqrt(2) - 3 * error
 
