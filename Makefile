@@ -1,4 +1,4 @@
-# Everything runs in .venv, made from requirements.lock with its hashes checked; `make help` lists the targets.
+# Everything runs in .venv, made from requirements/main.lock with its hashes checked; `make help` lists the targets.
 
 # The versions that the locks hold for. The first that this machine has makes .venv; PYTHON=... names another.
 VERSIONS := 3.11 3.12 3.13
@@ -57,9 +57,9 @@ $(LIBRARIES): other-python
 endif
 endif
 
-$(LIBRARIES): requirements.lock
+$(LIBRARIES): requirements/main.lock
 	$(PYTHON) -m venv --clear $(VENV)
-	$(PIP) --require-hashes -r requirements.lock
+	$(PIP) --require-hashes -r requirements/main.lock
 	touch $@
 
 # The project itself, so that its command runs from any folder.
@@ -68,13 +68,13 @@ $(READY): $(LIBRARIES) pyproject.toml
 	touch $@
 
 # TensorFlow's libraries of CUDA, some gigabytes; the rest of the lock is in the environment already.
-$(CUDA_LIBRARIES): $(LIBRARIES) requirements-cuda.lock
-	$(PIP) --require-hashes -r requirements-cuda.lock
+$(CUDA_LIBRARIES): $(LIBRARIES) requirements/cuda.lock
+	$(PIP) --require-hashes -r requirements/cuda.lock
 	touch $@
 
 # What the default job starts from, 84 MB.
-$(CHECKPOINT): $(LIBRARIES) requirements-checkpoint.lock
-	$(PIP) --require-hashes -r requirements-checkpoint.lock
+$(CHECKPOINT): $(LIBRARIES) requirements/checkpoint.lock
+	$(PIP) --require-hashes -r requirements/checkpoint.lock
 	touch $@
 
 run: $(READY) $(CHECKPOINT) ## the default job: from a checkpoint and text to blessed .tflite and .onnx
@@ -114,7 +114,7 @@ endif
 test-clients: $(READY) $(CLIENTS_READY) ## the files in the runtimes of others, in an environment of their own
 	CLIENTS_PYTHON=$(CLIENTS_VENV)/bin/python $(BIN)/python -m pytest -m clients tests/clients
 
-$(CLIENTS_READY): requirements-clients.lock
+$(CLIENTS_READY): requirements/clients.lock
 	$(PYTHON) -m venv --clear $(CLIENTS_VENV)
 	$(CLIENTS_VENV)/bin/python -m pip install --quiet --disable-pip-version-check --require-hashes --no-deps -r $<
 	touch $@
@@ -126,7 +126,7 @@ test-transformers: $(READY) ## what is written for transformers, in an interpret
 test-s3: $(READY) $(S3)/.ready ## roots and data in a server of S3 on loopback: MINIO=/usr/local/bin/minio instead of moto
 	PYTHONPATH=$(CURDIR)/$(S3) $(BIN)/python -m pytest -m s3 tests/robustness/s3
 
-$(S3)/.ready: requirements-s3.lock $(LIBRARIES)
+$(S3)/.ready: requirements/s3.lock $(LIBRARIES)
 	rm -rf $(S3)
 	$(PIP) --require-hashes --target $(S3) -r $<
 	touch $@
@@ -138,7 +138,7 @@ GCS_SERVER := build/gcs-server/fake-gcs-server
 test-gcs: $(READY) $(GCS)/.ready $(GCS_SERVER) ## a root in a fake server of Google Cloud Storage on loopback (needs go)
 	GCS_SERVER=$(CURDIR)/$(GCS_SERVER) PYTHONPATH=$(CURDIR)/$(GCS) $(BIN)/python -m pytest -m gcs tests/robustness/gcs
 
-$(GCS)/.ready: requirements-gcs.lock $(LIBRARIES)
+$(GCS)/.ready: requirements/gcs.lock $(LIBRARIES)
 	rm -rf $(GCS)
 	$(PIP) --require-hashes --target $(GCS) -r $<
 	touch $@
@@ -152,7 +152,7 @@ test-mlflow: $(READY) $(MLFLOW)/.ready ## a run in MLflow, and the pushed model 
 	PYTHONPATH=$(CURDIR)/$(MLFLOW) $(BIN)/python -m pytest -m mlflow tests/pipeline/tracking
 
 # Beside the environment, which stays as it is locked.
-$(MLFLOW)/.ready: requirements-mlflow.lock $(LIBRARIES)
+$(MLFLOW)/.ready: requirements/mlflow.lock $(LIBRARIES)
 	rm -rf $(MLFLOW)
 	$(PIP) --require-hashes --target $(MLFLOW) -r $<
 	touch $@
@@ -162,16 +162,16 @@ test-tune: $(READY) $(TUNE)/.ready ## searches for settings with Optuna
 	PYTHONPATH=$(CURDIR)/$(TUNE) $(BIN)/python -m pytest -m tune tests/test_tune.py tests/pipeline/tune
 
 # Beside the environment, which stays as it is locked.
-$(TUNE)/.ready: requirements-tune.lock $(LIBRARIES)
+$(TUNE)/.ready: requirements/tune.lock $(LIBRARIES)
 	rm -rf $(TUNE)
 	$(PIP) --require-hashes --target $(TUNE) -r $<
 	touch $@
 
-BEAM = $(shell sed -n 's/^apache-beam==\([0-9.]*\).*/\1/p' requirements.lock)
+BEAM = $(shell sed -n 's/^apache-beam==\([0-9.]*\).*/\1/p' requirements/main.lock)
 test-prism: $(READY) build/prism/prism ## the data part of a job on Beam's Prism (needs go)
 	PRISM=$(CURDIR)/build/prism/prism $(BIN)/python -m pytest -m prism tests/components/beam
 
-build/prism/prism: requirements.lock
+build/prism/prism: requirements/main.lock
 	@command -v go >/dev/null || { echo "make test-prism needs go" >&2; exit 1; }
 	GOBIN=$(CURDIR)/build/prism go install github.com/apache/beam/sdks/v2/go/cmd/prism@v$(BEAM)
 
@@ -180,7 +180,7 @@ test-dask: $(READY) $(DASK)/.ready ## the data part of a job on Dask, with a wor
 	DASK_PATH=$(CURDIR)/$(DASK) PYTHONPATH=$(CURDIR)/$(DASK) $(BIN)/python -m pytest -m dask tests/components/beam
 
 # Beside the environment, which stays as it is locked.
-$(DASK)/.ready: requirements-dask.lock $(LIBRARIES)
+$(DASK)/.ready: requirements/dask.lock $(LIBRARIES)
 	rm -rf $(DASK)
 	$(PIP) --require-hashes --target $(DASK) -r $<
 	touch $@
@@ -216,7 +216,7 @@ test-compile: $(READY) $(KUBEFLOW_READY) $(AIRFLOW_READY) $(ARGO) ## compiled jo
 	KUBEFLOW_PYTHON=$(dir $(KUBEFLOW_READY))bin/python AIRFLOW_PYTHON=$(dir $(AIRFLOW_READY))bin/python ARGO=$(ARGO) \
 		$(BIN)/python -m pytest -m orchestrators tests/orchestrators
 
-build/%/.ready: requirements-%.lock
+build/%/.ready: requirements/%.lock
 	$(PYTHON) -m venv --clear build/$*
 	build/$*/bin/python -m pip install --quiet --disable-pip-version-check --require-hashes --no-deps -r $<
 	touch $@
@@ -241,8 +241,8 @@ test-aarch64: $(READY) $(AARCH64)/.ready ## the files for LiteRT on an emulated 
 	@command -v qemu-aarch64 >/dev/null || { echo "make test-aarch64 needs qemu-aarch64, of qemu-user" >&2; exit 1; }
 	AARCH64_PYTHON="$(EMULATOR) $(AARCH64)/sysroot/usr/bin/python3.11" $(BIN)/python -m pytest -m aarch64 tests/clients/aarch64
 
-$(AARCH64)/.ready: tests/clients/aarch64/make_root.sh requirements.lock $(LIBRARIES)
-	$< $(AARCH64) $(BIN)/python requirements.lock
+$(AARCH64)/.ready: tests/clients/aarch64/make_root.sh requirements/main.lock $(LIBRARIES)
+	$< $(AARCH64) $(BIN)/python requirements/main.lock
 
 test-web: $(READY) $(WEB_READY) ## the files in node and in a Chromium, with the packages of others: transformers.js and more
 	@test -n "$(CHROMIUM)" || { echo "make test-web needs a Chromium, found none; CHROMIUM=... names one" >&2; exit 1; }
@@ -256,9 +256,9 @@ $(WEB_READY): $(WEB)/package.json $(WEB)/package-lock.json
 test-backends: $(JAX_READY) ## the tests of all that needs no TensorFlow, on JAX, where TensorFlow is not installed
 	KERAS_BACKEND=jax $(JAX_VENV)/bin/python -m pytest -m "not slow" $(BACKEND_TESTS)
 
-$(JAX_READY): requirements-jax.lock
+$(JAX_READY): requirements/jax.lock
 	$(PYTHON) -m venv --clear $(JAX_VENV)
-	$(JAX_VENV)/bin/python -m pip install --quiet --disable-pip-version-check --require-hashes --no-deps -r requirements-jax.lock
+	$(JAX_VENV)/bin/python -m pip install --quiet --disable-pip-version-check --require-hashes --no-deps -r requirements/jax.lock
 	touch $@
 
 check: $(READY) ## lint, format, types, import contract
@@ -272,7 +272,7 @@ docs: $(READY) $(DOCS_READY) ## the site, build/docs/site/index.html; broken lin
 	$(DOCS_VENV)/bin/zensical build --strict --config-file build/docs/mkdocs.yml
 	$(BIN)/python -m docs.site.check build/docs/site
 
-$(DOCS_READY): requirements-docs.lock
+$(DOCS_READY): requirements/docs.lock
 	$(PYTHON) -m venv --clear $(DOCS_VENV)
 	$(DOCS_VENV)/bin/python -m pip install --quiet --disable-pip-version-check --require-hashes --no-deps -r $<
 	touch $@
@@ -284,7 +284,7 @@ wheel: $(READY) ## the package, build/wheel/keras_bert_edge-*.whl
 bench: $(READY) ## speed, ours and the peers' in one run
 	$(BIN)/python -m benchmarks.inference
 
-# A lock holds for all of $(VERSIONS) and each system. Every requirements-NAME.in gets one; `make lock UPGRADE=` keeps the
+# A lock holds for all of $(VERSIONS) and each system. Every requirements/NAME.in gets one; `make lock UPGRADE=` keeps the
 # versions that are locked.
 UPGRADE := --upgrade
 COMPILE := build/lock/bin/uv pip compile --quiet --universal --python-version $(firstword $(VERSIONS)) \
@@ -293,10 +293,10 @@ COMPILE := build/lock/bin/uv pip compile --quiet --universal --python-version $(
 lock: ## resolve the dependencies anew
 	$(PYTHON) -m venv --clear build/lock
 	build/lock/bin/python -m pip install --quiet uv
-	$(COMPILE) --extra dev --output-file requirements.lock pyproject.toml
-	for input in requirements-*.in; do $(COMPILE) --output-file $${input%.in}.lock $$input || exit 1; done
+	$(COMPILE) --extra dev --output-file requirements/main.lock pyproject.toml
+	for input in requirements/*.in; do $(COMPILE) --output-file $${input%.in}.lock $$input || exit 1; done
 	sed -n 's/^checkpoint = \["\(.*\)"\]$$/\1/p' pyproject.toml \
-		| $(COMPILE) --no-deps --no-annotate --output-file requirements-checkpoint.lock -
+		| $(COMPILE) --no-deps --no-annotate --output-file requirements/checkpoint.lock -
 
 clean: ## remove the environment and caches, but no artifacts
 	rm -rf $(VENV) $(JAX_VENV) $(CLIENTS_VENV) $(DOCS_VENV) $(WEB)/node_modules build .mypy_cache .ruff_cache .pytest_cache .import_linter_cache .hypothesis

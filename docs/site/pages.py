@@ -11,7 +11,7 @@ _PLACES = {
     "README.md": "index.md",
     "CONTRIBUTING.md": "contributing.md",
     "CHANGELOG.md": "changelog.md",
-    "example.toml": "reference/settings.md",
+    "examples/jobs/example.toml": "reference/settings.md",
     "docs/decisions": "decisions/index.md",
 }
 # Code, which stays as it is, or a link to a file.

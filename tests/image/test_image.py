@@ -26,7 +26,7 @@ pytestmark = [
 def image(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Folder]:
     folder = Folder(tmp_path_factory.mktemp("image") / "root", REPOSITORY)
     try:
-        for instruction in read_instructions((REPOSITORY / "Dockerfile").read_text()):
+        for instruction in read_instructions((REPOSITORY / "deploy/Dockerfile").read_text()):
             folder.run_instruction(instruction)
         yield folder
     finally:

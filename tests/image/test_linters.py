@@ -30,8 +30,8 @@ def changed(file: str, folder: Path, old: str, new: str) -> Path:
 
 
 def test_dockerfile(tmp_path: Path) -> None:
-    assert lint("hadolint", REPOSITORY / "Dockerfile") == (0, "")
-    status, output = lint("hadolint", changed("Dockerfile", tmp_path, "WORKDIR /tmp", "WORKDIR tmp"))
+    assert lint("hadolint", REPOSITORY / "deploy/Dockerfile") == (0, "")
+    status, output = lint("hadolint", changed("deploy/Dockerfile", tmp_path, "WORKDIR /tmp", "WORKDIR tmp"))
     assert status == 1
     assert "DL3000" in output
 

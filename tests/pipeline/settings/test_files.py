@@ -1,6 +1,5 @@
 """Reading settings: files, overrides, paths; every refusal names key, rule, value and the nearest known key."""
 
-import re
 import tomllib
 from pathlib import Path
 
@@ -17,7 +16,7 @@ from pipeline.settings.schema import Settings
 from tests.pipeline.settings.texts import CHECKPOINT, CORPUS, EXAMPLES, keys_of, load
 
 ROOT = Path(__file__).parents[3]
-EXAMPLE_FILES = ("example.toml", "example_from_scratch.toml")
+EXAMPLE_FILES = ("examples/jobs/example.toml", "examples/jobs/from_scratch.toml")
 
 
 def test_without_a_file_the_default_job_is_read() -> None:
@@ -225,36 +224,6 @@ def test_every_key_of_the_examples_is_a_setting(name: str) -> None:
     # The keys of these two are the user's own.
     free = ("beam.options.", "fine_tuning.class_weights.")
     assert {key for key in mentioned(name) - known_keys if not key.startswith(free)} == set()
-
-
-def referred(name: str) -> dict[str, set[str]]:
-    """Table -> the tables whose keys it also has, as the comments of a settings file say."""
-    table, tables = "", dict[str, set[str]]()
-    for line in (ROOT / name).read_text(encoding="utf-8").splitlines():
-        # A table that the example leaves out stands in comments.
-        uncommented = line.removeprefix("# ")
-        if uncommented.startswith("["):
-            table = uncommented[1 : uncommented.index("]")]
-        _, keys, places = line.partition("keys ")
-        if keys:
-            tables.setdefault(table, set()).update(re.findall(r"\[(\w+)\]", places))
-    return tables
-
-
-def test_every_setting_stands_in_an_example() -> None:
-    shown = set[str]().union(*map(mentioned, EXAMPLE_FILES))
-    others = referred("example.toml")
-    # A table may refer to one that itself refers to a third.
-    reached = {table: seen | {far for near in seen for far in others.get(near, ())} for table, seen in others.items()}
-    missing = {
-        key
-        for key in {key for key, _ in keys_of(Settings)} | set(Settings.model_fields)
-        if key not in shown
-        # The pages of the families describe the settings of their graphs.
-        and not key.startswith("encoder.variant.")
-        and not any(f"{table}.{key.partition('.')[2]}" in shown for table in reached.get(key.partition(".")[0], ()))
-    }
-    assert missing == set()
 
 
 def test_a_name_is_at_most_as_long_as_that_of_a_folder() -> None:

@@ -1,4 +1,4 @@
-"""A run of a tiny job in a store of MLflow's own; needs the packages of requirements-mlflow.lock."""
+"""A run of a tiny job in a store of MLflow's own; needs the packages of requirements/mlflow.lock."""
 
 import os
 import subprocess

@@ -1,4 +1,4 @@
-"""A root and data in a fake server of Google Cloud Storage; needs the packages of requirements-gcs.lock, and go."""
+"""A root and data in a fake server of Google Cloud Storage; needs the packages of requirements/gcs.lock, and go."""
 
 import json
 import os

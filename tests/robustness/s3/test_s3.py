@@ -1,4 +1,4 @@
-"""A root, data and pushed versions in a real server of S3; needs the packages of requirements-s3.lock."""
+"""A root, data and pushed versions in a real server of S3; needs the packages of requirements/s3.lock."""
 
 import os
 import subprocess
