@@ -95,10 +95,10 @@ def test_links_become_links_between_pages() -> None:
     sites = {
         "README.md": "index.md",
         "docs/speed.md": "speed.md",
-        "jobs/example.toml": "reference/settings.md",
+        "pyproject.toml": "reference/settings.md",
     }
     readme = REPOSITORY / "README.md"
-    text = "[a](docs/speed.md#x) ![b](docs/flow.svg) [c](LICENSE) [d](jobs/example.toml) `[e](f)`\n```\n[g](h)\n```\n"
+    text = "[a](docs/speed.md#x) ![b](docs/flow.svg) [c](LICENSE) [d](pyproject.toml) `[e](f)`\n```\n[g](h)\n```\n"
     assert rewrite_links(text, readme, REPOSITORY, sites) == (
         "[a](speed.md#x) ![b](flow.svg) c [d](reference/settings.md) `[e](f)`\n```\n[g](h)\n```\n"
     )
