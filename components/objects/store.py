@@ -46,6 +46,12 @@ def is_object_address(path: str) -> bool:
     return path.partition("://")[0] in EXTRAS and "://" in path
 
 
+def number_of(name: str) -> int | None:
+    """The number at the end of a name, such as 3 of `log/00000003.json` and of `pushed/3`; None if there is none."""
+    last = name.rpartition("/")[2].removesuffix(".json")
+    return int(last) if last.isascii() and last.isdecimal() else None
+
+
 class ObjectStore:
     """The objects below an address; their names are relative to it.
 
@@ -54,8 +60,9 @@ class ObjectStore:
         tries: how often a request is tried that no server answers, at least 1.
 
     Raises:
-        InputError: the scheme is unknown, the bucket has no name, or (by each method, too) the extra is not installed,
-            the server cannot be reached, the credentials are wrong, or the bucket does not exist.
+        InputError: the scheme is unknown, the bucket has no name, or (by each method, too) a name has empty parts, `.`,
+            `..` or backslashes, the extra is not installed, the server cannot be reached, the credentials are wrong, or
+            the bucket does not exist.
     """
 
     def __init__(self, address: str, tries: int = len(_PAUSES) + 1) -> None:
@@ -66,7 +73,7 @@ class ObjectStore:
         if not place.strip("/"):
             raise InputError(f"an address of object storage must name a bucket, got {address}")
         self.address = address.rstrip("/")
-        self._scheme, self._place, self._tries = scheme, place.strip("/"), tries
+        self._scheme, self._place, self._tries = scheme, self._checked(place.strip("/")), tries
 
     def below(self, name: str) -> "ObjectStore":
         """The objects below a name."""
@@ -116,9 +123,7 @@ class ObjectStore:
 
     def find_all(self, folder: str = "") -> dict[str, ObjectState]:
         """All objects below a folder, to any depth, by name, sorted."""
-        infos = self._request(lambda files: files.find(self._path(folder), detail=True)) or {}
-        states = {self._name(path): _state(info) for path, info in infos.items()}
-        return {name: states[name] for name in sorted(states) if name}
+        return self._states(self._request(lambda files: files.find(self._path(folder), detail=True)))
 
     def children(self, folder: str = "") -> list[str]:
         """The last parts of the names directly below a folder, objects and folders, sorted."""
@@ -126,10 +131,14 @@ class ObjectStore:
         paths = {info["name"].strip("/") for info in infos} - {self._path(folder)}
         return sorted(path.rpartition("/")[2] for path in paths)
 
+    def numbers(self, folder: str = "") -> list[int]:
+        """The numbers directly below a folder, such as 3 for `00000003.json` or the folder `3`, sorted."""
+        numbers = map(number_of, self.children(folder))
+        return sorted({number for number in numbers if number is not None})
+
     def match(self, pattern: str) -> list[str]:
         """The names of objects that match a pattern of `glob`."""
-        paths = self._request(lambda files: files.glob(self._path(pattern))) or []
-        return sorted(map(self._name, paths))
+        return [*self._states(self._request(lambda files: files.glob(self._path(pattern), detail=True)))]
 
     def remove(self, names: Iterable[str]) -> None:
         """Removes objects; those that do not exist do not matter."""
@@ -157,11 +166,28 @@ class ObjectStore:
             raise FileNotFoundError(f"{self.address}/{name} does not exist")
 
     def _path(self, name: str) -> str:
-        return f"{self._place}/{name}" if name else self._place
+        return f"{self._place}/{self._checked(name)}" if name else self._place
 
-    def _name(self, path: str) -> str:
-        """The name of a path; some file systems begin paths with a slash."""
-        return path.lstrip("/")[len(self._place) + 1 :]
+    def _states(self, infos: Mapping[str, Mapping[str, Any]] | None) -> dict[str, ObjectState]:
+        """The states of listed objects by name, sorted, without folders and the empty objects that stand for them."""
+        states = {}
+        for path, info in sorted((infos or {}).items()):
+            state = _state(info)
+            if info["type"] == "file" and (state.size or not path.endswith("/")):
+                # Some file systems begin paths with a slash.
+                states[self._checked(path.lstrip("/")[len(self._place) + 1 :])] = state
+        return states
+
+    def _checked(self, name: str) -> str:
+        """The name of an object, which also becomes a path of this machine.
+
+        Raises:
+            InputError: as a path it may lead out of its folder.
+        """
+        if {"", ".", ".."} & {*name.split("/")} or "\\" in name or "\0" in name:
+            rule = "must have a name without empty parts, '.', '..' and backslashes"
+            raise InputError(f"an object of {self.address} {rule}, got {name!r}; remove or rename it")
+        return name
 
     def _request(self, action: Callable[[Any], T], *, is_write: bool = False) -> T | None:
         """Sends a request, again after errors of the connection; returns None for an object that does not exist.

@@ -27,8 +27,7 @@ class RemoteVersions:
 
     def numbers(self) -> list[int]:
         """The numbers of complete versions, lowest first."""
-        numbers = sorted(int(name) for name in self._store.children() if name.isdecimal())
-        return [number for number in numbers if self._store.state(f"{number}/{MARKER}") is not None]
+        return [number for number in self._store.numbers() if self._store.state(f"{number}/{MARKER}") is not None]
 
     def marker(self, number: int) -> dict[str, Any]:
         """The marker of a version: the digests of its `files` but the card, and its `origin`; empty without one."""
@@ -47,7 +46,7 @@ class RemoteVersions:
         So a push that was killed goes on with its number, and two machines that push the same files write the same.
         """
         content = hashlib.sha256(json.dumps(dict(digests), sort_keys=True).encode()).hexdigest()
-        number = max((int(name) for name in self._store.children(_CLAIMS)), default=0)
+        number = max(self._store.numbers(_CLAIMS), default=0)
         while True:
             claim = self._store.read_json(f"{_CLAIMS}/{number}") if number else None
             if claim is not None and claim["files"] == content:

@@ -59,8 +59,8 @@ def open_address(place: Path | Address, *, is_root: bool = False) -> Path:
     if store.state(name) is not None:
         return local_file(place)
     # An artifact has a folder for each run that made it.
-    runs = [run for run in ObjectStore(place, tries=1).children() if run.isdecimal()] if _ARTIFACT in place else []
-    return local_folder(f"{place}/{max(runs, key=int)}" if runs else place)
+    runs = ObjectStore(place, tries=1).numbers() if _ARTIFACT in place else []
+    return local_folder(f"{place}/{max(runs)}" if runs else place)
 
 
 def add_root(parser: argparse.ArgumentParser) -> None:

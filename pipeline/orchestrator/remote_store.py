@@ -87,6 +87,10 @@ class RemoteStore(Store):
                 if state != current:
                     self._connection.execute("UPDATE runs SET state = ? WHERE id = ?", (current, run))
 
+    def newest_log(self) -> int:
+        """The highest number of a log that was seen; 0 without one."""
+        return max((_number_of(name) for (name,) in self._connection.execute(_STARTS)), default=0)
+
     def leases(self) -> Leases:
         """The leases of the run that `start_run` or `join_run` started."""
         assert self._leases is not None
@@ -195,7 +199,6 @@ class RemoteStore(Store):
     ) -> int:
         """Claims a log for this process and begins its heartbeat; returns the number of the run."""
         owner = owner_of(self._root)
-        newest = max((_number_of(name) for (name,) in self._connection.execute(_STARTS)), default=0)
         content = {
             "pipeline": pipeline,
             "started": time.time(),
@@ -214,7 +217,7 @@ class RemoteStore(Store):
             check_pipeline(pipeline, other["pipeline"], invocation)
             return int(other["joins"] or number)
 
-        number, run = self._log.claim(newest + 1, content, joined_run)
+        number, run = self._log.claim(self.newest_log() + 1, content, joined_run)
         self._logs[run] = number
         self._leases = Leases(self.objects, number, owner)
         self.refresh()

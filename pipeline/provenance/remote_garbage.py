@@ -4,7 +4,7 @@ import shutil
 from pathlib import Path
 
 from components.dsl.artifact import MANIFEST
-from pipeline.orchestrator.records import StoredArtifact
+from components.objects.store import number_of
 from pipeline.orchestrator.remote_store import RemoteStore, place_of
 from pipeline.orchestrator.root import ARTIFACTS
 from pipeline.provenance.garbage import Garbage, Spared, find_garbage
@@ -22,16 +22,27 @@ def find_remote_garbage(store: RemoteStore, root: Path, keep: int) -> Garbage:
         store: the store of the mirror.
         root: the mirror.
         keep: see `find_garbage`.
+
+    Returns:
+        The artifacts by their names in the root, see `place_of`.
     """
-    stored = [published.artifact for published in store.artifacts()]
-    pull_pushed(store, stored)
+    newest, sizes = store.newest_log(), _list_artifacts(store)
     alive = live_runs(store.objects)
     leased = set(leased_inputs(store.objects, alive))
-    spared = Spared(frozenset(alive), frozenset(artifact.id for artifact in stored if place_of(artifact) in leased))
-    garbage = find_garbage(store, root, keep, spared)
-    places = {str(artifact.path): artifact for artifact in stored}
-    sizes = {path: store.size(places[path]) for path in garbage.artifacts}
-    return garbage._replace(artifacts=sizes | _unrecorded(store, stored, alive))
+    # The log is read last: what a run had published before it ended, or was killed, is known then.
+    store.refresh()
+
+    def has_ended(log: int | None) -> bool:
+        return log is not None and log <= newest and log not in alive
+
+    stored = {place_of(published.artifact): published.artifact for published in store.artifacts()}
+    pull_pushed(store, [*stored.values()])
+    runs = frozenset(run.id for run in store.runs() if not has_ended(run.id))
+    spared = {stored[place].id for place in stored if place in leased or not has_ended(number_of(place))}
+    garbage = find_garbage(store, root, keep, Spared(runs, frozenset(spared)))
+    places = [place for place in stored if stored[place].path in garbage.artifacts]
+    places += [place for place in sizes if place not in stored and has_ended(number_of(place))]
+    return garbage._replace(artifacts={place: sizes.get(place, 0) for place in places})
 
 
 def remove_remote_garbage(store: RemoteStore, root: Path, garbage: Garbage) -> None:
@@ -42,25 +53,21 @@ def remove_remote_garbage(store: RemoteStore, root: Path, garbage: Garbage) -> N
         root: the mirror.
         garbage: the result of `find_remote_garbage`.
     """
-    stored = {str(published.artifact.path): published.artifact for published in store.artifacts()}
-    store.forget(path for path in garbage.artifacts if path in stored)
-    for path in garbage.artifacts:
-        place = place_of(stored[path]) if path in stored else path
-        names = store.objects.find_all(place)
+    stored = {place_of(published.artifact): str(published.artifact.path) for published in store.artifacts()}
+    paths = [stored[place] for place in garbage.artifacts if place in stored]
+    store.forget(paths)
+    for place in garbage.artifacts:
         # Without its manifest the rest is no artifact.
-        store.objects.remove(sorted(names, key=lambda name: not name.endswith(f"/{MANIFEST}")))
-        if path in stored:
-            shutil.rmtree(root / path, ignore_errors=True)
-    for path in garbage.logs:
+        names = sorted(store.objects.find_all(place), key=lambda name: not name.endswith(f"/{MANIFEST}"))
+        store.objects.remove(names)
+    for path in (*paths, *garbage.logs):
         shutil.rmtree(root / path, ignore_errors=True)
 
 
-def _unrecorded(store: RemoteStore, stored: list[StoredArtifact], alive: set[int]) -> dict[str, int]:
-    """Size of each place of artifacts that no entry of the log names, made by runs that have ended."""
-    recorded = {place_of(artifact) for artifact in stored}
+def _list_artifacts(store: RemoteStore) -> dict[str, int]:
+    """The bytes of each artifact at the address, recorded or not, by its name in the root."""
     sizes: dict[str, int] = {}
     for name, state in store.objects.find_all(ARTIFACTS).items():
         place = "/".join(name.split("/")[:4])
-        if place not in recorded and int(place.rpartition("/")[2]) not in alive:
-            sizes[place] = sizes.get(place, 0) + state.size
+        sizes[place] = sizes.get(place, 0) + state.size
     return sizes

@@ -17,7 +17,7 @@ from collections.abc import Iterator, Sequence
 from typing import Any, NamedTuple
 
 from components.dsl.errors import InputError
-from components.objects.store import ObjectStore
+from components.objects.store import ObjectStore, number_of
 
 HEARTBEATS = "heartbeats"
 LEASES = "leases"
@@ -86,7 +86,7 @@ class Leases:
             inputs: places of the artifacts that it reads.
         """
         folder = f"{LEASES}/{key}"
-        number = max((int(name.removesuffix(".json")) for name in self._store.children(folder)), default=0)
+        number = max(self._store.numbers(folder), default=0)
         lease = _read_lease(self._store, f"{folder}/{number:06d}.json") if number else None
         if lease is not None and not self._is_expired(key, number, lease):
             return lease
@@ -136,7 +136,7 @@ class Leases:
 
 def running_runs(store: ObjectStore) -> set[int]:
     """The runs with a heartbeat; those that were killed are among them."""
-    return {int(name.removesuffix(".json")) for name in store.children(HEARTBEATS)}
+    return set(store.numbers(HEARTBEATS))
 
 
 def end_heartbeat(store: ObjectStore, run: int) -> None:
@@ -154,7 +154,7 @@ def live_runs(store: ObjectStore) -> set[int]:
 def leased_inputs(store: ObjectStore, runs: set[int]) -> Iterator[str]:
     """The places of all artifacts that the steps of these runs read."""
     for name in store.find_all(LEASES):
-        lease = _read_lease(store, name)
+        lease = None if number_of(name) is None else _read_lease(store, name)
         if lease is not None and lease.run in runs:
             yield from lease.inputs
 

@@ -10,6 +10,7 @@ whose steps are commands of their own has a number for each command: `joins` nam
 """
 
 import json
+import re
 from collections.abc import Callable, Iterator, Set
 from typing import Any, NamedTuple
 
@@ -18,6 +19,8 @@ from components.objects.store import ObjectStore
 LOG = "log"
 FORGOTTEN = "forgotten"
 START, END = "start", "end"
+# People and tools may leave other objects beside the entries.
+_ENTRY = re.compile(rf"({LOG}/[0-9]{{8,}}/({START}|{END}|[0-9]{{6,}})|{FORGOTTEN}/[0-9]{{8,}})\.json")
 
 
 class LogEntry(NamedTuple):
@@ -51,14 +54,11 @@ class RunLog:
 
         Entries of a number whose end was seen are not looked for.
         """
-        for number in self._store.children(LOG):
-            if f"{LOG}/{number}/{END}.json" in seen:
+        for number in self._store.numbers(LOG):
+            if entry_name(number, END) in seen:
                 continue
-            names = [name for name in self._store.find_all(f"{LOG}/{number}") if name not in seen]
-            # Digits sort before letters: the start first, then executions, then the end.
-            names.sort(key=lambda name: (not name.endswith(f"/{START}.json"), name))
-            yield from self._read(names)
-        yield from self._read([f"{FORGOTTEN}/{name}" for name in self._store.children(FORGOTTEN)], seen)
+            yield from self._read(f"{LOG}/{number:08d}", seen)
+        yield from self._read(FORGOTTEN, seen)
 
     def claim(
         self, number: int, content: dict[str, Any], joined_run: Callable[[int, dict[str, Any]], int | None]
@@ -89,8 +89,10 @@ class RunLog:
             number += 1
         return name
 
-    def _read(self, names: list[str], seen: Set[str] = frozenset()) -> Iterator[LogEntry]:
-        names = [name for name in names if name not in seen]
+    def _read(self, folder: str, seen: Set[str]) -> Iterator[LogEntry]:
+        names = [name for name in self._store.find_all(folder) if name not in seen and _ENTRY.fullmatch(name)]
+        # Digits sort before letters: the start first, then executions, then the end.
+        names.sort(key=lambda name: (not name.endswith(f"/{START}.json"), name))
         contents = self._store.read_all(names)
         for name in names:
             folder, _, file = name.rpartition("/")

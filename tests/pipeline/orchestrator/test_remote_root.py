@@ -11,7 +11,7 @@ import pytest
 
 from components.dsl.artifact import MANIFEST
 from components.dsl.errors import InputError
-from components.objects.store import ObjectStore
+from components.objects.store import ObjectState, ObjectStore
 from pipeline.orchestrator.graph import Pipeline
 from pipeline.orchestrator.observer import Observer
 from pipeline.orchestrator.places import open_store
@@ -23,7 +23,7 @@ from pipeline.provenance.remote_garbage import find_remote_garbage, remove_remot
 from pipeline.remote.leases import SECONDS_VARIABLE, Leases
 from pipeline.remote.mirror import open_mirror
 from tests.pipeline.orchestrator import toy
-from tests.pipeline.remote.conftest import ADDRESS, machine, memory
+from tests.pipeline.remote.conftest import ADDRESS, machine, memory, put_raw
 
 __all__ = ["machine", "memory"]
 
@@ -173,6 +173,64 @@ def test_garbage_is_removed_for_all_but_not_what_a_live_run_needs(machine: Machi
     assert left == {"2"}
     assert states(run(machine("third"), "new")) == ["cached", "cached"]
     assert states(run(machine("third"), "old")) == ["ran", "ran"]
+
+
+@pytest.mark.parametrize("when", ["before", "after"])
+def test_what_another_machine_publishes_while_garbage_is_listed_stays(
+    machine: Machine, memory: ObjectStore, monkeypatch: pytest.MonkeyPatch, when: str
+) -> None:
+    one, other = machine("one"), machine("other")
+    run(one, "old")
+    run(one, "new")
+    find_all, runs = ObjectStore.find_all, list[int]()
+
+    def find_beside_a_run(self: ObjectStore, folder: str = "") -> dict[str, ObjectState]:
+        listed = find_all(self, folder)
+        if folder.startswith("artifacts") and not runs:
+            runs.append(0)
+            runs.append(run(other, "latest").run)
+        return listed if when == "before" else find_all(self, folder)
+
+    with store_of(one) as store:
+        with monkeypatch.context() as patch:
+            patch.setattr(ObjectStore, "find_all", find_beside_a_run)
+            garbage = find_remote_garbage(store, one, keep=1)
+        assert runs == [0, 3]
+        assert {place.rpartition("/")[2] for place in garbage.artifacts} == {"1", "2"}
+        remove_remote_garbage(store, one, garbage)
+    assert {name.split("/")[3] for name in memory.find_all("artifacts")} == {"3"}
+    assert states(run(machine("third"), "latest")) == ["cached", "cached"]
+
+
+def test_what_another_machine_makes_again_between_the_search_and_the_removal_stays(
+    machine: Machine, memory: ObjectStore
+) -> None:
+    one, other = machine("one"), machine("other")
+    run(one, "old")
+    run(one, "new")
+    with store_of(one) as store:
+        garbage = find_remote_garbage(store, one, keep=1)
+        assert {place.rpartition("/")[2] for place in garbage.artifacts} == {"1"}
+        assert run(other, "old", request=Request(force=("write", "shout"))).run == 3
+        store.refresh()
+        remove_remote_garbage(store, one, garbage)
+    assert {name.split("/")[3] for name in memory.find_all("artifacts")} == {"2", "3"}
+    assert states(run(machine("third"), "old")) == ["cached", "cached"]
+
+
+def test_objects_that_are_none_of_a_root_do_not_matter(machine: Machine, memory: ObjectStore) -> None:
+    run(machine("one"), "old")
+    run(machine("one"), "new")
+    for folder in ("", "log/", "log/00000001/", "forgotten/", "heartbeats/", "leases/", "leases/key/", "artifacts/"):
+        put_raw(folder, b"")
+        memory.write(f"{folder}readme.txt", b"our runs")
+    root = machine("other")
+    assert states(run(root, "new")) == ["cached", "cached"]
+    with store_of(root) as store:
+        garbage = find_remote_garbage(store, root, keep=1)
+        assert [*garbage.artifacts] == [place for place in garbage.artifacts if place.endswith("/1")] != []
+        remove_remote_garbage(store, root, garbage)
+    assert memory.read("artifacts/readme.txt") == b"our runs"
 
 
 def test_a_root_of_another_format_is_refused(memory: ObjectStore, machine: Machine) -> None:

@@ -12,6 +12,14 @@ from pipeline.remote.mirror import open_mirror
 ADDRESS = "memory://bucket/root"
 
 
+def put_raw(name: str, content: bytes) -> None:
+    """Writes an object of any name to the root, as other programs can."""
+    from fsspec.implementations.memory import MemoryFile, MemoryFileSystem
+
+    path = f"/{ADDRESS.partition('://')[2]}/{name}"
+    MemoryFileSystem.store[path] = MemoryFile(MemoryFileSystem(), path, content)
+
+
 @pytest.fixture(autouse=True)
 def memory(monkeypatch: pytest.MonkeyPatch) -> Iterator[store.ObjectStore]:
     """An empty root."""

@@ -11,6 +11,8 @@ from typing import Any
 import pytest
 import yaml
 
+from components.dsl.errors import InputError
+from components.objects.downloads import local_folder
 from components.objects.store import ObjectStore
 from components.objects.versions import RemoteVersions
 from components.sources.table import TableSource
@@ -269,3 +271,14 @@ def test_a_few_kills_with_broken_connections(server: str, tmp_path: Path) -> Non
     assert results.is_clean, vars(results)
     assert results.kills.total() == 4
     assert connections.faults.total() > 0
+
+
+def test_markers_of_folders_and_names_that_lead_out_of_one(server: str, here: str, tmp_path: Path) -> None:
+    for key in ("", "texts/", "texts/empty/", "texts/a.txt"):
+        client(server).put_object(Bucket=BUCKET, Key=f"{tmp_path.name}/{key}", Body=b"a text" if "." in key else b"")
+    assert [*ObjectStore(here).find_all()] == ObjectStore(here).match("**") == ["texts/a.txt"]
+    assert TextSource(f"{here}/texts").files() == TextSource(f"{here}/texts/*").files() == [f"{here}/texts/a.txt"]
+    client(server).put_object(Bucket=BUCKET, Key=f"{tmp_path.name}/texts/../../outside", Body=b"door")
+    with pytest.raises(InputError, match="must have a name without empty parts"):
+        local_folder(f"{here}/texts")
+    assert [*(tmp_path / "cache").rglob("*")] == []
