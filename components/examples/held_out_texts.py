@@ -11,7 +11,7 @@ import numpy as np
 from components.examples.base import TaskRows
 from components.examples.near_overlap import SIMILARITY, NearTexts
 from components.examples.overlap import HELD_OUT
-from components.examples.splits import fold
+from components.text.folding import fold
 from components.text.near_duplicates import hash_words
 from components.text.passages import PassageIndex
 from components.text.sentences import split_sentences
@@ -51,9 +51,9 @@ class HeldOutTexts:
         self._long = [number for number, flag in enumerate(is_long) if flag]
         self._index = PassageIndex([texts[number] for number in self._long], SIMILARITY)
         short = {text: number for number, text in enumerate(texts) if not is_long[number]}
-        self._numbers: dict[str, set[int]] = defaultdict(set)
+        self._numbers: dict[bytes, set[int]] = defaultdict(set)
         for text, number in short.items():
-            self._numbers[fold(text)].add(number)
+            self._numbers[_words_of(text)].add(number)
         self._number_of_key = {(text,): number for text, number in short.items()}
         self._near_texts = NearTexts(self._number_of_key) if near else None
         self._sizes = sorted({min(len(split_sentences(text)), _MOST_SENTENCES) for text in short})
@@ -68,7 +68,7 @@ class HeldOutTexts:
         for size in self._sizes:
             for start in range(len(sentences) - size + 1):
                 text = " ".join(sentences[start : start + size])
-                equal = self._numbers.get(fold(text), set())
+                equal = self._numbers.get(_words_of(text), set())
                 near = set() if self._near_texts is None else self._find_near(self._near_texts, text) - equal
                 if equal or near:
                     yield TextMatch(range(start, start + size), frozenset(equal), frozenset(near))
@@ -88,6 +88,11 @@ class HeldOutTexts:
                 yield TextMatch(covered, numbers, frozenset())
             elif self._near_texts is not None:
                 yield TextMatch(covered, frozenset(), numbers)
+
+
+def _words_of(text: str) -> bytes:
+    """The words of a text, by their hashes; a text without words, such as one of punctuation alone, is itself."""
+    return hash_words(text).tobytes() or fold(text).encode()
 
 
 def list_held_out_texts(splits: Mapping[str, Sequence[Any]], task: TaskRows[Any]) -> list[str]:

@@ -28,8 +28,7 @@ OverlapCounts = dict[str, dict[str, int]]
 def count_overlap(splits: Mapping[str, Sequence[R]], key: Callable[[R], tuple[str, ...]]) -> OverlapCounts:
     """Counts the rows whose texts also stand in an earlier split.
 
-    Texts are the same that `split_rows` keeps together: those that differ in white space, letter case, compatibility
-    forms and format characters only.
+    Texts are the same that `split_rows` keeps together, see `components.text.folding.fold`.
 
     Args:
         splits: some of train, validation and test.

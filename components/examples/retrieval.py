@@ -5,10 +5,10 @@ from typing import Any, NamedTuple
 
 from components.dsl.errors import InputError
 from components.examples.base import Encoding, TaskRows, parts
-from components.examples.splits import fold
 from components.examples.texts import encode_rows
 from components.files.record_files import Record
 from components.sources.retrieval import QueryRow
+from components.text.folding import fold
 
 Tokens = dict[str, list[int]]
 

@@ -23,7 +23,7 @@ class RowTraits(NamedTuple):
     Attributes:
         rows: the number of rows.
         labels: how often each label occurs, the most frequent first; empty for tasks without labels.
-        repeats: rows whose texts an earlier row has, see `components.examples.splits.fold`.
+        repeats: rows whose texts an earlier row has, see `components.text.folding.fold`.
         conflicts: texts that rows with different answers share: the texts, and the answers.
         scripts: the share of the letters in each script.
         words: the number of words of each row in a sample.

@@ -2,34 +2,18 @@
 
 import hashlib
 import math
-import unicodedata
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, TypeVar
 
 from components.dsl.errors import InputError
+from components.text.folding import fold
 
 R = TypeVar("R", bound=tuple[Any, ...])
 
 HELD_OUT = 0.1
 # Rows from which on the standard error of a share is at most 5 points.
 FEWEST = 100
-
-
-def fold(text: str) -> str:
-    """A form that is equal for texts which differ only in white space, letter case, or their Unicode representation.
-
-    These are compatibility forms, such as ligatures and full-width letters (caseless matching, definition D146 of the
-    Unicode Standard, section 3.13), and format characters (category Cf), such as soft hyphens and byte order marks.
-    """
-    if text.isascii():
-        text = text.casefold()
-    else:
-        # Before normalization: a format character between a letter and its accent prevents their composition.
-        text = "".join(character for character in text if unicodedata.category(character) != "Cf")
-        text = unicodedata.normalize("NFKC", unicodedata.normalize("NFD", text).casefold())
-        text = unicodedata.normalize("NFKC", text.casefold())
-    return " ".join(text.split())
 
 
 def fold_key(key: Iterable[str]) -> str:
@@ -48,8 +32,8 @@ def split_rows(
 ) -> dict[str, list[R]]:
     """Splits rows into `train` and each missing split, a tenth of the keys of every stratum each, by their hash.
 
-    Rows whose keys are equal, or nearly so (`fold`: in all but white space, letter case, compatibility forms and format
-    characters), come to the same split, whatever else they differ in; the order of the rows does not matter.
+    Rows whose keys are equal, or nearly so (`fold`: in all but white space, letter case and their representation in
+    Unicode), come to the same split, whatever else they differ in; the order of the rows does not matter.
 
     Args:
         rows: the training rows.

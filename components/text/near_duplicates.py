@@ -5,20 +5,22 @@ Jaccard similarity s share at least one of b bands of r values with the probabil
 """
 
 import functools
-import re
 import string
+import unicodedata
 
 import numpy as np
 from numpy.typing import NDArray
 
+from components.text.folding import fold_characters
+
 Hashes = NDArray[np.uint64]
 
-# Maps ASCII letters to lower case and ASCII punctuation to blanks; other bytes stay as they are.
-_KEPT = {ord(letter): ord(letter.lower()) for letter in string.ascii_letters + string.digits + "_"}
-_TABLE = bytes(_KEPT.get(code, 32 if code < 128 else code) for code in range(256))
-# From U+0800 on, many scripts write no blanks between words. Each such character counts as a word, as BERT treats
-# Chinese characters (Devlin et al. 2019).
-_WIDE = re.compile("[\u0800-\U0010ffff]")
+# The places of characters in words. From U+0800 on, many scripts write no blanks between words. Each such character is
+# a word, as BERT treats Chinese characters (Devlin et al. 2019). U+1E00 to U+1FFF are Latin and Greek letters.
+_BETWEEN, _IN, _ALONE = 0, 1, 2
+_ALPHABETS = slice(0x1E00, 0x2000)
+# Unicode has no punctuation and no blanks from here on.
+_END_OF_PUNCTUATION = 0x20000
 _FACTOR = np.uint64(0x9E3779B97F4A7C15)
 # Up to this many shingles, all permutations are computed as one table. Longer texts are processed permutation by
 # permutation, which stays in the processor's cache and takes less than two thirds of the time.
@@ -98,19 +100,37 @@ def shingle_words(ids: Hashes, words: int) -> NDArray[np.uint32]:
 
 
 def hash_words(text: str) -> Hashes:
-    """Hashes (words,): the bytes of a word are the coefficients of a polynomial modulo 2^64 (Rabin and Karp 1987).
+    """Hashes (words,) of the words of a text, which punctuation and white space part, see `fold_characters`.
 
-    Prefix sums over the whole text hash all words at once; a loop in Python takes three times as long.
+    The characters of a word are the coefficients of a polynomial modulo 2^64 (Rabin and Karp 1987). Prefix sums over
+    the whole text hash all words at once; a loop in Python takes three times as long.
     """
-    if not text.isascii():
-        text = _WIDE.sub(r" \g<0> ", text.lower())
-    data = np.frombuffer(b" " + text.encode().translate(_TABLE) + b" ", np.uint8)
-    blank = data == 32
-    edges = np.flatnonzero(blank[1:] != blank[:-1])
-    starts, ends = edges[::2], edges[1::2]
+    text = f" {fold_characters(text)} "
+    is_ascii = text.isascii()
+    data = np.frombuffer(text.encode("ascii" if is_ascii else "utf-32-le"), np.uint8 if is_ascii else np.uint32)
+    places = _places().take(data)
+    is_in = places == _IN
+    is_edge = ~(is_in[1:] & is_in[:-1])
+    is_word = places != _BETWEEN
+    starts = np.flatnonzero(is_word[1:] & is_edge) + 1
+    ends = np.flatnonzero(is_word[:-1] & is_edge) + 1
     powers, inverses = _powers(1 << len(data).bit_length())
     sums = np.cumsum(powers[: len(data)] * data, dtype=np.uint64)
-    return (sums[ends] - sums[starts]) * inverses[starts]
+    return (sums[ends - 1] - sums[starts - 1]) * inverses[starts]
+
+
+@functools.cache
+def _places() -> NDArray[np.uint8]:
+    """The place in words (code points,) of each character."""
+    places = np.full(0x110000, _ALONE, np.uint8)
+    places[:0x800] = places[_ALPHABETS] = _IN
+    for code in range(_END_OF_PUNCTUATION):
+        category = unicodedata.category(chr(code))
+        if category[0] in "PZ" or category == "Cc":
+            places[code] = _BETWEEN
+    places[:128] = _BETWEEN
+    places[list(map(ord, string.ascii_letters + string.digits + "_"))] = _IN
+    return places
 
 
 @functools.lru_cache(maxsize=4)

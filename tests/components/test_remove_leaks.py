@@ -3,6 +3,7 @@
 import gzip
 import json
 import random
+import unicodedata
 from pathlib import Path
 from typing import Any
 
@@ -221,3 +222,23 @@ def test_sentences_that_end_elsewhere_do_not_hide_a_text() -> None:
 def test_a_short_text_is_a_whole_sentence() -> None:
     texts = HeldOutTexts(["A good film."], near=True)
     assert [match.sentences for match in texts.find_matches(["It is a good film.", "a GOOD film."])] == [range(1, 2)]
+
+
+@pytest.mark.parametrize("near", [False, True])
+@pytest.mark.parametrize("words", [3, 9])
+def test_a_text_in_another_form_is_found(words: int, near: bool) -> None:
+    text = " ".join(["Tiếng", "Việt", "l\u2019été", "한국어", "Fluß", "γλώσσα", "co-op", "film", "good"][:words]) + "."
+    others = [unicodedata.normalize("NFD", text), text.upper().replace("\u2019", "'"), text.replace("t", "t\u00ad")]
+    texts = HeldOutTexts([text], near=near)
+    for other in others:
+        (match, *_) = texts.find_matches(["Before it.", other, "After it."])
+        assert (match.sentences, set(match.equal)) == (range(1, 2), {0})
+
+
+def test_a_short_text_is_found_without_its_punctuation() -> None:
+    texts = HeldOutTexts(["“A good (film)!”", "..."], near=False)
+    sentences = ["A good film?", "???", "…"]
+    assert [(match.sentences, set(match.equal)) for match in texts.find_matches(sentences)] == [
+        (range(1), {0}),
+        (range(2, 3), {1}),
+    ]

@@ -1,5 +1,4 @@
 import random
-import unicodedata
 from collections import Counter, defaultdict
 
 import pytest
@@ -8,8 +7,10 @@ from hypothesis import strategies as st
 
 from components.dsl.errors import InputError
 from components.examples.classification import ClassificationRows
-from components.examples.splits import describe_few_rows, fold, split_rows
+from components.examples.splits import describe_few_rows, split_rows
 from components.sources.table import TextRow
+from components.text.folding import fold
+from tests.components.text.test_folding import NEARLY
 
 ROWS = ClassificationRows()
 
@@ -91,33 +92,6 @@ def test_label_that_would_be_carved_out() -> None:
         carve([*rows, TextRow(held.text, "b")], ["test"])
     kept = next(iter(carve(rows, ["test"])["train"]))
     assert TextRow(kept.text, "b") in carve([*rows, TextRow(kept.text, "b")], ["test"])["train"]
-
-
-# Each in all but white space, letter case, compatibility forms or format characters the same as the first.
-NEARLY = (
-    "Straße No. 1 für Ångström",
-    "STRASSE  no. 1\tFÜR ångström",
-    "\ufeffStra\u00dfe No. 1 fu\u0308r \u212bngström ",
-    "Stra\u00adße\u00a0No.\u3000\uff11 fu\u200b\u0308r Ångström\n",
-    "\uff33traße \u2116\u200e. 1 für Ångström",
-)
-
-
-def test_texts_that_are_nearly_equal_by_hand() -> None:
-    assert {fold(text) for text in NEARLY} == {"strasse no. 1 für ångström"}
-    assert fold("\ufb01nd \u2460 \u3392") == "find 1 mhz"
-    different = ["a b", "ab", "a-b", "a.b", "à b", "a b.", "", "a\0b", "\u0430 b"]
-    assert len({fold(text) for text in different}) == len(different)
-
-
-@settings(max_examples=200, deadline=None)
-@given(st.text(), st.sampled_from(["NFC", "NFD", "NFKC", "NFKD"]), st.randoms(use_true_random=False))
-def test_a_text_in_another_form_is_nearly_equal(text: str, form: str, generator: random.Random) -> None:
-    other = unicodedata.normalize(form, text.lower() if generator.random() < 0.5 else text.casefold())
-    place = generator.randrange(len(other) + 1)
-    other = other[:place] + generator.choice("\u00ad\u200b\ufeff\u202e") + other[place:]
-    other = "".join(generator.choice([" ", "\n\u3000"]) if character == " " else character for character in other)
-    assert fold(f"\t{other} ") == fold(text)
 
 
 def test_nearly_equal_texts_come_to_the_same_split_and_count_as_one() -> None:

@@ -1,7 +1,15 @@
 import numpy as np
 import pytest
 
-from components.text.near_duplicates import Signer, choose_bands, find_clusters, find_repeats, make_shingles
+from components.text.near_duplicates import (
+    Signer,
+    choose_bands,
+    find_clusters,
+    find_repeats,
+    hash_words,
+    make_shingles,
+)
+from tests.components.text.test_folding import FORMS
 
 
 def words(rng, count):
@@ -48,6 +56,21 @@ def test_case_punctuation_and_white_space_do_not_count():
 
 def test_every_chinese_character_is_a_word():
     assert len(make_shingles("\u4f60\u597d\u518d\u89c1", 2)) == 3
+    assert len(hash_words("ab\u4f60\u597dcd\u3002 \u201ce\u201d")) == 5
+
+
+def test_vietnamese_and_greek_words_are_not_cut_at_their_accents():
+    assert len(hash_words("Ti\u1ebfng Vi\u1ec7t, \u1fa7")) == 3
+
+
+@pytest.mark.parametrize(("text", "other"), FORMS)
+def test_forms_of_a_text_have_the_same_words(text, other):
+    assert hash_words(text).tolist() == hash_words(other).tolist()
+
+
+def test_words_have_the_same_hashes_whatever_stands_beside_them():
+    plain, accented = hash_words("some plain words"), hash_words("some pl\u00e4in words \u4f60")
+    assert plain[[0, 2]].tolist() == accented[[0, 2]].tolist()
 
 
 @pytest.mark.parametrize("text", ["", "...", "one", "\u3002"])
