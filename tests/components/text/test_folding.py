@@ -28,7 +28,7 @@ FORMS = [
     ("\uac00\u3164\u180e", "\u1100\u1161"),
     *(
         (unicodedata.normalize("NFC", text), unicodedata.normalize("NFD", text).upper())
-        for text in ("Tiếng Việt là ngôn ngữ", "한국어 문장", "L\u2019été à Nîmes, déjà", "Στην ελληνική γλώσσα, μαΐου ᾧ")
+        for text in ("Tiếng Việt là ngôn ngữ", "한국어 문장", "L\u2019été à Nîmes, déjà", "γλώσσα, μαΐου ᾧ")
     ),
 ]
 
