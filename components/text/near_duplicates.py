@@ -106,8 +106,11 @@ def hash_words(text: str) -> Hashes:
     the whole text hash all words at once; a loop in Python takes three times as long.
     """
     text = f" {fold_characters(text)} "
-    is_ascii = text.isascii()
-    data = np.frombuffer(text.encode("ascii" if is_ascii else "utf-32-le"), np.uint8 if is_ascii else np.uint32)
+    data: NDArray[np.uint8] | NDArray[np.uint32]
+    if text.isascii():
+        data = np.frombuffer(text.encode(), np.uint8)
+    else:
+        data = np.frombuffer(text.encode("utf-32-le"), np.uint32)
     places = _places().take(data)
     is_in = places == _IN
     is_edge = ~(is_in[1:] & is_in[:-1])
