@@ -13,8 +13,6 @@ from collections.abc import Collection, Iterator
 from pathlib import Path
 
 PACKAGES = ("keras_bert", "components", "pipeline")
-# The argument of the processes that `[machine] launch` starts; a file follows.
-STEP_REQUEST = "--step-request"
 _BAD_INPUT = 2
 _REINSTALL = "pip install --force-reinstall --no-deps keras-bert-edge"
 
@@ -32,6 +30,8 @@ def main() -> int:
     except InstallationError as error:
         print(f"error: {error}", file=sys.stderr)  # noqa: T201, the terminal's module is not imported yet
         return _BAD_INPUT
+    from pipeline.orchestrator.step_command import STEP_REQUEST
+
     if sys.argv[1:2] == [STEP_REQUEST]:
         from pipeline.orchestrator.launched_process import main as run_request
 

@@ -4,7 +4,7 @@
     python -m benchmarks.train --family bert roberta --transformers-python PATH [--peers-python PATH]
 
 PATH is a Python interpreter with keras-hub and tensorflow, or with transformers and torch. The second command compares
-families (`benchmarks/harness/family_race.py`); the rest of this text describes the first.
+families (`benchmarks/family_race.py`); the rest of this text describes the first.
 
 Both contestants run in processes of their own and are timed in alternating rounds, so that other load slows both
 alike; processor time of all cores depends on it least. Tokens are random and rows are full, without padding. Dropout
@@ -23,8 +23,8 @@ import statistics
 import sys
 from typing import NamedTuple
 
+from benchmarks.family_race import race_families
 from benchmarks.harness.contestants import Contestant, Times, answer, take_turns
-from benchmarks.harness.family_race import race_families
 from benchmarks.harness.masked_batches import POSITIONS, PREDICTIONS, VOCABULARY, Step, make_batch, serve_steps
 from keras_bert.families.registry import FAMILIES
 

@@ -19,8 +19,8 @@ from keras_bert.options.export import Export
 
 if TYPE_CHECKING:
     from keras_bert.export.files import ExportedFile
+    from keras_bert.export.inputs import ExportInputs
     from keras_bert.export.rules.expected import Expected
-    from keras_bert.export.targets.base import ExportInputs
     from keras_bert.tasks.base import Features, Task
 
 LIBRARIES = (
@@ -72,7 +72,7 @@ def export_model(
     check("export_model", "int8_agreement", 0 < int8_agreement <= 1, "be above 0 and at most 1", int8_agreement)
     from keras_bert.clients.golden import make_golden_rows, write_golden
     from keras_bert.compress.quantization_parameters import read_quantization
-    from keras_bert.export.targets.base import ComparisonRows, ExportInputs, needs_calibration_rows
+    from keras_bert.export.inputs import ComparisonRows, ExportInputs, needs_calibration_rows
     from keras_bert.export.targets.registry import TARGETS
 
     task, quantization = _truncate(read_model(model), export.dimension), read_quantization(model.path)

@@ -14,10 +14,10 @@ from keras_bert.export.check import (
     parity_tolerance,
 )
 from keras_bert.export.files import ExportedFile
+from keras_bert.export.inputs import ComparisonRows, ExportInputs, needs_calibration_rows
 from keras_bert.export.reference import predict_as_padded
 from keras_bert.export.rules.lite_graphs import count_operations
 from keras_bert.export.runtimes import PROBABILITIES, Array, logits_of, open_file
-from keras_bert.export.targets.base import ComparisonRows, ExportInputs, needs_calibration_rows
 
 # Below it a probability counts as 0, in the file and in the model.
 _LEAST_PROBABILITY = 1e-30

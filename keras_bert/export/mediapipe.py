@@ -18,7 +18,6 @@ from keras_bert.export.attachments import attach_entries
 from keras_bert.export.quantized import export_quantized
 from keras_bert.export.runtimes import PROBABILITIES, Array
 from keras_bert.export.sharing import write_model
-from keras_bert.export.targets.mediapipe import MediaPipe
 from keras_bert.export.tflite_kinds import METADATA_NAME
 from keras_bert.folders import LABELS_TEXT, VOCABULARY_FILE
 from keras_bert.tasks.base import Task
@@ -51,7 +50,6 @@ def export_mediapipe(
     Raises:
         ValueError: MediaPipe has no such task, makes other token ids, or cannot read a label.
     """
-    MediaPipe().check(task, None if quantization is None else quantization.recipe)
     network, labels, output = task.network(), list(getattr(task, "labels", ())), task.output_name
     if labels:
         sigmoid = keras.layers.Activation("sigmoid", name="sigmoid")

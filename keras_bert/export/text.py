@@ -11,7 +11,6 @@ from keras_bert.compress.quantization_parameters import QuantizationParameters
 from keras_bert.export.check import ParityError, check_parity, parity_tolerance
 from keras_bert.export.quantized import export_quantized
 from keras_bert.export.runtimes import TEXT_SIGNATURES, Array, TFLiteModel
-from keras_bert.export.targets.litert_text import LiteRTText
 from keras_bert.export.text_inputs import ENDS, STARTS, TextInputs
 from keras_bert.tasks.base import SecondText, Task
 from keras_bert.tokenizers.tokenizer import Tokenizer
@@ -39,7 +38,6 @@ def export_text(task: Task, path: str | os.PathLike[str], quantization: Quantiza
     Raises:
         ValueError: the tokenizer is not WordPiece, or the recipe quantizes all activations.
     """
-    LiteRTText().check(task, None if quantization is None else quantization.recipe)
     network, lengths = task.network(), (task.max_length,)
     export_quantized(network, path, lengths, quantization, output=task.output_name, text=text_inputs(task))
 

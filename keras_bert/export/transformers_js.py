@@ -13,7 +13,6 @@ import tensorflow as tf
 from keras_bert.compress.ranges import Ranges, fixed_ranges
 from keras_bert.export.onnx import OPSET, make_onnx, write_onnx
 from keras_bert.export.onnx_numbers import convert_to_dynamic_int8, convert_to_float16, convert_to_static_int8
-from keras_bert.export.targets.transformers_js import TransformersJs
 from keras_bert.export.transformers_names import INPUTS
 from keras_bert.folders import WEB_FILE, WEB_FOLDER, WEB_HALF_FILE, WEB_INT8_FILE, WEB_STATIC_FILE
 from keras_bert.interop.description import write_description
@@ -44,7 +43,6 @@ def export_transformers_js(task: Task, folder: Path, opset: int = OPSET, ranges:
     Raises:
         ValueError: transformers.js does not support the task's inputs, or the graph cannot be converted to float16.
     """
-    TransformersJs().check(task)
     (folder / WEB_FILE).parent.mkdir(parents=True)
     write_description(task, folder / WEB_FOLDER)
     inputs = {INPUTS[name]: tf.int64 for name in input_names(task.network())}

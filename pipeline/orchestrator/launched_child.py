@@ -10,13 +10,13 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import IO, Any, Self
 
-import keras_bert_edge
 from components.dsl.errors import InputError
 from components.dsl.workplace import Workplace
 from pipeline.orchestrator.executor import GRACE_SECONDS
 from pipeline.orchestrator.mailbox import BEAT_SECONDS, LOST_SECONDS, LauncherBeat, Mailbox, ProcessBeat, StepRequest
 from pipeline.orchestrator.observer import Watcher
 from pipeline.orchestrator.outcome import Outcome, outcome_of_exit
+from pipeline.orchestrator.step_command import step_command
 from pipeline.orchestrator.step_process import signal_group
 
 # Shells, srun and container runtimes report a signal as an exit code above this.
@@ -62,8 +62,7 @@ class LaunchedChild:
         self._last: ProcessBeat | None = None
         self._exit_time: float | None = None
         self._has_ended = False
-        module = ["-P", "-m", keras_bert_edge.__name__, keras_bert_edge.STEP_REQUEST, str(self._mailbox.request_file)]
-        command = [*prefix, python or sys.executable, *module]
+        command = [*prefix, *step_command(python or sys.executable, self._mailbox.request_file)]
         self._output: IO[bytes] = (folder / "output").open("w+b")
         try:
             self._process = subprocess.Popen(  # noqa: S603, the user's own program

@@ -169,7 +169,7 @@ def test_an_int8_file_may_differ_as_far_as_rounding_moves_the_answers(
     from keras_bert.export.check import ParityError
     from keras_bert.export.comparison import compare_answers
     from keras_bert.export.files import LITERT
-    from keras_bert.export.targets.base import ComparisonRows, ExportInputs
+    from keras_bert.export.inputs import ComparisonRows, ExportInputs
     from keras_bert.tasks.classification import Classification
 
     # Quantized against float, then the file against the quantized model, then against float.
@@ -233,7 +233,7 @@ def test_a_log_warns_of_texts_of_which_mediapipe_makes_other_ids(
 ):
     from keras_bert.export import comparison
     from keras_bert.export.files import MEDIAPIPE
-    from keras_bert.export.targets.base import ComparisonRows, ExportInputs
+    from keras_bert.export.inputs import ComparisonRows, ExportInputs
     from keras_bert.export.targets.registry import TARGETS
 
     monkeypatch.setattr(comparison, "compare_answers", lambda *_: {"bytes": 1})

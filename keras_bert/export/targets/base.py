@@ -1,20 +1,19 @@
 """The interface of an export target, and the model's properties that it checks; it imports no TensorFlow or Keras."""
 
 import abc
-import dataclasses
 import importlib.metadata
-from collections.abc import Callable, Mapping, Sequence
-from pathlib import Path
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
 
 from keras_bert.export.files import ExportedFile
-from keras_bert.options.export import Export, RuntimeName
-from keras_bert.options.quantization import RECIPES, RecipeName
+from keras_bert.export.inputs import ComparisonRows, ExportInputs
+from keras_bert.options.export import RuntimeName
+from keras_bert.options.quantization import RecipeName
 from keras_bert.options.vocabulary import VocabularyKind
 
 if TYPE_CHECKING:
     from keras_bert.compress.quantization_parameters import QuantizationParameters
-    from keras_bert.tasks.base import Features, Task
+    from keras_bert.tasks.base import Task
 
 _TABLES = "tables of tokens and positions int8, one scale each"
 _KERNELS = "int8, symmetric, one scale a unit"
@@ -72,44 +71,6 @@ class ModelTraits(NamedTuple):
     has_segments: bool | None = None
     variant: str | None = None
     labels: Sequence[str] = ()
-
-
-@dataclasses.dataclass(frozen=True)
-class ExportInputs:
-    """A trained model and the settings of its export.
-
-    Attributes:
-        task: the task, with a Keras model.
-        quantization: the recipe and the activation ranges; None for a float model.
-        options: the settings of the export.
-        folder: an existing folder for the files.
-        calibration_rows: training rows (rows, longest), required if the recipe quantizes all activations.
-    """
-
-    task: "Task"
-    quantization: "QuantizationParameters | None"
-    options: Export
-    folder: Path
-    calibration_rows: "Features | None" = None
-
-    @property
-    def recipe(self) -> RecipeName | None:
-        """The quantization recipe; None for a float model."""
-        return None if self.quantization is None else self.quantization.recipe
-
-
-class ComparisonRows(NamedTuple):
-    """The rows on which an exported file is compared with its model, and the required agreement.
-
-    Attributes:
-        features: model inputs (rows, longest).
-        read_texts: reads the texts of these rows.
-        minimum_agreement: the required mean agreement with the quantized model, 0 to 1; see `export_model`.
-    """
-
-    features: "Features"
-    read_texts: Callable[[], Sequence[str]]
-    minimum_agreement: float
 
 
 class ExportTarget(abc.ABC):
@@ -177,11 +138,6 @@ class ExportTarget(abc.ABC):
         obstacle = self.find_obstacle(_read_traits(task, recipe))
         if obstacle is not None:
             raise ValueError(f"{self.name} cannot take this model: {obstacle}")
-
-
-def needs_calibration_rows(recipe: RecipeName | None) -> bool:
-    """True if a recipe needs training rows to measure the ranges of all activations."""
-    return recipe is not None and RECIPES[recipe].activations == "all"
 
 
 def _read_traits(task: "Task", recipe: RecipeName | None) -> ModelTraits:

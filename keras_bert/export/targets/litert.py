@@ -3,7 +3,8 @@
 from typing import TYPE_CHECKING
 
 from keras_bert.export.files import LITERT, LITERT_FLOAT, ExportedFile
-from keras_bert.export.targets.base import ExportInputs, ExportTarget, ModelTraits
+from keras_bert.export.inputs import ExportInputs
+from keras_bert.export.targets.base import ExportTarget, ModelTraits
 
 if TYPE_CHECKING:
     from keras_bert.compress.quantization_parameters import QuantizationParameters

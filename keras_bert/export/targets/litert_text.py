@@ -3,13 +3,8 @@
 from typing import TYPE_CHECKING, Any
 
 from keras_bert.export.files import LITERT, LITERT_FLOAT, TEXT, ExportedFile
-from keras_bert.export.targets.base import (
-    ComparisonRows,
-    ExportInputs,
-    ExportTarget,
-    ModelTraits,
-    needs_calibration_rows,
-)
+from keras_bert.export.inputs import ComparisonRows, ExportInputs, needs_calibration_rows
+from keras_bert.export.targets.base import ExportTarget, ModelTraits
 
 if TYPE_CHECKING:
     from keras_bert.compress.quantization_parameters import QuantizationParameters
@@ -39,6 +34,7 @@ class LiteRTText(ExportTarget):
         """See `ExportTarget`."""
         from keras_bert.export.text import export_text
 
+        self.check(source.task, source.recipe)
         export_text(source.task, source.folder / TEXT.name, source.quantization)
 
     def compare(self, source: ExportInputs, file: ExportedFile, sample: ComparisonRows) -> dict[str, Any]:

@@ -5,7 +5,8 @@ from typing import TYPE_CHECKING, Any
 
 from keras_bert.checks import broken_label_rule
 from keras_bert.export.files import MEDIAPIPE, ExportedFile
-from keras_bert.export.targets.base import ComparisonRows, ExportInputs, ExportTarget, ModelTraits
+from keras_bert.export.inputs import ComparisonRows, ExportInputs
+from keras_bert.export.targets.base import ExportTarget, ModelTraits
 
 if TYPE_CHECKING:
     from keras_bert.compress.quantization_parameters import QuantizationParameters
@@ -50,6 +51,7 @@ class MediaPipe(ExportTarget):
         """See `ExportTarget`."""
         from keras_bert.export.mediapipe import export_mediapipe
 
+        self.check(source.task, source.recipe)
         path = source.folder / MEDIAPIPE.name
         export_mediapipe(source.task, path, source.quantization, source.calibration_rows)
 

@@ -3,7 +3,8 @@
 from typing import TYPE_CHECKING
 
 from keras_bert.export.files import ONNX, ExportedFile
-from keras_bert.export.targets.base import ExportInputs, ExportTarget
+from keras_bert.export.inputs import ExportInputs
+from keras_bert.export.targets.base import ExportTarget
 
 if TYPE_CHECKING:
     from keras_bert.compress.quantization_parameters import QuantizationParameters

@@ -3,7 +3,8 @@
 from typing import TYPE_CHECKING, TypeGuard
 
 from keras_bert.export.files import WEB, WEB_HALF, WEB_INT8, WEB_STATIC, ExportedFile
-from keras_bert.export.targets.base import ExportInputs, ExportTarget, ModelTraits
+from keras_bert.export.inputs import ExportInputs
+from keras_bert.export.targets.base import ExportTarget, ModelTraits
 from keras_bert.options.quantization import RECIPES
 
 if TYPE_CHECKING:
@@ -35,6 +36,7 @@ class TransformersJs(ExportTarget):
         """See `ExportTarget`."""
         from keras_bert.export.transformers_js import export_transformers_js
 
+        self.check(source.task, source.recipe)
         ranges = source.quantization.ranges if _has_int8_ranges(source.quantization) else None
         export_transformers_js(source.task, source.folder, source.options.opset, ranges)
 

@@ -13,6 +13,7 @@ from keras_bert.compress.quantization_parameters import QuantizationParameters, 
 from keras_bert.compress.quantize import QuantizationAware
 from keras_bert.export.mediapipe import add_metadata, export_mediapipe
 from keras_bert.export.runtimes import TFLiteModel
+from keras_bert.export.targets.mediapipe import MediaPipe
 from keras_bert.export.tflite import export_tflite
 from keras_bert.tasks.classification import Classification
 from keras_bert.tasks.regression import Regression
@@ -112,20 +113,19 @@ def test_a_rounded_model_keeps_its_integers(tmp_path):
     assert (probabilities.argmax(axis=1) == expected.argmax(axis=1)).mean() > 0.95
 
 
-def test_what_mediapipe_does_not_know_is_refused(task, tmp_path):
+def test_refuses_tasks_vocabularies_and_labels_that_mediapipe_does_not_know(task):
     regression = Regression.build(task.encoder, task.tokenizer, max_length=8)
     with pytest.raises(ValueError, match=r"^mediapipe cannot take .*: MediaPipe has .*, got regression$"):
-        export_mediapipe(regression, tmp_path / "model.tflite")
+        MediaPipe().check(regression)
     cased = Classification(task.model, make_tokenizer(lowercase=False), labels=["no", "yes"], max_length=8)
     with pytest.raises(ValueError, match=r"lowercased WordPiece tokens, got a vocabulary with upper case$"):
-        export_mediapipe(cased, tmp_path / "model.tflite")
+        MediaPipe().check(cased)
     for label in ("", "a\nb", "a\rb", "a\0b"):
         odd = Classification(task.model, task.tokenizer, labels=[label, "yes"], max_length=8)
         with pytest.raises(
             ValueError, match=rf"labels of one line each: a label must .*, got {re.escape(repr(label))}$"
         ):
-            export_mediapipe(odd, tmp_path / "model.tflite")
-    assert not list(tmp_path.iterdir())
+            MediaPipe().check(odd)
 
 
 def test_several_signatures_are_refused(task, tmp_path):

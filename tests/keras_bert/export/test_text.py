@@ -10,6 +10,7 @@ from keras_bert.compress.quantize import QuantizationAware
 from keras_bert.export.check import ParityError
 from keras_bert.export.quantized import export_quantized
 from keras_bert.export.sample_texts import SECONDS, TEXTS
+from keras_bert.export.targets.litert_text import LiteRTText
 from keras_bert.export.text import TextModel, check_text, export_text
 from keras_bert.export.text_inputs import TextInputs
 from keras_bert.export.tflite import export_tflite
@@ -142,9 +143,8 @@ def test_another_vocabulary_is_found(tmp_path: Path) -> None:
 
 def test_what_cannot_be_is_refused(tmp_path: Path) -> None:
     task = make_task("regression")
-    rounding = QuantizationParameters("static_wi8_ai8", {})
     with pytest.raises(ValueError, match=r"^tflite_text cannot take this model: .* got the recipe static_wi8_ai8$"):
-        export_text(task, tmp_path / "text.tflite", rounding)
+        LiteRTText().check(task, "static_wi8_ai8")
     export_tflite(task.network(), tmp_path / "ids.tflite", LENGTHS)
     with pytest.raises(ValueError, match="must take text, got the signatures"):
         TextModel(tmp_path / "ids.tflite")

@@ -194,11 +194,10 @@ def test_a_model_without_segments_takes_none(tmp_path):
     assert [value.name for value in onnx.load(tmp_path / WEB_FILE).graph.input] == ["input_ids", "attention_mask"]
 
 
-def test_questions_in_other_pieces_have_no_segments_in_the_browser(tmp_path):
+def test_questions_in_other_pieces_have_no_segments_in_the_browser():
     tokenizer = SubwordTokenizer(json.loads(subwords.bpe()))
     with pytest.raises(ValueError, match=r"question and context apart, for WordPiece alone, got a bpe tokenizer$"):
-        export_transformers_js(make_task("question_answering", tokenizer=tokenizer), tmp_path)
-    assert not list(tmp_path.iterdir())
+        TransformersJs().check(make_task("question_answering", tokenizer=tokenizer))
     TransformersJs().check(make_task("question_answering", tokenizer=tokenizer, num_segments=0))
     TransformersJs().check(make_task("classification", tokenizer=tokenizer))
 

@@ -90,7 +90,7 @@ def _start(family: str, folder: Path, options: argparse.Namespace) -> dict[str, 
     batch = ["--rows", str(ROWS), "--length", str(LENGTH), "--seconds", str(options.seconds)]
     arguments = [family, json.dumps(settings_of(family)), str(folder), *batch]
     theirs = Contestant(options.transformers_python, ["benchmarks.peers.transformers_masked_tokens", *arguments])
-    ours = Contestant(sys.executable, ["benchmarks.harness.family_race", str(folder), *batch])
+    ours = Contestant(sys.executable, ["benchmarks.family_race", str(folder), *batch])
     losses = ours.hello["loss"], theirs.hello["loss"]
     if abs(losses[0] - losses[1]) > _TOLERANCE:
         raise SystemExit(f"{family}: the first losses must agree, got {losses[0]} and transformers' {losses[1]}")

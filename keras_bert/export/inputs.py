@@ -1,0 +1,56 @@
+"""What a model's export needs: the model with its settings, and the rows that files are compared on."""
+
+import dataclasses
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, NamedTuple
+
+from keras_bert.options.export import Export
+from keras_bert.options.quantization import RECIPES, RecipeName
+
+if TYPE_CHECKING:
+    from keras_bert.compress.quantization_parameters import QuantizationParameters
+    from keras_bert.tasks.base import Features, Task
+
+
+@dataclasses.dataclass(frozen=True)
+class ExportInputs:
+    """A trained model and the settings of its export.
+
+    Attributes:
+        task: the task, with a Keras model.
+        quantization: the recipe and the activation ranges; None for a float model.
+        options: the settings of the export.
+        folder: an existing folder for the files.
+        calibration_rows: training rows (rows, longest), required if the recipe quantizes all activations.
+    """
+
+    task: "Task"
+    quantization: "QuantizationParameters | None"
+    options: Export
+    folder: Path
+    calibration_rows: "Features | None" = None
+
+    @property
+    def recipe(self) -> RecipeName | None:
+        """The quantization recipe; None for a float model."""
+        return None if self.quantization is None else self.quantization.recipe
+
+
+class ComparisonRows(NamedTuple):
+    """The rows on which an exported file is compared with its model, and the required agreement.
+
+    Attributes:
+        features: model inputs (rows, longest).
+        read_texts: reads the texts of these rows.
+        minimum_agreement: the required mean agreement with the quantized model, 0 to 1; see `export_model`.
+    """
+
+    features: "Features"
+    read_texts: Callable[[], Sequence[str]]
+    minimum_agreement: float
+
+
+def needs_calibration_rows(recipe: RecipeName | None) -> bool:
+    """True if a recipe needs training rows to measure the ranges of all activations."""
+    return recipe is not None and RECIPES[recipe].activations == "all"
