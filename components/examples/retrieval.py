@@ -1,5 +1,6 @@
 """Queries with the passages that answer them, as records."""
 
+from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
@@ -14,22 +15,41 @@ Tokens = dict[str, list[int]]
 
 
 class SplitCorpus(NamedTuple):
-    """The passages that the queries of a split are searched in.
+    """The passages that the queries of a split are searched in; texts are equal if `fold` makes them equal.
 
     Attributes:
-        passages: all passages and negatives of the rows, each once.
-        relevant: the indices of the passages of each row.
+        passages: all passages and negatives of the rows, each once, as it is first written.
+        row_passages: the indices of the passages of each row.
+        relevant: the indices of the passages of each row's query, which may stand in several rows; each once.
+        negatives: the indices of the negatives of each row, without those that are relevant; each once.
     """
 
     passages: list[str]
+    row_passages: list[list[int]]
     relevant: list[list[int]]
+    negatives: list[list[int]]
 
     @classmethod
     def of(cls, rows: Sequence[QueryRow]) -> "SplitCorpus":
         """The corpus of the rows of a split."""
-        passages = list(dict.fromkeys(text for row in rows for text in (*row.passages, *row.negatives)))
-        places = {text: place for place, text in enumerate(passages)}
-        return cls(passages, [[places[text] for text in row.passages] for row in rows])
+        passages = dict[str, tuple[int, str]]()
+        sides = [
+            [[passages.setdefault(fold(text), (len(passages), text))[0] for text in side] for side in row[1:]]
+            for row in rows
+        ]
+        queries = [fold(row.query) for row in rows]
+        answers: dict[str, dict[int, None]] = defaultdict(dict)
+        for query, (row_passages, _) in zip(queries, sides, strict=True):
+            answers[query].update(dict.fromkeys(row_passages))
+        return cls(
+            [text for _, text in passages.values()],
+            [row_passages for row_passages, _ in sides],
+            [list(answers[query]) for query in queries],
+            [
+                [place for place in dict.fromkeys(negatives) if place not in answers[query]]
+                for query, (_, negatives) in zip(queries, sides, strict=True)
+            ],
+        )
 
 
 class RetrievalRows(TaskRows[QueryRow]):
@@ -51,9 +71,9 @@ class RetrievalRows(TaskRows[QueryRow]):
     def check(self, splits: Mapping[str, Sequence[QueryRow]]) -> None:
         """Raises InputError where all passages of a split are one: there is nothing to tell it from."""
         for split, rows in splits.items():
-            texts = {fold(text) for row in rows for text in (*row.passages, *row.negatives)}
+            texts = SplitCorpus.of(rows).passages
             if len(texts) < 2:
-                raise InputError(f"{split} must hold at least 2 different passages, got only {texts.pop()[:40]!r}")
+                raise InputError(f"{split} must hold at least 2 different passages, got only {texts[0][:40]!r}")
 
     def settings(self, encoding: Encoding, train: Sequence[QueryRow]) -> dict[str, Any]:
         """The longest input, and the prompts."""
@@ -61,40 +81,32 @@ class RetrievalRows(TaskRows[QueryRow]):
         return {**super().settings(encoding, train), "prompts": prompts}
 
     def records(self, rows: Sequence[QueryRow], encoding: Encoding) -> Iterator[bytes]:
-        """A record for each passage of each row; texts that differ in white space and letter case alone are one group.
+        """A record for each passage of each row; the group of a passage is its place in the `SplitCorpus`.
 
         Each text is tokenized once for all rows of a portion that have it.
         """
         from keras_bert.data.records import serialize
 
-        query_groups, groups = _Groups(), _Groups()
+        corpus = SplitCorpus.of(rows)
         for start, part in parts(rows):
             queries = _encode(encoding.prompts.query, [row.query for row in part], encoding)
-            texts = [text for row in part for text in (*row.passages, *row.negatives)]
+            numbers = range(start, start + len(part))
+            texts = [text for row in part for text in row.passages]
+            texts += [corpus.passages[group] for number in numbers for group in corpus.negatives[number]]
             tokens = _encode(encoding.prompts.passage, texts, encoding)
-            for number, row in enumerate(part, start=start):
-                negatives = [tokens[text]["token_ids"] for text in row.negatives]
+            for number, row in zip(numbers, part, strict=True):
+                negatives = [tokens[corpus.passages[group]]["token_ids"] for group in corpus.negatives[number]]
                 shared = {
                     **queries[row.query],
                     "negative_texts": [token for negative in negatives for token in negative],
                     "negative_lengths": [len(negative) for negative in negatives],
-                    "negative_groups": [groups.number(text) for text in row.negatives],
-                    "query_group": [query_groups.number(row.query)],
+                    "negative_groups": corpus.negatives[number],
+                    "answer_groups": corpus.relevant[number],
                     "row": [number],
                 }
-                for passage in row.passages:
+                for passage, group in zip(row.passages, corpus.row_passages[number], strict=True):
                     second = {f"second_{name}": values for name, values in tokens[passage].items()}
-                    yield serialize({**shared, **second, "passage_group": [groups.number(passage)]})
-
-
-class _Groups:
-    """Numbers of texts, equal for texts that are equal but for white space and letter case."""
-
-    def __init__(self) -> None:
-        self._numbers = dict[str, int]()
-
-    def number(self, text: str) -> int:
-        return self._numbers.setdefault(fold(text), len(self._numbers))
+                    yield serialize({**shared, **second, "passage_group": [group]})
 
 
 def _encode(prompt: str, texts: Sequence[str], encoding: Encoding) -> dict[str, Tokens]:

@@ -39,7 +39,7 @@ def mine_rows(
     embed_passages: "Callable[[list[str]], Array]",
     options: HardNegatives,
 ) -> MinedRows:
-    """Adds to each row the passages of other rows that are nearest to its query, but not too near.
+    """Adds to each row the passages of other queries that are nearest to its query, but not too near.
 
     Args:
         rows: the rows of a split; their passages and negatives are searched.
@@ -54,24 +54,19 @@ def mine_rows(
         vectors / np.maximum(np.linalg.norm(vectors, axis=1, keepdims=True), 1e-12)
         for vectors in (embed_queries([row.query for row in rows]), embed_passages(corpus.passages))
     )
-    folded, mined, filtered = [fold(text) for text in corpus.passages], list[QueryRow](), 0
+    mined, filtered = list[QueryRow](), 0
     for start in range(0, len(rows), _QUERIES_AT_ONCE):
         part = slice(start, start + _QUERIES_AT_ONCE)
         cosines = queries[part] @ passages.T
         nearest = np.argsort(-cosines, axis=1, kind="stable")[:, : options.candidates]
-        for row, relevant, scores, places in zip(rows[part], corpus.relevant[part], cosines, nearest, strict=True):
-            row_texts = {folded[place] for place in relevant} | {fold(text) for text in row.negatives}
-            others = [int(place) for place in places if folded[place] not in row_texts]
+        of_rows = zip(rows[part], corpus.relevant[part], corpus.negatives[part], cosines, nearest, strict=True)
+        for row, relevant, row_negatives, scores, places in of_rows:
+            others = [int(place) for place in places if place not in relevant and place not in row_negatives]
             least = min(float(scores[place]) for place in relevant)
             limit = least - options.margin * abs(least)
             far = [place for place in others if scores[place] <= limit]
             filtered += len(others) - len(far)
-            negatives = [corpus.passages[place] for place in _first_of_each(far, folded)[: options.count]]
+            negatives = [corpus.passages[place] for place in far[: options.count]]
             mined.append(row._replace(negatives=(*row.negatives, *negatives)))
     added = [len(after.negatives) - len(before.negatives) for after, before in zip(mined, rows, strict=True)]
     return MinedRows(mined, sum(added), filtered, added.count(0))
-
-
-def _first_of_each(places: Sequence[int], folded: Sequence[str]) -> list[int]:
-    """The places without those of texts that stand before them in another case or spacing."""
-    return list({folded[place]: place for place in reversed(places)}.values())[::-1]

@@ -3,13 +3,24 @@
 from typing import Literal, NamedTuple
 
 Kind = Literal[
-    "tokens", "labels", "integer", "group", "flags", "pair", "number", "answers", "texts", "lengths", "groups"
+    "tokens",
+    "labels",
+    "integer",
+    "group",
+    "group_set",
+    "flags",
+    "pair",
+    "number",
+    "answers",
+    "texts",
+    "lengths",
+    "groups",
 ]
 """The kind of a feature: an integer a token (`tokens`); an integer a token with `IGNORED` for none (`labels`); one
-integer, the place of a label (`integer`) or equal for equal texts (`group`); 0 or 1 for each label (`flags`); two
-integers (`pair`); one float (`number`); the floats of a model's answer (`answers`); or, of any number of texts of a
-row, their tokens one text after the other (`texts`), the number of tokens of each (`lengths`), and an integer each,
-equal for equal texts (`groups`)."""
+integer, the place of a label (`integer`) or equal for equal texts (`group`); any number of such groups (`group_set`);
+0 or 1 for each label (`flags`); two integers (`pair`); one float (`number`); the floats of a model's answer
+(`answers`); or, of any number of texts of a row, their tokens one text after the other (`texts`), the number of tokens
+of each (`lengths`), and an integer each, equal for equal texts (`groups`)."""
 
 
 class Feature(NamedTuple):
@@ -94,7 +105,7 @@ SCHEMAS: dict[str, dict[str, Feature]] = {
         "second_segment_ids": Feature("tokens", "int64, (length,): 0"),
         "negative_texts": Feature("texts", "int64: [CLS] negative [SEP] of each negative, one after the other"),
         "negative_lengths": Feature("lengths", "int64, (negatives,): the number of tokens of each negative"),
-        "query_group": Feature("group", "int64: equal for equal queries of a split"),
+        "answer_groups": Feature("group_set", "int64, (answers,): passage_group of all passages of the query"),
         "passage_group": Feature("group", "int64: equal for equal passages and negatives of a split"),
         "negative_groups": Feature("groups", "int64, (negatives,): as passage_group"),
         "row": Feature("group", _ROW, is_read=False),

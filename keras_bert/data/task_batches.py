@@ -22,6 +22,7 @@ _PARSED: dict[Kind, Any] = {
     "integer": INTEGER,
     "flags": INTEGERS,
     "group": INTEGER,
+    "group_set": INTEGERS,
     "texts": INTEGERS,
     "lengths": INTEGERS,
     "groups": INTEGERS,
@@ -53,10 +54,11 @@ def task_batches(
     - token classification: `label` (batch, length) int32, `IGNORED` where no label is predicted
     - question answering: `positions` (batch, 2) int32
     - embedding: `value` (batch,) float32, and the inputs of the second text as `second_...`
-    - retrieval: `query_group` and `passage_group` (batch,) int32, equal for equal texts, the inputs of passages as
-      `second_...` and those of all negatives of the batch as `negative_...` (negatives, length), `negative_group`
-      (negatives,) and `negative_row`, the row of the batch that a negative belongs to (negatives,) int32; the inputs of
-      queries are no longer than the longest query of the split
+    - retrieval: `passage_group` (batch,) int32, equal for equal passages; `answer_groups` (batch, answers) int32, the
+      groups of all passages of the row's query, then -1; the inputs of passages as `second_...` and those of all
+      negatives of the batch as `negative_...` (negatives, length), `negative_group` (negatives,) and `negative_row`,
+      the row of the batch that a negative belongs to (negatives,) int32; the inputs of queries are no longer than the
+      longest query of the split
     - rows with a teacher's answers: `teacher_answers` float32, the result of `TaskObjective.run` for the teacher
 
     Without shuffling and buckets, rows are in the order of the files.
@@ -111,7 +113,7 @@ def task_batches(
     along = [name for name in schema if name.endswith("token_ids")]
     lengths_along = [name for name, feature in schema.items() if feature.kind == "lengths"]
     reading = {"task": content["task"]}
-    narrow = [name for name, feature in schema.items() if feature.is_narrow]
+    narrow = [name for name, feature in schema.items() if feature.is_narrow or feature.kind == "group_set"]
     bounds = {name.removesuffix("token_ids"): int(records.longest([name]).max(initial=1)) for name in narrow}
     parse = _parser(schema, answers or {}, bounds)
     return plan_batches(
@@ -136,7 +138,7 @@ def _is_length(value: Any) -> bool:
 
 
 def _parser(schema: Mapping[str, Feature], answers: Mapping[str, Any], bounds: Mapping[str, int]) -> Parse:
-    """The function that parses records into a batch; `bounds` has the largest widths of texts, by their prefixes."""
+    """The function that parses records into a batch; `bounds` has the widths of texts, by prefix, and of sets."""
     prefixes = [name.removesuffix("token_ids") for name in schema if name.endswith("token_ids")]
     features = {name: _PARSED[feature.kind] for name, feature in schema.items()}
 
@@ -152,6 +154,8 @@ def _parser(schema: Mapping[str, Feature], answers: Mapping[str, Any], bounds: M
                 continue
             elif feature.kind == "labels":
                 batch[name] = pad(rows[name], width, IGNORED)
+            elif feature.kind == "group_set":
+                batch[name] = pad(rows[name], bounds[name], filling=-1)
             elif feature.kind == "flags":
                 batch[name] = tf.cast(rows[name].to_tensor(), tf.int32)
             elif feature.kind == "answers":

@@ -27,7 +27,7 @@ def rank_passages(queries: Array, passages: Array, relevant: Sequence[Sequence[i
         relevant: the indices of the relevant passages of each query, at least one.
 
     Raises:
-        ValueError: a query has no relevant passage, or one that does not exist.
+        ValueError: a query has no relevant passage, or one that does not exist; or a vector has a NaN.
 
     Examples:
         >>> rank_passages(np.array([[1.0, 0.0]]), np.array([[0.0, 1.0], [1.0, 1.0], [1.0, 0.0]]), [[1, 2]])
@@ -43,10 +43,10 @@ def rank_passages(queries: Array, passages: Array, relevant: Sequence[Sequence[i
 
 
 def rank_scores(scores: Array, relevant: Sequence[int]) -> tuple[int, ...]:
-    """The ranks of relevant passages by the scores (passages,) of all passages, from 1, ascending.
+    """The ranks of relevant passages, each once, by the scores (passages,) of all passages, from 1, ascending.
 
     Raises:
-        ValueError: there is no relevant passage, or one that does not exist.
+        ValueError: there is no relevant passage, or one that does not exist; or a score is NaN, which has no rank.
 
     Examples:
         >>> rank_scores(np.array([0.5, 0.9, 0.5]), [2])  # of equal scores the first is first
@@ -54,7 +54,9 @@ def rank_scores(scores: Array, relevant: Sequence[int]) -> tuple[int, ...]:
     """
     if not len(relevant) or not all(0 <= place < len(scores) for place in relevant):
         raise ValueError(f"relevant must hold indices of {len(scores)} passages, at least one, got {list(relevant)}")
-    places = np.asarray(relevant)
+    for place in np.flatnonzero(np.isnan(scores))[:1]:
+        raise ValueError(f"scores must be numbers, got NaN for passage {place}; does the model make NaN vectors?")
+    places = np.unique(relevant)
     ahead = (scores[None, :] > scores[places][:, None]).sum(axis=1)
     level = [int((scores[:place] == scores[place]).sum()) for place in places]
     return tuple(sorted(int(rank) + equal + 1 for rank, equal in zip(ahead, level, strict=True)))
@@ -67,6 +69,9 @@ def query_scores(ranks: Sequence[int]) -> dict[str, float]:
     one, or 0 beyond rank 10; `ndcg_at_10` has gains of 1 and discounts of log2(rank + 1) (Järvelin and Kekäläinen 2002,
     as in trec_eval); `map` is the mean of the precisions at the ranks of all relevant passages.
 
+    Raises:
+        ValueError: the ranks are not different, or one is below 1.
+
     Examples:
         >>> scores = query_scores([2, 12])
         >>> scores["mrr_at_10"], scores["recall_at_10"], round(scores["ndcg_at_10"], 4), round(scores["map"], 4)
@@ -74,6 +79,8 @@ def query_scores(ranks: Sequence[int]) -> dict[str, float]:
     """
     ordered = np.sort(np.asarray(ranks, "float64"))
     count = len(ordered)
+    if count == 0 or ordered[0] < 1 or (np.diff(ordered) == 0).any():
+        raise ValueError(f"ranks must be different and at least 1, one for each relevant passage, got {list(ranks)}")
     first = ordered[ordered <= CUTOFF]
     ideal = (1 / np.log2(np.arange(1, min(count, CUTOFF) + 1) + 1)).sum()
     return {
@@ -92,7 +99,7 @@ def retrieval_scores(ranks: Sequence[Sequence[int]]) -> dict[str, float]:
         ranks: the ranks of the relevant passages of each query, as `rank_passages` returns them.
 
     Raises:
-        ValueError: there are no queries.
+        ValueError: there are no queries; see also `query_scores`.
 
     Examples:
         >>> retrieval_scores([(1,), (20,)])["mrr_at_10"]

@@ -50,6 +50,27 @@ def candidate_logits(
     return logits if excluded is None else ops.where(excluded, _EXCLUDED, logits)
 
 
+def exclude_answers(answers: Tensor, candidates: Tensor) -> Tensor:
+    """True where a candidate of a query is no negative, as it is one of the query's passages.
+
+    Args:
+        answers: the labels of all passages of each query, then -1 (batch, answers).
+        candidates: the labels of candidates, of which the first are the passages of the rows (batch + negatives,).
+
+    Returns:
+        bool (batch, batch + negatives), false at the place of the row's own passage.
+
+    Examples:
+        >>> answers = ops.convert_to_tensor([[5, -1], [5, 6]])
+        >>> np.asarray(exclude_answers(answers, ops.convert_to_tensor([5, 5, 6]))).astype(int).tolist()
+        [[0, 1, 0], [1, 0, 1]]
+    """
+    answers, candidates = ops.convert_to_tensor(answers), ops.convert_to_tensor(candidates)
+    same = ops.any(ops.equal(answers[:, :, None], candidates[None, None, :]), axis=1)
+    rows, places = ops.arange(ops.shape(answers)[0]), ops.arange(ops.shape(candidates)[0])
+    return ops.logical_and(same, ops.not_equal(rows[:, None], places[None, :]))
+
+
 def multiple_negatives_ranking_loss(
     queries: Tensor,
     passages: Tensor,
@@ -120,11 +141,11 @@ class RankingLoss(keras.losses.Loss):
         self.scale, self.symmetric = scale, symmetric
 
     def call(self, y_true: Tensor, y_pred: Tensor) -> Tensor:
-        """Numbers that are equal for equal passages (batch, 1), cosines (batch, batch) -> (batch,)."""
-        groups = ops.reshape(y_true, (-1,))
-        places = ops.arange(ops.shape(groups)[0])
-        same = ops.equal(groups[:, None], groups[None, :])
-        excluded = ops.logical_and(same, ops.not_equal(places[:, None], places[None, :]))
+        """Labels of passages (batch, answers), cosines (batch, batch) -> (batch,).
+
+        A row of labels has that of the row's passage first, then those of its query's other passages, and -1 for none.
+        """
+        excluded = exclude_answers(y_true, y_true[:, 0])
         logits = self.scale * ops.cast(y_pred, "float32")
         return _ranking_losses(ops.where(excluded, _EXCLUDED, logits), self.symmetric)
 

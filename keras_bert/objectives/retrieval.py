@@ -10,7 +10,12 @@ from keras import ops
 from keras_bert.losses import correct, weighted_sums
 from keras_bert.objectives.base import Array, Batch, Sums, TaskObjective
 from keras_bert.objectives.class_weights import row_weights
-from keras_bert.objectives.contrast import candidate_logits, multiple_negatives_ranking_loss, triplet_loss
+from keras_bert.objectives.contrast import (
+    candidate_logits,
+    exclude_answers,
+    multiple_negatives_ranking_loss,
+    triplet_loss,
+)
 from keras_bert.objectives.divergence import divergence
 from keras_bert.options.contrast import Contrast
 from keras_bert.tensors import Tensor
@@ -31,15 +36,15 @@ class _Vectors(NamedTuple):
 class RetrievalObjective(TaskObjective):
     """A loss of contrast between queries and passages, see `keras_bert.objectives.contrast`.
 
-    Other rows' passages are negatives of a query, and so are negatives of any row; copies of its passage, and passages
-    of rows with the same query, are not. Only the rows of one part of a batch see each other: with several devices or
-    with accumulation, those of a device or a part, unless `Contrast.across_parts` is true.
+    Other rows' passages are negatives of a query, and so are negatives of any row; copies of the passages of the query,
+    wherever these stand in the split, are not. Only the rows of one part of a batch see each other: with several
+    devices or with accumulation, those of a device or a part, unless `Contrast.across_parts` is true.
 
     Attributes:
         contrast: the settings of the loss.
 
     Examples:
-        >>> batch = {"query_group": np.array([0, 1]), "passage_group": np.array([0, 1])}
+        >>> batch = {"answer_groups": np.array([[0], [1]]), "passage_group": np.array([0, 1])}
         >>> batch |= {"negative_group": np.zeros(0, "int32"), "negative_row": np.zeros(0, "int32")}
         >>> sums = RetrievalObjective(Contrast(scale=1.0)).measure(ops.concatenate([ops.eye(2), ops.eye(2)]), batch)
         >>> [round(float(number), 4) for number in sums["loss"]]  # 2 log(1 + exp(-1))
@@ -79,8 +84,9 @@ class RetrievalObjective(TaskObjective):
 
         Args:
             outputs: the vectors of queries, passages and negatives (texts, width).
-            batch: `query_group` and `passage_group` (batch,), equal for equal texts; `negative_group`, and
-                `negative_row`, the row that a negative belongs to (negatives,).
+            batch: `passage_group` (batch,), equal for equal texts; `answer_groups` (batch, answers), the groups of all
+                passages of a row's query, then -1; `negative_group`, and `negative_row`, the row that a negative
+                belongs to (negatives,).
         """
         vectors, ones = _split(outputs, batch), self._ones(batch)
         widths = (*self.contrast.dimensions, None)
@@ -107,7 +113,7 @@ class RetrievalObjective(TaskObjective):
 
     def select_labels(self, batch: Batch) -> dict[str, Any]:
         """The numbers of equal texts, and the rows of negatives."""
-        return {name: batch[name] for name in ("query_group", "passage_group", "negative_group", "negative_row")}
+        return {name: batch[name] for name in ("answer_groups", "passage_group", "negative_group", "negative_row")}
 
     def join_parts(self, outputs: Sequence[Tensor], labels: Sequence[Batch]) -> tuple[Tensor, dict[str, Any]]:
         """Queries of all parts, then their passages, then negatives, and the labels of these."""
@@ -116,7 +122,7 @@ class RetrievalObjective(TaskObjective):
         first, rows = 0, []
         for part in labels:
             rows.append(part["negative_row"] + first)
-            first = first + ops.shape(part["query_group"])[0]
+            first = first + ops.shape(part["passage_group"])[0]
         texts = [side for sides in zip(*vectors, strict=True) for side in sides]
         return ops.concatenate(texts), {**joined, "negative_row": ops.concatenate(rows)}
 
@@ -134,7 +140,7 @@ class RetrievalObjective(TaskObjective):
 
     def _ones(self, batch: Batch) -> Tensor:
         """1 for each query, or for each triplet."""
-        return row_weights(batch["negative_group" if self.contrast.loss == "triplet" else "query_group"])
+        return row_weights(batch["negative_group" if self.contrast.loss == "triplet" else "passage_group"])
 
     def _losses(self, vectors: _Vectors, batch: Batch) -> Tensor:
         contrast = self.contrast
@@ -160,29 +166,15 @@ class RetrievalObjective(TaskObjective):
 
 
 def find_false_negatives(batch: Batch) -> Tensor:
-    """True where a candidate of a query is no negative: a copy of its passage, or a passage of an equal query.
-
-    Args:
-        batch: see `RetrievalObjective.measure`.
-
-    Returns:
-        bool (batch, batch + negatives), false at the place of the passage itself.
+    """`exclude_answers` for a batch, see `RetrievalObjective.measure`: bool (batch, batch + negatives).
 
     Examples:
-        >>> batch = {"query_group": np.array([0, 1, 1]), "passage_group": np.array([5, 5, 6])}
+        >>> batch = {"answer_groups": np.array([[5, -1], [5, 6], [6, 5]]), "passage_group": np.array([5, 5, 6])}
         >>> np.asarray(find_false_negatives({**batch, "negative_group": np.array([6])})).astype(int).tolist()
-        [[0, 1, 0, 0], [1, 0, 1, 0], [0, 1, 0, 1]]
+        [[0, 1, 0, 0], [1, 0, 1, 1], [1, 1, 0, 1]]
     """
-    queries, passages = (ops.convert_to_tensor(batch[f"{name}_group"]) for name in ("query", "passage"))
-    negatives = ops.convert_to_tensor(batch["negative_group"])
-    candidates = ops.concatenate([passages, negatives])
-    same_query = ops.equal(queries[:, None], queries[None, :])
-    no_query = ops.zeros((ops.shape(queries)[0], ops.shape(negatives)[0]), dtype="bool")
-    same = ops.logical_or(
-        ops.equal(passages[:, None], candidates[None, :]), ops.concatenate([same_query, no_query], axis=1)
-    )
-    rows, places = ops.arange(ops.shape(queries)[0]), ops.arange(ops.shape(candidates)[0])
-    return ops.logical_and(same, ops.not_equal(rows[:, None], places[None, :]))
+    candidates = [ops.convert_to_tensor(batch[f"{name}_group"]) for name in ("passage", "negative")]
+    return exclude_answers(batch["answer_groups"], ops.concatenate(candidates))
 
 
 def _sides(model: keras.Model, batch: Batch) -> tuple[dict[str, Any], dict[str, Any]]:
@@ -200,7 +192,7 @@ def _widen(rows: Any, width: Any) -> Tensor:
 
 
 def _split(outputs: Tensor, batch: Batch) -> _Vectors:
-    rows = ops.shape(batch["query_group"])[0]
+    rows = ops.shape(batch["passage_group"])[0]
     return _Vectors(outputs[:rows], outputs[rows : 2 * rows], outputs[2 * rows :])
 
 

@@ -7,11 +7,9 @@ import functools
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Self
 
-import numpy as np
-
 from keras_bert.checks import check
 from keras_bert.options.contrast import Contrast
-from keras_bert.tasks.base import Array, Features, Runtime
+from keras_bert.tasks.base import Array, Features, Runtime, pad_rows
 from keras_bert.tasks.checks import as_texts, check_same_length
 from keras_bert.tasks.embedding import Embedding
 from keras_bert.validation import read_json
@@ -109,7 +107,8 @@ class Retrieval(Embedding):
     def examples(self, texts: Sequence[str], others: Sequence[str]) -> tuple[Features, Array]:  # type: ignore[override]
         """Arguments of `similarity.fit`: the inputs of queries and of their passages (rows, length), with prompts.
 
-        The labels (rows, 1) are equal for equal passages, which are no negatives of each other's queries.
+        A row of the labels (rows, answers) int32 has that of its passage first, then those of its query's other
+        passages, none of which is a negative of the query, and then -1. Equal passages have equal labels.
 
         Raises:
             TypeError: a text is no string.
@@ -123,4 +122,8 @@ class Retrieval(Embedding):
         }
         inputs = {f"{side}_{name}": array for side, features in sides.items() for name, array in features.items()}
         groups = {passage: group for group, passage in enumerate(dict.fromkeys(passages))}
-        return inputs, np.array([[groups[passage]] for passage in passages], "int32")
+        answers: dict[str, dict[int, None]] = {query: {} for query in queries}
+        for query, passage in zip(queries, passages, strict=True):
+            answers[query][groups[passage]] = None
+        rows = [dict.fromkeys((groups[text], *answers[query])) for query, text in zip(queries, passages, strict=True)]
+        return inputs, pad_rows([list(row) for row in rows], filling=-1)

@@ -135,15 +135,21 @@ def test_each_passage_of_a_query_has_a_record():
         np.testing.assert_array_equal(
             stack(records, f"{prefix}token_ids"), expected[:, : stack(records, f"{prefix}token_ids").shape[1]]
         )
-    assert (
-        stack(records, "row")[:, 0].tolist() == stack(records, "query_group")[:, 0].tolist() == [0, 0, 1, 1, 2, 2, 3, 3]
-    )
+    assert stack(records, "row")[:, 0].tolist() == [0, 0, 1, 1, 2, 2, 3, 3]
     groups = stack(records, "passage_group")[:, 0].tolist()
     assert len(set(groups[::2])) == 4
     assert len(set(groups[1::2])) == 1
     # The second row has one negative, the others after it two; each text counts once for how many were cut.
     assert stack(records, "negative_lengths", -1).tolist() == [[-1, -1]] * 2 + [[4, -1]] * 2 + [[4, 4]] * 4
     assert cut == {False: 9, True: 2}
+
+
+def test_the_passages_of_a_query_are_those_of_all_its_rows_and_no_negatives_of_it():
+    rows = [QueryRow("a b", ("a",), ("B", "c")), QueryRow("A  B", ("b",), ("c", "A")), QueryRow("c", ("b",), ("a",))]
+    records = list(TASK_ROWS["retrieval"].records(rows, encoding()))
+    assert stack(records, "passage_group")[:, 0].tolist() == [0, 1, 1]
+    assert stack(records, "answer_groups", -1).tolist() == [[0, 1], [0, 1], [1, -1]]
+    assert stack(records, "negative_groups", -1).tolist() == [[2], [2], [0]]
 
 
 def test_prompts_stand_in_front_of_queries_and_passages():

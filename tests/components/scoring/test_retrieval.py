@@ -15,7 +15,23 @@ NUMBERS = {"cow": [1.0, 0.2], "hen": [0.9, 0.5], "oak": [0.0, 1.0], "the": [-1.0
 
 
 def test_the_corpus_of_a_split_holds_passages_and_negatives_once():
-    assert SplitCorpus.of(ROWS) == SplitCorpus(["cow", "hen", "oak", "the"], [[0, 1], [2], [3]])
+    assert SplitCorpus.of(ROWS) == SplitCorpus(
+        ["cow", "hen", "oak", "the"], [[0, 1], [2], [3]], [[0, 1], [2], [3]], [[2], [], [1]]
+    )
+
+
+def test_copies_of_passages_and_queries_are_one_in_any_case_and_spacing():
+    """Of a model that lowercases, the copy has an equal vector: it had rank 2."""
+    rows = [QueryRow("cow ?", ("Cow",), ("hen", "HEN")), QueryRow("COW  ?", ("cow ", "oak"), ()), ROWS[2]]
+    corpus = SplitCorpus.of(rows)
+    assert corpus == SplitCorpus(
+        ["Cow", "hen", "oak", "the"], [[0], [0, 2], [3]], [[0, 2], [0, 2], [3]], [[1], [], [1]]
+    )
+    numbers = {**NUMBERS, "oak": [1.0, 0.3]}
+    answers = SCORING.answer(make_task(Retrieval, numbers), rows)
+    assert [answer.ranks for answer in answers] == [(1, 2), (1, 2), (4,)]
+    copies = [QueryRow("red sea", ("the sea", "a red sea")), QueryRow("sea", ("A RED sea",))]
+    assert [answer.ranks for answer in search_words(copies)] == [(1, 2), (2,)]
 
 
 def test_a_model_ranks_by_cosine_among_all_passages_of_the_split():

@@ -108,9 +108,9 @@ SECOND = {
             "retrieval",
             [
                 {"second_token_ids": [2, 7, 7, 7, 3], "second_segment_ids": [0] * 5, "negative_texts": []}
-                | {"negative_lengths": [], "negative_groups": [], "query_group": [0], "passage_group": [0]},
+                | {"negative_lengths": [], "negative_groups": [], "answer_groups": [0, 4], "passage_group": [0]},
                 {"second_token_ids": [2, 3], "second_segment_ids": [0, 0], "negative_texts": [2, 8, 3, 2, 3]}
-                | {"negative_lengths": [3, 2], "negative_groups": [2, 0], "query_group": [1], "passage_group": [1]},
+                | {"negative_lengths": [3, 2], "negative_groups": [2, 0], "answer_groups": [1], "passage_group": [1]},
             ],
             {
                 **{name: [row[:4] for row in rows] for name, rows in PAIR.items()},
@@ -120,7 +120,7 @@ SECOND = {
                 "negative_padding_mask": [[1, 1, 1, 0, 0], [1, 1, 0, 0, 0]],
                 "negative_group": [2, 0],
                 "negative_row": [1, 1],
-                "query_group": [0, 1],
+                "answer_groups": [[0, 4], [1, -1]],
                 "passage_group": [0, 1],
             },
         ),
@@ -161,7 +161,7 @@ def test_the_longer_of_two_texts_decides_on_the_bucket(tmp_path):
 def test_queries_are_no_longer_than_the_longest_query(tmp_path):
     rows = [
         {"token_ids": [2] * query, "segment_ids": [0] * query, "second_token_ids": [3] * passage}
-        | {"second_segment_ids": [0] * passage, "query_group": [number], "passage_group": [number]}
+        | {"second_segment_ids": [0] * passage, "answer_groups": [number], "passage_group": [number]}
         | {"negative_texts": [], "negative_lengths": [], "negative_groups": []}
         for number, (query, passage) in enumerate([(2, 5), (3, 4), (1, 2), (2, 1)])
     ]
@@ -173,13 +173,13 @@ def test_queries_are_no_longer_than_the_longest_query(tmp_path):
 
 def test_the_longest_negative_decides_on_the_width_of_a_batch_too(tmp_path):
     rows = [
-        {"second_token_ids": [2, 3], "second_segment_ids": [0, 0], "query_group": [number], "passage_group": [number]}
+        {"second_token_ids": [2, 3], "second_segment_ids": [0, 0], "answer_groups": [number], "passage_group": [number]}
         | {"negative_texts": [2] * sum(lengths), "negative_lengths": lengths, "negative_groups": [9] * len(lengths)}
         for number, lengths in enumerate([[2, 2], [2, 5], [], [4]])
     ]
     write_rows(tmp_path, "retrieval", rows)
     batches = list(task_batches(tmp_path, "train", 2, bucket_boundaries=(3,)).epoch())
-    assert [(batch["negative_token_ids"].shape, batch["query_group"].numpy().tolist()) for batch in batches] == [
+    assert [(batch["negative_token_ids"].shape, batch["passage_group"].numpy().tolist()) for batch in batches] == [
         ((4, 5), [0, 1]),
         ((1, 5), [2, 3]),
     ]
@@ -189,7 +189,7 @@ def test_the_longest_negative_decides_on_the_width_of_a_batch_too(tmp_path):
 def test_each_batch_has_the_negatives_of_its_rows(tmp_path, boundaries):
     counts = [2, 0, 1, 3, 0, 0, 4]
     rows = [
-        {"second_token_ids": [2, 3], "second_segment_ids": [0, 0], "query_group": [number], "passage_group": [number]}
+        {"second_token_ids": [2, 3], "second_segment_ids": [0, 0], "answer_groups": [number], "passage_group": [number]}
         | {"negative_texts": [2, 10 + number] * count, "negative_lengths": [2] * count}
         | {"negative_groups": [100 * number + place for place in range(count)]}
         for number, count in enumerate(counts)
@@ -201,15 +201,15 @@ def test_each_batch_has_the_negatives_of_its_rows(tmp_path, boundaries):
     for shares in ([(0,)], [(0,), (1,)]):
         for share in shares:
             for batch in batches.epoch(shares=share, of=len(shares)):
-                query_groups, values = (
-                    batch["query_group"].numpy(),
+                passage_groups, values = (
+                    batch["passage_group"].numpy(),
                     {name: array.numpy() for name, array in batch.items()},
                 )
-                rows_of = query_groups[values["negative_row"]]
-                assert rows_of.tolist() == [number for number in query_groups for _ in range(counts[number])]
+                rows_of = passage_groups[values["negative_row"]]
+                assert rows_of.tolist() == [number for number in passage_groups for _ in range(counts[number])]
                 assert values["negative_token_ids"][:, 1].tolist() == (10 + rows_of).tolist()
                 assert (values["negative_group"] // 100).tolist() == rows_of.tolist()
-                seen += query_groups.tolist()
+                seen += passage_groups.tolist()
     assert sorted(seen) == sorted([*range(7), *range(7)])
 
 

@@ -19,6 +19,8 @@ def test_ties_share_their_rank():
     [
         ([1.0], [1.0], "predicted must hold at least 2 different numbers, got 1 in 1 values"),
         ([1.0, 2.0], [3.0, 3.0], "truth must hold at least 2 different numbers, got 1 in 2 values"),
+        ([1.0, 2.0, float("nan")], [1.0, 2.0, 3.0], "predicted must hold finite numbers, got nan at index 2"),
+        ([1.0, 2.0], [float("inf"), 2.0], "truth must hold finite numbers, got inf at index 0"),
         ([1.0, 2.0], [1.0, 2.0, 3.0], r"truth must hold 2 numbers, as many as predicted, got 3"),
     ],
 )

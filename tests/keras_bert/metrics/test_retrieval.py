@@ -50,6 +50,22 @@ def test_relevant_passages_must_exist(relevant):
         rank_scores(np.zeros(5), relevant)
 
 
+def test_nan_has_no_rank():
+    """Comparisons with NaN would rank every passage first."""
+    with pytest.raises(ValueError, match="scores must be numbers, got NaN for passage 1"):
+        rank_scores(np.array([0.5, np.nan]), [0])
+    with pytest.raises(ValueError, match="scores must be numbers, got NaN for passage 0"):
+        rank_passages(np.full((1, 2), np.nan), np.ones((3, 2)), [[1]])
+
+
+def test_a_passage_counts_once():
+    """Twice, it had an nDCG of 1.23."""
+    assert rank_scores(np.array([0.5, 0.9]), [1, 1]) == (1,)
+    for ranks in ((1, 1), (0, 1), ()):
+        with pytest.raises(ValueError, match="ranks must be different and at least 1, one for each relevant passage"):
+            query_scores(ranks)
+
+
 def test_there_must_be_a_query():
     with pytest.raises(ValueError, match="ranks must hold those of at least one query"):
         retrieval_scores([])

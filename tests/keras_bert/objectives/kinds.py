@@ -39,7 +39,7 @@ COSINES = np.array([1.0, -0.25, 0.5], "float32")
 # The second row has two negatives, the first one, the last none.
 NEGATIVES = {f"negative_{name}": values for name, values in make_inputs(seed=2).items()}
 GROUPS = {
-    "query_group": np.arange(3, dtype="int32"),
+    "answer_groups": np.array([[0], [1], [0]], "int32"),
     "passage_group": np.array([0, 1, 0], "int32"),
     "negative_group": np.array([2, 3, 1], "int32"),
     "negative_row": np.array([0, 1, 1], "int32"),

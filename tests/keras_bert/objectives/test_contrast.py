@@ -17,7 +17,7 @@ SIDES = [GOLDEN[name] for name in ("query", "passage", "negative")]
 ROWS = len(SIDES[0])
 # Each row is another query with another passage and another negative.
 BATCH = {
-    "query_group": np.arange(ROWS),
+    "answer_groups": np.arange(ROWS)[:, None],
     "passage_group": np.arange(ROWS),
     "negative_group": np.arange(ROWS, 2 * ROWS),
     "negative_row": np.arange(ROWS),
@@ -86,14 +86,14 @@ def test_a_copy_of_its_passage_is_no_negative_of_a_query():
     losses = np.log((copies * np.exp(logits)).sum(axis=1)) - np.diag(logits)
     assert (float(total), float(weight)) == (pytest.approx(2 * losses.sum(), abs=1e-4), 2 * ROWS)
     # The fault that this would be: without groups, each query is pushed away from the copy of its passage.
-    blind = {**doubled, "query_group": np.arange(2 * ROWS), "passage_group": np.arange(2 * ROWS)}
+    blind = {**doubled, "answer_groups": np.arange(2 * ROWS)[:, None], "passage_group": np.arange(2 * ROWS)}
     blind["negative_group"] = BATCH["negative_group"] + ROWS
     assert float(objective.measure(vectors, blind)["loss"][0]) > float(total) + ROWS / 2
 
 
 def test_a_negative_that_is_the_passage_of_another_row_counts_for_the_others_alone():
     batch = {
-        "query_group": np.array([0, 1, 2]),
+        "answer_groups": np.array([[0], [1], [1]]),
         "passage_group": np.array([0, 1, 1]),
         "negative_group": np.array([1, 5]),
     }
@@ -101,9 +101,22 @@ def test_a_negative_that_is_the_passage_of_another_row_counts_for_the_others_alo
     np.testing.assert_array_equal(find_false_negatives(batch), np.array(expected, bool))
 
 
+def test_a_passage_of_a_query_is_no_negative_of_it_wherever_it_stands():
+    """Query 0 has passages 0 and 7: the latter stands in the row of another query, and among negatives."""
+    batch = {
+        "answer_groups": np.array([[0, 7], [7, -1]]),
+        "passage_group": np.array([0, 7]),
+        "negative_group": np.array([7, 5]),
+    }
+    np.testing.assert_array_equal(find_false_negatives(batch), np.array([[0, 1, 1, 0], [0, 0, 1, 0]], bool))
+    cosines = np.array([[0.5, 0.9], [0.1, 0.8]])
+    losses = RankingLoss(scale=1.0, reduction=None)(np.array([[0, 7], [7, -1]]), cosines)
+    np.testing.assert_allclose(losses, [0.0, np.log1p(np.exp(0.1 - 0.8))], atol=1e-6)
+
+
 def test_one_row_without_negatives_teaches_nothing_and_breaks_nothing():
     empty = np.zeros(0, "int32")
-    batch = {"query_group": [0], "passage_group": [0], "negative_group": empty, "negative_row": empty}
+    batch = {"answer_groups": [[0]], "passage_group": [0], "negative_group": empty, "negative_row": empty}
     vectors = tf.constant(np.concatenate([SIDES[0][:1], SIDES[1][:1]]))
     for contrast in (Contrast(), Contrast(symmetric=True), Contrast(loss="triplet")):
         with tf.GradientTape() as tape:

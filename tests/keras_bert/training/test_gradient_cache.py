@@ -26,7 +26,8 @@ def make_part(seed, first):
     sides = {"": make_inputs(seed=seed), "second_": make_inputs(seed=seed + 1)}
     negatives = {f"negative_{name}": values[:2] for name, values in make_inputs(seed=seed + 2).items()}
     batch = {f"{prefix}{name}": values for prefix, side in sides.items() for name, values in side.items()}
-    groups = {"query_group": np.arange(first, first + 3), "passage_group": np.array([first, first + 1, 99])}
+    passages = np.array([first, first + 1, 99])
+    groups = {"answer_groups": passages[:, None], "passage_group": passages}
     groups |= {"negative_group": np.array([first + 50, first + 51]), "negative_row": np.array([1, 1])}
     return {name: tf.constant(values, tf.int32) for name, values in {**batch, **negatives, **groups}.items()}
 
