@@ -5,7 +5,6 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from components.examples.retrieval import SplitCorpus
 from components.sources.retrieval import QueryRow
-from components.text.folding import fold
 from keras_bert.options.hard_negatives import HardNegatives
 
 if TYPE_CHECKING:
