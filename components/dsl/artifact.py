@@ -27,8 +27,9 @@ def content_digest(file: Path) -> str:
 
 
 def list_files(folder: Path) -> list[str]:
-    """All files in a folder and in those below it, relative, sorted; none where there is no such folder."""
-    return sorted(file.relative_to(folder).as_posix() for file in folder.rglob("*") if file.is_file())
+    """All files in a folder and in those below it but links, relative, sorted; none where there is no such folder."""
+    files = (path for path in folder.rglob("*") if path.is_file() and not path.is_symlink())
+    return sorted(file.relative_to(folder).as_posix() for file in files)
 
 
 def holds_files(folder: Path, digests: Mapping[str, str]) -> bool:

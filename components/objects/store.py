@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any, NamedTuple, TypeVar
 
 from components.dsl.errors import InputError
+from components.dsl.paths import leads_out
 
 T = TypeVar("T")
 
@@ -184,7 +185,7 @@ class ObjectStore:
         Raises:
             InputError: as a path it may lead out of its folder.
         """
-        if {"", ".", ".."} & {*name.split("/")} or "\\" in name or "\0" in name:
+        if leads_out(name):
             rule = "must have a name without empty parts, '.', '..' and backslashes"
             raise InputError(f"an object of {self.address} {rule}, got {name!r}; remove or rename it")
         return name

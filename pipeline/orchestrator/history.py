@@ -14,6 +14,7 @@ from pipeline.orchestrator.records import (
     Published,
     Run,
     StoredArtifact,
+    check_artifact_path,
 )
 
 _EXECUTION = "x.id, x.run, x.node, x.component, x.key, x.state, x.seconds, x.message, x.cpu_seconds, x.peak_bytes"
@@ -53,7 +54,7 @@ class History:
             "WHERE e.execution = ? AND e.direction = ? ORDER BY e.name",
             (execution, direction),
         )
-        return {name: StoredArtifact(*artifact) for name, *artifact in rows}
+        return {name: _stored(artifact) for name, *artifact in rows}
 
     def maker_of(self, artifact: int) -> PastExecution:
         """The execution that made an artifact.
@@ -101,7 +102,8 @@ class History:
     def runs(self) -> list[Run]:
         """All runs, newest first."""
         rows = self._connection.execute(
-            "SELECT id, pipeline, state, started, ended, part_of, invocation FROM runs ORDER BY id DESC"
+            "SELECT CAST(id AS INTEGER), pipeline, state, started, ended, part_of, invocation FROM runs "
+            "ORDER BY id DESC"
         )
         return [Run(*row) for row in rows]
 
@@ -154,13 +156,17 @@ class History:
             "JOIN executions x ON x.id = e.execution AND x.state = 'ran' "
             "WHERE a.path IS NOT NULL ORDER BY a.id DESC"
         )
-        return [
-            Published(node, name, run, ended, StoredArtifact(*artifact)) for node, name, run, ended, *artifact in rows
-        ]
+        return [Published(node, name, run, ended, _stored(artifact)) for node, name, run, ended, *artifact in rows]
 
     def _executions(self, which: str, *values: Any) -> list[PastExecution]:
         rows = self._connection.execute(f"SELECT {_EXECUTION} FROM executions x {which}", values)  # noqa: S608
         return [PastExecution(number, _execution(row)) for number, *row in rows.fetchall()]
+
+
+def _stored(row: list[Any]) -> StoredArtifact:
+    stored = StoredArtifact(*row)
+    check_artifact_path(stored.path)
+    return stored
 
 
 def _execution(row: list[Any]) -> Execution:

@@ -27,8 +27,16 @@ from pipeline.orchestrator.locks import process_lock_file
 from pipeline.orchestrator.mailbox import StepRequest
 from pipeline.orchestrator.observer import Watcher
 from pipeline.orchestrator.outcome import Outcome
-from pipeline.orchestrator.records import Cost, Execution, ExecutionState, Ingredients, NewArtifact, StoredArtifact
-from pipeline.orchestrator.root import ARTIFACTS, LOGS, STAGING, UNFINISHED, staging_prefix
+from pipeline.orchestrator.records import (
+    ARTIFACTS,
+    Cost,
+    Execution,
+    ExecutionState,
+    Ingredients,
+    NewArtifact,
+    StoredArtifact,
+)
+from pipeline.orchestrator.root import LOGS, STAGING, UNFINISHED, staging_prefix
 from pipeline.orchestrator.store import Store
 
 

@@ -11,6 +11,8 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import IO
 
+from components.dsl.paths import own_entries
+
 LOCKS = ".locks"
 
 
@@ -91,7 +93,7 @@ def find_holders(root: Path) -> list[str]:
 
 def remove_free_locks(root: Path) -> None:
     """Removes the files of locks that nobody holds; the caller holds the root alone, so that no step begins."""
-    for file in (root / LOCKS).glob("*"):
+    for file in own_entries(root, f"{LOCKS}/*"):
         with file.open("a+") as lock:
             if try_lock(lock, fcntl.LOCK_EX):
                 file.unlink()

@@ -3,6 +3,11 @@
 from collections.abc import Mapping
 from typing import Any, Literal, NamedTuple
 
+from components.dsl.errors import InputError
+from components.dsl.paths import leads_out
+
+ARTIFACTS = "artifacts"
+
 RunState = Literal["running", "done", "partial", "refused", "failed", "interrupted"]
 ExecutionState = Literal["ran", "cached", "refused", "failed"]
 Direction = Literal["input", "output"]
@@ -15,6 +20,17 @@ class StoredArtifact(NamedTuple):
     type: str
     fingerprint: str
     path: str | None
+
+
+def check_artifact_path(path: str | None) -> None:
+    """Checks a path that the metadata of a root, which may be another person's, gives an artifact.
+
+    Raises:
+        InputError: it is not `artifacts/STEP/NAME`.
+    """
+    if path is not None and (leads_out(path) or path.count("/") != 2 or not path.startswith(f"{ARTIFACTS}/")):
+        rule = f"must keep its artifacts in {ARTIFACTS}/STEP/NAME"
+        raise InputError(f"root {rule}, got {path!r} in its metadata; use another root")
 
 
 class NewArtifact(NamedTuple):

@@ -13,9 +13,8 @@ from components.dsl.errors import InputError
 from pipeline.orchestrator.launcher import CheckedNode, LaunchedStep, Launcher, StepPlan
 from pipeline.orchestrator.locks import cache_locked
 from pipeline.orchestrator.observer import Watcher
-from pipeline.orchestrator.records import StoredArtifact
+from pipeline.orchestrator.records import ARTIFACTS, StoredArtifact
 from pipeline.orchestrator.remote_store import RemoteStore, place_of
-from pipeline.orchestrator.root import ARTIFACTS
 from pipeline.remote.artifacts import evict
 
 

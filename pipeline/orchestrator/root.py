@@ -9,12 +9,13 @@ from pathlib import Path
 from typing import IO
 
 from components.dsl.errors import InputError
+from components.dsl.paths import own_entries
 from components.objects.mirror import REMOTE_FILE
 from pipeline.orchestrator.locks import find_holders, read_holder, remove_free_locks, try_lock, write_holder
+from pipeline.orchestrator.records import ARTIFACTS
 from pipeline.orchestrator.store import ABANDONED_SECONDS, DATABASE, Store
 
 STAGING = ".staging"
-ARTIFACTS = "artifacts"
 LOGS = "logs"
 UNFINISHED = ".unfinished"
 LOCK = ".lock"
@@ -41,18 +42,18 @@ class Root:
         """
         self.sweep_staging()
         remove_free_locks(self.path)
-        for folder in (self.path / UNFINISHED).glob("*"):
+        for folder in own_entries(self.path, f"{UNFINISHED}/*"):
             # Checkpoints of a step that was interrupted and later ran with other settings are never used again.
             if time.time() - _last_written(folder) > ABANDONED_SECONDS:
                 shutil.rmtree(folder, ignore_errors=True)
         recorded = store.paths()
-        for folder in (self.path / ARTIFACTS).glob("*/*"):
+        for folder in own_entries(self.path, f"{ARTIFACTS}/*/*"):
             if folder.relative_to(self.path).as_posix() not in recorded:
                 shutil.rmtree(folder, ignore_errors=True)
 
     def sweep_staging(self, key: str = "") -> None:
         """Deletes the staging folders of a step, whose lock this process holds; without a key, those of all steps."""
-        for folder in (self.path / STAGING).glob(f"{staging_prefix(key)}*" if key else "*"):
+        for folder in own_entries(self.path, f"{STAGING}/{staging_prefix(key) if key else ''}*"):
             shutil.rmtree(folder, ignore_errors=True)
         with contextlib.suppress(OSError):
             (self.path / STAGING).rmdir()

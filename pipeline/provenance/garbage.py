@@ -5,6 +5,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import NamedTuple
 
+from components.dsl.paths import has_link
 from components.sources.pushed_version import version_exists
 from pipeline.orchestrator.history import History
 from pipeline.orchestrator.records import Run, StoredArtifact
@@ -55,13 +56,15 @@ def find_garbage(history: History, root: Path, keep: int, spared: Spared = NOTHI
     kept_runs = _kept_runs(history.runs(), keep) | spared.runs
     stored = [published.artifact for published in history.artifacts()]
     needed = _of_runs(history, kept_runs) | _of_versions(history, root, stored) | spared.artifacts
-    unneeded = [str(artifact.path) for artifact in stored if artifact.id not in needed]
-    artifacts = {path: _size(root / path) for path in unneeded}
+    artifacts = [str(artifact.path) for artifact in stored if artifact.id not in needed]
     # The logs of the run that made a model contain the history of its training.
     maker_runs = {history.maker_of(artifact.id).execution.run for artifact in stored if artifact.id in needed}
     logged_runs = kept_runs | maker_runs
-    logs = {f"{LOGS}/{run.id}": root / LOGS / str(run.id) for run in history.runs() if run.id not in logged_runs}
-    return Garbage(artifacts, {name: _size(folder) for name, folder in logs.items() if folder.is_dir()})
+    logs = [f"{LOGS}/{run.id}" for run in history.runs() if run.id not in logged_runs]
+    return Garbage(
+        {path: _size(root / path) for path in artifacts if not has_link(root, root / path)},
+        {path: _size(root / path) for path in logs if (root / path).is_dir() and not has_link(root, root / path)},
+    )
 
 
 def remove_garbage(store: Store, root: Path, garbage: Garbage) -> None:

@@ -5,8 +5,8 @@ from pathlib import Path
 
 from components.dsl.artifact import MANIFEST
 from components.objects.store import number_of
+from pipeline.orchestrator.records import ARTIFACTS
 from pipeline.orchestrator.remote_store import RemoteStore, place_of
-from pipeline.orchestrator.root import ARTIFACTS
 from pipeline.provenance.garbage import Garbage, Spared, find_garbage
 from pipeline.provenance.lineage import pull_pushed
 from pipeline.remote.leases import leased_inputs, live_runs

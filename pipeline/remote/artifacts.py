@@ -12,6 +12,7 @@ from pathlib import Path
 
 from components.dsl.artifact import MANIFEST, Artifact, list_files
 from components.dsl.errors import InputError
+from components.dsl.paths import has_link, own_entries
 from components.objects.store import ObjectStore
 
 LIMIT_VARIABLE = "KERAS_BERT_EDGE_CACHE_GB"
@@ -49,7 +50,12 @@ def pull_artifact(store: ObjectStore, place: str, root: Path, folder: Path, stor
         root: the mirror.
         folder: its folder in the mirror, which is replaced if it holds other content.
         stored: its type and its fingerprint; all bytes that are downloaded are checked.
+
+    Raises:
+        InputError: the folder is a link or lies behind one.
     """
+    if has_link(root, folder):
+        raise InputError(f"root must have no links in the place of artifacts, got {folder}; remove the link")
     # Of steps of this machine that read the same artifact, one downloads it.
     with (root / _PULL_LOCK).open("a") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
@@ -130,14 +136,14 @@ def evict(root: Path, artifacts: Path, kept: Iterable[Path]) -> list[Path]:
         artifacts: its folder of artifacts.
         kept: folders of running steps, which stay whatever their size is.
     """
-    for folder in (root / PULLS).glob("*"):
+    for folder in own_entries(root, f"{PULLS}/*"):
         if time.time() - folder.stat().st_mtime > _PULL_SECONDS:
             shutil.rmtree(folder, ignore_errors=True)
     limit = cache_limit()
     if limit == float("inf"):
         return []
     stays = {folder.absolute() for folder in kept}
-    sizes = {folder: _size(folder) for folder in artifacts.glob("*/*")}
+    sizes = {folder: _size(folder) for folder in own_entries(root, f"{artifacts.name}/*/*")}
     total, evicted = sum(sizes.values()), []
     for folder in sorted(sizes, key=lambda folder: folder.stat().st_mtime):
         if total <= limit:

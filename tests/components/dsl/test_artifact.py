@@ -7,7 +7,7 @@ import pytest
 
 from components.artifacts.data import Corpus, Vocabulary
 from components.artifacts.pushed import Pushed
-from components.dsl.artifact import MANIFEST, content_digest
+from components.dsl.artifact import MANIFEST, content_digest, list_files
 
 
 def sealed(path: Path, text: str = "text") -> Corpus:
@@ -49,6 +49,15 @@ def test_files_in_folders_count_whatever_their_name(tmp_path: Path) -> None:
     corpus.file("deep/manifest.json").write_text("{}")
     assert corpus.seal({}) != before
     assert sorted(corpus.manifest()["files"]) == ["a.txt", "deep/manifest.json"]
+
+
+def test_links_are_no_files_of_an_artifact(tmp_path: Path) -> None:
+    (tmp_path / "secret").write_text("hello")
+    corpus = sealed(tmp_path / "c", "hello")
+    corpus.file("a.txt").unlink()
+    corpus.file("a.txt").symlink_to(tmp_path / "secret")
+    assert list_files(corpus.path) == [MANIFEST]
+    assert not corpus.is_intact()
 
 
 def test_what_was_touched_but_not_changed_is_intact(tmp_path: Path) -> None:

@@ -1,6 +1,8 @@
 """Runs of a toy pipeline in a root in memory, seen from several machines, each with a mirror of its own."""
 
 import contextlib
+import json
+import os
 import shutil
 import subprocess
 import sys
@@ -216,6 +218,21 @@ def test_what_another_machine_makes_again_between_the_search_and_the_removal_sta
         remove_remote_garbage(store, one, garbage)
     assert {name.split("/")[3] for name in memory.find_all("artifacts")} == {"2", "3"}
     assert states(run(machine("third"), "old")) == ["cached", "cached"]
+
+
+def test_a_log_that_names_folders_elsewhere_is_refused(machine: Machine, memory: ObjectStore, tmp_path: Path) -> None:
+    run(machine("one"))
+    (tmp_path / "mine").mkdir()
+    entry = memory.read("log/00000001/000001.json")
+    assert entry is not None
+    content = json.loads(entry)
+    content["new"]["text"]["path"] = os.path.relpath(tmp_path / "mine", machine("other"))
+    memory.write("log/00000001/000001.json", json.dumps(content).encode())
+    with pytest.raises(InputError, match=r"root must keep its artifacts in artifacts/STEP/NAME, got '\.\./"):
+        run(machine("other"))
+    with store_of(machine("other")) as store, pytest.raises(InputError, match="artifacts/STEP/NAME"):
+        find_remote_garbage(store, machine("other"), keep=1)
+    assert (tmp_path / "mine").is_dir()
 
 
 def test_objects_that_are_none_of_a_root_do_not_matter(machine: Machine, memory: ObjectStore) -> None:

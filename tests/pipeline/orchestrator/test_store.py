@@ -85,6 +85,17 @@ def test_publishing_is_all_or_nothing(store: Store) -> None:
     assert store.executions(run) == []
 
 
+@pytest.mark.parametrize(
+    "path", ["../../home", "/home", "artifacts/../home", "artifacts/a/b/c", "artifacts/a", "logs/a/b", "artifacts//b"]
+)
+def test_metadata_that_name_folders_elsewhere_are_refused(store: Store, path: str) -> None:
+    made = add(store, "k", "f")
+    store._connection.execute("UPDATE artifacts SET path = ?", (path,))
+    for read in (store.artifacts, lambda: store.find("k"), lambda: store.artifacts_of(made.id, "output")):
+        with pytest.raises(InputError, match=f"must keep its artifacts in artifacts/STEP/NAME, got '{path}'"):
+            read()
+
+
 def test_runs_and_artifacts_are_listed_newest_first(store: Store) -> None:
     add(store, "1", "f")
     add(store, "2", "g")

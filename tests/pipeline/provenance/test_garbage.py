@@ -1,8 +1,12 @@
 import contextlib
+import os
 import shutil
 from pathlib import Path
 
+import pytest
+
 from pipeline.orchestrator.records import RunState
+from pipeline.orchestrator.root import Root
 from pipeline.orchestrator.store import Store
 from pipeline.provenance.garbage import find_garbage, remove_garbage
 from tests.pipeline.provenance.made_up import Jobs
@@ -125,3 +129,47 @@ def test_the_push_of_a_search_is_no_run_of_its_job(tmp_path: Path) -> None:
     jobs.run("new", push=False)
     garbage = find_garbage(jobs.store, tmp_path, keep=1)
     assert {path.rpartition("-")[2] for path in garbage.artifacts} == {"job"}
+
+
+@pytest.mark.parametrize("link", ["artifacts", "artifacts/rows", "artifacts/rows/out-old", "logs", "logs/1"])
+def test_what_lies_behind_a_link_stays(tmp_path: Path, link: str) -> None:
+    jobs = Jobs(tmp_path / "root")
+    jobs.run("old", push=False)
+    jobs.run("new", push=False)
+    (jobs.root / link).rename(tmp_path / "mine")
+    (jobs.root / link).symlink_to(tmp_path / "mine")
+    (tmp_path / "mine" / "letters" / "of-a-friend").mkdir(parents=True)
+    (tmp_path / "mine" / "letters" / "of-a-friend" / "text").write_text("hello")
+    before = [*(tmp_path / "mine").rglob("*")]
+    garbage = find_garbage(jobs.store, jobs.root, keep=1)
+    assert not [path for path in (*garbage.artifacts, *garbage.logs) if f"{path}/".startswith(f"{link}/")]
+    remove_garbage(jobs.store, jobs.root, garbage)
+    Root(jobs.root, []).sweep(jobs.store)
+    assert [*(tmp_path / "mine").rglob("*")] == before
+
+
+@pytest.mark.parametrize("folder", [".staging", ".unfinished", ".locks"])
+def test_a_sweep_follows_no_link(tmp_path: Path, folder: str) -> None:
+    jobs = Jobs(tmp_path / "root")
+    letter = tmp_path / "mine" / "letters" / "text"
+    letter.parent.mkdir(parents=True)
+    letter.write_text("hello")
+    (tmp_path / "mine" / "note").write_text("hello")
+    for place in (letter, letter.parent):
+        os.utime(place, (0, 0))
+    (jobs.root / folder).symlink_to(tmp_path / "mine")
+    Root(jobs.root, []).sweep(jobs.store)
+    assert (letter.read_text(), (tmp_path / "mine" / "note").read_text()) == ("hello", "hello")
+
+
+def test_a_number_of_a_run_that_is_a_path_removes_nothing(tmp_path: Path) -> None:
+    jobs = Jobs(tmp_path / "root")
+    jobs.run("new", push=False)
+    (tmp_path / "mine").mkdir()
+    connection = jobs.store._connection
+    connection.execute("PRAGMA foreign_keys = OFF")
+    connection.execute("ALTER TABLE runs RENAME TO rows")
+    connection.execute("CREATE TABLE runs AS SELECT * FROM rows")
+    connection.execute("INSERT INTO runs SELECT '../../mine', pipeline, state, 0, 0, NULL, NULL, NULL, NULL FROM rows")
+    assert [run.id for run in jobs.store.runs()] == [0, 1]
+    assert not [path for path in find_garbage(jobs.store, jobs.root, keep=1).logs if "mine" in path]

@@ -71,6 +71,27 @@ def test_the_least_recently_used_go_first(tmp_path: Path, monkeypatch: pytest.Mo
         cache_limit()
 
 
+@pytest.mark.parametrize("link", ["artifacts", "artifacts/write", "artifacts/write/text"])
+def test_what_lies_behind_a_link_is_neither_replaced_nor_evicted(
+    memory: ObjectStore, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, link: str
+) -> None:
+    text = make(tmp_path / "made")
+    upload_artifact(memory, text.path, PLACE)
+    root, folder, mine = tmp_path / "root", tmp_path / "root" / "artifacts" / "write" / "text", tmp_path / "mine"
+    (mine / "write" / "text").mkdir(parents=True)
+    (mine / "text").mkdir()
+    for place in (mine / "write" / "text", mine / "text", mine):
+        (place / "letter").write_text("hello")
+    (root / link).parent.mkdir(parents=True)
+    (root / link).symlink_to(mine)
+    before = sorted(mine.rglob("*"))
+    with pytest.raises(InputError, match=r"root must have no links in the place of artifacts, got .*; remove the link"):
+        pull_artifact(memory, PLACE, root, folder, ("Text", text.fingerprint()))
+    monkeypatch.setenv(LIMIT_VARIABLE, "0")
+    assert evict(root, root / "artifacts", []) == []
+    assert sorted(mine.rglob("*")) == before
+
+
 def test_steps_that_read_the_same_artifact_download_it_once(
     memory: ObjectStore, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

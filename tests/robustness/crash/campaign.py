@@ -7,7 +7,7 @@ from collections import Counter
 from collections.abc import Callable
 from pathlib import Path
 
-from pipeline.orchestrator.root import ARTIFACTS
+from pipeline.orchestrator.records import ARTIFACTS
 from tests.robustness.crash.disk import Disk
 from tests.robustness.crash.faults import FAULTS
 from tests.robustness.crash.jobs import Job

@@ -11,7 +11,8 @@ from collections.abc import Callable
 from pathlib import Path
 
 from components.dsl.artifact import MANIFEST
-from pipeline.orchestrator.root import ARTIFACTS, UNFINISHED
+from pipeline.orchestrator.records import ARTIFACTS
+from pipeline.orchestrator.root import UNFINISHED
 from pipeline.orchestrator.store import DATABASE
 
 _DAY_SECONDS = 24 * 3600

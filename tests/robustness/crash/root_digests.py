@@ -3,7 +3,7 @@
 from pathlib import Path
 
 from components.dsl.artifact import MANIFEST, content_digest, list_files
-from pipeline.orchestrator.root import ARTIFACTS
+from pipeline.orchestrator.records import ARTIFACTS
 
 PUSHED = "pushed"
 _TIMED = ("evaluate/", "push/", f"{PUSHED}/")

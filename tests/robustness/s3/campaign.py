@@ -12,8 +12,8 @@ from pathlib import Path
 from components.objects.mirror import CACHE_VARIABLE
 from components.objects.store import ObjectStore
 from components.objects.versions import RemoteVersions
+from pipeline.orchestrator.records import ARTIFACTS
 from pipeline.orchestrator.remote_store import RemoteStore
-from pipeline.orchestrator.root import ARTIFACTS
 from pipeline.remote.mirror import open_mirror
 from tests.robustness.crash.campaign import Results, compare_states
 from tests.robustness.crash.faults import truncate_artifact
