@@ -30,6 +30,7 @@ from benchmarks.task_accuracy import spread
 from components.artifacts.data import TaskExamples, Vocabulary
 from components.artifacts.models import Model
 from components.examples.registry import read_rows
+from components.files.csv_files import csv_line
 from components.fine_tune import fine_tune
 from components.fit_head import fit_head
 from components.import_checkpoint import import_checkpoint
@@ -125,10 +126,9 @@ def prepare(options: argparse.Namespace, name: str, rows: int, seed: int, folder
     train, test, text, label = SETS[name]
     drawn, others = draw_rows(read_table(options.data / train, text, label), rows, seed)
     held_out = others[:HELD_OUT_ROWS] if options.held_out else read_table(options.data / test, text, label)
-    for file, table in (("train.tsv", drawn), ("test.tsv", held_out)):
-        with (folder / file).open("w", encoding="utf-8", newline="") as stream:
-            csv.writer(stream, delimiter="\t").writerows([("text", "label"), *table])
-    splits = {split: str(folder / f"{split}.tsv") for split in ("train", "test")}
+    splits = {split: str(folder / f"{split}.csv") for split in ("train", "test")}
+    for split, table in (("train", drawn), ("test", held_out)):
+        Path(splits[split]).write_text("".join(map(csv_line, [("text", "label"), *table])), encoding="utf-8")
     source = TableSource(splits["train"], validation=splits["train"], test=splits["test"], near_overlap="off")
     model, vocabulary, examples = Model(folder / "m"), Vocabulary(folder / "v"), TaskExamples(folder / "e")
     vocabulary.path.mkdir()

@@ -9,7 +9,6 @@ before count as right, so that precision is a lower bound.
 """
 
 import argparse
-import csv
 import json
 import random
 import tempfile
@@ -24,6 +23,7 @@ from components.artifacts.data import TaskExamples
 from components.artifacts.label_errors import HeldOutProbabilities
 from components.artifacts.models import Model
 from components.examples.registry import read_rows
+from components.files.csv_files import csv_line
 from components.scoring.label_errors import RowJudgement, rank_rows
 from components.scoring.registry import TASK_SCORING
 from components.sources.table import TextRow, read_table
@@ -149,10 +149,8 @@ def plant(options: argparse.Namespace, file: Path) -> set[TextRow]:
         else row
         for number, row in enumerate(rows)
     ]
-    with file.open("w", encoding="utf-8", newline="") as stream:
-        writer = csv.writer(stream, lineterminator="\n")
-        writer.writerow((table.text, table.label))
-        writer.writerows(row[:2] for row in flipped)
+    lines = [(table.text, table.label), *(row[:2] for row in flipped)]
+    file.write_text("".join(map(csv_line, lines)), encoding="utf-8")
     return {flipped[number] for number in chosen}
 
 

@@ -1,6 +1,5 @@
 """HeldOutProbabilities -> LabelErrors: the training rows, those with likely wrong labels first."""
 
-import csv
 import json
 import logging
 from collections.abc import Mapping, Sequence
@@ -12,6 +11,7 @@ from components.artifacts.label_errors import LABEL_TABLES, HeldOutProbabilities
 from components.dsl.component import component
 from components.dsl.signature import Input, Output
 from components.examples.registry import TASK_ROWS, read_rows
+from components.files.csv_files import ESCAPED_COLUMN, csv_line, escape_formula
 from components.scoring.label_errors import RowJudgement, count_pairs, rank_rows
 from components.scoring.mistakes import MOST_ROWS, Mistake, Mistakes
 from components.scoring.registry import TASK_SCORING
@@ -71,7 +71,7 @@ def _make_record(record: Mapping[str, Any], judgement: RowJudgement, suggested: 
     """The columns of a row, and those of its judgement; a name that the row has already gets `_` behind it."""
     score = None if judgement.score is None else round(judgement.score, 6)
     added = {
-        "likely_wrong": "yes" if judgement.suggested else "no",
+        ESCAPED_COLUMN: "yes" if judgement.suggested else "no",
         "suggested": suggested,
         "score": score,
         "row": judgement.row,
@@ -92,6 +92,5 @@ def _write_table(folder: Path, records: Sequence[Mapping[str, Any]], *, is_flat:
         (folder / LABEL_TABLES[1]).write_text("".join(lines), encoding="utf-8")
         return
     with (folder / LABEL_TABLES[0]).open("w", encoding="utf-8", newline="") as stream:
-        writer = csv.writer(stream, lineterminator="\n")
-        writer.writerow(records[0])
-        writer.writerows(record.values() for record in records)
+        for cells in (records[0], *(record.values() for record in records)):
+            stream.write(csv_line(escape_formula(cell) if isinstance(cell, str) else cell for cell in cells))

@@ -19,6 +19,7 @@ from components.answers.table_request import TableRequest, digest_request, match
 from components.answers.work_folder import PARTS, locked_folder, remove_folder, write_json
 from components.beam.engine import BYTES_A_PROCESS, choose_scale, run_over
 from components.dsl.errors import InputError
+from components.files.text_files import is_unicode
 
 if TYPE_CHECKING:
     from components.answers.model_handler import AnsweredBatch, TextBatch
@@ -121,7 +122,7 @@ def answer_table(request: TableRequest, progress: Progress = lambda done, total,
         with _removed_if_refused(folder):
             table = _read_table(request, files, folder)
             names = name_answers(table.names, answers, request.prefix)
-            _check_bytes(request, table)
+            _check_names(request, table)
         types = dict(zip(names, answers.values(), strict=True))
         output = OutputFormat(request.out.suffix, table.names, table.json_types, types)
         writer = PartWriter(folder, request.columns, output)
@@ -152,15 +153,16 @@ def _read_table(request: TableRequest, files: Sequence[str], folder: Path) -> Cu
     plan = folder / _PLAN
     if plan.exists():
         return CutTable(**json.loads(plan.read_text(encoding="utf-8")))
-    table = cut_table(request.table, files, request.columns, folder, folder / _ERRORS)
+    table = cut_table(request.table, files, request.columns, folder, folder / _ERRORS, request.out.suffix)
     write_json(plan, dataclasses.asdict(table))
     return table
 
 
-def _check_bytes(request: TableRequest, table: CutTable) -> None:
-    if table.binary and request.out.suffix != ".parquet":
+def _check_names(request: TableRequest, table: CutTable) -> None:
+    halves = [name for name in table.names if not is_unicode(name)]
+    if halves and request.out.suffix != ".jsonl":
         raise InputError(
-            f"--out must be a .parquet file, as column {table.binary[0]!r} of the table holds bytes, got {request.out}"
+            f"--out must be a .jsonl file, as field {halves[0]!r} of the table is no valid Unicode, got {request.out}"
         )
 
 

@@ -24,7 +24,6 @@ class CutTable:
         characters: of all texts.
         names: the names of the columns; of JSON lines, of all fields.
         json_types: the types of the fields of JSON lines, see `JsonTypes`; empty for other tables.
-        binary: the columns that hold bytes.
     """
 
     chunks: int
@@ -33,7 +32,6 @@ class CutTable:
     characters: int
     names: list[str]
     json_types: dict[str, str]
-    binary: list[str]
 
 
 def chunk_file(folder: Path, number: int) -> Path:

@@ -5,6 +5,7 @@ from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, Any, get_args, get_origin, get_type_hints
 
 from components.dsl.errors import InputError
+from components.files.text_files import is_unicode
 from keras_bert.tasks.answer_columns import ColumnType, Vector
 
 if TYPE_CHECKING:
@@ -87,9 +88,7 @@ def _kind(value: Any) -> str:
         return "int" if abs(value) <= _EXACT else "long" if value in _INT64 else "json"
     if isinstance(value, float):
         return "float"
-    return (
-        "string" if isinstance(value, str) and not any("\ud800" <= letter <= "\udfff" for letter in value) else "json"
-    )
+    return "string" if isinstance(value, str) and is_unicode(value) else "json"
 
 
 def _joint_type(kinds: set[str]) -> str:

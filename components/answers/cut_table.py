@@ -1,13 +1,12 @@
 """Cuts a table into chunks of rows that can be answered, and sets the other rows aside."""
 
-import json
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import IO, TYPE_CHECKING
 
 from components.answers.chunks import CutTable, chunk_file
 from components.answers.columns import JsonTypes
-from components.answers.part_files import write_arrow
+from components.answers.part_files import check_columns, json_text, write_arrow
 from components.answers.row_blocks import RowBlock, are_lines, column_values, parse_lines, read_blocks, texts_of
 from components.dsl.errors import InputError
 from components.files.columns import find_columns
@@ -21,7 +20,9 @@ CHUNK_ROWS = 512
 CHUNK_BYTES = 1 << 20
 
 
-def cut_table(table: str, files: Sequence[str], columns: Sequence[str], folder: Path, side_file: Path) -> CutTable:
+def cut_table(
+    table: str, files: Sequence[str], columns: Sequence[str], folder: Path, side_file: Path, kind: str
+) -> CutTable:
     """Writes chunks of rows into a work folder, and the reasons of all other rows into a side file.
 
     Args:
@@ -30,12 +31,13 @@ def cut_table(table: str, files: Sequence[str], columns: Sequence[str], folder: 
         columns: the columns of the texts.
         folder: the work folder.
         side_file: a line of JSON for each row that cannot be answered.
+        kind: the kind of the output, see `check_columns`.
 
     Raises:
         InputError: a file cannot be read, or has other columns than the first one; no row has a column of `columns`;
-            or there is no row, or none that can be answered.
+            there is no row, or none that can be answered; or the output cannot hold a column.
     """
-    cutter = TableCutter(folder, columns)
+    cutter = TableCutter(folder, columns, kind)
     with side_file.open("w", encoding="utf-8") as errors:
         for file in files:
             for block in read_blocks(file):
@@ -49,14 +51,15 @@ class TableCutter:
     Args:
         folder: the work folder.
         columns: the columns of the texts.
+        kind: the kind of the output.
     """
 
-    def __init__(self, folder: Path, columns: Sequence[str]) -> None:
+    def __init__(self, folder: Path, columns: Sequence[str], kind: str) -> None:
         import pyarrow as pa
 
-        self._folder, self._columns = folder, tuple(columns)
+        self._folder, self._columns, self._kind = folder, tuple(columns), kind
         self._first, self._schema = "", pa.schema([])
-        self._fields = JsonTypes()
+        self._fields, self._unanswered_fields = JsonTypes(), dict[str, None]()
         self._tables = list[pa.Table]()
         self._waiting_rows = self._waiting_bytes = 0
         self._chunks = self._rows = self._bad = self._characters = 0
@@ -77,8 +80,10 @@ class TableCutter:
             self._reason = self._reason or f"{name} {block.places[row]}: {reason}"
             number = self._rows + self._bad + row + 1
             content = {"row": number, "file": name, "place": block.places[row], "reason": reason}
-            errors.write(json.dumps(content, ensure_ascii=False) + "\n")
+            errors.write(f"{json_text(content)}\n")
         self._bad += len(problems)
+        if are_lines(rows) and not self._rows:
+            self._unanswered_fields.update(_field_names(_without(rows, block.problems)))
         self._keep(_without(rows, problems))
 
     def finish(self, table: str) -> CutTable:
@@ -91,6 +96,8 @@ class TableCutter:
             InputError: there was no row, or none that can be answered.
         """
         if not self._rows:
+            if self._unanswered_fields:
+                find_columns(table, self._columns, list(self._unanswered_fields))
             rule = "a row that can be answered" if self._bad else "at least one row"
             got = f"{self._bad} others, the first in {self._reason}" if self._bad else "none"
             raise InputError(f"the table {table} must hold {rule}, got {got}")
@@ -104,7 +111,6 @@ class TableCutter:
             characters=self._characters,
             names=list(types) or self._schema.names,
             json_types=types,
-            binary=[field.name for field in self._schema if "binary" in str(field.type)],
         )
 
     def _with_columns(self, file: str, block: RowBlock) -> "pa.Table":
@@ -116,8 +122,9 @@ class TableCutter:
         rows = block.rows
         if not self._first:
             self._first, self._schema = file, rows.schema
-            names = list(_field_names(_without(rows, block.problems))) if are_lines(rows) else rows.column_names
-            find_columns(file, self._columns, names)
+            # Any later line may have the field.
+            if not are_lines(rows):
+                find_columns(file, self._columns, rows.column_names)
         if rows.schema.equals(self._schema, check_metadata=True):
             return rows
         if sorted(rows.column_names) != sorted(self._schema.names):
@@ -139,6 +146,7 @@ class TableCutter:
 
     def _keep(self, rows: "pa.Table") -> None:
         """Adds rows that can be answered, and writes a chunk if there are enough."""
+        check_columns(rows, self._kind)
         if are_lines(rows):
             for record in parse_lines(rows):
                 self._fields.add(record)

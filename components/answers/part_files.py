@@ -1,6 +1,5 @@
 """Writes rows with their answers: a part of the output for each chunk, and all parts in order as one file."""
 
-import csv
 import dataclasses
 import datetime
 import decimal
@@ -9,6 +8,7 @@ import json
 import math
 import os
 import shutil
+import uuid
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any, NamedTuple
@@ -16,6 +16,9 @@ from typing import IO, TYPE_CHECKING, Any, NamedTuple
 from components.answers.columns import arrow_type
 from components.answers.row_blocks import are_lines, parse_lines
 from components.answers.work_folder import staged_file
+from components.dsl.errors import InputError
+from components.files.csv_files import csv_line, escape_formula
+from components.files.text_files import is_unicode
 from keras_bert.tasks.answer_columns import ColumnType
 
 if TYPE_CHECKING:
@@ -90,7 +93,7 @@ def join_parts(parts: Sequence[Path], target: Path, output: OutputFormat) -> Non
     else:
         with target.open("wb") as stream:
             if output.kind == ".csv":
-                stream.write(_csv_line([*output.names, *output.answers]).encode())
+                stream.write(csv_line(map(escape_formula, [*output.names, *output.answers])).encode())
             for part in parts:
                 with part.open("rb") as content:
                     shutil.copyfileobj(content, stream)
@@ -130,11 +133,39 @@ def _typed_columns(records: Sequence[Mapping[str, Any]], types: Mapping[str, str
     for name, type_name in types.items():
         values = [record.get(name) for record in records]
         if type_name == "json":
-            texts = [None if value is None else _json_text(value) for value in values]
+            texts = [None if value is None else json_text(value) for value in values]
             columns[name] = pa.array(texts, pa.string())
         else:
             columns[name] = pa.array(values, pa.type_for_alias(type_name))
     return pa.table(columns)
+
+
+def check_columns(rows: "pa.Table", kind: str) -> None:
+    """Checks that an output can hold rows of the input, by making what it would hold.
+
+    Args:
+        rows: rows of the input as `RowBlock` has them.
+        kind: of `OUTPUT_KINDS`.
+
+    Raises:
+        InputError: a column has a type, or a value, that it cannot hold.
+    """
+    import pyarrow as pa
+    from pyarrow.parquet import ParquetWriter
+
+    for field, column in zip(rows.schema, rows.columns, strict=True):
+        try:
+            if kind == ".parquet":
+                ParquetWriter(io.BytesIO(), pa.schema([field])).close()
+            elif not pa.types.is_string(field.type):
+                _plain(column.to_pylist())
+        # Times outside of Python's years or below its microseconds, unknown time zones, bytes.
+        except (ArithmeticError, LookupError, TypeError, ValueError, pa.ArrowException) as error:
+            other = ".jsonl" if kind == ".parquet" else ".parquet"
+            raise InputError(
+                f"--out must be a {other} file, or the table be without the column {field.name!r}, as a {kind} file "
+                f"cannot hold its {field.type}: {error}"
+            ) from None
 
 
 def _as_arrow(value: Any) -> Any:
@@ -150,37 +181,33 @@ def _records(rows: "pa.Table", values: Sequence[tuple[Any, ...]], output: Output
 
 
 def _write_lines(stream: IO[str], records: Iterator[dict[str, Any]], _: OutputFormat) -> None:
-    stream.writelines(f"{_json_text(record)}\n" for record in records)
+    stream.writelines(f"{json_text(record)}\n" for record in records)
 
 
 def _write_cells(stream: IO[str], records: Iterator[dict[str, Any]], output: OutputFormat) -> None:
     names = [*output.names, *output.answers]
     for record in records:
-        stream.write(_csv_line([_cell(record.get(name)) for name in names]))
-
-
-def _csv_line(cells: Sequence[str]) -> str:
-    line = io.StringIO()
-    csv.writer(line, lineterminator="\n").writerow(cells)
-    return line.getvalue()
+        stream.write(csv_line(_cell(record.get(name)) for name in names))
 
 
 def _cell(value: Any) -> str:
-    """A value as a cell: texts, times and numbers as they are, all else as JSON; null is empty."""
+    """A value as a cell: texts, times and numbers as they are, all else as JSON, also halves of characters.
+
+    Null is empty. A text that a spreadsheet would compute begins with an apostrophe.
+    """
+    if isinstance(value, str) and is_unicode(value):
+        return escape_formula(value)
     plain = _plain(value)
     if plain is None:
         return ""
-    return plain if isinstance(plain, str) else _json_text(plain)
+    return plain if isinstance(plain, str) and is_unicode(plain) else json_text(plain)
 
 
-def _json_text(value: Any) -> str:
+def json_text(value: Any) -> str:
+    """A value as a line of JSON; null for a number that is not finite."""
     text = json.dumps(_plain(value), ensure_ascii=False, allow_nan=False)
-    try:
-        text.encode()
-    except UnicodeEncodeError:
-        # Half a character, which only an escape can hold.
-        return json.dumps(_plain(value))
-    return text
+    # Half a character, which only an escape can hold.
+    return text if is_unicode(text) else json.dumps(_plain(value))
 
 
 def _plain(value: Any) -> Any:
@@ -199,6 +226,6 @@ def _plain(value: Any) -> Any:
         return [_plain(item) for item in value]
     if isinstance(value, datetime.date | datetime.time):
         return value.isoformat()
-    if isinstance(value, datetime.timedelta | decimal.Decimal):
+    if isinstance(value, datetime.timedelta | decimal.Decimal | uuid.UUID):
         return str(value)
     raise TypeError(f"a value of a row must be one that JSON can hold as text, got {type(value).__name__}")

@@ -22,6 +22,9 @@ _JSON_LINES = {b"rows": b"JSON lines"}
 _BLOCK_ROWS = 256
 _BLOCK_BYTES = 1 << 20
 
+# What is nested more deeply cannot be written: Python's recursion is limited.
+_DEEPEST = 100
+
 # The place of a field that a JSON line has not, where null is a value.
 _ABSENT = object()
 
@@ -105,7 +108,18 @@ def _object_problem(line: str) -> str | None:
         value = parse_json(line, "the line")
     except InputError as error:
         return str(error)
-    return None if isinstance(value, dict) else f"the line must be a JSON object, got {line.strip()[:40]}"
+    if not isinstance(value, dict):
+        return f"the line must be a JSON object, got {line.strip()[:40]}"
+    is_deep = line.count("[") + line.count("{") > _DEEPEST and _is_nested(value, _DEEPEST)
+    return f"the line must have at most {_DEEPEST} lists and objects inside each other, got more" if is_deep else None
+
+
+def _is_nested(value: Any, levels: int) -> bool:
+    """Whether lists and objects are nested more deeply than `levels`."""
+    if not isinstance(value, dict | list):
+        return False
+    items = value.values() if isinstance(value, dict) else value
+    return levels == 0 or any(_is_nested(item, levels - 1) for item in items)
 
 
 def _read_cells(lines: Lines, *, tabs: bool) -> Iterator[RowBlock]:
@@ -153,7 +167,7 @@ def _read_arrow(file: str) -> Iterator[RowBlock]:
     for batch in read_batches(file):
         for start in range(0, batch.num_rows, _BLOCK_ROWS):
             part = batch.slice(start, _BLOCK_ROWS)
-            columns = [_without_dictionary(column) for column in part.columns]
+            columns = [_plain_column(column) for column in part.columns]
             # The metadata of the schema is about the columns of the input alone.
             table = pa.table(columns, names=part.schema.names)
             places = [f"row {row + number}" for number in range(1, part.num_rows + 1)]
@@ -161,10 +175,17 @@ def _read_arrow(file: str) -> Iterator[RowBlock]:
             yield RowBlock(table, places, dict(_undecodable(table)))
 
 
-def _without_dictionary(column: "pa.Array") -> "pa.Array":
+def _plain_column(column: "pa.Array") -> "pa.Array":
+    """A column as one of a type whose rows can be chosen and written."""
     import pyarrow as pa
+    from pyarrow import compute
 
-    return column.dictionary_decode() if pa.types.is_dictionary(column.type) else column
+    if pa.types.is_dictionary(column.type):
+        return column.dictionary_decode()
+    if pa.types.is_run_end_encoded(column.type):
+        return compute.run_end_decode(column)
+    plain = {pa.string_view(): pa.string(), pa.binary_view(): pa.binary()}.get(column.type)
+    return column if plain is None else column.cast(plain)
 
 
 def _undecodable(table: "pa.Table") -> Iterator[tuple[int, str]]:

@@ -51,7 +51,7 @@ class TableRequest:
     @property
     def side_file(self) -> Path:
         """The file of the rows that cannot be answered."""
-        return self.out.with_name(f"{self.out.stem}.errors.jsonl")
+        return self.out.with_name(f"{self.out.name}.errors.jsonl")
 
 
 def match_table(request: TableRequest) -> list[str]:

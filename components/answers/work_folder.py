@@ -17,8 +17,8 @@ CHUNKS, PARTS = "chunks", "parts"
 
 
 def work_folder(output: Path) -> Path:
-    """The work folder of an output: outputs that differ in their suffix alone share it, as they share the side file."""
-    return output.with_name(f".{output.stem}.work")
+    """The work folder of an output."""
+    return output.with_name(f".{output.name}.work")
 
 
 @contextlib.contextmanager

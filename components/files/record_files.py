@@ -9,6 +9,7 @@ from typing import Any, NamedTuple
 from components.dsl.errors import InputError, nearest
 from components.files.arrow_files import read_columns
 from components.files.columns import find_columns
+from components.files.csv_files import ESCAPED_COLUMN, unescape_formula
 from components.files.text_files import COMPRESSIONS, Lines, extension, repair
 
 JSON_LINES = (".jsonl", ".ndjson")
@@ -151,7 +152,7 @@ class CellRows:
         csv.field_size_limit(_LONGEST_CELL)
         self._lines, self._kind = lines, "tsv" if tabs else "csv"
         # GLUE's and most other TSV files leave quotes as they are; CSV files quote their fields.
-        ended = (line + "\n" for line in lines)
+        ended = (line + lines.end for line in lines)
         self._reader = (
             csv.reader(ended, delimiter="\t", quoting=csv.QUOTE_NONE) if tabs else csv.reader(ended, strict=True)
         )
@@ -161,7 +162,8 @@ class CellRows:
         if not header:
             got = "an empty file" if header is None else "an empty line"
             raise InputError(f"the table {lines.file} must begin with a line of column names, got {got}")
-        self.header = header
+        self._is_escaped = ESCAPED_COLUMN in header
+        self.header = self._unescape(header)
 
     def __iter__(self) -> Iterator[tuple[str, list[str], str | None]]:
         self._start = self._reader.line_num + 1
@@ -169,7 +171,10 @@ class CellRows:
             place, self._start = f"line {self._start}", self._reader.line_num + 1
             problem = self._lines.take_problem()
             if cells:
-                yield place, cells, problem
+                yield place, self._unescape(cells), problem
+
+    def _unescape(self, cells: list[str]) -> list[str]:
+        return list(map(unescape_formula, cells)) if self._is_escaped else cells
 
     def _next_cells(self) -> list[str] | None:
         try:

@@ -15,8 +15,11 @@ from components.objects.store import is_object_address
 COMPRESSIONS = (".gz", ".bz2", ".zst")
 
 _CHUNK = 1 << 20
-# zstandard unpacks all bytes that it is given without a limit on the output, so it is given few at a time.
-_PACKED_CHUNK = 1 << 16
+# zstandard unpacks all bytes that it is given without a limit on the output, so it is given few at a time: 4 bytes may
+# be a block of 128 KiB, so that 4 KiB become at most 128 MiB.
+_PACKED_CHUNK = 1 << 12
+# In bytes. Without a limit a small compressed file would fill the memory.
+_LONGEST_LINE = 1 << 28
 _SCHEME = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*://")
 _SURROGATE = re.compile(r"[\ud800-\udfff]")
 
@@ -84,11 +87,13 @@ class Lines(Iterator[str]):
     Attributes:
         file: as given.
         number: of the line read last; the first has 1.
+        end: of the line read last; empty where the file ends without one.
     """
 
     def __init__(self, file: str, *, strict: bool = True) -> None:
         self.file = file
         self.number = 0
+        self.end = ""
         self._strict = strict
         self._lines = _split_lines(read_chunks(file))
         self._offset = 0
@@ -98,10 +103,12 @@ class Lines(Iterator[str]):
         """The next line.
 
         Raises:
-            InputError: see `read_chunks`; or `strict`, and the line is not UTF-8.
+            InputError: see `read_chunks`; the line has more than 256 MiB; or `strict`, and it is not UTF-8.
         """
         line = next(self._lines)
         self.number += 1
+        if len(line) > _LONGEST_LINE:
+            raise InputError(f"{self.file} line {self.number} must have at most {_LONGEST_LINE} bytes, got more")
         try:
             text = line.decode()
         except UnicodeDecodeError as error:
@@ -112,7 +119,8 @@ class Lines(Iterator[str]):
             self._bad = place if self._bad is None else self._bad
             text = line.decode(errors="replace")
         self._offset += len(line)
-        text = text.rstrip("\r\n")
+        end = len(text.rstrip("\r\n"))
+        text, self.end = text[:end], text[end:]
         return text.removeprefix("\ufeff") if self.number == 1 else text
 
     def take_problem(self) -> str | None:
@@ -137,6 +145,11 @@ def repair(value: str | bytes) -> tuple[str, str | None]:
             return value.decode(errors="replace"), f"bytes that are not UTF-8 at offset {error.start}"
     lone = _SURROGATE.search(value)
     return (value, None) if lone is None else (_SURROGATE.sub("\ufffd", value), f"the lone surrogate {lone[0]!r}")
+
+
+def is_unicode(text: str) -> bool:
+    """Whether a text has no half of a character, which no UTF-8 file can hold."""
+    return _SURROGATE.search(text) is None
 
 
 class _Broken(Exception):
@@ -177,13 +190,15 @@ def _unpack_frames(stream: IO[bytes]) -> Iterator[bytes]:
 
 
 def _split_lines(chunks: Iterator[bytes]) -> Iterator[bytes]:
-    """Lines with their ends; one that spans many chunks is put together once."""
+    """Lines with their ends, the start of one that is too long; one that spans many chunks is put together once."""
     start: list[bytes] = []
+    size = 0
     for chunk in chunks:
         # Only now it is known that the carriage return at the end of the last chunk was no half of "\r\n".
-        if start and start[-1].endswith(b"\r") and not chunk.startswith(b"\n"):
+        is_ended = start and start[-1].endswith(b"\r") and not chunk.startswith(b"\n")
+        if is_ended or size > _LONGEST_LINE:
             yield b"".join(start)
-            start = []
+            start, size = [], 0
         lines = chunk.splitlines(keepends=True)
         rest = [] if chunk.endswith(b"\n") else [lines.pop()]
         if lines:
@@ -192,6 +207,7 @@ def _split_lines(chunks: Iterator[bytes]) -> Iterator[bytes]:
             start = rest
         else:
             start += rest
+        size = sum(map(len, rest)) + (0 if lines else size)
     if start:
         yield b"".join(start)
 

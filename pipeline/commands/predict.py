@@ -74,8 +74,8 @@ def _add_arguments(parser: argparse.ArgumentParser) -> None:
         "--out",
         type=absolute_path,
         metavar="FILE",
-        help="the table with its answers: .parquet, .csv or .jsonl; beside answers.csv, answers.errors.jsonl names the "
-        "rows that cannot be answered",
+        help="the table with its answers: .parquet, .csv or .jsonl; beside answers.csv, answers.csv.errors.jsonl names "
+        "the rows that cannot be answered",
     )
     parser.add_argument("--prefix", metavar="PREFIX", help="put PREFIX before the names of the columns of answers")
     parser.add_argument(

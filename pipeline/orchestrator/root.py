@@ -133,7 +133,10 @@ def locked_root(path: Path, *, is_shared: bool = False) -> Iterator[Root]:
             root.remove()
             raise InputError(f"root must be a folder that can be written to, got {path}: {error.strerror}") from error
         if not try_lock(lock, fcntl.LOCK_SH if is_shared else fcntl.LOCK_EX):
-            raise InputError(f"root must be free, got {path}: {_describe_holder(path, lock)}")
+            raise InputError(
+                f"root must be free, got {path}: {_describe_holder(path, lock)}; commands that start as `flock FILE "
+                "keras-bert-edge ...`, all with one FILE, wait for each other, and another --root is free"
+            )
         if not is_shared:
             write_holder(lock, "run")
         yield root

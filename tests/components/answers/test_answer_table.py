@@ -7,6 +7,7 @@ import json
 import os
 import subprocess
 import sys
+import uuid
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -165,7 +166,7 @@ def test_types_of_columns_stay_and_those_of_answers_are_documented(
     result = pq.read_table(tmp_path / "out.parquet")
     assert result.select(table.column_names) == table
     assert result.schema.field("vector").type == pa.list_(pa.float32(), 2)
-    with pytest.raises(InputError, match=r"^--out must be a \.parquet file, as column 'blob' of the table holds bytes"):
+    with pytest.raises(InputError, match=r"^--out must be a \.parquet file, or the table be without the column 'blob'"):
         ask(embedding(), tmp_path / "rows.parquet", tmp_path / "out.csv")
     assert not work_folder(tmp_path / "out.csv").exists()
     pq.write_table(table.drop(["blob"]), tmp_path / "rows.parquet")
@@ -241,7 +242,7 @@ def test_bad_rows_go_to_a_side_file(tmp_path: Path, ask: Callable[..., TableAnsw
     result = ask(regression(), f"{tmp_path}/?.csv", tmp_path / "out.jsonl")
     assert (result.rows, result.bad) == (3, 4)
     assert [row["n"] for row in read(tmp_path / "out.jsonl")] == ["1", "5", "7"]
-    assert read(tmp_path / "out.errors.jsonl") == [
+    assert read(tmp_path / "out.jsonl.errors.jsonl") == [
         {"row": 2, "file": "a.csv", "place": "line 3", "reason": "field 'text' must not be empty"},
         {"row": 3, "file": "a.csv", "place": "line 4", "reason": "a row must have 2 fields, got 1"},
         {"row": 4, "file": "a.csv", "place": "line 5", "reason": "bytes that are not UTF-8 at offset 21"},
@@ -250,7 +251,107 @@ def test_bad_rows_go_to_a_side_file(tmp_path: Path, ask: Callable[..., TableAnsw
     # Reasons of another run would be wrong.
     (tmp_path / "a.csv").write_text("text,n\ncow,1\n")
     assert ask(regression(), tmp_path / "a.csv", tmp_path / "out.jsonl").bad == 0
-    assert not (tmp_path / "out.errors.jsonl").exists()
+    assert not (tmp_path / "out.jsonl.errors.jsonl").exists()
+
+
+def test_the_side_file_belongs_to_one_output(tmp_path: Path, ask: Callable[..., TableAnswers]) -> None:
+    (tmp_path / "bad.csv").write_text("text\ncow\n \n")
+    (tmp_path / "good.csv").write_text("text\ncow\n")
+    (tmp_path / "out.errors.jsonl").write_text("not of this program")
+    assert ask(regression(), tmp_path / "bad.csv", tmp_path / "out.parquet").bad == 1
+    assert ask(regression(), tmp_path / "good.csv", tmp_path / "out.csv").bad == 0
+    assert len(read(tmp_path / "out.parquet.errors.jsonl")) == 1
+    assert (tmp_path / "out.errors.jsonl").read_text() == "not of this program"
+
+
+CELLS = ["a\rb", "a\r\nb", 'a"b', "a,b", " a ", "=1+1", "'=1+1", "@you hi", "-1.5", "+", "\ufeff"]
+
+
+def test_each_cell_comes_back_and_none_of_csv_is_a_formula(tmp_path: Path, ask: Callable[..., TableAnswers]) -> None:
+    with (tmp_path / "rows.csv").open("w", newline="", encoding="utf-8") as stream:
+        csv.writer(stream, quoting=csv.QUOTE_ALL).writerows([("text", "=n"), *(("cow", cell) for cell in CELLS)])
+    for kind in KINDS:
+        assert ask(regression(), tmp_path / "rows.csv", tmp_path / f"out{kind}").rows == len(CELLS)
+    expected = ["'=1+1", "''=1+1", "'@you hi"]
+    assert [row["'=n"] for row in read(tmp_path / "out.csv")] == [*CELLS[:5], *expected, *CELLS[8:]]
+    for kind in (".jsonl", ".parquet"):
+        assert [row["=n"] for row in read(tmp_path / f"out{kind}")] == CELLS
+
+
+@pytest.mark.parametrize(
+    ("column", "refused"),
+    [
+        (pa.array([None, 1], pa.timestamp("ns")), ".csv .jsonl"),
+        (pa.array([None, 1], pa.time64("ns")), ".csv .jsonl"),
+        (pa.array([None, 2**40], pa.timestamp("s")), ".csv .jsonl"),
+        (pa.array([None, 10**7], pa.date32()), ".csv .jsonl"),
+        (pa.array([None, 1], pa.timestamp("us", "Mars/Base")), ".csv .jsonl"),
+        (pa.array([[], [b"a"]]), ".csv .jsonl"),
+        (pa.array([None, pa.MonthDayNano([1, 2, 3])]), ".parquet"),
+        (pa.array([{}, {}], pa.struct([])), ".parquet"),
+    ],
+)
+def test_columns_that_an_output_cannot_hold_are_refused_before_the_first_answer(
+    tmp_path: Path, ask: Callable[..., TableAnswers], column: pa.Array, refused: str
+) -> None:
+    table = pa.table({"text": ["cow", "oak"], "x": column})
+    with pa.ipc.new_file(str(tmp_path / "rows.arrow"), table.schema) as writer:
+        writer.write_table(table)
+    for kind in KINDS:
+        out = tmp_path / f"out{kind}"
+        if kind not in refused:
+            assert ask(regression(), tmp_path / "rows.arrow", out).rows == 2
+            continue
+        with pytest.raises(InputError) as error:
+            ask(regression(), tmp_path / "rows.arrow", out)
+        other = ".jsonl" if kind == ".parquet" else ".parquet"
+        assert str(error.value).startswith(
+            f"--out must be a {other} file, or the table be without the column 'x', as a {kind} file cannot hold "
+        )
+        assert not work_folder(out).exists()
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_columns_that_become_others(tmp_path: Path, ask: Callable[..., TableAnswers], kind: str) -> None:
+    number, texts = uuid.UUID(int=7), pa.array(["cow", "oak", " "], pa.string_view())
+    runs = pa.RunEndEncodedArray.from_arrays([2, 3], ["a", "b"])
+    table = pa.table({"text": texts, "id": pa.array([number.bytes] * 3, pa.uuid()), "x": runs})
+    with pa.ipc.new_file(str(tmp_path / "rows.arrow"), table.schema) as writer:
+        writer.write_table(table)
+    assert ask(regression(), tmp_path / "rows.arrow", tmp_path / f"out{kind}").bad == 1
+    rows = [(row["text"], str(row["id"]), row["x"]) for row in read(tmp_path / f"out{kind}")]
+    assert rows == [("cow", str(number), "a"), ("oak", str(number), "a")]
+
+
+def test_halves_of_characters(tmp_path: Path, ask: Callable[..., TableAnswers]) -> None:
+    (tmp_path / "rows.jsonl").write_text('{"text": "cow", "half": "\\ud83d"}\n{"text": "\\ud83d"}\n')
+    assert ask(regression(), tmp_path / "rows.jsonl", tmp_path / "out.csv").bad == 1
+    assert [row["half"] for row in read(tmp_path / "out.csv")] == ['"\\ud83d"']
+    (tmp_path / "rows.jsonl").write_text('{"text": "cow", "\\ud83d": 1}\n')
+    for kind in (".csv", ".parquet"):
+        with pytest.raises(InputError, match=r"^--out must be a \.jsonl file, as field '\\ud83d' of the table is no "):
+            ask(regression(), tmp_path / "rows.jsonl", tmp_path / f"out{kind}")
+    ask(regression(), tmp_path / "rows.jsonl", tmp_path / "out.jsonl")
+    assert read(tmp_path / "out.jsonl") == [{"text": "cow", "\ud83d": 1, "number": 1.5}]
+
+
+def test_a_field_that_comes_late(tmp_path: Path, ask: Callable[..., TableAnswers]) -> None:
+    late = '{"other": 1}\n' * 300
+    (tmp_path / "rows.jsonl").write_text(late + '{"text": "cow"}\n')
+    result = ask(regression(), tmp_path / "rows.jsonl", tmp_path / "out.jsonl")
+    assert (result.rows, result.bad) == (1, 300)
+    assert read(tmp_path / "out.jsonl.errors.jsonl")[299]["reason"] == "field 'text' must be there, got none"
+    (tmp_path / "rows.jsonl").write_text(late + '{"texts": "cow"}\n')
+    with pytest.raises(InputError, match=r"rows\.jsonl has no column 'text'; did you mean 'texts'\?$"):
+        ask(regression(), tmp_path / "rows.jsonl", tmp_path / "out.jsonl")
+
+
+def test_a_line_that_could_not_be_written_again_is_a_bad_row(tmp_path: Path, ask: Callable[..., TableAnswers]) -> None:
+    deep = [f'{{"text": "cow", "x": {"[" * levels}{"]" * levels}}}\n' for levels in (99, 100, 600)]
+    (tmp_path / "rows.jsonl").write_text("".join(deep))
+    assert ask(regression(), tmp_path / "rows.jsonl", tmp_path / "out.jsonl").rows == 1
+    reasons = {row["reason"] for row in read(tmp_path / "out.jsonl.errors.jsonl")}
+    assert reasons == {"the line must have at most 100 lists and objects inside each other, got more"}
 
 
 def test_texts_that_are_cut_or_empty_are_counted(tmp_path: Path, ask: Callable[..., TableAnswers]) -> None:
@@ -275,7 +376,7 @@ def test_a_run_that_was_stopped_goes_on_with_the_same_bytes(
     ask(classification(), table, out)
     whole = out.read_bytes()
     out.unlink()
-    (tmp_path / "out.errors.jsonl").unlink()
+    (tmp_path / "out.parquet.errors.jsonl").unlink()
     write = PartWriter.write
 
     def write_two(writer: PartWriter, answers: Any) -> None:
@@ -296,7 +397,7 @@ def test_a_run_that_was_stopped_goes_on_with_the_same_bytes(
         raise _Killed
 
     stop_after_two_parts()
-    assert sorted(path.name for path in tmp_path.iterdir()) == [".out.work", "a.csv", "model.onnx"]
+    assert sorted(path.name for path in tmp_path.iterdir()) == [".out.parquet.work", "a.csv", "model.onnx"]
     first = parts()
     assert len(first) == 2
     with monkeypatch.context() as patch:
@@ -308,7 +409,7 @@ def test_a_run_that_was_stopped_goes_on_with_the_same_bytes(
     result = ask(classification(), table, out)
     assert (result.resumed, result.chunks, result.bad) == (6, 6, 1)
     assert out.read_bytes() == whole
-    assert len(read(tmp_path / "out.errors.jsonl")) == 1
+    assert len(read(tmp_path / "out.parquet.errors.jsonl")) == 1
     assert not work_folder(out).exists()
     # Parts of another table are of no use.
     stop_after_two_parts()
@@ -334,13 +435,9 @@ def test_two_runs_do_not_write_one_output(tmp_path: Path, ask: Callable[..., Tab
     with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as holder:
         assert holder.stdout is not None
         assert holder.stdout.readline() == "locked\n"
-        # Outputs that share the side file are one output.
-        for name in ("out.csv", "out.jsonl"):
-            with pytest.raises(
-                InputError, match=rf"^--out must be free, got {tmp_path}/{name}: another run is writing"
-            ):
-                ask(classification(), tmp_path / "a.csv", tmp_path / name)
-        assert ask(classification(), tmp_path / "a.csv", tmp_path / "other.csv").rows == 1
+        with pytest.raises(InputError, match=rf"^--out must be free, got {tmp_path}/out.csv: another run is writing"):
+            ask(classification(), tmp_path / "a.csv", tmp_path / "out.csv")
+        assert ask(classification(), tmp_path / "a.csv", tmp_path / "out.jsonl").rows == 1
         # A lock ends with its process, also by a kill.
         holder.kill()
     assert ask(classification(), tmp_path / "a.csv", tmp_path / "out.csv").rows == 1

@@ -59,12 +59,12 @@ def test_a_command_that_was_killed_goes_on(model: Path, tmp_path: Path) -> None:
         done = finished_parts(out)
         assert goal <= done < 38, "it was killed in the middle"
         assert not out.exists()
-        assert not (tmp_path / "out.errors.jsonl").exists()
+        assert not (tmp_path / "out.parquet.errors.jsonl").exists()
     result = subprocess.run(command(model, table, out, 2), check=True, capture_output=True, text=True)
     resumed, chunks = map(int, re.findall(r"^(\d+) of (\d+) chunks were there", result.stdout, re.MULTILINE)[0])
     assert (resumed, chunks) == (done, 38)
     assert out.read_bytes() == expected.read_bytes()
-    errors = [json.loads(line) for line in (tmp_path / "out.errors.jsonl").read_text().splitlines()]
+    errors = [json.loads(line) for line in (tmp_path / "out.parquet.errors.jsonl").read_text().splitlines()]
     assert [error["row"] for error in errors] == [1, 5001, 10001, 15001]
     assert not work_folder(out).exists()
 

@@ -1,5 +1,6 @@
 import bz2
 import gzip
+import tracemalloc
 
 import pytest
 import zstandard
@@ -45,6 +46,22 @@ def test_lines_end_at_all_three_ends_wherever_chunks_do(tmp_path_factory, text, 
     expected = text.replace("\r\n", "\n").replace("\r", "\n").split("\n")
     assert lines_read == (expected if expected[-1] else expected[:-1])
     assert lines.number == len(lines_read)
+
+
+@pytest.mark.parametrize("suffix", ["", *PACK])
+def test_a_line_of_any_size_does_not_fill_the_memory(tmp_path, monkeypatch, suffix):
+    monkeypatch.setattr("components.files.text_files._LONGEST_LINE", 1 << 20)
+    # 4 blocks of 128 KiB of zstandard.
+    monkeypatch.setattr("components.files.text_files._PACKED_CHUNK", 16)
+    text = b"one\r\n" + b"a" * (1 << 24) + b"\nthree\n"
+    file = write(tmp_path, f"a.txt{suffix}", PACK.get(suffix, bytes)(text))
+    lines = Lines(file)
+    assert (next(lines), lines.end) == ("one", "\r\n")
+    tracemalloc.start()
+    with pytest.raises(InputError, match=r"a\.txt\S* line 2 must have at most 1048576 bytes, got more$"):
+        next(lines)
+    assert tracemalloc.get_traced_memory()[1] < 1 << 23
+    tracemalloc.stop()
 
 
 def test_a_byte_order_mark_is_no_text(tmp_path):

@@ -193,14 +193,19 @@ def test_a_table_is_answered_in_columns_beside_its_own(
     printed, folder = capfd.readouterr(), table.parent
     assert printed.out.splitlines() == [
         f"{folder}/out.jsonl: 3 rows, answers in the columns model_label, model_probability",
-        f"bad rows: 1, left out; {folder}/out.errors.jsonl has their numbers and the reasons",
+        f"bad rows: 1, left out; {folder}/out.jsonl.errors.jsonl has their numbers and the reasons",
         "rows that are longer than the model reads: 1; the rest of them was cut",
     ]
     assert printed.err == ""
     answers = [json.loads(line) for line in (folder / "out.jsonl").read_text().splitlines()]
     assert [(row["label"], row["model_label"]) for row in answers] == [("1", "animal"), ("3", "plant"), ("4", "animal")]
     assert "no column 'label'" in refused(capfd, *arguments)
-    assert sorted(path.name for path in folder.iterdir()) == ["model.onnx", "out.errors.jsonl", "out.jsonl", "rows.csv"]
+    assert sorted(path.name for path in folder.iterdir()) == [
+        "model.onnx",
+        "out.jsonl",
+        "out.jsonl.errors.jsonl",
+        "rows.csv",
+    ]
 
 
 TABLE = ("--table", "rows.csv", "--text", "text", "--out", "out.csv")

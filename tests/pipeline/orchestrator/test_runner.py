@@ -243,7 +243,10 @@ def test_a_root_that_cannot_be_written(tmp_path: Path) -> None:
 
 
 def test_two_runs_at_once(tmp_path: Path) -> None:
-    message = f"root must be free, got {tmp_path}: another run holds it \\(run, process {os.getpid()} on "
+    message = (
+        f"root must be free, got {tmp_path}: another run holds it \\(run, process {os.getpid()} on .*\\); "
+        "commands that start as `flock FILE keras-bert-edge ...`, all with one FILE, wait for each other, "
+    )
     with locked_root(tmp_path), pytest.raises(InputError, match=message):
         run(tmp_path, chain("hello"))
     assert run(tmp_path, chain("hello")).state == "done"

@@ -1,0 +1,46 @@
+"""Lines of CSV that every reader takes for the same cells, and cells that no spreadsheet computes."""
+
+import re
+from collections.abc import Iterable
+
+# The column that tables with escaped cells have if they are read again: those of likely wrong labels.
+ESCAPED_COLUMN = "likely_wrong"
+
+_QUOTED = re.compile('[,"\r\n\ufeff]')
+# What a spreadsheet takes for a formula (OWASP, "CSV Injection"); a single character is none.
+_FORMULA = re.compile("'*[=+\\-@\t\r\n\uff1d\uff0b\uff0d\uff20].", re.DOTALL)
+_NUMBER = re.compile(r"[+-][\d.,]+(e[+-]?\d+)?%?", re.IGNORECASE)
+
+
+def csv_line(cells: Iterable[str | float | None]) -> str:
+    r"""A line of CSV with its end: a cell with a comma, a quote, a line feed or a carriage return is quoted (RFC 4180).
+
+    The `csv` module of Python 3.11 quotes a carriage return only where its lines end with one. None is an empty cell.
+
+    Examples:
+        >>> csv_line(["a", "b,c", "d\r", None])
+        'a,"b,c","d\r",\n'
+    """
+    texts = ["" if cell is None else str(cell) for cell in cells]
+    texts = ['"' + text.replace('"', '""') + '"' if _QUOTED.search(text) else text for text in texts]
+    line = ",".join(texts)
+    # Readers skip blank lines.
+    return f"{line}\n" if line.strip() else f'"{line}"\n'
+
+
+def escape_formula(text: str) -> str:
+    """A text for a table that people open: behind an apostrophe where a spreadsheet would compute it.
+
+    Numbers, which may be negative, stay. Texts that begin with such an apostrophe get a second one, so that
+    `unescape_formula` gives each text back.
+
+    Examples:
+        >>> escape_formula("=1+1"), escape_formula("-1.5")
+        ("'=1+1", '-1.5')
+    """
+    return f"'{text}" if _FORMULA.match(text) and not _NUMBER.fullmatch(text) else text
+
+
+def unescape_formula(text: str) -> str:
+    """The text that `escape_formula` was given."""
+    return text[1:] if text.startswith("'") and _FORMULA.match(text) else text
