@@ -1,23 +1,21 @@
 """The chief's side of trainings on several processes: it asks the workers of `TF_CONFIG` to join, and watches them."""
 
 import contextlib
-import pickle
 import time
 import uuid
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
 from components.dsl.artifact import Artifact
-from components.dsl.component import Component
 from components.dsl.errors import InputError
 from keras_bert.training.cluster import Cluster
 from pipeline.orchestrator.executor import TICK_SECONDS
 from pipeline.orchestrator.observer import Watcher
-from pipeline.orchestrator.presence import WORKERS, Presence, Sighting
+from pipeline.orchestrator.presence import WORKERS, Presence, Sighting, write_whole
 
 CHIEF_FILE = "chief.json"
-REQUEST_FILE = "request.pickle"
+REQUEST_FILE = "request.json"
 # The training on the chief fails, too, when a worker is lost, and knows more; it has this long to say so.
 _SETTLE_SECONDS = 10.0
 
@@ -28,8 +26,9 @@ class JoinRequest(NamedTuple):
     Attributes:
         name: the name of the step in the run.
         run: number of the run.
-        component: the step.
-        arguments: all artifacts and parameters; the paths of artifacts are relative to the root.
+        component: module and name of the component.
+        arguments: all artifacts and parameters as JSON, see `encode_argument`; the paths of artifacts are relative to
+            the root.
         checkpoints: the folder of the checkpoints, relative to the root.
         versions: the code, the libraries and the version of Python that the workers must share.
         first_party: top-level packages whose code counts.
@@ -37,11 +36,11 @@ class JoinRequest(NamedTuple):
 
     name: str
     run: int
-    component: Component
+    component: Sequence[str]
     arguments: dict[str, Any]
     checkpoints: str
     versions: Mapping[str, Any]
-    first_party: tuple[str, ...]
+    first_party: Sequence[str]
 
 
 class Chief:
@@ -73,7 +72,7 @@ class Chief:
         with field_errors_as_input_errors():
             self._cluster.check_port()
         self._request, self._lost_since = uuid.uuid4().hex, None
-        (self._root / WORKERS / REQUEST_FILE).write_bytes(pickle.dumps((self._request, request)))
+        write_whole(self._root / WORKERS / REQUEST_FILE, {"number": self._request, "request": request._asdict()})
         numbers = range(1, len(self._cluster.addresses))
         self._workers = {number: Sighting(self._root / WORKERS / f"{number}.json") for number in numbers}
         self._presence.update(request=self._request)

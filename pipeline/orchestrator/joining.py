@@ -1,16 +1,18 @@
 """The side of a worker that is not the chief: it waits for the chief's trainings under the root, and joins them."""
 
-import pickle
+import json
 import tempfile
 import time
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+from components.dsl.component import find_component
 from components.dsl.errors import InputError
 from components.dsl.signature import Role
 from components.dsl.workplace import Workplace
 from keras_bert.training.cluster import Cluster
+from pipeline.orchestrator.arguments import decode_argument
 from pipeline.orchestrator.chief import (
     CHIEF_FILE,
     REQUEST_FILE,
@@ -91,10 +93,10 @@ class _Worker:
         if not self._chief.is_alive or number in ("", self._handled):
             return None
         try:
-            written, request = pickle.loads((self._root / WORKERS / REQUEST_FILE).read_bytes())  # noqa: S301, our own
-        except (OSError, EOFError, pickle.UnpicklingError):
+            content = json.loads((self._root / WORKERS / REQUEST_FILE).read_text())
+        except (OSError, ValueError):
             return None  # being written
-        return request if written == number else None
+        return JoinRequest(**content["request"]) if content["number"] == number else None
 
     def _join(self, presence: Presence) -> None:
         number, request = self._chief.state["request"], self._new_request()
@@ -119,7 +121,7 @@ class _Worker:
         except InputError as error:
             return str(error)
         load_cache(self._root / CODE)
-        difference = find_difference(request.component, request.versions, request.first_party)
+        difference = find_difference(find_component(*request.component), request.versions, request.first_party)
         if not difference:
             return ""
         return f"{request.name} must have the versions that the chief has, got {difference}; install the same wheel"
@@ -128,12 +130,14 @@ class _Worker:
         """Runs a training to its end, or until the chief has given it up; the results are those of the chief."""
         log = self._root / LOGS / str(request.run) / f"{request.name}.worker-{self._cluster.index}.log"
         with tempfile.TemporaryDirectory(prefix="keras-bert-edge-") as folder:
-            outputs = request.component.of_role(Role.OUTPUT)
+            component = find_component(*request.component)
+            outputs = component.of_role(Role.OUTPUT)
             arguments: dict[str, Any] = move_artifacts(
-                request.arguments, lambda path: (Path(folder) if path.parts[0] in outputs else self._root) / path
+                {name: decode_argument(value) for name, value in request.arguments.items()},
+                lambda path: (Path(folder) if path.parts[0] in outputs else self._root) / path,
             )
             place = Workplace(self._root / request.checkpoints, None, Path(folder, ".scratch"))
-            with ForkedChild(request.component, arguments, log, Watcher(), place=place) as child:
+            with ForkedChild(component, arguments, log, Watcher(), place=place) as child:
                 while True:
                     (outcome,) = wait_for_any([child])
                     if outcome is not None:

@@ -17,6 +17,7 @@ from components.dsl.errors import InputError, Refusal
 from components.dsl.signature import Role
 from components.dsl.workplace import Workplace
 from pipeline.machine import ONE_BY_ONE, Machine
+from pipeline.orchestrator.arguments import encode_argument
 from pipeline.orchestrator.chief import Chief, JoinRequest, move_artifacts
 from pipeline.orchestrator.disk import full_disk_error, is_disk_full
 from pipeline.orchestrator.executor import PRELOAD, Child, ForkedChild
@@ -257,8 +258,8 @@ class Launcher:
         request = JoinRequest(
             name=plan.node.name,
             run=self._run,
-            component=plan.node.component,
-            arguments=shared,
+            component=(plan.node.component.module, plan.node.component.name),
+            arguments={name: encode_argument(value) for name, value in shared.items()},
             checkpoints=checkpoints,
             versions=versions_of(plan.ingredients),
             first_party=tuple(self._first_party),

@@ -8,19 +8,19 @@ clocks of machines differ.
 import contextlib
 import json
 import os
-import pickle
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, NamedTuple
 
 from components.dsl.workplace import Workplace
+from pipeline.orchestrator.arguments import decode_argument, encode_argument
 from pipeline.orchestrator.outcome import Outcome
 from pipeline.orchestrator.records import Cost
 
 BEAT_SECONDS = 1.0
 LOST_SECONDS = 30.0
 
-_REQUEST, _ARGUMENTS, _OUTCOME = "request.json", "arguments.pickle", "outcome.json"
+_REQUEST, _ARGUMENTS, _OUTCOME = "request.json", "arguments.json", "outcome.json"
 _LAUNCHER, _PROCESS = "launcher.json", "process.json"
 
 
@@ -71,7 +71,8 @@ class Mailbox:
 
     def write_request(self, request: StepRequest, arguments: Mapping[str, Any], place: Workplace) -> None:
         """Writes the request of the launcher."""
-        (self.folder / _ARGUMENTS).write_bytes(pickle.dumps((dict(arguments), place)))
+        encoded = {name: encode_argument(value) for name, value in arguments.items()}
+        self._write(_ARGUMENTS, {"arguments": encoded, "place": encode_argument(place)})
         self._write(_REQUEST, request._asdict())
 
     def read_request(self) -> StepRequest:
@@ -86,8 +87,9 @@ class Mailbox:
 
     def read_arguments(self) -> tuple[dict[str, Any], Workplace]:
         """The arguments of the component, and its folders; call it after the versions were compared."""
-        # Written by the same user's launcher into the root, as code of components is.
-        return pickle.loads((self.folder / _ARGUMENTS).read_bytes())  # noqa: S301
+        content = json.loads((self.folder / _ARGUMENTS).read_text(encoding="utf-8"))
+        arguments = {name: decode_argument(value) for name, value in content["arguments"].items()}
+        return arguments, decode_argument(content["place"])
 
     def write_launcher_beat(self, beat: LauncherBeat) -> None:
         """Writes a sign of life of the launcher."""

@@ -5,6 +5,7 @@ import json
 import os
 import threading
 import time
+from collections.abc import Mapping
 from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
@@ -13,6 +14,13 @@ from pipeline.orchestrator.mailbox import BEAT_SECONDS, LOST_SECONDS
 
 # In the root; a file for each process, and the chief's request.
 WORKERS = ".workers"
+
+
+def write_whole(file: Path, content: Mapping[str, Any]) -> None:
+    """Writes a JSON file; a reader sees the old or the new one."""
+    partial = file.with_suffix(".partial")
+    partial.write_text(json.dumps(content))
+    partial.replace(file)
 
 
 class Presence:
@@ -46,9 +54,7 @@ class Presence:
         with self._lock:
             self._state |= state
             self._beat += 1
-            partial = self._file.with_suffix(".partial")
-            partial.write_text(json.dumps({**self._state, "beat": self._beat}))
-            partial.replace(self._file)
+            write_whole(self._file, {**self._state, "beat": self._beat})
 
     def _run(self) -> None:
         while not self._ends.wait(BEAT_SECONDS):
