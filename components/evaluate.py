@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from components.artifacts.data import TaskExamples
-from components.artifacts.evaluation import Blessing, Evaluation, MeasuredModel, Metrics, SeedScores
+from components.artifacts.evaluation import Blessing, Decision, Evaluation, MeasuredModel, Metrics, SeedScores
 from components.artifacts.models import EdgeModel, Model
 from components.dsl.component import component
 from components.dsl.errors import InputError
@@ -14,6 +14,7 @@ from components.scoring.base import choose_metric
 from components.scoring.blessing import PREVIOUS, STUDENT, TEACHER, Thresholds, decide, loss_metrics
 from components.scoring.calibration import check_precision, measure
 from components.scoring.candidates import SHIPPED, find_candidates, measure_size, read_timed_rows, timing_work
+from components.scoring.records import count_records
 from components.scoring.registry import TASK_SCORING
 from components.scoring.scorer import ModelScorer, Scored
 from components.scoring.significance import PairedDifference
@@ -26,7 +27,7 @@ from keras_bert.checks import check
 
 @component(
     libraries=(
-        *("ai-edge-litert", "keras", "onnxruntime", "scikit-learn"),
+        *("ai-edge-litert", "keras", "onnx", "onnxruntime", "scikit-learn"),
         *("scipy", "tensorflow", "tensorflow-text", "tokenizers"),
     ),
     kind="measurement",
@@ -105,11 +106,12 @@ def evaluate(
     files = [name for name in candidates if name not in (STUDENT, TEACHER)]
     best = scores[shipped][kept]
     slices = scorer.score_slices(test, best, metric, _read_slices(scorer, teachers[kept], test, source, thresholds))
-    decision = decide(
-        models, metric, shipped, thresholds, calibration, files=files, differences=differences, slices=slices
-    )
-    if not_compared:
-        decision = decision._replace(reasons=[*decision.reasons, not_compared])
+
+    def judge(models: Mapping[str, MeasuredModel]) -> Decision:
+        return decide(
+            models, metric, shipped, thresholds, calibration, files=files, differences=differences, slices=slices
+        )
+
     metrics = Metrics(
         task=description["task"],
         metric=metric,
@@ -124,10 +126,14 @@ def evaluate(
         report=best.scores.report,
         confusion=best.scores.confusion,
         calibration=calibration,
-        warnings=decision.warnings,
+        warnings=judge(models).warnings,
         left_out=left_out,
         slices=slices,
     )
+    metrics = count_records(metrics, {name: candidates[name][kept].file for name in files})
+    decision = judge(metrics.models)
+    if not_compared:
+        decision = decision._replace(reasons=[*decision.reasons, not_compared])
     evaluation.write(metrics, describe_answers(scorer.scoring, test, best.answers, scorer.classes, calibration, logits))
     blessing.write(decision)
     evaluation.counts = {"test_rows": len(test), metric: metrics.score.mean}

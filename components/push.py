@@ -3,7 +3,6 @@
 import contextlib
 import errno
 import fcntl
-import json
 import logging
 import os
 import shutil
@@ -18,7 +17,7 @@ from components.artifacts.data import Corpus, TaskExamples
 from components.artifacts.evaluation import Blessing, Evaluation
 from components.artifacts.models import EdgeModel
 from components.artifacts.pushed import PUSHED_FILE, Pushed
-from components.dsl.artifact import content_digest, holds_files, list_files, sync
+from components.dsl.artifact import content_digest, format_json, holds_files, list_files, sync
 from components.dsl.component import component
 from components.dsl.errors import Refusal
 from components.dsl.signature import Input, Local, Output
@@ -29,6 +28,7 @@ from components.examples.row_schema import SCHEMA_FILE
 from components.objects.mirror import address_of
 from components.objects.versions import RemoteVersions
 from components.scoring.model_card import write_model_card
+from components.scoring.records import ORIGINS, RECORD_FILES
 from components.sources.pushed_version import ORIGIN_FILE, list_versions
 from components.sources.search_texts import SearchTexts, read_search_texts
 from components.sources.shared import SPLITS
@@ -104,15 +104,15 @@ def push(
     target.mkdir(parents=True, exist_ok=True)
     metrics = evaluation.read()
     edge = edges[metrics.kept]
-    origin = {"edge_model": edge, "evaluation": evaluation, "examples": examples, "corpus": corpus}
-    made_of = {name: artifact.fingerprint() for name, artifact in origin.items() if artifact is not None}
+    origin = zip(ORIGINS, (edge, evaluation, examples, corpus), strict=True)
+    made_of = {name: artifact.fingerprint() for name, artifact in origin if artifact is not None}
     with _staged(target) as staging:
         for file in choose_files(edge):
             (staging / file).parent.mkdir(parents=True, exist_ok=True)
             shutil.copyfile(edge.file(file), staging / file)
         shutil.copyfile(evaluation.file("metrics.json"), staging / "metrics.json")
         shutil.copyfile(examples.file(SCHEMA_FILE), staging / SCHEMA_FILE)
-        (staging / ORIGIN_FILE).write_text(json.dumps(made_of, indent=1) + "\n")
+        (staging / ORIGIN_FILE).write_text(format_json(made_of))
         _attach_records(staging)
         drop_absent_files(staging)
         add_calibrated_answers(staging)
@@ -211,7 +211,7 @@ def _search_corpus(folder: Path, page: SearchTexts, examples: TaskExamples) -> "
 
 def _attach_records(folder: Path) -> None:
     """Attaches the export record, the metrics and the origin to each model file."""
-    records = {name: (folder / name).read_bytes() for name in (EXPORT_FILE, "metrics.json", ORIGIN_FILE)}
+    records = {name: (folder / name).read_bytes() for name in RECORD_FILES}
     for file in filter(Path.is_file, (folder / name for name in MODEL_FILES)):
         attach_entries(file, records)
 

@@ -41,7 +41,8 @@ class MeasuredModel:
 
     Attributes:
         metrics: metric -> its scores on test rows.
-        megabytes: the size of the file; None for baselines and for the version pushed before.
+        megabytes: the size of the file as it is pushed, with its records; None for baselines and for the version pushed
+            before.
         milliseconds: the time of one answer on one thread; None likewise.
         trivial: whether it gives the same answer to all rows.
         baseline: whether it is a method without a language model.

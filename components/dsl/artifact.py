@@ -40,6 +40,11 @@ def holds_files(folder: Path, digests: Mapping[str, str]) -> bool:
         return False
 
 
+def format_json(content: Any) -> str:
+    """The text of a JSON file for people."""
+    return json.dumps(content, indent=1, ensure_ascii=False) + "\n"
+
+
 class Artifact:
     """A directory of files of a known type.
 
@@ -70,8 +75,7 @@ class Artifact:
 
     def write_json(self, name: str, content: Any) -> None:
         """Writes one JSON file of this artifact."""
-        text = json.dumps(content, indent=1, ensure_ascii=False) + "\n"
-        self.file(name).write_text(text, encoding="utf-8")
+        self.file(name).write_text(format_json(content), encoding="utf-8")
 
     def manifest(self) -> dict[str, Any]:
         """The manifest that `seal` wrote.

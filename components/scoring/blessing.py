@@ -48,7 +48,7 @@ class Thresholds:
         min_share_of_teacher: minimum ratio of the shipped file's score to the teacher's, 0 to 1. At 0, a ratio below
             0.9 gives a warning.
         below_baseline: the verdict on a shipped file below a baseline: a warning (`warn`), or no blessing (`refuse`).
-        max_megabytes: maximum size of the shipped file in megabytes; None for no limit.
+        max_megabytes: maximum size of the shipped file in megabytes, as it is pushed; None for no limit.
         max_milliseconds: maximum time in milliseconds of one answer of the shipped file, as the median of test rows on
             one thread; None for no limit.
         slice_columns: columns of the table of the examples; the rows of each value are scored apart, as those of each
