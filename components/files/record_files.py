@@ -1,6 +1,7 @@
 """Rows with named fields, one at a time: JSON lines, CSV, TSV, Parquet and Arrow, recognized by the extension."""
 
 import csv
+import itertools
 import json
 import math
 from collections.abc import Iterator
@@ -139,7 +140,8 @@ class CellRows:
 
     Args:
         lines: the lines of the file; `Lines.take_problem` gives the problems.
-        tabs: whether tabs separate the cells, without quotes.
+        tabs: whether tabs separate the cells, without quotes; else commas do, or semicolons where the first line has
+            some and no comma.
 
     Attributes:
         header: the names of the columns.
@@ -152,9 +154,14 @@ class CellRows:
         csv.field_size_limit(_LONGEST_CELL)
         self._lines, self._kind = lines, "tsv" if tabs else "csv"
         # GLUE's and most other TSV files leave quotes as they are; CSV files quote their fields.
-        ended = (line + lines.end for line in lines)
+        first = list(itertools.islice(lines, 1))
+        ended = (line + lines.end for line in itertools.chain(first, lines))
+        # Spreadsheets write semicolons where numbers have decimal commas.
+        mark = ";" if any(";" in line and "," not in line for line in first) else ","
         self._reader = (
-            csv.reader(ended, delimiter="\t", quoting=csv.QUOTE_NONE) if tabs else csv.reader(ended, strict=True)
+            csv.reader(ended, delimiter="\t", quoting=csv.QUOTE_NONE)
+            if tabs
+            else csv.reader(ended, delimiter=mark, strict=True)
         )
         # Where a row starts: a quote that is never closed is found at the end of the file, or at the limit.
         self._start = 1

@@ -77,6 +77,9 @@ def read_squad(file: str) -> Iterator[Question]:
             to, or a question that `is_impossible` has one.
     """
     whole = parse_json("\n".join(Lines(file)), file)
+    if isinstance(whole, list):
+        rule = "must be a JSON object as SQuAD's"
+        raise InputError(f"{file} {rule}, got a list of {len(whole)}; write rows to a .jsonl file, an object a line")
     for number, article in enumerate(_get_list(whole, "data", file)):
         at = f"{file} data[{number}]"
         for place, paragraph in enumerate(_get_list(article, "paragraphs", at)):

@@ -1,5 +1,6 @@
 """Labelled rows from tables with named columns: texts or pairs, with labels or numbers."""
 
+import math
 from collections.abc import Sequence
 from typing import Literal, NamedTuple, Self
 
@@ -32,7 +33,8 @@ class TextRow(NamedTuple):
 class TableSource(LabelledFiles):
     """Rows with a label or a number, in tables with named columns: `.tsv`, `.csv`, `.jsonl`, `.parquet` or `.arrow`.
 
-    Text formats may be compressed: `.gz`, `.bz2`, `.zst`.
+    Text formats may be compressed: `.gz`, `.bz2`, `.zst`. A `.csv` file whose first line has semicolons and no comma has
+    semicolons between its cells.
 
     Attributes:
         train: the table of training rows; a folder or a pattern stands for several, see `TextSource.path`.
@@ -191,14 +193,17 @@ def _make_row(record: Record, columns: tuple[str, ...], numbers: bool) -> TextRo
     label, place = values[1].strip(), f"{record.where}: column {columns[1]!r}"
     if not numbers:
         check_label(label, place)
-    elif (rule := _broken_number_rule(label)) is not None:
+    elif (rule := broken_float32_rule(parse_number(label))) is not None:
         raise InputError(f"{place} must {rule}, got {label!r}")
     return TextRow(values[0], label, values[2] if len(values) > 2 else None)
 
 
-def _broken_number_rule(text: str) -> str | None:
-    """The rule that the text of a label breaks; None for a number that records can hold."""
+def parse_number(text: str) -> float:
+    """The number that a text is; NaN for other texts.
+
+    So is what Python alone reads as a number: `1_2`, and digits of other scripts.
+    """
     try:
-        return broken_float32_rule(float(text))
+        return float(text) if text.isascii() and "_" not in text else math.nan
     except ValueError:
-        return "be a finite number"
+        return math.nan

@@ -90,7 +90,7 @@ def _parse_word(line: str, where: str, tag_column: int) -> tuple[str, str, str] 
     cells = line.split("\t")
     if len(cells) != _COLUMNS:
         raise ValueError(f"{where} must have {_COLUMNS} columns parted by tabs, got {len(cells)}: {line[:40]!r}")
-    if not cells[_ID].isdigit():
+    if not (cells[_ID].isascii() and cells[_ID].isdigit()):
         return None
     word, tag = cells[_FORM].strip(), cells[tag_column].strip()
     for name, value in (("word", word), ("tag", tag)):
@@ -104,6 +104,6 @@ def _join(rows: list[tuple[str, str, str]], where: str) -> TreebankSentence:
     if all(head == "_" for head in heads):
         return TreebankSentence(words, tags, ())
     for head in heads:
-        if not head.isdigit():
+        if not (head.isascii() and head.isdigit()):
             raise ValueError(f"{where}: heads of a sentence must all be numbers, or all be _, got {head!r}")
     return TreebankSentence(words, tags, tuple(map(int, heads)))

@@ -105,6 +105,9 @@ def as_numbers(name: str, values: Sequence[float]) -> Array:
     for place, value in enumerate(values):
         try:
             number = float(value)
+            # Not texts: float("1_2") is 12.
+            if isinstance(value, str | bytes):
+                raise TypeError
         except (TypeError, ValueError):
             raise TypeError(f"{name}[{place}] must be a number, got {value!r}") from None
         if (rule := broken_float32_rule(number)) is not None:

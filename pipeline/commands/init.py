@@ -6,13 +6,12 @@ from pathlib import Path
 from rich.console import Console
 
 from components.dsl.errors import InputError
-from components.examples.registry import TASK_ROWS
 from components.files.text_files import is_remote
 from components.sources.checkpoint import PACKAGE, Checkpoint
 from pipeline.commands.arguments import absolute_path
 from pipeline.commands.command import DONE, PROGRAM, Command
 from pipeline.draft.job import DEFAULT_CHECKPOINT, draft_job, name_job, write_job_file
-from pipeline.draft.source import DraftRequest
+from pipeline.draft.source import DRAFTED_TASKS, DraftRequest
 from pipeline.views.terminal import format_minutes, write, write_warnings
 
 
@@ -33,9 +32,10 @@ def _add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--test", type=_place_of_rows, metavar="ROWS", help="test rows (default: a tenth)")
     parser.add_argument(
         "--task",
-        choices=tuple(TASK_ROWS),
+        choices=DRAFTED_TASKS,
         metavar="TASK",
-        help=f"the task, {', '.join(TASK_ROWS)} (default: guessed from the rows)",
+        help=f"the task, {', '.join(DRAFTED_TASKS)} (default: guessed from the rows); docs/guides/retrieval.md has a "
+        "job for retrieval",
     )
     parser.add_argument("--text", metavar="COLUMN", help="the column of texts (default: guessed)")
     parser.add_argument("--label", metavar="COLUMN", help="the column of labels (default: guessed)")

@@ -9,6 +9,7 @@ from components.dsl.errors import InputError, nearest
 from components.files.headers import read_header
 from components.files.record_files import read_records
 from components.files.text_files import repair
+from components.sources.table import parse_number
 
 # The roles of columns are guessed from this many rows.
 _ROWS = 5000
@@ -44,7 +45,7 @@ class TableColumn(NamedTuple):
     @property
     def is_numeric(self) -> bool:
         """Whether all values are finite numbers."""
-        return bool(self.values) and all(_is_number(value) for value in self.values)
+        return bool(self.values) and all(is_number(value) for value in self.values)
 
     @property
     def holds_lists(self) -> bool:
@@ -55,6 +56,11 @@ class TableColumn(NamedTuple):
     def holds_flags(self) -> bool:
         """Whether all values are 0 or 1, both of them."""
         return set(map(str, self.values)) == {"0", "1"}
+
+    @property
+    def counts_rows(self) -> bool:
+        """Whether all values are numbers, each of them the one before plus 1."""
+        return self.is_numeric and all(float(b) - float(a) == 1 for a, b in itertools.pairwise(self.values))
 
     def count_distinct(self) -> int:
         """The number of different values."""
@@ -89,8 +95,10 @@ def read_sample(file: str) -> list[TableColumn]:
     Raises:
         InputError: the table is missing, broken, or without rows.
     """
-    header = read_header(file)
-    records = list(itertools.islice(read_records(file, header), _ROWS)) if header else []
+    names = read_header(file)
+    # Others can be read by no job: spreadsheets write empty columns without names.
+    header = tuple(name for name in names if name.strip() and names.count(name) == 1)
+    records = list(itertools.islice(read_records(file, header), _ROWS)) if names else []
     if not records:
         raise InputError(f"the table {file} must hold at least one row, got none")
     columns = zip(*(record.values for record in records), strict=True)
@@ -115,7 +123,13 @@ def find_tagged_columns(columns: Sequence[TableColumn]) -> tuple[str, str] | Non
 
 
 def find_roles(
-    columns: Sequence[TableColumn], file: str, text: str | None, label: str | None, second: str | None
+    columns: Sequence[TableColumn],
+    file: str,
+    text: str | None,
+    label: str | None,
+    second: str | None,
+    *,
+    numbers: bool = False,
 ) -> Roles:
     """The roles of a table's columns.
 
@@ -125,22 +139,32 @@ def find_roles(
         text: the name of the column of texts where the user gave it.
         label: that of labels.
         second: that of second texts.
+        numbers: whether the task needs labels that are numbers.
 
     Raises:
-        InputError: a column is missing, there is only one, or none could be a text or a label.
+        InputError: a column is missing, there is only one, none could be a text or a label, or the names of those that
+            were guessed look like a row.
     """
     for option, name in (("--text", text), ("--label", label), ("--second", second)):
         names = [column.name for column in columns]
         if name is not None and name not in names:
-            raise InputError(f"{option} must be a column of {file}, got {name!r}{nearest(name, names)}")
+            raise InputError(f"{option} must be the name of one column of {file}, got {name!r}{nearest(name, names)}")
     if len(columns) < 2:
-        only = columns[0].name[:40]
-        raise InputError(f"the table {file} must have a column of texts and one of labels, got only {only!r}")
+        only = ", ".join(repr(column.name[:40]) for column in columns) or "columns without a name of their own"
+        raise InputError(f"the table {file} must have a column of texts and one of labels, got only {only}")
     if label is not None and label in (text, second):
         raise InputError(f"--label must be another column than --text and --second, got {label!r}")
     texts = _find_texts(columns, file, text, label, second)
     rest = [column for column in columns if column not in texts]
-    return Roles(texts[0], _find_label(rest, file, label), texts[1] if len(texts) > 1 else None)
+    roles = Roles(texts[0], _find_label(rest, file, label, numbers), texts[1] if len(texts) > 1 else None)
+    if text is label is None and _has_name_of_row(roles):
+        rule = "must begin with a line of column names"
+        names = f"{roles.text.name[:40]!r} and {roles.label.name!r}"
+        raise InputError(
+            f"the table {file} {rule}, got {names}, which look like a row; add the line, or name the columns by --text "
+            "and --label"
+        )
+    return roles
 
 
 def _find_texts(
@@ -165,8 +189,16 @@ def _find_texts(
     return [first_text, *([named[second]] if second is not None else [])]
 
 
-def _find_label(columns: Sequence[TableColumn], file: str, label: str | None) -> TableColumn:
+def _has_name_of_row(roles: Roles) -> bool:
+    """Whether the name of the label's column is one of its values, or a number where that of the text is none."""
+    name = roles.label.name
+    return name in map(str, roles.label.values) or (is_number(name) and not is_number(roles.text.name))
+
+
+def _find_label(columns: Sequence[TableColumn], file: str, label: str | None, numbers: bool) -> TableColumn:
     """The column of labels: by name, else the one with the fewest different values that occur twice on average."""
+    if numbers and label is None:
+        columns = [column for column in columns if column.is_numeric and not column.counts_rows] or columns
     named = {column.name: column for column in columns}
     for name in (label,) if label is not None else LABEL_NAMES:
         if name in named:
@@ -194,11 +226,9 @@ def _parts(value: Any) -> Sequence[Any]:
     return value if isinstance(value, list) else str(value).split()
 
 
-def _is_number(value: Any) -> bool:
-    try:
-        return not isinstance(value, bool | list) and math.isfinite(float(value))
-    except (TypeError, ValueError):
-        return False
+def is_number(value: Any) -> bool:
+    """Whether a value is a finite number, as a table's label may be."""
+    return not isinstance(value, bool | list) and math.isfinite(parse_number(str(value)))
 
 
 def _is_empty(value: Any) -> bool:

@@ -1,9 +1,10 @@
 """A job for rows of the user: what stands in them, the settings, and a file that the settings' own reader accepts."""
 
+import contextlib
 import os
 import re
-import tempfile
-from collections.abc import Mapping, Sequence
+import uuid
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -66,9 +67,11 @@ def draft_job(request: DraftRequest, checkpoint: Checkpoint, name: str = "") -> 
     task = TASK_ROWS[guess.source.task]
     splits: Mapping[str, list[Any]] = guess.source.splits()
     missing = [split for split in SPLITS if split not in splits]
-    task.check(
-        {**splits, **split_rows(splits["train"], missing, key=task.key, stratum=task.stratum, several=task.several)}
-    )
+    try:
+        parts = split_rows(splits["train"], missing, key=task.key, stratum=task.stratum, several=task.several)
+        task.check({**splits, **parts})
+    except InputError as error:
+        raise InputError(f"{error}{guess.advice}") from None
     rows = measure_rows(splits["train"], task)
     tokens = measure_tokens(splits["train"], task, checkpoint.tokenizer())
     name = name or name_job(request.train)
@@ -91,17 +94,19 @@ def write_job_file(job: DraftedJob, file: Path, title: str, *, overwrite: bool =
         raise InputError(f"--out must be a file that does not exist, got {file}; --overwrite replaces it")
     tables = [_with_paths_from(table, file.parent) for table in job.tables]
     text = write_toml([title, *job.remarks, *_describe_time(job.seconds)], tables)
+    # A folder's files have the modes that the user chose; those of `tempfile` have not.
+    partial = file.with_name(f".{file.name}.{uuid.uuid4().hex}.toml")
     try:
-        descriptor, partial = tempfile.mkstemp(".toml", f".{file.name}.", file.parent)
-    except OSError as error:
-        raise InputError(f"--out must be a file that can be written, got {file}: {error.strerror}") from None
-    try:
-        with open(descriptor, "w", encoding="utf-8") as stream:
-            stream.write(text)
-        warnings = check_data(load_settings(Path(partial)))
-        _publish(Path(partial), file, overwrite=overwrite)
+        with _output_errors(file):
+            partial.write_text(text, encoding="utf-8")
+        warnings = check_data(load_settings(partial))
+        with _output_errors(file):
+            # Only one process can make the file, also where there are no hard links.
+            if not overwrite:
+                file.open("x").close()
+            partial.replace(file)
     finally:
-        Path(partial).unlink(missing_ok=True)
+        partial.unlink(missing_ok=True)
     return warnings
 
 
@@ -112,6 +117,10 @@ def describe_rows(rows: RowTraits, tokens: TokenTraits) -> list[str]:
         shown = [f"{label!r} {count}" for label, count in list(rows.labels.items())[:_LABELS_SHOWN]]
         more = f", and {len(rows.labels) - len(shown)} more" if len(rows.labels) > len(shown) else ""
         lines.append(f"{len(rows.labels)} labels: {', '.join(shown)}{more}")
+    single = [repr(label) for label, count in rows.labels.items() if count == 1]
+    if single:
+        more = f", and {len(single) - _LABELS_SHOWN} more" if len(single) > _LABELS_SHOWN else ""
+        lines.append(f"labels that occur once, mistyped or too rare: {', '.join(single[:_LABELS_SHOWN])}{more}")
     for unit, counts in (("words", rows.words), ("tokens", tokens.lengths)):
         quantiles = ", ".join(f"{percentile(counts, percent)} ({percent} %)" for percent in PERCENTILES)
         lines.append(f"lengths in {unit}, at most: {quantiles}")
@@ -163,22 +172,12 @@ def _shorten(path: str, folder: Path) -> str:
     return Path(path).relative_to(folder).as_posix()
 
 
-def _publish(partial: Path, file: Path, *, overwrite: bool) -> None:
-    """Puts a file in its place; without `overwrite` only where none came to be since."""
-    # Of temporary files nobody else may read.
-    partial.chmod(0o666 & ~_umask())
+@contextlib.contextmanager
+def _output_errors(file: Path) -> Iterator[None]:
+    """Turns errors of writing a job into errors of the user."""
     try:
-        if overwrite:
-            partial.replace(file)
-        else:
-            os.link(partial, file)
+        yield
     except FileExistsError:
         raise InputError(f"--out must be a file that does not exist, got {file}; --overwrite replaces it") from None
     except OSError as error:
         raise InputError(f"--out must be a file that can be written, got {file}: {error.strerror}") from None
-
-
-def _umask() -> int:
-    mask = os.umask(0)
-    os.umask(mask)
-    return mask

@@ -24,6 +24,7 @@ from pipeline.draft.columns import (
     all_whole,
     find_roles,
     find_tagged_columns,
+    is_number,
     read_sample,
 )
 
@@ -32,10 +33,15 @@ _KINDS = (*RECORD_KINDS, *_TAGGED_KINDS, ".json")
 # Whole numbers with more different values than this are numbers, not names of labels.
 _MOST_NUMERIC_LABELS = 20
 _LINES = 1000
+# Tasks whose labels are numbers.
+_OF_NUMBERS = ("regression", "embedding")
 _SEPARATORS = (",", ";", "|")
 _PREFIX = re.compile(r"[a-z]{2,3}:")
 # Schemes in the order in which they are tried; tags that fit several mean the same in the first.
 _SCHEMES = ("BIO", "IOB1", "IOBES", "BILOU")
+
+# The columns of queries and passages are not guessed.
+DRAFTED_TASKS = tuple(name for name in TASK_ROWS if name != RetrievalSource.task)
 
 AnySource = TableSource | LabelSetSource | SentenceSource | QuestionSource
 
@@ -68,10 +74,17 @@ class DraftRequest(NamedTuple):
 
 
 class Guess(NamedTuple):
-    """A source, and the reasons for what was guessed about it."""
+    """A source, and the reasons for what was guessed about it.
+
+    Attributes:
+        source: the source.
+        reasons: a line each.
+        advice: the end of an error about the source's rows; what may have been guessed wrongly.
+    """
 
     source: AnySource
     reasons: list[str]
+    advice: str = ""
 
 
 def guess_source(request: DraftRequest) -> Guess:
@@ -88,9 +101,6 @@ def guess_source(request: DraftRequest) -> Guess:
 
 
 def _guess_source(request: DraftRequest) -> Guess:
-    if request.task == RetrievalSource.task:
-        rule = "be a task whose columns can be guessed"
-        raise InputError(f"--task must {rule}, got {request.task}; docs/guides/retrieval.md has a job for it")
     files = match_files(request.train, _KINDS, what="the rows")
     kind = extension(files[0])
     if kind not in _KINDS and not _looks_tagged(files[0]):
@@ -117,7 +127,8 @@ def _guess_source(request: DraftRequest) -> Guess:
         )
     if request.task == SentenceSource.task:
         raise InputError(f"the table {files[0]} must have a list of words and one of tags, got {', '.join(names)}")
-    roles = find_roles(columns, files[0], request.text, request.label, request.second_text)
+    numbers = request.task in _OF_NUMBERS
+    roles = find_roles(columns, files[0], request.text, request.label, request.second_text, numbers=numbers)
     if roles.text.count_distinct() < 2:
         text = str(next(iter(roles.text.values), ""))[:40]
         rule = f"column {roles.text.name!r} of {files[0]} must hold different texts"
@@ -129,12 +140,24 @@ def _guess_source(request: DraftRequest) -> Guess:
 
 
 def _find_label_sets(roles: Roles, columns: Sequence[TableColumn]) -> dict[str, Any]:
-    """How a table gives several labels to a row: a list, or two columns or more with 0 or 1; empty if it does not."""
+    """How a table gives several labels to a row; empty if it does not.
+
+    It has a list, two columns or more with 0 or 1, or a separator by which cells become fewer different labels, most of
+    which are also cells.
+    """
     if roles.label.holds_lists:
         return {"label": roles.label.name}
     texts = (roles.text, roles.second_text)
     flags = [column.name for column in columns if column not in texts and column.holds_flags]
-    return {"label_columns": tuple(flags)} if len(flags) > 1 and roles.label.name in flags else {}
+    if len(flags) > 1 and roles.label.name in flags:
+        return {"label_columns": tuple(flags)}
+    cells = {str(value).strip() for value in roles.label.values}
+    for mark in _SEPARATORS:
+        labels = {part.strip() for cell in cells for part in cell.split(mark)}
+        # Not numbers with decimal commas.
+        if len(labels) < len(cells) and len(labels) < 2 * len(labels & cells) and not all(map(is_number, labels)):
+            return {"label": roles.label.name, "separator": mark}
+    return {}
 
 
 def _as_label_sets(request: DraftRequest, roles: Roles, names: Sequence[str], fields: dict[str, Any]) -> Guess:
@@ -149,7 +172,8 @@ def _as_label_sets(request: DraftRequest, roles: Roles, names: Sequence[str], fi
     reasons = [
         f"columns: {', '.join(names)}",
         f"text: column {roles.text.name!r}, {roles.text.mean_words():.1f} words on average",
-        f"task: multi_label, by {', '.join(f'{name} {value!r}' for name, value in fields.items())}",
+        f"task: multi_label, by {', '.join(f'{name} {value!r}' for name, value in fields.items())}"
+        + " (--task classification reads a cell as one label)" * ("separator" in fields),
     ]
     return Guess(LabelSetSource(**request.paths(), **columns), reasons)
 
@@ -158,8 +182,8 @@ def _as_table(request: DraftRequest, roles: Roles, names: Sequence[str]) -> Gues
     """A table, whose label and number of texts decide the task."""
     label, second = roles.label, roles.second_text
     task, reason = _guess_table_task(roles) if request.task is None else (request.task, "named by --task")
-    if task in ("regression", "embedding") and not label.is_numeric:
-        other = next((value for value in label.values if not str(value).replace(".", "").isdecimal()), "nothing")
+    if task in _OF_NUMBERS and not label.is_numeric:
+        other = next((value for value in label.values if not is_number(value)), "nothing")
         raise InputError(f"--task {task} needs numbers in column {label.name!r}, got {str(other)[:40]!r}")
     columns: dict[str, Any] = {"text": roles.text.name, "label": label.name, "task": task}
     if second is not None:
@@ -173,7 +197,14 @@ def _as_table(request: DraftRequest, roles: Roles, names: Sequence[str]) -> Gues
         f"label: column {label.name!r}, {label.count_distinct()} different values",
         f"task: {task}, {reason}",
     ]
-    return Guess(TableSource(**request.paths(), **columns), reasons)
+    return Guess(TableSource(**request.paths(), **columns), reasons, _advise(label) * (task == "classification"))
+
+
+def _advise(label: TableColumn) -> str:
+    if label.is_numeric:
+        return f"; --task regression reads column {label.name!r} as amounts"
+    several, rows = label.count_distinct(), len(label.values)
+    return f"; column {label.name!r} has {several} different values in {rows} rows: --label names another"
 
 
 def _find_scale(request: DraftRequest, columns: dict[str, Any]) -> float:
@@ -221,7 +252,7 @@ def _as_tagged_words(request: DraftRequest, file: str, fields: dict[str, str], f
 
 def _check_task(request: DraftRequest, task: str, file: str) -> None:
     if request.task not in (None, task):
-        readable = [name for name in TASK_ROWS if name != task]
+        readable = [name for name in DRAFTED_TASKS if name != task]
         raise InputError(f"--task must be {task} for {file}, got {request.task}; {', '.join(readable)} read tables")
 
 

@@ -70,7 +70,7 @@ def test_malformed_questions(tmp_path, entry, message):
     ("content", "message"),
     [
         ("[1", r"a\.json must be a JSON object, got an error: Expecting ',' delimiter"),
-        ("[1]", r"a\.json must be a JSON object, got \[1\]"),
+        ("[1]", r"a\.json must be a JSON object as SQuAD's, got a list of 1; write rows to a \.jsonl file"),
         ('{"dat": []}', r"a\.json has no field 'data'; did you mean 'dat'\?"),
         ('{"data": [{"paragraphs": 4}]}', r"a\.json data\[0\]: field 'paragraphs' must be a list, got 4"),
         ('{"data": [{"paragraphs": [{"qas": []}]}]}', r"data\[0\]\.paragraphs\[0\] has no field 'context'"),

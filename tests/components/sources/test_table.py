@@ -103,8 +103,8 @@ def test_numbers_for_a_regression(tmp_path):
     source = TableSource(str(file), text="a", second_text="b", label="score", task="regression")
     assert source.splits() == {"train": [TextRow("x", "2.5", "y")]}
     assert source.fingerprint() != dataclasses.replace(source, task="classification").fingerprint()
-    for bad in ("high", "nan", "inf"):
-        file.write_text(f"a\tb\tscore\nx\ty\t2.5\nx\ty\t{bad}\n")
+    for bad in ("high", "nan", "inf", "1_2", "٣"):
+        file.write_text(f"a\tb\tscore\nx\ty\t2.5\nx\ty\t{bad}\n", "utf-8")
         with pytest.raises(InputError, match=rf"a\.tsv line 3: column 'score' must be a finite number, got '{bad}'"):
             source.check()
     file.write_text("a\tb\tscore\nx\ty\t2.5\nx\ty\t1e39\n")

@@ -41,6 +41,7 @@ def test_other_columns_are_tags(tmp_path: Path) -> None:
         ("1\tfin", r"^a line 1 must have 10 columns parted by tabs, got 2: '1\\tfin'$"),
         ("1\t\t_\tX\t_\t_\t0\t_\t_\t_", r"^a line 1: the word must not be empty, got"),
         ("1\tfin\t_\t\t_\t_\t0\t_\t_\t_", r"^a line 1: the tag must not be empty, got"),
+        ("1\tfin\t_\tX\t_\t_\t٢\t_\t_\t_", r"^a line 1: heads of a sentence must all be numbers, .* got '٢'$"),
         ("1\tfin\t_\tX\t_\t_\t-1\t_\t_\t_", r"^a line 1: heads of a sentence must all be numbers, .* got '-1'$"),
     ],
 )

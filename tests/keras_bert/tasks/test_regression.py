@@ -119,4 +119,6 @@ def test_bad_values():
     rule = r"be at most 3\.4028e\+38 in size, the largest number of float32"
     with pytest.raises(ValueError, match=rf"values\[0\] must {rule}, got -1e\+39"):
         task.examples(["a", "film"], [-1e39, 1.0])
+    with pytest.raises(TypeError, match=r"values\[0\] must be a number, got '1_2'"):
+        task.examples(["a", "film"], ["1_2", 1.0])
     assert np.isfinite(task.examples(["a", "film"], [3.4028234e38, 1.0])[1]).all()

@@ -1,5 +1,7 @@
 """`init` on the command line: a job for every kind of data is one that `run` accepts; bad rows are one clear line."""
 
+import errno
+import json
 import os
 import re
 from collections.abc import Callable
@@ -10,7 +12,7 @@ import pytest
 from keras_bert.options.few_shot import FewShot
 from pipeline.cli import main
 from pipeline.settings.files import load_settings
-from tests.pipeline.draft.tiny_rows import KINDS, make_texts, write_checkpoint, write_reviews
+from tests.pipeline.draft.tiny_rows import KINDS, make_texts, topic, write_checkpoint, write_reviews
 
 EXPECTED = {
     "classification": {"task": "classification", "text": "review", "label": "kind", "second_text": None},
@@ -172,6 +174,34 @@ TEXTS = make_texts(60)
             "column 'text' of {rows} must hold different texts, got 'a cow' in all 18 rows",
         ),
         (
+            _rows("".join(f"{text},{topic(text)}\n" for text in TEXTS)),
+            f"the table {{rows}} must begin with a line of column names, got {TEXTS[0]!r} and {topic(TEXTS[0])!r}, "
+            "which look like a row; add the line, or name the columns by --text and --label",
+        ),
+        (
+            _rows("".join(f"{text}\t0.5\n{text} the\t0\n" for text in TEXTS), "rows.tsv"),
+            f"the table {{rows}} must begin with a line of column names, got {TEXTS[0]!r} and '0.5', which",
+        ),
+        (
+            _rows(json.dumps([{"text": text, "label": topic(text)} for text in TEXTS]), "rows.json"),
+            "{rows} must be a JSON object as SQuAD's, got a list of 60; write rows to a .jsonl file, an object a line",
+        ),
+        (
+            _rows("text,text\na cow,hen\n"),
+            "the table {rows} must have a column of texts and one of labels, got only columns without a name of their",
+        ),
+        (
+            _rows("text,points\n" + "".join(f"{text},{80 + n}\n" for n, text in enumerate(TEXTS[:18]))),
+            "taking a validation part out of the training rows needs a label with at least 6 different texts, got 18 "
+            "in all; add rows or give a validation file; --task regression reads column 'points' as amounts",
+        ),
+        (
+            _rows("text,label\n" + "".join(f"{text},1_{n}\n" for n, text in enumerate(TEXTS))),
+            "taking a validation part out of the training rows needs a label with at least 6 different texts, got 60 "
+            "in all; add rows or give a validation file; column 'label' has 60 different values in 60 rows: --label "
+            "names another",
+        ),
+        (
             _rows("text,label\n" + "".join(f"{text},cow\n" for text in TEXTS)),
             "column 'label' of {rows} must hold at least 2 labels, got only ['cow']",
         ),
@@ -196,7 +226,7 @@ def test_columns_and_the_task_can_be_named(tmp_path: Path, checkpoint: str, capf
     rows, job = write_reviews(tmp_path), tmp_path / "job.toml"
     arguments = ["init", str(rows), "--checkpoint", checkpoint, "--out", str(job)]
     line = refusal(capfd, *arguments, "--label", "kinds")
-    assert line == f"--label must be a column of {rows}, got 'kinds'; did you mean 'kind'?"
+    assert line == f"--label must be the name of one column of {rows}, got 'kinds'; did you mean 'kind'?"
     line = refusal(capfd, *arguments, "--task", "regression")
     assert line.startswith("--task regression needs numbers in column 'kind', got '")
     line = refusal(capfd, *arguments, "--task", "question_answering")
@@ -208,14 +238,13 @@ def test_columns_and_the_task_can_be_named(tmp_path: Path, checkpoint: str, capf
 @pytest.mark.parametrize(
     ("rows", "options", "message"),
     [
-        ("text,label\n{one},0.5\n{two},1\n", ["--task", "retrieval"], "--task must be a task whose columns can be"),
         ("text,label\n{one},0.5\n{two},1\n", ["--task", "embedding"], "TableSource.second_text must be set for"),
         ("text,label\n{one},a\n{two},b\n", ["--text", "text", "--second", "text"], "TableSource.text must be another"),
         ("text,label\n{one},a\n{two},b\n", ["--text", "text", "--label", "text"], "--label must be another column"),
         (
             ",words\n1,{one}\n2,{two}\n",
             ["--text", "words", "--label", ""],
-            "TableSource.label must not be empty, got ''",
+            "--label must be the name of one column of",
         ),
     ],
 )
@@ -228,6 +257,98 @@ def test_choices_that_no_source_reads_are_one_line(
     line = refusal(capfd, "init", str(file), "--checkpoint", checkpoint, "--out", str(job), *options)
     assert line.startswith(message)
     assert not job.exists()
+
+
+LABELS = ("admiration", "love", "joy", "admiration,love", "joy, love", "admiration,joy")
+WINES = [f"{text},{'ab'[n % 2]} b,{n},{80 + n % 18}" for n, text in enumerate(TEXTS)]
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "options", "fields"),
+    [
+        (
+            "several labels",
+            "text;labels\n" + "".join(f"{text};{LABELS[n % 6]}\n" for n, text in enumerate(TEXTS)),
+            [],
+            {"task": "multi_label", "label": "labels", "separator": ","},
+        ),
+        (
+            "parts that are no labels",
+            'text,label\n"'
+            + "".join(f'{text}","{"ab"[n % 2]}, {"cd"[n % 4 // 2]}"\n"' for n, text in enumerate(TEXTS)),
+            [],
+            {"task": "classification"},
+        ),
+        (
+            "decimal commas",
+            "text;label\n" + "".join(f"{text};{('1', '5', '1,5')[n % 3]}\n" for n, text in enumerate(TEXTS)),
+            [],
+            {"task": "classification"},
+        ),
+        (
+            "one label of several",
+            "text,labels\n" + "".join(f'{text},"{LABELS[n % 6]}"\n' for n, text in enumerate(TEXTS)),
+            ["--task", "classification"],
+            {"task": "classification", "label": "labels"},
+        ),
+        (
+            "semicolons",
+            '"text";"label"\n' + "".join(f'"{text}, old";"{topic(text)}"\n' for text in TEXTS),
+            [],
+            {"task": "classification", "text": "text", "label": "label"},
+        ),
+        (
+            "empty columns",
+            "text,label,,\n" + "".join(f"{text},{topic(text)},,\n" for text in TEXTS),
+            [],
+            {"task": "classification", "text": "text", "label": "label"},
+        ),
+        (
+            "numbers",
+            "\n".join(["text,title,place,points", *WINES]),
+            ["--task", "regression"],
+            {"task": "regression", "text": "text", "label": "points"},
+        ),
+    ],
+)
+def test_what_tables_usually_hold_is_guessed(
+    tmp_path: Path, checkpoint: str, name: str, content: str, options: list[str], fields: dict[str, object]
+) -> None:
+    rows, job = tmp_path / "rows.csv", tmp_path / "job.toml"
+    rows.write_text(content.rstrip('"'))
+    assert main(["init", str(rows), "--checkpoint", checkpoint, "--out", str(job), *options]) == 0
+    source = load_settings(job).examples
+    assert {field: getattr(source, field) for field in fields} == fields
+
+
+def test_labels_that_occur_once_are_named(tmp_path: Path, checkpoint: str, capfd: pytest.CaptureFixture[str]) -> None:
+    rows, job = write_reviews(tmp_path), tmp_path / "job.toml"
+    rows.write_text(rows.read_text() + "60,an old cow,anmal\n")
+    assert main(["init", str(rows), "--checkpoint", checkpoint, "--out", str(job)]) == 0
+    assert "labels that occur once, mistyped or too rare: 'anmal'" in capfd.readouterr().out
+
+
+def test_retrieval_is_not_offered(capfd: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit, match=r"^2$"):
+        main(["init", "rows.csv", "--task", "retrieval"])
+    assert "invalid choice: 'retrieval'" in capfd.readouterr().err
+
+
+def test_a_file_system_without_hard_links(
+    tmp_path: Path, checkpoint: str, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
+) -> None:
+    def refuse(*_: object, **__: object) -> None:
+        raise PermissionError(errno.EPERM, "Operation not permitted")
+
+    monkeypatch.setattr(os, "link", refuse)
+    monkeypatch.setattr(os, "chmod", refuse)
+    job, usual = tmp_path / "job.toml", tmp_path / "usual"
+    usual.touch()
+    arguments = ["init", str(write_reviews(tmp_path)), "--checkpoint", checkpoint, "--out", str(job)]
+    assert main(arguments) == 0
+    assert (load_settings(job).name, job.stat().st_mode) == ("reviews", usual.stat().st_mode)
+    assert refusal(capfd, *arguments).startswith(f"--out must be a file that does not exist, got {job}")
+    assert [name for name in os.listdir(tmp_path) if name.startswith(".")] == []
 
 
 def test_half_a_character_is_one_line(tmp_path: Path, checkpoint: str, capfd: pytest.CaptureFixture[str]) -> None:
