@@ -72,7 +72,9 @@ def ingest_examples(
     rows = count_rows(splits)
     if corpus is not None:
         _add_corpus_leaks(corpus, splits, source, examples, beam, overlap, near_overlap)
-    clauses = [*describe_overlap(overlap, rows, task.several), *describe_near_overlap(near_overlap, rows, task.several)]
+    clauses = [] if isinstance(source, DocstringTask) else source.describe(splits)
+    clauses += describe_overlap(overlap, rows, task.several)
+    clauses += describe_near_overlap(near_overlap, rows, task.several)
     for clause in clauses:
         logger.warning(clause)
     from keras_bert.data.records import write_features, write_labels, write_records

@@ -3,7 +3,7 @@
 import contextlib
 import json
 from collections.abc import Callable, Iterable, Iterator
-from typing import Any
+from typing import Any, NamedTuple
 
 from components.dsl.errors import InputError
 from components.files.columns import find_columns
@@ -11,6 +11,15 @@ from components.files.text_files import extension, open_binary
 
 _ROWS_AT_ONCE = 256
 _PAGES_AT_ONCE = 1 << 20
+
+
+class UnnamedClass(NamedTuple):
+    """A number to which a file with names of classes gives none, such as -1 in unlabelled rows; it is no text."""
+
+    number: int
+
+    def __str__(self) -> str:
+        return f"{self.number}, to which the file gives no name"
 
 
 def read_columns(file: str, fields: tuple[str, ...]) -> Iterator[tuple[Any, ...]]:
@@ -143,10 +152,12 @@ def _class_names(schema: Any, field: str) -> list[str]:
 
 
 def _name_classes(value: Any, names: list[str]) -> Any:
-    """The class name of an integer; an integer without a class, such as -1 in unlabelled rows, stays."""
+    """The class name of an integer."""
     if isinstance(value, list):
         return [_name_classes(part, names) for part in value]
-    return names[value] if isinstance(value, int) and 0 <= value < len(names) else value
+    if not isinstance(value, int):
+        return value
+    return names[value] if 0 <= value < len(names) else UnnamedClass(value)
 
 
 def _cells(column: Any, names: list[str]) -> list[Any]:

@@ -1,7 +1,7 @@
 """Rows with any number of labels: in a column of lists, in cells with a separator, or in one column for each label."""
 
 import dataclasses
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Literal, NamedTuple, Self
 
 import pydantic
@@ -121,6 +121,11 @@ class LabelSetSource(LabelledFiles):
             return {self.text: row.text, **second, self.label: list(row.labels)}
         return {self.text: row.text, **second, **{label: int(label in row.labels) for label in self.label_columns}}
 
+    def describe(self, splits: Mapping[str, Sequence[LabelSetRow]]) -> list[str]:
+        """The labels that all training rows have."""
+        shared = set.intersection(*(set(row.labels) for row in splits["train"]))
+        return [f"all training rows have the label {label!r}, which tells them not apart" for label in sorted(shared)]
+
     @staticmethod
     def _label_names(rows: Iterable[LabelSetRow]) -> set[str]:
         return {label for row in rows for label in row.labels}
@@ -135,6 +140,11 @@ class LabelSetSource(LabelledFiles):
         rows = [self._make_row(record, separated) for file in files for record in read_records(file, self._columns())]
         if not rows:
             raise InputError(f"the table {path} must hold at least one row, got none")
+        if len(separated.flag_lengths) == 1 and (length := separated.flag_lengths.pop()):
+            raise InputError(
+                f"column {self.label!r} of {path} must hold the names of labels, got {length} numbers in every row, 0 "
+                "or 1; write the names of those that are 1, or a column for each label and examples.label_columns"
+            )
         if must_separate and separated.is_in_no_cell:
             raise InputError(
                 f"examples.separator must stand in column {self.label!r} of {path}, got {self.separator!r}, which is "
@@ -166,11 +176,15 @@ class LabelSetSource(LabelledFiles):
 
 @dataclasses.dataclass
 class _Separated:
-    """Counts the cells of text with labels, and those that hold the separator."""
+    """Counts the cells of text with labels, and those that hold the separator.
+
+    `flag_lengths` has the lengths of lists with nothing but 0 and 1, and 0 for all other lists.
+    """
 
     separator: str
     cells: int = 0
     separated: int = 0
+    flag_lengths: set[int] = dataclasses.field(default_factory=set)
 
     @property
     def is_in_no_cell(self) -> bool:
@@ -198,6 +212,8 @@ def _read_list(value: Any, place: str, separated: _Separated) -> list[str]:
         names = [name.strip() for name in separated.split(cell)] if cell else []
     for name in names:
         check_label(name, f"{place}: the label")
+    are_flags = len(names) > 1 and all(name.lower() in _FLAGS for name in names)
+    separated.flag_lengths.add(len(names) if are_flags else 0)
     return names
 
 

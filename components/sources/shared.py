@@ -6,7 +6,7 @@ import hashlib
 import statistics
 from collections import defaultdict, deque
 from collections.abc import Hashable, Iterable, Mapping, Sequence
-from typing import ClassVar, Literal, TypeVar
+from typing import Any, ClassVar, Literal, TypeVar
 
 from components.dsl.errors import InputError, nearest
 from components.files.paths import file_digest, match_files, short_name
@@ -58,6 +58,10 @@ class LabelledFiles:
         """
         settings = {name: value for name, value in dataclasses.asdict(self).items() if name not in SPLITS}
         return fingerprint_splits(repr(sorted(settings.items())), self.paths(), self.kinds)
+
+    def describe(self, splits: Mapping[str, Sequence[Any]]) -> list[str]:
+        """What the user should know of the rows of `splits`, a line each."""
+        return []
 
     def digests(self) -> dict[str, str]:
         """The files of all splits, by path, with the digests of their contents; raises as `fingerprint`."""

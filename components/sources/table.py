@@ -7,6 +7,7 @@ from typing import Literal, NamedTuple, Self
 import pydantic
 
 from components.dsl.errors import InputError
+from components.files.arrow_files import UnnamedClass
 from components.files.paths import match_files, short_name
 from components.files.record_files import RECORD_KINDS, Record, as_text, read_records
 from components.sources.shared import (
@@ -33,8 +34,8 @@ class TextRow(NamedTuple):
 class TableSource(LabelledFiles):
     """Rows with a label or a number, in tables with named columns: `.tsv`, `.csv`, `.jsonl`, `.parquet` or `.arrow`.
 
-    Text formats may be compressed: `.gz`, `.bz2`, `.zst`. A `.csv` file whose first line has semicolons and no comma has
-    semicolons between its cells.
+    Text formats may be compressed: `.gz`, `.bz2`, `.zst`. A `.csv` file has semicolons between its cells
+    where its first line has some and no comma.
 
     Attributes:
         train: the table of training rows; a folder or a pattern stands for several, see `TextSource.path`.
@@ -180,7 +181,7 @@ def find_places(path: str, column: str) -> list[str]:
 def _read_cell(record: Record, column: str) -> str:
     (value,) = record.values
     # None, or the NaN that pandas writes in its place.
-    if value is None or value != value:
+    if value is None or value != value or isinstance(value, UnnamedClass):
         return "(empty)"
     return as_text(value, record.where, column).strip() or "(empty)"
 

@@ -29,6 +29,8 @@ _RULES = {
     "IOB1": _Rules(("B", "I"), ("B",), closed=False),
     "IOBES": _CLOSED,
     "BILOU": _CLOSED,
+    # Tags of entities that are scored as conlleval reads them, see `entities_of`.
+    "any": _Rules(("B", "I", "E", "S"), (), closed=False),
 }
 _OF_BILOU = {"L": "E", "U": "S"}
 
@@ -38,7 +40,7 @@ def find_tag_error(tags: Sequence[str], scheme: str) -> tuple[int, str] | None:
 
     Args:
         tags: of one sentence.
-        scheme: BIO, IOB1, IOBES or BILOU.
+        scheme: BIO, IOB1, IOBES or BILOU; `any` for tags of BIO, IOB1 and IOBES in any order.
     """
     rules = _RULES[scheme]
     # The tag before, and the type of the entity that it may leave open.
@@ -60,6 +62,12 @@ def find_tag_error(tags: Sequence[str], scheme: str) -> tuple[int, str] | None:
         )
         return len(tags) - 1, rule
     return None
+
+
+def begin_entities(tags: Sequence[str]) -> tuple[str, ...]:
+    """Tags in BIO with `B-` in place of each `I-` that continues no entity of its type, as conlleval reads them."""
+    pairs = zip((OUTSIDE, *tags), tags, strict=False)
+    return tuple(f"B{tag[1:]}" if tag[:2] == "I-" and before[1:] != tag[1:] else tag for before, tag in pairs)
 
 
 def to_bio(tags: Sequence[str]) -> tuple[str, ...]:

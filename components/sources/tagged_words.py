@@ -1,7 +1,7 @@
 """Sentences of tagged words: columns as in CoNLL-2003, or rows that hold lists of words and of tags."""
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, ClassVar, Literal, NamedTuple, Self
 
 import pydantic
@@ -15,9 +15,10 @@ from components.sources.shared import (
     check_label,
     check_labels,
 )
-from components.sources.tag_schemes import find_tag_error, suggest_scheme, to_bio
+from components.sources.tag_schemes import begin_entities, find_tag_error, suggest_scheme, to_bio
 from keras_bert.checks import check
 from keras_bert.data.conllu import TAG_COLUMNS, TreebankSentence, parse_conllu
+from keras_bert.metrics.entities import OUTSIDE
 from keras_bert.validation import NonEmptyStr, validated_dataclass
 
 # What holds lists of words; all other files have columns, whatever they are called, and TSV files, too.
@@ -27,6 +28,8 @@ _KINDS = (".conll", ".txt", _TREEBANK_KIND, *RECORD_KINDS)
 
 _DOCUMENT_START = "-DOCSTART-"
 _BLANKS = re.compile(" +")
+# The starts of tags by which all tags are taken for those of entities, see `are_entity_tags`.
+_ENTITY_TAGS = ("B-", "I-", "E-", "S-")
 
 
 class Sentence(NamedTuple):
@@ -54,7 +57,8 @@ class SentenceSource(LabelledFiles):
         prefix: text in front of every word that is removed, such as `en:` in WikiANN.
         words: the field of the list of words in a row.
         tags: the field of the list of tags in a row.
-        scheme: the tagging scheme of entities: `BIO`, where each entity starts with a `B-` tag; `IOB1`, where only an
+        scheme: the tagging scheme of entities: `BIO`, where each entity starts with a `B-` tag (an `I-` that continues
+            no entity is counted, and read as `B-`, as conlleval does); `IOB1`, where only an
             entity right behind another one of its type does, as CoNLL-2003 is distributed; `IOBES` or `BILOU`, with
             further tags for the last word and for entities of one word. All are converted to BIO. `any` is for tags
             that mark no entities, such as parts of speech.
@@ -93,7 +97,10 @@ class SentenceSource(LabelledFiles):
                 than two tags, or a split has a tag or a type of entities that no training row has.
         """
         splits = {split: self.read(path) for split, path in self.paths().items()}
-        check_labels({split: self._known_tags(sentences) for split, sentences in splits.items()}, self.train)
+        tags = {split: self._known_tags(sentences) for split, sentences in splits.items()}
+        check_labels(tags, self.train)
+        if any(tag[:2] in _ENTITY_TAGS for tag in tags["train"]) and OUTSIDE not in tags["train"]:
+            raise InputError(f"{self.train} must have the tag O besides those of entities, got {sorted(tags['train'])}")
         return splits
 
     def heads(self) -> dict[str, list[tuple[int, ...]]]:
@@ -146,14 +153,39 @@ class SentenceSource(LabelledFiles):
         for sentence, where, first in parsed:
             for number, tag in enumerate(sentence.tags, first):
                 check_label(tag, f"{where} {number}: the tag")
-        if self.scheme == "any":
+        if self.scheme == "any" and not any(tag[:2] in _ENTITY_TAGS for sentence in sentences for tag in sentence.tags):
             return sentences
         for sentence, where, first in parsed:
-            error = find_tag_error(sentence.tags, self.scheme)
+            tags = begin_entities(sentence.tags) if self.scheme == "BIO" else sentence.tags
+            error = find_tag_error(tags, self.scheme)
             if error:
+                is_comment = sentence.words[error[0]].split()[0] == "#"
                 hint = suggest_scheme([other.tags for other in sentences], self.scheme)
-                raise InputError(f"{where} {first + error[0]}: {error[1]}{hint}")
+                advice = "; remove the line if it is a comment" if is_comment else hint
+                raise InputError(f"{where} {first + error[0]}: {error[1]}{advice}")
+        if self.scheme == "any":
+            return sentences
         return [sentence._replace(tags=to_bio(sentence.tags)) for sentence in sentences]
+
+    def read_tags(self, path: str) -> list[tuple[str, ...]]:
+        """The tags of each sentence of files as they are written there, whatever their scheme.
+
+        Raises:
+            InputError: a file is missing or malformed.
+        """
+        return [sentence.tags for file in self._files(path) for sentence, _, _ in self._parse_file(file)]
+
+    def describe(self, splits: Mapping[str, Sequence[Sentence]]) -> list[str]:
+        """The number of entities of each split whose first tag is an `I-` that was read as a `B-`."""
+        if self.scheme != "BIO":
+            return []
+        tags = {split: self.read_tags(path) for split, path in self.paths().items()}
+        counts = {
+            split: sum(tag != bio_tag for row in rows for tag, bio_tag in zip(row, begin_entities(row), strict=True))
+            for split, rows in tags.items()
+        }
+        rule = "begin with an I- tag, which is read as B-, as conlleval does"
+        return [f"{count} entities of {split} rows {rule}" for split, count in counts.items() if count]
 
     def training_places(self) -> list[str]:
         """The file and the line or row where each training sentence of `splits` starts, as `train.conll line 3`."""

@@ -33,7 +33,7 @@ class Entity:
 
 
 def decode(text: str, tags: Sequence[str], probabilities: Array, starts: Array, ends: Array) -> list[Entity]:
-    """The entities that the tags of a text's words mark.
+    """The entities that the tags of a text's words mark; tags of no scheme, as `X`, mark none.
 
     Args:
         text: the text.
@@ -48,7 +48,7 @@ def decode(text: str, tags: Sequence[str], probabilities: Array, starts: Array, 
         [Entity(label='person', text='Ada', start=0, end=3, probability=0.75)]
     """
     entities = []
-    for label, first, last in entities_of(tags):
+    for label, first, last in entities_of([tag if _is_tag(tag) else OUTSIDE for tag in tags]):
         start, end = int(starts[first]), end_with_marks(text, int(ends[last - 1]))
         probability = float(probabilities[first:last].mean())
         entities.append(Entity(label, text[start:end], start, end, probability))
@@ -59,9 +59,10 @@ def are_entity_tags(labels: Sequence[str]) -> bool:
     """Whether labels are entity tags, and not parts of speech, for example.
 
     Bare letters are entity tags only if all labels are: `O` and `S` are parts of speech, too (Gimpel et al. 2011).
+    Among entity tags a label without `-` and `_` marks no entity: `O`, and `0`, `X` or `[SEP]` of some checkpoints.
 
     Raises:
-        ValueError: only some labels are entity tags, or `O` is missing.
+        ValueError: only some of the labels with a type are entity tags, or none marks words outside of entities.
 
     Examples:
         >>> are_entity_tags(["O", "B-person", "I-person"]), are_entity_tags(["NOUN", "VERB"])
@@ -70,9 +71,19 @@ def are_entity_tags(labels: Sequence[str]) -> bool:
     if not any(label[:2] in ("B-", "I-", "E-", "S-") for label in labels):
         return OUTSIDE in labels and set(labels) <= set("OBIES")
     for label in labels:
-        try:
-            split_tag(label)
-        except ValueError as error:
-            raise ValueError(f"TokenClassification.labels: {error}") from None
-    check("TokenClassification", "labels", OUTSIDE in labels, f"hold {OUTSIDE}", list(labels))
+        if "-" in label or "_" in label:
+            try:
+                split_tag(label)
+            except ValueError as error:
+                raise ValueError(f"TokenClassification.labels: {error}") from None
+    has_outside = any(label == OUTSIDE or not _is_tag(label) for label in labels)
+    check("TokenClassification", "labels", has_outside, f"hold {OUTSIDE}", list(labels))
+    return True
+
+
+def _is_tag(tag: str) -> bool:
+    try:
+        split_tag(tag)
+    except ValueError:
+        return False
     return True

@@ -67,7 +67,8 @@ class TokenClassification(Task):
         tokenizer: the tokenizer with the model's vocabulary.
         labels: the names of the tags, in the order of the logits. Entity tags are `O` and names as `B-person` and
             `I-person` (BIO or IOB1; IOBES has `E-` and `S-`, too). Other names, as parts of speech, suit all methods
-            except `predict`. If one label begins as an entity tag does, all must be entity tags.
+            except `predict`. If one label begins as an entity tag does, all with `-` or `_` must be entity tags;
+            others, as `X`, mark none.
         max_length: the maximum number of tokens of a row, special tokens included.
 
     Raises:

@@ -39,6 +39,7 @@ _SEPARATORS = (",", ";", "|")
 _PREFIX = re.compile(r"[a-z]{2,3}:")
 # Schemes in the order in which they are tried; tags that fit several mean the same in the first.
 _SCHEMES = ("BIO", "IOB1", "IOBES", "BILOU")
+_FITTING_SHARE = 0.9
 
 # The columns of queries and passages are not guessed.
 DRAFTED_TASKS = tuple(name for name in TASK_ROWS if name != RetrievalSource.task)
@@ -233,16 +234,17 @@ def _as_questions(request: DraftRequest, file: str) -> Guess:
 
 
 def _as_tagged_words(request: DraftRequest, file: str, fields: dict[str, str], form: str) -> Guess:
-    """Tagged words; their scheme is the first of BIO, IOB1, IOBES and BILOU that all tags fit, else any."""
+    """Tagged words; their scheme is that of BIO, IOB1, IOBES and BILOU that nearly all sentences fit, else any."""
     _check_task(request, SentenceSource.task, file)
     fields = {name: value for name, value in fields.items() if value != name}
     if not fields and extension(file) != ".conllu" and (prefix := _find_prefix(file)):
         fields["prefix"] = prefix
-    sentences = SentenceSource(train=request.train, scheme="any", **fields).splits()["train"]  # type: ignore[arg-type]
-    scheme = next(
-        (name for name in _SCHEMES if not any(find_tag_error(row.tags, name) for row in sentences)),
-        "any",
-    )
+    sentences = SentenceSource(train=request.train, **fields).read_tags(request.train)  # type: ignore[arg-type]
+    fitting = {name: sum(find_tag_error(tags, name) is None for tags in sentences) for name in _SCHEMES}
+    scheme = max(_SCHEMES, key=fitting.__getitem__)
+    # Single tags are wrong in many files, and are named when the rows are read.
+    if fitting[scheme] < _FITTING_SHARE * len(sentences):
+        scheme = "any"
     if scheme != "BIO":
         fields["scheme"] = scheme
     reason = "that mark no entities by a scheme" if scheme == "any" else f"in the scheme {scheme}"

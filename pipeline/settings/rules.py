@@ -236,7 +236,7 @@ def _check_examples(settings: Settings) -> list[str]:
         resolve_leaks(texts, splits, task, overlap=source.overlap, near_overlap=source.near_overlap)
     overlap = count_overlap(splits, task.key) if source.overlap == "keep" else {}
     described = describe_overlap(overlap, count_rows(splits), task.several)
-    return [*described, *describe_few_rows(splits), *check_search_texts(settings, splits)]
+    return [*source.describe(splits), *described, *describe_few_rows(splits), *check_search_texts(settings, splits)]
 
 
 def _check_labels(settings: Settings, task: str, labels: Sequence[str]) -> None:

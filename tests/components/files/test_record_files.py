@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 from pyarrow import ipc
 
 from components.dsl.errors import InputError
+from components.files.arrow_files import UnnamedClass
 from components.files.record_files import as_text, read_records
 
 # No lone surrogates.
@@ -59,6 +60,12 @@ def test_a_cell_longer_than_the_csv_module_takes_by_itself(tmp_path):
     assert [len(cell) for _, cell in read(write(tmp_path, "a.csv", "text\n" + "x" * 200_000), "text")] == [200_000]
 
 
+def test_semicolons_are_between_cells_where_the_first_line_has_no_comma(tmp_path):
+    file = write(tmp_path, "a.csv", '"text";"n"\r\n"a; b, c";1,5\r\n')
+    assert read(file, "text", "n") == [("line 2", "a; b, c", "1,5")]
+    assert read(write(tmp_path, "b.csv", "text,a;b\nx;y,z\n"), "text", "a;b") == [("line 2", "x;y", "z")]
+
+
 def test_a_quote_that_is_never_closed_does_not_fill_the_memory(tmp_path, monkeypatch):
     monkeypatch.setattr("components.files.record_files._LONGEST_CELL", 1000)
     file = write(tmp_path, "a.csv", 'text\none\n"two\n' + "x\n" * 1000)
@@ -85,10 +92,10 @@ def test_strings_of_all_kinds_of_columns(tmp_path, kind):
 def test_numbers_of_classes_have_the_names_that_datasets_keeps(tmp_path, make):
     label = {"names": ["bad", "good"], "_type": "ClassLabel"}
     features = {"label": label, "tags": {"feature": label, "_type": "List"}, "n": {"dtype": "int64", "_type": "Value"}}
-    rows = [{"label": 1, "tags": [0, 1], "n": 0}, {"label": -1, "tags": [], "n": 1}]
+    rows = [{"label": 1, "tags": [0, 1], "n": 0}, {"label": -1, "tags": [0, -100], "n": -1}]
     kept = {"huggingface": json.dumps({"info": {"features": features}})}
     table = pa.Table.from_pylist(rows).replace_schema_metadata(kept)
-    expected = [("row 1", "good", ["bad", "good"], 0), ("row 2", -1, [], 1)]
+    expected = [("row 1", "good", ["bad", "good"], 0), ("row 2", UnnamedClass(-1), ["bad", UnnamedClass(-100)], -1)]
     assert read(write_arrow(tmp_path, table, make), "label", "tags", "n") == expected
     pq.write_table(table, tmp_path / "a.parquet")
     assert read(str(tmp_path / "a.parquet"), "label", "tags", "n") == expected
@@ -164,6 +171,7 @@ def test_a_row_knows_what_was_wrong_in_its_own_lines(tmp_path):
     [
         (None, r"a\.csv line 3: field 'text' must be text, got None"),
         (["x"], r"a\.csv line 3: field 'text' must be text, got \['x'\]"),
+        (UnnamedClass(-1), r"a\.csv line 3: field 'text' must be text, got -1, to which the file gives no name$"),
         (b"\xff", r"field 'text' must be valid Unicode, got bytes that are not UTF-8 at offset 0"),
         ("\ud83d", r"field 'text' must be valid Unicode, got the lone surrogate '\\ud83d'"),
     ],

@@ -107,6 +107,26 @@ def test_what_is_no_list_of_labels(tmp_path):
         LabelSetSource(write_lists(tmp_path, [("a", ["x", None])])).check()
 
 
+@pytest.mark.parametrize("flags", [[[0.0, 1.0, 0.0], [1.0, 0.0, 1.0]], [[True, False], [True, True]]])
+def test_lists_of_0_and_1_are_no_names(tmp_path, flags):
+    rule = f"must hold the names of labels, got {len(flags[0])} numbers in every row, 0 or 1; write the names of those"
+    with pytest.raises(InputError, match=rf"^column 'label' of .* {rule}"):
+        LabelSetSource(write_lists(tmp_path, list(zip("ab", flags, strict=True)))).check()
+    cells = "".join(f'{text},"{",".join(map(str, row))}"\n' for text, row in zip("ab", flags, strict=True))
+    with pytest.raises(InputError, match=rule):
+        LabelSetSource(write_text(tmp_path, f"text,label\n{cells}")).check()
+
+
+def test_0_and_1_may_be_names(tmp_path):
+    rows = LabelSetSource(write_lists(tmp_path, [("a", [0, 1]), ("b", [1])])).splits()["train"]
+    assert [row.labels for row in rows] == [("0", "1"), ("1",)]
+
+
+def test_a_label_of_all_rows_is_named(tmp_path):
+    source = LabelSetSource(write_lists(tmp_path, [("a", ["x", "y"]), ("b", ["y"])]))
+    assert source.describe(source.splits()) == ["all training rows have the label 'y', which tells them not apart"]
+
+
 def test_a_validation_label_that_training_never_saw(tmp_path):
     later = write_lists(tmp_path, [("b", ["film", "arts"])], "dev.jsonl")
     with pytest.raises(

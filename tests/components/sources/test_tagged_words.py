@@ -151,9 +151,26 @@ def test_tags_in_another_scheme_are_read_as_bio(tmp_path):
     ("name", "content", "scheme", "message"),
     [
         (
-            *("a.txt", IOB1, "BIO"),
-            "a.txt line 3: the tag 'I-ORG' must follow B-ORG or I-ORG, got 'O' before it; "
-            'the tags look like IOB1: set scheme = "IOB1"',
+            *("a.txt", "a B-x\nb O\n\nc 0\n", "BIO"),
+            "a.txt line 4: the tag must be O, or B- or I- with a type, got '0'",
+        ),
+        (
+            *("a.txt", "a B-x\nb O\n\nc [SEP]\n", "any"),
+            "a.txt line 4: the tag must be O, or B-, I-, E- or S- with a type, got '[SEP]'",
+        ),
+        (
+            *("a.txt", "a B-x\nb L-x\nc O\n", "any"),
+            "a.txt line 2: the tag must be O, or B-, I-, E- or S- with a type, got 'L-x'; "
+            'the tags look like BILOU: set scheme = "BILOU"',
+        ),
+        (
+            *("a.txt", "# id 1\tdomain=en\na _ _ B-x\nb _ _ O\n", "BIO"),
+            "a.txt line 1: the tag must be O, or B- or I- with a type, got 'domain=en'; remove the line if it is a "
+            "comment",
+        ),
+        (
+            *("a.txt", "a B-x\nb I-x\n", "any"),
+            "a.txt must have the tag O besides those of entities, got ['B-x', 'I-x']",
         ),
         (
             *("a.jsonl", '{"words": "a b", "tags": "O O"}\n{"words": "a b", "tags": "O S-x"}', "BIO"),
@@ -181,6 +198,16 @@ def test_tags_that_break_the_scheme_are_named_with_the_likely_one(tmp_path, name
     assert str(error.value) == f"{tmp_path}/{message}"
 
 
+def test_entities_that_begin_with_an_i_tag_are_read_as_conlleval_reads_them(tmp_path):
+    file = write(tmp_path, "a.txt", "a I-x\nb I-x\nc I-y\nd O\ne I-y\n\nf B-x\ng I-x\n")
+    source = SentenceSource(file, test=write(tmp_path, "b.txt", "a B-x\nb I-y\n"))
+    splits = source.splits()
+    assert [row.tags for row in splits["train"]] == [("B-x", "I-x", "B-y", "O", "B-y"), ("B-x", "I-x")]
+    rule = "begin with an I- tag, which is read as B-, as conlleval does"
+    assert source.describe(splits) == [f"3 entities of train rows {rule}", f"1 entities of test rows {rule}"]
+    assert SentenceSource(write(tmp_path, "c.txt", IOB1)).splits() == {"train": BIO}
+
+
 def test_labels_hold_both_tags_of_each_type():
     assert SentenceSource("a").labels(SENTENCES) == ["B-org", "B-per", "I-org", "I-per", "O"]
 
@@ -188,7 +215,6 @@ def test_labels_hold_both_tags_of_each_type():
 @pytest.mark.parametrize(
     ("name", "content", "message"),
     [
-        ("a.conll", "a O\n\nb O\nc I-x\n", r"a\.conll line 4: the tag 'I-x' must follow B-x or I-x, got 'O' before it"),
         ("a.jsonl", '{"words": ["a", "b"], "tags": ["O", "NN"]}', r"a\.jsonl line 1, word 2: the tag must be O, or B-"),
         ("a.jsonl", '{"words": ["a"], "labels": ["O"]}', r"line 1 has no field 'tags'"),
         ("a.txt", "\n \n", r"a\.txt must hold at least one sentence, got none"),

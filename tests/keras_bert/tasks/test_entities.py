@@ -1,7 +1,7 @@
 import numpy as np
 import pytest
 
-from keras_bert.tasks.entities import Entity, decode
+from keras_bert.tasks.entities import Entity, are_entity_tags, decode
 
 
 def test_entities_stand_in_the_text_with_their_accents():
@@ -26,4 +26,13 @@ def test_an_entity_ends_with_the_marks_of_its_last_letter(name, covered):
     text = f"{name}!"
     assert decode(text, ["B-person"], np.ones(1), np.array([0]), np.array([covered])) == [
         Entity("person", name, 0, len(name), 1.0)
+    ]
+
+
+def test_tags_of_some_checkpoints_that_are_of_no_scheme_mark_no_entity():
+    assert are_entity_tags(["0", "B-person", "I-person", "X", "[SEP]"])
+    tags = ["B-person", "X", "0", "[SEP]", "I-person"]
+    assert decode("a b c d e", tags, np.ones(5), np.arange(0, 10, 2), np.arange(1, 11, 2)) == [
+        Entity("person", "a", 0, 1, 1.0),
+        Entity("person", "e", 8, 9, 1.0),
     ]

@@ -254,6 +254,7 @@ def test_bad_and_empty_texts():
     ("labels", "message"),
     [
         (["O", "B-x", "I_x"], "TokenClassification.labels: a tag must be O, .* got 'I_x'"),
+        (["O", "B-x", "L-x"], "TokenClassification.labels: a tag must be O, .* got 'L-x'"),
         (["B-x", "I-x"], r"TokenClassification.labels must hold O, got \['B-x', 'I-x'\]"),
         (["O", "B-x", "B-x"], "labels must differ from one another"),
     ],

@@ -321,6 +321,34 @@ def test_what_tables_usually_hold_is_guessed(
     assert {field: getattr(source, field) for field in fields} == fields
 
 
+@pytest.mark.parametrize(
+    ("tags", "wrong", "scheme"),
+    [
+        (("B-x", "I-x", "O", "B-y"), "I-x", "BIO"),
+        (("B-x", "I-x", "O", "B-y"), "0", "the tag must be O, or B- or I- with a type, got '0'"),
+        (("B-x", "I-x", "O", "B-y"), "[SEP]", "the tag must be O, or B- or I- with a type, got '[SEP]'"),
+        (("B-x", "L-x", "O", "U-y"), "L-y", "the tag 'L-y' must follow B-y or I-y, got 'O' before it"),
+    ],
+)
+def test_a_wrong_tag_changes_no_scheme(
+    tmp_path: Path, checkpoint: str, capfd: pytest.CaptureFixture[str], tags: tuple[str, ...], wrong: str, scheme: str
+) -> None:
+    rows, job = tmp_path / "rows.conll", tmp_path / "job.toml"
+    sentences = [[wrong, *tags] if place == 6 else ["O", *tags] for place in range(60)]
+    blocks = [
+        "".join(f"{word} {tag}\n" for word, tag in zip(f"the {text}".split()[:5], row, strict=True))
+        for text, row in zip(TEXTS, sentences, strict=True)
+    ]
+    rows.write_text("\n".join(blocks))
+    arguments = ["init", str(rows), "--checkpoint", checkpoint, "--out", str(job)]
+    if scheme == "BIO":
+        assert main(arguments) == 0
+        assert load_settings(job).examples.scheme == "BIO"
+        assert "warning: 1 entities of train rows begin with an I- tag" in capfd.readouterr().out
+    else:
+        assert refusal(capfd, *arguments) == f"{rows} line 37: {scheme}"
+
+
 def test_labels_that_occur_once_are_named(tmp_path: Path, checkpoint: str, capfd: pytest.CaptureFixture[str]) -> None:
     rows, job = write_reviews(tmp_path), tmp_path / "job.toml"
     rows.write_text(rows.read_text() + "60,an old cow,anmal\n")
