@@ -121,7 +121,7 @@ class LabelSetSource(LabelledFiles):
             return {self.text: row.text, **second, self.label: list(row.labels)}
         return {self.text: row.text, **second, **{label: int(label in row.labels) for label in self.label_columns}}
 
-    def describe(self, splits: Mapping[str, Sequence[LabelSetRow]]) -> list[str]:
+    def describe(self, splits: Mapping[str, Sequence[Any]]) -> list[str]:
         """The labels that all training rows have."""
         shared = set.intersection(*(set(row.labels) for row in splits["train"]))
         return [f"all training rows have the label {label!r}, which tells them not apart" for label in sorted(shared)]

@@ -175,7 +175,7 @@ class SentenceSource(LabelledFiles):
         """
         return [sentence.tags for file in self._files(path) for sentence, _, _ in self._parse_file(file)]
 
-    def describe(self, splits: Mapping[str, Sequence[Sentence]]) -> list[str]:
+    def describe(self, splits: Mapping[str, Sequence[Any]]) -> list[str]:
         """The number of entities of each split whose first tag is an `I-` that was read as a `B-`."""
         if self.scheme != "BIO":
             return []

@@ -159,9 +159,9 @@ def find_roles(
     roles = Roles(texts[0], _find_label(rest, file, label, numbers), texts[1] if len(texts) > 1 else None)
     if text is label is None and _has_name_of_row(roles):
         rule = "must begin with a line of column names"
-        names = f"{roles.text.name[:40]!r} and {roles.label.name!r}"
+        got = f"{roles.text.name[:40]!r} and {roles.label.name!r}"
         raise InputError(
-            f"the table {file} {rule}, got {names}, which look like a row; add the line, or name the columns by --text "
+            f"the table {file} {rule}, got {got}, which look like a row; add the line, or name the columns by --text "
             "and --label"
         )
     return roles
