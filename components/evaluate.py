@@ -9,6 +9,7 @@ from components.artifacts.models import EdgeModel, Model
 from components.dsl.component import component
 from components.dsl.errors import InputError
 from components.dsl.signature import Input, Output
+from components.examples.question_answering import describe_left_out
 from components.examples.registry import read_rows
 from components.scoring.base import choose_metric
 from components.scoring.blessing import PREVIOUS, STUDENT, TEACHER, Thresholds, decide, loss_metrics
@@ -108,9 +109,11 @@ def evaluate(
     slices = scorer.score_slices(test, best, metric, _read_slices(scorer, teachers[kept], test, source, thresholds))
 
     def judge(models: Mapping[str, MeasuredModel]) -> Decision:
-        return decide(
+        decision = decide(
             models, metric, shipped, thresholds, calibration, files=files, differences=differences, slices=slices
         )
+        unlearnt = describe_left_out(description.get("left_out", {}), counts, description["max_length"])
+        return decision._replace(warnings=[*decision.warnings, *unlearnt])
 
     metrics = Metrics(
         task=description["task"],

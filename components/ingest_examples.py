@@ -13,6 +13,7 @@ from components.dsl.workplace import report_progress
 from components.examples.base import Encoding, TaskRows
 from components.examples.near_overlap import describe_near_overlap
 from components.examples.overlap import CORPUS, OverlapCounts, count_overlap, count_rows, describe_overlap
+from components.examples.question_answering import describe_left_out
 from components.examples.registry import TASK_ROWS, write_rows
 from components.examples.row_schema import SCHEMA_FILE, infer_schema
 from components.examples.source_rows import AnySource, Splits, read_source
@@ -83,14 +84,17 @@ def ingest_examples(
 
     tokenizer = load_tokenizer(vocabulary.path)
     precision = source.label_precision if isinstance(source, LabelSetSource) else None
-    counts, cut = {}, {}
+    counts, cut, left_out = {}, {}, {}
     for number, split in enumerate(SPLITS):
         report_progress(number, len(SPLITS), f"tokenizing {split}")
         encoding = Encoding(tokenizer, labels, max_length, *windows, label_precision=precision, prompts=prompts)
         counts[split] = write_records(examples.file(f"{split}.tfrecord"), task.records(splits[split], encoding))
         # Where rows are not cut but read in parts, nothing is counted.
         cut[split] = round(encoding.cut[True] / max(1, encoding.cut.total()), 4)
+        left_out[split] = len(encoding.left_out)
         write_rows(examples.file(f"{split}.jsonl.gz"), task, splits[split])
+    for clause in describe_left_out(left_out, rows, max_length):
+        logger.warning(clause)
     content = {
         "task": source.task,
         "features": {name: feature.meaning for name, feature in SCHEMAS[source.task].items()},
@@ -102,6 +106,7 @@ def ingest_examples(
         "near_overlap": near_overlap,
         "labels": {split: _count(task, splits[split]) for split in SPLITS} if labels else {},
         "truncated_share": cut,
+        "left_out": left_out,
     }
     write_features(examples.path, content)
     schema = infer_schema(splits["train"], source, max_length, load_eager_tokenizer(vocabulary.path))

@@ -32,6 +32,7 @@ class Encoding:
         label_precision: for several labels, the precision that their thresholds have to reach; None for the best F1.
         prompts: for retrieval, the texts in front of queries and passages.
         cut: counts the inputs, texts or pairs, that were truncated (True) and those that were not.
+        left_out: the numbers of the rows without records: questions whose answer stands whole in no window.
     """
 
     tokenizer: "BaseTokenizer"
@@ -42,6 +43,7 @@ class Encoding:
     label_precision: float | None = None
     prompts: Prompts = Prompts()
     cut: Counter[bool] = dataclasses.field(default_factory=Counter)
+    left_out: list[int] = dataclasses.field(default_factory=list)
 
 
 class TaskRows(abc.ABC, Generic[R]):

@@ -1,7 +1,7 @@
 """Questions whose answers are spans of a context."""
 
 import dataclasses
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from components.dsl.errors import InputError
@@ -62,20 +62,50 @@ class QuestionRows(TaskRows[Question]):
         """Records of windows, as `QuestionAnswering.examples` has them; of several answers the first one counts.
 
         Raises:
-            InputError: an answer holds no token.
+            InputError: an answer holds no token, or none stands whole in a window.
         """
-        from keras_bert.tasks.answer_windows import TokenizedTexts, answer_positions, cut_windows, window_features
+        import numpy as np
 
-        tokenizer = encoding.tokenizer
+        from keras_bert.tasks.answer_windows import (
+            TokenizedTexts,
+            answer_positions,
+            cut_windows,
+            drop_split_answers,
+            window_features,
+        )
+
+        tokenizer, left_out = encoding.tokenizer, list[int]()
         windowing = {name: getattr(encoding, name) for name in ("max_length", "stride", "max_query_length")}
         for start, part in parts(rows):
             questions = TokenizedTexts.of(tokenizer, [row.question for row in part])
             contexts = TokenizedTexts.of(tokenizer, [row.context for row in part])
             windows = cut_windows(questions, contexts, **windowing, special=tokenizer.special_count(2))
             spans = _find_answers(part, contexts)
+            windows = drop_split_answers(spans, windows)
+            left_out.extend((start + np.setdiff1d(np.arange(len(part)), windows.rows)).tolist())
+            if not len(windows.rows):
+                continue
             inputs = window_features(questions, contexts, windows, tokenizer)
             beside = {"positions": answer_positions(spans, windows), "row": start + windows.rows}
             yield from serialize_padded(inputs, {}, beside)
+        encoding.left_out.extend(left_out)
+        answered = sum(bool(row.answers) for row in rows)
+        if answered and len(left_out) == answered:
+            rule = f"must stand whole in a window of max_length = {encoding.max_length} tokens"
+            advice = "raise max_length, or lower stride or max_query_length"
+            raise InputError(f"the answers of questions {rule}, got none of {answered} that does; {advice}")
+
+
+def describe_left_out(left_out: Mapping[str, int], rows: Mapping[str, int], max_length: int) -> list[str]:
+    """A warning for each split with questions whose answer stands whole in no window.
+
+    Args:
+        left_out: split -> the number of these questions.
+        rows: split -> the number of all of its questions.
+        max_length: the tokens of a window.
+    """
+    rule = f"have an answer that stands whole in no window of {max_length} tokens: no model learns or finds it"
+    return [f"{count} of {rows[split]} {split} questions {rule}" for split, count in left_out.items() if count]
 
 
 def _find_answers(questions: Sequence[Question], contexts: "TokenizedTexts") -> Any:

@@ -77,7 +77,7 @@ class Windows:
     firsts: Array
     lengths: Array
 
-    def part(self, chosen: slice) -> "Windows":
+    def part(self, chosen: slice | Array) -> "Windows":
         """Some of the windows."""
         fields = (getattr(self, field.name)[chosen] for field in dataclasses.fields(self))
         return Windows(*fields)
@@ -196,6 +196,24 @@ def answer_positions(spans: Array, windows: Windows) -> Array:
     places = spans[windows.rows] - windows.firsts[:, None]
     whole = (places[:, 0] >= 0) & (places[:, 1] < windows.lengths)
     return np.where(whole[:, None], places + windows.columns[:, None], 0).astype("int32")
+
+
+def drop_split_answers(spans: Array, windows: Windows) -> Windows:
+    """The windows without those of rows whose answer stands whole in none: they would teach that there is no answer.
+
+    Args:
+        spans: see `answer_positions`.
+        windows: the windows of these rows.
+
+    Examples:
+        >>> questions, contexts = (TokenizedTexts.of(task.tokenizer, ["film"] * 2) for _ in range(2))
+        >>> windows = cut_windows(questions, contexts, max_length=8, stride=2, max_query_length=2, special=3)
+        >>> drop_split_answers(np.array([[0, 0], [0, 5]]), windows).rows.tolist()  # the second is of 6 tokens
+        [0]
+    """
+    whole = answer_positions(spans, windows).any(axis=1)
+    fits = (spans[:, 0] < 0) | (np.bincount(windows.rows[whole], minlength=len(spans)) > 0)
+    return windows.part(fits[windows.rows])
 
 
 def widest_windows(windows: Windows, tokens: int) -> Array:

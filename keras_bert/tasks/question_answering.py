@@ -18,6 +18,7 @@ from keras_bert.tasks.answer_windows import (
     Windows,
     answer_positions,
     cut_windows,
+    drop_split_answers,
     find_tokens,
     widest_windows,
     window_features,
@@ -263,6 +264,8 @@ class QuestionAnswering(Task):
     ) -> tuple[Features, Array]:
         """Arguments of `model.fit`; a row with a long context gives several windows, one after the other.
 
+        A row whose answer stands whole in no window gives none, as it would teach that there is no answer.
+
         Args:
             questions: the question of each row.
             contexts: the context of each row.
@@ -276,11 +279,15 @@ class QuestionAnswering(Task):
         Raises:
             TypeError: a question or context is no string, or an answer is no text with a number.
             ValueError: there are no rows, not as many contexts or answers as questions, an answer does not stand at
-                its index, or it holds no token.
+                its index, it holds no token, or none stands whole in a window.
         """
         question_tokens, context_tokens, windows = self._windows(questions, contexts)
         check_same_length("questions", questions, "answers", answers)
         spans = find_tokens(context_tokens, _bounds(answers, contexts))
+        windows = drop_split_answers(spans, windows)
+        if not len(windows.rows):
+            rule = f"answers must stand whole in a window of {self.max_length} tokens"
+            raise ValueError(f"{rule}, got none of {len(answers)} that does")
         features = window_features(question_tokens, context_tokens, windows, self.tokenizer)
         return features, answer_positions(spans, windows)
 

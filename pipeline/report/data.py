@@ -148,6 +148,8 @@ def _read_labelled_rows(step: str, folder: Path) -> DataSection:
     tables = {"rows": _formatted(_ordered(content["rows"]))}
     cut_shares = {split: f"{100 * share:.2f} %" for split, share in _ordered(content["truncated_share"]).items()}
     tables[f"cut at {content['max_length']} tokens"] = cut_shares
+    if any((left_out := content.get("left_out", {})).values()):
+        tables["questions whose answer stands whole in no window"] = _formatted(_ordered(left_out))
     for title, field in (("rows with the same texts", "overlap"), ("rows with nearly the same texts", "near_overlap")):
         shared = content.get(field, {}).items()
         pairs = {(split, other): count for split, counts in shared for other, count in counts.items()}

@@ -20,6 +20,7 @@ from components.scoring.blessing import Thresholds
 from components.scoring.registry import TASK_SCORING
 from components.sources.pushed_version import PushedVersion
 from components.sources.table import TableSource
+from keras_bert.data.records import read_features
 from tests.components import tuning_job
 from tests.samples import long_but
 
@@ -152,6 +153,18 @@ def test_a_model_below_a_baseline_is_warned_of(tmp_path, line, monkeypatch):
         tmp_path / "2", artifacts, teachers=[artifacts.lopsided], thresholds=Thresholds(below_baseline="refuse")
     )
     assert "(evaluation.below_baseline)" in decision["reasons"][-1]
+
+
+def test_questions_that_were_left_out_of_training_are_warned_of(tmp_path, line, monkeypatch):
+    artifacts = line("question_answering")
+    description = {**read_features(artifacts.examples.path), "left_out": {"train": 2, "validation": 0, "test": 1}}
+    monkeypatch.setattr("keras_bert.data.records.read_features", lambda _: description)
+    evaluation, decision = run(tmp_path, artifacts)
+    assert evaluation["warnings"] == decision["warnings"]
+    rule = f"have an answer that stands whole in no window of {description['max_length']} tokens"
+    for clause, split in zip(decision["warnings"][-2:], ("train", "test"), strict=True):
+        count, rows = description["left_out"][split], description["rows"][split]
+        assert clause.startswith(f"{count} of {rows} {split} questions {rule}")
 
 
 def test_numbers_have_errors_and_a_gate_against_the_training_mean(tmp_path, line):

@@ -264,6 +264,24 @@ def test_questions(tmp_path, vocabulary):
     assert QuestionSource(str(examples.file("test.jsonl.gz"))).splits()["train"] == source.splits()["test"]
 
 
+def test_questions_whose_answer_fits_in_no_window(tmp_path, vocabulary, caplog):
+    file = tmp_path / "a.jsonl"
+    fields = {"id": "q0", "question": "i", "context": "a b c d e f g", "answers": {"text": ["g"], "answer_start": [12]}}
+    long = {**fields, "id": "q1", "answers": {"text": ["a b c d e"], "answer_start": [0]}}
+    file.write_text(f"{json.dumps(long)}\n{json.dumps(fields)}\n")
+    examples = ingest(tmp_path, vocabulary, QuestionSource(*[str(file)] * 3))
+    assert [record["row"] for record in read_records(examples, "train")] == [[1], [1], [1]]
+    features = read_features(examples.path)
+    assert features["left_out"] == {"train": 1, "validation": 1, "test": 1}
+    rule = "have an answer that stands whole in no window of 8 tokens: no model learns or finds it"
+    assert f"1 of 2 train questions {rule}" in caplog.messages
+    file.write_text(f"{json.dumps(long)}\n")
+    with pytest.raises(
+        InputError, match=r"a window of max_length = 8 tokens, got none of 1 that does; raise max_length"
+    ):
+        ingest(tmp_path, vocabulary, QuestionSource(*[str(file)] * 3), "none")
+
+
 def test_an_answer_without_a_word_piece(tmp_path, vocabulary):
     file = tmp_path / "a.jsonl"
     context = {"context": "a \u200d b", "answers": {"text": ["\u200d"], "answer_start": [2]}}

@@ -32,7 +32,7 @@ TOKENIZER = Tokenizer([*SPECIAL_TOKENS, "a", "b", "c", "##a", "##b"], lowercase=
 TEXTS = ["a ba c", "c", "ab \u200d abab c c c a", "b b b b b b b b b b b b"]
 LABELS = ["B-x", "I-x", "O"]
 SENTENCES = [Sentence(words := tuple(text.split()), ("B-x", *("O",) * (len(words) - 1))) for text in TEXTS]
-ANSWERS = [(("ba", 2), ("c", 5)), (), (("abab c", 5),), (("b b", 2),)]
+ANSWERS = [(("ba", 2), ("c", 5)), (), (("abab", 5),), (("b b", 2),)]
 ROWS = {
     "classification": [TextRow(text, label) for text, label in zip(TEXTS, ["B-x", "O", "O", "I-x"], strict=True)],
     "multi_label": [

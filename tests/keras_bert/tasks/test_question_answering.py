@@ -106,6 +106,17 @@ def test_windows(task):
     assert {array.dtype for array in (*features.values(), y)} == {np.dtype("int32")}
 
 
+def test_a_row_whose_answer_fits_in_no_window_teaches_nothing(task):
+    long = CONTEXT[4:50]
+    features, y = task.examples([QUESTION, "who?"], [CONTEXT, "Bob."], [(long, 4), ("Bob", 0)])
+    assert read(features, 0) == ["[CLS]", "who", "?", "[SEP]", "bob", ".", "[SEP]"]
+    assert y.tolist() == [[4, 4]]
+    with pytest.raises(
+        ValueError, match=r"^answers must stand whole in a window of 16 tokens, got none of 1 that does$"
+    ):
+        task.examples([QUESTION], [CONTEXT], [(long, 4)])
+
+
 def test_short_rows_are_padded(task):
     features, y = task.examples(["who?", QUESTION], ["Bob.", ""], [("Bob", 0), None])
     assert read(features, 0) == ["[CLS]", "who", "?", "[SEP]", "bob", ".", "[SEP]", "[PAD]"]

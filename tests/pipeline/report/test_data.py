@@ -137,6 +137,14 @@ def test_rows_of_text(tmp_path: Path) -> None:
     assert blocks(tmp_path)["ingest_texts"].tables == {"rows": {"train": "1,000", "validation": "10"}}
 
 
+def test_questions_that_were_left_out_are_counted(tmp_path: Path) -> None:
+    features = {**FEATURES, "left_out": {"test": 0, "train": 3}}
+    files = {"examples": {"features.json": features, "train.jsonl.gz": ROWS}}
+    Root(tmp_path).run(node("ingest_examples", makes={"examples": "TaskExamples"}, files=files))
+    table = blocks(tmp_path)["ingest_examples"].tables["questions whose answer stands whole in no window"]
+    assert table == {"train": "3", "test": "0"}
+
+
 def test_the_same_rows_in_other_pieces_are_told_once(tmp_path: Path) -> None:
     root, makes = Root(tmp_path), {"examples": "TaskExamples"}
     steps = []
