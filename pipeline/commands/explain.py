@@ -125,10 +125,9 @@ def _explain_job(options: argparse.Namespace, console: Console) -> int:
     settings = load_settings(options.model, read_overrides(options))
     rows = _ROWS if options.rows is None else options.rows
     write_warnings(progress, check_data(settings))
-    with report_written_after(
-        options.root, lambda text: write(progress, text), lambda text: write(errors, f"warning: {text}")
-    ):
-        report = explain_job(settings, rows, options.root, Terminal(progress))
+    observer = Terminal(progress)
+    with report_written_after(options.root, observer, observer.say, lambda text: write(errors, f"warning: {text}")):
+        report = explain_job(settings, rows, options.root, observer)
         if options.json:
             sys.stdout.write(json.dumps(report.as_json(), indent=1, ensure_ascii=False) + "\n")
         else:

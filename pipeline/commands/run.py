@@ -75,16 +75,21 @@ def _run(options: argparse.Namespace, console: Console) -> int:
     if options.dry_run:
         show_preview(preview(pipeline, options.root, request), console, partial(_guess_seconds, settings, request))
         return DONE
+    observer = Terminal(console, partial(_guess_seconds, settings, request))
     with report_written_after(
-        options.root, lambda text: write(console, text), lambda text: write(Console(stderr=True), f"warning: {text}")
+        options.root, observer, observer.say, lambda text: write(Console(stderr=True), f"warning: {text}")
     ):
-        return _run_and_show(settings, pipeline, request, options, console)
+        return _run_and_show(settings, pipeline, request, options, observer, console)
 
 
 def _run_and_show(
-    settings: Settings, pipeline: Pipeline, request: Request, options: argparse.Namespace, console: Console
+    settings: Settings,
+    pipeline: Pipeline,
+    request: Request,
+    options: argparse.Namespace,
+    observer: Terminal,
+    console: Console,
 ) -> int:
-    observer = Terminal(console, partial(_guess_seconds, settings, request))
     result = run_pipeline(pipeline, options.root, request=request, observer=observer, **settings.run_options())
     for label_errors in result.artifacts(LabelErrors):
         report = label_errors.read()

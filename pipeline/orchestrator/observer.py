@@ -30,7 +30,13 @@ class Watcher:
 
 
 class Observer:
-    """Receives the progress of a run; this one ignores it."""
+    """Receives the progress of a run; this one ignores it.
+
+    Attributes:
+        run: the number of the run, as other processes may start runs in the same root; None until it has one.
+    """
+
+    run: int | None = None
 
     def begin(self, names: Sequence[str]) -> None:
         """A run of these steps begins, in this order."""

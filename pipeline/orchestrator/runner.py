@@ -159,7 +159,7 @@ def run_pipeline(
             chief = stack.enter_context(leading(place.path, cluster, machine.join_seconds))
             observer.say(f"trainings run on {len(cluster.addresses)} processes (TF_CONFIG), all else on this one")
         save_cache(code)
-        run = store.start_run(pipeline.name, settings, part_of, plan_of(nodes))
+        run = observer.run = store.start_run(pipeline.name, settings, part_of, plan_of(nodes))
         options: dict[str, Any] = {"preload": preload, "first_party": first_party, "chief": chief}
         launcher = make_launcher(store, place.path, run, machine=machine, **options)
         course = Scheduler(pipeline, request, checked, launcher, store, observer, machine=machine)

@@ -92,7 +92,7 @@ def run_step(
             save_cache(code)
             place.sweep_staging(key)
             plan = plan_of([node] if invocation is None else pipeline.nodes)
-            run = store.join_run(pipeline.name, settings, plan, invocation)
+            run = observer.run = store.join_run(pipeline.name, settings, plan, invocation)
             options: dict[str, Any] = {"preload": preload, "first_party": first_party, "is_shared": True}
             launcher = make_launcher(store, place.path, run, machine=machine, **options)
             scheduler = Scheduler(pipeline, request, checked, launcher, store, observer, machine=machine, made=made)

@@ -6,9 +6,10 @@ from pathlib import Path
 
 from components.dsl.artifact import Artifact
 from components.dsl.errors import InputError
+from pipeline.orchestrator.observer import Observer
 from pipeline.report.figure_cache import FigureCache
 from pipeline.report.page import make_page
-from pipeline.report.record import RunRecord, find_newest_run, read_record
+from pipeline.report.record import RunRecord, read_record
 from pipeline.views.reports import check_output
 
 REPORTS = "reports"
@@ -57,21 +58,22 @@ def _find_damaged_artifacts(record: RunRecord) -> Iterator[Path]:
 
 
 @contextlib.contextmanager
-def report_written_after(root: Path, say: Callable[[str], None], complain: Callable[[str], None]) -> Iterator[None]:
+def report_written_after(
+    root: Path, observer: Observer, say: Callable[[str], None], complain: Callable[[str], None]
+) -> Iterator[None]:
     """Runs its body, then writes the page of the run that started in it, if that reached a step.
 
     Args:
         root: the root of the run.
+        observer: observes the run.
         say: receives the path of the page.
         complain: receives the reason if it could not be written; the result of the body stays.
     """
-    before = find_newest_run(root)
     try:
         yield
     finally:
         try:
-            number = find_newest_run(root)
-            if number is not None and number != before and read_record(root, number).steps:
-                say(f"report: {write_page(root, number)}")
+            if observer.run is not None and read_record(root, observer.run).steps:
+                say(f"report: {write_page(root, observer.run)}")
         except Exception as error:
             complain(f"there is no report: {' '.join(str(error).split()) or type(error).__name__}")

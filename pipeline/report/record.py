@@ -76,20 +76,6 @@ class RunRecord(NamedTuple):
         return self.log(step).with_suffix("")
 
 
-def find_newest_run(root: Path) -> int | None:
-    """The number of the newest run; None if there is no run or no store.
-
-    Raises:
-        InputError: the store cannot be used.
-    """
-    try:
-        store = Store(root, create=False)
-    except InputError:
-        return None
-    with contextlib.closing(store):
-        return next((run.id for run in store.runs()), None)
-
-
 def read_record(root: Path, number: int | None = None) -> RunRecord:
     """Reads the run with a number, or the newest one.
 

@@ -272,7 +272,7 @@ class _StageSearch:
             trial.end("pruned", costs)
             self._observer.say(f"{self._stage}, trial {trial.number}: pruned, below the median of earlier trials")
         except (InputError, RunFailedError) as error:
-            reason = self._rejection(error)
+            reason = self._rejection(error, observer.run)
             if reason is None:
                 raise
             costs = stopped_costs()
@@ -285,13 +285,12 @@ class _StageSearch:
             self._observer.say(f"{self._stage}, trial {trial.number}: {self._metric} {100 * training.score:.2f}")
         self._runs.count(costs)
 
-    def _rejection(self, error: InputError | RunFailedError) -> str | None:
+    def _rejection(self, error: InputError | RunFailedError, run: int | None) -> str | None:
         """Why values cannot be trained with: the training diverged, or refused them; None for another error."""
         if isinstance(error, RunFailedError):
             return f"{_DIVERGED}, the training diverged" if _DIVERGED in str(error) else None
         with contextlib.closing(open_store(self._search.root, create=False)) as store:
-            newest, *_ = store.runs()
-            executions = store.executions(newest.id)
+            executions = [] if run is None else store.executions(run)
         step = _TRAINING_STEPS[self._stage]
         refused = any((one.node, one.state, one.message) == (step, "failed", str(error)) for one in executions)
         return str(error) if refused else None

@@ -15,7 +15,7 @@ from components.dsl.artifact import MANIFEST
 from components.dsl.errors import InputError
 from components.objects.store import ObjectState, ObjectStore
 from pipeline.orchestrator.graph import Pipeline
-from pipeline.orchestrator.observer import Observer
+from pipeline.orchestrator.observer import Observer, StepState
 from pipeline.orchestrator.places import open_store
 from pipeline.orchestrator.preview import preview
 from pipeline.orchestrator.remote_store import RemoteStore, place_of
@@ -24,6 +24,7 @@ from pipeline.orchestrator.runner import RunResult, run_pipeline
 from pipeline.provenance.remote_garbage import find_remote_garbage, remove_remote_garbage
 from pipeline.remote.leases import SECONDS_VARIABLE, Leases
 from pipeline.remote.mirror import open_mirror
+from pipeline.report.files import report_written_after
 from tests.pipeline.orchestrator import toy
 from tests.pipeline.remote.conftest import ADDRESS, machine, memory, put_raw
 
@@ -125,6 +126,20 @@ def test_a_step_that_another_machine_runs_is_waited_for(
 
     assert states(run(machine("other"), observer=Lines())) == ["ran", "ran"]
     assert "write: run 99 (elsewhere) is running it; waiting for its result" in lines
+
+
+def test_the_report_is_of_this_machines_run(machine: Machine) -> None:
+    roots, said = [machine("one"), machine("other")], list[str]()
+
+    class Beside(Observer):
+        def finished(self, name: str, state: StepState, seconds: float) -> None:
+            if name == "write":
+                run(roots[1], "howdy")
+
+    observer = Beside()
+    with report_written_after(roots[0], observer, said.append, said.append):
+        assert run(roots[0], observer=observer).run == observer.run == 1
+    assert said == [f"report: {roots[0] / 'reports' / '1.html'}"]
 
 
 def test_an_artifact_that_is_gone_is_made_again(machine: Machine, memory: ObjectStore) -> None:

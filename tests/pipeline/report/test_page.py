@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 
 from components.dsl.errors import InputError
+from pipeline.orchestrator.observer import Observer
 from pipeline.orchestrator.records import RunState
 from pipeline.report import files
 from pipeline.report.files import report_written_after, write_page
@@ -206,8 +207,11 @@ class RunSummary:
 
 def follow(root: Path, summary: RunSummary, error: BaseException | None = None) -> None:
     """A run of one step, and how it ends."""
-    with report_written_after(root, summary.said.append, summary.complaints.append):
-        Root(root).run(node("a", makes={"out": "Text"}), state="done" if error is None else "interrupted")
+    observer = Observer()
+    with report_written_after(root, observer, summary.said.append, summary.complaints.append):
+        observer.run = Root(root).run(
+            node("a", makes={"out": "Text"}), state="done" if error is None else "interrupted"
+        )
         if error is not None:
             raise error
 
@@ -221,12 +225,23 @@ def test_a_run_is_reported_however_it_ends(tmp_path: Path) -> None:
     assert summary.complaints == []
 
 
+def test_a_run_that_another_process_starts_meanwhile_is_not_reported(tmp_path: Path) -> None:
+    summary, observer = RunSummary(), Observer()
+    with report_written_after(tmp_path, observer, summary.said.append, summary.complaints.append):
+        observer.run = Root(tmp_path).run(node("a", makes={"out": "Text"}))
+        Root(tmp_path).run(node("b", makes={"out": "Text"}))
+    with report_written_after(tmp_path, Observer(), summary.said.append, summary.complaints.append):
+        Root(tmp_path).run(node("b", makes={"out": "Text"}))
+    assert summary.said == [f"report: {tmp_path / 'reports' / '1.html'}"]
+
+
 def test_what_began_no_step_is_not_reported(tmp_path: Path) -> None:
     summary = RunSummary()
-    with pytest.raises(InputError), report_written_after(tmp_path, summary.said.append, summary.complaints.append):
+    observer, report = Observer(), (summary.said.append, summary.complaints.append)
+    with pytest.raises(InputError), report_written_after(tmp_path, observer, *report):
         raise InputError("no")
-    with report_written_after(tmp_path, summary.said.append, summary.complaints.append):
-        Root(tmp_path).run(state="interrupted")
+    with report_written_after(tmp_path, observer, *report):
+        observer.run = Root(tmp_path).run(state="interrupted")
     assert (summary.said, summary.complaints) == ([], [])
 
 

@@ -10,11 +10,12 @@ from typing import Any
 from components.artifacts.measurements import Validation, ValidationScore
 from components.artifacts.models import Model
 from components.dsl.component import Node
+from components.dsl.errors import InputError
 from components.dsl.signature import Role
 from keras_bert.options.training import Training
 from pipeline.orchestrator.graph import Pipeline, sources_of
 from pipeline.orchestrator.observer import Observer
-from pipeline.orchestrator.records import Execution, Run
+from pipeline.orchestrator.records import Execution
 from pipeline.orchestrator.runner import RunResult, StepResult
 
 SECONDS = 10.0
@@ -23,6 +24,7 @@ TRAININGS = ("fine_tune", "distill")
 DIVERGED = "Step {} failed: keras_bert.training.loop.NonFiniteLossError: loss is nan at step 3\n  log: x"
 
 # The node of a training, its settings -> the score of its model; raises ArithmeticError if it diverges.
+# Or InputError if it refuses them.
 Score = Callable[[Node, Training], float]
 
 
@@ -59,11 +61,15 @@ class MadeUpRuns:
         """Runs the nodes; those that ran before, in this process or an earlier one, are cached."""
         self.recorded.append((part_of, is_whole))
         run, steps = self._earlier_runs + len(self.recorded), list[StepResult]()
+        observer.run = run
         executions = self._executions[run] = []
         for node in pipeline.nodes:
             executions.append(Execution(run, node.name, node.component.name, self._key(node), "ran", SECONDS))
             try:
                 steps.append(self._step(node, observer, run))
+            except InputError as error:
+                executions[-1] = executions[-1]._replace(state="failed", message=str(error))
+                raise
             except ArithmeticError:
                 steps.append(StepResult(node.name, "failed", SECONDS, {}, DIVERGED.format(node.name)))
                 return RunResult(run, root, "failed", tuple(steps))
@@ -75,10 +81,6 @@ class MadeUpRuns:
 
     def close(self) -> None:
         """Closes the store."""
-
-    def runs(self) -> list[Run]:
-        """The runs of this process, newest first."""
-        return [Run(number, "job/tune", "done", 0.0, 0.0) for number in sorted(self._executions, reverse=True)]
 
     def executions(self, run: int) -> list[Execution]:
         """The executions of a run."""

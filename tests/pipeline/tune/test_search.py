@@ -172,6 +172,18 @@ def test_values_that_diverge_are_rejected_and_never_win(searches: Searches) -> N
     assert content["stages"]["teacher"]["winner"]["values"][RATE] <= 1e-4
 
 
+def test_values_that_a_training_refuses_are_rejected_whatever_runs_other_machines_start(searches: Searches) -> None:
+    def refuse(node: Node, training: Training) -> float:
+        if training.learning_rate > 1e-4:
+            raise InputError("fine_tuning.learning_rate must be lower")
+        return peak(node, training)
+
+    trials = searches.tune(score=refuse, minutes=60.0, trials=12)["stages"]["teacher"]["trials"]
+    rejected = [trial for trial in trials if trial["state"] == "rejected"]
+    assert rejected
+    assert {trial["reason"] for trial in rejected} == {"fine_tuning.learning_rate must be lower"}
+
+
 def test_settings_that_diverge_with_another_seed_are_no_finalists(searches: Searches) -> None:
     def score(node: Node, training: Training) -> float:
         if training.seed == 1 and training.learning_rate != 5e-5:
