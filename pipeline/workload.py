@@ -1,8 +1,11 @@
 """The duration of a job that never ran, from the matrix products of its trainings and the speed of this machine."""
 
+import os
 import time
 from collections.abc import Sequence
 from typing import NamedTuple
+
+import psutil
 
 from components.dsl.errors import InputError
 from components.examples.registry import TASK_ROWS
@@ -21,6 +24,27 @@ _SHARE_OF_PEAK = {"float32": 0.45, "bfloat16": 0.75}
 # Starting processes, tokenizing, and writing and measuring files, likewise.
 _FIXED_SECONDS = 90.0
 _SIZE, _TRIALS = 1024, 5
+# A machine is busy if other processes use more than this share of its cores, in percent, for so many seconds.
+_BUSY_PERCENT, _WATCHED_SECONDS = 25.0, 0.2
+
+
+class TimeGuess(NamedTuple):
+    """The seconds of a job; both are equal unless the machine is busy.
+
+    Attributes:
+        alone: if nothing else runs on the machine.
+        now: beside what runs now.
+    """
+
+    alone: float
+    now: float
+
+
+class MachineSpeed(NamedTuple):
+    """Operations per second, likewise."""
+
+    alone: float
+    now: float
 
 
 class EncoderSize(NamedTuple):
@@ -142,7 +166,7 @@ def _measure_tuning(settings: Settings, lengths: RowLengths, size: EncoderSize) 
     return TrainingWork(2 * steps * tuning.batch_size, lengths.tokens, size)
 
 
-def guess_seconds(settings: Settings) -> float | None:
+def guess_seconds(settings: Settings) -> TimeGuess | None:
     """The seconds of a job that never ran, on this machine; None if it cannot be known before its first steps."""
     try:
         works = list_trainings(settings)
@@ -151,20 +175,29 @@ def guess_seconds(settings: Settings) -> float | None:
     return None if works is None else estimate_seconds(works)
 
 
-def estimate_seconds(works: Sequence[TrainingWork]) -> float:
-    """The seconds of a job on this machine's processor if nothing else runs; a rough guess."""
-    flops = sum(work.flops() for work in works)
-    return _FIXED_SECONDS + flops / (_SHARE_OF_PEAK[native_precision()] * measure_speed())
+def estimate_seconds(works: Sequence[TrainingWork]) -> TimeGuess:
+    """The seconds of a job on this machine's processor; a rough guess."""
+    share = _SHARE_OF_PEAK[native_precision()]
+    flops, speed = sum(work.flops() for work in works), measure_speed()
+    return TimeGuess(*(_FIXED_SECONDS + flops / (share * operations) for operations in speed))
 
 
-def measure_speed() -> float:
-    """Operations per second of the best of a few float32 matrix products in NumPy; takes a tenth of a second."""
+def measure_speed() -> MachineSpeed:
+    """The speed of a few float32 matrix products in NumPy; takes a third of a second, or longer on a busy machine.
+
+    The best product counts. The processor time of a product hardly depends on what else runs: it says how fast a busy
+    machine would be.
+    """
     import numpy as np
 
+    is_busy = psutil.cpu_percent(_WATCHED_SECONDS) > _BUSY_PERCENT
     matrix = np.ones((_SIZE, _SIZE), np.float32)
-    seconds = []
+    seconds, core_seconds = [], []
     for _ in range(_TRIALS):
-        start = time.perf_counter()
+        start, cores_start = time.perf_counter(), time.process_time()
         matrix @ matrix
         seconds.append(time.perf_counter() - start)
-    return 2 * _SIZE**3 / min(seconds)
+        core_seconds.append(time.process_time() - cores_start)
+    now = min(seconds)
+    alone = min(now, min(core_seconds) / (os.cpu_count() or 1)) if is_busy else now
+    return MachineSpeed(*(2 * _SIZE**3 / best for best in (alone, now)))

@@ -62,7 +62,7 @@ def _run(options: argparse.Namespace, console: Console) -> int:
     overrides = read_overrides(options)
     settings = load_settings(options.settings, overrides)
     pipeline = build_pipeline(settings, options.root)
-    needs = find_needs(options.root, [node.component.name for node in pipeline.nodes])
+    needs = find_needs(options.root, pipeline)
     compiled = compile_steps(
         pipeline,
         settings.machine,

@@ -65,8 +65,8 @@ def _run(options: argparse.Namespace, console: Console) -> int:
     for remark in job.remarks:
         write(console, remark)
     write_warnings(console, warnings)
-    if job.seconds is not None:
-        write(console, f"time on this machine: about {format_minutes(job.seconds)}")
+    if job.time is not None:
+        write(console, f"time on this machine: about {format_minutes(*job.time)}")
     write(console, f"written: {file}; next: {PROGRAM} run {file} --dry-run")
     return DONE
 

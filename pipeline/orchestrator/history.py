@@ -19,6 +19,7 @@ from pipeline.orchestrator.records import (
 
 _EXECUTION = "x.id, x.run, x.node, x.component, x.key, x.state, x.seconds, x.message, x.cpu_seconds, x.peak_bytes"
 _ARTIFACT = "a.id, a.type, a.fingerprint, a.path"
+_OF_JOB = "JOIN runs r ON r.id = x.run WHERE instr(r.pipeline || '/', ?) = 1"
 
 
 class History:
@@ -70,23 +71,30 @@ class History:
             return execution
         raise KeyError(artifact)
 
-    def last_ran(self, component: str) -> Execution | None:
-        """The newest execution of a component that ran; None if it never ran."""
-        newest = self._executions("WHERE x.component = ? AND x.state = 'ran' ORDER BY x.id DESC LIMIT 1", component)
+    def last_ran(self, component: str, pipeline: str) -> Execution | None:
+        """The newest execution of a component that ran; None if it never ran for the job of a pipeline.
+
+        Args:
+            component: its name.
+            pipeline: the name of a job, or one such as `JOB/ladder`. What other jobs took says nothing about this one.
+        """
+        newest = self._executions(
+            f"{_OF_JOB} AND x.component = ? AND x.state = 'ran' ORDER BY x.id DESC LIMIT 1",
+            *(_job_prefix(pipeline), component),
+        )
         return next((past.execution for past in newest), None)
 
     def last_of(self, node: str, pipeline: str, before: int | None = None) -> PastExecution | None:
-        """The newest execution of a node in any state; None if there is none.
+        """The newest execution of a node in any state; None if there is none for the job of a pipeline.
 
         Args:
             node: the node's name.
-            pipeline: executions of this pipeline take precedence over those of other pipelines.
+            pipeline: executions of this pipeline take precedence over those of others of its job, see `last_ran`.
             before: id of a run; only earlier runs count.
         """
         newest = self._executions(
-            "JOIN runs r ON r.id = x.run WHERE x.node = ? AND (? IS NULL OR x.run < ?) "
-            "ORDER BY r.pipeline = ? DESC, x.id DESC LIMIT 1",
-            *(node, before, before, pipeline),
+            f"{_OF_JOB} AND x.node = ? AND (? IS NULL OR x.run < ?) ORDER BY r.pipeline = ? DESC, x.id DESC LIMIT 1",
+            *(_job_prefix(pipeline), node, before, before, pipeline),
         )
         return next(iter(newest), None)
 
@@ -167,6 +175,11 @@ def _stored(row: list[Any]) -> StoredArtifact:
     stored = StoredArtifact(*row)
     check_artifact_path(stored.path)
     return stored
+
+
+def _job_prefix(pipeline: str) -> str:
+    """What the names of all pipelines of a job begin with, once they end with a slash."""
+    return pipeline.partition("/")[0] + "/"
 
 
 def _execution(row: list[Any]) -> Execution:

@@ -27,7 +27,7 @@ class Preview(NamedTuple):
             or not.
         why: the reason in words.
         changes: the changes since the last execution, if they are the reason.
-        expected: the duration of its component's last execution in this root in seconds; None if there is none, or for
+        expected: the duration of its component's last execution for this job in seconds; None if there is none, or for
             a step that is done.
     """
 
@@ -58,7 +58,7 @@ def preview(
     with contextlib.closing(open_store(root, create=False)) as store:
         launcher = make_launcher(store, root, 0, first_party=first_party)
         for node in nodes:
-            last = store.last_ran(node.component.name)
+            last = store.last_ran(node.component.name, pipeline.name)
             expected = None if last is None else last.seconds
             sources = dict.fromkeys(handle.node.name for handle in sources_of(node))
             missing = [name for name in sources if name not in made]
@@ -84,7 +84,7 @@ def _explain(node: Node, plan: StepPlan, store: Store, pipeline: str) -> Preview
         return Preview(node.name, "runs", plan.note)
     last = store.last_of(node.name, pipeline)
     if last is None:
-        return Preview(node.name, "runs", "it never ran here")
+        return Preview(node.name, "runs", "it never ran for this job")
     if last.execution.key == plan.key:
         return Preview(node.name, "runs", f"it {last.execution.state} the last time")
     previous = store.ingredients(last.execution.key)

@@ -25,7 +25,7 @@ from pipeline.orchestrator.launcher import (
 )
 from pipeline.orchestrator.observer import Observer, StepState, StoppedRunError
 from pipeline.orchestrator.outcome import Outcome
-from pipeline.orchestrator.records import StoredArtifact
+from pipeline.orchestrator.records import Execution, StoredArtifact
 from pipeline.orchestrator.request import Request
 from pipeline.orchestrator.store import Store
 
@@ -162,7 +162,7 @@ class Scheduler:
             self._is_estimated = True
             self._observer.estimated(add_durations(self._last_durations()))
         self._waiting.remove(node)
-        last = self._store.last_ran(node.component.name)
+        last = self._last_ran(node)
         with contextlib.ExitStack() as context:
             record = self._launcher.record_folder(node)
             line = context.enter_context(self._observer.step(node.name, last and last.seconds, record))
@@ -183,8 +183,11 @@ class Scheduler:
             self._observer.say(f"{node.name}: {reason}")
 
     def _last_durations(self) -> dict[str, float | None]:
-        last = {node.name: self._store.last_ran(node.component.name) for node in self._waiting}
+        last = {node.name: self._last_ran(node) for node in self._waiting}
         return {name: None if execution is None else execution.seconds for name, execution in last.items()}
+
+    def _last_ran(self, node: Node) -> Execution | None:
+        return self._store.last_ran(node.component.name, self._pipeline.name)
 
     def _plan(self, node: Node) -> StepPlan:
         plan = self._launcher.plan(node, self._checked[node.name], self._made)
@@ -201,7 +204,7 @@ class Scheduler:
 
         Steps that measure time run alone, and trainings on several processes, which share the ports of `TF_CONFIG`.
         """
-        last = self._store.last_ran(node.component.name)
+        last = self._last_ran(node)
         must_run_alone = node.component.kind == "measurement" or self._launcher.needs_workers(node)
         if must_run_alone or last is None or last.cost is None:
             return None

@@ -77,8 +77,8 @@ def run_step(
     (node,) = request.nodes(pipeline)
     code = Path(root).expanduser() / CODE
     load_cache(code)
-    nodes = Pipeline(pipeline.name, [node]).nodes
-    checked = {item.name: check_node(item, first_party) for item in nodes}
+    part = Pipeline(pipeline.name, [node])
+    checked = {item.name: check_node(item, first_party) for item in part.nodes}
     observer = observer or Observer()
     observer.begin([name])
     with (
@@ -87,7 +87,7 @@ def run_step(
         locked_root(Path(root), is_shared=True) as place,
         open_root_store(place) as store,
     ):
-        made, key = _plan(nodes, checked, place, store, first_party)
+        made, key = _plan(part, checked, place, store, first_party)
         with _locked(place, node, key, machine, observer):
             save_cache(code)
             place.sweep_staging(key)
@@ -107,20 +107,20 @@ def run_step(
 
 
 def _plan(
-    nodes: Sequence[Node], checked: Mapping[str, CheckedNode], place: Root, store: Store, first_party: Sequence[str]
+    part: Pipeline, checked: Mapping[str, CheckedNode], place: Root, store: Store, first_party: Sequence[str]
 ) -> tuple[dict[str, dict[str, StoredArtifact]], str]:
-    """The outputs of the steps before the last of `nodes`, and the key of the last.
+    """The outputs of the steps before the last of a part of a pipeline, and the key of the last.
 
     Raises:
         InputError: a step before the last is not done.
     """
     launcher = make_launcher(store, place.path, 0, first_party=first_party, is_shared=True)
     made: dict[str, dict[str, StoredArtifact]] = {}
-    *before, last = nodes
+    *before, last = part.nodes
     for node in before:
         plan = launcher.plan(node, checked[node.name], made)
         if plan.hit is None:
-            change = _describe_change(plan, store)
+            change = _describe_change(plan, store, part.name)
             place.remove()
             rule = f"{last.name} needs the steps before it done, but {node.name} is not in {shown_place(place.path)}"
             raise InputError(f"{rule}{change}; run the step {node.name} first")
@@ -128,9 +128,9 @@ def _plan(
     return made, launcher.plan(last, checked[last.name], made).key
 
 
-def _describe_change(plan: StepPlan, store: Store) -> str:
+def _describe_change(plan: StepPlan, store: Store, pipeline: str) -> str:
     """Why the last run of a step does not count here, as for a step of another version; empty if it never ran."""
-    last = store.last_ran(plan.node.component.name)
+    last = store.last_ran(plan.node.component.name, pipeline)
     recorded = None if last is None else store.ingredients(last.key)
     changes = [] if recorded is None else find_changes(recorded, plan.ingredients)
     return f" as it is here: its last run had another {changes[0].kind} {changes[0].name}".rstrip() if changes else ""

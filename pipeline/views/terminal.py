@@ -21,7 +21,8 @@ PLAIN_EVERY_SECONDS = 10.0
 # Columns, more than any table has.
 _WIDE = 200
 
-GuessSeconds = Callable[[], float | None]
+# Seconds if nothing else runs on the machine, and seconds now.
+GuessSeconds = Callable[[], tuple[float, float] | None]
 
 
 class LiveLines:
@@ -213,21 +214,30 @@ def describe_estimate(estimate: Estimate, guess_seconds: GuessSeconds) -> str:
         guess_seconds: guesses the duration of the whole job where no step ran before; None where it cannot.
     """
     if not estimate.measured:
-        seconds, reason = guess_seconds(), "none of these steps ran in this root before; each step shows its time left"
+        seconds = guess_seconds()
+        reason = "this job ran none of these steps in this root before; each step shows its time left"
         if seconds is None:
             return f"time: no estimate, as {reason}"
         speed = "from the sizes of its trainings and the speed of this machine"
-        return f"time: about {format_minutes(seconds)} for the whole job, a guess {speed}, as {reason}"
-    text = f"time: about {format_seconds(estimate.seconds)}, the sum of what each step took last time in this root"
+        return f"time: about {format_minutes(*seconds)} for the whole job, a guess {speed}, as {reason}"
+    basis = "the sum of what each step of this job took last time in this root"
+    text = f"time: about {format_seconds(estimate.seconds)}, {basis}"
     if estimate.unmeasured:
-        text += f"; without {', '.join(estimate.unmeasured)}, which never ran here"
+        text += f"; without {', '.join(estimate.unmeasured)}, which it never ran here"
     return text
 
 
-def format_minutes(seconds: float) -> str:
-    """A rough duration in words: `1 minute`, `12 minutes`."""
-    minutes = max(1, round(seconds / 60))
-    return f"{minutes} minute{'s' if minutes > 1 else ''}"
+def format_minutes(alone: float, now: float) -> str:
+    """A rough duration in words: `1 minute`, `12 minutes`, `27 to 71 minutes (this machine is busy)`.
+
+    Args:
+        alone: seconds if nothing else runs on the machine.
+        now: seconds beside what runs now.
+    """
+    fewest, most = (max(1, round(seconds / 60)) for seconds in (alone, now))
+    if fewest < most:
+        return f"{fewest} to {most} minutes (this machine is busy)"
+    return f"{most} minute{'s' if most > 1 else ''}"
 
 
 def format_seconds(seconds: float) -> str:

@@ -1,7 +1,9 @@
 """A guess at the duration of a job that never ran follows its trainings; a job without one says so."""
 
+import itertools
 import json
 import re
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -11,7 +13,7 @@ from pipeline import workload
 from pipeline.cli import main
 from pipeline.settings.files import load_settings
 from pipeline.settings.schema import Settings
-from pipeline.workload import EncoderSize, TrainingWork, estimate_seconds, guess_seconds, list_trainings
+from pipeline.workload import EncoderSize, MachineSpeed, TrainingWork, estimate_seconds, guess_seconds, list_trainings
 from tests.pipeline.draft.tiny_rows import write_checkpoint, write_label_lists, write_reviews
 
 SIZE = EncoderSize(4, 32, 64)
@@ -19,7 +21,7 @@ SIZE = EncoderSize(4, 32, 64)
 
 @pytest.fixture
 def slow_machine(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(workload, "measure_speed", lambda: 1e6)
+    monkeypatch.setattr(workload, "measure_speed", lambda: MachineSpeed(2e6, 1e6))
 
 
 def load_job(folder: Path, **overrides: Any) -> Settings:
@@ -61,9 +63,23 @@ def test_a_backward_pass_costs_two_forward_ones_and_a_teacher_one_of_its_own() -
 
 def test_the_estimate_grows_with_the_work(slow_machine: None) -> None:
     work = TrainingWork(100.0, 8.0, SIZE)
-    fixed = estimate_seconds([])
-    assert estimate_seconds([work, work]) - fixed == pytest.approx(2 * (estimate_seconds([work]) - fixed))
-    assert estimate_seconds([work]) > fixed
+    fixed = estimate_seconds([]).now
+    assert estimate_seconds([]).alone == fixed
+    assert estimate_seconds([work, work]).now - fixed == pytest.approx(2 * (estimate_seconds([work]).now - fixed))
+    assert estimate_seconds([work]).now - fixed == pytest.approx(2 * (estimate_seconds([work]).alone - fixed))
+    assert estimate_seconds([work]).alone > fixed
+
+
+@pytest.mark.parametrize(("used", "is_busy"), [(20.0, False), (30.0, True)])
+def test_a_busy_machine_has_two_speeds(monkeypatch: pytest.MonkeyPatch, used: float, is_busy: bool) -> None:
+    """Products of 2 s, in which each of 4 cores works 0.5 s."""
+    for name in ("perf_counter", "process_time"):
+        monkeypatch.setattr(workload.time, name, partial(next, itertools.count(step=2.0)))
+    monkeypatch.setattr(workload.psutil, "cpu_percent", lambda _: used)
+    monkeypatch.setattr(workload.os, "cpu_count", lambda: 4)
+    speed = workload.measure_speed()
+    assert speed.now == pytest.approx(1024**3)
+    assert speed.alone == (4 * speed.now if is_busy else speed.now)
 
 
 def test_trainings_follow_the_settings(tmp_path: Path) -> None:
@@ -109,9 +125,11 @@ def test_a_dry_run_in_a_new_root_guesses(
     load_job(tmp_path)
     run = ["run", str(tmp_path / "job.toml"), "--root", str(tmp_path / "root"), "--dry-run"]
     assert main(run) == 0
-    assert re.search(r"time: about \d+ minutes for the whole job, a guess", capsys.readouterr().out)
+    assert re.search(
+        r"time: about \d+ to \d+ minutes \(this machine is busy\) for the whole job, a guess", capsys.readouterr().out
+    )
     assert main([*run, "--to", "fine_tune"]) == 0
-    assert "time: no estimate, as none of these steps ran" in capsys.readouterr().out
+    assert "time: no estimate, as this job ran none of these steps" in capsys.readouterr().out
     assert not (tmp_path / "root").exists()
 
 

@@ -43,6 +43,17 @@ def test_what_is_done_and_what_has_changed(tmp_path: Path) -> None:
     assert third[:3] == ("shout", "follows", "after initial")
 
 
+def test_another_job_gives_neither_times_nor_reasons(tmp_path: Path) -> None:
+    run(tmp_path)
+    other = Pipeline("other", [chain("howdy")])
+    first, *_ = preview(other, tmp_path, Request())
+    assert (first.why, first.changes, first.expected) == ("it never ran for this job", (), None)
+    run_pipeline(Pipeline("other/ladder", [chain("before")]), tmp_path, preload=())
+    first, *_ = preview(other, tmp_path, Request())
+    assert first.changes == (("setting", "value", "before", "howdy"),)
+    assert first.expected is not None
+
+
 def test_nothing_runs_and_nothing_is_recorded(tmp_path: Path) -> None:
     run(tmp_path)
     before = (tmp_path / DATABASE).read_bytes()

@@ -52,13 +52,15 @@ def test_only_what_ran_is_found(store: Store) -> None:
     run = store.start_run("toy")
     store.record(Execution(run, "node", "node", "k", "failed", 1.0, "broken"), {})
     assert store.find("k") is None
-    assert store.last_ran("node") is None
+    assert store.last_ran("node", "toy") is None
     made = add(store, "k", "f")
     store.record(Execution(run, "node", "node", "k", "cached", 0.0), {}, {"out": made})
     assert store.find("k") == {"out": made}
-    last = store.last_ran("node")
+    last = store.last_ran("node", "toy")
     assert last is not None
     assert last.seconds == 2.0
+    assert store.last_ran("node", "toy/ladder") == last
+    assert [store.last_ran("node", job) for job in ("to", "toyota", "other")] == [None] * 3
     assert store.ran_under("k") == last
     assert store.ran_under("other") is None
     assert [e.state for e in store.executions(run)] == ["failed", "cached"]

@@ -69,13 +69,16 @@ def test_control_characters_reach_no_console() -> None:
     [
         (
             {"a": None},
-            "time: no estimate, as none of these steps ran in this root before; each step shows its time left",
+            "time: no estimate, as this job ran none of these steps in this root before; each step shows its time left",
         ),
-        ({"a": 60.0, "b": 5.0}, "time: about 1 min 05 s, the sum of what each step took last time in this root"),
+        (
+            {"a": 60.0, "b": 5.0},
+            "time: about 1 min 05 s, the sum of what each step of this job took last time in this root",
+        ),
         (
             {"a": 60.0, "b": None, "c": None},
-            "time: about 1 min 00 s, the sum of what each step took last time in this root; "
-            "without b, c, which never ran here",
+            "time: about 1 min 00 s, the sum of what each step of this job took last time in this root; "
+            "without b, c, which it never ran here",
         ),
     ],
 )
@@ -84,8 +87,12 @@ def test_the_estimate_of_a_run_names_its_basis(durations: dict[str, float | None
 
 
 def test_a_job_that_never_ran_is_guessed() -> None:
-    text = describe_estimate(add_durations({"a": None}), lambda: 250.0)
+    text = describe_estimate(add_durations({"a": None}), lambda: (250.0, 250.0))
     assert text.startswith("time: about 4 minutes for the whole job, a guess from the sizes of its trainings")
+    text = describe_estimate(add_durations({"a": None}), lambda: (1620.0, 4260.0))
+    assert text.startswith(
+        "time: about 27 to 71 minutes (this machine is busy) for the whole job, a guess from the sizes"
+    )
     with_history = describe_estimate(
         add_durations({"a": 60.0}), lambda: pytest.fail("never guessed beside measurements")
     )
@@ -94,7 +101,7 @@ def test_a_job_that_never_ran_is_guessed() -> None:
 
 @pytest.mark.parametrize(("seconds", "text"), [(0.0, "1 minute"), (89.0, "1 minute"), (91.0, "2 minutes")])
 def test_rough_durations_are_whole_minutes(seconds: float, text: str) -> None:
-    assert format_minutes(seconds) == text
+    assert format_minutes(seconds, seconds) == text
 
 
 def test_time_left_comes_from_the_reports(clock: Callable[[float], None]) -> None:

@@ -165,7 +165,7 @@ def _query(store: Store) -> None:
     store.paths()
     run_id = store.start_run("tiny")
     outputs = store.find("train-1") or {}
-    store.last_ran("train")
+    store.last_ran("train", "tiny")
     store.last_of("train", "tiny")
     store.ingredients("train-1")
     store.settings(run_id)
