@@ -48,7 +48,11 @@ def find_label_errors(
     labels: list[str] = description["settings"]["labels"]
     classes, rows, decisions = scoring.classes(labels), read_rows(examples, "train"), probabilities.read()
     judgements = rank_rows(decisions, len(rows), search.score, by_label=scoring.decides_by_label)
-    places = match_values(source.splits()["train"], source.training_places(), rows)
+    table = source.splits()["train"]
+    places = match_values(table, source.training_places(), rows)
+    # Text and label as they were read stand among the other columns of a table of classes.
+    columns = source.training_columns() if isinstance(source, TableSource) else [{}] * len(table)
+    others = match_values(table, columns, rows)
     mistakes, records = list[Mistake](), list[dict[str, Any]]()
     for judgement in judgements:
         row = rows[judgement.row]
@@ -56,7 +60,8 @@ def find_label_errors(
         if judgement.suggested and len(mistakes) < MOST_ROWS:
             mistakes.append(scoring.compare_labels(row, other, judgement.score))
         suggested = task.answer(other) if judgement.suggested else ""
-        records.append(_make_record(source.record(row), judgement, suggested, places[judgement.row]))
+        record = {**others[judgement.row], **source.record(row)}
+        records.append(_make_record(record, judgement, suggested, places[judgement.row]))
     is_flat = all(isinstance(value, str) for value in source.record(rows[0]).values())
     _write_table(label_errors.path, records, is_flat=is_flat)
     errors = sum(bool(judgement.suggested) for judgement in judgements)

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from rich.console import Console
 
 from components.dsl.errors import InputError
+from components.objects.mirror import show_addresses
 from pipeline.commands.arguments import open_addresses
 from pipeline.commands.command import BAD_INPUT, FAILED, INTERRUPTED
 from pipeline.commands.parser import make_parser
@@ -23,7 +24,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         open_addresses(options)
         return int(options.command.run(options, console))
     except (InputError, CodeError, RunFailedError) as error:
-        write(Console(stderr=True), f"error: {error}")
+        write(Console(stderr=True), f"error: {show_addresses(str(error))}")
         return BAD_INPUT if isinstance(error, InputError) else FAILED
     except OSError as error:
         if error.errno == errno.ENAMETOOLONG:

@@ -63,8 +63,8 @@ def _broken_as_input_error(file: str, row: Callable[[], int]) -> Iterator[None]:
         yield
     except InputError:
         raise
-    # A time may be out of the range of Python; a corrupted batch may state any size.
-    except (pa.ArrowException, MemoryError, OSError, OverflowError, ValueError) as error:
+    # A time may be out of the range of Python, or of an unknown zone; a corrupted batch may state any size.
+    except (pa.ArrowException, LookupError, MemoryError, OSError, OverflowError, ValueError) as error:
         kind = extension(file)
         reason = " ".join(str(error).split()) or "a batch that is larger than the memory"
         raise InputError(f"{file} must be a whole {kind} file, got after row {row()}: {reason}") from None

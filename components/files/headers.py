@@ -1,9 +1,11 @@
 """The names of a table's columns, read from the file itself."""
 
 import itertools
+from collections.abc import Iterator
+from typing import Any
 
 from components.files.arrow_files import read_batches
-from components.files.record_files import JSON_LINES, CellRows, parse_json
+from components.files.record_files import JSON_LINES, CellRows, parse_json, read_records
 from components.files.text_files import Lines, extension
 
 # JSON lines have no header: the fields of the first rows stand for those of all.
@@ -30,3 +32,19 @@ def read_header(file: str) -> tuple[str, ...]:
     rows = (parse_json(line, f"{file} line {lines.number}") for line in lines if line.strip())
     fields = [list(row) if isinstance(row, dict) else [] for row in itertools.islice(rows, _FIRST_ROWS)]
     return tuple(name for name in fields[0] if all(name in row for row in fields)) if fields else ()
+
+
+def read_rows(file: str) -> Iterator[dict[str, Any]]:
+    """All fields of each row of a file, empty lines left out, but for columns whose name another column has.
+
+    Raises:
+        InputError: see `read_records`; JSON lines need not have the same fields.
+    """
+    if extension(file) in JSON_LINES:
+        lines = Lines(file)
+        yield from (parse_json(line, f"{file} line {lines.number}") for line in lines if line.strip())
+        return
+    header = read_header(file)
+    names = tuple(name for name in header if header.count(name) == 1)
+    for record in read_records(file, names):
+        yield dict(zip(names, record.values, strict=True))

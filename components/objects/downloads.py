@@ -8,10 +8,8 @@ from collections.abc import Callable
 from pathlib import Path
 
 from components.dsl.errors import InputError
-from components.objects.mirror import cache_folder
+from components.objects.mirror import ADDRESS_FILE, downloads_folder
 from components.objects.store import ObjectState, ObjectStore
-
-_DOWNLOADS = "downloads"
 
 
 def local_file(address: str) -> Path:
@@ -27,7 +25,7 @@ def local_file(address: str) -> Path:
         raise InputError(f"the file {address} must exist, found nothing there")
     place = _place(address, {name: state}) / name
     if not place.is_file():
-        _fill(place.parent, lambda staging: store.download(name, staging / name))
+        _fill(place.parent, address, lambda staging: store.download(name, staging / name))
     return place
 
 
@@ -52,22 +50,23 @@ def local_folder(address: str, is_read: Callable[[str], bool] = lambda name: Tru
             store.download(name, staging / place.name / name)
 
     if not place.is_dir():
-        _fill(place.parent, download)
+        _fill(place.parent, address, download)
     return place
 
 
 def _place(address: str, states: dict[str, ObjectState]) -> Path:
     """The folder of this content of an address."""
     content = repr((address, sorted(states.items())))
-    return cache_folder() / _DOWNLOADS / hashlib.sha256(content.encode()).hexdigest()[:32]
+    return downloads_folder() / hashlib.sha256(content.encode()).hexdigest()[:32]
 
 
-def _fill(folder: Path, download: Callable[[Path], None]) -> None:
+def _fill(folder: Path, address: str, download: Callable[[Path], None]) -> None:
     """Downloads into a folder beside its place and renames it, as several processes may do so at once."""
     staging = folder.with_name(f".{folder.name}-{uuid.uuid4().hex}")
     try:
         staging.mkdir(parents=True)
         download(staging)
+        (staging / ADDRESS_FILE).write_text(address.rstrip("/").rpartition("/")[0])
         try:
             os.rename(staging, folder)
         except OSError:

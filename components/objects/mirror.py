@@ -6,9 +6,10 @@ same relative name.
 
 import json
 import os
+import re
 from pathlib import Path
 
-REMOTE_FILE = "remote.json"
+REMOTE_FILE, ADDRESS_FILE = "remote.json", "address"
 CACHE_VARIABLE = "KERAS_BERT_EDGE_CACHE"
 
 
@@ -36,5 +37,20 @@ def address_of(place: Path) -> str | None:
 
 
 def shown_place(place: Path) -> str:
-    """A path for people: its address if it lies in a mirror."""
-    return address_of(place) or str(place)
+    """A path for people: its address if it lies in a mirror or was downloaded."""
+    return address_of(place) or show_addresses(str(place))
+
+
+def downloads_folder() -> Path:
+    """The folder of downloads: each has a folder with a file `ADDRESS_FILE`, the address of what lies beside it."""
+    return cache_folder() / "downloads"
+
+
+def show_addresses(text: str) -> str:
+    """A text with the addresses of downloads in the place of their paths."""
+
+    def address(match: re.Match[str]) -> str:
+        file = Path(match[0]) / ADDRESS_FILE
+        return file.read_text() if file.is_file() else match[0]
+
+    return re.sub(re.escape(f"{downloads_folder()}/") + "[0-9a-f]{32}", address, text)

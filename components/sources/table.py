@@ -1,15 +1,18 @@
 """Labelled rows from tables with named columns: texts or pairs, with labels or numbers."""
 
+import json
 import math
 from collections.abc import Sequence
-from typing import Literal, NamedTuple, Self
+from typing import Any, Literal, NamedTuple, Self
 
 import pydantic
 
 from components.dsl.errors import InputError
 from components.files.arrow_files import UnnamedClass
+from components.files.headers import read_rows
 from components.files.paths import match_files, short_name
 from components.files.record_files import RECORD_KINDS, Record, as_text, read_records
+from components.files.text_files import repair
 from components.sources.shared import (
     LabelledFiles,
     check_label,
@@ -124,6 +127,12 @@ class TableSource(LabelledFiles):
         """The file and the line or row of each training row of `splits`, as `reviews.csv line 3`."""
         return find_places(self.train, self.text)
 
+    def training_columns(self) -> list[dict[str, str]]:
+        """All columns of each training row of `splits` as texts; empty where a row has none."""
+        rows = [row for file in match_files(self.train, RECORD_KINDS, what="the table") for row in read_rows(file)]
+        names = list(dict.fromkeys(name for row in rows for name in row))
+        return [{name: _as_cell(row.get(name)) for name in names} for row in rows]
+
     def record(self, row: TextRow) -> dict[str, str]:
         """The row under the names of this source's columns."""
         second = {} if self.second_text is None else {self.second_text: row.second_text or ""}
@@ -184,6 +193,14 @@ def _read_cell(record: Record, column: str) -> str:
     if value is None or value != value or isinstance(value, UnnamedClass):
         return "(empty)"
     return as_text(value, record.where, column).strip() or "(empty)"
+
+
+def _as_cell(value: Any) -> str:
+    if value is None:
+        return ""
+    if isinstance(value, str | bytes):
+        return repair(value)[0]
+    return json.dumps(value, ensure_ascii=False, default=str) if isinstance(value, list | dict) else str(value)
 
 
 def _make_row(record: Record, columns: tuple[str, ...], numbers: bool) -> TextRow:

@@ -2,7 +2,8 @@
 
 Probabilities are those of models that did not train on the row. All arrays are NumPy's: `labels` (rows,) are the
 numbers of the given labels, `probabilities` (rows, classes) sum up to 1 in each row. The details of rounding follow
-cleanlab 2, so that the same rows are found.
+cleanlab 2, so that the same rows are found; of rows with exactly equal margins the first. Cleanlab's own sorts are not
+stable: which of equal rows it finds depends on the processor.
 """
 
 from typing import Any

@@ -131,10 +131,21 @@ def describe_rows(rows: RowTraits, tokens: TokenTraits) -> list[str]:
     lines.append(f"duplicates: {rows.repeats} rows have the texts of an earlier row")
     conflicts = f"conflicts: {len(rows.conflicts)} texts have several answers"
     examples = [
-        f"{text[:_TEXT_SHOWN]!r}: {' and '.join(repr(answer[:_TEXT_SHOWN]) for answer in answers)}"
-        for text, answers in rows.conflicts
+        f"{text[:_TEXT_SHOWN]!r}: {' and '.join(_show_differences(answers))}" for text, answers in rows.conflicts
     ]
     return [*lines, conflicts + "".join(f"; {example}" for example in examples[:_CONFLICTS_SHOWN])]
+
+
+def _show_differences(answers: Sequence[str]) -> list[str]:
+    """The first two answers; long ones around the first word in which they are different."""
+    first, other, *more = answers
+    start = 0
+    if max(map(len, (first, other))) > _TEXT_SHOWN:
+        equal = next((place for place, (a, b) in enumerate(zip(first, other, strict=False)) if a != b), _TEXT_SHOWN)
+        start = max(0, equal - _TEXT_SHOWN // 2)
+        start = (first.find(" ", start, equal) + 1 or start) if start else 0
+    shown = [repr("..." * (start > 0) + answer[start : start + _TEXT_SHOWN]) for answer in (first, other)]
+    return [*shown, f"{len(more)} more"] if more else shown
 
 
 def name_job(path: str) -> str:

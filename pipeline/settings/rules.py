@@ -225,6 +225,8 @@ def _check_examples(settings: Settings) -> list[str]:
         task.check(splits)
     if settings.label_errors is not None:
         check_folds(splits["train"], task, settings.label_errors.folds)
+        if isinstance(source, TableSource):
+            source.training_columns()  # the table of the rows to correct has them
     if settings.few_shot is not None and settings.few_shot.pairs:
         check_pairable(task, splits["train"])
     if source.overlap == "error":

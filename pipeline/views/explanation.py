@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -9,6 +10,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from rich.console import Console
 
 from components.dsl.errors import InputError
+from components.objects.mirror import shown_place
 from keras_bert.folders import MODEL_FILE, ONNX_FILE, TASK_FILE, TFLITE_FILE
 from pipeline.views.tables import show_table
 
@@ -18,6 +20,8 @@ if TYPE_CHECKING:
 
 # Above this share of the difference, the sum of integrated gradients leaves the order of the words open.
 _LARGE_GAP = 0.05
+# The end of the path of a trained model in a root.
+_ARTIFACT = re.compile(r"/artifacts/[^/]+/[^/]+-[0-9a-f]{12}$")
 # Smaller shares have three decimals of 0.
 _LEAST_SHARE = 0.0005
 
@@ -105,6 +109,9 @@ def explain_text(
                 raise ValueError(f"--beside must {rule}, got {place} for {task.name}")
             check_method(task, chosen, baseline, steps)
         if tasks[0].second_text == "compared":
+            if target is not None:
+                rule = f"--target must be left out for {tasks[0].name}, which compares TEXT with SECOND"
+                raise ValueError(f"{rule}, got {target!r}")
             target, second = second, None
         first = ExplainedRow.of(tasks[0], text, target, second)
         if not first.tokens.word_texts:
@@ -113,7 +120,9 @@ def explain_text(
             row = first if task is tasks[0] else first.beside(task)
             rows = [(row.tokens, row.features)]
             attention = next(attend(task, rows)) if is_keras_model(task.model) else None
-            explanations.append(ModelReasons(str(place), attribute(task, row, chosen, baseline, steps), attention))
+            explanations.append(
+                ModelReasons(shown_place(place), attribute(task, row, chosen, baseline, steps), attention)
+            )
     except (TypeError, ValueError) as error:
         raise InputError(str(error)) from None
     return explanations
@@ -149,8 +158,8 @@ def _format_share(share: float) -> str:
 
 
 def _short_names(models: Sequence[str]) -> list[str]:
-    """The last part of each path, and the folder, too, where two are the same."""
-    names = [Path(model).name for model in models]
+    """The last part of each path, and the folder, too, where two are the same; a trained model of a root is that."""
+    names = ["trained model" if _ARTIFACT.search(model) else Path(model).name for model in models]
     return [
         "/".join(Path(model).parts[-2:]) if names.count(name) > 1 else name
         for model, name in zip(models, names, strict=True)

@@ -7,10 +7,14 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 
 from components.artifacts.label_errors import HeldOutProbabilities, LabelDecisions, LabelErrors
+from components.dsl.errors import InputError
 from components.examples.registry import read_rows
+from components.files.csv_files import csv_line
 from components.find_label_errors import find_label_errors
 from components.sources.label_sets import LabelSetSource
 from components.sources.table import TableSource, TextRow
@@ -125,6 +129,53 @@ def test_columns_of_the_judgement_do_not_replace_those_of_the_rows(
     assert header == f"{text},{label},{added}"
     assert TextRow(*first.split(",")[:2]) in rows
     assert label_errors.read().errors == 0
+
+
+def test_the_table_has_all_columns_and_is_read_again_to_the_character(line: Lines, tmp_path: Path) -> None:
+    made = line("classification")
+    rows = read_rows(made.examples, "train")
+    # White space and case are the tokenizer's affair: the rows of the job stand in a table of other columns.
+    cells = ["a\r\nb", "=1+1", "'@x", "-", "-2.5", ""]
+    table = [("from, where", "text", "@id", "label"), *((cells[n % 6], r.text, n, r.label) for n, r in enumerate(rows))]
+    (tmp_path / "rows.csv").write_bytes("".join(map(csv_line, table)).encode())
+    source = TableSource(str(tmp_path / "rows.csv"))
+    given = [(number, 0, int(row.label == "plant")) for number, row in enumerate(rows)]
+    label_errors = judge(tmp_path, made, source, decide(given, 2, {(3, 0): 1 - given[3][2]}))
+    file = label_errors.file("label_errors.csv")
+    with file.open(newline="", encoding="utf-8") as stream:
+        records = list(csv.DictReader(stream))
+    assert list(records[0])[:4] == ["from, where", "text", "'@id", "label"]
+    assert (records[0]["row"], records[0]["'@id"], records[0]["from, where"]) == ("3", "3", "-")
+    assert {record["from, where"] for record in records} == {"a\r\nb", "'=1+1", "''@x", "-", "-2.5", ""}
+    corrected = TableSource(str(file))
+    assert sorted(corrected.read(str(file))) == sorted(rows)
+    expected = [cells[number % 6].strip() or "(empty)" for number in range(len(rows))]
+    assert corrected.column_values("from, where", rows) == expected
+    assert corrected.column_values("@id", rows) == [str(number) for number in range(len(rows))]
+
+
+@pytest.mark.parametrize("kind", [".jsonl", ".parquet"])
+def test_further_columns_of_other_types_are_texts(tmp_path: Path, kind: str) -> None:
+    rows = [{"text": "a", "label": "x", "n": 1, "l": ["é"]}, {"text": "b", "label": "y", "n": None, "l": None}]
+    file = tmp_path / f"rows{kind}"
+    if kind == ".jsonl":
+        del rows[1]["n"], rows[1]["l"]
+        file.write_text("\n".join(map(json.dumps, rows)))
+    else:
+        pq.write_table(pa.Table.from_pylist(rows), file)
+    assert TableSource(str(file)).training_columns() == [
+        {"text": "a", "label": "x", "n": "1", "l": '["é"]'},
+        {"text": "b", "label": "y", "n": "", "l": ""},
+    ]
+
+
+def test_a_column_that_cannot_be_text_is_refused(tmp_path: Path) -> None:
+    table = pa.table({"text": ["a"], "label": ["x"], "at": pa.array([1], pa.timestamp("us", "Mars/Base"))})
+    pq.write_table(table, tmp_path / "rows.parquet")
+    with pytest.raises(
+        InputError, match=r"rows\.parquet must be a whole \.parquet file, got after row 0: 'Mars/B"
+    ):
+        TableSource(str(tmp_path / "rows.parquet")).training_columns()
 
 
 def test_damaged_probabilities_are_refused_in_one_line(tmp_path: Path) -> None:

@@ -6,7 +6,7 @@ import pytest
 
 from components.dsl.errors import InputError
 from components.objects.downloads import local_file, local_folder
-from components.objects.mirror import CACHE_VARIABLE, REMOTE_FILE, address_of, cache_folder, shown_place
+from components.objects.mirror import CACHE_VARIABLE, REMOTE_FILE, address_of, cache_folder, show_addresses, shown_place
 from components.objects.store import ObjectStore
 from tests.pipeline.remote.conftest import ADDRESS, memory
 
@@ -35,6 +35,17 @@ def test_a_folder_keeps_its_name_and_the_files_that_are_read(memory: ObjectStore
     folder = local_folder(f"{ADDRESS}/model", lambda name: not name.endswith(".bin"))
     files = sorted(file.relative_to(folder).as_posix() for file in folder.rglob("*") if file.is_file())
     assert (folder.name, files) == ("model", ["config.json", "inner/vocab.txt"])
+
+
+def test_downloads_are_shown_by_their_addresses(memory: ObjectStore, tmp_path: Path) -> None:
+    memory.write("team/model/config.json", b"{}")
+    file, folder = local_file(f"{ADDRESS}/team/model/config.json"), local_folder(f"{ADDRESS}/team/model/")
+    assert shown_place(file) == f"{ADDRESS}/team/model/config.json"
+    assert shown_place(folder / "vocab.txt") == f"{ADDRESS}/team/model/vocab.txt"
+    assert show_addresses(f"{folder} must hold x, got {file}") == (
+        f"{ADDRESS}/team/model must hold x, got {ADDRESS}/team/model/config.json"
+    )
+    assert show_addresses(str(tmp_path / "file")) == str(tmp_path / "file")
 
 
 def test_what_is_missing_is_said_in_one_line(memory: ObjectStore) -> None:

@@ -8,6 +8,7 @@ import pytest
 from components.dsl.errors import InputError
 from components.objects.mirror import CACHE_VARIABLE, root_address
 from components.objects.store import ObjectStore
+from pipeline.cli import main
 from pipeline.commands.arguments import absolute_path, open_addresses
 from pipeline.commands.parser import make_parser
 from tests.pipeline.remote.conftest import ADDRESS, memory
@@ -36,6 +37,15 @@ def test_files_and_folders_are_downloaded(memory: ObjectStore) -> None:
     memory.write("pushed/a/1/model.onnx", b"model")
     assert open_options("bench", f"{ADDRESS}/pushed/a/1/model.onnx").files[0].read_bytes() == b"model"
     assert (open_options("predict", f"{ADDRESS}/pushed/a/1", "text").model / "model.onnx").is_file()
+
+
+def test_errors_name_the_address_of_a_download(memory: ObjectStore, capfd: pytest.CaptureFixture[str]) -> None:
+    memory.write("pushed/a/1/notes.txt", b"no model")
+    capfd.readouterr()
+    assert main(["predict", f"{ADDRESS}/pushed/a/1", "text"]) == 2
+    error = capfd.readouterr().err
+    assert f"{ADDRESS}/pushed/a/1" in error
+    assert "cache" not in error
 
 
 def test_the_newest_run_of_an_artifact(memory: ObjectStore) -> None:

@@ -1,6 +1,7 @@
 """`explain` on the command line: models of every kind, one target for all, and refusals of one line."""
 
 import json
+import shutil
 from pathlib import Path
 
 import numpy as np
@@ -17,6 +18,7 @@ from keras_bert.explain import attributions
 from keras_bert.export.bundle import attach_companions
 from keras_bert.export.onnx import export_onnx
 from keras_bert.export.tflite import export_tflite
+from keras_bert.tasks.embedding import Embedding
 from keras_bert.tokenizers.tokenizer import Tokenizer
 
 TEXT = "abc d ef"
@@ -94,6 +96,32 @@ def test_a_folder_of_transformers_and_a_pair(folder: Path, capfd: pytest.Capture
 def test_text_that_is_not_read_is_named(folder: Path, capfd: pytest.CaptureFixture[str]) -> None:
     printed = explain(capfd, folder / "pushed", "a " * 100)
     assert "tokens were cut" in printed
+
+
+def test_the_trained_model_of_a_root_has_a_name(
+    folder: Path, tmp_path: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
+    trained = tmp_path / "artifacts" / "quantize" / "quantized-21df275a9611"
+    shutil.copytree(folder / "saved", trained)
+    printed = explain(capfd, trained, TEXT, "--beside", folder / "pushed" / "model.onnx")
+    assert "trained model" in printed.splitlines()[1]
+    assert "21df275a9611" not in printed
+    shutil.copytree(trained, tmp_path / "artifacts" / "distill" / "student-21df275a9612")
+    printed = explain(capfd, trained, TEXT, "--beside", tmp_path / "artifacts" / "distill" / "student-21df275a9612")
+    assert "distill/student" in printed.splitlines()[1]
+
+
+def test_an_embedding_has_no_target_but_the_second_text(
+    folder: Path, tmp_path: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
+    task = keras_bert.load(folder / "saved")
+    Embedding.build(task.encoder, task.tokenizer, max_length=task.max_length).save(tmp_path / "vectors")
+    capfd.readouterr()
+    assert main(["explain", str(tmp_path / "vectors"), TEXT, "g a", "--target", "mid"]) == 2
+    error = capfd.readouterr().err
+    assert "--target must be left out for embedding, which compares TEXT with SECOND, got 'mid'" in error
+    content = json.loads(explain(capfd, tmp_path / "vectors", TEXT, "g a", "--json", "--steps", 4))
+    assert content["models"][0]["target"] == "cosine with 'g a'"
 
 
 def test_models_of_a_place(folder: Path) -> None:

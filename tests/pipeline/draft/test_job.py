@@ -4,10 +4,26 @@ from pathlib import Path
 
 import pytest
 
+from components.examples.registry import TASK_ROWS
+from components.examples.row_traits import TokenTraits, measure_rows
+from components.sources.tagged_words import Sentence
 from pipeline.cli import main
-from pipeline.draft.job import name_job
+from pipeline.draft.job import describe_rows, name_job
 from tests.components.tuning_job import write_checkpoint
 from tests.pipeline.draft.tiny_rows import write_reviews
+
+
+def test_long_answers_of_a_conflict_are_shown_where_they_are_different() -> None:
+    words = tuple(f"w{number}" for number in range(60))
+    tags = [("O",) * 50 + (tag,) + ("O",) * 9 for tag in ("B-cow", "O", "B-hen")]
+    rows = [Sentence(words, row) for row in tags]
+    (line,) = (
+        line
+        for line in describe_rows(measure_rows(rows, TASK_ROWS["token_classification"]), TokenTraits([62], [60], 0.0))
+        if line.startswith("conflicts")
+    )
+    before, after = "O " * 14, " O" * 9
+    assert line.endswith(f": '...{before}B-cow{after}' and '...{before}O{after}' and 1 more")
 
 
 @pytest.mark.long
