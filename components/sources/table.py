@@ -189,14 +189,18 @@ def find_places(path: str, column: str) -> list[str]:
 
 def _read_cell(record: Record, column: str) -> str:
     (value,) = record.values
-    # None, or the NaN that pandas writes in its place.
-    if value is None or value != value or isinstance(value, UnnamedClass):
+    if _is_nothing(value):
         return "(empty)"
     return as_text(value, record.where, column).strip() or "(empty)"
 
 
+def _is_nothing(value: Any) -> bool:
+    # None, or the NaN that pandas writes in its place.
+    return value is None or value != value or isinstance(value, UnnamedClass)
+
+
 def _as_cell(value: Any) -> str:
-    if value is None:
+    if _is_nothing(value):
         return ""
     if isinstance(value, str | bytes):
         return repair(value)[0]

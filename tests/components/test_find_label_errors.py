@@ -172,9 +172,7 @@ def test_further_columns_of_other_types_are_texts(tmp_path: Path, kind: str) -> 
 def test_a_column_that_cannot_be_text_is_refused(tmp_path: Path) -> None:
     table = pa.table({"text": ["a"], "label": ["x"], "at": pa.array([1], pa.timestamp("us", "Mars/Base"))})
     pq.write_table(table, tmp_path / "rows.parquet")
-    with pytest.raises(
-        InputError, match=r"rows\.parquet must be a whole \.parquet file, got after row 0: 'Mars/B"
-    ):
+    with pytest.raises(InputError, match=r"rows\.parquet must be a whole \.parquet file, got after row 0: 'Mars/B"):
         TableSource(str(tmp_path / "rows.parquet")).training_columns()
 
 
