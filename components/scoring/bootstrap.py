@@ -1,9 +1,9 @@
 """Scores of rows that are drawn with replacement (Efron and Tibshirani 1993, chapters 6 and 13)."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from components.scoring.base import TaskScoring
+from components.scoring.base import Measure, TaskScoring
 
 if TYPE_CHECKING:
     import numpy as np
@@ -25,20 +25,15 @@ class Interval(NamedTuple):
     high: float
 
 
-# How often each row is drawn (samples, rows) -> scores (samples,).
-Measure = Callable[["Array"], "Array"]
-
-
 def make_measure(
     scoring: TaskScoring[Any], rows: Sequence[Any], answers: Sequence[Any], labels: Sequence[str], metric: str
 ) -> tuple[Measure, bool]:
     """The function that scores samples of the rows, and whether it scores them without their single rows."""
     import numpy as np
 
-    statistics = scoring.row_statistics(metric, rows, answers, labels)
-    if statistics is not None:
-        values, combine = statistics
-        return lambda counts: combine(counts @ values / len(rows)), True
+    measure = scoring.sample_measure(metric, rows, answers, labels)
+    if measure is not None:
+        return measure, True
 
     def rescore(counts: "Array") -> float:
         places = np.repeat(np.arange(len(rows)), counts).tolist()

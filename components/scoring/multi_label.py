@@ -5,10 +5,10 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from components.examples.texts import split_texts
-from components.scoring.base import Baselines, LabelLogits, Report, TaskScores, TaskScoring
+from components.scoring.base import Baselines, LabelLogits, Measure, Report, TaskScores, TaskScoring
 from components.scoring.baselines import NGRAMS, classify_sets_by_ngrams
 from components.scoring.mistakes import Mistake, Mistakes, worst_first
-from components.scoring.row_statistics import RowStatistics, set_statistics
+from components.scoring.row_statistics import RowStatistics, sample_average_precision, set_statistics
 from components.scoring.texts import displayed_texts
 from components.sources.label_sets import LabelSetRow
 
@@ -94,12 +94,9 @@ class LabelSetScoring(TaskScoring[LabelSetRow]):
         self, rows: Sequence[LabelSetRow], answers: Sequence[LabelSetAnswer], labels: Sequence[str]
     ) -> TaskScores:
         """See `score_sets`."""
-        import numpy as np
-
         truth = flag_sets([row.labels for row in rows], labels)
         given = flag_sets([answer.labels for answer in answers], labels)
-        shares = np.array([[answer.probabilities.get(label, 0.0) for label in labels] for answer in answers])
-        return score_sets(truth, given, shares, labels)
+        return score_sets(truth, given, _stack_probabilities(answers, labels), labels)
 
     def mistakes(
         self, rows: Sequence[LabelSetRow], answers: Sequence[LabelSetAnswer], confidences: Sequence[float] | None
@@ -137,6 +134,15 @@ class LabelSetScoring(TaskScoring[LabelSetRow]):
         statistics = set_statistics(metric, *(flag_sets(side, labels) for side in sets))
         return statistics or super().row_statistics(metric, rows, answers, labels)
 
+    def sample_measure(
+        self, metric: str, rows: Sequence[LabelSetRow], answers: Sequence[LabelSetAnswer], labels: Sequence[str]
+    ) -> Measure | None:
+        """See `sample_average_precision`."""
+        if metric != "average_precision":
+            return super().sample_measure(metric, rows, answers, labels)
+        truth, shares = flag_sets([row.labels for row in rows], labels), _stack_probabilities(answers, labels)
+        return lambda counts: sample_average_precision(truth, shares, counts)
+
     def trivial(self, train: Sequence[LabelSetRow], test: Sequence[LabelSetRow]) -> tuple[str, list[LabelSetAnswer]]:
         """Always the commonest label of training."""
         counts = Counter(label for row in train for label in row.labels)
@@ -169,11 +175,21 @@ def make_answers(given: "Array", shares: "Array", labels: Sequence[str]) -> list
     ]
 
 
+def _stack_probabilities(answers: Sequence[LabelSetAnswer], labels: Sequence[str]) -> "Array":
+    """The probability of each label of each answer (answers, labels)."""
+    import numpy as np
+
+    return np.array([[answer.probabilities.get(label, 0.0) for label in labels] for answer in answers])
+
+
 def flag_sets(sets: Sequence[Any], labels: Sequence[str]) -> "Array":
     """True for each label of a set: bool (sets, labels)."""
     import numpy as np
 
-    return np.array([[label in names for label in labels] for names in sets], bool).reshape(len(sets), len(labels))
+    flags, places = np.zeros((len(sets), len(labels)), bool), {label: place for place, label in enumerate(labels)}
+    for row, names in enumerate(sets):
+        flags[row, [places[name] for name in names if name in places]] = True
+    return flags
 
 
 def score_sets(truth: "Array", given: "Array", shares: "Array", labels: Sequence[str]) -> TaskScores:

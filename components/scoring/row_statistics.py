@@ -5,19 +5,23 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 if TYPE_CHECKING:
     import numpy as np
+    from scipy.sparse import csr_array
 
     Array = np.ndarray[Any, Any]
+
+# The variance of equal numbers over their mean square, at most: what rounding leaves of 0 in float64.
+_ROUNDED_VARIANCE = 1e-12
 
 
 class RowStatistics(NamedTuple):
     """Numbers of each row, and the metric as a function of their means.
 
     Attributes:
-        values: the numbers (rows, numbers).
+        values: the numbers (rows, numbers); sparse where most are 0.
         combine: means (..., numbers) -> the metric (...); not a number where it is undefined.
     """
 
-    values: "Array"
+    values: "Array | csr_array"
     combine: "Callable[[Array], Array]"
 
 
@@ -33,18 +37,22 @@ def label_statistics(
         labels: the labels of the task; a predicted label that is not among them is wrong.
     """
     import numpy as np
+    from scipy.sparse import csr_array
 
+    combine = {"accuracy": _combine_accuracy, "macro_f1": _combine_macro_f1, "mcc": _combine_mcc}.get(metric)
+    if combine is None:
+        return None
     numbers = {label: number for number, label in enumerate(labels)}
     # The last column counts predictions that are no label of the task.
-    counts = np.zeros((len(true), 3, len(labels) + 1))
-    for row, (truth, answers) in enumerate(zip(true, predicted, strict=True)):
-        for label, answer in zip(truth, answers, strict=True):
-            guess = numbers.get(answer, len(labels))
-            counts[row, 0, guess] += label == answer
-            counts[row, 1, guess] += 1
-            counts[row, 2, numbers[label]] += 1
-    combine = {"accuracy": _combine_accuracy, "macro_f1": _combine_macro_f1, "mcc": _combine_mcc}.get(metric)
-    return None if combine is None else RowStatistics(counts.reshape(len(true), -1), combine)
+    width = len(labels) + 1
+    rows = np.repeat(np.arange(len(true)), [len(truth) for truth in true])
+    targets = np.array([numbers[label] for truth in true for label in truth], int)
+    guesses = np.array([numbers.get(answer, len(labels)) for answers in predicted for answer in answers], int)
+    right = guesses == targets
+    columns = np.concatenate([guesses[right], width + guesses, 2 * width + targets])
+    places = np.concatenate([rows[right], rows, rows]), columns
+    # A row has few of many labels; equal places add up.
+    return RowStatistics(csr_array((np.ones(len(columns)), places), shape=(len(true), 3 * width)), combine)
 
 
 def set_statistics(metric: str, truth: "Array", given: "Array") -> RowStatistics | None:
@@ -56,17 +64,50 @@ def set_statistics(metric: str, truth: "Array", given: "Array") -> RowStatistics
         given: True for each label that is given (rows, labels).
     """
     import numpy as np
+    from scipy.sparse import csr_array, hstack
 
     combine = {"micro_f1": _combine_micro_f1, "macro_f1": _combine_macro_f1}.get(metric)
-    counts = np.stack([truth & given, given, truth], axis=1).astype("float64")
+    if combine is None:
+        return None
     # No prediction is other than a label.
-    counts = np.pad(counts, ((0, 0), (0, 0), (0, 1)))
-    return None if combine is None else RowStatistics(counts.reshape(len(truth), -1), combine)
+    none = np.zeros((len(truth), 1), bool)
+    sides = [csr_array(side) for count in (truth & given, given, truth) for side in (count, none)]
+    return RowStatistics(csr_array(hstack(sides, dtype="float64")), combine)
+
+
+def sample_average_precision(truth: "Array", shares: "Array", counts: "Array") -> "Array":
+    """The mean over labels of the average precision of samples (samples,), as `score_sets` defines it.
+
+    Args:
+        truth: True for each label of each row (rows, labels).
+        shares: the probability of each label (rows, labels).
+        counts: how often each sample draws each row (samples, rows).
+    """
+    import numpy as np
+
+    total, labels = np.zeros(len(counts)), np.zeros(len(counts))
+    for flags, probabilities in zip(truth.T, shares.T, strict=True):
+        order = np.argsort(-probabilities, kind="stable")
+        drawn = counts[:, order]
+        positives, ranks = drawn[:, flags[order]], -probabilities[order]
+        # The precision at a row is that of all rows with at least its probability.
+        right, given = (
+            np.cumsum(side, axis=1)[:, np.searchsorted(sorted_ranks, ranks[flags[order]], side="right") - 1]
+            for side, sorted_ranks in ((positives, ranks[flags[order]]), (drawn, ranks))
+        )
+        precisions = divide(right, given)
+        size = positives.sum(axis=1)
+        total += divide((positives * precisions).sum(axis=1), size)
+        labels += size > 0
+    return np.where(labels > 0, divide(total, labels), np.nan)
 
 
 def _combine_micro_f1(means: "Array") -> "Array":
+    """Undefined without any true label."""
+    import numpy as np
+
     right, predicted, true = (side.sum(-1) for side in _split_counts(means))
-    return divide(2 * right, predicted + true)
+    return np.where(true > 0, divide(2 * right, predicted + true), np.nan)
 
 
 def _split_counts(means: "Array") -> "tuple[Array, Array, Array]":
@@ -81,8 +122,12 @@ def _combine_accuracy(means: "Array") -> "Array":
 
 
 def _combine_macro_f1(means: "Array") -> "Array":
+    """Undefined without any true label."""
+    import numpy as np
+
     right, predicted, true = _split_counts(means)
-    return divide(divide(2 * right, predicted + true).sum(-1), (predicted + true > 0).sum(-1))
+    scores = divide(divide(2 * right, predicted + true).sum(-1), (predicted + true > 0).sum(-1))
+    return np.where(true.any(-1), scores, np.nan)
 
 
 def _combine_mcc(means: "Array") -> "Array":
@@ -115,8 +160,8 @@ def _combine_pearson(means: "Array") -> "Array":
     import numpy as np
 
     one, other, squares, other_squares, products, _ = np.moveaxis(means, -1, 0)
-    variance, other_variance = squares - one**2, other_squares - other**2
-    scores = divide(products - one * other, np.sqrt((variance * other_variance).clip(0)))
+    variance, other_variance = _variance(one, squares), _variance(other, other_squares)
+    scores = divide(products - one * other, np.sqrt(variance * other_variance))
     return np.where(other_variance > 0, scores, np.nan)
 
 
@@ -124,8 +169,16 @@ def _combine_r2(means: "Array") -> "Array":
     import numpy as np
 
     _, other, _, other_squares, _, errors = np.moveaxis(means, -1, 0)
-    variance = other_squares - other**2
+    variance = _variance(other, other_squares)
     return np.where(variance > 0, 1 - divide(errors, variance), np.nan)
+
+
+def _variance(means: "Array", squares: "Array") -> "Array":
+    """The variance from means and mean squares; 0 where it is no more than rounding leaves of equal numbers."""
+    import numpy as np
+
+    variance = squares - means**2
+    return np.where(variance > _ROUNDED_VARIANCE * squares, variance, 0.0)
 
 
 def divide(numerator: "Array", denominator: "Array") -> "Array":

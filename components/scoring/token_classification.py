@@ -3,7 +3,7 @@
 import dataclasses
 from collections import Counter, defaultdict
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from components.scoring.base import Baselines, LabelLogits, TaskScores, TaskScoring
 from components.scoring.classification import OF_LABELS, score_labels
@@ -12,6 +12,8 @@ from components.scoring.row_statistics import RowStatistics, divide, label_stati
 from components.sources.tagged_words import Sentence
 
 if TYPE_CHECKING:
+    import numpy as np
+
     from keras_bert.tasks.base import Task
 
 _OF_ENTITIES = ("f1", "precision", "recall")
@@ -87,6 +89,10 @@ class TaggedScoring(TaskScoring[Sentence]):
                 wrong.append(Mistake((), "", "", float(count), words))
         return Mistakes("wrong tags", worst_first(wrong), len(wrong), len(rows))
 
+    def defines(self, metric: str, rows: Sequence[Sentence]) -> bool:
+        """Without any true entity the scores of entities are 0, even of answers that are all right."""
+        return metric not in _OF_ENTITIES or any(tag != "O" for row in rows for tag in row.tags)
+
     def row_statistics(
         self, metric: str, rows: Sequence[Sentence], answers: Sequence[Sequence[str]], labels: Sequence[str]
     ) -> RowStatistics | None:
@@ -97,11 +103,15 @@ class TaggedScoring(TaskScoring[Sentence]):
 
         from keras_bert.metrics.entities import entities_of
 
+        def combine(means: "np.ndarray[Any, Any]") -> "np.ndarray[Any, Any]":
+            # Undefined without any true entity, see `defines`.
+            return np.where(means[..., 2] > 0, divide(means[..., 0], means @ np.array(over)), np.nan)
+
         spans = [(set(entities_of(row.tags)), set(entities_of(tags))) for row, tags in zip(rows, answers, strict=True)]
         counts = [(len(true & predicted), len(predicted), len(true)) for true, predicted in spans]
         # F1 is 2 right / (predicted + true).
         over = {"precision": (0.0, 1.0, 0.0), "recall": (0.0, 0.0, 1.0), "f1": (0.0, 0.5, 0.5)}[metric]
-        return RowStatistics(np.array(counts, "float64"), lambda means: divide(means[..., 0], means @ np.array(over)))
+        return RowStatistics(np.array(counts, "float64"), combine)
 
     def baselines(
         self, train: Sequence[Sentence], validation: Sequence[Sentence], test: Sequence[Sentence]

@@ -56,8 +56,15 @@ def cases() -> list[tuple[TaskScoring[Any], list[Any], list[Any], list[str], str
         made += [(TaggedScoring(), tagged, guesses, tags, metric) for metric in metrics]
     names = ["x", "y", "z"]
     several = [LabelSetRow(str(i), tuple(name for name in names if CHANCE.random() < 0.4)) for i in range(ROWS)]
-    sets = [LabelSetAnswer(frozenset(name for name in names if CHANCE.random() < 0.4), {}) for _ in several]
-    metrics = ("micro_f1", "macro_f1", "sample_f1", "subset_accuracy")
+    sets = [
+        # Probabilities of one digit, so that many are equal.
+        LabelSetAnswer(
+            frozenset(name for name in names if CHANCE.random() < 0.4),
+            {name: round(CHANCE.random(), 1) for name in names},
+        )
+        for _ in several
+    ]
+    metrics = ("micro_f1", "macro_f1", "sample_f1", "subset_accuracy", "average_precision")
     made += [(LabelSetScoring(), several, sets, names, metric) for metric in metrics]
     questions = [Question(str(number), "who?", "a b c", (("a b", 0),)) for number in range(ROWS)]
     given = [CHANCE.choice(["a b", "b", "c"]) for _ in questions]
@@ -84,6 +91,40 @@ def test_samples_score_as_their_rows_do(
 def test_only_ranks_need_single_rows() -> None:
     slow = {metric for scoring, *rest, metric in cases() if not make_measure(scoring, *rest, metric)[1]}
     assert slow == {"spearman"}
+
+
+def test_samples_without_true_labels_are_left_out() -> None:
+    rows = [Sentence(("a",), ("B-place",)), *(Sentence(("b",), ("O",)) for _ in range(3))]
+    for metric in ("f1", "precision", "recall"):
+        assert score_interval(TaggedScoring(), rows, [row.tags for row in rows], TAGS, metric) == (1.0, 1.0)
+    texts = [LabelSetRow("a", ("x",)), *(LabelSetRow("b", ()) for _ in range(3))]
+    sets = [LabelSetAnswer(frozenset(row.labels), {"x": float(bool(row.labels))}) for row in texts]
+    for metric in ("micro_f1", "macro_f1", "average_precision"):
+        assert score_interval(LabelSetScoring(), texts, sets, ["x", "y"], metric) == (1.0, 1.0)
+
+
+@pytest.mark.parametrize("metric", ["pearson", "r2"])
+def test_samples_of_equal_numbers_are_left_out_whatever_rounding_leaves(metric: str) -> None:
+    # Of samples whose labels are all 1.1 the mean square is not exactly the square of the mean.
+    rows = [TextRow(str(number), label) for number, label in enumerate(["1.1", "1.1", "3.3"])]
+    low, high = score_interval(RegressionScoring(), rows, [0.0, 0.1, 0.2], [], metric)
+    assert -1000 < low < high < 1 + 1e-9
+    measure, _ = make_measure(RegressionScoring(), rows, [0.3, 0.3, 0.8], [], "pearson")
+    # Answers that are all alike order nothing; labels that are all alike cannot be ordered.
+    assert measure(np.array([[1, 1, 1], [2, 1, 0], [0, 3, 0]])) == pytest.approx([1.0, np.nan, np.nan], nan_ok=True)
+
+
+def test_counts_of_many_labels_are_sparse() -> None:
+    names = [str(number) for number in range(1000)]
+    rows = [TextRow("", name) for name in names]
+    statistics = ClassificationScoring().row_statistics("macro_f1", rows, names, names)
+    sets = LabelSetScoring().row_statistics(
+        "macro_f1", [LabelSetRow("", (name,)) for name in names], [LabelSetAnswer(frozenset(), {})] * 1000, names
+    )
+    assert statistics is not None
+    assert sets is not None
+    # Right, predicted and true, each once a row; nothing is predicted of the sets.
+    assert (statistics.values.nnz, sets.values.nnz) == (3000, 1000)
 
 
 @pytest.mark.parametrize("metric", ["pearson", "spearman"])
