@@ -17,7 +17,7 @@ from components.scoring.calibration import check_precision, measure
 from components.scoring.candidates import SHIPPED, find_candidates, measure_size, read_timed_rows, timing_work
 from components.scoring.records import count_records
 from components.scoring.registry import TASK_SCORING
-from components.scoring.scorer import ModelScorer, Scored
+from components.scoring.scorer import ModelScorer, Scored, ScoredBaselines
 from components.scoring.significance import PairedDifference
 from components.scoring.single_answers import describe_answers
 from components.scoring.slices import slice_texts
@@ -92,7 +92,8 @@ def evaluate(
     logits = None if calibration is None else scorer.read_logits("calibration on test rows", file, test)
     if calibration is not None and logits is not None:
         calibration["test"] = measure(calibration, logits, scorer.classes)
-    models, left_out = scorer.score_baselines(train, validation, test) if baselines else ({}, {})
+    rivals = scorer.score_baselines(train, validation, test) if baselines else ScoredBaselines({}, {}, {})
+    models = dict(rivals.models)
     scores = {name: scorer.score_seeds(name, seeds, test) for name, seeds in candidates.items()}
     timed_rows = read_timed_rows(examples)
     for name, seeds in candidates.items():
@@ -103,7 +104,8 @@ def evaluate(
     previous_scores, not_compared = scorer.score_previous(previous, test)
     if previous_scores:
         models[PREVIOUS] = MeasuredModel(_spread(previous_scores))
-    differences = _compare_with_references(scorer, test, scores | {PREVIOUS: previous_scores}, shipped, metric)
+    references = scores | {PREVIOUS: previous_scores} | rivals.scored
+    differences = _compare_with_references(scorer, test, references, models, shipped, metric)
     files = [name for name in candidates if name not in (STUDENT, TEACHER)]
     best = scores[shipped][kept]
     slices = scorer.score_slices(test, best, metric, _read_slices(scorer, teachers[kept], test, source, thresholds))
@@ -130,7 +132,7 @@ def evaluate(
         confusion=best.scores.confusion,
         calibration=calibration,
         warnings=judge(models).warnings,
-        left_out=left_out,
+        left_out=rivals.left_out,
         slices=slices,
     )
     metrics = count_records(metrics, {name: candidates[name][kept].file for name in files})
@@ -166,12 +168,24 @@ def _read_slices(
 
 
 def _compare_with_references(
-    scorer: ModelScorer, rows: Sequence[Any], scores: Mapping[str, Sequence[Scored]], shipped: str, metric: str
+    scorer: ModelScorer,
+    rows: Sequence[Any],
+    scores: Mapping[str, Sequence[Scored]],
+    models: Mapping[str, MeasuredModel],
+    shipped: str,
+    metric: str,
 ) -> dict[str, dict[str, PairedDifference]]:
-    """Model -> metric -> the difference of the shipped file from it, of the models that the file must equal."""
+    """Model -> metric -> the difference of the shipped file from it, of the models that the file must equal.
+
+    These are the models that it is made of, the version before, and the baselines that have a better score.
+    """
     names = loss_metrics(scores[shipped][0].scores.metrics, metric)
+    compared = {name: names for name in (STUDENT, TEACHER, PREVIOUS) if scores.get(name) and name != shipped}
+    score = models[shipped].metrics[metric].mean
+    compared |= {
+        name: [metric] for name, model in models.items() if model.baseline and model.metrics[metric].mean > score
+    }
     return {
-        reference: {name: scorer.compare(rows, scores[shipped], scores[reference], name) for name in names}
-        for reference in (STUDENT, TEACHER, PREVIOUS)
-        if scores.get(reference) and reference != shipped
+        reference: {name: scorer.compare(rows, scores[shipped], scores[reference], name) for name in chosen}
+        for reference, chosen in compared.items()
     }

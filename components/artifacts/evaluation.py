@@ -44,7 +44,7 @@ class MeasuredModel:
         megabytes: the size of the file as it is pushed, with its records; None for baselines and for the version pushed
             before.
         milliseconds: the time of one answer on one thread; None likewise.
-        trivial: whether it gives the same answer to all rows.
+        trivial: whether it answers without reading the rows, such as always the majority class.
         baseline: whether it is a method without a language model.
     """
 

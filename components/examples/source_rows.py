@@ -42,14 +42,18 @@ def read_source(source: AnySource) -> SourceRows:
     task, given = TASK_ROWS[source.task], source.splits()
     # Of all rows that are there: a rare tag may be in none of those that stay in training.
     labels = task.labels(source, given["train"])
-    splits = _complete(resolve_overlap(given, task, source.overlap), task)
+    splits = complete_splits(resolve_overlap(given, task, source.overlap), task)
     splits, near_overlap = resolve_near_overlap(splits, task, source.near_overlap)
     task.check(splits)
     return SourceRows(splits, labels, near_overlap)
 
 
-def _complete(splits: Splits, task: TaskRows[Any]) -> Splits:
-    """The splits, with those that are missing taken out of training."""
+def complete_splits(splits: Splits, task: TaskRows[Any]) -> Splits:
+    """The splits, with those that are missing taken out of training.
+
+    Raises:
+        InputError: the training rows are too few.
+    """
     missing = [split for split in SPLITS if split not in splits]
     if not missing:
         return splits

@@ -179,7 +179,7 @@ class TaskScoring(abc.ABC, Generic[R]):
         return {}
 
     def trivial(self, train: Sequence[R], test: Sequence[R]) -> tuple[str, list[Any]] | None:
-        """The name of a constant answer, which every model must beat, and that answer to all test rows; or None."""
+        """The name of answers without reading the rows, which every model must beat, and the answers; or None."""
         return None
 
     def baselines(self, train: Sequence[R], validation: Sequence[R], test: Sequence[R]) -> Baselines:
@@ -193,6 +193,29 @@ class TaskScoring(abc.ABC, Generic[R]):
             test: the rows to answer.
         """
         return {}
+
+
+def check_test_rows(
+    scoring: TaskScoring[R], metric: str, train: Sequence[R], test: Sequence[R], labels: Sequence[str]
+) -> None:
+    """Checks that a model can be better than the task's trivial answer.
+
+    Raises:
+        InputError: the trivial answer is right about all test rows, or nothing in them can be right by the metric.
+    """
+    import numpy as np
+
+    trivial = scoring.trivial(train, test)
+    measure = None if trivial is None else scoring.sample_measure(metric, test, trivial[1], labels)
+    if trivial is None or measure is None:
+        return
+    score = float(measure(np.ones((1, len(test)), int))[0])
+    if not score < 1:
+        reason = f"{metric} is undefined" if np.isnan(score) else f"the {trivial[0]} has {metric} 100.00 already"
+        raise InputError(
+            f"the {len(test)} test rows must tell models apart, but on them {reason}, and a file must be above the "
+            f"{trivial[0]} to be pushed; add test rows with other answers"
+        )
 
 
 def choose_metric(metric: str, scoring: TaskScoring[Any], labels: Sequence[str]) -> str:

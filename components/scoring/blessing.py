@@ -21,8 +21,9 @@ Points = Annotated[float, pydantic.Field(ge=0, le=100)]
 BUDGETS = {"max_megabytes": "megabytes", "max_milliseconds": "milliseconds"}
 
 
-# A shipped file with less than this share of its teacher's score is warned of.
-FAR_BELOW_TEACHER = 0.9
+# A shipped file with less than the first share of its teacher's score is warned of, or with less than the second of what
+# that is above the trivial answer's. Both say the same where the trivial answer has half of the teacher's score.
+FAR_BELOW_TEACHER, FAR_BELOW_ADDED = 0.9, 0.8
 # Correlations do not show that numbers are a thousand times too small; these do.
 _EXPLAINED, _ERROR = "r2", "rmse"
 
@@ -34,20 +35,21 @@ Differences = Mapping[str, Mapping[str, PairedDifference]]
 class Thresholds:
     """Requirements for a model to be blessed; scores are points of a metric on test rows, 0 to 100.
 
-    A loss counts where it exceeds its limit significantly: with the paired bootstrap interval of the difference as a
-    whole, and with McNemar's test where test rows are right or wrong.
+    A loss, or a baseline that is better, counts where the difference exceeds its limit significantly: with its paired
+    bootstrap interval as a whole, and with McNemar's test where test rows are right or wrong.
 
     Attributes:
         metric: the metric that decides; empty for the main metric of the task.
-        min_score: minimum score of the shipped file in points, 0 or 1 to 100; it must also beat a constant answer,
-            where the task has one.
+        min_score: minimum score of the shipped file in points, 0 or 1 to 100; it must also beat the task's trivial
+            answer, such as the majority class.
         max_export_loss: maximum loss in points of the shipped file against the float model that it was exported from;
             for a regression in R2, too.
         max_regression: maximum loss in points of the shipped file against the version pushed before, if that version
             has the same task and labels; for a regression in R2, too.
         min_share_of_teacher: minimum ratio of the shipped file's score to the teacher's, 0 to 1. At 0, a ratio below
-            0.9 gives a warning.
-        below_baseline: the verdict on a shipped file below a baseline: a warning (`warn`), or no blessing (`refuse`).
+            0.9 gives a warning, and one below 0.8 of what the scores are above the trivial answer's.
+        below_baseline: the verdict on a shipped file significantly below a baseline: no blessing (`refuse`), or a
+            warning (`warn`).
         max_megabytes: maximum size of the shipped file in megabytes, as it is pushed; None for no limit.
         max_milliseconds: maximum time in milliseconds of one answer of the shipped file, as the median of test rows on
             one thread; None for no limit.
@@ -64,7 +66,7 @@ class Thresholds:
     max_export_loss: Points = 1.5
     max_regression: Points = 1.0
     min_share_of_teacher: Share = 0.0
-    below_baseline: BelowBaseline = "warn"
+    below_baseline: BelowBaseline = "refuse"
     max_megabytes: pydantic.PositiveFloat | None = None
     max_milliseconds: pydantic.PositiveFloat | None = None
     slice_columns: tuple[NonEmptyStr, ...] = ()
@@ -101,7 +103,7 @@ def decide(
         thresholds: the scores and sizes that the row must reach.
         calibration: the calibration of the shipped file, see `calibrate`; None if it has none.
         files: the names of all rows whose files are pushed, if the shipped one is not alone.
-        differences: the differences on test rows; losses that are not named are bare differences of scores.
+        differences: the differences on test rows; losses and baselines that are not named are compared by their scores.
         slices: the scores of the shipped file on parts of the test rows.
     """
     points = {name: 100 * row.metrics[metric].mean for name, row in rows.items()}
@@ -117,10 +119,9 @@ def decide(
         beaten = score > points[name]
         verdicts.append((beaten, f"{shipped} {metric} {score:.2f} must be above the {name}'s {points[name]:.2f}"))
         verdicts += _judge_errors(rows, name, files or (shipped,))
-    better = [name for name, row in rows.items() if row.baseline and points[name] > score]
+    below = _compare_with_baselines(rows, metric, shipped, differences or {})
     if thresholds.below_baseline == "refuse":
-        rule = "(evaluation.below_baseline)"
-        verdicts += [(False, f"{floor} {points[name]:.2f} of the baseline {name} {rule}") for name in better]
+        verdicts += [(False, f"{rule} (evaluation.below_baseline)") for is_significant, rule in below if is_significant]
     for setting, column in BUDGETS.items():
         budget = getattr(thresholds, setting)
         if budget is not None:
@@ -133,7 +134,7 @@ def decide(
     return Decision(
         blessed=all(holds for holds, _ in verdicts),
         reasons=[f"{'yes' if holds else 'NO'}: {rule}" for holds, rule in verdicts],
-        warnings=_warnings(points, metric, shipped, thresholds, better),
+        warnings=_warnings(rows, metric, shipped, thresholds, below),
     )
 
 
@@ -176,19 +177,60 @@ def _judge_errors(rows: Mapping[str, MeasuredModel], trivial: str, files: Sequen
             yield error < limit, f"{name} {_ERROR} {error:.4g} must be below the {trivial}'s {limit:.4g}"
 
 
+def _compare_with_baselines(
+    rows: Mapping[str, MeasuredModel], metric: str, shipped: str, differences: Differences
+) -> list[tuple[bool, str]]:
+    """Of each baseline that is better than the shipped file: whether it is significantly so, and the comparison."""
+    score, below = rows[shipped].metrics[metric].mean, []
+    for name, row in rows.items():
+        best = row.metrics[metric].mean
+        if row.baseline and best > score:
+            difference = differences.get(name, {}).get(metric)
+            interval = "" if difference is None else f": {difference}"
+            comparison = (
+                f"{shipped} {metric} {100 * score:.2f} is below {100 * best:.2f} of the baseline {name}{interval}"
+            )
+            below.append((difference is None or difference.is_loss_beyond(0.0), comparison))
+    return below
+
+
+def describe_lost_share(rows: Mapping[str, MeasuredModel], metric: str, shipped: str) -> tuple[float, str]:
+    """The share of what the teacher adds to the trivial answer that the shipped file loses, 0 to 1, and a clause on it.
+
+    0 and an empty clause where the trivial answer scores 0, so that the ratio of both scores says the same, and where
+    the teacher adds nothing.
+    """
+    name = next((name for name, row in rows.items() if row.trivial), shipped)
+    score, teacher, floor = (rows[row].metrics[metric].mean if row in rows else 0.0 for row in (shipped, TEACHER, name))
+    if name == shipped or shipped == TEACHER or not 0 < floor < teacher:
+        return 0.0, ""
+    lost = min(max((teacher - score) / (teacher - floor), 0.0), 1.0)
+    return lost, f"{100 * lost:.0f} % of what the teacher adds over the {name} is lost"
+
+
 def _warnings(
-    points: Mapping[str, float], metric: str, shipped: str, thresholds: Thresholds, better: Sequence[str]
+    rows: Mapping[str, MeasuredModel],
+    metric: str,
+    shipped: str,
+    thresholds: Thresholds,
+    below: Sequence[tuple[bool, str]],
 ) -> list[str]:
     """Warnings about the shipped file, each with the setting that would refuse it."""
-    score, warnings = f"{shipped} {metric} {points[shipped]:.2f}", []
-    if thresholds.below_baseline == "warn":
-        way = 'evaluation.below_baseline = "refuse" keeps such a file from being pushed'
-        warnings += [f"{score} is below {points[name]:.2f} of the baseline {name}; {way}" for name in better]
+    warnings = []
+    way = '; evaluation.below_baseline = "refuse" keeps such a file from being pushed'
+    for is_significant, comparison in below:
+        if not is_significant:
+            warnings.append(f"{comparison}, which chance explains")
+        elif thresholds.below_baseline == "warn":
+            warnings.append(comparison + way)
     # A share of a negative score, as correlations and R2 may be, says nothing.
-    teacher = points.get(TEACHER, 0.0)
-    if not thresholds.min_share_of_teacher and teacher > 0 and points[shipped] < FAR_BELOW_TEACHER * teacher:
-        share = f"{100 * points[shipped] / teacher:.0f} % of the teacher's {teacher:.2f}"
-        warnings.append(f"{score} is {share}; evaluation.min_share_of_teacher sets the least")
+    score, teacher = (100 * rows[row].metrics[metric].mean if row in rows else 0.0 for row in (shipped, TEACHER))
+    lost, clause = describe_lost_share(rows, metric, shipped)
+    is_far_below = score < FAR_BELOW_TEACHER * teacher or 1 - lost < FAR_BELOW_ADDED
+    if not thresholds.min_share_of_teacher and teacher > 0 and is_far_below:
+        share = f"{100 * score / teacher:.0f} % of the teacher's {teacher:.2f}{clause and f', and {clause}'}"
+        rule = "evaluation.min_share_of_teacher sets the least share"
+        warnings.append(f"{shipped} {metric} {score:.2f} is {share}; {rule}")
     return warnings
 
 

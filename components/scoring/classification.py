@@ -69,6 +69,10 @@ class ClassificationScoring(TaskScoring[TextRow]):
         ]
         return Mistakes("confidence", worst_first(wrong), len(wrong), len(rows))
 
+    def defines(self, metric: str, rows: Sequence[TextRow]) -> bool:
+        """Of rows with one label Matthews' correlation is 0, even if all answers are right."""
+        return metric != "mcc" or len({row.label for row in rows}) > 1
+
     def row_scores(self, metric: str, rows: Sequence[TextRow], answers: Sequence[str]) -> list[float] | None:
         """Of accuracy 1 for a right label, else 0."""
         if metric != "accuracy":

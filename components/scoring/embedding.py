@@ -62,6 +62,10 @@ class EmbeddingScoring(TaskScoring[TextRow]):
         """See `number_statistics`."""
         return number_statistics(metric, answers, [float(row.label) for row in rows])
 
+    def trivial(self, train: Sequence[TextRow], test: Sequence[TextRow]) -> tuple[str, list[float]]:
+        """Equal cosines, whose correlation is that of an average random order, 0."""
+        return "random order", [0.0] * len(test)
+
     def baselines(self, train: Sequence[TextRow], validation: Sequence[TextRow], test: Sequence[TextRow]) -> Baselines:
         """The cosine of TF-IDF vectors."""
         return {COSINE: lambda: cosines(train, test)}

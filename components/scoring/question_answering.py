@@ -59,6 +59,10 @@ class QuestionScoring(TaskScoring[Question]):
         golds = [[text for text, _ in row.answers] for row in rows]
         return [measure(answer, texts) for answer, texts in zip(answers, golds, strict=True)]
 
+    def trivial(self, train: Sequence[Question], test: Sequence[Question]) -> tuple[str, list[str]]:
+        """Never an answer: right about the questions that have none."""
+        return "empty answer", [""] * len(test)
+
     def mistakes(
         self, rows: Sequence[Question], answers: Sequence[str], confidences: Sequence[float] | None
     ) -> Mistakes:

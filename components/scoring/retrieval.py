@@ -88,6 +88,14 @@ class RetrievalScoring(TaskScoring[QueryRow]):
         ]
         return Mistakes("rank", worst_first(wrong), len(wrong), len(rows))
 
+    def trivial(self, train: Sequence[QueryRow], test: Sequence[QueryRow]) -> tuple[str, list[Ranking]]:
+        """A random order of the passages for each query."""
+        import numpy as np
+
+        corpus, chance = SplitCorpus.of(test), np.random.default_rng(0)
+        passages = len(corpus.passages)
+        return "random order", rank_rows(corpus, lambda part: chance.random((len(corpus.relevant[part]), passages)))
+
     def baselines(
         self, train: Sequence[QueryRow], validation: Sequence[QueryRow], test: Sequence[QueryRow]
     ) -> Baselines:

@@ -131,12 +131,15 @@ def _combine_macro_f1(means: "Array") -> "Array":
 
 
 def _combine_mcc(means: "Array") -> "Array":
-    """Of two labels, of whom each row has one: the covariance of truth and prediction over their deviations."""
+    """Of two labels, of whom each row has one: the covariance of truth and prediction over their deviations.
+
+    Undefined where all rows have one label.
+    """
     import numpy as np
 
     right, predicted, true = (side[..., 1] for side in _split_counts(means))
     variances = predicted * (1 - predicted) * true * (1 - true)
-    return divide(right - predicted * true, np.sqrt(variances.clip(0)))
+    return np.where((true > 0) & (true < 1), divide(right - predicted * true, np.sqrt(variances.clip(0))), np.nan)
 
 
 def number_statistics(metric: str, answers: Sequence[float], truth: Sequence[float]) -> RowStatistics | None:

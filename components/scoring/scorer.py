@@ -25,6 +25,20 @@ class Scored(NamedTuple):
     answers: list[Any]
 
 
+class ScoredBaselines(NamedTuple):
+    """Methods without a language model, the trivial answer first.
+
+    Attributes:
+        models: name -> row of the table.
+        scored: name -> its answers and scores.
+        left_out: the name of each method that cannot learn from the rows -> the reason.
+    """
+
+    models: dict[str, MeasuredModel]
+    scored: dict[str, list[Scored]]
+    left_out: dict[str, str]
+
+
 class ModelScorer:
     """Asks tasks about rows and scores their answers; reports progress before each model.
 
@@ -79,29 +93,25 @@ class ModelScorer:
         self.report(note, len(rows))
         return self.scoring.logits(file.open(), rows)
 
-    def score_baselines(
-        self, train: Sequence[Any], validation: Sequence[Any], test: Sequence[Any]
-    ) -> tuple[dict[str, MeasuredModel], dict[str, str]]:
-        """The rows of the table without a language model, the same answer to all first.
-
-        Returns:
-            Name -> row, and the name of each method that cannot learn from these rows -> the reason.
-        """
+    def score_baselines(self, train: Sequence[Any], validation: Sequence[Any], test: Sequence[Any]) -> ScoredBaselines:
+        """The trivial answer to the test rows, and what methods without a language model answer."""
         self.report("baselines", len(test))
-        rows: dict[str, MeasuredModel] = {}
-        left_out: dict[str, str] = {}
+        result = ScoredBaselines({}, {}, {})
         trivial = self.scoring.trivial(train, test)
         if trivial is not None:
-            rows[trivial[0]] = MeasuredModel(self._score_answers(test, trivial[1]), trivial=True)
-        for name, answer in self.scoring.baselines(train, validation, test).items():
+            name, answers = trivial
+            result.scored[name] = [Scored(self.scoring.score(test, answers, self.labels), answers)]
+        for method, answer in self.scoring.baselines(train, validation, test).items():
             try:
-                rows[name] = MeasuredModel(self._score_answers(test, answer()), baseline=True)
+                answers = answer()
+                result.scored[method] = [Scored(self.scoring.score(test, answers, self.labels), answers)]
             except ValueError as error:
-                left_out[name] = " ".join(str(error).split())
-        return rows, left_out
-
-    def _score_answers(self, test: Sequence[Any], answers: Sequence[Any]) -> dict[str, SeedScores]:
-        return SeedScores.table([self.scoring.score(test, answers, self.labels).metrics])
+                result.left_out[method] = " ".join(str(error).split())
+        for name, (scored,) in result.scored.items():
+            is_trivial = trivial is not None and name == trivial[0]
+            metrics = SeedScores.table([scored.scores.metrics])
+            result.models[name] = MeasuredModel(metrics, trivial=is_trivial, baseline=not is_trivial)
+        return result
 
     def compare(
         self, rows: Sequence[Any], one: Sequence[Scored], other: Sequence[Scored], metric: str

@@ -113,6 +113,11 @@ class TaggedScoring(TaskScoring[Sentence]):
         over = {"precision": (0.0, 1.0, 0.0), "recall": (0.0, 0.0, 1.0), "f1": (0.0, 0.5, 0.5)}[metric]
         return RowStatistics(np.array(counts, "float64"), combine)
 
+    def trivial(self, train: Sequence[Sentence], test: Sequence[Sentence]) -> tuple[str, list[list[str]]]:
+        """For all words the commonest tag of training: of entities `O`, which finds none."""
+        commonest, _ = Counter(tag for row in train for tag in row.tags).most_common(1)[0]
+        return "commonest tag", [[commonest] * len(row.words) for row in test]
+
     def baselines(
         self, train: Sequence[Sentence], validation: Sequence[Sentence], test: Sequence[Sentence]
     ) -> Baselines:

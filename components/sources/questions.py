@@ -64,9 +64,13 @@ class QuestionSource(LabelledFiles):
 
         Raises:
             InputError: a file is missing, malformed or holds no question; an answer does not stand where it is said
-                to, or two questions of a split have the same id.
+                to, two questions of a split have the same id, or no training question has an answer.
         """
-        return {split: _read_questions(path) for split, path in self.paths().items()}
+        splits = {split: _read_questions(path) for split, path in self.paths().items()}
+        if not any(question.answers for question in splits["train"]):
+            rule = "hold at least one question with an answer to learn from"
+            raise InputError(f"{self.train} must {rule}, got none in {len(splits['train'])} questions")
+        return splits
 
 
 def read_squad(file: str) -> Iterator[Question]:

@@ -14,8 +14,9 @@ from components.examples.leaks import resolve_leaks
 from components.examples.near_overlap import resolve_near_overlap
 from components.examples.overlap import check_overlap, count_overlap, count_rows, describe_overlap
 from components.examples.registry import TASK_ROWS, check_unlabelled
+from components.examples.source_rows import Splits, complete_splits
 from components.examples.splits import describe_few_rows
-from components.scoring.base import choose_metric
+from components.scoring.base import check_test_rows, choose_metric
 from components.scoring.calibration import check_precision
 from components.scoring.registry import TASK_SCORING
 from components.scoring.slices import check_column_values
@@ -218,11 +219,14 @@ def _check_examples(settings: Settings) -> list[str]:
         _check_labels(settings, source.task, source.labels())
         return []
     splits, task = source.splits(), TASK_ROWS[source.task]
-    _check_labels(settings, source.task, task.labels(source, splits["train"]))
+    labels = task.labels(source, splits["train"])
+    _check_labels(settings, source.task, labels)
     _check_slice_columns(settings, splits)
     check_dimensions(settings)
     if isinstance(source, RetrievalSource):
         task.check(splits)
+    else:
+        _check_test_rows(settings, source.task, splits, labels)
     if settings.label_errors is not None:
         check_folds(splits["train"], task, settings.label_errors.folds)
         if isinstance(source, TableSource):
@@ -248,6 +252,17 @@ def _check_labels(settings: Settings, task: str, labels: Sequence[str]) -> None:
         choose_metric(settings.evaluation.metric, TASK_SCORING[task], labels)
     with _errors_in("fine_tuning"):
         check_class_weights(task, labels, settings.fine_tuning.class_weights)
+
+
+def _check_test_rows(settings: Settings, task: str, splits: Splits, labels: Sequence[str]) -> None:
+    """Raises InputError where no file can be better than the trivial answer to the test rows."""
+    scoring = TASK_SCORING[task]
+    try:
+        complete = complete_splits(splits, TASK_ROWS[task])
+    except InputError:
+        return  # too few rows: `ingest_examples` refuses them
+    metric = choose_metric(settings.evaluation.metric, scoring, labels)
+    check_test_rows(scoring, metric, complete["train"], complete["test"], labels)
 
 
 def _check_slice_columns(settings: Settings, splits: Mapping[str, Sequence[Any]]) -> None:

@@ -25,8 +25,10 @@ def test_cosines_are_correlated_with_the_likeness_of_the_texts() -> None:
     assert list(scores.metrics) == list(SCORING.metrics([])) == ["spearman", "pearson"]
 
 
-def test_words_are_the_baseline_and_no_answer_is_the_same_to_all() -> None:
+def test_words_are_the_baseline_and_a_random_order_is_trivial() -> None:
     rows = [TextRow("ship sail", "1", "sail ship"), TextRow("cow barn", "0", "ship sail")]
     cosines = SCORING.baselines(rows, rows, rows)["TF-IDF cosine"]()
     assert cosines == pytest.approx([1.0, 0.0])
-    assert SCORING.trivial(rows, rows) is None
+    name, answers = SCORING.trivial(rows, rows)
+    assert name == "random order"
+    assert SCORING.score(rows, answers, []).metrics == {"spearman": 0.0, "pearson": 0.0}

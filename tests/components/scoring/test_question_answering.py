@@ -36,6 +36,11 @@ def test_a_task_is_asked_for_the_text_of_each_answer() -> None:
         ]
     )
     assert SCORING.answer(task, [question(1)]) == ["who ?|the text"]
-    # No word tells where an answer stands: there is no trivial answer, and no baseline.
-    assert SCORING.trivial([question(1)], [question(1)]) is None
+
+
+def test_the_empty_answer_is_trivial() -> None:
+    rows = [question(1), question(2, "Ann"), question(3, "Bob"), question(4, "Rome")]
+    name, answers = SCORING.trivial(rows, rows)
+    assert name == "empty answer"
+    assert SCORING.score(rows, answers, []).metrics == {"f1": 0.25, "exact": 0.25}
     assert SCORING.baselines([question(1)], [question(1)], [question(1)]) == {}

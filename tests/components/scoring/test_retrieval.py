@@ -53,6 +53,16 @@ def test_vectors_in_fewer_bytes_are_other_uses_of_the_same_outputs():
     assert [answer.ranks for answer in variants["binary vectors"]] == [(1, 2), (1,), (4,)]
 
 
+def test_a_random_order_is_trivial_and_the_same_each_time():
+    rows = [QueryRow(f"{number} ?", (str(number),)) for number in range(400)]
+    name, answers = SCORING.trivial(rows, rows)
+    assert name == "random order"
+    assert answers == SCORING.trivial(rows, rows)[1]
+    # One of 400 is first by chance: 10 of 400 are among the first ten, and the mean rank is 200.5.
+    assert SCORING.score(rows, answers, []).metrics["recall_at_10"] == pytest.approx(10 / 400, abs=0.02)
+    assert np.mean([answer.ranks[0] for answer in answers]) == pytest.approx(200.5, abs=20)
+
+
 def test_prompts_stand_in_front_of_queries_and_passages():
     """The prompt of a passage is a word that turns its vector around: each query finds what is least like it."""
     numbers = {**NUMBERS, "the": [-9.0, 0.0]}

@@ -101,6 +101,9 @@ def test_samples_without_true_labels_are_left_out() -> None:
     sets = [LabelSetAnswer(frozenset(row.labels), {"x": float(bool(row.labels))}) for row in texts]
     for metric in ("micro_f1", "macro_f1", "average_precision"):
         assert score_interval(LabelSetScoring(), texts, sets, ["x", "y"], metric) == (1.0, 1.0)
+    pairs = [TextRow("a", "yes"), TextRow("b", "no"), TextRow("c", "no")]
+    labels = [row.label for row in pairs]
+    assert score_interval(ClassificationScoring(), pairs, labels, ["no", "yes"], "mcc") == pytest.approx((1.0, 1.0))
 
 
 @pytest.mark.parametrize("metric", ["pearson", "r2"])

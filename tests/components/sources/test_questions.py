@@ -118,6 +118,14 @@ def test_files_that_hold_no_such_questions(tmp_path, content, message):
         QuestionSource(write(tmp_path, "a.jsonl", content)).check()
 
 
+def test_questions_without_any_answer_are_refused(tmp_path):
+    nobody = {"is_impossible": True, "answers": []}
+    file = squad(tmp_path, nobody, {**nobody, "id": "q2"})
+    rule = r"must hold at least one question with an answer to learn from, got none in 2 questions$"
+    with pytest.raises(InputError, match=rule):
+        QuestionSource(file).check()
+
+
 def test_fingerprints_follow_the_content(tmp_path):
     files = [write(tmp_path, name, json.dumps(QUESTION)) for name in ("a.jsonl", "b.jsonl")]
     source, other = map(QuestionSource, files)

@@ -6,6 +6,7 @@ import pytest
 
 from components.dsl.errors import InputError
 from components.sources.docstring_task import DocstringTask
+from components.sources.shared import SPLITS
 from pipeline.settings.rules import check_data
 from tests.pipeline.settings.texts import CHECKPOINT, CORPUS, EXAMPLES, load
 
@@ -421,6 +422,44 @@ def test_columns_of_slices_are_for_tables(tmp_path: Path) -> None:
     rule = r"^evaluation\.slice_columns must be left out but for tables of texts, got 'from' for token_classification$"
     with pytest.raises(InputError, match=rule):
         check_data(load(tmp_path, text))
+
+
+@pytest.mark.parametrize(
+    ("task", "rows", "test", "error"),
+    [
+        ("", "a\tno\nb\tyes\nc\tno\n", "d\tno\ne\tno\n", "the majority class has accuracy 100.00 already"),
+        ("", "a\tno\nb\tyes\nc\tno\n", "d\tno\ne\tyes\n", ""),
+        # A model can be better there, and the majority class has none right.
+        ("", "a\tno\nb\tyes\nc\tno\n", "d\tyes\ne\tyes\n", ""),
+        ("multi_label", "a\tno\nb\tno,yes\n", "d\tno\n", "the commonest label has micro_f1 100.00 already"),
+        ("token_classification", "Ann B-per\nran O\nfar O\n", "ran O\n", "f1 is undefined"),
+        ("token_classification", "Ann B-per\nran O\nfar O\n", "Ann B-per\n", ""),
+    ],
+)
+def test_test_rows_that_tell_no_models_apart_are_refused_before_anything_runs(
+    tmp_path: Path, task: str, rows: str, test: str, error: str
+) -> None:
+    write_data(tmp_path)
+    header = "" if task.startswith("token") else "text\tlabel\n"
+    kind = "txt" if task.startswith("token") else "tsv"
+    for name, content in (("all", rows), ("test", test)):
+        (tmp_path / f"{name}.{kind}").write_text(header + content)
+    files = "".join(f"{split} = '{name}.{kind}'\n" for split, name in zip(SPLITS, ("all", "all", "test"), strict=True))
+    text = f"{CHECKPOINT}[examples]\ntask = '{task or 'classification'}'\n{files}"
+    if not error:
+        check_data(load(tmp_path, text))
+        return
+    with pytest.raises(InputError, match=rf"^the \d test rows must tell models apart, but on them {error}, and a file"):
+        check_data(load(tmp_path, text))
+
+
+def test_a_test_split_of_one_class_is_refused_before_anything_runs(tmp_path: Path) -> None:
+    write_data(tmp_path)
+    # A tenth of 3 rows is none.
+    rows = [f"text {number}\t{'rare' if number < 3 else 'usual'}" for number in range(60)]
+    (tmp_path / "rows.tsv").write_text("\n".join(["text\tlabel", *rows]) + "\n")
+    with pytest.raises(InputError, match=r"^the 6 test rows must tell models apart, but on them the majority"):
+        check_data(load(tmp_path, CHECKPOINT + EXAMPLES))
 
 
 def test_near_duplicates_are_refused_before_anything_runs(tmp_path: Path) -> None:
