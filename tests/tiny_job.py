@@ -54,6 +54,7 @@ learning_rate = 1e-3
 precision = "float32"
 [evaluation]
 max_export_loss = 10.0
+below_baseline = "warn"
 """
 
 

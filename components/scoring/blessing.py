@@ -21,7 +21,7 @@ Points = Annotated[float, pydantic.Field(ge=0, le=100)]
 BUDGETS = {"max_megabytes": "megabytes", "max_milliseconds": "milliseconds"}
 
 
-# A shipped file with less than the first share of its teacher's score is warned of, or with less than the second of what
+# A shipped file with less than the first share of its teacher's score is warned of, or less than the second of what
 # that is above the trivial answer's. Both say the same where the trivial answer has half of the teacher's score.
 FAR_BELOW_TEACHER, FAR_BELOW_ADDED = 0.9, 0.8
 # Correlations do not show that numbers are a thousand times too small; these do.
