@@ -13,6 +13,10 @@ if TYPE_CHECKING:
     Array = np.ndarray[Any, Any]
 
 
+# Rows of which a temperature can be fitted; of fewer it is that of their chance errors.
+FEWEST_ROWS = 50
+
+
 def check_precision(precision: float | None, task: str) -> None:
     """Checks that a task has probabilities where a precision is required.
 
@@ -34,13 +38,18 @@ def calibrate(validation: LabelLogits, labels: Sequence[str], precision: float |
         precision: required share of right answers above the threshold, 0 to 1; None for no threshold.
 
     Returns:
-        `temperature`, None where the likelihood has no peak, so that logits stay unchanged; with a precision
-        `min_precision` and `threshold`, None where no threshold reaches it; and `validation`, see `measure`.
+        `temperature`, None where logits stay unchanged, for the reason `no_temperature`: the rows are few, or the
+        likelihood has no peak; with a precision `min_precision` and `threshold`, None where no threshold reaches it;
+        and `validation`, see `measure`.
     """
     from keras_bert.metrics.calibration import find_temperature, find_threshold
 
-    split = _Split.of(validation, labels)
-    content: dict[str, Any] = {"temperature": find_temperature(split.logits, split.truth)}
+    split, rows = _Split.of(validation, labels), len(set(validation.rows.tolist()))
+    enough = rows >= FEWEST_ROWS
+    content: dict[str, Any] = {"temperature": find_temperature(split.logits, split.truth) if enough else None}
+    if content["temperature"] is None:
+        few = f"{rows} validation rows are fewer than the {FEWEST_ROWS} that a temperature needs"
+        content["no_temperature"] = "all validation answers are right, or no more than by chance" if enough else few
     if precision is not None:
         answers = split.confidences(content["temperature"] or 1.0)
         content |= {"min_precision": precision, "threshold": find_threshold(*answers, precision)}

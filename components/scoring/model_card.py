@@ -86,7 +86,8 @@ def render_model_card(
     names, seeds = metrics.metric_names, len(metrics.score.seeds)
     pairs = _PAIRS[task.get("pairs")]
     over = f" Scores are the mean and the standard deviation over {seeds} seeds." if seeds > 1 else ""
-    remarks = "".join(f"\n- {escape_markdown(line)}" for line in remarks_of(metrics))
+    warnings = (f"warning: {warning}" for warning in metrics.warnings)
+    remarks = "".join(f"\n- {escape_markdown(line)}" for line in [*warnings, *remarks_of(metrics)])
     remarks += "\n" if remarks else ""
     slices = _render_slices(metrics)
     table = "\n".join(_render_row(model, row, names) for model, row in metrics.models.items())
@@ -196,7 +197,7 @@ def _calibration(metrics: Metrics) -> str:
     temperature, rows = calibration["temperature"], calibration["validation"]["rows"]
     of = f"{rows} validation answers of `{metrics.shipped}`"
     clause = (
-        f": of {of}\nall are right, or no more than by chance, so that no temperature is best"
+        f": {calibration['no_temperature']},\nso that none is fitted"
         if temperature is None
         else f" until logits are divided by a temperature of {temperature:.4f}, found on {of}\n"
         "(Guo et al. 2017), as `keras-bert-edge predict` does"
@@ -252,9 +253,9 @@ def unit_of(metrics: Sequence[str]) -> str:
 
 
 def remarks_of(metrics: Metrics) -> list[str]:
-    """Warnings of the evaluation, what the table lacks, and which weights its float files hold, a line each."""
+    """What the table of models lacks, and which weights its float files hold, a line each."""
     left_out = [f"{name} is left out of the table: {reason}" for name, reason in metrics.left_out.items()]
-    return [*(f"warning: {warning}" for warning in metrics.warnings), *left_out, *_describe_float_files(metrics)]
+    return [*left_out, *_describe_float_files(metrics)]
 
 
 def _describe_float_files(metrics: Metrics) -> list[str]:

@@ -6,6 +6,7 @@ from typing import NamedTuple
 
 from components.artifacts.pushed import Pushed
 from components.objects.mirror import shown_place
+from components.scoring.blessing import describe_lost_share
 from pipeline.report.record import RunRecord, RunStep, read_end
 from pipeline.report.scores import Scores
 from pipeline.report.trainings import TrainingCurves
@@ -17,7 +18,10 @@ _NOTES = {
     "failed": "No step recorded the reason; the terminal showed it.",
     "running": "The run goes on, or was killed.",
 }
-_REMEDIES = {"failed": "Remove the cause", "refused": "Change what the message names"}
+_REFUSED = (
+    "Train a better model, by other data or settings, or change the limit that the message names. The same command is "
+    "refused again until then; steps that a change does not concern are used again."
+)
 
 
 class Trouble(NamedTuple):
@@ -98,9 +102,11 @@ def _troubles(record: RunRecord) -> Iterator[Trouble]:
 
 
 def _remedy(record: RunRecord, step: RunStep) -> str:
+    if step.done.state == "refused":
+        return _REFUSED
     kept = sum(bool(past.outputs) for past in record.steps)
     reuse = {0: "", 1: " and uses the finished step again"}.get(kept, f" and uses the {kept} finished steps again")
-    return f"{_REMEDIES[step.done.state]}, then run the same command: it starts at {step.name}{reuse}."
+    return f"Remove the cause, then run the same command: it starts at {step.name}{reuse}."
 
 
 def _headlines(
@@ -123,7 +129,9 @@ def _model_headlines(scores: Scores) -> Iterator[tuple[str, str, str]]:
     teacher = metrics.models.get("teacher")
     if teacher is not None and shipped != "teacher" and teacher.metrics[metric].mean > 0:
         teacher_score = teacher.metrics[metric].mean
-        yield "of the teacher", f"{100 * score / teacher_score:.1f} %", f"which reaches {100 * teacher_score:.2f}"
+        _, lost = describe_lost_share(metrics.models, metric, shipped)
+        explanation = f"which reaches {100 * teacher_score:.2f}{lost and f'; {lost}'}"
+        yield "of the teacher", f"{100 * score / teacher_score:.1f} %", explanation
     for key, unit in (("megabytes", "MB"), ("milliseconds", "ms")):
         size, before = getattr(model, key), getattr(teacher, key, None)
         if size is not None:

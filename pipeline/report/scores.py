@@ -38,7 +38,7 @@ class Scores(NamedTuple):
         table: its rows, one a model.
         notes: explanations of the table.
         blessed: whether the model may be pushed; None without a decision.
-        reasons: the reasons of the decision, and whether each holds; None for a remark.
+        reasons: the reasons of the decision, then its warnings, and whether each holds; None for a remark.
         classes: label -> scores of the shipped model; the worst labels if there are many.
         few: a remark if labels are left out.
         confusion: the confusion matrix; None for a task without labels.
@@ -86,7 +86,7 @@ def _describe(name: str, measured: Metrics, answers: Mapping[str, Any], decision
         table=table,
         notes=list(build_notes(measured)),
         blessed=None if decision is None else decision.blessed,
-        reasons=list(_split(decision.reasons)) if decision else [],
+        reasons=[*_split(decision.reasons), *((False, warning) for warning in decision.warnings)] if decision else [],
         classes=classes,
         few=few,
         confusion=describe_confusion(measured.labels, measured.confusion) if measured.confusion else None,

@@ -97,7 +97,10 @@ def _figures(metrics: Metrics) -> Iterator[tuple[str, str]]:
             yield name, ", ".join(figures)
     if metrics.calibration is not None:
         temperature = metrics.calibration["temperature"]
-        yield "temperature", "none: the likelihood has no peak" if temperature is None else f"{temperature:.4f}"
+        yield (
+            "temperature",
+            f"none: {metrics.calibration['no_temperature']}" if temperature is None else f"{temperature:.4f}",
+        )
         yield "calibration", "; ".join(calibration_lines(metrics.calibration))
     seeds = len(metrics.score.seeds)
     rows = ", ".join(f"{count} {name}" for name, count in metrics.rows.items())

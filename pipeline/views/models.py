@@ -10,7 +10,7 @@ from components.scoring.model_card import calibration_lines, format_row, remarks
 from keras_bert.export.targets.mediapipe import OTHER_IDS, describe_other_ids
 from keras_bert.folders import MEDIAPIPE_FILE
 from pipeline.views.tables import show_grid, show_table
-from pipeline.views.terminal import write
+from pipeline.views.terminal import write, write_warnings
 
 _MOST_CLASSES = 30
 
@@ -21,10 +21,15 @@ Report = Mapping[str, Mapping[str, float]]
 def show_models(metrics: Metrics, console: Console) -> None:
     """Prints all models of a run, and the scores of the shipped one for each class."""
     show_table(*build_table(metrics), build_notes(metrics), console)
+    write_warnings(console, metrics.warnings)
     calibration = metrics.calibration
     if calibration is not None:
         temperature = calibration["temperature"]
-        scaling = "no temperature is best" if temperature is None else f"temperature {temperature:.4f}"
+        scaling = (
+            f"no temperature, as {calibration['no_temperature']}"
+            if temperature is None
+            else f"temperature {temperature:.4f}"
+        )
         first, *others = calibration_lines(calibration)
         for line in (f"{scaling}: {first}", *others):
             write(console, line)

@@ -185,15 +185,15 @@ def open_console() -> Console:
     return console
 
 
-def write(console: Console, text: str) -> None:
+def write(console: Console, text: str, style: str = "") -> None:
     """Writes a line as it is: no markup, no emoji codes, no wrapping, control characters written out."""
-    console.print(Text(escape_terminal(text)), soft_wrap=True)
+    console.print(Text(escape_terminal(text), style=style), soft_wrap=True)
 
 
 def write_warnings(console: Console, warnings: Iterable[str]) -> None:
-    """Writes warnings, a line each."""
+    """Writes warnings, a line each, red on a terminal."""
     for text in warnings:
-        write(console, f"warning: {text}")
+        write(console, f"warning: {text}", "red")
 
 
 def cells(*texts: str) -> list[Text]:

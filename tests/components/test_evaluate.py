@@ -183,10 +183,11 @@ def test_the_metric_is_one_of_the_task(tmp_path, line):
 
 
 @pytest.mark.parametrize("task", long_but(["classification"], ["classification", "token_classification"]))
-def test_labels_of_the_shipped_file_are_calibrated_on_validation_rows(tmp_path, line, task):
+def test_labels_of_the_shipped_file_are_calibrated_on_validation_rows(tmp_path, line, task, monkeypatch):
     from keras_bert.export.bundle import load_exported
     from keras_bert.metrics.calibration import calibration_error, find_temperature, probabilities
 
+    monkeypatch.setattr("components.scoring.calibration.FEWEST_ROWS", 1)
     artifacts = line(task)
     evaluation, _ = run(
         tmp_path, artifacts, edges=[artifacts.edge], thresholds=Thresholds(min_precision=0.5), baselines=False
@@ -208,10 +209,11 @@ def test_labels_of_the_shipped_file_are_calibrated_on_validation_rows(tmp_path, 
 
 
 @pytest.mark.long
-def test_decisions_about_labels_are_calibrated_together(tmp_path, line):
+def test_decisions_about_labels_are_calibrated_together(tmp_path, line, monkeypatch):
     from keras_bert.export.bundle import load_exported
     from keras_bert.metrics.calibration import calibration_error, find_temperature
 
+    monkeypatch.setattr("components.scoring.calibration.FEWEST_ROWS", 1)
     artifacts = line("multi_label")
     evaluation, _ = run(tmp_path, artifacts, edges=[artifacts.edge], baselines=False)
     calibration, file = evaluation["calibration"], load_exported(artifacts.edge.path)

@@ -89,7 +89,7 @@ def test_the_table_has_the_scores_of_each_model_and_of_bm25(pushed):
     metrics = pushed[1].read()
     codes = ["tflite int8, int8 vectors", "tflite int8, binary vectors", "tflite int8, binary vectors, rescored"]
     files = ["tflite float32", "tflite int8", *codes, "onnx float32"]
-    assert list(metrics.models) == ["BM25", "teacher", "student", *files]
+    assert list(metrics.models) == ["random order", "BM25", "teacher", "student", *files]
     for model in metrics.models.values():
         assert list(model.metrics) == list(METRICS)
     assert metrics.metric == "ndcg_at_10"

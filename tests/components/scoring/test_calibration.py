@@ -17,7 +17,9 @@ def make_logits(logits: np.ndarray, truth: list[str]) -> LabelLogits:
     return LabelLogits(logits, truth, numbers, np.zeros_like(numbers))
 
 
-VALIDATION = make_logits(np.array([[4.0, 0.0], [0.0, 4.0], [2.0, 0.0], [2.0, 0.0]]), ["no", "yes", "no", "yes"])
+VALIDATION = make_logits(
+    np.array([[4.0, 0.0], [0.0, 4.0], [2.0, 0.0], [2.0, 0.0]] * 13), ["no", "yes", "no", "yes"] * 13
+)
 TEST = make_logits(np.array([[4.0, 0.0], [0.0, 3.0], [0.0, 4.0]]), ["no", "no", "no"])
 
 
@@ -27,7 +29,7 @@ def test_validation_rows_decide_and_test_rows_tell() -> None:
     assert calibration["threshold"] == pytest.approx(1 / (1 + np.exp(-4 / calibration["temperature"])))
     on_validation = calibration["validation"]
     assert on_validation["kept"] == {"share": 0.5, "precision": 1.0}
-    assert on_validation["rows"] == 4
+    assert on_validation["rows"] == 52
     assert on_validation["likelihood_loss"][1] < on_validation["likelihood_loss"][0]
     on_test = measure(calibration, TEST, LABELS)
     assert on_test["kept"] == {"share": pytest.approx(2 / 3), "precision": 0.5}
@@ -43,18 +45,34 @@ def test_without_a_precision_there_is_no_threshold() -> None:
 
 
 def test_a_precision_that_cannot_be_reached() -> None:
-    wrong = VALIDATION._replace(truth=["yes", "no", "no", "no"])
+    wrong = VALIDATION._replace(truth=["yes", "no", "no", "no"] * 13)
     calibration = calibrate(wrong, LABELS, 0.9)
     assert (calibration["min_precision"], calibration["threshold"]) == (0.9, None)
     assert "kept" not in calibration["validation"]
 
 
 def test_where_all_are_right_probabilities_stay_as_they_are() -> None:
-    calibration = calibrate(VALIDATION._replace(truth=["no", "yes", "no", "no"]), LABELS, 0.9)
+    calibration = calibrate(VALIDATION._replace(truth=["no", "yes", "no", "no"] * 13), LABELS, 0.9)
     assert calibration["temperature"] is None
+    assert calibration["no_temperature"] == "all validation answers are right, or no more than by chance"
     before, after = calibration["validation"]["calibration_error"]
     assert before == after
     assert calibration["threshold"] == pytest.approx(1 / (1 + np.exp(-2)))
+
+
+@pytest.mark.parametrize("rows", [49, 50])
+def test_few_rows_fit_no_temperature(rows: int) -> None:
+    validation = VALIDATION._replace(logits=VALIDATION.logits[:rows], truth=VALIDATION.truth[:rows])
+    calibration = calibrate(validation._replace(rows=np.arange(rows), places=np.zeros(rows, int)), LABELS, None)
+    assert (calibration["temperature"] is None) is (rows < 50)
+    # Words of one sentence are one row.
+    words = validation._replace(rows=np.arange(rows) // 2, places=np.arange(rows) % 2)
+    calibration = calibrate(words, LABELS, 0.95)
+    assert calibration["temperature"] is None
+    assert calibration["no_temperature"] == "25 validation rows are fewer than the 50 that a temperature needs"
+    before, after = calibration["validation"]["calibration_error"]
+    assert before == after
+    assert calibration["threshold"] is not None, "asked for, and of the probabilities as they are"
 
 
 def test_answers_that_are_no_labels_have_no_precision() -> None:

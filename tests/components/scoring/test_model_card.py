@@ -170,8 +170,9 @@ def test_the_card_tells_how_far_probabilities_may_be_believed() -> None:
     card = render_model_card("reviews", 3, metrics(calibration=CALIBRATION), TASK, RECIPE)
     assert "divided by a temperature of 1.5000, found on 40 validation answers of `tflite int8`\n" in card
     assert "calibration error 10.00 -> 2.00 on validation, 12.50 -> 3.00 on test rows.\n" in card
-    without = render_model_card("reviews", 3, metrics(calibration=CALIBRATION | {"temperature": None}), TASK, RECIPE)
-    assert "so that no temperature is best;\n" in without
+    none = {"temperature": None, "no_temperature": "all are right"}
+    without = render_model_card("reviews", 3, metrics(calibration=CALIBRATION | none), TASK, RECIPE)
+    assert "no\ncalibrated probability: all are right,\nso that none is fitted;\n" in without
 
 
 @pytest.mark.parametrize(

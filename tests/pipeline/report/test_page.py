@@ -21,19 +21,19 @@ def test_a_page_is_complete_and_what_users_wrote_is_text(tmp_path: Path) -> None
     file = write_page(tmp_path)
     assert file == tmp_path / "reports" / "1.html"
     page = check_complete(file.read_text())
-    assert {attributes["id"] for tag, attributes in page.elements if tag == "section"} == {
-        *("steps", "data", "trainings", "scores", "origins")
-    }
+    # What people look for comes first.
+    sections = [attributes["id"] for tag, attributes in page.elements if tag == "section"]
+    assert sections == ["scores", "steps", "data", "trainings", "origins"]
     assert page.text.count(SCRIPT) == 3, "in a dropped document, a row and a wrong answer"
     plots = [attributes["aria-label"] for tag, attributes in page.elements if attributes.get("class") == "plot"]
     assert plots == [
-        "fine_tune: loss over steps",
-        "fine_tune: learning rate over steps",
-        "fine_tune: tokens a second over steps",
         "accuracy over MB of the file",
         "accuracy over ms for one row, one thread",
         "share of right answers over confidence, before calibration",
         "share of right answers over confidence, after calibration",
+        "fine_tune: loss over steps",
+        "fine_tune: learning rate over steps",
+        "fine_tune: tokens a second over steps",
     ]
     for text in ("ran, 2.0 s", "4 test rows", "confidence", "0.9300", "tflite int8, shipped", "fine_tune"):
         assert text in page.text

@@ -3,6 +3,7 @@
 from pathlib import Path
 
 from components.artifacts.evaluation import Metrics
+from pipeline.report.files import write_page
 from pipeline.report.header import read_header
 from pipeline.report.record import read_record
 from pipeline.report.scores import describe_confusion, read_scores
@@ -56,7 +57,12 @@ def test_the_head_tells_what_is_shipped_beside_its_teacher(tmp_path: Path) -> No
     assert (head.pipeline, head.run, head.state, head.pushed) == ("job", 1, "done", "/there/job/1")
     assert head.figures == [
         ("accuracy", "75.00", "tflite int8, 4 test rows"),
-        ("of the teacher", "93.8 %", "which reaches 80.00"),
+        # 5 of the 30 points that the teacher has above the majority class.
+        (
+            "of the teacher",
+            "93.8 %",
+            "which reaches 80.00; 17 % of what the teacher adds over the majority class is lost",
+        ),
         ("MB", "1.00", "teacher 4.00"),
         ("ms", "2.00", "teacher 8.00"),
     ]
@@ -73,6 +79,27 @@ def test_the_head_tells_what_went_wrong_with_the_end_of_the_log(tmp_path: Path) 
     (trouble,) = read_header(read_record(tmp_path), [], []).troubles
     remedy = "Remove the cause, then run the same command: it starts at b-0.5 and uses the finished step again."
     assert trouble == ("b-0.5", "failed", "broke", remedy, "first\nlast", "logs/1/b-0.5.log")
+
+
+def test_the_same_command_does_not_help_a_refused_run(tmp_path: Path) -> None:
+    root = Root(tmp_path)
+    root.run(node("a", makes={"out": "Text"}), node("push", "a", state="refused", message="no"), state="refused")
+    (trouble,) = read_header(read_record(tmp_path), [], []).troubles
+    assert trouble.remedy == (
+        "Train a better model, by other data or settings, or change the limit that the message names. The same command "
+        "is refused again until then; steps that a change does not concern are used again."
+    )
+
+
+def test_a_baseline_that_beats_the_file_is_a_cross_in_the_decision(tmp_path: Path) -> None:
+    root = Root(tmp_path)
+    decision = {"blessed": True, "reasons": ["yes: it is good", "not compared: x"], "warnings": ["it is below BM25"]}
+    outputs = {"evaluation": {"metrics.json": measured()}, "blessing": {"blessing.json": decision}}
+    root.run(node("evaluate", makes={"evaluation": "Evaluation", "blessing": "Blessing"}, files=outputs))
+    (scores,) = read_scores(read_record(tmp_path))
+    assert scores.reasons == [(True, "it is good"), (None, "not compared: x"), (False, "it is below BM25")]
+    page = write_page(tmp_path).read_text()
+    assert '<li class="no"><b class="no">✗</b>it is below BM25</li>' in page
 
 
 def test_the_worst_slices_are_shown_but_not_all_rows(tmp_path: Path) -> None:

@@ -55,8 +55,8 @@ def test_a_person_reads_a_table(file: Path, capsys: pytest.CaptureFixture[str]) 
 
 def test_a_calibrated_file_tells_its_temperature(file: Path) -> None:
     errors = {name: {"calibration_error": [0.1, 0.02]} for name in ("validation", "test")}
-    for temperature, text in ((1.25, "1.2500"), (None, "none: the likelihood has no peak")):
-        metrics = METRICS | {"calibration": {"temperature": temperature, **errors}}
+    for temperature, text in ((1.25, "1.2500"), (None, "none: 6 rows are few")):
+        metrics = METRICS | {"calibration": {"temperature": temperature, "no_temperature": "6 rows are few", **errors}}
         lines = dict(_lines(read_description(file) | {"metrics": metrics}))
         assert lines["temperature"] == text
         assert lines["calibration"].startswith("expected calibration error 10.00 -> 2.00 on validation")

@@ -79,6 +79,21 @@ def test_of_many_classes_the_worst_are_shown_in_their_order() -> None:
     assert [row[0] for row in cells(lines)[1:]] == [f"label {n:02d}" for n in range(10, 40)]
 
 
+def test_warnings_follow_the_table_in_red() -> None:
+    console = Console(file=io.StringIO(), width=120, force_terminal=True, color_system="standard")
+    content = {
+        "task": "classification",
+        "kept": 0,
+        "shipped": "x",
+        "metric": "f1",
+        "rows": {"test": 9},
+        "models": {"x": {"metrics": {"f1": spread(0.5)}}},
+        "warnings": ["it is below BM25"],
+    }
+    show_models(Metrics.from_json(content), console)
+    assert console.file.getvalue().splitlines()[-1] == "\x1b[31mwarning: it is below BM25\x1b[0m"
+
+
 def test_names_are_no_markup() -> None:
     names = ("[neg]", "a[/neg]", ":cat:")
     assert [row[0] for row in cells(shown_classes(dict.fromkeys(names, REPORT["yes"])))] == ["tflite int8", *names]
@@ -88,11 +103,13 @@ def test_a_regression_has_no_classes() -> None:
     assert not any("class" in line for line in shown_classes({}))
 
 
-@pytest.mark.parametrize(("temperature", "text"), [(1.25, "temperature 1.2500"), (None, "no temperature is best")])
+@pytest.mark.parametrize(
+    ("temperature", "text"), [(1.25, "temperature 1.2500"), (None, "no temperature, as 6 rows are few")]
+)
 def test_the_calibration_of_the_shipped_file(temperature: float | None, text: str) -> None:
     errors = {"validation": {"calibration_error": [0.1, 0.02]}, "test": {"calibration_error": [0.2, 0.03]}}
     models = {"tflite int8": {"metrics": {"macro_f1": spread(0.9)}}}
-    lines = show(models, calibration={"temperature": temperature, **errors})
+    lines = show(models, calibration={"temperature": temperature, "no_temperature": "6 rows are few", **errors})
     line = f"{text}: expected calibration error 10.00 -> 2.00 on validation, 20.00 -> 3.00 on test rows"
     assert line in lines
     assert not any("temperature" in note for note in show(models)), "one that has none"
