@@ -46,6 +46,7 @@ precision = "float32"
 runtimes = ["tflite"]
 [evaluation]
 max_export_loss = 20.0
+below_baseline = "warn"
 """
 WARMER = ("--set", "distillation.temperature=3.0")
 

@@ -54,6 +54,7 @@ lengths = []
 runtimes = ["tflite"]
 [evaluation]
 max_export_loss = 100.0
+below_baseline = "warn"
 [tune]
 finalists = 1
 [tune.fine_tuning]

@@ -37,6 +37,7 @@ def test_a_written_job_runs_to_the_end(tmp_path: Path) -> None:
         "fine_tuning.xla=off",
         "quantization.xla=off",
         "evaluation.max_export_loss=100",
+        "evaluation.below_baseline=warn",
     )
     overrides = [part for setting in tiny for part in ("--set", setting)]
     assert main(["run", str(job), "--root", str(root), *overrides]) == 0
@@ -52,7 +53,12 @@ def test_a_job_of_few_rows_runs_to_the_end(tmp_path: Path) -> None:
     write_checkpoint(tmp_path)
     rows, job, root = write_reviews(tmp_path, 30), tmp_path / "job.toml", tmp_path / "root"
     assert main(["init", str(rows), "--checkpoint", str(tmp_path / "model"), "--out", str(job)]) == 0
-    tiny = ("fine_tuning.learning_rate=1e-2", "fine_tuning.xla=off", "evaluation.max_export_loss=100")
+    tiny = (
+        "fine_tuning.learning_rate=1e-2",
+        "fine_tuning.xla=off",
+        "evaluation.max_export_loss=100",
+        "evaluation.below_baseline=warn",
+    )
     overrides = [part for setting in tiny for part in ("--set", setting)]
     assert main(["run", str(job), "--root", str(root), *overrides]) == 0
     assert {"pair_examples", "fine_tune", "fit_head"} <= {folder.name for folder in (root / "artifacts").iterdir()}

@@ -29,6 +29,7 @@ xla = "off"
 validations = 2
 [evaluation]
 max_export_loss = 50.0
+below_baseline = "warn"
 [export]
 lengths = [16]
 runtimes = ["tflite"]
