@@ -3,10 +3,14 @@
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
+from components.dsl.errors import InputError
 from components.examples.base import Encoding
 from components.examples.texts import TextRows, encode_texts
 from components.sources.shared import check_numbers
 from components.sources.table import TextRow
+
+# Losses are sums of squared distances in float32, whose largest number is 3.4e38.
+_MOST_DEVIATIONS, _LARGEST = 1e15, 1e30
 
 
 class RegressionRows(TextRows):
@@ -17,8 +21,9 @@ class RegressionRows(TextRows):
     may_be_unlabelled = True
 
     def check(self, splits: Mapping[str, Sequence[TextRow]]) -> None:
-        """Raises InputError where validation or test rows have no two different numbers, as nothing correlates then."""
+        """Raises InputError where validation or test rows have no two different numbers, or losses would overflow."""
         require_different_numbers(splits)
+        _require_finite_losses(splits)
 
     def settings(self, encoding: Encoding, train: Sequence[TextRow]) -> dict[str, Any]:
         """The longest input, and mean and standard deviation of the training numbers, which the head standardizes."""
@@ -42,3 +47,17 @@ def require_different_numbers(splits: Mapping[str, Sequence[TextRow]]) -> None:
     """
     numbers = {split: (row.label for row in splits[split]) for split in ("validation", "test")}
     check_numbers(numbers, " in the rows taken out of training; add rows or give a file")
+
+
+def _require_finite_losses(splits: Mapping[str, Sequence[TextRow]]) -> None:
+    from keras_bert.target_scale import TargetScale
+
+    mean, deviation = TargetScale.of(float(row.label) for row in splits["train"])
+    most = min(_MOST_DEVIATIONS * deviation, _LARGEST)
+    for split, rows in splits.items():
+        for row in rows:
+            if abs(float(row.label) - mean) > most:
+                raise InputError(
+                    f"{split} must hold numbers within {most:.3g} of the mean of the training numbers, {mean:.3g}, as "
+                    f"losses are squares in float32, got {float(row.label):.3g}; correct that row or leave it out"
+                )

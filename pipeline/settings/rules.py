@@ -255,12 +255,13 @@ def _check_labels(settings: Settings, task: str, labels: Sequence[str]) -> None:
 
 
 def _check_test_rows(settings: Settings, task: str, splits: Splits, labels: Sequence[str]) -> None:
-    """Raises InputError where no file can be better than the trivial answer to the test rows."""
-    scoring = TASK_SCORING[task]
+    """Raises InputError where models cannot be measured on the rows, or not be better than the trivial answer."""
+    scoring, rows = TASK_SCORING[task], TASK_ROWS[task]
     try:
-        complete = complete_splits(splits, TASK_ROWS[task])
+        complete = complete_splits(splits, rows)
     except InputError:
         return  # too few rows: `ingest_examples` refuses them
+    rows.check(complete)
     metric = choose_metric(settings.evaluation.metric, scoring, labels)
     check_test_rows(scoring, metric, complete["train"], complete["test"], labels)
 

@@ -293,3 +293,24 @@ def test_numbers_must_differ_where_they_are_measured(task):
     for split in ("validation", "test"):
         with pytest.raises(InputError, match=f"^{split} must hold at least 2 different numbers to correlate, got only"):
             TASK_ROWS[task].check({"train": same, "validation": ROWS[task], "test": ROWS[task], split: same})
+
+
+@pytest.mark.parametrize(
+    ("train", "held_out", "most"),
+    [
+        # The square of 1e30 is none of float32: validation ended with "a learning rate that is too high".
+        (["1", "3"], "1e30", "1e+15 of the mean of the training numbers, 2"),
+        # The sum of some errors is none of float32.
+        (["3e38", "-3e38"], "2", "1e+30 of the mean of the training numbers, 0"),
+        (["1", "3", "1e30"], "2", None),
+    ],
+)
+def test_numbers_whose_losses_overflow_are_refused(train: list[str], held_out: str, most: str | None) -> None:
+    labels = {"train": train, "validation": ["1", held_out], "test": ["1", "2"]}
+    splits = {split: [TextRow("", label) for label in values] for split, values in labels.items()}
+    if most is None:
+        TASK_ROWS["regression"].check(splits)
+        return
+    message = f"must hold numbers within {most}, as losses are squares in float32".replace("+", r"\+")
+    with pytest.raises(InputError, match=message):
+        TASK_ROWS["regression"].check(splits)
