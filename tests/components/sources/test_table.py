@@ -1,7 +1,10 @@
 import contextlib
 import dataclasses
 import gzip
+import json
 
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 
 from components.dsl.errors import InputError
@@ -111,6 +114,24 @@ def test_numbers_for_a_regression(tmp_path):
     rule = r"be at most 3\.4028e\+38 in size, the largest number of float32"
     with pytest.raises(InputError, match=rf"a\.tsv line 3: column 'score' must {rule}, got '1e39'"):
         source.check()
+
+
+def test_a_row_without_a_class_is_refused_where_the_file_names_its_classes(tmp_path):
+    features = {"label": {"names": ["entailment", "neutral"], "_type": "ClassLabel"}}
+    columns = {"text": ["a", "b", "c"], "label": [0, 1, -1], "topic": [0, -1, 1]}
+    features["topic"] = features["label"]
+    kept = {"huggingface": json.dumps({"info": {"features": features}})}
+    pq.write_table(pa.table(columns).replace_schema_metadata(kept), tmp_path / "a.parquet")
+    with pytest.raises(
+        InputError, match=r"a\.parquet row 3: field 'label' must be text, got -1, to which the file gives"
+    ):
+        TableSource(str(tmp_path / "a.parquet")).check()
+    columns["label"][2] = 1
+    pq.write_table(pa.table(columns).replace_schema_metadata(kept), tmp_path / "a.parquet")
+    source = TableSource(str(tmp_path / "a.parquet"))
+    rows = source.splits()["train"]
+    assert [row.label for row in rows] == ["entailment", "neutral", "neutral"]
+    assert source.column_values("topic", rows) == ["entailment", "(empty)", "neutral"]
 
 
 def test_a_table_in_many_files(tmp_path):

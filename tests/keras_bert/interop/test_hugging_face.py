@@ -52,6 +52,16 @@ def test_a_checkpoint_becomes_its_task(name):
     assert len(task.tokenizer.vocabulary) == 59
 
 
+def test_a_tagger_with_a_zero_for_o_is_read(tmp_path):
+    labels = ["0", "B-animal", "[SEP]"]
+    names = {"id2label": dict(enumerate(labels)), "label2id": {label: number for number, label in enumerate(labels)}}
+    folder = copy_golden("hugging_face_token_classification", tmp_path)
+    change_json(folder / "config.json", **names)
+    tagger = from_hugging_face(folder)
+    assert tagger.labels == tuple(labels)
+    assert {entity.label for entity in tagger.predict(["a good film"])[0]} <= {"animal"}
+
+
 @pytest.mark.parametrize("kind", ["embedding", "classification", "question_answering"])
 def test_a_round_trip_keeps_the_task(kind, tokenizer, tmp_path):
     restored = known_task(kind)
