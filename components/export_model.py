@@ -165,5 +165,6 @@ def _are_pairs(task: "Task", features: "Features") -> bool | None:
     """Whether rows (rows, longest) hold two texts each; None where some do, or where the task takes one or two."""
     if task.second_text != "optional":
         return None
-    shares = features["segment_ids"].any(axis=1)
+    ends = (features["token_ids"] == task.tokenizer.sep_id) & (features["padding_mask"] == 1)
+    shares = ends.sum(axis=1) > 1
     return bool(shares.all()) if shares.all() or not shares.any() else None

@@ -21,7 +21,7 @@ from keras_bert.options.pretraining_rows import PretrainingRows
 
 _FEATURES = {
     "token_ids": "int64, (length,): [CLS] A [SEP] B [SEP], or [CLS] A [SEP], not padded",
-    "segment_ids": "int64, (length,): 0 up to the first [SEP], then 1; 0 where rows are no pairs",
+    "segment_ids": "int64, (length,): 0, and the second text's segment of a pair from its first token on",
 }
 _MASKS = {
     "mask_positions": "int64, (predictions,): the positions of masked tokens, ascending",

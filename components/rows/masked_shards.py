@@ -206,7 +206,8 @@ def make_rows(
 ) -> Iterator[TokenRows]:
     """The rows of a split of a shard, in batches."""
     documents = texts.splits[split]
-    special = SpecialTokens(tokenizer.cls_id, tokenizer.sep_id, tokenizer.pad_id, tokenizer.between)
+    ids = (tokenizer.cls_id, tokenizer.sep_id, tokenizer.pad_id)
+    special = SpecialTokens(*ids, tokenizer.between, tokenizer.second_segment)
     short, room = options.short_share, length - tokenizer.special_count(2)
     flat, lay_out = texts.flat, lay_out_pairs
     if options.objective == "next_sentence":

@@ -7,12 +7,13 @@ from numpy.typing import NDArray
 
 
 class SpecialTokens(NamedTuple):
-    """The ids of the special tokens of a row, and `between`, the number of `sep_id` between two texts."""
+    """The ids of the special tokens of a row, and what a tokenizer says of pairs, see `BaseTokenizer`."""
 
     cls_id: int
     sep_id: int
     pad_id: int
     between: int = 1
+    second_segment: int = 1
 
 
 class TokenRows(NamedTuple):
@@ -20,7 +21,7 @@ class TokenRows(NamedTuple):
 
     Attributes:
         token_ids: (rows, width) int32, padded with `[PAD]`.
-        segment_ids: (rows, width) int32: 0 up to the first `[SEP]`, then 1.
+        segment_ids: (rows, width) int32: 0, and the second text's segment from its first token on.
         lengths: (rows,) number of tokens, special tokens included.
         labels: (rows,) labels of the pairs; None for rows of a single text.
     """
@@ -47,7 +48,7 @@ def lay_out_pairs(flat: NDArray[np.int32], ranges: NDArray[np.int64], width: int
     rows = _fill(flat, sources, begins + second + 1, special)
     for place in range(1, special.between + 1):
         rows.token_ids[np.arange(len(ranges)), first + place] = special.sep_id
-    return rows._replace(segment_ids=in_second.astype(np.int32), labels=ranges[:, 4])
+    return rows._replace(segment_ids=in_second * np.int32(special.second_segment), labels=ranges[:, 4])
 
 
 def lay_out_texts(flat: NDArray[np.int32], ranges: NDArray[np.int64], width: int, special: SpecialTokens) -> TokenRows:

@@ -93,7 +93,7 @@ class Subwords(private val pieces: List<String>, rules: String) {
      * @param length the most tokens of a row; the longer part loses tokens first, the second one on a tie.
      */
     fun encode(parts: List<List<Piece>>, length: Int): Row {
-        val (cls, sep, _, between) = row
+        val (cls, sep, _, between, second) = row
         val lengths = parts.map { it.size }.toMutableList()
         while (lengths.sum() > length - 2 - (if (parts.size > 1) between else 0)) {
             lengths[if (lengths.size > 1 && lengths[1] >= lengths[0]) 1 else 0] -= 1
@@ -104,7 +104,7 @@ class Subwords(private val pieces: List<String>, rules: String) {
             repeat(if (segment > 0) between - 1 else 0) { tokens.add(sep); segments.add(0) }
             part.take(lengths[segment]).mapTo(tokens) { it.id }
             tokens.add(sep)
-            repeat(lengths[segment] + 1) { segments.add(segment) }
+            repeat(lengths[segment] + 1) { segments.add(segment * second) }
         }
         return Row(tokens, segments, lengths)
     }

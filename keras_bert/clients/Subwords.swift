@@ -147,7 +147,7 @@ public struct Subwords {
   ///   - parts: the tokens of a text, or of each of two.
   ///   - length: the most tokens of a row; the longer part loses tokens first, the second one on a tie.
   public func encode(_ parts: [[Piece]], length: Int) -> Row {
-    let (cls, sep, between) = (row[0], row[1], row[3])
+    let (cls, sep, between, second) = (row[0], row[1], row[3], row[4])
     var lengths = parts.map(\.count)
     while lengths.reduce(0, +) > length - 2 - (parts.count > 1 ? between : 0) {
       lengths[lengths.count > 1 && lengths[1] >= lengths[0] ? 1 : 0] -= 1
@@ -157,7 +157,7 @@ public struct Subwords {
     for (segment, part) in parts.enumerated() {
       let marks = segment > 0 ? between - 1 : 0
       tokens += Array(repeating: sep, count: marks) + part.prefix(lengths[segment]).map(\.id) + [sep]
-      segments += Array(repeating: 0, count: marks) + Array(repeating: segment, count: lengths[segment] + 1)
+      segments += Array(repeating: 0, count: marks) + Array(repeating: segment * second, count: lengths[segment] + 1)
     }
     return Row(tokenIds: tokens, segmentIds: segments, lengths: lengths)
   }

@@ -32,8 +32,8 @@ def subword_rules(tokenizer: SubwordVocabulary) -> str:
 
     Returns:
         Lines of a word and numbers: code points and keys of them, `65.301`, are hexadecimal, all else is decimal.
-        `kind`, `row CLS SEP UNK BETWEEN`, `mark CODE` of words and `special ID ...` come first, then the offsets that
-        byte-level BPE trims and the added tokens; then `step KIND ...`, each with its
+        `kind`, `row CLS SEP UNK BETWEEN SECOND_SEGMENT`, `mark CODE` of words and `special ID ...` come first, then the
+        offsets that byte-level BPE trims and the added tokens; then `step KIND ...`, each with its
         `map KEY CODE ...`, `order CODE CLASS` and `pair FIRST SECOND CODE`; `split ...`; `class NAME FIRST LAST`;
         and of the model `bytes ID ...` and `merge LEFT RIGHT`, or a `score` for each token from id 0 on.
 
@@ -44,14 +44,15 @@ def subword_rules(tokenizer: SubwordVocabulary) -> str:
         >>> from keras_bert.tokenizers.learning import learn_subwords
         >>> rules = subword_rules(learn_subwords(["film film"], "bpe", 263, lowercase=True))
         >>> rules.splitlines()[:3]
-        ['kind bpe', 'row 0 2 3 2', 'mark 120']
+        ['kind bpe', 'row 0 2 3 2 1', 'mark 120']
     """
     content = tokenizer.definition()
     if obstacle := find_copy_obstacle(content):
         raise ValueError(f"tokenizer.json: {obstacle}")
     lines = [
         f"kind {tokenizer.kind}",
-        f"row {tokenizer.cls_id} {tokenizer.sep_id} {tokenizer.unknown_id} {tokenizer.between}",
+        f"row {tokenizer.cls_id} {tokenizer.sep_id} {tokenizer.unknown_id} {tokenizer.between} "
+        f"{tokenizer.second_segment}",
         f"mark {ord(WORD_MARKS[tokenizer.kind]):x}",
     ]
     classes = {"blank": frozenset(code for code in range(0x110000) if chr(code).isspace())}

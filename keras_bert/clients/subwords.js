@@ -40,7 +40,7 @@ export class Subwords {
     const pair = (first, second) => first * this.pieces.length + second;
     switch (name) {
       case "kind": this.kind = words[0]; break;
-      case "row": [this.cls, this.sep, this.unknown, this.between] = numbers; break;
+      case "row": [this.cls, this.sep, this.unknown, this.between, this.second] = numbers; break;
       case "mark": this.mark = String.fromCodePoint(hexadecimal(words[0])); break;
       case "special": this.special = new Set(numbers); break;
       case "trim": this.trims.push(words[0] === "1"); break;
@@ -99,7 +99,7 @@ export class Subwords {
     parts.forEach((part, segment) => {
       const marks = Array(segment ? this.between - 1 : 0);
       rows.token_ids.push(...marks.fill(this.sep), ...part.slice(0, lengths[segment]).map((token) => token.id), this.sep);
-      rows.segment_ids.push(...marks.fill(0), ...Array(lengths[segment] + 1).fill(segment));
+      rows.segment_ids.push(...marks.fill(0), ...Array(lengths[segment] + 1).fill(segment * this.second));
     });
     return { ...rows, padding_mask: rows.token_ids.map(() => 1), lengths };
   }

@@ -44,7 +44,7 @@ class Feature(NamedTuple):
 
 
 _TOKENS = Feature("tokens", "int64, (length,): [CLS] text [SEP], or [CLS] text [SEP] second text [SEP]; not padded")
-_SEGMENTS = Feature("tokens", "int64, (length,): 0 up to the first [SEP], then 1")
+_SEGMENTS = Feature("tokens", "int64, (length,): 0, and the second text's segment of a pair from its first token on")
 _ROW = "int64: the row, from 0, in the split's .jsonl.gz; a long one has several records"
 
 # The teacher's answers to a row. `features.json` describes them under this name: the shape, whether there is one a

@@ -57,9 +57,7 @@ def read_tokenizer(path: Path, tokenizer: Mapping[str, Any]) -> tuple[str, ...]:
     splitter = tokenizer.get("pre_tokenizer")
     if not isinstance(splitter, dict) or splitter.get("type") != _PRE_TOKENIZER:
         raise ValueError(f"{path}: pre_tokenizer must have the type {_PRE_TOKENIZER!r}, got {splitter!r}")
-    truncation = tokenizer.get("truncation")
-    if truncation is not None and (not isinstance(truncation, dict) or truncation.get("direction", "Right") != "Right"):
-        raise ValueError(f"{path}: truncation must be null or have the direction 'Right', got {truncation!r}")
+    check_truncation(path, tokenizer)
     added = tokenizer.get("added_tokens") or []
     if not isinstance(added, list):
         raise ValueError(f"{path}: added_tokens must be a list, got {added!r}")
@@ -95,6 +93,20 @@ def write_tokenizer(tokens: Sequence[str], *, lowercase: bool) -> dict[str, Any]
         "decoder": {"type": "WordPiece", "prefix": _MODEL["continuing_subword_prefix"], "cleanup": True},
         "model": {**_MODEL, "vocab": ids},
     }
+
+
+def check_truncation(path: Path, tokenizer: Mapping[str, Any]) -> None:
+    """Refuses a `tokenizer.json` that truncates texts at their start.
+
+    Raises:
+        ValueError: it does.
+
+    Examples:
+        >>> check_truncation(Path("tokenizer.json"), {"truncation": {"direction": "Right", "max_length": 128}})
+    """
+    truncation = tokenizer.get("truncation")
+    if truncation is not None and (not isinstance(truncation, dict) or truncation.get("direction", "Right") != "Right"):
+        raise ValueError(f"{path}: truncation must be null or have the direction 'Right', got {truncation!r}")
 
 
 def check_added(path: Path, field: str, tokens: list[Any]) -> None:

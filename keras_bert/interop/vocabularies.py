@@ -7,14 +7,22 @@ from typing import Any, NamedTuple
 
 from keras_bert.folders import TOKENIZER_FILE, VOCABULARY_FILE
 from keras_bert.interop.configs import check_only, read_json, read_length, write_json
-from keras_bert.interop.tokenizer_json import SPECIAL_FLAGS, SPECIAL_TOKENS, check_added, content_of, read_tokenizer
-from keras_bert.options.vocabulary import MODELS
+from keras_bert.interop.tokenizer_json import (
+    SPECIAL_FLAGS,
+    SPECIAL_TOKENS,
+    check_added,
+    check_truncation,
+    content_of,
+    read_tokenizer,
+)
+from keras_bert.options.vocabulary import MODELS, NAMED_TOKENS, TOKEN_KEYS
 
 SETTINGS_FILE = "tokenizer_config.json"
 SPECIAL_TOKENS_FILE = "special_tokens_map.json"
 
-# The one supported value of keys, which is also their default.
-_SETTINGS = {"tokenize_chinese_chars": True, "do_basic_tokenize": True, "truncation_side": "right"}
+# The one supported value of keys, which is also their default: of all tokenizers, and of WordPiece.
+_COMMON_SETTINGS = {"truncation_side": "right"}
+_SETTINGS = {"tokenize_chinese_chars": True, "do_basic_tokenize": True, **_COMMON_SETTINGS}
 # Files of slow tokenizers, which transformers converts to `tokenizer.json`.
 _SLOW_FILES = ("vocab.json", "merges.txt", "sentencepiece.bpe.model", "spiece.model", "spm.model")
 _CLASSES = ("BertTokenizer", "BertTokenizerFast", "PreTrainedTokenizerFast", "TokenizersBackend")
@@ -25,9 +33,11 @@ _FURTHER_TOKENS = ("bos_token", "eos_token", "additional_special_tokens", "extra
 def read_definition(folder: Path) -> dict[str, Any] | None:
     """The content of the `tokenizer.json` of a tokenizer that is not WordPiece; None for WordPiece.
 
+    The special tokens that the files beside it name stand in it as `NAMED_TOKENS`.
+
     Raises:
         FileNotFoundError: there are files of a slow tokenizer, and no `tokenizer.json`.
-        ValueError: the file holds no JSON object.
+        ValueError: a file holds no JSON object, or names no token, or texts are truncated at their start.
 
     Examples:
         >>> keras_bert.to_hugging_face(task, "sentiment-hf")
@@ -37,7 +47,12 @@ def read_definition(folder: Path) -> dict[str, Any] | None:
     content = _read_if_there(folder / TOKENIZER_FILE)
     model = (content or {}).get("model")
     if isinstance(model, dict) and str(model.get("type")) in MODELS:
-        return content
+        settings = _read_if_there(folder / SETTINGS_FILE) or {}
+        check_only(folder / SETTINGS_FILE, settings, _COMMON_SETTINGS)
+        check_truncation(folder / TOKENIZER_FILE, content or {})
+        named = {**(_read_if_there(folder / SPECIAL_TOKENS_FILE) or {}), **settings}
+        tokens = {key: content_of(folder / SETTINGS_FILE, key, named[key]) for key in TOKEN_KEYS if named.get(key)}
+        return {**(content or {}), **({NAMED_TOKENS: tokens} if tokens else {})}
     slow = [name for name in _SLOW_FILES if (folder / name).is_file()]
     if content is None and slow and not (folder / VOCABULARY_FILE).is_file():
         raise FileNotFoundError(
@@ -83,17 +98,16 @@ def write_definition(folder: Path, content: Mapping[str, Any], special: Sequence
     Examples:
         >>> special = ["<pad>", "<unk>", "<s>", "</s>", "<mask>"]
         >>> write_definition(Path("."), {"model": {"type": "BPE"}}, special, max_length=512)
-        >>> read_definition(Path("."))
-        {'model': {'type': 'BPE'}}
+        >>> read_definition(Path("."))["model"]
+        {'type': 'BPE'}
     """
-    names = ("pad_token", "unk_token", "cls_token", "sep_token", "mask_token")
     settings = {
-        **dict(zip(names, special, strict=True)),
+        **dict(zip(TOKEN_KEYS, special, strict=True)),
         "tokenizer_class": "PreTrainedTokenizerFast",
         "model_max_length": max_length,
     }
     write_json(folder / SETTINGS_FILE, settings)
-    write_json(folder / TOKENIZER_FILE, content)
+    write_json(folder / TOKENIZER_FILE, {key: value for key, value in content.items() if key != NAMED_TOKENS})
 
 
 class CheckpointVocabulary(NamedTuple):

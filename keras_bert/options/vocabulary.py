@@ -6,3 +6,11 @@ VocabularyKind = Literal["wordpiece", "bpe", "unigram"]
 
 # The names of the models of the library `tokenizers` -> the kinds of vocabularies that it trains.
 MODELS: dict[str, VocabularyKind] = {"BPE": "bpe", "Unigram": "unigram"}
+
+# The keys of special tokens in `tokenizer_config.json`: of padding, unknown text, the start of a row, the end of a
+# text, and masked tokens.
+TOKEN_KEYS = ("pad_token", "unk_token", "cls_token", "sep_token", "mask_token")
+
+# The key of the special tokens, by their keys, that the settings beside a `tokenizer.json` name. The library
+# `tokenizers` refuses it: a file has it only where its other content does not tell which tokens these are.
+NAMED_TOKENS = "named_tokens"

@@ -143,7 +143,8 @@ def window_features(
         token_ids[np.repeat(every, lengths), _ranges(column, lengths)] = tokens.ids[_ranges(firsts, lengths)]
     inside = columns < sizes[:, None]
     second = inside & (columns >= windows.columns[:, None])
-    return {"token_ids": token_ids, "segment_ids": second.astype("int32"), "padding_mask": inside.astype("int32")}
+    segment_ids = tokenizer.second_segment * second.astype("int32")
+    return {"token_ids": token_ids, "segment_ids": segment_ids, "padding_mask": inside.astype("int32")}
 
 
 def find_tokens(contexts: TokenizedTexts, bounds: Sequence[tuple[int, int] | None]) -> Array:

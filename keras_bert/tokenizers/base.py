@@ -22,11 +22,13 @@ class BaseTokenizer(abc.ABC):
         vocabulary: the tokens; the index of a token is its id.
         special: the special tokens for padding, unknown text, the start of a row, the end of a text, and masked tokens.
         between: the number of end tokens between the two texts of a pair: 1 in BERT, 2 in RoBERTa.
+        second_segment: the segment of a pair's second text: 1 in BERT, 0 in XLM-R.
 
     Attributes:
         vocabulary: the tokens.
         special: the special tokens.
         between: the number of end tokens between the two texts of a pair.
+        second_segment: the segment of a pair's second text.
         lowercase: whether text is lowercased; None if the definition of the tokenizer decides it.
 
     Raises:
@@ -45,8 +47,11 @@ class BaseTokenizer(abc.ABC):
     kind: VocabularyKind
     """The kind of its tokens."""
 
-    def __init__(self, vocabulary: Sequence[str], special: Sequence[str], between: int = 1) -> None:
-        self.vocabulary, self.special, self.between = tuple(vocabulary), tuple(special), between
+    def __init__(
+        self, vocabulary: Sequence[str], special: Sequence[str], between: int = 1, second_segment: int = 1
+    ) -> None:
+        self.vocabulary, self.special = tuple(vocabulary), tuple(special)
+        self.between, self.second_segment = between, second_segment
         self._ids = {token: number for number, token in enumerate(self.vocabulary)}
         for token in self.special:
             if token not in self._ids:
@@ -162,8 +167,8 @@ class BaseTokenizer(abc.ABC):
             pad_to_longest: pads to the longest row of the batch, not to `max_length`.
 
         Returns:
-            token_ids, segment_ids (0 up to the first `[SEP]`, then 1) and padding_mask (1 for a token, 0 for padding),
-            each (batch, length) int32.
+            token_ids, segment_ids (0, and `second_segment` for the second text and its end) and padding_mask (1 for a
+            token, 0 for padding), each (batch, length) int32.
 
         Raises:
             TypeError: `texts` or `pairs` are no texts, or a single one.

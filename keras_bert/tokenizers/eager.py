@@ -62,7 +62,7 @@ class EagerTokenizer(BaseTokenizer):
                 row += [self.sep_id] * separators
                 start = len(row)
                 row += [*ids[: kept[number]], self.sep_id]
-                segment_ids[number, start : len(row)] = segment
+                segment_ids[number, start : len(row)] = segment * self.second_segment
                 separators = self.between - 1
             token_ids[number, : len(row)] = row
             padding_mask[number, : len(row)] = 1

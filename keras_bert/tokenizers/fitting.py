@@ -140,5 +140,6 @@ def _renumbered(part: Any, ids: Mapping[str, int]) -> Any:
     if not isinstance(part, dict):
         return part
     if "ids" in part and "tokens" in part:
-        return {**part, "ids": [ids[token] for token in part["tokens"]]}
+        # A template may define tokens that it does not use.
+        return {**part, "ids": [ids[token] for token in part["tokens"] if token in ids]}
     return {name: _renumbered(value, ids) for name, value in part.items()}

@@ -66,7 +66,7 @@ class GraphTokenizer(BaseTokenizer):
             inside = (columns > start) & (columns <= end)
             ids = gather_values(part, inside & (columns < end), columns - start - 1)
             token_ids = tf.where(inside, tf.where(columns == end, self.sep_id, ids), token_ids)
-            segment_ids = tf.where(inside, segment, segment_ids)
+            segment_ids = tf.where(inside, segment * self.second_segment, segment_ids)
         return {
             "token_ids": token_ids,
             "segment_ids": segment_ids,

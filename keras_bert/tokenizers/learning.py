@@ -8,7 +8,6 @@ from typing import Any
 
 from keras_bert.checks import check
 from keras_bert.options.vocabulary import VocabularyKind
-from keras_bert.tokenizers.subword_vocabulary import SPECIAL_NAMES
 from keras_bert.tokenizers.subwords import SubwordTokenizer
 
 _THREADS = "TOKENIZERS_PARALLELISM"
@@ -80,8 +79,12 @@ def _learn_bpe(texts: Iterable[str], size: int, lowercase: bool) -> str:
         show_progress=False,
     )
     made.train_from_iterator(texts, trainer)
-    sep, cls = _numbered(made, "</s>"), _numbered(made, "<s>")
-    made.post_processor = processors.RobertaProcessing(sep, cls, trim_offsets=True, add_prefix_space=False)
+    # RoBERTa's rows and offsets, but the second text of a pair has a segment of its own, which RoBERTa has not.
+    marks = [_numbered(made, token) for token in ("<s>", "</s>")]
+    rows = processors.TemplateProcessing(
+        single="<s> $A </s>", pair="<s> $A </s> </s> $B:1 </s>:1", special_tokens=marks
+    )
+    made.post_processor = processors.Sequence([processors.ByteLevel(trim_offsets=True, add_prefix_space=False), rows])
     return str(made.to_str())
 
 
@@ -95,7 +98,7 @@ def _learn_unigram(texts: Iterable[str], size: int, lowercase: bool) -> str:
     made.pre_tokenizer = pre_tokenizers.Sequence([pre_tokenizers.WhitespaceSplit(), pre_tokenizers.Metaspace()])
     made.decoder = decoders.Metaspace()
     trainer = trainers.UnigramTrainer(
-        vocab_size=size, special_tokens=list(_UNIGRAM_SPECIAL), unk_token=SPECIAL_NAMES[1][0], show_progress=False
+        vocab_size=size, special_tokens=list(_UNIGRAM_SPECIAL), unk_token=_UNIGRAM_SPECIAL[1], show_progress=False
     )
     made.train_from_iterator(texts, trainer)
     marks = [_numbered(made, token) for token in ("[CLS]", "[SEP]")]

@@ -4,28 +4,30 @@ import json
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from keras_bert.options.vocabulary import MODELS, VocabularyKind
+from keras_bert.options.vocabulary import MODELS, NAMED_TOKENS, TOKEN_KEYS, VocabularyKind
 from keras_bert.tokenizers.base import BaseTokenizer
 
 # The prefix of tokens that begin a word.
 WORD_MARKS: dict[VocabularyKind, str] = {"bpe": "Ġ", "unigram": "▁"}
 
-# The names of the tokens for padding, unknown text, the start of a row, the end of a text, and masked tokens.
-SPECIAL_NAMES = (("<pad>", "[PAD]"), ("<unk>", "[UNK]"), ("<s>", "[CLS]"), ("</s>", "[SEP]"), ("<mask>", "[MASK]"))
+# The usual names of special tokens, by their keys in `tokenizer_config.json`, where neither it nor the file names them.
+_USUAL_NAMES = {"pad_token": ("<pad>", "[PAD]"), "unk_token": ("<unk>", "[UNK]"), "mask_token": ("<mask>", "[MASK]")}
 
 
 class SubwordVocabulary(BaseTokenizer):
     """The part of a subword tokenizer that follows from its `tokenizer.json` alone.
 
     Args:
-        content: the content of the file, of which padding and truncation are ignored.
+        content: the content of the file, of which padding and truncation are ignored. `NAMED_TOKENS` in it maps keys of
+            `tokenizer_config.json`, as `mask_token`, to the special tokens that are named there.
 
     Attributes:
         matcher: a `tokenizers.Tokenizer` of Hugging Face, which splits texts into tokens.
 
     Raises:
-        ValueError: the content describes no byte-level BPE or unigram, its ids have gaps, it lacks a special token, a
-            token has a line end, or special tokens stand elsewhere than around the texts.
+        ValueError: the content describes no byte-level BPE or unigram, its ids have gaps, it lacks a special token, or
+            uses another one than it names, a token has a line end, or special tokens stand elsewhere than around the
+            texts.
 
     Examples:
         >>> from keras_bert.tokenizers.learning import learn_subwords
@@ -42,9 +44,10 @@ class SubwordVocabulary(BaseTokenizer):
         if name not in MODELS:
             raise ValueError(f"tokenizer.json: model.type must be one of {list(MODELS)}, got {name!r}")
         self.kind = MODELS[name]
-        self._content = {**content, "truncation": None, "padding": None}
+        self._content: dict[str, Any] = {**content, "truncation": None, "padding": None}
         try:
-            self.matcher = tokenizers.Tokenizer.from_str(json.dumps(self._content))
+            described = {key: value for key, value in self._content.items() if key != NAMED_TOKENS}
+            self.matcher = tokenizers.Tokenizer.from_str(json.dumps(described))
         except Exception as error:  # the library raises nothing narrower
             raise ValueError(f"tokenizer.json must be what `tokenizers` reads: {error}") from error
         _check_templates(content.get("post_processor"))
@@ -54,10 +57,11 @@ class SubwordVocabulary(BaseTokenizer):
             raise ValueError("tokenizer.json: a BPE must work on bytes, with the pre_tokenizer ByteLevel")
         vocabulary = _in_order(self.matcher.get_vocab(with_added_tokens=True))
         _check_lines(vocabulary)
-        super().__init__(vocabulary, _find_special(vocabulary), self._find_between())
+        between, second_segment = self._find_between()
+        super().__init__(vocabulary, self._find_special(vocabulary), between, second_segment)
 
     def definition(self) -> dict[str, Any]:
-        """The content of `tokenizer.json`."""
+        """The content of `tokenizer.json`, and `NAMED_TOKENS` where it does not tell which these are."""
         return dict(self._content)
 
     def continues(self, token: str) -> bool:
@@ -72,23 +76,56 @@ class SubwordVocabulary(BaseTokenizer):
         """See `BaseTokenizer`; in byte-level BPE a space begins a word."""
         return self.tokenize([f" {word}" for word in words] if self.kind == "bpe" else words)
 
-    def _find_between(self) -> int:
-        """The number of end tokens between two texts.
+    def _find_between(self) -> tuple[int, int]:
+        """The number of end tokens between two texts, and the segment of the second one.
 
         Raises:
-            ValueError: special tokens stand elsewhere than around the texts.
+            ValueError: special tokens stand elsewhere than around the texts, or segments change within a text.
         """
         first, second = (self.matcher.encode(text, add_special_tokens=False).ids for text in ("a", "b"))
-        alone, pair = self.matcher.encode("a").ids, self.matcher.encode("a", "b").ids
+        alone, pair = self.matcher.encode("a"), self.matcher.encode("a", "b")
         between = len(pair) - len(first) - len(second) - 2
-        marks = pair[len(first) + 1 : len(first) + 1 + between]
-        row = [*pair[:1], *first, *marks, *second, *pair[-1:]]
-        if between not in (1, 2) or row != pair or alone != [pair[0], *first, pair[-1]] or set(marks) != {pair[-1]}:
+        marks = pair.ids[len(first) + 1 : len(first) + 1 + between]
+        row = [*pair.ids[:1], *first, *marks, *second, *pair.ids[-1:]]
+        around = [pair.ids[0], *first, pair.ids[-1]]
+        if between not in (1, 2) or row != pair.ids or alone.ids != around or set(marks) != {pair.ids[-1]}:
             raise ValueError(
                 "tokenizer.json: post_processor must put one token before a text and one after it, and the latter once "
-                f"or twice between the texts of a pair, got {alone} for a text {first} and {pair} with {second}"
+                f"or twice between the texts of a pair, got {alone.ids} for a text {first} and {pair.ids} with {second}"
             )
-        return between
+        segment = pair.type_ids[-1]
+        segments = [*[0] * (len(first) + 1 + between), *[segment] * (len(second) + 1)]
+        if segment not in (0, 1) or pair.type_ids != segments or any(alone.type_ids):
+            raise ValueError(
+                "tokenizer.json: post_processor must give the type_id 0 to the first text and the end tokens after it, "
+                f"and 0 or 1 to the second text and its end, got {alone.type_ids} for a text and {pair.type_ids} for "
+                "a pair"
+            )
+        return between, segment
+
+    def _find_special(self, vocabulary: Sequence[str]) -> list[str]:
+        """The special tokens: those that the file uses, those that are named, or else those of usual names.
+
+        Raises:
+            ValueError: the file uses another token than is named, or there is none of the usual names.
+        """
+        named, held = self._content.pop(NAMED_TOKENS, None) or {}, set(vocabulary)
+        row, model = self.matcher.encode("a").ids, self._content["model"]
+        found = {"cls_token": vocabulary[row[0]], "sep_token": vocabulary[row[-1]]}
+        if model.get("unk_id") is not None:
+            found["unk_token"] = model["vocab"][model["unk_id"]][0]
+        for key, token in found.items():
+            if named.get(key, token) != token:
+                rule = f"tokenizer_config.json: {key} must be {token!r}, which tokenizer.json uses"
+                raise ValueError(f"{rule}, got {named[key]!r}: correct the file that is wrong")
+        for key, names in _USUAL_NAMES.items():
+            usual = found.get(key) or next((name for name in names if name in held), None)
+            found[key] = named.get(key) or usual
+            if found[key] is None:
+                raise ValueError(f"tokenizer.json must hold {' or '.join(names)}, got {len(held)} tokens without it")
+            if found[key] != usual:
+                self._content[NAMED_TOKENS] = {**self._content.get(NAMED_TOKENS, {}), key: found[key]}
+        return [found[key] for key in TOKEN_KEYS]
 
 
 def _check_templates(processor: Any) -> None:
@@ -123,11 +160,3 @@ def _check_lines(vocabulary: Sequence[str]) -> None:
         if "\n" in token or "\r" in token:
             rule = "tokenizer.json must hold no token with a line end, which vocab.txt cannot hold"
             raise ValueError(f"{rule}; got {token!r} as token {number}: train it on texts without line ends")
-
-
-def _find_special(vocabulary: Sequence[str]) -> tuple[str, ...]:
-    held = set(vocabulary)
-    missing = [names for names in SPECIAL_NAMES if held.isdisjoint(names)]
-    if missing:
-        raise ValueError(f"tokenizer.json must hold {' or '.join(missing[0])}, got {len(held)} tokens without it")
-    return tuple(next(name for name in names if name in held) for names in SPECIAL_NAMES)

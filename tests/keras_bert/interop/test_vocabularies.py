@@ -265,3 +265,29 @@ def test_a_folder_of_a_slow_tokenizer_is_told_how_to_become_one_of_a_fast_one(tm
         read_definition(tmp_path)
     (tmp_path / "tokenizer.json").write_text('{"model": {"type": "Unigram"}}')
     assert read_definition(tmp_path) == {"model": {"type": "Unigram"}}
+
+
+def test_special_tokens_that_settings_name(tmp_path):
+    (tmp_path / "tokenizer.json").write_text('{"model": {"type": "BPE"}}')
+    (tmp_path / "special_tokens_map.json").write_text('{"pad_token": "<p>", "mask_token": "<m>"}')
+    change = {"mask_token": {"content": "<mask>"}, "unk_token": None, "bos_token": "<s>", "truncation_side": "right"}
+    (tmp_path / "tokenizer_config.json").write_text(json.dumps(change))
+    assert read_definition(tmp_path) == {
+        "model": {"type": "BPE"},
+        "named_tokens": {"pad_token": "<p>", "mask_token": "<mask>"},
+    }
+
+
+@pytest.mark.parametrize("kind", ["BPE", "Unigram"])
+@pytest.mark.parametrize(
+    ("settings", "changes", "message"),
+    [
+        ({"truncation_side": "left"}, {}, "tokenizer_config.json: truncation_side must be 'right', got 'left'"),
+        ({}, {"truncation": {"direction": "Left"}}, "truncation must be null or have the direction 'Right', got "),
+    ],
+)
+def test_texts_that_are_truncated_at_their_start(tmp_path, kind, settings, changes, message):
+    (tmp_path / "tokenizer.json").write_text(json.dumps({"model": {"type": kind}, **changes}))
+    (tmp_path / "tokenizer_config.json").write_text(json.dumps(settings))
+    with pytest.raises(ValueError, match=message):
+        read_definition(tmp_path)

@@ -8,6 +8,9 @@ import pytest
 import tensorflow as tf
 import tokenizers
 
+from keras_bert.options.vocabulary import NAMED_TOKENS
+from keras_bert.tokenizers.eager import EagerSubwords
+from keras_bert.tokenizers.fitting import choose_vocabulary, reduce_tokenizer
 from keras_bert.tokenizers.loading import load_tokenizer
 from keras_bert.tokenizers.subwords import SubwordTokenizer
 from tests.keras_bert.tokenizers.subwords import ALBERT, MODERN, ROBERTA, TEXTS, content
@@ -53,6 +56,7 @@ def test_rows_are_those_of_the_reference(both, pairs):
         said = theirs.encode(text, seconds[row]) if pairs else theirs.encode(text)
         length = int(encoded["padding_mask"].numpy()[row].sum())
         assert encoded["token_ids"].numpy()[row, :length].tolist() == said.ids
+        assert encoded["segment_ids"].numpy()[row, :length].tolist() == said.type_ids
         assert set(encoded["token_ids"].numpy()[row, length:].tolist()) <= {ours.pad_id}
 
 
@@ -144,6 +148,75 @@ def test_a_piece_with_a_line_end_is_refused():
 def test_a_special_token_is_missing():
     broken = json.loads(json.dumps(content("unigram")).replace("[MASK]", "[HIDE]"))
     with pytest.raises(ValueError, match=r"must hold <mask> or \[MASK\], got \d+ tokens without it"):
+        SubwordTokenizer(broken)
+
+
+def big_bird():
+    """Unigram with the special tokens of BigBird, of which rows have two."""
+    made = json.loads(json.dumps(content("unigram")).replace("<pad>", "<s>"))
+    spare = ["</s>", "<pad>"]
+    vocabulary = made["model"]["vocab"]
+    made["added_tokens"] += [
+        {**made["added_tokens"][0], "id": len(vocabulary) + place, "content": token}
+        for place, token in enumerate(spare)
+    ]
+    vocabulary += [[token, 0.0] for token in spare]
+    template = made["post_processor"]["special_tokens"]
+    template["</s>"] = {"id": "</s>", "ids": [len(vocabulary) - 2], "tokens": ["</s>"]}
+    return made
+
+
+def test_rows_have_the_tokens_of_the_template():
+    theirs = tokenizers.Tokenizer.from_str(json.dumps(big_bird()))
+    for tokenizer in (SubwordTokenizer(big_bird()), EagerSubwords(big_bird())):
+        assert tokenizer.special == ("<pad>", "<unk>", "[CLS]", "[SEP]", "[MASK]")
+        row = np.asarray(tokenizer.encode([TEXTS[0]], max_length=100, pad_to_longest=True)["token_ids"])[0]
+        assert row.tolist() == theirs.encode(TEXTS[0]).ids
+        assert theirs.encode(TEXTS[0]).tokens[0] == "[CLS]"
+
+
+def test_a_fitted_vocabulary_keeps_the_tokens_of_the_template():
+    whole = SubwordTokenizer(big_bird())
+    kept = choose_vocabulary(whole, np.bincount(whole.tokenize(TEXTS[:1]).flat_values, minlength=whole.vocabulary_size))
+    fitted = reduce_tokenizer(whole, kept)
+    assert fitted.special == whole.special
+    assert "</s>" not in fitted.vocabulary
+    rows = [
+        [tokenizer.vocabulary[number] for number in tokenizer.encode([TEXTS[0]], max_length=60)["token_ids"].numpy()[0]]
+        for tokenizer in (whole, fitted)
+    ]
+    assert rows[0] == rows[1]
+
+
+def test_named_tokens(tmp_path):
+    named = {"mask_token": "</s>", "pad_token": "<pad>", "cls_token": "[CLS]"}
+    tokenizer = SubwordTokenizer({**big_bird(), NAMED_TOKENS: named})
+    assert tokenizer.special == ("<pad>", "<unk>", "[CLS]", "[SEP]", "</s>")
+    tokenizer.save(tmp_path)
+    for other in (load_tokenizer(tmp_path), pickle.loads(pickle.dumps(tokenizer))):
+        assert other.special == tokenizer.special
+    assert tokenizer.definition()[NAMED_TOKENS] == {"mask_token": "</s>"}
+    assert NAMED_TOKENS not in SubwordTokenizer(big_bird()).definition()
+
+
+@pytest.mark.parametrize(
+    ("named", "message"),
+    [
+        ({"cls_token": "<s>"}, r"cls_token must be '\[CLS\]', which tokenizer.json uses, got '<s>': correct the file"),
+        ({"sep_token": "</s>"}, r"sep_token must be '\[SEP\]', which tokenizer.json uses, got '</s>'"),
+        ({"unk_token": "[UNK]"}, r"unk_token must be '<unk>', which tokenizer.json uses, got '\[UNK\]'"),
+        ({"mask_token": "<hide>"}, r"Tokenizer\.vocabulary must hold <hide>, got \d+ tokens without it"),
+    ],
+)
+def test_names_that_the_definition_contradicts(named, message):
+    with pytest.raises(ValueError, match=message):
+        SubwordTokenizer({**big_bird(), NAMED_TOKENS: named})
+
+
+def test_segments_that_change_within_a_text():
+    broken = json.loads(json.dumps(content("unigram")))
+    broken["post_processor"]["pair"][-1]["SpecialToken"]["type_id"] = 0
+    with pytest.raises(ValueError, match=r"must give the type_id 0 to the first text .* got \[0, .*\] for a pair$"):
         SubwordTokenizer(broken)
 
 
