@@ -19,7 +19,7 @@ from keras_bert.compress.ranges import HEADROOM, int8_tables, is_symmetric
 from keras_bert.export.layer_names import is_head_float, make_layer_pattern
 from keras_bert.export.products import replace_with_products
 from keras_bert.export.runtimes import SIGNATURE, Array
-from keras_bert.export.sharing import share_vectors
+from keras_bert.export.sharing import read_model, write_model
 from keras_bert.export.text_inputs import TextInputs
 from keras_bert.export.tflite import export_tflite
 from keras_bert.folders import LOGITS
@@ -74,7 +74,9 @@ def export_quantized(
             if recipe.activations == "all":
                 base.write_bytes(replace_with_products(base.read_bytes()))
             samples = {} if rows is None else _by_signature(rows, input_names(model), lengths)
-            Path(path).write_bytes(share_vectors(_with_integers(base, recipe, samples, quantization.float_layers)))
+            made = read_model(_with_integers(base, recipe, samples, quantization.float_layers))
+            _replace_zero_scales(made)
+            Path(path).write_bytes(write_model(made))
 
 
 def _with_integers(
@@ -121,6 +123,24 @@ def _with_integers(
                     tensor: {end: HEADROOM * value for end, value in span.items()} for tensor, span in ranges.items()
                 }
         return bytes(quantizer.quantize(ranges).quantized_model)
+
+
+def _replace_zero_scales(model: Any) -> None:
+    """Gives blocks whose scale is 0 as float16, as those of zeros are, a scale above 0, and zeros as weights.
+
+    XNNPACK refuses a scale of 0.
+    """
+    from ai_edge_litert import schema_py_generated as schema
+
+    for graph in model.subgraphs:
+        for tensor in graph.tensors:
+            details = tensor.quantization and tensor.quantization.details
+            if isinstance(details, schema.BlockwiseQuantizationT):
+                kernel, held = (model.buffers[index] for index in (tensor.buffer, graph.tensors[details.scales].buffer))
+                scales = np.array(held.data, np.uint8).view(np.float16)
+                weights = np.array(kernel.data, np.uint8).reshape(len(scales), -1)  # the bytes of each block
+                weights[scales == 0], scales[scales == 0] = 0, np.finfo(np.float16).tiny
+                kernel.data, held.data = weights.reshape(-1), scales.view(np.uint8)
 
 
 def _output_names(file: Path) -> set[str]:

@@ -12,18 +12,6 @@ _IDENTIFIER = b"TFL3"
 _ALIGNMENT = 16
 
 
-def share_vectors(content: bytes) -> bytes:
-    """Rewrites a model with equal vectors stored once.
-
-    Each unit of each kernel and bias has a scale and a zero point of eight bytes, repeated in every signature: half a
-    megabyte in a file of 7 MB with two signatures.
-
-    Args:
-        content: the bytes of a `.tflite` file.
-    """
-    return write_model(read_model(content))
-
-
 def read_model(content: bytes) -> schema.ModelT:
     """Reads a `.tflite` file with all data inside the model.
 
@@ -38,7 +26,11 @@ def read_model(content: bytes) -> schema.ModelT:
 
 
 def write_model(model: schema.ModelT) -> bytes:
-    """Serializes a model as a `.tflite` file, with equal vectors of numbers written once."""
+    """Serializes a model as a `.tflite` file, with equal vectors of numbers written once.
+
+    Each unit of each kernel and bias has a scale and a zero point of eight bytes, repeated in every signature: half a
+    megabyte in a file of 7 MB with two signatures.
+    """
     builder = _SharingBuilder(1 << 20)
     builder.Finish(model.Pack(builder), file_identifier=_IDENTIFIER)
     return bytes(builder.Output())

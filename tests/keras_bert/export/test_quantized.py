@@ -142,6 +142,23 @@ def test_activations_of_16_bits_lose_less_than_a_fiftieth_of_what_8_bits_lose(ma
     assert errors[0] < errors[1] / 50
 
 
+@pytest.mark.parametrize("size", [0.0, 1e-7])
+def test_a_block_of_zeros_has_a_scale(weights, tmp_path, size):
+    """The scale of these weights is 0 as float16."""
+    model, rows = tiny.build(), tiny.make_rows(64, seed=9)[0]
+    model.set_weights(weights)
+    kernel = sublayers(model, Dense)["block_0/attention/value"].kernel
+    kernel.assign(kernel.numpy() * (np.arange(32) > 3) + size * (np.arange(32) <= 3))
+    recipe = "weights_wi4_block32"
+    parameters = QuantizationParameters(recipe, QuantizationAware(model, tiny.batches(1), recipe).finish())
+    export_quantized(model, tmp_path / "model.tflite", (16,), parameters)
+    with quantized_activations(model, parameters):
+        expected = model.predict(rows, verbose=0)
+    logits = TFLiteModel(tmp_path / "model.tflite").predict_on_batch(rows)
+    assert np.abs(expected).max() > 2
+    np.testing.assert_allclose(logits, expected, atol=BOUNDS[recipe])
+
+
 def test_values_beyond_those_of_calibration_are_not_clipped(weights, tmp_path):
     """Four rows calibrate; the last bits of others differ, nothing more."""
     model, rows = tiny.build(), tiny.make_rows(64, seed=9)[0]
