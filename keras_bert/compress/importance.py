@@ -1,6 +1,6 @@
 """Importance of attention heads and feed-forward units for a model's loss."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from typing import Any, Protocol
 
 import keras
@@ -18,9 +18,6 @@ from keras_bert.options.student import may_lose_parts
 
 class RowLoss(Protocol):
     """The interface of the objectives that `measure_importance` takes, such as a task's or `RandomProbes`."""
-
-    def inputs(self, model: keras.Model, batch: Batch) -> dict[str, Any]:
-        """Returns the model inputs of a batch, by name."""
 
     def __call__(self, model: keras.Model, batch: Batch, training: bool) -> Sums:
         """Sums over a batch, `loss` among them."""
@@ -79,46 +76,57 @@ def prunable_blocks(network: keras.Model) -> list[EncoderBlock]:
 
 def _measure(network: keras.Model, objective: RowLoss, batch: Batch, blocks: list[EncoderBlock]) -> list[Importance]:
     """Computes the sums of |a x dL/da| over the rows of a batch."""
-    gates: dict[Tap, _Gates] = {}
-    for block in blocks:
-        gates[block.attention.context_tap] = _Gates(by_head=True)
-        gates[block.feed_forward.activation_tap] = _Gates(by_head=False)
-    rows = int(objective.inputs(network, batch)["padding_mask"].shape[0])
+    gates = [_BlockGates() for _ in blocks]
+    transforms: dict[Tap, Any] = {}
+    for block, gate in zip(blocks, gates, strict=True):
+        transforms[block.attention.context_tap] = gate.open_heads
+        transforms[block.feed_forward.activation_tap] = gate.open_units
     try:
-        for tap, gate in gates.items():
-            gate.rows, tap.transform = rows, gate
+        for tap, transform in transforms.items():
+            tap.transform = transform
         forget_traces(network)
         with tf.GradientTape() as tape:
-            for gate in gates.values():
+            for gate in gates:
                 gate.tape = tape
             loss, _ = objective(network, batch, False)["loss"]
-        gradients = tape.gradient(loss, [gate.values for gate in gates.values()])
+        gradients = tape.gradient(loss, [[gate.heads, gate.units] for gate in gates])
     finally:
-        for tap in gates:
+        for tap in transforms:
             tap.transform = None
         forget_traces(network)
-    sums = [np.abs(gradient.numpy()).sum(axis=0) for gradient in gradients]
-    return [Importance(*pair) for pair in zip(sums[::2], sums[1::2], strict=True)]
+    return [Importance(*map(_sum_sizes, by_call)) for by_call in gradients]
 
 
-class _Gates:
-    """Factors of 1 for each row at a tap; their gradients are a x dL/da."""
+def _sum_sizes(gradients: Sequence[Any]) -> Any:
+    """The sums of |gradient| over the rows of all calls: (rows, parts) of each call -> (parts,)."""
+    return sum(np.abs(gradient.numpy()).sum(axis=0) for gradient in gradients)
 
-    def __init__(self, *, by_head: bool) -> None:
-        self._by_head = by_head
-        self.rows = 0
+
+class _BlockGates:
+    """Factors of 1 for the heads and units of each row; their gradients are a x dL/da.
+
+    An objective may call the network more than once, with other rows and lengths each time: each call has its factors.
+    """
+
+    def __init__(self) -> None:
         self.tape: Any = None
-        self.values: Any = None
+        self.heads: list[Any] = []
+        self.units: list[Any] = []
 
-    def __call__(self, x: Any, training: bool) -> Any:
-        """(batch, heads, length, head_size), or (batch x length, units)."""
-        units = x.shape[1]
-        self.values = tf.ones((self.rows, units))
-        self.tape.watch(self.values)
-        if self._by_head:
-            return x * self.values[:, :, None, None]
-        parted = tf.reshape(x, (self.rows, -1, units)) * self.values[:, None]
+    def open_heads(self, x: Any, training: bool) -> Any:
+        """(rows, heads, length, head_size), of the same shape."""
+        return x * self._add(self.heads, x.shape[0], x.shape[1])[:, :, None, None]
+
+    def open_units(self, x: Any, training: bool) -> Any:
+        """(rows x length, units) or (rows, length, units), of the same shape; the heads of these rows came before."""
+        rows, units = self.heads[-1].shape[0], x.shape[-1]
+        parted = tf.reshape(x, (rows, -1, units)) * self._add(self.units, rows, units)[:, None]
         return tf.reshape(parted, tf.shape(x))
+
+    def _add(self, calls: list[Any], rows: int, width: int) -> Any:
+        calls.append(tf.ones((rows, width)))
+        self.tape.watch(calls[-1])
+        return calls[-1]
 
 
 def _add(one: Importance, other: Importance) -> Importance:

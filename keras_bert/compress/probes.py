@@ -1,7 +1,5 @@
 """Random probes: a loss that measures the importance of an encoder's parts without a task."""
 
-from typing import Any
-
 import keras
 from keras import ops
 
@@ -31,10 +29,6 @@ class RandomProbes:
         self.network = keras.Model(encoder.input, sequence_output(encoder), name="states")
         self._seeds = keras.random.SeedGenerator(0)
 
-    def inputs(self, model: keras.Model, batch: Batch) -> dict[str, Any]:
-        """Returns the model inputs of a batch, by name."""
-        return {spec.name: batch[spec.name] for spec in model.inputs}
-
     def __call__(self, model: keras.Model, batch: Batch, training: bool) -> Sums:
         """`loss`: the sum over the tokens of each text of r h, with another r for each text and token.
 
@@ -43,7 +37,7 @@ class RandomProbes:
             batch: the encoder's inputs.
             training: whether dropout is on.
         """
-        states = model(self.inputs(model, batch), training=training)
+        states = model({spec.name: batch[spec.name] for spec in model.inputs}, training=training)
         mask = ops.cast(batch["padding_mask"], states.dtype)
         probes = keras.random.normal(ops.shape(states), dtype=states.dtype, seed=self._seeds) * mask[..., None]
         return {"loss": (ops.sum(probes * states), ops.cast(ops.shape(states)[0], states.dtype))}

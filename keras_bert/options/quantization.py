@@ -6,6 +6,7 @@ from typing import Literal, Self
 import pydantic
 
 from keras_bert.checks import check
+from keras_bert.config import EncoderShape
 from keras_bert.validation import validated_dataclass
 
 RecipeName = Literal[
@@ -53,6 +54,21 @@ RECIPES: dict[RecipeName, Recipe] = {
     "weights_wi4_block32": Recipe(weight_bits=4, activations="rows", block=32),
     "float16": Recipe(weight_bits=16, activations="none"),
 }
+
+
+def undivided_inputs(recipe: RecipeName, shape: EncoderShape) -> list[int]:
+    """The numbers of inputs of an encoder's products that the blocks of a recipe do not divide.
+
+    Examples:
+        >>> shape = EncoderShape(num_layers=4, hidden_size=64, num_heads=4, intermediate_size=144)
+        >>> undivided_inputs("weights_wi4_block32", shape), undivided_inputs("weights_wi4", shape)
+        ([144], [])
+    """
+    block = RECIPES[recipe].block
+    inputs = [shape.hidden_size, shape.attention_size, shape.intermediate_size, shape.embedding_size]
+    # The second matrix of a factorized embedding is a kernel, too.
+    sizes = [size for size in (*inputs, shape.embedding_rank) if size is not None]
+    return [] if block is None else [size for size in sizes if size % block]
 
 
 # The names of the products with weights within a block of BERT's graph.

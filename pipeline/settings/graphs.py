@@ -1,10 +1,11 @@
 """The graph of a job's models, as far as settings and `config.json` define it, and the rules that depend on it."""
 
 import re
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from components.dsl.errors import InputError, nearest
-from keras_bert.options.quantization import BLOCK_PRODUCTS
+from keras_bert.config import EncoderConfig
+from keras_bert.options.quantization import BLOCK_PRODUCTS, undivided_inputs
 from pipeline.settings.schema import Settings
 
 _IN_A_BLOCK = re.compile(r"block_(\d+)/(.*)")
@@ -40,6 +41,46 @@ def graph_of(settings: Settings) -> Graph:
         (encoder.attention_size or encoder.hidden_size) if is_berts else None,
         is_berts,
     )
+
+
+def check_shapes(settings: Settings) -> None:
+    """Checks the shape of a student, and whether the recipe suits it, by the sizes that are known by now.
+
+    Raises:
+        InputError: the sizes together break a rule of `EncoderConfig`, or the recipe's blocks do not divide a width.
+    """
+    shape, student, quantization = _known_shape(settings), settings.student, settings.quantization
+    if shape is None:
+        return
+    try:
+        shape = shape if student is None else student.config(shape, settings.max_length)
+    except ValueError as error:
+        raise InputError(f"student: {error}") from None
+    # Products of `float_layers` have no blocks: `quantize` checks the others.
+    if quantization is not None and not quantization.float_layers:
+        widths = undivided_inputs(quantization.recipe, shape)
+        if widths:
+            rule = (
+                f"have blocks that divide all widths of the model, {widths[0]} among them; set another recipe or width"
+            )
+            raise InputError(f"quantization.recipe must {rule}, got {quantization.recipe!r}")
+
+
+def _known_shape(settings: Settings) -> EncoderConfig | None:
+    """The shape of the initial encoder, for checkpoints without what depends on their family; None if it is unknown."""
+    source, encoder = settings.checkpoint, settings.encoder
+    sizes: dict[str, Any] = {"vocabulary_size": settings.vocabulary.size, "max_length": settings.max_length}
+    if encoder is not None:
+        return encoder.encoder_config(**sizes)
+    assert source is not None
+    known = {name: source.size(name) for name in ("num_layers", "hidden_size", "num_heads", "intermediate_size")}
+    if None in known.values():
+        return None
+    try:
+        # Other graphs lose no heads, as those with shared layers.
+        return EncoderConfig(**sizes, **known, shared_layers=not source.has_berts_graph())
+    except ValueError as error:
+        raise InputError(f"checkpoint: {error}") from None
 
 
 def check_float_layers(settings: Settings) -> None:

@@ -33,7 +33,7 @@ from keras_bert.options.generator import AT_MOST
 from keras_bert.options.imitation import OF_EMBEDDINGS, StateImitation
 from pipeline.settings.contrast import check_contrast, check_dimensions
 from pipeline.settings.few_shot import check_few_shot
-from pipeline.settings.graphs import check_float_layers, graph_of
+from pipeline.settings.graphs import check_float_layers, check_shapes, graph_of
 from pipeline.settings.page import check_page, check_search_texts
 from pipeline.settings.runtimes import check_models_of_runtimes, check_runtimes
 from pipeline.settings.schema import AnswersSettings, QuantizationSettings, Settings
@@ -107,7 +107,8 @@ def check_tables(settings: Settings) -> None:
     _check_post_training(settings)
     _check_objective(settings)
     _check_short_length(settings)
-    _check_student_shape(settings)
+    if settings.encoder is not None:
+        check_shapes(settings)
     _check_last_seed(settings)
     if settings.unlabelled is not None and task is not None:
         check_unlabelled(task)
@@ -134,6 +135,7 @@ def check_data(settings: Settings) -> list[str]:
     """
     if settings.checkpoint is not None:
         settings.checkpoint.check()
+        check_shapes(settings)
     _check_positions(settings)
     _check_layers(settings)
     _check_imitation(settings)
@@ -315,17 +317,6 @@ def _check_label_errors(settings: Settings) -> None:
         raise InputError(f"label_errors must be left out for the task {source.task!r}, which has no labels")
     if isinstance(source, DocstringTask):
         raise InputError("label_errors must be left out for the built-in examples, whose labels are right")
-
-
-def _check_student_shape(settings: Settings) -> None:
-    """Checks it against `[encoder]`; the encoder of a checkpoint is read only during the run."""
-    if settings.student is None or settings.encoder is None:
-        return
-    teacher = settings.encoder.encoder_config(settings.vocabulary.size, settings.max_length)
-    try:
-        settings.student.config(teacher, settings.max_length)
-    except ValueError as error:
-        raise InputError(f"student: {error}") from None
 
 
 def _check_objective(settings: Settings) -> None:

@@ -6,7 +6,7 @@ from typing import Any, NamedTuple, Self
 
 from components.artifacts.measurements import SearchBounds, VocabularySize
 from keras_bert.config import EncoderConfig
-from keras_bert.options.quantization import RECIPES, RecipeName
+from keras_bert.options.quantization import RecipeName, undivided_inputs
 from keras_bert.options.student import Student
 from pipeline.settings.schema import QuantizationSettings, Settings
 
@@ -206,8 +206,4 @@ def _can_learn(candidate: Candidate, settings: Settings, teacher: EncoderConfig)
         distillation.check_widths(width, teacher.attention_size or teacher.hidden_size, teacher.num_heads)
     except ValueError:
         return False
-    block = RECIPES[candidate.recipe].block
-    inputs = [config.hidden_size, width, config.intermediate_size, config.embedding_size or config.hidden_size]
-    # The second matrix of a factorized embedding is a kernel, too.
-    inputs += [] if config.embedding_rank is None else [config.embedding_rank]
-    return block is None or all(size % block == 0 for size in inputs)
+    return not undivided_inputs(candidate.recipe, config)

@@ -51,16 +51,18 @@ SELECTION = Selection(validations=2)
 QUANTIZATION = Quantization(calibration_batches=2)
 
 
-def write_checkpoint(folder: Path, *, pooler: bool = True, num_layers: int = 1, positions: int = LENGTH) -> None:
+def write_checkpoint(
+    folder: Path, *, pooler: bool = True, num_layers: int = 1, positions: int = LENGTH, hidden_size: int = 16
+) -> None:
     """An encoder of random weights, as a Model artifact and a Vocabulary beside it."""
     keras.utils.set_random_seed(0)
     tokenizer = Tokenizer([*SPECIAL_TOKENS, *WORDS, "?"], lowercase=True)
     config = EncoderConfig(
         vocabulary_size=tokenizer.vocabulary_size,
-        hidden_size=16,
+        hidden_size=hidden_size,
         num_layers=num_layers,
         num_heads=2,
-        intermediate_size=32,
+        intermediate_size=2 * hidden_size,
         max_length=positions,
         initializer_range=0.2,
     )

@@ -6,11 +6,15 @@ from keras_bert.compress.importance import measure_importance
 from keras_bert.families.modernbert.settings import ModernBERT
 from keras_bert.layers.tap import Tap
 from keras_bert.models.encoder import blocks_of, build_encoder
+from keras_bert.objectives.base import TaskObjective
 from keras_bert.objectives.classification import ClassificationObjective
 from keras_bert.objectives.embedding import EmbeddingObjective
+from keras_bert.objectives.retrieval import RetrievalObjective
 from keras_bert.tasks.classification import build_classifier
 from keras_bert.tasks.embedding import build_embedder
 from tests.keras_bert.compress import tiny
+from tests.keras_bert.models.test_encoder import make_inputs
+from tests.keras_bert.objectives.kinds import KINDS, build
 
 
 def batch(rows=3, seed=0):
@@ -75,6 +79,22 @@ def test_both_texts_of_a_pair_count():
     assert importance.heads.shape == (2,)
     assert importance.units.shape == (64,)
     assert (importance.heads > 0).all()
+
+
+class InOneCall(RetrievalObjective):
+    """Retrieval whose queries are padded to the length of passages."""
+
+    run = TaskObjective.run
+
+
+def test_texts_of_two_calls_count_as_those_of_one():
+    network, batch = build("retrieval"), {**KINDS["retrieval"].batch, **make_inputs(length=4)}
+    apart, together = (
+        measure_importance(network, objective, [batch])[0] for objective in (RetrievalObjective(), InOneCall())
+    )
+    assert (apart.units > 0).any()
+    np.testing.assert_allclose(apart.heads, together.heads, rtol=1e-3)
+    np.testing.assert_allclose(apart.units, together.units, rtol=1e-3, atol=1e-7)
 
 
 def test_what_cannot_be_measured_is_refused():

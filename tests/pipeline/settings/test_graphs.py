@@ -1,5 +1,6 @@
 """What a graph has, and what it is for, is looked at before anything trains."""
 
+import json
 from pathlib import Path
 
 import pytest
@@ -35,6 +36,34 @@ def test_places_that_no_block_has(tmp_path: Path, start: str) -> None:
         check_data(load(tmp_path, (start + EXAMPLES + ROUNDED).format(block=0, place="attention/keys")))
     message = "got 'block_0/attention/keys'; did you mean 'attention/key'?"
     assert str(caught.value) == f"quantization.float_layers must name products with weights, {message}"
+
+
+@pytest.mark.parametrize("start", [CHECKPOINT, CORPUS])
+@pytest.mark.parametrize(
+    ("overrides", "message"),
+    [
+        (["student.hidden_size=33"], "student: EncoderConfig.hidden_size must be a multiple of num_heads=2, got 33"),
+        (["student.num_heads=3"], "student: EncoderConfig.hidden_size must be a multiple of num_heads=3, got 32"),
+        (
+            ["student.embedding_rank=32"],
+            "student: EncoderConfig.embedding_rank must be below 32, the width of the vectors, got 32",
+        ),
+        (
+            ["student.num_heads=1", "quantization.recipe='weights_wi4_block32'"],
+            "quantization.recipe must have blocks that divide all widths of the model, 16 among them; set another "
+            "recipe or width, got 'weights_wi4_block32'",
+        ),
+    ],
+)
+def test_shapes_that_cannot_be(tmp_path: Path, start: str, overrides: list[str], message: str) -> None:
+    write_data(tmp_path)
+    config = {"model_type": "bert", "num_hidden_layers": 2, "hidden_size": 32}
+    config |= {"num_attention_heads": 2, "intermediate_size": 64}
+    (tmp_path / "bert" / "config.json").write_text(json.dumps(config))
+    check_data(load(tmp_path, start + EXAMPLES, "student.num_heads=1"))
+    with pytest.raises(InputError) as caught:
+        check_data(load(tmp_path, start + EXAMPLES, *overrides))
+    assert str(caught.value) == message
 
 
 def test_what_is_not_known_yet_is_left_to_the_step(tmp_path: Path) -> None:

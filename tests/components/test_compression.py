@@ -1,0 +1,125 @@
+"""Every task with every setting that makes a model smaller, and each pair of such settings, up to a file."""
+
+import itertools
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import NamedTuple
+
+import numpy as np
+import pytest
+import tensorflow as tf
+
+from components.artifacts.data import TaskExamples
+from components.artifacts.models import EdgeModel, Model
+from components.distill import distill
+from components.examples.registry import TASK_ROWS, read_rows
+from components.export_model import export_model
+from components.fine_tune import fine_tune
+from components.prune import prune
+from components.quantize import quantize
+from components.scoring.registry import TASK_SCORING
+from keras_bert.export.bundle import load_exported
+from keras_bert.options.export import Export
+from keras_bert.options.pruning import Pruning
+from keras_bert.options.quantization import RECIPES, Quantization
+from keras_bert.options.student import Student
+from keras_bert.options.training import Training
+from tests.components import tuning_job
+
+TRAINING = Training(steps=1, batch_size=8, learning_rate=1e-3, xla="off", precision="float32")
+# All widths are multiples of the 32 weights that share a scale in one recipe.
+WIDTH = 64
+SHAPES = {
+    "teacher": None,
+    "layers": Student(num_layers=1),
+    "heads": Student(num_heads=1),
+    "units": Student(intermediate_size=32),
+    "width": Student(hidden_size=32),
+    "rank": Student(embedding_rank=32),
+}
+PRUNINGS = {"dense": None, "unstructured": Pruning(), "2:4": Pruning(pattern="2:4")}
+NUMBERS = ("float32", *RECIPES)
+Teacher = tuple[Model, TaskExamples]
+
+
+class Case(NamedTuple):
+    """A task, and the names of its settings."""
+
+    task: str
+    shape: str
+    pruning: str
+    numbers: str
+
+
+CASES = [
+    Case(task, [*SHAPES][(row + column) % len(SHAPES)], [*PRUNINGS][(row + 2 * column) % len(PRUNINGS)], numbers)
+    for row, task in enumerate(TASK_ROWS)
+    for column, numbers in enumerate(NUMBERS)
+]
+# Each task, each recipe and each other setting at least once: the column of each task's case.
+FEW = {CASES[len(NUMBERS) * row + column] for row, column in enumerate((1, 3, 4, 6, 7, 5, 2))}
+
+
+@pytest.fixture(scope="module")
+def teacher(tmp_path_factory: pytest.TempPathFactory) -> Callable[[str], Teacher]:
+    """Task -> a teacher of two layers and two heads, and its rows."""
+    folder = tmp_path_factory.mktemp("compression")
+    tuning_job.write_checkpoint(folder, num_layers=2, hidden_size=WIDTH)
+    made: dict[str, Teacher] = {}
+
+    def find(task: str) -> Teacher:
+        if task not in made:
+            line, model = tuning_job.Line(task, folder, tmp_path_factory.mktemp(task)), Model(folder / task)
+            given = {"pretrained": line.pretrained, "examples": line.examples, "model": model}
+            fine_tune.run(**given, training=TRAINING, selection=tuning_job.SELECTION)
+            made[task] = model, line.examples
+        return made[task]
+
+    return find
+
+
+@pytest.fixture
+def eagerly() -> Iterator[None]:
+    """To compile takes longer than a step."""
+    tf.config.run_functions_eagerly(True)
+    yield
+    tf.config.run_functions_eagerly(False)
+
+
+def test_each_pair_of_settings_has_a_case() -> None:
+    for first, second in itertools.combinations(range(4), 2):
+        options = [TASK_ROWS, SHAPES, PRUNINGS, NUMBERS]
+        pairs = {(case[first], case[second]) for case in CASES}
+        assert pairs == {*itertools.product(options[first], options[second])}
+    for place, names in enumerate((TASK_ROWS, SHAPES, PRUNINGS, RECIPES)):
+        assert {case[place] for case in FEW} == {*names}
+
+
+@pytest.mark.usefixtures("eagerly")
+@pytest.mark.parametrize(
+    "case", [pytest.param(case, marks=[] if case in FEW else pytest.mark.long, id="-".join(case)) for case in CASES]
+)
+def test_up_to_a_file(teacher: Callable[[str], Teacher], tmp_path: Path, case: Case) -> None:
+    model, examples = teacher(case.task)
+    if (shape := SHAPES[case.shape]) is not None:
+        student = Model(tmp_path / "student")
+        distill.run(teacher=model, examples=examples, student=student, shape=shape, training=TRAINING)
+        model = student
+    if (pruning := PRUNINGS[case.pruning]) is not None:
+        pruned = Model(tmp_path / "pruned")
+        prune.run(student=model, examples=examples, pruned=pruned, pruning=pruning, training=TRAINING)
+        assert 0.4 < pruned.counts["sparsity"] <= 0.5
+        model = pruned
+    if case.numbers != "float32":
+        quantized, quantization = (
+            Model(tmp_path / "quantized"),
+            Quantization(recipe=case.numbers, calibration_batches=1),
+        )
+        given = {"student": model, "examples": examples, "quantized": quantized}
+        quantize.run(**given, quantization=quantization, training=TRAINING)
+        model = quantized
+    edge = EdgeModel(tmp_path / "edge")
+    export_model.run(model=model, examples=examples, edge=edge, export=Export(lengths=(), runtimes=("tflite",)))
+    task, rows, scoring = load_exported(edge.path), read_rows(examples, "test"), TASK_SCORING[case.task]
+    scores = scoring.score(rows, scoring.answer(task, rows), getattr(task, "labels", ()))
+    assert all(np.isfinite(score) for score in scores.metrics.values())
