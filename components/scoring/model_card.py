@@ -173,7 +173,8 @@ def name_thresholds(task: Mapping[str, Any]) -> dict[str, str]:
 
 def _describe_prompts(task: Mapping[str, Any]) -> str:
     """The texts that apps put in front of queries and passages."""
-    prompts = [f"`{prompt}` in front of each {name}" for name, prompt in sorted(task.get("prompts", {}).items())]
+    quoted = {name: json.dumps(text, ensure_ascii=False) for name, text in sorted(task.get("prompts", {}).items())}
+    prompts = [f"{escape_markdown(text)} in front of each {name}" for name, text in quoted.items()]
     return f"\nPut {' and '.join(prompts)}, as the training did.\n" if prompts else ""
 
 

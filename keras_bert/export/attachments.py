@@ -16,6 +16,8 @@ from collections.abc import Mapping
 from pathlib import Path
 
 DIGEST_FILE = "digest.json"
+# The most bytes of all attached files together: the tokenizer of a vocabulary of 250,000 tokens has 17 MB.
+_MOST_BYTES = 1 << 28
 
 # A fixed date, the earliest in a zip archive, so that equal files give equal bytes.
 _DAY = (1980, 1, 1, 0, 0, 0)
@@ -102,10 +104,19 @@ def read_attachments(path: str | os.PathLike[str]) -> dict[str, bytes]:
         return {}
     try:
         with zipfile.ZipFile(path) as archive:
-            return {name: archive.read(name) for name in archive.namelist()}
+            size = sum(entry.file_size for entry in archive.infolist())
+            if size > _MOST_BYTES:
+                raise ValueError(f"the files attached to {path} must have at most {_MOST_BYTES} bytes, got {size}")
+            return {entry.filename: _read_entry(archive, entry) for entry in archive.infolist()}
     # The last three: damaged bytes may mean an unknown compression method, a password or a negative offset.
     except (zipfile.BadZipFile, EOFError, zlib.error, NotImplementedError, RuntimeError, OSError) as error:
         raise ValueError(f"the files attached to {path} are damaged: {error}") from None
+
+
+def _read_entry(archive: zipfile.ZipFile, entry: zipfile.ZipInfo) -> bytes:
+    """The content of an entry; `ZipFile.read` would decompress more than the size that the entry declares."""
+    with archive.open(entry) as stream:
+        return stream.read(entry.file_size)
 
 
 def _describe_model(path: Path) -> bytes:

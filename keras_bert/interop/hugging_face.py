@@ -53,6 +53,7 @@ from keras_bert.interop.weights import (
     POOLER_LAYER,
     Array,
     Tensors,
+    check_layers,
     has_pooler,
     read_weights,
     write_weights,
@@ -208,6 +209,7 @@ def _read_model(folder: Path, family: Family, content: Mapping[str, Any]) -> tup
     """The model with its weights, its head, and the longest text in tokens where sentence-transformers limits it."""
     config = hugging_face_config.read_encoder(folder, family, content)
     tensors = open_tensors(folder)
+    check_layers(config, tensors, str(folder))
     task = family.architectures()[hugging_face_config.architecture_of(folder, family, content)]
     form, copies = hugging_face_format(family, task), family.copies(task)
     tensors = split(_present_names(tensors, folder, family, copies), family.fused, config.num_heads)

@@ -51,6 +51,9 @@ _ONLY: dict[str, Any] = {
     "use_qalora": False,
     "use_bdlora": None,
 }
+# The values of `init_lora_weights` with which the base keeps its weights; PiSSA, OLoRA, CorDA, LoftQ and LoRA-GA
+# subtract the initial adapter from them, or quantize them.
+_INITIALIZATIONS = (None, True, False, "gaussian", "orthogonal", "eva")
 # The keys that every version of peft has.
 _WRITTEN = ("peft_type", "bias", "fan_in_fan_out")
 _MATRICES = {"down": ".lora_A.weight", "up": ".lora_B.weight"}
@@ -125,6 +128,13 @@ def from_peft(folder: str | os.PathLike[str], task: Task, *, family: str | None 
         raise FileNotFoundError(f"{folder} is no adapter of peft's: it has no {WEIGHTS_FILE}")
     content = read_json(folder / CONFIG_FILE)
     check_only(folder / CONFIG_FILE, content, _ONLY)
+    start = content.get("init_lora_weights")
+    if not any(start is value for value in _INITIALIZATIONS[:3]) and start not in _INITIALIZATIONS[3:]:
+        raise ValueError(
+            f"{folder / CONFIG_FILE}: init_lora_weights must be true, false or one of {_INITIALIZATIONS[3:]}, got "
+            f"{start!r}, which changes the base's weights: convert the adapter with peft, "
+            "`model.save_pretrained(folder, path_initial_model_for_weight_conversion=...)`, or merge it into its base"
+        )
     tensors = open_file(folder / WEIGHTS_FILE)
     lora = _read_lora(folder / CONFIG_FILE, content, task, tensors, family)
     adapter = task.adapt(lora)

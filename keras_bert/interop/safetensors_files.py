@@ -13,6 +13,8 @@ from keras_bert.interop.weights import Array, Tensors
 FILE = "model.safetensors"
 INDEX_FILE = "model.safetensors.index.json"
 PICKLE_FILE = "pytorch_model.bin"
+# The first letters of types of float8, float6 and float4, which NumPy has not.
+_WITH_SCALES = ("F8", "F6", "F4")
 
 
 def open_tensors(folder: Path) -> Tensors:
@@ -70,7 +72,15 @@ def open_file(path: Path) -> Tensors:
         cause = "it is a Git LFS pointer: run `git lfs pull`" if pointer else "the download was likely cut short"
         size = path.stat().st_size
         raise ValueError(f"{path} is no whole safetensors file ({size} bytes): {error}; {cause}") from error
-    return Tensors({name: functools.partial(handle.get_tensor, name) for name in handle.keys()})  # noqa: SIM118
+    return Tensors({name: functools.partial(_read_tensor, handle, path, name) for name in handle.keys()})  # noqa: SIM118
+
+
+def _read_tensor(handle: Any, path: Path, name: str) -> Array:
+    kind: str = handle.get_slice(name).get_dtype()
+    if kind.startswith(_WITH_SCALES):
+        rule = "hold float32, float16 or bfloat16: weights in fewer bits have scales in other tensors"
+        raise ValueError(f"{path}: tensor {name!r} must {rule}, got {kind}; download or write the whole weights")
+    return handle.get_tensor(name)  # type: ignore[no-any-return]
 
 
 def _open_shards(folder: Path) -> Tensors:

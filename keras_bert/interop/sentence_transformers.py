@@ -76,7 +76,7 @@ def read_pooling(folder: Path) -> PoolingSettings:
             check_only(folder / file, read_json(folder / file), only)
     lengths = read_json(folder / LENGTH_FILE) if (folder / LENGTH_FILE).is_file() else {}
     length = read_length(folder / LENGTH_FILE, lengths, "max_seq_length")
-    pooling = _read_pooling(folder / modules[1].get("path", "") / "config.json")
+    pooling = _read_pooling(folder / modules[1].get("path", "") / "config.json", read_prompts(folder))
     return PoolingSettings(pooling, len(names) == 3, length, read_prompts(folder))
 
 
@@ -124,10 +124,13 @@ def write_pooling(folder: Path, settings: PoolingSettings, hidden_size: int) -> 
     write_json(folder / POOLING_FOLDER / "config.json", {"word_embedding_dimension": hidden_size, **modes})
 
 
-def _read_pooling(path: Path) -> Pooling:
+def _read_pooling(path: Path, prompts: Prompts) -> Pooling:
     content = read_json(path)
     modes: Any = content.get("pooling_mode", [mode for key, mode in _OLD_MODES.items() if content.get(key)] or "mean")
     names = [modes] if isinstance(modes, str) else list(modes)
     if len(names) != 1 or names[0] not in _MODES:
         raise ValueError(f"{path}: the pooling must be one of {list(_MODES)}, got {names}, which is not supported")
+    if names == ["mean"] and prompts != Prompts() and content.get("include_prompt") is False:
+        rule = "be true where queries or passages have prompts, as a mean without their tokens is not supported"
+        raise ValueError(f"{path}: include_prompt must {rule}, got false")
     return _MODES[names[0]]

@@ -30,6 +30,7 @@ from keras_bert.interop.weights import (
     POOLER,
     Array,
     Tensors,
+    check_layers,
     has_pooler,
     read_weights,
     write_weights,
@@ -99,6 +100,7 @@ def from_tf1(
     tokens = read_vocabulary_file(prefix.parent / VOCABULARY_FILE)
     check_size(str(prefix.parent), tokens, config.vocabulary_size)
     tensors = _open(prefix)
+    check_layers(config, tensors, str(prefix))
     head = _read_head(tensors, task, labels)
     model = build_model(config, head, pooler=has_pooler(tensors, TF1))
     # Google's graphs always have a pooler, even if nothing reads it.

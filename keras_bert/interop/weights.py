@@ -7,6 +7,7 @@ from typing import Any
 import keras
 import numpy as np
 
+from keras_bert.config import EncoderConfig
 from keras_bert.interop.names import Foreign, TensorNames
 from keras_bert.layers.regression_head import folded_heads, plain_weights
 
@@ -149,6 +150,23 @@ def has_pooler(tensors: Mapping[str, Array], form: TensorNames) -> bool:
     names = [foreign.name for foreign in form.names(POOLER).values()]
     present = [name for name in names if name in tensors]
     return len(present) == 1 or any(np.any(tensors[name]) for name in present)
+
+
+def check_layers(config: EncoderConfig, tensors: Mapping[str, Array], source: str) -> None:
+    """Checks the number of layers before a model is built: each layer has tensors, unless all share one's.
+
+    Raises:
+        ValueError: there are more layers than tensors.
+
+    Examples:
+        >>> check_layers(keras_bert.preset("tiny"), {"bias": np.zeros(2)}, "sentiment-hf")
+        Traceback (most recent call last):
+        ...
+        ValueError: sentiment-hf: the configuration must have no more layers than there are tensors, 1, got 2
+    """
+    if not config.shared_layers and config.num_layers > len(tensors):
+        rule = f"have no more layers than there are tensors, {len(tensors)}"
+        raise ValueError(f"{source}: the configuration must {rule}, got {config.num_layers}")
 
 
 def as_float32(array: Array, name: str, source: str) -> Array:

@@ -111,21 +111,21 @@ class SubwordVocabulary(BaseTokenizer):
         """
         named, held = self._content.pop(NAMED_TOKENS, None) or {}, set(vocabulary)
         row, model = self.matcher.encode("a").ids, self._content["model"]
-        found = {"cls_token": vocabulary[row[0]], "sep_token": vocabulary[row[-1]]}
+        special = {"cls_token": vocabulary[row[0]], "sep_token": vocabulary[row[-1]]}
         if model.get("unk_id") is not None:
-            found["unk_token"] = model["vocab"][model["unk_id"]][0]
-        for key, token in found.items():
+            special["unk_token"] = model["vocab"][model["unk_id"]][0]
+        for key, token in special.items():
             if named.get(key, token) != token:
                 rule = f"tokenizer_config.json: {key} must be {token!r}, which tokenizer.json uses"
                 raise ValueError(f"{rule}, got {named[key]!r}: correct the file that is wrong")
         for key, names in _USUAL_NAMES.items():
-            usual = found.get(key) or next((name for name in names if name in held), None)
-            found[key] = named.get(key) or usual
-            if found[key] is None:
+            usual = special.get(key) or next((name for name in names if name in held), None)
+            special[key] = named.get(key) or usual
+            if special[key] is None:
                 raise ValueError(f"tokenizer.json must hold {' or '.join(names)}, got {len(held)} tokens without it")
-            if found[key] != usual:
-                self._content[NAMED_TOKENS] = {**self._content.get(NAMED_TOKENS, {}), key: found[key]}
-        return [found[key] for key in TOKEN_KEYS]
+            if special[key] != usual:
+                self._content[NAMED_TOKENS] = {**self._content.get(NAMED_TOKENS, {}), key: special[key]}
+        return [special[key] for key in TOKEN_KEYS]
 
 
 def _check_templates(processor: Any) -> None:

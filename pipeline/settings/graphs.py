@@ -73,12 +73,12 @@ def _known_shape(settings: Settings) -> EncoderConfig | None:
     if encoder is not None:
         return encoder.encoder_config(**sizes)
     assert source is not None
-    known = {name: source.size(name) for name in ("num_layers", "hidden_size", "num_heads", "intermediate_size")}
-    if None in known.values():
+    read_sizes = {name: source.size(name) for name in ("num_layers", "hidden_size", "num_heads", "intermediate_size")}
+    if None in read_sizes.values():
         return None
     try:
         # Other graphs lose no heads, as those with shared layers.
-        return EncoderConfig(**sizes, **known, shared_layers=not source.has_berts_graph())
+        return EncoderConfig(**sizes, **read_sizes, shared_layers=not source.has_berts_graph())
     except ValueError as error:
         raise InputError(f"checkpoint: {error}") from None
 

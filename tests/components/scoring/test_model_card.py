@@ -299,6 +299,8 @@ def test_the_card_says_how_many_test_rows_are_nearly_those_of_training() -> None
 def test_the_card_tells_apps_what_stands_in_front_of_texts() -> None:
     task = {"task": "retrieval", "max_length": 64, "prompts": {"query": "query: ", "passage": "passage: "}}
     card = render_model_card("find", 1, metrics(), task, RECIPE)
-    line = "\nPut `passage: ` in front of each passage and `query: ` in front of each query, as the training did.\n"
+    line = '\nPut "passage: " in front of each passage and "query: " in front of each query, as the training did.\n'
     assert line in card
-    assert "Put `" not in render_model_card("find", 1, metrics(), {**task, "prompts": {}}, RECIPE)
+    marked = render_model_card("find", 1, metrics(), {**task, "prompts": {"query": "`<b>\n# [x](http://y.z)"}}, RECIPE)
+    assert r'Put "\`&lt;b&gt;\\n# \[x\](http&#58;//y.z)" in front of each query' in marked
+    assert "Put " not in render_model_card("find", 1, metrics(), {**task, "prompts": {}}, RECIPE)

@@ -4,6 +4,7 @@ import contextlib
 import json
 import subprocess
 import sys
+import tracemalloc
 import zipfile
 from hashlib import sha256
 
@@ -162,3 +163,27 @@ def test_damaged_files_are_read_or_refused(tmp_path_factory, data):
     with contextlib.suppress(ValueError):
         attachments = read_attachments(file)
     assert all(isinstance(value, bytes) for value in attachments.values())
+
+
+@pytest.mark.parametrize(
+    ("declared", "message"),
+    [
+        (2**31, r"the files attached to .*model\.tflite must have at most 268435456 bytes, got 2147483648$"),
+        (5, r"the files attached to .*model\.tflite are damaged: Bad CRC-32"),
+    ],
+)
+def test_an_archive_that_becomes_large(tmp_path, declared, message):
+    file, size = tmp_path / "model.tflite", 1 << 24
+    file.write_bytes(b"model")
+    with zipfile.ZipFile(file, "a", zipfile.ZIP_DEFLATED) as archive:
+        archive.writestr("vocab.txt", bytes(size))
+    content, entry = bytearray(file.read_bytes()), file.read_bytes().index(b"PK\x01\x02")
+    content[entry + 24 : entry + 28] = declared.to_bytes(4, "little")
+    file.write_bytes(content)
+    tracemalloc.start()
+    try:
+        with pytest.raises(ValueError, match=message):
+            read_attachments(file)
+        assert tracemalloc.get_traced_memory()[1] < size / 4
+    finally:
+        tracemalloc.stop()

@@ -5,6 +5,7 @@ import sys
 
 import numpy as np
 import pytest
+from safetensors.numpy import load_file
 
 from keras_bert.interop.hugging_face import from_hugging_face, read_model
 from tests.keras_bert.interop.checkpoints import change_json, change_tensors, copy_golden, split_tensors
@@ -46,6 +47,34 @@ def test_damaged_files(content, message, tmp_path):
     file.write_bytes(content(file.read_bytes()))
     with pytest.raises(ValueError, match=message):
         read_model(file.parent)
+
+
+@pytest.mark.parametrize(("kind", "bits"), [("F8_E4M3", 8), ("F8_E5M2", 8), ("F6_E2M3", 6), ("F4", 4)])
+def test_weights_in_fewer_bits(kind, bits, tmp_path):
+    file = copy_golden("hugging_face_classification", tmp_path) / "model.safetensors"
+    held = load_file(file)
+    content, places = b"", {}
+    for name, array in held.items():
+        small = name == "classifier.weight"
+        data = bytes(array.size * bits // 8) if small else array.tobytes()
+        places[name] = {"dtype": kind if small else "F32", "shape": array.shape}
+        places[name]["data_offsets"] = [len(content), len(content) + len(data)]
+        content += data
+    header = json.dumps(places).encode()
+    file.write_bytes(len(header).to_bytes(8, "little") + header + content)
+    message = rf"tensor 'classifier\.weight' must hold float32, float16 or bfloat16: .*, got {kind}; download"
+    with pytest.raises(ValueError, match=message):
+        read_model(file.parent)
+
+
+def test_more_layers_than_tensors(tmp_path):
+    """The model is not built."""
+    folder = copy_golden("hugging_face_classification", tmp_path)
+    count = len(load_file(folder / "model.safetensors"))
+    change_json(folder / "config.json", num_hidden_layers=100_000)
+    rule = f"the configuration must have no more layers than there are tensors, {count}, got 100000"
+    with pytest.raises(ValueError, match=rule):
+        read_model(folder)
 
 
 def test_a_pickle_is_not_read(tmp_path):

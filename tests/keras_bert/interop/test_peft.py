@@ -70,6 +70,13 @@ def test_the_answers_and_the_way_back(task, theirs, tmp_path):
         ({"peft_type": "IA3"}, "peft_type must be 'LORA', got 'IA3', which is not supported"),
         ({"use_dora": True}, "use_dora must be False, got True, which is not supported"),
         ({"rank_pattern": {"query": 4}}, "rank_pattern must be {}, got {'query': 4}, which is not supported"),
+        *(
+            (
+                {"init_lora_weights": name},
+                f"init_lora_weights must be .* got '{name}', .* convert the adapter with peft",
+            )
+            for name in ("pissa", "pissa_niter_4", "olora", "corda", "loftq", "lora_ga")
+        ),
         ({"r": "3"}, "r must be a number, got '3'"),
         ({"r": 4}, r"lora_.*weight', transposed, must have the shape \(.*4.*\), got \(.*3.*\)"),
     ],
@@ -79,6 +86,12 @@ def test_adapters_of_other_kinds(task, theirs, changes, message):
     with pytest.raises(ValueError, match=message):
         from_peft(theirs, task)
     assert task.adapter is None
+
+
+@pytest.mark.parametrize("name", [None, True, False, "gaussian", "orthogonal", "eva"])
+def test_adapters_whose_base_keeps_its_weights(task, theirs, name):
+    change_json(theirs / "adapter_config.json", init_lora_weights=name)
+    assert from_peft(theirs, task).adaptation.rank == 3
 
 
 def rename(folder, old, new):

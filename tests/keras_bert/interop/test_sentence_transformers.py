@@ -82,3 +82,20 @@ def test_a_length_of_another_kind(tmp_path):
     (tmp_path / "sentence_bert_config.json").write_text('{"max_seq_length": "256"}')
     with pytest.raises(ValueError, match=r"sentence_bert_config.json: max_seq_length must be .* at least 3, got '256'"):
         read_pooling(tmp_path)
+
+
+def test_a_mean_without_the_tokens_of_prompts(tmp_path):
+    for pooling, prompts, refused in (
+        ("mean", Prompts(), False),
+        ("cls", Prompts(query="query: "), False),
+        ("mean", Prompts(query="query: "), True),
+    ):
+        folder = tmp_path / f"{pooling}{refused}"
+        folder.mkdir()
+        write_pooling(folder, PoolingSettings(pooling, prompts=prompts), 8)
+        change_json(folder / "1_Pooling" / "config.json", include_prompt=False)
+        if not refused:
+            assert read_pooling(folder).pooling == pooling
+            continue
+        with pytest.raises(ValueError, match=r"config\.json: include_prompt must be true where queries .* got false$"):
+            read_pooling(folder)

@@ -217,6 +217,7 @@ def test_renamed_tensors(classifier):
         ({"vocab_size": 60}, r"must hold vocab_size=60 tokens, .*got 59"),
         ({"max_position_embeddings": 12}, r"must have the shape \(12, 16\) .* got \(24, 16\); likely .* never cut"),
         ({"type_vocab_size": None}, "must have the key type_vocab_size"),
+        ({"num_hidden_layers": 100_000}, "must have no more layers than there are tensors, .* got 100000"),
     ],
 )
 def test_configurations_that_do_not_fit(changes, message, classifier):
