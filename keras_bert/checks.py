@@ -1,7 +1,9 @@
 """Rules that values must keep."""
 
+import difflib
 import math
 import numbers
+from collections.abc import Iterable
 from typing import Any
 
 # Models compute, and records hold numbers, in float32 (IEEE 754, binary32).
@@ -55,6 +57,17 @@ def check(owner: str, field: str, holds: bool, rule: str, value: Any) -> None:
         holds, rule = math.isfinite(value), "be a finite number"
     if not holds:
         raise FieldError(owner, field, rule, value)
+
+
+def nearest_name(name: str, valid: Iterable[str]) -> str:
+    """The end of an error message about an unknown name: the valid name that is near; empty if none is.
+
+    Examples:
+        >>> nearest_name("qeury", ["key", "query"]), nearest_name("gpt2", ["bert"])
+        ("; the nearest is 'query'", '')
+    """
+    near = difflib.get_close_matches(name, valid, n=1)
+    return f"; the nearest is {near[0]!r}" if near else ""
 
 
 def broken_float32_rule(number: float) -> str | None:

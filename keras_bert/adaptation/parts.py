@@ -1,12 +1,12 @@
 """The layers that an adaptation adds to those of an encoder."""
 
 import contextlib
-import difflib
 from collections.abc import Callable
 
 import keras
 import numpy as np
 
+from keras_bert.checks import nearest_name
 from keras_bert.layers.adapters import BottleneckAdapter, LowRankAdapter, SoftPrompt
 from keras_bert.layers.dense import Dense
 from keras_bert.layers.embeddings import TokenEmbedding
@@ -70,8 +70,7 @@ def _choose(model: keras.Model, names: tuple[str, ...] | None) -> dict[str, Dens
     chosen = {path: layer for path, layer in layers.items() if path.endswith(tuple(f"/{name}" for name in names))}
     for name in names:
         if not any(path.endswith(f"/{name}") for path in chosen):
-            nearest = difflib.get_close_matches(name, allowed, n=1, cutoff=0.0)[0]
-            raise ValueError(f"Lora.layers must be among {allowed}, got {name!r}; the nearest is {nearest!r}")
+            raise ValueError(f"Lora.layers must be among {allowed}, got {name!r}{nearest_name(name, allowed)}")
     return chosen
 
 

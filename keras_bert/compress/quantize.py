@@ -4,13 +4,14 @@ The model is not copied or rewritten: its taps and kernels get transforms, which
 """
 
 import contextlib
-import difflib
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 import keras
+import numpy as np
 import tensorflow as tf
 
+from keras_bert.checks import nearest_name
 from keras_bert.compress.fake_quantizers import (
     ActivationQuantizer,
     Float16Kernel,
@@ -54,8 +55,8 @@ class QuantizationAware:
         kernels: the layers with a quantized kernel, by path.
 
     Raises:
-        ValueError: there are no batches, a kernel cannot be divided into the recipe's blocks, a layer does not exist,
-            or the model's adapter is detached.
+        ValueError: there are no batches, a kernel cannot be divided into the recipe's blocks, a weight is too large for
+            float16, a layer does not exist, or the model's adapter is detached.
 
     Examples:
         >>> aware = QuantizationAware(task.model, [task.encode(["film film"])])
@@ -76,6 +77,8 @@ class QuantizationAware:
         heads = {layer.path for layer in model.layers if isinstance(layer, Dense)}
         kernels = sublayers(model, Dense)
         _check_layers(float_layers, kernels)
+        if not settings.integers:
+            _check_float16(model, float_layers)
         left = {*float_layers, *(() if settings.heads else heads)}
         self.kernels = {path: layer for path, layer in kernels.items() if path not in left}
         grids = {path: _kernel_grid(layer, settings) for path, layer in self.kernels.items()}
@@ -184,8 +187,17 @@ def taps_around(layer: str) -> tuple[str, ...]:
 def _check_layers(names: Iterable[str], layers: Mapping[str, Any]) -> None:
     for name in names:
         if name not in layers:
-            near = difflib.get_close_matches(name, layers, n=1, cutoff=0.0)[0]
-            raise ValueError(f"float_layers must be layers of the model, got {name!r}; the nearest is {near!r}")
+            hint = nearest_name(name, layers)
+            raise ValueError(f"float_layers must be layers of the model, got {name!r}{hint}")
+
+
+def _check_float16(model: keras.Model, float_layers: Sequence[str]) -> None:
+    """Raises ValueError if a weight is infinite as float16, unless its layer stays float."""
+    largest = float(np.finfo(np.float16).max)
+    for weight in model.weights:
+        size = float(np.abs(np.asarray(weight, "float32")).max(initial=0.0))
+        if size > largest and weight.path.rpartition("/")[0] not in float_layers:
+            raise ValueError(f"{weight.path} must be from {-largest} to {largest} as float16, got a weight of {size:g}")
 
 
 def _kernel_grid(layer: Any, recipe: Recipe) -> KernelQuantizer | Float16Kernel:

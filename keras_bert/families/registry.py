@@ -1,10 +1,10 @@
 """The families by name: the settings of their graphs, and the formats of transformers' checkpoints."""
 
-import difflib
 from typing import Annotated, Any
 
 import pydantic
 
+from keras_bert.checks import nearest_name
 from keras_bert.config import EncoderConfig
 from keras_bert.families.bert.hugging_face import FAMILIES as BERT_FAMILIES
 from keras_bert.families.bigbird.hugging_face import FAMILIES as BIGBIRD
@@ -36,7 +36,7 @@ def find_family(name: Any, where: str) -> Family:
         where: the file or setting that contains the name, for the message.
 
     Raises:
-        ValueError: there is no such family; the message suggests the nearest name.
+        ValueError: there is no such family; the message suggests a name that is near.
 
     Examples:
         >>> find_family("xlm-roberta", "config.json").title
@@ -44,8 +44,8 @@ def find_family(name: Any, where: str) -> Family:
     """
     if isinstance(name, str) and name in FAMILIES:
         return FAMILIES[name]
-    near = difflib.get_close_matches(str(name), FAMILIES, n=1, cutoff=0.0)[0]
-    raise ValueError(f"{where}: model_type must be one of {list(FAMILIES)}, got {name!r}; the nearest is {near!r}")
+    hint = nearest_name(str(name), FAMILIES)
+    raise ValueError(f"{where}: model_type must be one of {list(FAMILIES)}, got {name!r}{hint}")
 
 
 def family_of(config: EncoderConfig, name: str | None, *, pooler: bool) -> Family:

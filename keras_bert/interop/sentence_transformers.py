@@ -64,10 +64,15 @@ def read_pooling(folder: Path) -> PoolingSettings:
     modules = read_json(folder / MODULES_FILE, list)
     # The modules of the classes differ between versions, their names do not.
     names = [str(module.get("type")).rpartition(".")[2] for module in modules]
-    if names not in (["Transformer", "Pooling"], ["Transformer", "Pooling", "Normalize"]) or modules[0].get("path"):
+    if names not in (["Transformer", "Pooling"], ["Transformer", "Pooling", "Normalize"]):
         raise ValueError(
             f"{folder / MODULES_FILE} must list a Transformer in this folder, a Pooling and perhaps a "
             f"Normalize, got {names}"
+        )
+    if modules[0].get("path"):
+        rule = "have its Transformer in this folder, with the path ''"
+        raise ValueError(
+            f"{folder / MODULES_FILE} must {rule}, got {modules[0]['path']!r}: move its files up, and empty the path"
         )
     for file in (LENGTH_FILE, SETTINGS_FILE):
         if (folder / file).is_file():

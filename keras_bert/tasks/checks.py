@@ -1,13 +1,12 @@
 """Checks of a user's lists, with errors that name the entry."""
 
-import difflib
 import sys
 from collections.abc import Iterable, Sequence, Sized
 from typing import TYPE_CHECKING, Any, TypeGuard
 
 import numpy as np
 
-from keras_bert.checks import broken_float32_rule, check
+from keras_bert.checks import broken_float32_rule, check, nearest_name
 
 if TYPE_CHECKING:
     import keras
@@ -162,11 +161,10 @@ def label_number(name: str, label: Any, allowed: Sequence[str]) -> int:
         >>> label_number("target", "Yes", ["no", "yes"])
         Traceback (most recent call last):
         ...
-        ValueError: target must be one of ['no', 'yes'], got 'Yes'; nearest is 'yes'
+        ValueError: target must be one of ['no', 'yes'], got 'Yes'; the nearest is 'yes'
     """
     if label not in allowed:
-        nearest = difflib.get_close_matches(str(label), allowed, n=1, cutoff=0.0)[0]
-        raise ValueError(f"{name} must be one of {list(allowed)}, got {label!r}; nearest is {nearest!r}")
+        raise ValueError(f"{name} must be one of {list(allowed)}, got {label!r}{nearest_name(str(label), allowed)}")
     return list(allowed).index(label)
 
 

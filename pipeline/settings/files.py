@@ -78,7 +78,8 @@ def make_settings(tables: Mapping[str, Any], overrides: Iterable[str] = ()) -> S
     try:
         settings = Settings.model_validate_json(json.dumps(raw, default=str))
     except pydantic.ValidationError as error:
-        raise InputError("; ".join(dict.fromkeys(_explain(problem, raw) for problem in error.errors()))) from None
+        problems = [problem for problem in error.errors() if not _follows(problem)]
+        raise InputError("; ".join(dict.fromkeys(_explain(problem, raw) for problem in problems))) from None
     check_tables(settings)
     return settings
 
@@ -177,6 +178,11 @@ def _set(raw: dict[str, Any], override: str) -> None:
     raw[last] = value
     if last == "epochs":
         raw.pop("steps", None)  # the newest word counts: steps would overrule epochs
+
+
+def _follows(problem: Mapping[str, Any]) -> bool:
+    """Whether pydantic calls a list too short only because its items have errors, which it lists before."""
+    return problem["type"] == "too_short" and len(problem["input"]) >= problem["ctx"]["min_length"]
 
 
 def _explain(problem: Mapping[str, Any], tables: Tables) -> str:

@@ -12,7 +12,7 @@ from components.artifacts.evaluation import Metrics
 from components.dsl.errors import InputError
 from components.scoring.model_card import calibration_lines, format_score, name_thresholds
 from keras_bert.export.attachments import read_attachments
-from keras_bert.folders import TASK_FILE, VOCABULARY_FILE
+from keras_bert.folders import ONNX_FILE, TASK_FILE, VOCABULARY_FILE, WEB_FOLDER
 from pipeline.views.terminal import cells
 
 _READ = ("task", "export", "metrics", "origin")
@@ -36,6 +36,9 @@ def read_description(file: Path) -> dict[str, Any]:
         attached = {name: json.loads(held[f"{name}.json"]) for name in _READ if f"{name}.json" in held}
     except ValueError as error:
         raise InputError(f"{file} cannot be read: {error}") from None
+    if WEB_FOLDER in file.parts and TASK_FILE not in held:
+        rule = f"be a file beside {WEB_FOLDER}: its files, which transformers.js reads, hold no description"
+        raise InputError(f"{file} must {rule}; {ONNX_FILE} holds that of the same model")
     if TASK_FILE not in held:
         raise InputError(f"{file} must be a file that was pushed or exported here, found nothing in it that says so")
     content: dict[str, Any] = {"file": file.name, "bytes": file.stat().st_size}

@@ -137,5 +137,5 @@ def test_a_folder_is_checked_before_it_is_read(tmp_path: Path, readers: Readers)
         import_checkpoint.run(source=source, model=Model(tmp_path / "m"), vocabulary=Vocabulary(tmp_path / "v"))
     config = tmp_path / "checkpoint" / "config.json"
     assert str(error_info.value).startswith(f"checkpoint: {config}: model_type must be one of ['bert', ")
-    assert "got 'gpt2'; the nearest is " in str(error_info.value)
+    assert "got 'gpt2'" in str(error_info.value)
     assert readers.calls == []

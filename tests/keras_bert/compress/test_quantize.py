@@ -177,3 +177,17 @@ def test_attention_without_one_kind_of_positions_has_a_range_at_each_tap(kind):
 def test_no_batches_are_refused():
     with pytest.raises(ValueError, match=r"QuantizationAware.batches must hold at least one batch"):
         QuantizationAware(tiny.build(), [])
+
+
+@pytest.mark.parametrize("name", ["block_0/attention/key/kernel", "embeddings_norm/gamma"])
+def test_a_weight_that_float16_cannot_hold(name):
+    model = tiny.build()
+    weight = next(weight for weight in model.weights if weight.path.endswith(name))
+    values = weight.numpy()
+    values.flat[0] = -70000.0
+    weight.assign(values)
+    message = rf"{name} must be from -65504\.0 to 65504\.0 as float16, got a weight of 70000$"
+    with pytest.raises(ValueError, match=message):
+        QuantizationAware(model, tiny.batches(1), "float16")
+    left = QuantizationAware(model, tiny.batches(1), "float16", [name.rpartition("/")[0]]) if "key" in name else None
+    assert left is None or len(left.kernels) == 7

@@ -242,7 +242,7 @@ def test_a_text_without_words(task):
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        ({"target": "0ne"}, "target must be one of .*, got '0ne'; nearest is "),
+        ({"target": "0ne"}, "target must be one of .*, got '0ne'; the nearest is "),
         ({"method": "lime"}, "attributions.method must be one of .*, got 'lime'"),
         ({"baseline": "[UNK]"}, r"attributions.baseline must be one of \['\[PAD\]', '\[MASK\]'\], got '\[UNK\]'"),
         ({"steps": 0}, "attributions.steps must be a whole number from 1 to 10000, got 0"),
@@ -264,7 +264,7 @@ def test_refused_targets(task, tokenizer):
     with pytest.raises(TypeError, match=r"Embedding\.target must be the text to compare with, got None"):
         attributions(make_task("embedding", tokenizer=tokenizer), TEXT)
     tagger = make_task("token_classification", tokenizer=tokenizer)
-    with pytest.raises(ValueError, match=r"target must be one of \['abc', 'd', 'ef'\], got 'abd'; nearest is 'abc'"):
+    with pytest.raises(ValueError, match=r"target must be one of \['abc', 'd', 'ef'\], got 'abd'; the nearest is"):
         attributions(tagger, TEXT, "abd")
     with pytest.raises(ValueError, match="target must name a word of the text, which has none"):
         attributions(tagger, "")

@@ -132,7 +132,7 @@ def test_weights_that_are_not_tied(tmp_path):
     ("changes", "message"),
     [
         ({"model_type": "distilbert"}, "architectures must be one of .*DistilBertModel.*, got .*BertForSequence"),
-        ({"model_type": "gpt2"}, r"config\.json: model_type must be one of .*, got 'gpt2'; the nearest is"),
+        ({"model_type": "gpt2"}, r"config\.json: model_type must be one of .*, got 'gpt2'$"),
         ({"model_type": None}, "model_type must be one of .*, got None"),
         (
             {"architectures": ["BertForMultipleChoice"]},

@@ -76,6 +76,16 @@ def test_other_modules(names, tmp_path):
         read_pooling(tmp_path)
 
 
+def test_a_transformer_in_another_folder(tmp_path):
+    write_pooling(tmp_path, PoolingSettings(), 8)
+    modules = json.loads((tmp_path / "modules.json").read_text())
+    modules[0]["path"] = "0_BERT"
+    (tmp_path / "modules.json").write_text(json.dumps(modules))
+    message = r"modules\.json must have its Transformer in this folder, with the path '', got '0_BERT': move its"
+    with pytest.raises(ValueError, match=message):
+        read_pooling(tmp_path)
+
+
 def test_a_length_of_another_kind(tmp_path):
     modules = [{"path": "", "type": f"sentence_transformers.models.{name}"} for name in ("Transformer", "Pooling")]
     (tmp_path / "modules.json").write_text(json.dumps(modules))

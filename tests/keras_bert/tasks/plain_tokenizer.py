@@ -17,7 +17,7 @@ class Special:
     """BERT's special tokens and word marks, as the real tokenizer has them."""
 
     pad_id, unknown_id, cls_id, sep_id, mask_id = special_ids = tuple(range(5))
-    mask, between = "[MASK]", 1
+    mask, between, second_segment = "[MASK]", 1, 1
 
     def special_count(self, texts):
         return texts + 1

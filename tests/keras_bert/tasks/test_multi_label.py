@@ -116,7 +116,7 @@ def test_bad_settings(settings, message):
 
 
 def test_bad_labels_of_rows(shared):
-    with pytest.raises(ValueError, match=r"labels\[1\] must be one of .*, got 'comedi'; nearest is 'comedy'"):
+    with pytest.raises(ValueError, match=r"labels\[1\] must be one of .*, got 'comedi'; the nearest is 'comedy'"):
         shared.examples(["a", "b"], [[], ["comedi"]])
     with pytest.raises(TypeError, match=r"labels\[0\] must be a list of strings, got 'comedy'"):
         shared.examples(["a"], ["comedy"])

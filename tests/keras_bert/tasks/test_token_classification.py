@@ -226,7 +226,7 @@ def test_every_word_gets_the_tag_of_its_first_piece(max_length):
         ([["a"]], [[0]], TypeError, r"tags\[0\]\[0\] must be a string, got 0"),
         ([["a"]], [["O"], ["O"]], ValueError, r"tags must be as many as words \(1\), got 2"),
         ([["a"], ["b"]], [["O"], []], ValueError, r"tags\[1\] must be as many as words\[1\] \(1\), got 0"),
-        ([["a", "b"]], [["O", "B-persn"]], ValueError, r"tags\[0\]\[1\] .* got 'B-persn'; nearest is 'B-person'"),
+        ([["a", "b"]], [["O", "B-persn"]], ValueError, r"tags\[0\]\[1\] .* got 'B-persn'; the nearest is 'B-person'"),
     ],
 )
 def test_bad_examples(words, tags, error, message):

@@ -17,7 +17,7 @@ def test_pieces_of_texts(kind):
     ids = learnt.tokenize(["Old cows went over the bridge"]).to_list()[0]
     assert learnt.unknown_id not in ids
     assert len(ids) < 20, "some pieces are longer than a character"
-    assert (learnt.pad_id, learnt.between) == ((1, 2) if kind == "bpe" else (0, 1))
+    assert (learnt.pad_id, learnt.between, learnt.second_segment) == ((1, 2, 1) if kind == "bpe" else (0, 1, 1))
 
 
 def test_another_process_learns_the_same():

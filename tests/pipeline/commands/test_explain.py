@@ -135,7 +135,7 @@ def test_models_of_a_place(folder: Path) -> None:
     [
         (
             ["saved", TEXT, "--target", "hihg"],
-            "got 'hihg'; nearest is 'high'",
+            "got 'hihg'; the nearest is 'high'",
         ),
         (["pushed", TEXT, "--method", "input_x_gradient"], "an exported file can be explained with method='occlusion'"),
         (["nowhere", TEXT], "MODEL must be a file or a folder that exists, got"),

@@ -160,6 +160,7 @@ def test_class_weights_are_a_word_or_a_table(tmp_path: Path) -> None:
         ("adaptation={kind='prompt', token=8}", "there is no setting 'adaptation.token'; did you mean 'tokens'?"),
         ("student.hidden_size=0", "student.hidden_size must be positive, got 0"),
         ("student.layers=[]", "student.layers must not be empty, got []"),
+        ("student.layers=[-1]", "student.layers.0 must be at least 0, got -1"),
         ("distillation.temperature=-1", "distillation.temperature must be positive, got -1"),
         ("distillation.cosine=-1", "distillation.cosine must be at least 0, got -1"),
         (

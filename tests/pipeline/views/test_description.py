@@ -3,6 +3,7 @@
 import json
 from pathlib import Path
 
+import onnx
 import pytest
 
 from components.dsl.errors import InputError
@@ -89,6 +90,15 @@ def test_what_cannot_be_shown_is_refused_in_one_line(
     said = capsys.readouterr().err
     assert "model.tflite must hold task.json, export.json, metrics.json, origin.json as they are written here" in said
     assert said.count("\n") == 1
+
+
+def test_files_for_the_web_say_which_file_describes_them(tmp_path: Path) -> None:
+    file = tmp_path / "transformers_js" / "onnx" / "model.onnx"
+    file.parent.mkdir(parents=True)
+    file.write_bytes(onnx.ModelProto(producer_name="cow").SerializeToString())
+    rule = "must be a file beside transformers_js: its files, which transformers.js reads, hold no description"
+    with pytest.raises(InputError, match=rf"{rule}; model\.onnx holds that of the same model$"):
+        read_description(file)
 
 
 def test_what_says_nothing_is_refused(file: Path, tmp_path: Path) -> None:
