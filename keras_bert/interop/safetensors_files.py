@@ -80,7 +80,7 @@ def _read_tensor(handle: Any, path: Path, name: str) -> Array:
     if kind.startswith(_WITH_SCALES):
         rule = "hold float32, float16 or bfloat16: weights in fewer bits have scales in other tensors"
         raise ValueError(f"{path}: tensor {name!r} must {rule}, got {kind}; download or write the whole weights")
-    return handle.get_tensor(name)  # type: ignore[no-any-return]
+    return handle.get_tensor(name)
 
 
 def _open_shards(folder: Path) -> Tensors:

@@ -120,11 +120,12 @@ class SubwordVocabulary(BaseTokenizer):
                 raise ValueError(f"{rule}, got {named[key]!r}: correct the file that is wrong")
         for key, names in _USUAL_NAMES.items():
             usual = special.get(key) or next((name for name in names if name in held), None)
-            special[key] = named.get(key) or usual
-            if special[key] is None:
+            chosen = named.get(key) or usual
+            if chosen is None:
                 raise ValueError(f"tokenizer.json must hold {' or '.join(names)}, got {len(held)} tokens without it")
-            if special[key] != usual:
-                self._content[NAMED_TOKENS] = {**self._content.get(NAMED_TOKENS, {}), key: special[key]}
+            special[key] = chosen
+            if chosen != usual:
+                self._content[NAMED_TOKENS] = {**self._content.get(NAMED_TOKENS, {}), key: chosen}
         return [special[key] for key in TOKEN_KEYS]
 
 

@@ -73,7 +73,9 @@ def _known_shape(settings: Settings) -> EncoderConfig | None:
     if encoder is not None:
         return encoder.encoder_config(**sizes)
     assert source is not None
-    read_sizes = {name: source.size(name) for name in ("num_layers", "hidden_size", "num_heads", "intermediate_size")}
+    read_sizes: dict[str, Any] = {
+        name: source.size(name) for name in ("num_layers", "hidden_size", "num_heads", "intermediate_size")
+    }
     if None in read_sizes.values():
         return None
     try:
