@@ -38,11 +38,13 @@ def read_calibration(file: Path) -> Calibration:
     """
     try:
         content = json.loads(file.read_text(encoding="utf-8"))
-    except ValueError as error:
+    except (ValueError, RecursionError) as error:
         raise ValueError(f"{file} must be JSON: {error}") from None
-    table = (content.get("calibration") if isinstance(content, dict) else None) or {}
-    calibration = Calibration(table.get("temperature") or 1.0, table.get("threshold"))
-    numbers = [value for value in calibration if value is not None]
-    if not all(isinstance(value, int | float) and value > 0 for value in numbers):
+    table = content.get("calibration") if isinstance(content, dict) else content
+    table = {} if table is None else table
+    fields = Calibration._fields if isinstance(table, dict) else ()
+    numbers = {name: table[name] for name in fields if table.get(name) is not None}
+    is_positive = all(type(value) in (int, float) and 0 < value < float("inf") for value in numbers.values())
+    if not (isinstance(table, dict) and is_positive):
         raise ValueError(f"{file}: calibration must hold positive numbers, got {table}")
-    return calibration
+    return Calibration(**numbers)

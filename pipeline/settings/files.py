@@ -38,6 +38,9 @@ Tables = dict[str, Any]
 
 # From this similarity on a key is taken for a misspelt one of its own table, not for one of another table.
 _SIMILAR = 0.8
+# Far above the depth of any setting; Python's own limit ends in a traceback.
+_DEEPEST = 20
+_SHOWN = 80
 
 
 def load_settings(path: Path | None, overrides: Iterable[str] = ()) -> Settings:
@@ -93,6 +96,7 @@ def override_tables(tables: Mapping[str, Any], overrides: Iterable[str]) -> Tabl
     raw = copy.deepcopy(dict(tables))
     for override in overrides:
         _set(raw, override)
+    _check_values(raw)
     # Those of files are absolute by now. One that was left relative would mean another place in another directory, with
     # the same cache key.
     _resolve_paths(raw, Path.cwd())
@@ -113,8 +117,9 @@ def read_tables(path: Path, inside: Sequence[Path] = ()) -> Tables:
         raw = tomllib.loads(path.read_text(encoding="utf-8"))
     except FileNotFoundError:
         raise InputError(f"the settings file {path} does not exist") from None
-    except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
+    except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError, RecursionError) as error:
         raise InputError(f"the settings file {path} cannot be read: {error}") from None
+    _check_values(raw)
     _resolve_paths(raw, path.parent)
     extended = raw.pop("extends", None)
     if extended is None:
@@ -140,6 +145,23 @@ def merge_tables(below: Mapping[str, Any], above: Mapping[str, Any]) -> Tables:
         kept = {key: item for key, item in under.items() if not (key == "steps" and "epochs" in value)}
         laid[name] = {**kept, **value}
     return laid
+
+
+def _check_values(raw: Tables) -> None:
+    """Raises InputError for a zero byte in a text, which no path can have, and for tables as deep as none is."""
+    level: list[tuple[str, Any]] = [*raw.items()]
+    for _ in range(_DEEPEST):
+        inner: list[tuple[str, Any]] = []
+        for place, value in level:
+            if isinstance(value, str) and "\0" in value:
+                raise InputError(f"{place} must be a text without zero bytes, got {value!r}")
+            if isinstance(value, dict):
+                inner += [(f"{place}.{key}", item) for key, item in value.items()]
+            elif isinstance(value, list):
+                inner += [(place, item) for item in value]
+        level = inner
+    if level:
+        raise InputError(f"{level[0][0][:_SHOWN]} must be nested at most {_DEEPEST} deep, got more")
 
 
 def _resolve_paths(raw: Tables, folder: Path) -> None:
@@ -168,7 +190,7 @@ def _set(raw: dict[str, Any], override: str) -> None:
         raise InputError(f"--set must be key=value, got {override!r}")
     try:
         value = tomllib.loads(f"value = {text}")["value"]
-    except tomllib.TOMLDecodeError:
+    except (tomllib.TOMLDecodeError, RecursionError):
         value = text
     *sections, last = key.strip().split(".")
     for section in sections:

@@ -2,7 +2,7 @@
 
 import contextlib
 import dataclasses
-import os
+import tempfile
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -303,10 +303,11 @@ def _check_push_folder(folder: Path | None) -> None:
         return
     try:
         existing = next(place for place in (folder, *folder.parents) if place.exists())
+        # Permissions do not tell: those of /proc let nobody make a folder.
+        tempfile.TemporaryDirectory(dir=existing).cleanup()
     except OSError as error:
-        raise InputError(f"push.folder must be a path that can be used, got {folder}: {error.strerror}") from None
-    if not (existing.is_dir() and os.access(existing, os.W_OK)):
-        raise InputError(f"push.folder must be a folder that can be written to or made, got {folder}")
+        rule = "must be a folder that can be written to or made"
+        raise InputError(f"push.folder {rule}, got {folder}: {error.strerror}") from None
 
 
 def _check_label_errors(settings: Settings) -> None:

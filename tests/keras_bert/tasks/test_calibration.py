@@ -35,14 +35,29 @@ def test_what_says_nothing_leaves_all_as_it_is(tmp_path: Path, content: Any) -> 
 
 
 @pytest.mark.parametrize(
-    "wrong", [{"temperature": "hot"}, {"temperature": -1.0}, {"temperature": 1.0, "threshold": "x"}]
+    "wrong",
+    [
+        {"temperature": "hot"},
+        {"temperature": -1.0},
+        {"temperature": 0},
+        {"temperature": True},
+        {"temperature": float("inf")},
+        {"temperature": float("nan")},
+        {"temperature": 1.0, "threshold": "x"},
+        [1.5],
+        "hot",
+        1.5,
+        [],
+        "",
+    ],
 )
-def test_other_numbers_are_refused(tmp_path: Path, wrong: dict[str, Any]) -> None:
+def test_other_values_are_refused(tmp_path: Path, wrong: Any) -> None:
     with pytest.raises(ValueError, match=r"metrics\.json: calibration must hold positive numbers, got "):
         read(tmp_path, {"calibration": wrong})
 
 
 def test_a_damaged_file_is_refused(tmp_path: Path) -> None:
-    (tmp_path / "metrics.json").write_text("{")
-    with pytest.raises(ValueError, match=r"metrics\.json must be JSON"):
-        read_calibration(tmp_path / "metrics.json")
+    for text in ("{", "[" * 100_000):
+        (tmp_path / "metrics.json").write_text(text)
+        with pytest.raises(ValueError, match=r"metrics\.json must be JSON"):
+            read_calibration(tmp_path / "metrics.json")

@@ -180,6 +180,34 @@ def test_a_file_that_cannot_be_read_is_named(tmp_path: Path) -> None:
         load_settings(tmp_path / "latin.toml")
 
 
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("x = " + "[" * 5000 + "]" * 5000, "my.toml cannot be read: maximum recursion depth exceeded"),
+        ("x = " + "[" * 100 + "]" * 100, "^x must be nested at most 20 deep, got more$"),
+        ("[" + ".".join("a" * 5000) + "]\nb = 1", r"^a(\.a)+\.? must be nested at most 20 deep, got more$"),
+    ],
+    ids=["arrays", "fewer arrays", "tables"],
+)
+def test_tables_that_are_too_deep_are_refused(tmp_path: Path, text: str, message: str) -> None:
+    with pytest.raises(InputError, match=message):
+        load(tmp_path, text)
+
+
+def test_overrides_that_are_too_deep_are_refused(tmp_path: Path) -> None:
+    for override in ("name=" + "[" * 5000 + "]" * 5000, "name=" + "[" * 100 + "]" * 100, ".".join("a" * 5000) + "=1"):
+        with pytest.raises(InputError, match=r"name must|must be nested at most 20 deep, got more"):
+            load(tmp_path, CHECKPOINT + EXAMPLES, override)
+
+
+def test_texts_with_zero_bytes_are_refused(tmp_path: Path) -> None:
+    text = CHECKPOINT + EXAMPLES + '[push]\nfolder = "mod\\u0000els"'
+    with pytest.raises(InputError, match=r"^push.folder must be a text without zero bytes, got 'mod\\x00els'$"):
+        load(tmp_path, text)
+    with pytest.raises(InputError, match=r"^name must be a text without zero bytes"):
+        load(tmp_path, CHECKPOINT + EXAMPLES, "name=a\0b")
+
+
 def test_tables_are_checked_against_one_another(tmp_path: Path) -> None:
     with pytest.raises(InputError, match=r"^there must be a start: "):
         load(tmp_path, EXAMPLES)

@@ -362,10 +362,19 @@ def test_what_is_pushed_has_a_place_to_go(tmp_path: Path) -> None:
     write_data(tmp_path)
     for fine in (tmp_path, tmp_path / "new" / "deep"):
         check_data(load(tmp_path, CHECKPOINT + EXAMPLES, f"push.folder={str(fine)!r}"))
-    for bad in (tmp_path / "rows.tsv", tmp_path / "rows.tsv" / "deep"):
+    before = sorted(tmp_path.iterdir())
+    errors = {
+        tmp_path / "rows.tsv": "Not a directory",
+        tmp_path / "rows.tsv" / "deep": "Not a directory",
+        Path("/proc/models"): "No such file or directory",
+        tmp_path / ("x" * 300): "File name too long",
+    }
+    for bad, error in errors.items():
         with pytest.raises(InputError) as caught:
             check_data(load(tmp_path, CHECKPOINT + EXAMPLES, f"push.folder={str(bad)!r}"))
-        assert str(caught.value) == f"push.folder must be a folder that can be written to or made, got {bad}"
+        rule = "must be a folder that can be written to or made"
+        assert str(caught.value) == f"push.folder {rule}, got {bad}: {error}"
+    assert sorted(tmp_path.iterdir()) == before
 
 
 def test_a_recipe_needs_a_runtime_that_runs_its_files(tmp_path: Path) -> None:
