@@ -12,7 +12,7 @@ from components.training.model_folder import read_model, write_model
 from components.training.on_rows import VALIDATIONS, TrainingPhase, train_on_rows
 from components.training.progress import training_work
 from components.training.students import build_distillation_objective, initialize_student
-from components.training.tuning import count_tuning_rows, tune_task
+from components.training.tuning import count_tuning_rows, initialize_bias, tune_task
 from keras_bert.options.distillation import Distillation
 from keras_bert.options.imitation import Imitation
 from keras_bert.options.student import Student
@@ -54,6 +54,7 @@ def distill(
         InputError: the teacher has no such layers, the shape is invalid or differs from the general student's, or a
             loss of the imitation does not fit the models.
     """
+    from keras_bert.data.records import read_features
     from keras_bert.models.encoder import config_of
     from keras_bert.training.strategies import find_strategy
     from keras_bert.training.trainer import make_deterministic
@@ -65,6 +66,7 @@ def distill(
             task, copied = initialize_student(teacher_task, shape, examples, training)
         else:
             task, copied = resume_student(teacher_task, shape, read_model(general_student)), 0
+        initialize_bias(task, read_features(examples.path))
         history = _train(teacher_task, task, examples, distillation, imitation, training)
     tune_task(task, examples)
     write_model(student, task, history, training.precision)

@@ -12,6 +12,7 @@ from components.training.tuning import (
     build_task,
     count_tuning_rows,
     find_class_weights,
+    initialize_bias,
     tune_task,
 )
 from keras_bert.folders import ADAPTER_FOLDER
@@ -65,6 +66,7 @@ def fine_tune(
     with find_strategy().scope():
         initial = read_model(pretrained)
         task = build_task(initial.encoder, initial.tokenizer, description, pooling, contrast)
+        initialize_bias(task, description, weights)
         trained = apply_adaptation(task, adaptation)
         history = train_on_rows(
             task.network(),

@@ -51,6 +51,25 @@ def correct(logits: Tensor, labels: Tensor) -> Tensor:
     return ops.cast(ops.equal(ops.argmax(logits, axis=-1), ops.cast(labels, "int32")), "float32")
 
 
+def f1_terms(logits: Tensor, targets: Tensor) -> tuple[Tensor, Tensor]:
+    """Values and weights of decisions, whose weighted mean is their F1: 2 TP / (2 TP + FP + FN).
+
+    Args:
+        logits: any shape; a logit above 0 decides for 1.
+        targets: 0 or 1, in the same shape.
+
+    Returns:
+        1 for a decision for 1 that is right, else 0, and the decision plus the target; float32, in the same shape.
+
+    Examples:
+        >>> hits, weights = f1_terms(ops.convert_to_tensor([2.0, 2.0, -2.0]), ops.convert_to_tensor([1, 0, 0]))
+        >>> np.asarray(hits).tolist(), np.asarray(weights).tolist()
+        ([1.0, 0.0, 0.0], [2.0, 1.0, 0.0])
+    """
+    given, targets = ops.cast(logits > 0, "float32"), ops.cast(targets, "float32")
+    return given * targets, given + targets
+
+
 def weighted_sums(values: Tensor, weights: Tensor) -> tuple[Tensor, Tensor]:
     """The sum of weighted values and the sum of their weights; both arguments have the same shape.
 

@@ -55,6 +55,20 @@ def build_task(
         raise InputError(f"the encoder cannot learn {kind.name} from these rows: {error}") from None
 
 
+def initialize_bias(task: "Task", description: Mapping[str, Any], class_weights: Sequence[float] | None = None) -> None:
+    """Starts a new head from the frequencies of the labels in the training rows, see `Task.initialize_bias`.
+
+    Args:
+        task: a task for the examples.
+        description: the content of `features.json`.
+        class_weights: the weights that `find_class_weights` returned.
+    """
+    labels = description["settings"].get("labels", [])
+    if labels:
+        counts = description["labels"]["train"]
+        task.initialize_bias([counts.get(label, 0) for label in labels], description["rows"]["train"], class_weights)
+
+
 def apply_adaptation(task: "Task", adaptation: Adaptation | None) -> dict[str, float]:
     """Adds an adapter to a task and freezes its encoder; returns the number and the share of the trainable weights.
 

@@ -1,11 +1,11 @@
-"""Accuracy over labelled tokens."""
+"""Metrics of decisions during training: accuracy over labelled tokens, and F1 over labels of texts."""
 
 from typing import Any
 
 import keras
 from keras import ops
 
-from keras_bert.losses import IGNORED, correct
+from keras_bert.losses import IGNORED, correct, f1_terms
 from keras_bert.tensors import Tensor
 
 
@@ -48,3 +48,27 @@ class ReplacedAccuracy(LabelledAccuracy):
     def update_state(self, y_true: Tensor, y_pred: Tensor, sample_weight: Tensor = None) -> Tensor:
         """Labels and logits (...), and weights that broadcast to them."""
         return super().update_state(y_true, ops.stack([ops.zeros_like(y_pred), y_pred], axis=-1), sample_weight)
+
+
+@keras.saving.register_keras_serializable("keras_bert")
+class MicroF1(keras.metrics.Mean):
+    """F1 over all labels of all rows together, as a Keras metric: labels are 0 or 1, and a logit above 0 gives a label.
+
+    Args:
+        name: name of the metric in logs.
+
+    Examples:
+        >>> flags, logits = ops.convert_to_tensor([[1, 0, 1]]), ops.convert_to_tensor([[2.0, 2.0, -2.0]])
+        >>> float(MicroF1()(flags, logits))
+        0.5
+    """
+
+    def __init__(self, name: str = "micro_f1", **kwargs: Any) -> None:
+        super().__init__(name=name, **kwargs)
+
+    def update_state(self, y_true: Tensor, y_pred: Tensor, sample_weight: Tensor = None) -> Tensor:
+        """Labels and logits (...), and weights that broadcast to them."""
+        hits, weights = f1_terms(y_pred, y_true)
+        if sample_weight is not None:
+            weights = weights * ops.cast(sample_weight, "float32")
+        return super().update_state(hits, sample_weight=weights)

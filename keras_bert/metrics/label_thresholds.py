@@ -1,5 +1,7 @@
 """Probabilities of labels that do not exclude one another, and the threshold of each label."""
 
+import math
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -30,6 +32,21 @@ def label_probabilities(logits: Array, temperature: float = 1.0) -> Array:
         [0.5, 1.0]
     """
     return np.asarray(probabilities(with_absence(np.asarray(logits)), temperature)[..., 1])
+
+
+def reach_thresholds(logits: Array, thresholds: Sequence[float | None]) -> Array:
+    """Whether each label is given: logits (..., labels) -> bool (..., labels).
+
+    Args:
+        logits: the model's outputs.
+        thresholds: the least probability of each label; None for a label that is never given.
+
+    Examples:
+        >>> reach_thresholds(np.array([0.0, 9.0, -1.0]), [0.5, None, 0.25]).tolist()
+        [True, False, True]
+    """
+    least = np.array([math.inf if threshold is None else threshold for threshold in thresholds])
+    return np.asarray(label_probabilities(logits) >= least)
 
 
 def find_best_threshold(shares: Array, truth: Array) -> float:
@@ -81,5 +98,10 @@ def find_precise_threshold(shares: Array, truth: Array, precision: float) -> flo
 
 
 def _middle(shares: Array, lowest: float) -> float:
-    """The middle between the lowest probability that counts and the next lower one, or 0."""
-    return (lowest + float(shares[shares < lowest].max(initial=0.0))) / 2
+    """The middle between the lowest probability that counts and the next lower one, or 0.
+
+    There is none between two neighbouring floating-point numbers: then it is the lowest probability that counts.
+    """
+    lower = float(shares[shares < lowest].max(initial=0.0))
+    middle = (lowest + lower) / 2
+    return middle if middle > lower else lowest

@@ -7,7 +7,8 @@ from typing import Any
 import numpy as np
 from keras import ops
 
-from keras_bert.losses import binary_cross_entropy, weighted_sums
+from keras_bert.losses import binary_cross_entropy, f1_terms, weighted_sums
+from keras_bert.metrics.label_thresholds import HALF, reach_thresholds
 from keras_bert.objectives.base import Array, Batch, Sums, TaskObjective
 from keras_bert.objectives.class_weights import check_count, check_weights
 from keras_bert.objectives.divergence import divergence
@@ -21,6 +22,7 @@ class MultiLabelObjective(TaskObjective):
     Attributes:
         class_weights: the weight of each label where a row has it, in the order of the logits; None for 1, which is
             also the weight of its absence (PyTorch's `pos_weight`). The mean is a weighted mean over rows and labels.
+        thresholds: the least probability of each label that `labels_from` gives, as the task has them; None for 0.5.
 
     Raises:
         ValueError: a weight is not positive and finite.
@@ -30,11 +32,12 @@ class MultiLabelObjective(TaskObjective):
         >>> float(objective.weights(batch)["loss"])
         6.0
         >>> sums = objective.measure(ops.convert_to_tensor([[-90.0, 90.0], [90.0, -90.0]]), batch)
-        >>> [float(number) for number in sums["loss"]], [float(number) for number in sums["accuracy"]]
-        ([90.0, 6.0], [3.0, 4.0])
+        >>> [float(number) for number in sums["loss"]], [float(number) for number in sums["micro_f1"]]
+        ([90.0, 6.0], [2.0, 3.0])
     """
 
     class_weights: Sequence[float] | None = None
+    thresholds: Sequence[float | None] | None = None
 
     def __post_init__(self) -> None:
         check_weights(type(self).__name__, self.class_weights)
@@ -44,7 +47,9 @@ class MultiLabelObjective(TaskObjective):
         return {"loss": ops.sum(self._label_weights(batch))}
 
     def measure(self, outputs: Tensor, batch: Batch) -> Sums:
-        """Sums and weights of `loss` (nats) and `accuracy`, the share of right decisions, without class weights.
+        """Sums and weights of `loss` (nats) and `micro_f1`, that of all decisions together, without class weights.
+
+        Most decisions are that a label is absent, so that an accuracy would be high without any label.
 
         Args:
             outputs: logits (batch, labels).
@@ -55,10 +60,9 @@ class MultiLabelObjective(TaskObjective):
         """
         check_count(type(self).__name__, self.class_weights, outputs)
         targets = ops.cast(batch["label"], "float32")
-        right = ops.cast(ops.equal(ops.cast(outputs > 0, "float32"), targets), "float32")
         return {
             "loss": weighted_sums(binary_cross_entropy(outputs, targets), self._label_weights(batch)),
-            "accuracy": weighted_sums(right, ops.ones_like(right)),
+            "micro_f1": weighted_sums(*f1_terms(outputs, targets)),
         }
 
     def distance(self, outputs: Tensor, target: Any, batch: Batch, temperature: float) -> Tensor:
@@ -67,8 +71,9 @@ class MultiLabelObjective(TaskObjective):
         return ops.sum(divergence(student, teacher, temperature) * self._label_weights(batch))
 
     def labels_from(self, outputs: Array, batch: Mapping[str, Array]) -> dict[str, Array]:
-        """`label` (batch, labels), 1 for each label that is more likely than not."""
-        return {"label": (outputs > 0).astype(np.int32)}
+        """`label` (batch, labels), 1 for each label whose probability reaches its threshold."""
+        thresholds = (HALF,) * outputs.shape[-1] if self.thresholds is None else self.thresholds
+        return {"label": reach_thresholds(outputs, thresholds).astype(np.int32)}
 
     def _label_weights(self, batch: Batch) -> Tensor:
         targets = ops.cast(batch["label"], "float32")

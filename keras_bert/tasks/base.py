@@ -108,6 +108,9 @@ class Task(Adaptable):
     pairs: bool | None = None
     """Whether the task was trained on pairs of texts or on single ones; None if that is unknown."""
 
+    has_new_head: bool = False
+    """Whether `build` made a head whose bias `initialize_bias` has not set yet; False for a task that was loaded."""
+
     output_name: ClassVar[str] = LOGITS
     """The name of the output of `network` in exported files."""
 
@@ -152,6 +155,35 @@ class Task(Adaptable):
     @abc.abstractmethod
     def build(cls, *args: Any, **kwargs: Any) -> Self:
         """Builds the task with a new head on an encoder, from the settings of the constructor and of the head."""
+
+    def initialize_bias(self, counts: Sequence[int], rows: int, class_weights: Sequence[float] | None = None) -> None:
+        """Starts a new head from the frequencies of the labels, see `keras_bert.objectives.label_prior`.
+
+        The first call of `examples` does it with its labels; call this before, if the loss has class weights. The bias
+        of a head that was loaded or trained stays as it is, and later calls change nothing. Tasks without labels ignore
+        the call.
+
+        Args:
+            counts: the number of training rows of each label, in the order of the logits; of words for tags.
+            rows: the number of all training rows; ignored where a row or word has one label.
+            class_weights: the weights of the labels that `objective` gets; None for equal weights.
+
+        Raises:
+            ValueError: there are not as many counts or weights as labels, or one is out of range.
+        """
+        if not self.has_new_head:
+            return
+        from keras_bert.objectives.label_prior import log_frequencies, log_odds
+
+        bias = self.model.get_layer("classifier").bias
+        rule = f"be one for each of {bias.shape[0]} labels"
+        check(type(self).__name__, "counts", len(counts) == bias.shape[0], rule, list(counts))
+        independent = self.independent_labels
+        prior = log_odds(counts, rows, class_weights) if independent else log_frequencies(counts, class_weights)
+        # A step of training changes all numbers of a bias, and so does a student that takes its teacher's head.
+        if not np.any(bias.numpy()):
+            bias.assign(prior)
+        self.has_new_head = False
 
     def rebuilt(self, encoder: keras.Model) -> Self:
         """The same task on another encoder, with a new head."""

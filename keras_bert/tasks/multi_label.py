@@ -14,6 +14,7 @@ from keras_bert.metrics.label_thresholds import (
     find_best_threshold,
     find_precise_threshold,
     label_probabilities,
+    reach_thresholds,
 )
 from keras_bert.tasks.answer_columns import ColumnType
 from keras_bert.tasks.base import Array, Features, Runtime
@@ -104,7 +105,7 @@ class MultiLabelClassification(TextClassifier):
         """See `Task.objective`."""
         from keras_bert.objectives.multi_label import MultiLabelObjective
 
-        return MultiLabelObjective(class_weights)
+        return MultiLabelObjective(class_weights, self.thresholds)
 
     def loss(self) -> keras.losses.Loss:
         """Mean binary cross-entropy over rows and labels, in nats."""
@@ -113,22 +114,26 @@ class MultiLabelClassification(TextClassifier):
         return keras.losses.BinaryCrossentropy(from_logits=True)
 
     def metrics(self) -> list[keras.metrics.Metric]:
-        """The share of right decisions, each label with the threshold 0.5."""
-        import keras
+        """The F1 of all decisions together, each label with the threshold 0.5."""
+        from keras_bert.metrics.accuracy import MicroF1
 
-        return [keras.metrics.BinaryAccuracy(name="accuracy", threshold=0.0)]
+        return [MicroF1()]
 
     def examples(
         self, texts: Sequence[str], labels: Sequence[Sequence[str]], pairs: Sequence[str] | None = None
     ) -> tuple[Features, Array]:
         """Arguments of `model.fit`: the inputs (rows, length), and 1 for each label of a row (rows, labels) int32.
 
+        The first rows of a new head set its bias, see `initialize_bias`: call it with the training rows first.
+
         Raises:
             TypeError: a text is no string, or the labels of a row are no list of strings.
             ValueError: a label is unknown, or there are not as many lists of labels or pairs as texts.
         """
         check_same_length("texts", texts, "labels", labels)
-        return self.encode(texts, pairs), self.flags(labels)
+        inputs, flags = self.encode(texts, pairs), self.flags(labels)
+        self.initialize_bias(flags.sum(axis=0).tolist(), len(flags))
+        return inputs, flags
 
     def flags(self, labels: Sequence[Sequence[str]]) -> Array:
         """The labels of each row as 1, others as 0: (rows, labels) int32.
@@ -145,9 +150,7 @@ class MultiLabelClassification(TextClassifier):
 
     def decide(self, logits: Array) -> Array:
         """Whether each label is given: logits (..., labels) -> bool (..., labels)."""
-        never = math.inf
-        least = np.array([never if threshold is None else threshold for threshold in self.thresholds])
-        return np.asarray(label_probabilities(logits) >= least)
+        return reach_thresholds(logits, self.thresholds)
 
     def choose_thresholds(self, logits: Array, labels: Sequence[Sequence[str]]) -> None:
         """Sets `thresholds` to those that suit labelled rows best, which should be no rows of training.

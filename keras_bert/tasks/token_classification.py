@@ -111,7 +111,10 @@ class TokenClassification(Task):
         dropout: float = 0.1,
     ) -> Self:
         """A new tagger on an encoder, see `build_tagger`."""
-        return cls(build_tagger(encoder, len(labels), dropout=dropout), tokenizer, labels=labels, max_length=max_length)
+        model = build_tagger(encoder, len(labels), dropout=dropout)
+        task = cls(model, tokenizer, labels=labels, max_length=max_length)
+        task.has_new_head = True
+        return task
 
     def settings(self) -> dict[str, Any]:
         """The constructor's arguments after the first two."""
@@ -137,6 +140,8 @@ class TokenClassification(Task):
 
     def examples(self, words: Sequence[Sequence[str]], tags: Sequence[Sequence[str]]) -> tuple[Features, Array]:
         """Arguments of `model.fit`.
+
+        The first rows of a new head set its bias, see `initialize_bias`: call it with the training rows first.
 
         Args:
             words: the words of each sentence.
@@ -164,6 +169,7 @@ class TokenClassification(Task):
         features = self._inputs(rows)
         y = np.full(features["token_ids"].shape, IGNORED, "int32")
         y[rows.row, rows.column + 1] = numbers[rows.word]
+        self.initialize_bias(np.bincount(numbers, minlength=len(self.labels)).tolist(), len(numbers))
         return features, y
 
     def predict(self, texts: Sequence[str], *, batch_size: int = 32) -> list[list[Entity]]:

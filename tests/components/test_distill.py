@@ -19,6 +19,7 @@ from components.examples.registry import TASK_ROWS, read_rows
 from components.training.model_folder import read_model
 from components.training.students import make_student
 from keras_bert.config import EncoderConfig
+from keras_bert.data.records import read_features
 from keras_bert.families.modernbert.settings import ModernBERT
 from keras_bert.models.encoder import build_encoder, config_of
 from keras_bert.options.imitation import Imitation
@@ -194,6 +195,21 @@ def test_a_student_of_every_task_learns(line: Lines, task: str) -> None:
     counts = artifacts.student.manifest()["counts"]
     assert counts["layers_from_teacher"] == 1
     assert counts["validation_teacher_distance"] > 0
+
+
+@pytest.mark.parametrize("shape", [Student(hidden_size=8), Student(num_layers=1)])
+def test_a_new_head_starts_from_the_frequencies_and_the_teachers_stays(
+    line: Lines, tmp_path: Any, monkeypatch: pytest.MonkeyPatch, shape: Student
+) -> None:
+    monkeypatch.setattr("keras_bert.training.trainer.Trainer.fit", lambda self, *_, **__: [{"step": self.steps}])
+    artifacts, student = line("multi_label"), Model(tmp_path / "student")
+    distill.run(teacher=artifacts.teacher, examples=artifacts.examples, student=student, shape=shape)
+    made, teacher = read_model(student), artifacts.load("teacher")
+    description = read_features(artifacts.examples.path)
+    counts = np.array([description["labels"]["train"][label] for label in teacher.labels]) + 0.5
+    prior = np.log(counts / (description["rows"]["train"] + 1 - counts))
+    expected = prior if shape.hidden_size else weights(teacher, "classifier")[1]
+    np.testing.assert_allclose(weights(made, "classifier")[1], expected, rtol=1e-5)
 
 
 def test_the_threshold_is_that_of_the_student(line: Lines) -> None:

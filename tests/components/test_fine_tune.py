@@ -6,6 +6,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 
 from components.artifacts.data import TaskExamples
@@ -16,6 +17,7 @@ from components.examples.registry import read_rows
 from components.fine_tune import fine_tune
 from components.scoring.registry import TASK_SCORING
 from components.training.model_folder import read_model
+from components.training.tuning import ClassWeights
 from keras_bert.data.records import read_features
 from keras_bert.options.selection import Selection
 from tests.components import tuning_job
@@ -101,6 +103,25 @@ def test_nothing_is_chosen_where_the_last_weights_are_kept(
 ) -> None:
     run(line("classification"), tmp_path / "model", selection=Selection(keep="last"))
     assert [(call["select"], call["patience"], call["validations"]) for call in trainer_calls] == [(None, None, 4)]
+
+
+@pytest.mark.parametrize("class_weights", ["none", "balanced"])
+@pytest.mark.parametrize("task", ["classification", "multi_label", "token_classification"])
+def test_training_starts_from_the_frequencies_of_the_labels(
+    line: Lines, tmp_path: Path, trainer_calls: list[dict[str, Any]], task: str, class_weights: ClassWeights
+) -> None:
+    artifacts = line(task)
+    run(artifacts, tmp_path / "model", class_weights=class_weights)
+    made: Any = read_model(Model(tmp_path / "model"))
+    description = read_features(artifacts.examples.path)
+    counts = np.array([description["labels"]["train"].get(label, 0) for label in made.labels])
+    present, absent = counts, description["rows"]["train"] - counts
+    if class_weights == "balanced":
+        # A row with a label weighs as all rows without it; the tags that occur, all but I-animal, weigh the same.
+        present = absent if task == "multi_label" else np.where(counts, counts.sum() / (counts > 0).sum(), 0)
+    logs = np.log(present + 0.5)
+    expected = logs - np.log(absent + 0.5) if task == "multi_label" else logs - logs.mean()
+    np.testing.assert_allclose(made.model.get_layer("classifier").bias.numpy(), expected, atol=1e-5)
 
 
 def test_a_seed_has_a_head_of_its_own(line: Lines, tmp_path: Path, trainer_calls: list[dict[str, Any]]) -> None:

@@ -3,6 +3,7 @@
 import dataclasses
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -115,6 +116,28 @@ def test_texts_without_labels_get_the_teachers(line: Lines, tmp_path: Path) -> N
     for row, answers in zip(rows, expected, strict=True):
         np.testing.assert_allclose(row["teacher_answers"][0], answers, atol=1e-4)
         assert row["label"] == answers.argmax()
+
+
+def test_copies_and_texts_get_the_labels_that_reach_the_teachers_thresholds(line: Lines, tmp_path: Path) -> None:
+    artifacts, teacher = line("multi_label"), Model(tmp_path / "teacher")
+    task: Any = artifacts.load("teacher")
+    task.thresholds = [0.0, None]
+    task.save(teacher.path)
+    teacher.seal({})
+    (tmp_path / "more.txt").write_text("cow hen owl\noak fir\n")
+    labelled = TaskExamples(tmp_path / "labelled")
+    labelled.path.mkdir()
+    label_with_teacher.run(
+        teacher=teacher,
+        pretrained=artifacts.pretrained,
+        examples=artifacts.examples,
+        labelled=labelled,
+        teacher_labels=TeacherLabels(copies=1),
+        unlabelled=TextSource(str(tmp_path / "more.txt")),
+    )
+    rows, count = rows_of(labelled.path), read_features(artifacts.examples.path)["counts"]["train"]
+    assert [row["label"].tolist() for row in rows[count:]] == [[[1, 0]]] * (count + 2)
+    assert len({tuple(row["label"][0]) for row in rows[:count]}) > 2, "rows keep labels of their own"
 
 
 def test_texts_are_for_tasks_of_single_texts(line: Lines, tmp_path: Path) -> None:

@@ -39,6 +39,13 @@ def test_the_threshold_of_a_precision_is_the_lowest_that_reaches_it(seed):
     np.testing.assert_array_equal(shares >= threshold, shares >= min(reached))
 
 
+@pytest.mark.parametrize("higher", [0.5, np.nextafter(0.5, 1), 1.0, np.nextafter(0, 1)])
+def test_neighbouring_probabilities_are_separated(higher):
+    shares, truth = np.array([higher, np.nextafter(higher, 0)]), np.array([True, False])
+    for threshold in (find_best_threshold(shares, truth), find_precise_threshold(shares, truth, 1.0)):
+        assert (shares >= threshold).tolist() == [True, False]
+
+
 def test_labels_that_no_row_or_every_row_has():
     shares = np.array([0.25, 0.75])
     assert find_best_threshold(shares, np.array([False, False])) == 0.5

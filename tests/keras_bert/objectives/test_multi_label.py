@@ -2,7 +2,7 @@ import keras
 import numpy as np
 import pytest
 from scipy.special import expit
-from sklearn.metrics import log_loss
+from sklearn.metrics import f1_score, log_loss
 from sklearn.utils.class_weight import compute_class_weight
 
 from keras_bert.losses import binary_cross_entropy
@@ -27,8 +27,9 @@ def test_the_loss_is_that_of_scikit_learn(class_weights):
     total, weight = sums["loss"]
     assert weight == pytest.approx(weights.sum())
     assert total / weight == pytest.approx(mean, abs=1e-6)
-    assert sums["accuracy"] == [((logits > 0) == FLAGS).sum(), FLAGS.size]
-    assert sums.keys() == {"loss", "accuracy"}
+    hits, total = sums["micro_f1"]
+    assert hits / total == pytest.approx(f1_score(FLAGS, logits > 0, average="micro"))
+    assert sums.keys() == {"loss", "micro_f1"}
 
 
 def test_the_loss_is_keras_loss_and_exact_for_large_logits():

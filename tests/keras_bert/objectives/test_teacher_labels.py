@@ -1,8 +1,11 @@
 """The labels that a teacher's outputs give to rows without any."""
 
+from types import SimpleNamespace
+
 import numpy as np
 import pytest
 
+from keras_bert.tasks.multi_label import MultiLabelClassification
 from tests.keras_bert.objectives.kinds import KINDS, build
 
 LOGITS = np.array([[[1.0, 3.0], [5.0, 0.0], [9.0, 9.5]], [[0.0, 1.0], [2.0, 0.5], [1.0, 4.0]]], "float32")
@@ -15,6 +18,17 @@ def labels(name, outputs, **batch):
 
 def test_rows_get_the_likeliest_label():
     assert labels("classification", LOGITS[0]) == {"label": [1, 0, 1]}
+
+
+def test_texts_get_the_labels_that_reach_the_teachers_thresholds():
+    logits = np.array([[-1.0, 3.0, -0.5], [-2.0, 9.0, 0.5]], "float32")
+    assert labels("multi_label", logits) == {"label": [[0, 1, 0], [0, 1, 1]]}
+    teacher = MultiLabelClassification(
+        build("multi_label"), SimpleNamespace(vocabulary_size=20), labels=["a", "b", "c"], max_length=8
+    )
+    teacher.thresholds = [0.25, None, 0.5]
+    assert teacher.objective().labels_from(logits, {})["label"].tolist() == [[1, 0, 0], [0, 0, 1]]
+    assert (teacher.decide(logits) == [[True, False, False], [False, False, True]]).all()
 
 
 def test_words_get_the_likeliest_tag_and_other_tokens_none():

@@ -10,6 +10,7 @@ from keras_bert.tasks.classification import Classification
 from keras_bert.tasks.embedding import Embedding
 from keras_bert.tasks.pretraining import Pretraining
 from keras_bert.tasks.question_answering import QuestionAnswering
+from keras_bert.tasks.registry import TASKS
 from keras_bert.tasks.regression import Regression
 from tests.keras_bert.tasks.plain_tokenizer import PlainTokenizer
 from tests.keras_bert.tasks.tiny import make_encoder, make_tokenizer
@@ -167,3 +168,64 @@ def test_a_failed_save_leaves_what_was_there(task, tmp_path):
         task.save(tmp_path)
     assert [file.name for file in tmp_path.iterdir()] == ["task.json"]
     assert (tmp_path / "task.json").read_text() == "before"
+
+
+# The labels of three rows of each task, and the bias that they give by hand.
+PRIORS = {
+    "classification": ((["no", "no", "yes"],), [np.log(2.5 / 1.5) / 2, np.log(1.5 / 2.5) / 2]),
+    "multi_label": (([["no", "yes"], ["no"], ["no"]],), [np.log(3.5 / 0.5), np.log(1.5 / 2.5)]),
+}
+TEXTS = ["good", "bad", "a good film"]
+
+
+def new_task(name):
+    return TASKS[name].build(make_encoder(num_layers=1), make_tokenizer(), labels=["no", "yes"], max_length=30)
+
+
+def bias_of(task):
+    return task.model.get_layer("classifier").bias.numpy()
+
+
+@pytest.mark.parametrize("name", PRIORS)
+def test_the_first_labels_set_the_bias_of_a_new_head_alone(name):
+    labels, expected = PRIORS[name]
+    task = new_task(name)
+    other = new_task(name)
+    before = np.stack(list(task.outputs(TEXTS)))  # compiled before there is a bias
+    task.examples(TEXTS, *labels)
+    np.testing.assert_allclose(bias_of(task), expected, rtol=1e-6)
+    np.testing.assert_allclose(np.stack(list(task.outputs(TEXTS))), before + expected, atol=1e-5)
+    task.examples(TEXTS[:1], labels[0][2:])
+    np.testing.assert_allclose(bias_of(task), expected, rtol=1e-6, err_msg="rows to validate on follow")
+    assert not bias_of(other).any(), "each head has its own"
+
+
+@pytest.mark.parametrize("name", PRIORS)
+def test_a_head_that_was_trained_or_came_with_a_model_keeps_its_bias(name):
+    labels, _ = PRIORS[name]
+    trained = new_task(name)
+    trained.model.get_layer("classifier").bias.assign([0.0, 0.25])
+    trained.examples(TEXTS, *labels)
+    np.testing.assert_array_equal(bias_of(trained), [0.0, 0.25])
+    model = new_task(name).model
+    TASKS[name](model, make_tokenizer(), labels=["no", "yes"], max_length=30).examples(TEXTS, *labels)
+    assert not model.get_layer("classifier").bias.numpy().any(), "a bias of 0 may have been learnt"
+
+
+@pytest.mark.parametrize("name", PRIORS)
+def test_equal_frequencies_are_those_of_training_too(name):
+    task = new_task(name)
+    even = {"classification": ["no", "yes"], "multi_label": [["no"], ["yes"]]}[name]
+    task.examples(TEXTS[:2], even)
+    task.examples(TEXTS, *PRIORS[name][0])
+    assert not bias_of(task).any()
+
+
+def test_a_bias_for_class_weights_comes_before_the_examples(task):
+    weighted = new_task("multi_label")
+    weighted.initialize_bias([3, 1], 4, class_weights=[1.0, 3.0])
+    weighted.examples(TEXTS, *PRIORS["multi_label"][0])
+    np.testing.assert_allclose(bias_of(weighted), [np.log(3.5 / 1.5), 0.0], atol=1e-6)
+    with pytest.raises(ValueError, match=r"Classification\.counts must be one for each of 2 labels, got \[1, 2, 3\]"):
+        task.initialize_bias([1, 2, 3], 6)
+    Regression.build(make_encoder(num_layers=1), make_tokenizer(), max_length=30).initialize_bias([1], 1)

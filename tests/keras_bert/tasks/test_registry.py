@@ -8,7 +8,7 @@ import keras
 import numpy as np
 
 import keras_bert
-from keras_bert.tasks.registry import TASKS, load
+from keras_bert.tasks.registry import TASKS, load, load_adapter
 from keras_bert.tokenizers.tokenizer import Tokenizer
 from keras_bert.tokenizers.wordpiece_vocabulary import SPECIAL_TOKENS
 from tests.keras_bert.tasks.tiny import WORDS, make_encoder
@@ -50,6 +50,28 @@ def test_a_loaded_task_answers_as_before(name, tmp_path):
     assert type(again) is type(task)
     assert again.settings() == task.settings()
     np.testing.assert_equal(ask(again), ask(task))
+
+
+@pytest.mark.parametrize("name", ["classification", "multi_label", "token_classification"])
+def test_examples_change_no_head_that_was_loaded(name, tmp_path):
+    rows = {
+        "classification": (TEXTS, ["no", "yes", "no"]),
+        "multi_label": (TEXTS, [["good"], [], []]),
+        "token_classification": ([["film", "good"]], [["B-film", "O"]]),
+    }[name]
+    task, folder = make_task(name), tmp_path / "new"
+    task.save(folder)
+    task.adapt(keras_bert.Lora(rank=1))
+    task.save_adapter(tmp_path / "adapter")
+    task.drop_adapter()
+    for loaded in (load(folder), load_adapter(tmp_path / "adapter", base=task)):
+        loaded.examples(*rows)
+        assert not loaded.model.get_layer("classifier").bias.numpy().any(), "a bias of 0 may have been learnt"
+    task.examples(*rows)
+    task.save(tmp_path / "set")
+    bias, saved = (one.model.get_layer("classifier").bias.numpy() for one in (task, load(tmp_path / "set")))
+    assert bias.any()
+    np.testing.assert_array_equal(saved, bias)
 
 
 def test_the_optimizer_is_not_saved(tmp_path):
