@@ -197,15 +197,15 @@ def _compare_with_baselines(
 def describe_lost_share(rows: Mapping[str, MeasuredModel], metric: str, shipped: str) -> tuple[float, str]:
     """The share of what the teacher adds to the trivial answer that the shipped file loses, 0 to 1, and a clause on it.
 
-    0 and an empty clause where the trivial answer scores 0, so that the ratio of both scores says the same, and where
-    the teacher adds nothing.
+    0 and an empty clause where nothing is lost, where the trivial answer scores 0, so that the ratio of both scores
+    says the same, and where the teacher adds nothing.
     """
     name = next((name for name, row in rows.items() if row.trivial), shipped)
     score, teacher, floor = (rows[row].metrics[metric].mean if row in rows else 0.0 for row in (shipped, TEACHER, name))
     if name == shipped or shipped == TEACHER or not 0 < floor < teacher:
         return 0.0, ""
     lost = min(max((teacher - score) / (teacher - floor), 0.0), 1.0)
-    return lost, f"{100 * lost:.0f} % of what the teacher adds over the {name} is lost"
+    return lost, f"{100 * lost:.0f} % of what the teacher adds over the {name} is lost" if lost else ""
 
 
 def _warnings(

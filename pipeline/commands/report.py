@@ -37,7 +37,7 @@ def _run(options: argparse.Namespace, console: Console) -> int:
 
 REPORT = Command(
     name="report",
-    purpose="write a page about a run: its steps, data, trainings, scores and worst answers",
+    purpose="write a page about a run: its scores and worst answers, steps, data and trainings",
     details="The page is one HTML file that needs no network. Each run writes it; this command writes it again.",
     example="report 3 --out page.html",
     add_arguments=_add_arguments,

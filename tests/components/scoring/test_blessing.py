@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from components.artifacts.evaluation import Decision, MeasuredModel, SeedScores
-from components.scoring.blessing import Thresholds, decide
+from components.scoring.blessing import Thresholds, decide, describe_lost_share
 from components.scoring.bootstrap import Interval
 from components.scoring.significance import PairedDifference
 
@@ -229,6 +229,7 @@ def test_a_file_far_below_its_teacher_is_warned_of() -> None:
     (warning,) = ask(table(0.88, student=0.88, majority=0.80)).warnings
     assert "93 % of the teacher's 95.00, and 47 % of what the teacher adds over the majority class is lost" in warning
     assert not ask(table(0.93, student=0.93, majority=0.80)).warnings
+    assert describe_lost_share(table(0.97), "accuracy", SHIPPED) == (0.0, "")
     assert not ask(table(0.87, student=0.87)).warnings
     # Where the trivial answer has no score both shares are one.
     (warning,) = ask(table(0.38, student=0.38, majority=0.0)).warnings
