@@ -14,7 +14,7 @@ from pathlib import Path
 
 PACKAGES = ("keras_bert", "components", "pipeline")
 _BAD_INPUT = 2
-_REINSTALL = "pip install --force-reinstall --no-deps keras-bert-edge"
+_REINSTALL = "pip install --force-reinstall --no-deps keras_bert_edge-*.whl"
 
 
 class InstallationError(Exception):

@@ -137,7 +137,7 @@ def test_a_wheel_that_replaces_a_file_is_named_and_so_is_what_its_uninstall_remo
     result = command(programs, tmp_path, "status")
     assert result.returncode == 2
     assert f"{module} of keras-bert-edge must exist in " in result.stderr
-    assert "run `pip install --force-reinstall --no-deps keras-bert-edge`" in result.stderr
+    assert "run `pip install --force-reinstall --no-deps keras_bert_edge-*.whl`" in result.stderr
 
     edited = read_file(wheel, module) + "# edited by the user, who may\n"
     (site_packages(programs) / module).write_text(edited)

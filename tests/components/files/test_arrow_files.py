@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from pyarrow import ipc
 
 from components.dsl.errors import InputError
-from components.files.arrow_files import read_columns
+from components.files.arrow_files import UnnamedClass, read_columns
 
 KINDS = ("parquet", "stream", "file")
 CLASSES = {"names": ["bad", "good"], "_type": "ClassLabel"}
@@ -202,8 +202,8 @@ def test_only_numbers_of_a_class_become_its_name(tmp_path: Path, kind: str) -> N
         {"tags": {"feature": CLASSES}, "n": {"dtype": "int8"}, "text": CLASSES},
     )
     assert list(read_columns(write(tmp_path, table, kind), ("n", "tags", "text"))) == [
-        (0, [["good", "bad"], [-1]], b"0"),
-        (1, [[2]], b"1"),
+        (0, [["good", "bad"], [UnnamedClass(-1)]], b"0"),
+        (1, [[UnnamedClass(2)]], b"1"),
         (1, None, b""),
     ]
 
