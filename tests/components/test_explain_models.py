@@ -32,7 +32,11 @@ def explain(line: Line, folder: Path, **given: Any) -> ExplanationReport:
 
 
 @pytest.mark.parametrize(
-    "task", [task if task == "classification" else pytest.param(task, marks=pytest.mark.long) for task in TASKS]
+    "task",
+    [
+        task if task == "classification" else pytest.param(task, marks=pytest.mark.long)
+        for task in (*TASKS, "retrieval")
+    ],
 )
 def test_a_student_and_its_file_beside_their_teacher(line: Lines, tmp_path: Path, task: str) -> None:
     artifacts = line(task)
