@@ -66,11 +66,13 @@ class PartWriter:
         folder: the work folder.
         columns: the columns of the texts.
         output: the columns of the output.
+        words: whether texts may be lists of words.
     """
 
     folder: Path
     columns: Sequence[str]
     output: OutputFormat
+    words: bool = False
 
     def file(self, number: int) -> Path:
         """The part of a chunk."""
@@ -84,7 +86,7 @@ class PartWriter:
         """The texts of a chunk."""
         from components.answers.model_handler import TextBatch
 
-        return TextBatch(number, *read_texts(read_chunk(self.folder, number), self.columns))
+        return TextBatch(number, *read_texts(read_chunk(self.folder, number), self.columns, words=self.words))
 
     def write(self, answers: "AnsweredBatch") -> None:
         """Writes the counts, then the part: where there is a part, all of it is there."""
@@ -111,7 +113,7 @@ def answer_table(request: TableRequest, progress: Progress = lambda done, total,
 
     files = match_table(request)
     try:
-        task = open_task(request.model, request.prompt, request.vectors)
+        task = open_task(request.model, request.prompt, request.vectors, words=request.words)
         check_second(task, given=request.second is not None)
         answers = task.answer_columns(paired=request.second is not None)
     except (FileNotFoundError, NotADirectoryError, ValueError) as error:
@@ -125,7 +127,7 @@ def answer_table(request: TableRequest, progress: Progress = lambda done, total,
             _check_names(request, table)
         types = dict(zip(names, answers.values(), strict=True))
         output = OutputFormat(request.out.suffix, table.names, table.json_types, types)
-        writer = PartWriter(folder, request.columns, output)
+        writer = PartWriter(folder, request.columns, output, request.words)
         missing = [number for number in range(table.chunks) if not writer.file(number).exists()]
         if missing:
             _answer(request, writer, missing, table, progress)
@@ -153,7 +155,8 @@ def _read_table(request: TableRequest, files: Sequence[str], folder: Path) -> Cu
     plan = folder / _PLAN
     if plan.exists():
         return CutTable(**json.loads(plan.read_text(encoding="utf-8")))
-    table = cut_table(request.table, files, request.columns, folder, folder / _ERRORS, request.out.suffix)
+    kind, errors = request.out.suffix, folder / _ERRORS
+    table = cut_table(request.table, files, request.columns, folder, errors, kind, words=request.words)
     write_json(plan, dataclasses.asdict(table))
     return table
 
@@ -175,7 +178,8 @@ def _answer(
 
     from components.answers.model_handler import TaskModelHandler, registered_tasks
 
-    handler = TaskModelHandler(str(request.model), registered_tasks(), request.prompt, request.vectors)
+    options = request.prompt, request.vectors
+    handler = TaskModelHandler(str(request.model), registered_tasks(), *options, words=request.words)
 
     def steps(numbers: Any) -> None:
         answers = numbers | "Read" >> beam_sdk.Map(writer.read) | "Answer" >> RunInference(handler)

@@ -3,7 +3,7 @@
 import dataclasses
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from components.answers.part_files import read_arrow
 from components.answers.row_blocks import column_values, texts_of
@@ -44,7 +44,9 @@ def read_chunk(folder: Path, number: int) -> "pa.Table":
     return read_arrow(chunk_file(folder, number))
 
 
-def read_texts(rows: "pa.Table", columns: Sequence[str]) -> tuple[list[str], list[str] | None]:
-    """The texts of rows that can be answered, and the second ones if there are two columns."""
-    texts, *seconds = ([text for text, _ in texts_of(column_values(rows, column), column)] for column in columns)
+def read_texts(rows: "pa.Table", columns: Sequence[str], *, words: bool = False) -> tuple[list[Any], list[str] | None]:
+    """The texts of rows that can be answered, see `texts_of`, and the second ones if there are two columns."""
+    texts, *seconds = (
+        [text for text, _ in texts_of(column_values(rows, column), column, words=words)] for column in columns
+    )
     return texts, seconds[0] if seconds else None

@@ -21,7 +21,14 @@ CHUNK_BYTES = 1 << 20
 
 
 def cut_table(
-    table: str, files: Sequence[str], columns: Sequence[str], folder: Path, side_file: Path, kind: str
+    table: str,
+    files: Sequence[str],
+    columns: Sequence[str],
+    folder: Path,
+    side_file: Path,
+    kind: str,
+    *,
+    words: bool = False,
 ) -> CutTable:
     """Writes chunks of rows into a work folder, and the reasons of all other rows into a side file.
 
@@ -32,12 +39,13 @@ def cut_table(
         folder: the work folder.
         side_file: a line of JSON for each row that cannot be answered.
         kind: the kind of the output, see `check_columns`.
+        words: whether a text may be a list of words.
 
     Raises:
         InputError: a file cannot be read, or has other columns than the first one; no row has a column of `columns`;
             there is no row, or none that can be answered; or the output cannot hold a column.
     """
-    cutter = TableCutter(folder, columns, kind)
+    cutter = TableCutter(folder, columns, kind, words=words)
     with side_file.open("w", encoding="utf-8") as errors:
         for file in files:
             for block in read_blocks(file):
@@ -52,12 +60,13 @@ class TableCutter:
         folder: the work folder.
         columns: the columns of the texts.
         kind: the kind of the output.
+        words: whether a text may be a list of words.
     """
 
-    def __init__(self, folder: Path, columns: Sequence[str], kind: str) -> None:
+    def __init__(self, folder: Path, columns: Sequence[str], kind: str, *, words: bool = False) -> None:
         import pyarrow as pa
 
-        self._folder, self._columns, self._kind = folder, tuple(columns), kind
+        self._folder, self._columns, self._kind, self._words = folder, tuple(columns), kind, words
         self._first, self._schema = "", pa.schema([])
         self._fields, self._unanswered_fields = JsonTypes(), dict[str, None]()
         self._tables = list[pa.Table]()
@@ -138,7 +147,7 @@ class TableCutter:
         usable = [row for row in range(rows.num_rows) if row not in problems]
         readable = _without(rows, problems)
         for column in reversed(self._columns):
-            texts = texts_of(column_values(readable, column), column)
+            texts = texts_of(column_values(readable, column), column, words=self._words)
             for row, (text, problem) in zip(usable, texts, strict=True):
                 self._characters += len(text)
                 if problem is not None:

@@ -21,12 +21,12 @@ class TextBatch(NamedTuple):
 
     Attributes:
         key: is returned with the answers.
-        texts: single texts, or the first of each pair.
+        texts: single texts, or the first of each pair; lists of words for a task that `answers_words`.
         seconds: the second text of each pair; None for single texts.
     """
 
     key: int
-    texts: list[str]
+    texts: list[Any]
     seconds: list[str] | None
 
 
@@ -54,6 +54,7 @@ class TaskModelHandler(ModelHandler[TextBatch, AnsweredBatch, "Task"]):
         tasks: classes of tasks that are registered in the process that starts the pipeline, and maybe not in workers.
         prompt: see `open_task`.
         vectors: see `open_task`.
+        words: see `open_task`.
     """
 
     def __init__(
@@ -62,10 +63,13 @@ class TaskModelHandler(ModelHandler[TextBatch, AnsweredBatch, "Task"]):
         tasks: Sequence[type["Task"]] = (),
         prompt: str | None = None,
         vectors: str | None = None,
+        *,
+        words: bool = False,
     ) -> None:
         # A `TextBatch` is a batch already, whose answers do not depend on the batches around it.
         super().__init__(max_batch_size=1)
         self._model, self._tasks, self._prompt, self._vectors = model, tuple(tasks), prompt, vectors
+        self._words = words
 
     def load_model(self) -> "Task":
         """Loads the task."""
@@ -73,14 +77,14 @@ class TaskModelHandler(ModelHandler[TextBatch, AnsweredBatch, "Task"]):
 
         for task in self._tasks:
             TASKS.setdefault(task.name, task)
-        return open_task(Path(self._model), self._prompt, self._vectors)
+        return open_task(Path(self._model), self._prompt, self._vectors, words=self._words)
 
     def run_inference(
         self, batch: Sequence[TextBatch], model: "Task", inference_args: dict[str, Any] | None = None
     ) -> Iterator[AnsweredBatch]:
         """The answers to each batch of texts."""
         for key, texts, seconds in batch:
-            unread = find_unread(model, texts, seconds)
+            unread = find_unread(model, [text if isinstance(text, str) else " ".join(text) for text in texts], seconds)
             values = list(model.answer_values(texts, seconds))
             yield AnsweredBatch(key, values, len({*unread.empty[0], *unread.empty[1]}), len(unread.cut))
 
@@ -93,7 +97,7 @@ class TaskModelHandler(ModelHandler[TextBatch, AnsweredBatch, "Task"]):
         return "TaskModelHandler"
 
 
-def open_task(place: Path, prompt: str | None = None, vectors: str | None = None) -> "Task":
+def open_task(place: Path, prompt: str | None = None, vectors: str | None = None, *, words: bool = False) -> "Task":
     """Loads a pushed version, one of its files, or a trained model's folder; files need neither Keras nor TensorFlow.
 
     Args:
@@ -101,17 +105,23 @@ def open_task(place: Path, prompt: str | None = None, vectors: str | None = None
         prompt: the prompt in front of single texts, `query` or `passage`, see `Embedding.single_prompt`; None for the
             default of the task.
         vectors: the code of vectors in tables, `float32`, `int8` or `binary`, see `Embedding.vector_code`; likewise.
+        words: whether a tagger gives each word its tag, see `TokenClassification.answers_words`.
 
     Raises:
         FileNotFoundError: there is no model.
-        InputError: the task has no prompts or vectors, and one of them is given.
+        InputError: the task has no prompts, vectors or tags of words, and one of them is given.
         ValueError: a file is damaged.
     """
     from keras_bert.export import bundle
     from keras_bert.tasks import registry
     from keras_bert.tasks.embedding import Embedding
+    from keras_bert.tasks.token_classification import TokenClassification
 
     task = registry.load(place) if (place / MODEL_FILE).is_file() else bundle.load_exported(place)
+    if words:
+        if not isinstance(task, TokenClassification):
+            raise InputError(f"--words must be left out but for token_classification, got it for {task.name}")
+        task.answers_words = True
     if isinstance(task, Embedding):
         task.single_prompt = cast("PromptName", prompt or task.single_prompt)
         task.vector_code = cast("VectorCode", vectors or task.vector_code)

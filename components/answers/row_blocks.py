@@ -75,21 +75,22 @@ def column_values(rows: "pa.Table", column: str) -> list[Any]:
     return [record.get(column, _ABSENT) for record in parse_lines(rows)]
 
 
-def texts_of(values: Sequence[Any], column: str) -> Iterator[tuple[str, str | None]]:
+def texts_of(values: Sequence[Any], column: str, *, words: bool = False) -> Iterator[tuple[Any, str | None]]:
     """Each value as a text, and the reason why it is none, if it is none.
 
-    Numbers are texts; null, white space, lists and half characters are none.
+    Numbers are texts; null, white space, lists and half characters are none. With `words` a list of texts is one, too.
     """
     for value in values:
         if value is _ABSENT:
             yield "", f"field {column!r} must be there, got none"
             continue
         try:
-            text = as_text(value, "", column)
+            parts = [as_text(word, "", column) for word in (value if words and isinstance(value, list) else [value])]
         except InputError as error:
             yield "", str(error).removeprefix(": ")
             continue
-        yield text, None if text.strip() else f"field {column!r} must not be empty"
+        problem = None if parts and all(map(str.strip, parts)) else f"field {column!r} must not be empty"
+        yield parts if words and isinstance(value, list) else parts[0], problem
 
 
 def _read_lines(lines: Lines) -> Iterator[RowBlock]:

@@ -30,6 +30,7 @@ class TableRequest:
         prefix: is put before the names of the answers.
         prompt: the prompt in front of single texts, see `open_task`.
         vectors: the code of vectors, see `open_task`.
+        words: whether a tagger gives each word its tag, see `open_task`; texts may be lists of words then.
         beam: where it runs; changes no byte.
     """
 
@@ -41,6 +42,7 @@ class TableRequest:
     prefix: str = ""
     prompt: str | None = None
     vectors: str | None = None
+    words: bool = False
     beam: BeamOptions = BeamOptions()
 
     @property
@@ -87,6 +89,7 @@ def digest_request(request: TableRequest, files: Sequence[str]) -> dict[str, Any
         "prefix": request.prefix,
         "prompt": request.prompt,
         "vectors": request.vectors,
+        "words": request.words,
         "kind": request.out.suffix,
     }
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Iterator, Sequence
-from typing import TYPE_CHECKING, Any, Self
+from typing import TYPE_CHECKING, Any, Self, cast
 
 import numpy as np
 
@@ -76,6 +76,10 @@ class TokenClassification(Task):
         ValueError: see `Task`; or there are not as many labels as outputs, one occurs twice, only some
             are entity tags, or `O` is missing among entity tags.
 
+    Attributes:
+        answers_words: whether `answer_values` and its kin give each word its tag; False, the default for entity tags,
+            gives entities.
+
     Examples:
         >>> tagger = TokenClassification.build(task.encoder, task.tokenizer, labels=["O", "B-work"], max_length=16)
         >>> inputs, tags = tagger.examples([["film", "film"]], [["B-work", "O"]])
@@ -98,6 +102,7 @@ class TokenClassification(Task):
         check(type(self).__name__, "model", len(shape) == 3, "give logits (batch, length, labels)", shape)
         self.labels = check_labels(type(self).__name__, labels, shape[-1])
         self._has_entities = are_entity_tags(self.labels)
+        self.answers_words = not self._has_entities
         self._continues = tokenizer.word_marks()
 
     @classmethod
@@ -254,27 +259,32 @@ class TokenClassification(Task):
         return self._has_entities
 
     def answer_columns(self, *, paired: bool = False) -> dict[str, ColumnType]:
-        """`entities`, a list of `Entity`; for tags that mark no entities `words` and `tags`, two lists."""
-        return {"entities": list[Entity]} if self._has_entities else {"words": list[str], "tags": list[str]}
+        """`entities`, a list of `Entity`; with `answers_words` `words` and `tags`, two lists."""
+        return {"words": list[str], "tags": list[str]} if self.answers_words else {"entities": list[Entity]}
 
-    def answer_values(self, texts: Sequence[str], seconds: Sequence[str] | None = None) -> Iterator[tuple[Any, ...]]:
-        """The values of `answer_columns` for each text; words of tags that mark no entities end at white space."""
+    def answer_values(
+        self, texts: Sequence[str | list[str]], seconds: Sequence[str] | None = None
+    ) -> Iterator[tuple[Any, ...]]:
+        """The values of `answer_columns` for each text; with `answers_words` a text may be a list of words, too.
+
+        Words of a text without a list end at white space.
+        """
         if seconds is not None:
             raise ValueError(f"second texts must be left out: {self.name} reads single texts")
-        if self._has_entities:
-            return zip(self.predict(texts))
-        sentences = [text.split() for text in texts]
+        if not self.answers_words:
+            return zip(self.predict(cast("Sequence[str]", texts)))
+        sentences = [text.split() if isinstance(text, str) else text for text in texts]
         return zip(sentences, self.predict_tags(sentences), strict=True)
 
     def answer_fields(self, texts: Sequence[str], seconds: Sequence[str] | None = None) -> Iterator[tuple[str, ...]]:
-        """A line for each entity: label, probability, place and words; for other tags all words of a text, tagged.
+        """A line for each entity: label, probability, place and words; with `answers_words` the tagged words of a text.
 
-        Words of other tags are separated by white space. An entity below the calibration's threshold is
+        Words end at white space. An entity below the calibration's threshold is
         `not sure (LABEL)`.
         """
         if seconds is not None:
             raise ValueError(f"second texts must be left out: {self.name} reads single texts")
-        if not self._has_entities:
+        if self.answers_words:
             for words, tags in self.answer_values(texts):
                 yield (" ".join(f"{word}/{tag}" for word, tag in zip(words, tags, strict=True)),)
             return

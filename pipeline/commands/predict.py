@@ -29,11 +29,11 @@ if TYPE_CHECKING:
 def _add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.usage = (
         f"{PROGRAM} predict [-h] MODEL TEXT [TEXT ...] [--second TEXT]\n"
-        f"       {'':{len(PROGRAM)}} [--prompt query|passage]\n"
+        f"       {'':{len(PROGRAM)}} [--prompt query|passage] [--words]\n"
         f"       {PROGRAM} predict [-h] MODEL --table TABLE --text COLUMN\n"
         f"       {'':{len(PROGRAM)}} [--second COLUMN] --out FILE [--prefix PREFIX]\n"
         f"       {'':{len(PROGRAM)}} [--prompt query|passage] [--vectors float32|int8|binary]\n"
-        f"       {'':{len(PROGRAM)}} [--beam JOB] [--set KEY=VALUE]"
+        f"       {'':{len(PROGRAM)}} [--words] [--beam JOB] [--set KEY=VALUE]"
     )
     parser.add_argument(
         "model",
@@ -68,6 +68,12 @@ def _add_arguments(parser: argparse.ArgumentParser) -> None:
         "--vectors",
         choices=("float32", "int8", "binary"),
         help="of embedding and retrieval, with --table: the numbers of the vectors (default: float32)",
+    )
+    parser.add_argument(
+        "--words",
+        action="store_true",
+        help="of token_classification: a tag for each word instead of entities; words end at white space, or COLUMN "
+        "holds lists of them",
     )
     parser.add_argument("--text", metavar="COLUMN", help="the column of the texts in --table")
     parser.add_argument(
@@ -104,7 +110,7 @@ def _run(options: argparse.Namespace, console: Console) -> int:
     _check_texts(options)
     try:
         with native_logs_hidden():
-            task = _open_task(options.model, options.prompt)
+            task = _open_task(options.model, options.prompt, words=options.words)
         if options.texts == ["-"]:
             _answer_lines_of_input(task)
             return DONE
@@ -117,10 +123,10 @@ def _run(options: argparse.Namespace, console: Console) -> int:
     return DONE
 
 
-def _open_task(model: Path, prompt: str | None) -> "Task":
+def _open_task(model: Path, prompt: str | None, *, words: bool) -> "Task":
     from components.answers.model_handler import open_task
 
-    return open_task(model, prompt)
+    return open_task(model, prompt, words=words)
 
 
 def _table_request(options: argparse.Namespace) -> TableRequest:
@@ -142,6 +148,7 @@ def _table_request(options: argparse.Namespace) -> TableRequest:
         prefix=options.prefix or "",
         prompt=options.prompt,
         vectors=options.vectors,
+        words=options.words,
         beam=load_beam(options.beam, options.set),
     )
 

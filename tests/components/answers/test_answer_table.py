@@ -123,6 +123,33 @@ def test_each_task_answers_as_predict_does(tmp_path: Path, ask: Callable[..., Ta
 
 
 @pytest.mark.parametrize("kind", KINDS)
+def test_each_word_of_a_list_has_a_tag(
+    tmp_path: Path, ask: Callable[..., TableAnswers], monkeypatch: pytest.MonkeyPatch, kind: str
+) -> None:
+    lists = [["the", "cow", "hen."], ["oak"], ["a cow", "-"], [], ["cow", " "], ["cow", 1], None, ["cow", None]]
+    (tmp_path / "rows.jsonl").write_text("".join(json.dumps({"tokens": words}) + "\n" for words in lists))
+    out, loaded = tmp_path / f"out{kind}", tmp_path / "model.onnx"
+    open_any_task = open_task
+    assert ask(speech(), tmp_path / "rows.jsonl", out, text="tokens", words=True).rows == 4
+    monkeypatch.setattr("components.answers.model_handler.open_task", open_any_task)
+    monkeypatch.setattr("keras_bert.export.bundle.load_exported", lambda place: entities())
+    settings = {"model": loaded, "table": str(tmp_path / "rows.jsonl"), "text": "tokens", "out": out}
+    result = answer_table(TableRequest(**settings, words=True, beam=BeamOptions(workers=1)))
+    assert (result.rows, result.bad, result.columns) == (4, 4, ["words", "tags"])
+    words = [*lists[:3], ["cow", "1"]]
+    tags = entities().predict_tags(words)
+    assert [len(row) for row in tags] == [3, 1, 2, 2]
+    assert tags[1] == ["O"]
+    assert "B-animal" in tags[0]
+    assert [(row["words"], row["tags"]) for row in read(out)] == values(kind, words, tags)
+    # Without the option a list is no text.
+    with pytest.raises(
+        InputError, match=r"must hold a row that can be answered, got 8 others, the first in .*must be te"
+    ):
+        answer_table(TableRequest(**settings, beam=BeamOptions(workers=1)))
+
+
+@pytest.mark.parametrize("kind", KINDS)
 def test_vectors_in_fewer_bytes(
     tmp_path: Path, ask: Callable[..., TableAnswers], monkeypatch: pytest.MonkeyPatch, kind: str
 ) -> None:

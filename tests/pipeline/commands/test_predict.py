@@ -6,6 +6,7 @@ import json
 import os
 import sys
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -15,6 +16,7 @@ from components.dsl.errors import InputError
 from keras_bert.tasks.classification import Classification
 from keras_bert.tasks.question_answering import QuestionAnswering
 from keras_bert.tasks.retrieval import Retrieval
+from keras_bert.tasks.token_classification import TokenClassification
 from pipeline.cli import main
 from pipeline.settings.files import load_beam
 from tests.pipeline.table_tasks import make_task
@@ -71,6 +73,18 @@ def test_a_single_text_is_a_query_or_a_passage(
     assert capfd.readouterr().out == "0.8575\tcow\tcow\n"
     line = refused(capfd, "predict", "folder", "cow", "--second", "cow", "--prompt", "query")
     assert line == "--prompt must be left out with --second: a pair is a query and a passage"
+
+
+def test_a_tagger_gives_each_word_its_tag(
+    classifier: Classification, capfd: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    line = refused(capfd, "predict", "folder", "cow", "--words")
+    assert line == "--words must be left out but for token_classification, got it for classification"
+    numbers = {"cow": [0, 2], "oak": [2, 0], "the": [2, 0]}
+    task = make_task(TokenClassification, numbers, labels=["O", "B-animal"], max_length=16)
+    monkeypatch.setattr("keras_bert.export.bundle.load_exported", lambda folder: task)
+    assert main(["predict", "folder", "the cow", "--words"]) == 0
+    assert capfd.readouterr().out == "the/O cow/B-animal\n"
 
 
 def test_codes_of_vectors_are_those_of_tables(
@@ -256,7 +270,7 @@ def test_the_table_beam_of_a_job_says_where_rows_are_answered(table: Path) -> No
 def test_a_full_disk_is_told_with_the_way_on(
     classifier: Classification, table: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
 ) -> None:
-    def fail(*_: object) -> None:
+    def fail(*_: Any, **__: Any) -> None:
         raise OSError(errno.ENOSPC, "No space left on device")
 
     for name in ("cut_table", "PartWriter.write", "join_parts"):
@@ -271,7 +285,7 @@ def test_a_full_disk_is_told_with_the_way_on(
 def test_a_worker_that_fails_is_one_line(
     classifier: Classification, table: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
 ) -> None:
-    def fail(*_: object, **__: object) -> None:
+    def fail(*_: Any, **__: Any) -> None:
         raise RuntimeError("the worker\nfell over")
 
     monkeypatch.setattr("components.answers.answer_table.run_over", fail)
