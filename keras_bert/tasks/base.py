@@ -109,7 +109,7 @@ class Task(Adaptable):
     """Whether the task was trained on pairs of texts or on single ones; None if that is unknown."""
 
     has_new_head: bool = False
-    """Whether `build` made a head whose bias `initialize_bias` has not set yet; False for a task that was loaded."""
+    """Whether `build` made a head of tags or of several labels whose bias `initialize_bias` has not set yet."""
 
     output_name: ClassVar[str] = LOGITS
     """The name of the output of `network` in exported files."""
@@ -160,8 +160,8 @@ class Task(Adaptable):
         """Starts a new head from the frequencies of the labels, see `keras_bert.objectives.label_prior`.
 
         The first call of `examples` does it with its labels; call this before, if the loss has class weights. The bias
-        of a head that was loaded or trained stays as it is, and later calls change nothing. Tasks without labels ignore
-        the call.
+        of a head that was loaded or trained stays as it is, and later calls change nothing. Classification and tasks
+        without labels ignore the call.
 
         Args:
             counts: the number of training rows of each label, in the order of the logits; of words for tags.

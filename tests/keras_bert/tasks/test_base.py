@@ -170,15 +170,12 @@ def test_a_failed_save_leaves_what_was_there(task, tmp_path):
     assert (tmp_path / "task.json").read_text() == "before"
 
 
-# The labels of three rows of each task, and the bias that they give by hand.
-PRIORS = {
-    "classification": ((["no", "no", "yes"],), [np.log(2.5 / 1.5) / 2, np.log(1.5 / 2.5) / 2]),
-    "multi_label": (([["no", "yes"], ["no"], ["no"]],), [np.log(3.5 / 0.5), np.log(1.5 / 2.5)]),
-}
+# The labels of three rows, and the bias that they give by hand.
+FLAGGED, PRIOR = [["no", "yes"], ["no"], ["no"]], [np.log(3.5 / 0.5), np.log(1.5 / 2.5)]
 TEXTS = ["good", "bad", "a good film"]
 
 
-def new_task(name):
+def new_task(name="multi_label"):
     return TASKS[name].build(make_encoder(num_layers=1), make_tokenizer(), labels=["no", "yes"], max_length=30)
 
 
@@ -186,46 +183,48 @@ def bias_of(task):
     return task.model.get_layer("classifier").bias.numpy()
 
 
-@pytest.mark.parametrize("name", PRIORS)
-def test_the_first_labels_set_the_bias_of_a_new_head_alone(name):
-    labels, expected = PRIORS[name]
-    task = new_task(name)
-    other = new_task(name)
+def test_the_first_labels_set_the_bias_of_a_new_head_alone():
+    task, other = new_task(), new_task()
     before = np.stack(list(task.outputs(TEXTS)))  # compiled before there is a bias
-    task.examples(TEXTS, *labels)
-    np.testing.assert_allclose(bias_of(task), expected, rtol=1e-6)
-    np.testing.assert_allclose(np.stack(list(task.outputs(TEXTS))), before + expected, atol=1e-5)
-    task.examples(TEXTS[:1], labels[0][2:])
-    np.testing.assert_allclose(bias_of(task), expected, rtol=1e-6, err_msg="rows to validate on follow")
+    task.examples(TEXTS, FLAGGED)
+    np.testing.assert_allclose(bias_of(task), PRIOR, rtol=1e-6)
+    np.testing.assert_allclose(np.stack(list(task.outputs(TEXTS))), before + PRIOR, atol=1e-5)
+    task.examples(TEXTS[:1], [["yes"]])
+    np.testing.assert_allclose(bias_of(task), PRIOR, rtol=1e-6, err_msg="rows to validate on follow")
     assert not bias_of(other).any(), "each head has its own"
 
 
-@pytest.mark.parametrize("name", PRIORS)
-def test_a_head_that_was_trained_or_came_with_a_model_keeps_its_bias(name):
-    labels, _ = PRIORS[name]
-    trained = new_task(name)
+def test_a_head_that_was_trained_or_came_with_a_model_keeps_its_bias():
+    trained = new_task()
     trained.model.get_layer("classifier").bias.assign([0.0, 0.25])
-    trained.examples(TEXTS, *labels)
+    trained.examples(TEXTS, FLAGGED)
     np.testing.assert_array_equal(bias_of(trained), [0.0, 0.25])
-    model = new_task(name).model
-    TASKS[name](model, make_tokenizer(), labels=["no", "yes"], max_length=30).examples(TEXTS, *labels)
+    model = new_task().model
+    TASKS["multi_label"](model, make_tokenizer(), labels=["no", "yes"], max_length=30).examples(TEXTS, FLAGGED)
     assert not model.get_layer("classifier").bias.numpy().any(), "a bias of 0 may have been learnt"
 
 
-@pytest.mark.parametrize("name", PRIORS)
-def test_equal_frequencies_are_those_of_training_too(name):
-    task = new_task(name)
-    even = {"classification": ["no", "yes"], "multi_label": [["no"], ["yes"]]}[name]
-    task.examples(TEXTS[:2], even)
-    task.examples(TEXTS, *PRIORS[name][0])
+def test_equal_frequencies_are_those_of_training_too():
+    task = new_task()
+    task.examples(TEXTS[:2], [["no"], ["yes"]])
+    task.examples(TEXTS, FLAGGED)
     assert not bias_of(task).any()
 
 
-def test_a_bias_for_class_weights_comes_before_the_examples(task):
-    weighted = new_task("multi_label")
-    weighted.initialize_bias([3, 1], 4, class_weights=[1.0, 3.0])
-    weighted.examples(TEXTS, *PRIORS["multi_label"][0])
-    np.testing.assert_allclose(bias_of(weighted), [np.log(3.5 / 1.5), 0.0], atol=1e-6)
-    with pytest.raises(ValueError, match=r"Classification\.counts must be one for each of 2 labels, got \[1, 2, 3\]"):
+def test_a_bias_for_class_weights_comes_before_the_examples():
+    task = new_task()
+    with pytest.raises(
+        ValueError, match=r"MultiLabelClassification\.counts must be one for each of 2 labels, got \[1, 2, 3\]"
+    ):
         task.initialize_bias([1, 2, 3], 6)
+    task.initialize_bias([3, 1], 4, class_weights=[1.0, 3.0])
+    task.examples(TEXTS, FLAGGED)
+    np.testing.assert_allclose(bias_of(task), [np.log(3.5 / 1.5), 0.0], atol=1e-6)
+
+
+def test_classes_start_at_0_and_numbers_have_a_scale():
+    task = new_task("classification")
+    task.examples(TEXTS, ["no", "no", "yes"])
+    task.initialize_bias([2, 1], 3)
+    assert not bias_of(task).any()
     Regression.build(make_encoder(num_layers=1), make_tokenizer(), max_length=30).initialize_bias([1], 1)

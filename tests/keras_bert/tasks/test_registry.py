@@ -52,10 +52,9 @@ def test_a_loaded_task_answers_as_before(name, tmp_path):
     np.testing.assert_equal(ask(again), ask(task))
 
 
-@pytest.mark.parametrize("name", ["classification", "multi_label", "token_classification"])
+@pytest.mark.parametrize("name", ["multi_label", "token_classification"])
 def test_examples_change_no_head_that_was_loaded(name, tmp_path):
     rows = {
-        "classification": (TEXTS, ["no", "yes", "no"]),
         "multi_label": (TEXTS, [["good"], [], []]),
         "token_classification": ([["film", "good"]], [["B-film", "O"]]),
     }[name]
