@@ -1,13 +1,16 @@
 """Drift: how far later rows differ from those that a model learnt from, by the schema of the latter."""
 
+import math
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from components.examples.registry import TASK_ROWS
-from components.examples.row_schema import RowSchema, count_bins, numbers_of, share_above
+from components.examples.row_schema import OTHER, RowSchema, count_bins, count_tokens, numbers_of, share_above
 from components.examples.row_traits import measure_rows, measure_tokens
+from components.examples.word_reference import decode_words, hash_row_words
 
 if TYPE_CHECKING:
+    from components.examples.word_reference import WordHashes
     from keras_bert.tokenizers.base import BaseTokenizer
 
 # Population stability index: from 0.25 on a population has changed (Siddiqi 2006, Credit Risk Scorecards, section 9).
@@ -18,6 +21,12 @@ MOST_DISTANCE = 0.3
 _FALSE_ALARMS = 0.01
 # Shares of tokens or rows that may be unknown or cut beside twice the share in training: our choice.
 _MORE_UNKNOWN, _MORE_LONG = 0.01, 0.05
+# Likewise for words that training did not have. Rows of one source have up to 2.1 times the expected share (SST-2's
+# phrases), other English texts of the same vocabulary from 3 times on.
+_MORE_NEW = 0.03
+# Tokens a word may be so many times those of training, or the reverse. Rows of one source are within 1.1, Spanish texts
+# have 1.5 to 1.7 times the tokens of English ones.
+_MOST_RATIO = 1.2
 # A script that training did not have, from this share of the letters on: our choice.
 _NEW_SCRIPT = 0.01
 # Added to each count, so that an empty bin has a logarithm (Jeffreys' prior).
@@ -64,13 +73,16 @@ def compare_rows(
     if numbers and schema.numbers:
         bins = count_bins(numbers, schema.number_edges)
         differences.append(_binned("numbers", schema.numbers, bins, schema.number_edges))
-    longer = share_above(tokens, schema.max_length)
+    longer, hashes = share_above(tokens, schema.max_length), hash_row_words(rows, task)
     return [
         *differences,
         _binned("lengths in tokens", schema.lengths, lengths, schema.length_edges),
         _share(f"rows above {schema.max_length} tokens", schema.longer, longer, _MORE_LONG),
         _scripts(schema.scripts, traits.scripts),
         _share("unknown tokens", schema.unknown, tokens.unknown, _MORE_UNKNOWN),
+        _share("words not in training rows", schema.new_words, _share_of_new(schema, hashes), _MORE_NEW),
+        _token_shares(schema.tokens, count_tokens(tokens, schema.tokens)),
+        _tokens_per_word(schema.tokens_per_word, tokens.counts.total() / max(1, len(hashes))),
     ]
 
 
@@ -113,6 +125,40 @@ def shares_distance(expected: Mapping[str, float], got: Mapping[str, float]) -> 
 
     names = sorted({*expected, *got})
     return float(jensenshannon(*([shares.get(name, 0.0) for name in names] for shares in (expected, got)), base=2))
+
+
+def chance_distance(expected: Sequence[int], got: Sequence[int]) -> float:
+    """The Jensen-Shannon distance that samples as large as these from one population have on average.
+
+    For small differences the divergence is 1 / (8 ln 2) of chi-squared's (Endres and Schindelin 2003, section III),
+    which is (bins - 1) (1/n + 1/m) on average.
+    """
+    chance = (len(expected) - 1) * (1 / max(1, sum(expected)) + 1 / max(1, sum(got))) / (8 * math.log(2))
+    return math.sqrt(chance)
+
+
+def _share_of_new(schema: RowSchema, hashes: "WordHashes") -> float:
+    """The share of words that the training rows did not have."""
+    import numpy as np
+
+    return float((~np.isin(hashes, decode_words(schema.words))).mean()) if len(hashes) else 0.0
+
+
+def _token_shares(expected: Mapping[str, int], got: Mapping[str, int]) -> Drift:
+    """The distance of counts of tokens. Chance may add twice its average, as the tokens of a row belong together."""
+    if not sum(expected.values()) or not sum(got.values()):
+        is_other = bool(sum(expected.values())) != bool(sum(got.values()))
+        return Drift("token shares", "", "", "rows without tokens", is_other)
+    chance = chance_distance(list(expected.values()), list(got.values()))
+    distance, limit = shares_distance(expected, got), math.sqrt(MOST_DISTANCE**2 + 2 * chance**2)
+    before, now = (f"others {_percent(counts[OTHER] / sum(counts.values()))}" for counts in (expected, got))
+    return Drift("token shares", before, now, f"JS distance {distance:.3f} of {limit:.3f}", distance > limit)
+
+
+def _tokens_per_word(expected: float, got: float) -> Drift:
+    limits = expected / _MOST_RATIO, expected * _MOST_RATIO
+    measure = f"{limits[0]:.2f} to {limits[1]:.2f}"
+    return Drift("tokens a word", f"{expected:.2f}", f"{got:.2f}", measure, not limits[0] <= got <= limits[1])
 
 
 def _new_labels(schema: RowSchema, labels: Mapping[str, int]) -> Drift:

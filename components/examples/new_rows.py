@@ -4,7 +4,7 @@ from typing import Any
 
 from components.dsl.errors import InputError
 from components.examples.row_schema import RowSchema
-from components.files.headers import read_header
+from components.files.headers import has_column
 from components.files.paths import match_files
 from components.files.record_files import RECORD_KINDS, as_text, read_records
 from components.sources.label_sets import LabelSetRow, LabelSetSource
@@ -23,7 +23,7 @@ def read_new_rows(schema: RowSchema, path: str) -> tuple[list[Any], bool]:
 
     Raises:
         InputError: a file is missing or malformed, or lacks a column that the training rows had; the column of labels
-            alone may be missing, in all files.
+            alone may be missing, in all files and rows.
     """
     if schema.task == QuestionSource.task:
         return list(QuestionSource(train=path).splits()["train"]), True
@@ -36,8 +36,7 @@ def read_new_rows(schema: RowSchema, path: str) -> tuple[list[Any], bool]:
     source = _make_table_source(schema, path)
     files = match_files(path, RECORD_KINDS, what="the new rows")
     labels = getattr(source, "label_columns", None) or (source.label,)
-    header = read_header(files[0])
-    if any(label in header for label in labels):
+    if any(has_column(file, labels) for file in files):
         return list(source.read(path)), True
     columns = (source.text,) if source.second_text is None else (source.text, source.second_text)
     rows: list[TextRow | LabelSetRow] = []

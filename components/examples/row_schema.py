@@ -5,13 +5,14 @@ As TFX's SchemaGen and ExampleValidator (Baylor et al. 2017, section 4; Breck et
 
 import dataclasses
 import math
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, Any
 
 from components.dsl.errors import InputError
 from components.examples.base import TaskRows
 from components.examples.registry import TASK_ROWS
 from components.examples.row_traits import TokenTraits, measure_rows, measure_tokens, sample_rows
+from components.examples.word_reference import WordReference, decode_words, hash_row_words
 from components.sources.shared import SPLITS
 from keras_bert.validation import validated_dataclass
 
@@ -21,6 +22,8 @@ if TYPE_CHECKING:
 SCHEMA_FILE = "schema.json"
 # Fields of sources that say nothing about how a file is read.
 _NOT_COLUMNS = (*SPLITS, "task", "overlap", "near_overlap", "prompts")
+# The most frequent tokens, and the name of all others.
+_MOST_TOKENS, OTHER = 200, "other"
 # Bins of lengths and numbers: tenths of the training rows, as the population stability index is used (Siddiqi 2006).
 _BINS = 10
 
@@ -42,6 +45,10 @@ class RowSchema:
         longer: the share of rows with more than `max_length` tokens.
         scripts: the share of the letters in each script.
         unknown: the share of tokens that stand for text which the vocabulary does not have.
+        words: the most frequent words, see `WordReference`.
+        new_words: the share of words that further rows should have and `words` has not, see `WordReference`.
+        tokens: id of a token -> its occurrences, of the most frequent ones; those of all others under `other`.
+        tokens_per_word: the mean number of tokens of a word.
     """
 
     task: str
@@ -56,6 +63,10 @@ class RowSchema:
     longer: float
     scripts: dict[str, float]
     unknown: float
+    words: str
+    new_words: float
+    tokens: dict[str, int]
+    tokens_per_word: float
 
     @classmethod
     def parse(cls, content: Any, file: str) -> "RowSchema":
@@ -66,6 +77,7 @@ class RowSchema:
         """
         try:
             schema = cls(**content)
+            decode_words(schema.words)
         except (TypeError, ValueError) as error:
             reason = " ".join(str(error).split())
             raise InputError(f"{file} must hold the schema of labelled rows, got an error: {reason}") from None
@@ -91,6 +103,9 @@ def infer_schema(rows: Sequence[Any], source: Any, max_length: int, tokenizer: "
     traits, tokens = measure_rows(rows, task), measure_tokens(rows, task, tokenizer)
     numbers = numbers_of(rows, task)
     length_edges, number_edges = choose_edges(tokens.lengths), choose_edges(numbers)
+    hashes = hash_row_words(rows, task)
+    reference = WordReference.of(hashes)
+    frequent = sorted(tokens.counts, key=lambda token: (-tokens.counts[token], token))[:_MOST_TOKENS]
     return RowSchema(
         task=source.task,
         source=_columns_of(source),
@@ -104,7 +119,17 @@ def infer_schema(rows: Sequence[Any], source: Any, max_length: int, tokenizer: "
         longer=share_above(tokens, max_length),
         scripts=traits.scripts,
         unknown=tokens.unknown,
+        words=reference.words,
+        new_words=reference.new,
+        tokens=count_tokens(tokens, map(str, frequent)),
+        tokens_per_word=tokens.counts.total() / max(1, len(hashes)),
     )
+
+
+def count_tokens(tokens: TokenTraits, names: Iterable[str]) -> dict[str, int]:
+    """Id of a token -> its occurrences, of some tokens; those of all others under `other`."""
+    counts = {name: tokens.counts[int(name)] for name in names if name != OTHER}
+    return {**counts, OTHER: tokens.counts.total() - sum(counts.values())}
 
 
 def share_above(tokens: TokenTraits, max_length: int) -> float:

@@ -44,11 +44,13 @@ class TokenTraits(NamedTuple):
         lengths: the number of tokens of each row in a sample, special tokens included, before truncation.
         first_lengths: those of each first text alone, as a question's, without special tokens.
         unknown: the share of tokens that stand for text which the vocabulary does not have.
+        counts: id of a token -> how often it occurs, without special tokens.
     """
 
     lengths: list[int]
     first_lengths: list[int]
     unknown: float
+    counts: Counter[int]
 
 
 def measure_rows(rows: Sequence[Any], task: TaskRows[Any]) -> RowTraits:
@@ -90,7 +92,8 @@ def measure_tokens(rows: Sequence[Any], task: TaskRows[Any], tokenizer: "BaseTok
     whole = np.maximum.reduce(counts) if task.reads_apart else np.add.reduce(counts)
     ids = np.concatenate([side.flat_values for side in tokens])
     unknown = float((ids == tokenizer.unknown_id).mean()) if len(ids) else 0.0
-    return TokenTraits((whole + tokenizer.special_count(texts)).tolist(), counts[0].tolist(), unknown)
+    lengths = (whole + tokenizer.special_count(texts)).tolist()
+    return TokenTraits(lengths, counts[0].tolist(), unknown, Counter(ids.tolist()))
 
 
 def sample_rows(rows: Sequence[Any]) -> Sequence[Any]:

@@ -1,7 +1,7 @@
 """The names of a table's columns, read from the file itself."""
 
 import itertools
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from typing import Any
 
 from components.files.arrow_files import read_batches
@@ -10,6 +10,19 @@ from components.files.text_files import Lines, extension
 
 # JSON lines have no header: the fields of the first rows stand for those of all.
 _FIRST_ROWS = 1000
+
+
+def has_column(file: str, names: Collection[str]) -> bool:
+    """Whether a file of rows has one of some columns; of JSON lines, whether a row has such a field.
+
+    Raises:
+        InputError: see `read_header`.
+    """
+    if extension(file) not in JSON_LINES:
+        return not set(names).isdisjoint(read_header(file))
+    lines = Lines(file)
+    rows = (parse_json(line, f"{file} line {lines.number}") for line in lines if line.strip())
+    return any(isinstance(row, dict) and any(name in row for name in names) for row in rows)
 
 
 def read_header(file: str) -> tuple[str, ...]:

@@ -3,14 +3,18 @@
 import dataclasses
 import json
 import random
+import re
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 from components.dsl.errors import InputError
-from components.examples.drift import chance_index, compare_rows, shares_distance, stability_index
+from components.examples.drift import chance_distance, chance_index, compare_rows, shares_distance, stability_index
 from components.examples.new_rows import read_new_rows
+from components.examples.registry import TASK_ROWS
 from components.examples.row_schema import RowSchema, choose_edges, count_bins, infer_schema
+from components.examples.word_reference import MOST_WORDS, WordReference, decode_words, hash_row_words
 from components.sources.label_sets import LabelSetRow, LabelSetSource
 from components.sources.questions import Question, QuestionSource
 from components.sources.retrieval import QueryRow, RetrievalSource
@@ -21,7 +25,8 @@ from keras_bert.tokenizers.eager import EagerWordPiece
 from keras_bert.tokenizers.wordpiece_vocabulary import SPECIAL_TOKENS
 
 WORDS = ("cow", "hen", "owl", "oak", "fir", "the")
-TOKENIZER = EagerWordPiece([*SPECIAL_TOKENS, *WORDS], lowercase=True)
+TOKENIZER = EagerWordPiece([*SPECIAL_TOKENS, *WORDS, "##hen"], lowercase=True)
+WORDS_AND_TOKENS = ("words not in training rows", "token shares")
 SOURCE = TableSource("rows.csv", text="review", label="kind")
 
 
@@ -63,8 +68,21 @@ def _in_cyrillic(row: TextRow) -> TextRow:
         (make_rows(1, weights=(1, 3)), ["label shares"]),
         ([row._replace(label="sea") for row in make_rows(1)], ["labels", "label shares"]),
         (list(map(_longer, make_rows(1))), ["lengths in tokens", "rows above 14 tokens"]),
-        (list(map(_in_cyrillic, make_rows(1))), ["scripts", "unknown tokens"]),
-        ([row._replace(text=row.text.replace("cow", "gnu")) for row in make_rows(1)], ["unknown tokens"]),
+        (list(map(_in_cyrillic, make_rows(1))), ["scripts", "unknown tokens", *WORDS_AND_TOKENS]),
+        (
+            [row._replace(text=row.text.replace("cow", "gnu")) for row in make_rows(1)],
+            ["unknown tokens", *WORDS_AND_TOKENS],
+        ),
+        # Words of known pieces: nothing is unknown to the vocabulary.
+        (
+            [row._replace(text=row.text.replace("cow", "owlhen")) for row in make_rows(1)],
+            ["rows above 14 tokens", *WORDS_AND_TOKENS],
+        ),
+        (
+            [row._replace(text=re.sub("cow|hen|owl", "owlhenhen", row.text)) for row in make_rows(1)],
+            ["lengths in tokens", "rows above 14 tokens", *WORDS_AND_TOKENS, "tokens a word"],
+        ),
+        ([row._replace(text=re.sub("cow|hen|owl|oak", "fir", row.text)) for row in make_rows(1)], ["token shares"]),
     ],
 )
 def test_planted_changes_are_named_and_no_others(rows: list[TextRow], names: list[str]) -> None:
@@ -96,6 +114,31 @@ def test_the_index_and_its_chance() -> None:
     # 1/100 + 1/100, times the 99th percentile of chi-squared with 1 degree of freedom, 6.635.
     assert chance_index([50, 50], [40, 60]) == pytest.approx(0.02 * 6.634897)
     assert shares_distance({"a": 3, "b": 1}, {"a": 0.75, "b": 0.25}) == pytest.approx(0.0, abs=1e-7)
+
+
+def test_chance_moves_counts_as_the_formula_says() -> None:
+    rng = np.random.default_rng(0)
+    shares = rng.dirichlet(np.ones(50))
+    pairs = [(rng.multinomial(5_000, shares), rng.multinomial(2_000, shares)) for _ in range(200)]
+    divergences = [shares_distance(*(dict(enumerate(counts)) for counts in pair)) ** 2 for pair in pairs]  # type: ignore[misc]
+    assert np.mean(divergences) == pytest.approx(chance_distance(*pairs[0]) ** 2, rel=0.05)
+
+
+def test_words_that_differ_in_a_letter_have_other_hashes() -> None:
+    words = [first + rest for first in "abcdefgh" for rest in ("", "at", "ow")]
+    hashes = hash_row_words([TextRow(" ".join(words), "")], TASK_ROWS["classification"])
+    assert len(set(hashes.tolist())) == len(words)
+
+
+def test_new_words_are_expected_as_often_as_words_that_stand_once() -> None:
+    hashes = np.asarray([5, 5, 9, 9, 9, 2, 7, 7], np.uint32)
+    reference = WordReference.of(hashes)
+    assert (decode_words(reference.words).tolist(), reference.new) == ([2, 5, 7, 9], 1 / 8)
+    many = np.repeat(np.arange(MOST_WORDS + 100, dtype=np.uint32), 2)
+    reference = WordReference.of(many)
+    assert len(reference.words) == MOST_WORDS * 16 // 3 // 4 * 4 + 4
+    assert reference.new == pytest.approx(100 / (MOST_WORDS + 100))
+    assert WordReference.of(hashes[:0]) == ("", 0.0)
 
 
 def test_bins_of_few_different_values() -> None:
@@ -130,7 +173,7 @@ def test_a_schema_is_read_as_it_was_written(rows: list, source: object) -> None:
 def test_damaged_schemas_are_one_line(content: object) -> None:
     with pytest.raises(InputError, match=r"^schema\.json must hold the schema of labelled rows, got .*$"):
         RowSchema.parse(content, "schema.json")
-    for change in ({"rows": "many"}, {"lengths": [1]}, {"task": "poetry"}):
+    for change in ({"rows": "many"}, {"lengths": [1]}, {"task": "poetry"}, {"words": "?"}, {"words": "AAA="}):
         with pytest.raises(InputError, match=r"^schema\.json must hold the schema of labelled rows, got .*$"):
             RowSchema.parse({**dataclasses.asdict(SCHEMA), **change}, "schema.json")
 
@@ -157,6 +200,17 @@ def test_new_rows_are_read_by_the_columns_of_the_training_rows(tmp_path: Path) -
     table.write_text("id,review\n")
     with pytest.raises(InputError, match="must hold at least one row, got none"):
         read_new_rows(SCHEMA, str(table))
+
+
+def test_labels_of_any_file_and_row_count(tmp_path: Path) -> None:
+    (tmp_path / "a.jsonl").write_text('{"review": "the hen"}\n')
+    (tmp_path / "b.jsonl").write_text('{"review": "the cow"}\n' * 1200 + '{"review": "the cow", "kind": "farm"}\n')
+    with pytest.raises(InputError, match=r"a\.jsonl line 1"):
+        read_new_rows(SCHEMA, str(tmp_path))
+    (tmp_path / "a.jsonl").write_text('{"review": "the hen", "kind": "farm"}\n')
+    (tmp_path / "b.jsonl").write_text('{"review": "the cow"}\n')
+    with pytest.raises(InputError, match=r"b\.jsonl line 1"):
+        read_new_rows(SCHEMA, str(tmp_path))
 
 
 def test_new_queries_are_read_with_passages_and_without_negatives(tmp_path: Path) -> None:

@@ -40,7 +40,7 @@ def test_planted_changes_have_status_3(tmp_path: Path, model: Path, capfd: pytes
     rows.write_text((tmp_path / "reviews.csv").read_text().replace(",animal", ",[fish]").replace("cow", "да"))
     assert main(["inspect", str(rows), "--against", str(model)]) == 3
     printed = capfd.readouterr().out
-    names = "labels, label shares, scripts, unknown tokens"
+    names = "labels, label shares, scripts, unknown tokens, words not in training rows"
     assert f"the rows differ from those that the model learnt from: {names}" in printed
     assert "new: [fish]" in printed
     assert "new: Cyrillic" in printed
