@@ -1,7 +1,7 @@
 """Evaluation of the shipped files: the exported files themselves, on the test rows."""
 
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from components.artifacts.data import TaskExamples
 from components.artifacts.evaluation import Blessing, Decision, Evaluation, MeasuredModel, Metrics, SeedScores
@@ -12,9 +12,16 @@ from components.dsl.signature import Input, Output
 from components.examples.question_answering import describe_left_out
 from components.examples.registry import read_rows
 from components.scoring.base import choose_metric
-from components.scoring.blessing import PREVIOUS, STUDENT, TEACHER, Thresholds, decide, loss_metrics
+from components.scoring.blessing import PREVIOUS, STUDENT, TEACHER, UNTRAINED, Thresholds, decide, loss_metrics
 from components.scoring.calibration import check_precision, measure
-from components.scoring.candidates import SHIPPED, find_candidates, measure_size, read_timed_rows, timing_work
+from components.scoring.candidates import (
+    SHIPPED,
+    ScoredFile,
+    find_candidates,
+    measure_size,
+    read_timed_rows,
+    timing_work,
+)
 from components.scoring.records import count_records
 from components.scoring.registry import TASK_SCORING
 from components.scoring.scorer import ModelScorer, Scored, ScoredBaselines
@@ -23,7 +30,13 @@ from components.scoring.single_answers import describe_answers
 from components.scoring.slices import slice_texts
 from components.sources.pushed_version import PushedVersion
 from components.sources.table import TableSource
+from components.training.model_folder import read_model
+from components.training.tuning import build_task
 from keras_bert.checks import check
+from keras_bert.folders import MODEL_FILE
+
+if TYPE_CHECKING:
+    from keras_bert.tasks.base import Task
 
 
 @component(
@@ -41,6 +54,7 @@ def evaluate(
     evaluation: Output[Evaluation],
     blessing: Output[Blessing],
     source: TableSource | None = None,
+    checkpoint: Input[Model] | None = None,
     previous: PushedVersion | None = None,
     thresholds: Thresholds = Thresholds(),
     baselines: bool = True,
@@ -59,6 +73,8 @@ def evaluate(
         evaluation: the table of models, and the worst answers of the shipped file.
         blessing: the decision and its reasons.
         source: the table that `thresholds.slice_columns` are columns of; None without such columns.
+        checkpoint: the model that fine-tuning began with, whose own vectors are scored, too, where the task is one of
+            vectors; None for none.
         previous: the newest other version in the folder that is pushed to; it is scored on the same rows.
         thresholds: the scores and sizes that a model must reach to be pushed.
         baselines: whether to score methods without a language model, too.
@@ -77,6 +93,7 @@ def evaluate(
     counts = description["rows"]
     work = (len(candidates[shipped]) + calibrated) * counts["validation"]
     work += (sum(map(len, candidates.values())) + calibrated + baselines + (previous is not None)) * counts["test"]
+    work += (checkpoint is not None) * counts["test"]
     work += TASK_SCORING[description["task"]].has_variants * len(candidates[shipped]) * counts["test"]
     scorer = ModelScorer(description, work + len(candidates) * timing_work(counts["test"]))
     metric = choose_metric(thresholds.metric, scorer.scoring, scorer.labels)
@@ -94,6 +111,9 @@ def evaluate(
         calibration["test"] = measure(calibration, logits, scorer.classes)
     rivals = scorer.score_baselines(train, validation, test) if baselines else ScoredBaselines({}, {}, {})
     models = dict(rivals.models)
+    if checkpoint is not None:
+        untrained = ScoredFile(lambda: _open_untrained(checkpoint, description), checkpoint.file(MODEL_FILE))
+        models[UNTRAINED] = MeasuredModel(_spread(scorer.score_seeds(UNTRAINED, [untrained], test)))
     scores = {name: scorer.score_seeds(name, seeds, test) for name, seeds in candidates.items()}
     timed_rows = read_timed_rows(examples)
     for name, seeds in candidates.items():
@@ -143,6 +163,12 @@ def evaluate(
     blessing.write(decision)
     evaluation.counts = {"test_rows": len(test), metric: metrics.score.mean}
     blessing.counts = {"blessed": decision.blessed}
+
+
+def _open_untrained(checkpoint: Model, description: Mapping[str, Any]) -> "Task":
+    """The checkpoint's own vectors, compared as it compares them, of inputs as long as those of the examples."""
+    task = read_model(checkpoint)
+    return build_task(task, description, None, similarity_function=getattr(task, "similarity_function", "cosine"))
 
 
 def _spread(scored: Sequence[Scored]) -> dict[str, SeedScores]:

@@ -28,7 +28,8 @@ def fine_tune(
     pretrained: Input[Model],
     examples: Input[TaskExamples],
     model: Output[Model],
-    pooling: Pooling = "mean",
+    pooling: Pooling | None = None,
+    normalize: bool | None = None,
     class_weights: ClassWeights = "none",
     training: Training = Training(),
     selection: Selection = Selection(),
@@ -43,7 +44,9 @@ def fine_tune(
         pretrained: a model with an encoder; its heads are dropped.
         examples: labelled rows in the same vocabulary; their test split is not read.
         model: the model for the task of the examples.
-        pooling: how the states of the tokens become one vector, for a task that needs one.
+        pooling: how the states of the tokens become one vector, for a task that needs one, see `build_task`.
+        normalize: whether the vectors of an embedding or a retrieval have length 1; None for as in the pre-trained
+            model, or for True where it makes none.
         class_weights: the weight of each label in the loss, see `find_class_weights`.
         training: how long and how to train.
         selection: which weights of the training to keep.
@@ -65,7 +68,7 @@ def fine_tune(
     weights = find_class_weights(description, description["settings"].get("labels", []), class_weights)
     with find_strategy().scope():
         initial = read_model(pretrained)
-        task = build_task(initial.encoder, initial.tokenizer, description, pooling, contrast)
+        task = build_task(initial, description, pooling, contrast, normalize=normalize)
         initialize_bias(task, description, weights)
         trained = apply_adaptation(task, adaptation)
         history = train_on_rows(

@@ -19,7 +19,7 @@ def fit_head(
     encoder: Input[Model],
     examples: Input[TaskExamples],
     model: Output[Model],
-    pooling: Pooling = "mean",
+    pooling: Pooling | None = None,
     class_weights: ClassWeights = "none",
     l2: float = 1.0,
     seed: int = 0,
@@ -49,8 +49,7 @@ def fit_head(
     rule = f"be rows of {' or '.join(PAIRED_TASKS)}"
     check("fit_head", "examples", description["task"] in PAIRED_TASKS, rule, description["task"])
     weights = find_class_weights(description, description["settings"].get("labels", []), class_weights)
-    trained = read_model(encoder)
-    task = build_task(trained.encoder, trained.tokenizer, description, pooling)
+    task = build_task(read_model(encoder), description, pooling)
     assert isinstance(task, Classification | MultiLabelClassification)
     rows = read_rows(examples, "train")
     texts, seconds = split_texts(rows)

@@ -2,7 +2,6 @@
 
 import logging
 import shutil
-from typing import TYPE_CHECKING, Any
 
 from components.artifacts.data import TaskExamples
 from components.artifacts.models import Model
@@ -15,12 +14,10 @@ from components.examples.row_schema import SCHEMA_FILE
 from components.sources.shared import SPLITS
 from components.training.mined_negatives import mine_rows
 from components.training.model_folder import read_model
+from components.training.tuning import build_task
 from keras_bert.checks import check
 from keras_bert.options.hard_negatives import HardNegatives
 from keras_bert.options.pooling import Pooling
-
-if TYPE_CHECKING:
-    from keras_bert.tasks.retrieval import Retrieval
 
 logger = logging.getLogger(__name__)
 
@@ -30,7 +27,7 @@ def mine_hard_negatives(
     model: Input[Model],
     examples: Input[TaskExamples],
     mined: Output[TaskExamples],
-    pooling: Pooling = "mean",
+    pooling: Pooling | None = None,
     hard_negatives: HardNegatives = HardNegatives(),
 ) -> None:
     """Searches the training passages with a model, and adds to each query those near to it as negatives.
@@ -41,14 +38,18 @@ def mine_hard_negatives(
         model: the model whose vectors are searched; of another task than retrieval, its encoder with this pooling.
         examples: rows of retrieval, in the model's vocabulary.
         mined: the rows with further negatives; its counts say how many, and how many candidates were left out.
-        pooling: how the states of tokens become a vector, for a model of another task.
+        pooling: how the states of tokens become a vector, for a model of another task, see `build_task`.
         hard_negatives: how many are searched, and which of them are left out.
     """
     from keras_bert.data.records import read_features, write_features, write_records
+    from keras_bert.tasks.retrieval import Retrieval
 
     content = read_features(examples.path)
     check("mine_hard_negatives", "examples", content["task"] == "retrieval", "be rows of retrieval", content["task"])
-    task, rows = _as_retrieval(model, content["settings"], pooling), read_rows(examples, "train")
+    task, rows = read_model(model), read_rows(examples, "train")
+    if not isinstance(task, Retrieval):
+        task = build_task(task, content, pooling)
+    assert isinstance(task, Retrieval)
     report_progress(0, 2, "searching passages")
     result = mine_rows(
         rows,
@@ -74,13 +75,3 @@ def mine_hard_negatives(
     if result.without:
         advice = "raise hard_negatives.candidates or lower hard_negatives.margin"
         logger.warning("%d of %d training queries got no negative; %s", result.without, len(rows), advice)
-
-
-def _as_retrieval(model: Model, settings: dict[str, Any], pooling: Pooling) -> "Retrieval":
-    """The model as a retrieval with the prompts and the longest input of the rows."""
-    from keras_bert.tasks.retrieval import Retrieval
-
-    task = read_model(model)
-    if isinstance(task, Retrieval):
-        return task
-    return Retrieval.build(task.encoder, task.tokenizer, pooling=pooling, **settings)

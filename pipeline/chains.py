@@ -81,6 +81,14 @@ class Chain:
         """The text that the teacher was pre-trained on; None for an imported checkpoint."""
         return self._start.corpus
 
+    @property
+    def checkpoint(self) -> Handle[Model] | None:
+        """The checkpoint that vectors are fine-tuned from; None for another start or another task."""
+        settings = self._settings
+        is_checkpoint = settings.corpus is None and settings.checkpoint is not None
+        of_vectors = settings.examples is not None and settings.examples.task in ("embedding", "retrieval")
+        return self._start.model if is_checkpoint and of_vectors else None
+
     def model(self, stages: Sequence[Stage] = ()) -> Handle[Model]:
         """The model that stages make of the teacher, one after the other; the teacher for no stages."""
         key = tuple(stages)
@@ -164,7 +172,8 @@ def wire_fine_tuning(settings: Settings, start: Start, rows: Handle[TaskExamples
     """
     table, few_shot = settings.fine_tuning, settings.few_shot
     training = seeded(table, seed)
-    options = {"pooling": settings.pooling, "training": training, "selection": select_fields(table, Selection)}
+    pooling = settings.pooling if few_shot is None else "mean"
+    options = {"pooling": pooling, "training": training, "selection": select_fields(table, Selection)}
     if few_shot is None:
         return fine_tune(
             pretrained=start.model,
@@ -172,6 +181,7 @@ def wire_fine_tuning(settings: Settings, start: Start, rows: Handle[TaskExamples
             class_weights=table.class_weights,
             adaptation=settings.adaptation,
             contrast=settings.contrast,
+            normalize=settings.normalize,
             **options,
         )
     encoder = start.model
@@ -183,7 +193,7 @@ def wire_fine_tuning(settings: Settings, start: Start, rows: Handle[TaskExamples
     return fit_head(
         encoder=encoder,
         examples=rows,
-        pooling=settings.pooling,
+        pooling=pooling,
         class_weights=table.class_weights,
         l2=few_shot.l2,
         seed=training.seed,

@@ -138,6 +138,7 @@ def add_evaluation_and_push(
         students=[chain.model(("student",)) for chain in chains if "student" in stages],
         edges=edges,
         source=_slice_source(settings),
+        checkpoint=chains[0].checkpoint,
         previous=PreviousVersion(str(root / folder)),
         thresholds=settings.evaluation,
     )

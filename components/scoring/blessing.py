@@ -13,6 +13,7 @@ from keras_bert.checks import check
 from keras_bert.validation import NonEmptyStr, PositiveShare, Share, validated_dataclass
 
 TEACHER, STUDENT, PREVIOUS = "teacher", "student", "pushed before"
+UNTRAINED = "checkpoint, not trained"
 BelowBaseline = Literal["warn", "refuse"]
 # The start of the reason for ignoring the version that was pushed before.
 NOT_COMPARED = "not compared: "

@@ -32,12 +32,13 @@ class EmbeddingScoring(TaskScoring[TextRow]):
         return split_texts(rows)
 
     def answer(self, task: "Task", rows: Sequence[TextRow]) -> list[float]:
-        """The cosine of each pair."""
-        import numpy as np
+        """The similarity of each pair, as the task compares vectors."""
+        from keras_bert.tasks.embedding import Embedding
 
-        firsts, seconds = (task.predict([row[side] for row in rows]) for side in (0, 2))
-        units = [side / np.maximum(np.linalg.norm(side, axis=1, keepdims=True), 1e-12) for side in (firsts, seconds)]
-        return [float(value) for value in (units[0] * units[1]).sum(axis=1)]
+        texts, seconds = split_texts(rows)
+        assert isinstance(task, Embedding)
+        assert seconds is not None
+        return task.compare_pairs(task.predict(texts), task.predict(seconds))
 
     def score(self, rows: Sequence[TextRow], answers: Sequence[float], labels: Sequence[str]) -> TaskScores:
         """See `score_numbers`."""

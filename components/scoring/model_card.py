@@ -106,7 +106,7 @@ A {scoring.model_kind}{label_list}. Inputs hold up to {task["max_length"]} token
 
 {tokenizer}{pairs}`token_ids`, `padding_mask` and, of models that tell segments apart, `segment_ids`: int32
 (batch, length). Padding is 0 in all of them. {scoring.output.format(labels=len(labels))}.
-{_describe_thresholds(task)}{_describe_prompts(task)}{_describe_other_ids(records)}
+{_describe_thresholds(task)}{_describe_vectors(task)}{_describe_prompts(task)}{_describe_other_ids(records)}
 ## Quality
 
 On {metrics.rows["test"]} test rows, {unit_of(names)}.{over} `{metrics.shipped}` is what this folder is for.
@@ -169,6 +169,16 @@ def name_thresholds(task: Mapping[str, Any]) -> dict[str, str]:
     """Label -> its threshold with four digits, or `never`; empty for a task without thresholds."""
     pairs = zip(task.get("labels", ()), task.get("thresholds", ()), strict=False)
     return {label: "never" if threshold is None else f"{threshold:.4f}" for label, threshold in pairs}
+
+
+def _describe_vectors(task: Mapping[str, Any]) -> str:
+    """How vectors are compared, which an index has to know."""
+    if "similarity_function" not in task:
+        return ""
+    if task["normalize"]:
+        return "\nVectors have length 1: inner products are cosines, and Euclidean distances give the same order.\n"
+    function = {"dot": "inner product", "cosine": "cosine"}.get(task["similarity_function"])
+    return f"\nVectors do not have length 1: compare them by {function or task['similarity_function'] + ' distance'}.\n"
 
 
 def _describe_prompts(task: Mapping[str, Any]) -> str:

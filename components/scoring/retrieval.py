@@ -54,11 +54,12 @@ class RetrievalScoring(TaskScoring[QueryRow]):
         return [row.query for row in rows], [row.passages[0] for row in rows]
 
     def answer(self, task: "Task", rows: Sequence[QueryRow]) -> list[Ranking]:
-        """The ranks of each row's passages by cosine."""
-        from keras_bert.tasks.embedding import cosine_similarity
+        """The ranks of each row's passages by the similarity that the task compares with."""
+        from keras_bert.tasks.embedding import Embedding
 
+        assert isinstance(task, Embedding)
         corpus, queries, passages = _embed(task, rows)
-        return rank_rows(corpus, lambda part: cosine_similarity(queries[part], passages))
+        return rank_rows(corpus, lambda part: task.compare(queries[part], passages))
 
     def score(self, rows: Sequence[QueryRow], answers: Sequence[Ranking], labels: Sequence[str]) -> TaskScores:
         """The means over all queries."""
@@ -103,11 +104,8 @@ class RetrievalScoring(TaskScoring[QueryRow]):
         return {BM25: lambda: search_words(test)}
 
 
-def _embed(task: "Task", rows: Sequence[QueryRow]) -> "tuple[SplitCorpus, Array, Array]":
+def _embed(task: Any, rows: Sequence[QueryRow]) -> "tuple[SplitCorpus, Array, Array]":
     """The corpus of the rows, and the vectors of their queries and of its passages."""
-    from keras_bert.tasks.embedding import Embedding
-
-    assert isinstance(task, Embedding)
     corpus = SplitCorpus.of(rows)
     queries = task.predict([row.query for row in rows], prompt="query")
     return corpus, queries, task.predict(corpus.passages, prompt="passage")

@@ -14,10 +14,7 @@ from keras_bert.options.contrast import Contrast
 from keras_bert.options.pooling import Pooling
 
 if TYPE_CHECKING:
-    import keras
-
     from keras_bert.tasks.base import Task
-    from keras_bert.tokenizers.base import BaseTokenizer
 
 logger = logging.getLogger(__name__)
 
@@ -25,32 +22,37 @@ ClassWeights = Literal["none", "balanced"] | dict[str, float]
 
 
 def build_task(
-    encoder: "keras.Model",
-    tokenizer: "BaseTokenizer",
+    initial: "Task",
     description: Mapping[str, Any],
-    pooling: Pooling,
+    pooling: Pooling | None,
     contrast: Contrast | None = None,
+    **vectors: Any,
 ) -> "Task":
     """Builds the task of the examples on an encoder, with a new head.
 
     Args:
-        encoder: the encoder; its weights are shared with the task.
-        tokenizer: the encoder's tokenizer.
+        initial: the task whose encoder and tokenizer are taken; the weights are shared.
         description: the content of `features.json`.
-        pooling: how the states of the tokens become one vector, if the task needs one.
+        pooling: how the states of the tokens become one vector, if the task needs one; None for as in the initial task,
+            or for the mean where it has no such vector.
         contrast: the settings of the loss, if the task is retrieval.
+        vectors: further settings of an embedding or a retrieval.
 
     Raises:
         InputError: the encoder has fewer positions than the longest row, no pooler, or is too narrow for a setting.
     """
+    from keras_bert.models.encoder import pooling_of_origin
+    from keras_bert.tasks.embedding import Embedding
     from keras_bert.tasks.registry import TASKS
 
-    kind = TASKS[description["task"]]
-    settings = {**description["settings"], **({"pooling": pooling} if kind.needs_pooling else {})}
+    kind, encoder = TASKS[description["task"]], initial.encoder
+    settings = {**description["settings"], **(vectors if issubclass(kind, Embedding) else {})}
+    if kind.needs_pooling:
+        settings["pooling"] = pooling if pooling or pooling_of_origin(encoder) else "mean"
     if contrast is not None:
         settings["contrast"] = dataclasses.asdict(contrast)
     try:
-        return kind.build(encoder, tokenizer, **settings)
+        return kind.build(encoder, initial.tokenizer, **settings)
     except ValueError as error:
         raise InputError(f"the encoder cannot learn {kind.name} from these rows: {error}") from None
 

@@ -5,6 +5,8 @@ import json
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from keras_bert.checks import check
+
 if TYPE_CHECKING:
     import numpy as np
 
@@ -45,6 +47,9 @@ def embed_corpus(
         texts: at least one; longer ones than the model reads are truncated.
         report: is called with the number of texts that have vectors.
 
+    Raises:
+        ValueError: the task does not compare by cosine, which alone the page knows.
+
     Examples:
         >>> embedding = keras_bert.TASKS["embedding"].build(task.encoder, task.tokenizer, max_length=16)
         >>> embed_corpus(embedding, ["film", "a film"]).codes.shape
@@ -54,6 +59,8 @@ def embed_corpus(
 
     from keras_bert.vector_codes import int8_codes
 
+    function, rule = task.similarity_function, "be 'cosine', as the page compares no other way"
+    check("embed_corpus", "task.similarity_function", function == "cosine", rule, function)
     parts = []
     for start in range(0, len(texts), _BATCH):
         batch = texts[start : start + _BATCH]

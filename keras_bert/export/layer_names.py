@@ -3,6 +3,9 @@
 import re
 from collections.abc import Iterable
 
+# The layer that scales vectors to length 1. It stays float in every recipe: on an integer grid lengths would be off.
+NORMALIZATION = "normalization"
+
 
 def make_layer_pattern(layer: str) -> str:
     """Makes a regular expression that finds a layer's path, such as `block_0/attention/key`, in a tensor's name.

@@ -16,14 +16,14 @@ import numpy as np
 
 from keras_bert.compress.quantization_parameters import QuantizationParameters
 from keras_bert.compress.ranges import HEADROOM, int8_tables, is_symmetric
-from keras_bert.export.layer_names import is_head_float, make_layer_pattern
+from keras_bert.export.layer_names import NORMALIZATION, is_head_float, make_layer_pattern
 from keras_bert.export.products import replace_with_products
 from keras_bert.export.runtimes import SIGNATURE, Array
 from keras_bert.export.sharing import read_model, write_model
 from keras_bert.export.text_inputs import TextInputs
 from keras_bert.export.tflite import export_tflite
 from keras_bert.folders import LOGITS
-from keras_bert.models.encoder import input_names
+from keras_bert.models.encoder import has_layer, input_names
 from keras_bert.options.quantization import RECIPES, Recipe
 
 
@@ -74,7 +74,9 @@ def export_quantized(
             if recipe.activations == "all":
                 base.write_bytes(replace_with_products(base.read_bytes()))
             samples = {} if rows is None else _by_signature(rows, input_names(model), lengths)
-            made = read_model(_with_integers(base, recipe, samples, quantization.float_layers))
+            unit = (NORMALIZATION,) if has_layer(model, NORMALIZATION) else ()
+            float_layers = (*quantization.float_layers, *unit)
+            made = read_model(_with_integers(base, recipe, samples, float_layers))
             _replace_zero_scales(made)
             Path(path).write_bytes(write_model(made))
 
@@ -99,7 +101,7 @@ def _with_integers(
         kinds = [qtyping.TFLOperationName.ADD]
         if is_head_float(float_layers):
             # The head's result has the name of the output, not that of the layer.
-            kinds.append(qtyping.TFLOperationName.FULLY_CONNECTED)
+            kinds += [qtyping.TFLOperationName.FULLY_CONNECTED, qtyping.TFLOperationName.MUL]
         for name, kind in itertools.product(_output_names(base), kinds):
             manager.add_quantization_config(re.escape(name), kind, algorithm_key="no_quantize")
     else:

@@ -46,5 +46,5 @@ def write_description(task: Task, folder: Path) -> None:
         write_settings(folder, CheckpointVocabulary(tokenizer.vocabulary, tokenizer.lowercase, task.max_length))
         write_json(folder / TOKENIZER_FILE, write_tokenizer(tokenizer.vocabulary, lowercase=tokenizer.lowercase))
     if head.task == "embedding":
-        pooling = PoolingSettings(head.pooling, head.normalize, task.max_length, head.prompts)
-        write_pooling(folder, pooling, task.network().output.shape[-1])
+        vectors = (head.pooling, head.normalize, task.max_length, head.prompts, head.similarity_function)
+        write_pooling(folder, PoolingSettings(*vectors), task.network().output.shape[-1])

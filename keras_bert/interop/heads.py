@@ -10,7 +10,7 @@ from keras_bert.families.hugging_face import TASK_NAMES, classifies_texts
 from keras_bert.models.encoder import build_encoder, has_layer
 from keras_bert.models.pretraining import build_pretraining
 from keras_bert.models.replaced_tokens import build_replaced_tokens
-from keras_bert.options.pooling import Pooling
+from keras_bert.options.pooling import Pooling, SimilarityFunction
 from keras_bert.options.prompts import Prompts
 from keras_bert.tasks.base import Task
 from keras_bert.tasks.classification import build_classifier, pooling_of
@@ -38,6 +38,7 @@ class Head:
         normalize: whether the vectors of an embedding have length 1.
         separator: the id of the separator behind a question, for question answering with a graph that reads it.
         prompts: the texts that an embedding expects in front of queries and passages.
+        similarity_function: how the vectors of an embedding are compared.
 
     Examples:
         >>> Head(task="classification", labels=("no", "yes")).reads_pooler, Head(task="embedding").reads_pooler
@@ -49,9 +50,10 @@ class Head:
     dropout: float | None = None
     next_sentence: bool = False
     pooling: Pooling = "cls"
-    normalize: bool = False
+    normalize: bool = True
     separator: int | None = None
     prompts: Prompts = Prompts()
+    similarity_function: SimilarityFunction = "cosine"
 
     @property
     def reads_pooler(self) -> bool:
@@ -108,7 +110,7 @@ def build_task(model: keras.Model, head: Head, tokenizer: "BaseTokenizer", max_l
         question = min(64, max_length // 3)
         settings = {"max_query_length": question, "stride": min(128, (max_length - 3 - question) // 2)}
     elif head.task == Embedding.name:
-        settings = {"prompts": dataclasses.asdict(head.prompts)}
+        settings = {"prompts": dataclasses.asdict(head.prompts), "similarity_function": head.similarity_function}
     return TASKS[head.task](model, tokenizer, max_length=max_length, **settings)
 
 
@@ -138,6 +140,7 @@ def head_of(task: Task) -> Head:
         normalize=has_layer(model, "normalization"),
         separator=separator_of(model),
         prompts=getattr(task, "prompts", Prompts()),
+        similarity_function=getattr(task, "similarity_function", "cosine"),
     )
 
 
@@ -156,5 +159,5 @@ def check_pooling(head: Head) -> None:
     if classifies_texts(head.task) and head.pooling != "cls":
         raise ValueError(
             f"{head.task}: pooling must be 'cls', got {head.pooling!r}: the BERTs of other libraries read the pooler's "
-            "output here"
+            "output here; build the task with pooling='cls'"
         )

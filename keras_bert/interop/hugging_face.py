@@ -10,6 +10,7 @@ The key `architectures` of `config.json` decides which task a folder becomes, he
     ElectraForPreTraining                ReplacedTokens
 """
 
+import dataclasses
 import functools
 import os
 import re
@@ -198,8 +199,8 @@ def to_hugging_face(task: Task, folder: str | os.PathLike[str], *, family: str |
         else:
             write_vocabulary(staging, CheckpointVocabulary(tokenizer.vocabulary, tokenizer.lowercase, task.max_length))
         if head.task == "embedding":
-            pooling = PoolingSettings(head.pooling, head.normalize, task.max_length, head.prompts)
-            write_pooling(staging, pooling, config.hidden_size)
+            vectors = (head.pooling, head.normalize, task.max_length, head.prompts, head.similarity_function)
+            write_pooling(staging, PoolingSettings(*vectors), config.hidden_size)
         for name in _MISLEADING:
             if (folder / name).exists() and not (staging / name).exists():
                 raise ValueError(f"{folder} must not hold {name}, which would be read beside what is written")
@@ -217,8 +218,10 @@ def _read_model(folder: Path, family: Family, content: Mapping[str, Any]) -> tup
     head = hugging_face_config.read_head(folder, family, content, next_sentence=both)
     longest = None
     if head.task == "embedding":
-        pooling, normalize, longest, prompts = read_pooling(folder)
-        head = Head(task=head.task, pooling=pooling, normalize=normalize, prompts=prompts)
+        pooling, normalize, longest, prompts, function = read_pooling(folder)
+        head = dataclasses.replace(
+            head, pooling=pooling, normalize=normalize, prompts=prompts, similarity_function=function
+        )
     # A pooler without weights is always part of the encoder.
     model = build_model(config, head, pooler=has_pooler(tensors, form) or config.pooler_activation == "none")
     _check_copies(tensors, folder, copies)

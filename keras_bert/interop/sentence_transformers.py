@@ -1,10 +1,10 @@
 """Reads and writes the pooling and the prompts of sentence-transformers."""
 
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, get_args
 
 from keras_bert.interop.configs import check_only, read_json, read_length, write_json
-from keras_bert.options.pooling import Pooling
+from keras_bert.options.pooling import Pooling, SimilarityFunction
 from keras_bert.options.prompts import Prompts
 
 MODULES_FILE = "modules.json"
@@ -35,20 +35,22 @@ class PoolingSettings(NamedTuple):
         normalize: the vector is scaled to length 1.
         max_length: the longest text in tokens; None where the files have none.
         prompts: the texts in front of queries and passages.
+        similarity_function: how vectors are compared.
 
     Examples:
-        >>> read_pooling(Path(".")) == PoolingSettings("mean", normalize=False)  # the default, without files
+        >>> read_pooling(Path(".")) == PoolingSettings("mean", normalize=True)  # the default, without files
         True
     """
 
     pooling: Pooling = "mean"
-    normalize: bool = False
+    normalize: bool = True
     max_length: int | None = None
     prompts: Prompts = Prompts()
+    similarity_function: SimilarityFunction = "cosine"
 
 
 def read_pooling(folder: Path) -> PoolingSettings:
-    """Reads the files of sentence-transformers; the mean, not normalized, where there are none.
+    """Reads the files of sentence-transformers; the mean, of length 1, where there are none: vectors are new then.
 
     Raises:
         FileNotFoundError: the configuration of the pooling is missing.
@@ -57,7 +59,7 @@ def read_pooling(folder: Path) -> PoolingSettings:
     Examples:
         >>> write_pooling(Path("."), PoolingSettings("cls", normalize=True, max_length=256), hidden_size=384)
         >>> read_pooling(Path("."))
-        PoolingSettings(pooling='cls', normalize=True, max_length=256, prompts=Prompts(query='', passage=''))
+        PoolingSettings(pooling='cls', normalize=True, max_length=256, prompts=..., similarity_function='cosine')
     """
     if not (folder / MODULES_FILE).is_file():
         return PoolingSettings()
@@ -81,8 +83,9 @@ def read_pooling(folder: Path) -> PoolingSettings:
             check_only(folder / file, read_json(folder / file), only)
     lengths = read_json(folder / LENGTH_FILE) if (folder / LENGTH_FILE).is_file() else {}
     length = read_length(folder / LENGTH_FILE, lengths, "max_seq_length")
-    pooling = _read_pooling(folder / modules[1].get("path", "") / "config.json", read_prompts(folder))
-    return PoolingSettings(pooling, len(names) == 3, length, read_prompts(folder))
+    prompts = read_prompts(folder)
+    pooling = _read_pooling(folder / modules[1].get("path", "") / "config.json", prompts)
+    return PoolingSettings(pooling, len(names) == 3, length, prompts, _read_similarity_function(folder))
 
 
 def read_prompts(folder: Path) -> Prompts:
@@ -121,12 +124,21 @@ def write_pooling(folder: Path, settings: PoolingSettings, hidden_size: int) -> 
     ]
     write_json(folder / MODULES_FILE, modules)
     write_json(folder / LENGTH_FILE, {"max_seq_length": settings.max_length, "do_lower_case": False})
-    if settings.prompts != Prompts():
+    if (settings.prompts, settings.similarity_function) != (Prompts(), "cosine"):
         prompts = {"query": settings.prompts.query, "document": settings.prompts.passage}
-        write_json(folder / SETTINGS_FILE, {"prompts": prompts, "default_prompt_name": None})
+        content = {"prompts": prompts, "default_prompt_name": None, "similarity_fn_name": settings.similarity_function}
+        write_json(folder / SETTINGS_FILE, content)
     (folder / POOLING_FOLDER).mkdir()
     modes = {key: mode == settings.pooling for key, mode in _OLD_MODES.items()}
     write_json(folder / POOLING_FOLDER / "config.json", {"word_embedding_dimension": hidden_size, **modes})
+
+
+def _read_similarity_function(folder: Path) -> SimilarityFunction:
+    path, functions = folder / SETTINGS_FILE, get_args(SimilarityFunction)
+    name: Any = (read_json(path) if path.is_file() else {}).get("similarity_fn_name") or "cosine"
+    if name not in functions:
+        raise ValueError(f"{path}: similarity_fn_name must be one of {functions}, got {name!r}, which is not supported")
+    return name
 
 
 def _read_pooling(path: Path, prompts: Prompts) -> Pooling:

@@ -117,8 +117,8 @@ def to_tf1(task: Task, prefix: str | os.PathLike[str]) -> None:
 
     Raises:
         ValueError: Google's code has no such model: an activation other than gelu_tanh and relu, another epsilon of
-            LayerNorm, a classifier with pooling by the mean, an embedding other than the plain mean, or an adapter that
-            is not merged.
+            LayerNorm, a classifier with pooling by the mean, an embedding other than the mean of length 1, or an
+            adapter that is not merged.
 
     Examples:
         >>> to_tf1(task, "sentiment-tf1/model.ckpt")
@@ -134,9 +134,10 @@ def to_tf1(task: Task, prefix: str | os.PathLike[str]) -> None:
     check("to_tf1", "activation", config.activation in _WRITTEN_ACTIVATIONS, "be gelu_tanh or relu", config.activation)
     same = config.layer_norm_epsilon == _EPSILON
     check("to_tf1", "layer_norm_epsilon", same, f"be {_EPSILON}", config.layer_norm_epsilon)
-    plain = head.task != "embedding" or (head.pooling == "mean" and not head.normalize)
-    rule = "be the mean, not normalized, as the files do not say it; build another on `task.encoder`"
-    check("to_tf1", "embedding", plain, rule, (head.pooling, head.normalize))
+    vectors = (head.pooling, head.normalize, head.similarity_function)
+    plain = head.task != "embedding" or vectors == ("mean", True, "cosine")
+    rule = "be the mean, of length 1, compared by cosine, as the files do not say it; build another on `task.encoder`"
+    check("to_tf1", "embedding", plain, rule, vectors)
     with task.weights_for("Google's checkpoints"):
         tensors = write_weights(task.model, _format(head, {}))
     if not has_layer(task.model, "pooler"):

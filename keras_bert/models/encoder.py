@@ -11,6 +11,7 @@ from keras_bert.folders import INPUT_NAMES
 from keras_bert.layers.adapters import PromptPlaces, TokenStates
 from keras_bert.layers.block import TransformerBlock
 from keras_bert.layers.heads import FirstTokenPooler, Pooler, PredictionHead
+from keras_bert.options.pooling import Pooling
 from keras_bert.tensors import Tensor
 
 # The names of the layers that insert a prompt and that remove it.
@@ -116,6 +117,16 @@ def encoder_of(model: keras.Model) -> keras.Model:
     if has_layer(model, "pooler"):
         outputs["pooled_output"] = output_of(model, "pooler")
     return keras.Model(inputs, outputs, name="encoder")
+
+
+def pooling_of_origin(encoder: keras.Model) -> Pooling | None:
+    """The pooling of the task that an encoder was taken from by `Task.encoder`; None for another encoder.
+
+    Examples:
+        >>> pooling_of_origin(task.encoder)
+        'cls'
+    """
+    return getattr(encoder, "pooling", None)
 
 
 def output_of(model: keras.Model, name: str) -> Any:

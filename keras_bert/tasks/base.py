@@ -133,11 +133,16 @@ class Task(Adaptable):
 
     @property
     def encoder(self) -> keras.Model:
-        """The encoder inside the model, with shared weights; other tasks can be built on it."""
+        """The encoder inside the model, with shared weights; other tasks can be built on it.
+
+        Their pooling, and whether their vectors have length 1, are those of this task unless they are given others.
+        """
         from keras_bert.models.encoder import encoder_of
 
         check_keras_model(self, "taken apart")
-        return encoder_of(self.model)
+        encoder = encoder_of(self.model)
+        encoder.pooling, encoder.normalize = self.head().get("pooling"), getattr(self, "normalize", None)
+        return encoder
 
     def network(self) -> keras.Model:
         """The model with the one output that answers are decoded from; it is distilled, quantized and exported."""

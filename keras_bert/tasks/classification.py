@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 
 def build_classifier(
-    encoder: keras.Model, num_labels: int, *, pooling: Pooling = "cls", dropout: float = 0.1
+    encoder: keras.Model, num_labels: int, *, pooling: Pooling | None = None, dropout: float = 0.1
 ) -> keras.Model:
     """Puts a linear classifier on one vector for the whole text.
 
@@ -30,7 +30,8 @@ def build_classifier(
         encoder: an encoder as `build_encoder` returns it, whose weights are shared, not copied.
         num_labels: the number of classes, at least 2.
         pooling: `cls` takes the pooled output, as BERT does; `mean` the mean of the token states, which an
-            encoder after a short pre-training needs: its first token has not yet learnt to attend to the others.
+            encoder after a short pre-training needs: its first token has not yet learnt to attend to the others. None
+            for `default_pooling`.
         dropout: the dropout rate on the pooled output.
 
     Returns:
@@ -50,9 +51,26 @@ def build_classifier(
 
     if num_labels < 2:
         raise ValueError(f"num_labels must be at least 2, got {num_labels}")
+    pooling = pooling or default_pooling(encoder)
     encoder = with_global_tokens(encoder, "first")
     pooled = keras.layers.Dropout(dropout, name="classifier_dropout")(pool(encoder, pooling))
     return keras.Model(encoder.input, Dense(num_labels, name="classifier")(pooled), name="classification")
+
+
+def default_pooling(encoder: keras.Model) -> Pooling:
+    """That of the task that the encoder was taken from, else `cls`; `mean` where the encoder has no pooler.
+
+    Raises:
+        ValueError: the model is not an encoder.
+
+    Examples:
+        >>> default_pooling(keras_bert.TASKS["embedding"].build(task.encoder, task.tokenizer, max_length=16).encoder)
+        'mean'
+    """
+    from keras_bert.models.encoder import pooling_of_origin, sequence_output
+
+    sequence_output(encoder)
+    return (pooling_of_origin(encoder) or "cls") if "pooled_output" in encoder.output else "mean"
 
 
 def pool(encoder: keras.Model, pooling: Pooling) -> Any:
@@ -156,7 +174,7 @@ class TextClassifier(Task):
         *,
         labels: Sequence[str],
         max_length: int = 128,
-        pooling: Pooling = "cls",
+        pooling: Pooling | None = None,
         dropout: float = 0.1,
         **settings: Any,
     ) -> Self:

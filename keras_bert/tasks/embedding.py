@@ -12,11 +12,11 @@ import numpy as np
 
 from keras_bert.checks import check
 from keras_bert.folders import HIDDEN_STATES, SENTENCE_VECTOR
-from keras_bert.options.pooling import Pooling
+from keras_bert.options.pooling import Pooling, SimilarityFunction
 from keras_bert.options.prompts import Prompts
 from keras_bert.tasks.answer_columns import ColumnType, Vector
 from keras_bert.tasks.base import Array, Features, Runtime, Task
-from keras_bert.tasks.checks import as_numbers, as_texts, check_keras_model, check_same_length
+from keras_bert.tasks.checks import as_numbers, as_texts, check_keras_model, check_same_length, is_keras_model
 from keras_bert.tasks.targets import Target, WordPlaces
 from keras_bert.vector_codes import VectorCode, encode_vectors
 
@@ -30,14 +30,20 @@ PromptName = Literal["", "query", "passage"]
 
 
 def build_embedder(
-    encoder: keras.Model, *, pooling: Pooling = "mean", normalize: bool = False, dimension: int | None = None
+    encoder: keras.Model,
+    *,
+    pooling: Pooling | None = None,
+    normalize: bool | None = None,
+    dimension: int | None = None,
 ) -> keras.Model:
     """Pools the states of an encoder into one vector for each text.
 
     Args:
         encoder: an encoder as `build_encoder` returns it, whose weights are shared, not copied.
-        pooling: `mean` of the token states, or `cls`, the first token's state without BERT's pooler.
-        normalize: whether vectors have length 1.
+        pooling: `mean` of the token states, or `cls`, the first token's state without BERT's pooler; None for that of
+            the embedding that the encoder was taken from, and for `mean` where there is none.
+        normalize: whether vectors have length 1, so that inner products are cosines; None for as in the embedding that
+            the encoder was taken from, and for True where there is none.
         dimension: the width of the vectors, which are the first numbers of the pooled states; None for all.
 
     Returns:
@@ -53,9 +59,12 @@ def build_embedder(
     import keras
 
     from keras_bert.layers.heads import FirstTokenPooler, MeanPooler, Truncation
-    from keras_bert.models.encoder import sequence_output
+    from keras_bert.models.encoder import pooling_of_origin, sequence_output
     from keras_bert.models.global_tokens import with_global_tokens
 
+    as_origin = getattr(encoder, "normalize", None)
+    pooling = pooling or ("mean" if as_origin is None else pooling_of_origin(encoder))
+    normalize = as_origin is not False if normalize is None else normalize
     check("build_embedder", "pooling", pooling in get_args(Pooling), f"be one of {get_args(Pooling)}", pooling)
     encoder = with_global_tokens(encoder, "none")
     states = sequence_output(encoder)
@@ -68,7 +77,7 @@ def build_embedder(
         check("build_embedder", "dimension", 1 <= dimension < width, f"be from 1 to {width - 1}", dimension)
         vector = Truncation(dimension, name="truncation")(vector)
     if normalize:
-        vector = keras.layers.UnitNormalization(name="normalization")(vector)
+        vector = keras.layers.UnitNormalization(name="normalization", dtype="float32")(vector)
     return keras.Model(encoder.input, {**encoder.output, "embedding": vector}, name="embedding")
 
 
@@ -83,13 +92,37 @@ def cosine_similarity(first: Array, second: Array) -> Array:
     return np.asarray(unit[0] @ unit[1].T, "float32")
 
 
+def compare_vectors(first: Array, second: Array, function: SimilarityFunction = "cosine") -> Array:
+    """Similarities of all pairs, float32: (n, hidden), (m, hidden) -> (n, m), larger for vectors that are more alike.
+
+    Args:
+        first: vectors.
+        second: vectors.
+        function: `cosine`, `dot` products, or the `euclidean` or `manhattan` distance with a minus sign, as in
+            sentence-transformers.
+
+    Examples:
+        >>> compare_vectors(np.array([[1.0, 0.0]]), np.array([[4.0, 4.0], [1.0, 0.0]]), "dot").tolist()
+        [[4.0, 1.0]]
+        >>> compare_vectors(np.array([[1.0, 0.0]]), np.array([[4.0, 4.0], [1.0, 0.0]]), "euclidean").tolist()
+        [[-5.0, -0.0]]
+    """
+    from scipy.spatial.distance import cdist
+
+    if function == "cosine":
+        return cosine_similarity(first, second)
+    if function == "dot":
+        return np.asarray(first @ second.T, "float32")
+    return np.asarray(-cdist(first, second, "cityblock" if function == "manhattan" else function), "float32")
+
+
 @dataclasses.dataclass(frozen=True)
 class Match:
     """A result of `Embedding.search`.
 
     Attributes:
         text: the text.
-        similarity: cosine to the query, -1 to 1.
+        similarity: similarity to the query by the task's `similarity_function`; of `cosine` -1 to 1.
         index: index of the text among the searched texts.
 
     Examples:
@@ -113,9 +146,13 @@ class Embedding(Task):
         tokenizer: the tokenizer with the model's vocabulary.
         max_length: the maximum number of tokens of a text, special tokens included.
         prompts: the texts that the model expects in front of queries and passages; None for none.
+        normalize: whether the vectors have length 1; None for as in the model's graph. A file needs it.
+        similarity_function: how `search` and answers to pairs compare vectors, see `compare_vectors`. Training compares
+            them by `cosine`.
 
     Raises:
-        ValueError: see `Task`; or the model has no output `embedding`.
+        ValueError: see `Task`; the model has no output `embedding`, or `normalize` is not as in its graph; or there is
+            no such similarity function.
 
     Examples:
         >>> embedding = Embedding.build(task.encoder, task.tokenizer, max_length=16)
@@ -143,11 +180,26 @@ class Embedding(Task):
         *,
         max_length: int = 256,
         prompts: Mapping[str, str] | None = None,
+        normalize: bool | None = None,
+        similarity_function: SimilarityFunction = "cosine",
     ) -> None:
         super().__init__(model, tokenizer, max_length=max_length)
         self.prompts = Prompts(**(prompts or {}))
+        kind, functions = type(self).__name__, get_args(SimilarityFunction)
+        check(
+            kind, "similarity_function", similarity_function in functions, f"be one of {functions}", similarity_function
+        )
+        self.similarity_function = similarity_function
         whole = isinstance(model.output, dict) and "embedding" in model.output
-        check(type(self).__name__, "model", whole, "have an output `embedding`", model.name)
+        check(kind, "model", whole, "have an output `embedding`", model.name)
+        in_graph = self._normalizes() if is_keras_model(model) else normalize
+        check(kind, "normalize", normalize in (None, in_graph), f"be {in_graph}, as in the model's graph", normalize)
+        self.normalize = bool(in_graph)
+
+    def _normalizes(self) -> bool:
+        from keras_bert.models.encoder import has_layer
+
+        return has_layer(self.model, "normalization")
 
     def transformers_model(self) -> keras.Model:
         """The model with all outputs, see `Task`."""
@@ -164,8 +216,8 @@ class Embedding(Task):
         tokenizer: BaseTokenizer,
         *,
         max_length: int = 256,
-        pooling: Pooling = "mean",
-        normalize: bool = False,
+        pooling: Pooling | None = None,
+        normalize: bool | None = None,
         dimension: int | None = None,
         **settings: Any,
     ) -> Self:
@@ -187,9 +239,10 @@ class Embedding(Task):
         return type(self).build(self.encoder, self.tokenizer, **self.settings(), **head)
 
     def settings(self) -> dict[str, Any]:
-        """`max_length`, and the prompts that are set."""
+        """`max_length`, how vectors are compared, and the prompts that are set."""
         prompts = {name: prompt for name, prompt in dataclasses.asdict(self.prompts).items() if prompt}
-        return {**super().settings(), **({"prompts": prompts} if prompts else {})}
+        vectors = {"normalize": self.normalize, "similarity_function": self.similarity_function}
+        return {**super().settings(), **vectors, **({"prompts": prompts} if prompts else {})}
 
     def network(self) -> keras.Model:
         """From the encoder's inputs to the vectors (batch, hidden) alone."""
@@ -224,15 +277,21 @@ class Embedding(Task):
     def compile(self, optimizer: keras.optimizers.Optimizer, **kwargs: Any) -> None:
         """Compiles `similarity`; `kwargs` go to Keras."""
         check_keras_model(self, "trained")
+        self._check_trained_function()
         self._compile(self.similarity, optimizer, **kwargs)
 
     def head(self) -> dict[str, Any]:
-        """The pooling of the model, whether its vectors have length 1, and `dimension` where they are truncated."""
+        """The pooling of the model, and `dimension` where its vectors are truncated."""
         from keras_bert.models.encoder import has_layer
 
         pooling = "cls" if has_layer(self.model, "first_token_pooler") else "mean"
         cut = {"dimension": self.model.get_layer("truncation").width} if has_layer(self.model, "truncation") else {}
-        return {"pooling": pooling, "normalize": has_layer(self.model, "normalization"), **cut}
+        return {"pooling": pooling, **cut}
+
+    def _check_trained_function(self) -> None:
+        rule = "be 'cosine' where the model is trained, as its losses are of cosines; build the task anew on `encoder`"
+        is_cosine = self.similarity_function == "cosine"
+        check(type(self).__name__, "similarity_function", is_cosine, rule, self.similarity_function)
 
     def agreement(self, reference: Any, candidate: Any, padding_mask: Array) -> Array:
         """The cosines of the vectors (rows, hidden), 0 where they are negative."""
@@ -243,6 +302,7 @@ class Embedding(Task):
         from keras_bert.objectives.embedding import EmbeddingObjective
 
         self._refuse_class_weights(class_weights)
+        self._check_trained_function()
         return EmbeddingObjective()
 
     def loss(self) -> keras.losses.Loss:
@@ -292,23 +352,26 @@ class Embedding(Task):
         return [self.prompts.query + text for text in texts]
 
     def target(self, choice: str, outputs: Any, row: WordPlaces) -> Target:
-        """The cosine of the text's vector and that of a passage, `choice`, which stays as it is."""
+        """The similarity of the text's vector and that of a passage, `choice`, which stays as it is."""
         from keras import ops
 
         rule = "be the text to compare with"
         if not isinstance(choice, str):
             raise TypeError(f"{type(self).__name__}.target must {rule}, got {choice!r}")
-        other = self.predict([choice], prompt="passage")[0]
-        other = other / max(float(np.linalg.norm(other)), 1e-12)
+        function, other = self.similarity_function, self.predict([choice], prompt="passage")[0]
+        if function == "cosine":
+            other = other / max(float(np.linalg.norm(other)), 1e-12)
 
-        def cosine(outputs: Any) -> Any:
+        def similarity(outputs: Any) -> Any:
             vectors = ops.cast(outputs["embedding"], "float32")
-            return ops.sum(ops.normalize(vectors, axis=-1) * other, axis=-1)
+            if function in ("euclidean", "manhattan"):
+                return -ops.norm(vectors - other, ord=2 if function == "euclidean" else 1, axis=-1)
+            return ops.sum((ops.normalize(vectors, axis=-1) if function == "cosine" else vectors) * other, axis=-1)
 
-        return Target(f"cosine with {choice!r}", choice, cosine)
+        return Target(f"{function} with {choice!r}", choice, similarity)
 
     def answer_columns(self, *, paired: bool = False) -> dict[str, ColumnType]:
-        """`vector` in `vector_code`; of pairs `similarity`, the cosine of both vectors."""
+        """`vector` in `vector_code`; of pairs `similarity`, by `similarity_function`."""
         if paired:
             return {"similarity": float}
         width = int(self.model.output["embedding"].shape[-1])
@@ -317,16 +380,16 @@ class Embedding(Task):
         return {"vector": Vector(width, self.vector_code)}
 
     def answer_values(self, texts: Sequence[str], seconds: Sequence[str] | None = None) -> Iterator[tuple[Any]]:
-        """The vector of each text (hidden,) in `vector_code`; or the cosine of each query and its passage.
+        """The vector of each text (hidden,) in `vector_code`; or the similarity of each query and its passage.
 
         A single text gets the prompt `single_prompt`, queries and passages get theirs.
         """
         if seconds is None:
             return zip(encode_vectors(self.predict(texts, prompt=self.single_prompt), self.vector_code))
-        return zip(self._cosines(texts, seconds))
+        return zip(self._similarities(texts, seconds))
 
     def answer_fields(self, texts: Sequence[str], seconds: Sequence[str] | None = None) -> Iterator[tuple[str, ...]]:
-        """A line for each text: its vector as JSON, or with a second text the cosine of both and the text.
+        """A line for each text: its vector as JSON, or with a second text the similarity of both and the text.
 
         Prompts are those of `answer_values`.
         """
@@ -334,20 +397,28 @@ class Embedding(Task):
             for vector in self.predict(texts, prompt=self.single_prompt):
                 yield (json.dumps([round(float(value), 6) for value in vector]),)
             return
-        for fields, cosine in zip(self._text_fields(texts, seconds), self._cosines(texts, seconds), strict=True):
-            yield f"{cosine:.4f}", *fields
+        for fields, similarity in zip(
+            self._text_fields(texts, seconds), self._similarities(texts, seconds), strict=True
+        ):
+            yield f"{similarity:.4f}", *fields
 
-    def _cosines(self, queries: Sequence[str], passages: Sequence[str]) -> list[float]:
-        """The cosine of each query and the passage beside it."""
+    def _similarities(self, queries: Sequence[str], passages: Sequence[str]) -> list[float]:
+        """The similarity of each query and the passage beside it."""
         check_same_length("texts", queries, "seconds", passages)
-        sides = (self.predict(queries, prompt="query"), self.predict(passages, prompt="passage"))
-        units = [side / np.maximum(np.linalg.norm(side, axis=1, keepdims=True), 1e-12) for side in sides]
-        return [float(cosine) for cosine in (units[0] * units[1]).sum(axis=1)]
+        return self.compare_pairs(self.predict(queries, prompt="query"), self.predict(passages, prompt="passage"))
+
+    def compare(self, first: Array, second: Array) -> Array:
+        """`compare_vectors` by the task's `similarity_function`: (n, hidden), (m, hidden) -> float32 (n, m)."""
+        return compare_vectors(first, second, self.similarity_function)
+
+    def compare_pairs(self, first: Array, second: Array) -> list[float]:
+        """The similarity of each vector and the one beside it: (n, hidden), (n, hidden)."""
+        return [float(self.compare(one[None], other[None])[0, 0]) for one, other in zip(first, second, strict=True)]
 
     def search(
         self, queries: Sequence[str], texts: Sequence[str], *, top_k: int = 5, vectors: Array | None = None
     ) -> list[list[Match]]:
-        """For each query the texts nearest to it by cosine, best first; `prompts` stand in front of both.
+        """For each query the texts most alike by `similarity_function`, best first; `prompts` stand in front of both.
 
         Args:
             queries: the queries.
@@ -366,9 +437,9 @@ class Embedding(Task):
         targets = self.predict(queries, prompt="query")
         width = targets.shape[1]
         check("Embedding", "vectors", vectors.shape[1:] == (width,), f"be {width} wide", vectors.shape)
-        cosines = cosine_similarity(targets, vectors)
-        best = np.argsort(-cosines, axis=1, kind="stable")[:, :top_k]
+        similarities = self.compare(targets, vectors)
+        best = np.argsort(-similarities, axis=1, kind="stable")[:, :top_k]
         return [
             [Match(texts[index], float(row[index]), int(index)) for index in indices]
-            for row, indices in zip(cosines, best, strict=True)
+            for row, indices in zip(similarities, best, strict=True)
         ]

@@ -14,7 +14,7 @@ from keras_bert.target_scale import TargetScale
 from keras_bert.tasks.answer_columns import ColumnType
 from keras_bert.tasks.base import Array, Features, Runtime, Task
 from keras_bert.tasks.checks import as_numbers, check_same_length, is_keras_model
-from keras_bert.tasks.classification import pool, pooling_of
+from keras_bert.tasks.classification import default_pooling, pool, pooling_of
 from keras_bert.tasks.targets import Target, WordPlaces
 
 if TYPE_CHECKING:
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 _HEAD = "regressor"
 
 
-def build_regressor(encoder: keras.Model, *, pooling: Pooling = "cls", dropout: float = 0.1) -> keras.Model:
+def build_regressor(encoder: keras.Model, *, pooling: Pooling | None = None, dropout: float = 0.1) -> keras.Model:
     """Puts one linear output on one vector for the whole text.
 
     Args:
@@ -50,6 +50,7 @@ def build_regressor(encoder: keras.Model, *, pooling: Pooling = "cls", dropout: 
     from keras_bert.layers.regression_head import RegressionHead
     from keras_bert.models.global_tokens import with_global_tokens
 
+    pooling = pooling or default_pooling(encoder)
     encoder = with_global_tokens(encoder, "first")
     pooled = keras.layers.Dropout(dropout, name="regressor_dropout")(pool(encoder, pooling))
     return keras.Model(encoder.input, RegressionHead(1, name=_HEAD)(pooled), name="regression")
@@ -97,7 +98,7 @@ class Regression(Task):
         tokenizer: BaseTokenizer,
         *,
         max_length: int = 128,
-        pooling: Pooling = "cls",
+        pooling: Pooling | None = None,
         dropout: float = 0.1,
         mean: float = 0.0,
         standard_deviation: float = 1.0,

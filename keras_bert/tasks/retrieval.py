@@ -30,7 +30,7 @@ class Retrieval(Embedding):
         model: a model as `build_embedder` returns it, or an exported file.
         tokenizer: the tokenizer with the model's vocabulary.
         max_length: the maximum number of tokens of a text, special tokens included.
-        prompts: see `Embedding`.
+        prompts: see `Embedding`, also for `normalize` and `similarity_function`.
         contrast: the fields of `Contrast`, the settings of the loss; None for the defaults.
 
     Raises:
@@ -53,8 +53,9 @@ class Retrieval(Embedding):
         max_length: int = 256,
         prompts: Mapping[str, str] | None = None,
         contrast: Mapping[str, Any] | None = None,
+        **vectors: Any,
     ) -> None:
-        super().__init__(model, tokenizer, max_length=max_length, prompts=prompts)
+        super().__init__(model, tokenizer, max_length=max_length, prompts=prompts, **vectors)
         self.contrast = read_json(Contrast, contrast or {}, "contrast")
         self.contrast.check_width(int(model.output["embedding"].shape[-1]) + 1)
 
@@ -80,6 +81,7 @@ class Retrieval(Embedding):
         from keras_bert.objectives.retrieval import RetrievalObjective
 
         self._refuse_class_weights(class_weights)
+        self._check_trained_function()
         return RetrievalObjective(self.contrast)
 
     @functools.cached_property

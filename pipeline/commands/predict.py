@@ -67,7 +67,8 @@ def _add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--vectors",
         choices=("float32", "int8", "binary"),
-        help="of embedding and retrieval, with --table: the numbers of the vectors (default: float32)",
+        help="of embedding and retrieval, with --table: the numbers of the vectors (default: float32); vectors have "
+        "length 1 where task.json says normalize, else compare them by its similarity_function",
     )
     parser.add_argument(
         "--words",

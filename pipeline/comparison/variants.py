@@ -13,7 +13,9 @@ from pipeline.settings.rules import check_data
 from pipeline.settings.schema import Settings
 
 # The keys that a task may set; all others belong to the variants.
-TASK_KEYS = ("examples", "fine_tuning", "max_length", "stride", "max_query_length", "pooling", "evaluation")
+TASK_KEYS = (
+    *("examples", "fine_tuning", "max_length", "stride", "max_query_length", "pooling", "normalize", "evaluation"),
+)
 
 # The keys that belong to the examples: a task replaces them, and is not merged with those of a variant.
 _EXAMPLE_KEYS = ("examples", "stride", "max_query_length", "evaluation")

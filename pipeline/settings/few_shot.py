@@ -17,7 +17,7 @@ def check_few_shot(settings: Settings) -> None:
     if second_text is not None:
         rule = "be left out where there is a [few_shot], which pairs rows of single texts"
         raise InputError(f"examples.second_text must {rule}, got {second_text!r}")
-    if settings.pooling != "mean":
+    if settings.pooling not in (None, "mean"):
         raise InputError(f"pooling must be 'mean' where there is a [few_shot], got {settings.pooling!r}")
     if settings.adaptation is not None:
         rule = "be left out where there is a [few_shot], whose head is fitted to the weights of the encoder itself"

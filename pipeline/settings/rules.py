@@ -51,6 +51,7 @@ _NEEDS = {
     "stride": "examples",
     "max_query_length": "examples",
     "pooling": "examples",
+    "normalize": "examples",
     "fine_tuning": "examples",
     "few_shot": "examples",
     "contrast": "examples",
@@ -112,6 +113,8 @@ def check_tables(settings: Settings) -> None:
     _check_last_seed(settings)
     if settings.unlabelled is not None and task is not None:
         check_unlabelled(task)
+    if settings.normalize is not None and task not in ("embedding", "retrieval"):
+        raise InputError(f"normalize must be left out but for embedding and retrieval, got it for {task}")
     for name in OF_EMBEDDINGS:
         weight = getattr(settings.distillation, name)
         if weight and task not in ("embedding", "retrieval"):

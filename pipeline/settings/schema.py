@@ -246,7 +246,10 @@ class Settings(pydantic.BaseModel):
             questions are read in windows.
         stride: number of tokens from one window of a context to the next; a third of `max_length` if it is not set.
         max_query_length: maximum number of tokens of a question; a sixth of `max_length` if it is not set.
-        pooling: the vector of a text: the `mean` of the states of its tokens, or the state of `[CLS]` (`cls`).
+        pooling: the vector of a text: the `mean` of the states of its tokens, or the state of `[CLS]` (`cls`); None for
+            that of the checkpoint, or the mean where it has none.
+        normalize: whether the vectors of an embedding or a retrieval have length 1, so that inner products are cosines;
+            None for as in the checkpoint, or true where it makes none.
         seeds: number of models that are trained with different seeds, 1 to 100; tables show mean and standard
             deviation.
         probes: tagged sentences with which `explain` probes the layers of the teacher and the student; `.conllu` files
@@ -268,7 +271,8 @@ class Settings(pydantic.BaseModel):
     max_length: Annotated[int, pydantic.Field(ge=8, le=LONGEST)] = 128
     stride: Annotated[int, pydantic.Field(ge=1)] | None = None
     max_query_length: Annotated[int, pydantic.Field(ge=1)] | None = None
-    pooling: Pooling = "mean"
+    pooling: Pooling | None = None
+    normalize: bool | None = None
     seeds: Annotated[int, pydantic.Field(ge=1, le=100)] = 1
     corpus: (
         Annotated[

@@ -127,8 +127,8 @@ def _candidates(tables: Tables, settings: Settings) -> dict[str, Dimension]:
     chosen = {POOLING: tune.pooling, DEPTH: tune.student.num_layers}
     defaults: dict[str, tuple[Sequence[Any], Any]] = {}
     if settings.examples is not None and settings.examples.task in _POOLED_TASKS:
-        other = "cls" if settings.pooling == "mean" else "mean"
-        defaults[POOLING] = (settings.pooling, other), settings.pooling
+        pooling = settings.pooling or "mean"
+        defaults[POOLING] = (pooling, "cls" if pooling == "mean" else "mean"), pooling
     few_shot = settings.few_shot
     trains = {"teacher": few_shot is None or few_shot.pairs > 0, "student": settings.student is not None}
     for stage, section in _TRAININGS.items():

@@ -21,7 +21,7 @@ from components.export_model import export_model
 from components.fine_tune import fine_tune
 from components.mine_hard_negatives import mine_hard_negatives
 from components.push import push
-from components.scoring.blessing import Thresholds
+from components.scoring.blessing import UNTRAINED, Thresholds
 from components.scoring.registry import TASK_SCORING
 from components.scoring.retrieval import BM25
 from components.sources.search_texts import SearchTexts
@@ -52,6 +52,7 @@ def pushed(line, tmp_path_factory):
     evaluation, blessing, version = Evaluation(folder / "e"), Blessing(folder / "b"), Pushed(folder / "p")
     models = {"teachers": [line.teacher], "students": [line.student], "edges": [line.edge]}
     thresholds = Thresholds(max_export_loss=50.0)
+    models |= {"checkpoint": line.pretrained}
     evaluate.run(examples=line.examples, **models, evaluation=evaluation, blessing=blessing, thresholds=thresholds)
     given = {"examples": line.examples, "evaluation": evaluation, "blessing": blessing}
     push.run(**given, edges=[line.edge], pushed=version, folder=str(folder / "pushed"), name="find", page=SearchTexts())
@@ -89,11 +90,27 @@ def test_the_table_has_the_scores_of_each_model_and_of_bm25(pushed):
     metrics = pushed[1].read()
     codes = ["tflite int8, int8 vectors", "tflite int8, binary vectors", "tflite int8, binary vectors, rescored"]
     files = ["tflite float32", "tflite int8", *codes, "onnx float32"]
-    assert list(metrics.models) == ["random order", "BM25", "teacher", "student", *files]
+    assert list(metrics.models) == ["random order", "BM25", UNTRAINED, "teacher", "student", *files]
     for model in metrics.models.values():
         assert list(model.metrics) == list(METRICS)
     assert metrics.metric == "ndcg_at_10"
     assert metrics.models["tflite int8"].metrics["ndcg_at_10"].mean > metrics.models["BM25"].metrics["ndcg_at_10"].mean
+
+
+def test_the_table_has_the_checkpoint_as_it_was(pushed, line):
+    rows, scoring = read_rows(line.examples, "test"), TASK_SCORING["retrieval"]
+    expected = scoring.score(rows, scoring.answer(read_model(line.pretrained), rows), []).metrics
+    assert {name: score.mean for name, score in pushed[1].read().models[UNTRAINED].metrics.items()} == expected
+
+
+def test_pushed_vectors_have_length_1(pushed):
+    folder, _ = pushed
+    for name in (None, "model.onnx"):
+        task = load(folder) if name is None else load_exported(folder, name)
+        np.testing.assert_allclose(np.linalg.norm(task.predict(["a b", "c"]), axis=1), 1.0, atol=1e-5)
+        assert task.normalize
+    assert json.loads((folder / "task.json").read_text())["normalize"] is True
+    assert "Vectors have length 1: inner products are cosines" in (folder / "README.md").read_text()
 
 
 def test_a_pushed_folder_answers_and_has_a_card_and_a_page(pushed, line):
@@ -142,6 +159,11 @@ def test_hard_negatives_are_mined_for_training_rows_alone(line, tmp_path):
         assert mined.file(name).read_bytes() == again.file(name).read_bytes()
 
 
+def truncate(vectors):
+    """The first 8 numbers, at length 1."""
+    return vectors[:, :8] / np.linalg.norm(vectors[:, :8], axis=1, keepdims=True)
+
+
 def test_settings_of_the_loss_go_with_the_model(line, tmp_path):
     contrast = Contrast(loss="triplet", margin=0.3, dimensions=(8,))
     training, model = dataclasses.replace(TRAINING, steps=2), Model(tmp_path / "triplets")
@@ -151,7 +173,7 @@ def test_settings_of_the_loss_go_with_the_model(line, tmp_path):
     assert task.contrast == contrast
     assert task.objective().contrast == contrast
     assert task.truncated(8).predict(["cow"]).shape == (1, 8)
-    np.testing.assert_allclose(task.truncated(8).predict(["cow"]), task.predict(["cow"])[:, :8], atol=1e-6)
+    np.testing.assert_allclose(task.truncated(8).predict(["cow"]), truncate(task.predict(["cow"])), atol=1e-6)
 
 
 @pytest.mark.long
@@ -164,7 +186,7 @@ def test_files_of_truncated_vectors(line, tmp_path):
         vectors = task.predict(["cow hen", "oak"])
         assert vectors.shape == (2, 8)
         if name == "model.onnx":
-            expected = line.load("quantized").predict(["cow hen", "oak"])[:, :8]
+            expected = truncate(line.load("quantized").predict(["cow hen", "oak"]))
             np.testing.assert_allclose(vectors, expected, atol=1e-4)
     wide = {"edge": EdgeModel(tmp_path / "wide"), "export": Export(dimension=16)}
     with pytest.raises(InputError, match=r"^export\.dimension must be from 1 to 15, got 16$"):

@@ -5,6 +5,7 @@ from pathlib import Path
 
 import pytest
 
+from components.dsl.errors import InputError
 from components.sources.pushed_version import PreviousVersion
 from keras_bert.options.distillation import Distillation
 from keras_bert.options.imitation import Imitation
@@ -414,3 +415,17 @@ def test_few_rows_teach_the_encoder_by_pairs_before_the_head(tmp_path: Path) -> 
     compared = reads(comparison_pipeline(settings, {"a": settings})[0])
     assert compared["fit_head-a"] == {"fine_tune-a", "ingest_examples-a"}
     assert compared["fine_tune-a"] == {"import_checkpoint", "pair_examples-a"}
+
+
+@pytest.mark.parametrize(("text", "is_scored"), [("task = 'retrieval'\n", True), ("task = 'regression'\n", False)])
+def test_the_checkpoint_is_scored_where_it_makes_vectors_already(tmp_path: Path, text: str, is_scored: bool) -> None:
+    (evaluation,) = (node for node in wire(tmp_path, CHECKPOINT + EXAMPLES + text).nodes if node.name == "evaluate")
+    assert (evaluation.inputs["checkpoint"] is not None) is is_scored
+    assert read_by(tmp_path, CHECKPOINT + EXAMPLES + text, "pooling=cls") == {"fine_tune"}
+
+
+def test_vectors_alone_have_a_length(tmp_path: Path) -> None:
+    with pytest.raises(InputError, match=r"^normalize must be left out but for embedding"):
+        wire(tmp_path, CHECKPOINT + EXAMPLES, "normalize=true")
+    text = CHECKPOINT + EXAMPLES + "task = 'retrieval'\n"
+    assert read_by(tmp_path, text, "normalize=false") == {"fine_tune"}

@@ -3,7 +3,7 @@
 import re
 from typing import NamedTuple
 
-from keras_bert.export.layer_names import make_layer_pattern
+from keras_bert.export.layer_names import NORMALIZATION, make_layer_pattern
 from keras_bert.options.quantization import RECIPES, RecipeName
 
 
@@ -34,4 +34,4 @@ class Expected(NamedTuple):
 
     def stays_float(self, tensor: str) -> bool:
         """True if a tensor is computed by a layer that stays float."""
-        return any(re.search(f"/{make_layer_pattern(layer)}/", tensor) for layer in self.float_layers)
+        return any(re.search(f"/{make_layer_pattern(layer)}/", tensor) for layer in (*self.float_layers, NORMALIZATION))

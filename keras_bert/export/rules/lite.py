@@ -12,9 +12,6 @@ from keras_bert.export.rules.reach import find_reachable_operations
 COARSEST_SCORES = 2.0
 # Operations that convert between integers and floats.
 _BORDERS = frozenset(("CAST", "DEQUANTIZE", "QUANTIZE"))
-# The operation that prevents a division by 0 in a normalized vector: one number for each text, which ai-edge-quantizer
-# leaves float.
-_GUARDS = frozenset(("MINIMUM",))
 # Operations on token ids before the lookup: negative ids count from the end, and a prompt is prepended.
 _OF_IDS = frozenset(("ADD", "CAST", "CONCATENATION", "PAD", "PADV2", "RESHAPE", "SELECT", "SELECT_V2"))
 _LOOKUPS = frozenset(("GATHER", "EMBEDDING_LOOKUP"))
@@ -45,7 +42,7 @@ def integers_alone(graph: LiteGraph, expected: Expected) -> Iterator[str]:
     """If the recipe quantizes all activations, no operation computes with floats.
 
     An output that is a sum stays float: it adds the mask's constant, and a grid over that range would be too coarse. An
-    output that is a product stays float if its layer does.
+    output that is a product stays float if its layer does, and so do vectors of length 1.
     """
     if not expected.integers_alone:
         return
@@ -53,8 +50,9 @@ def integers_alone(graph: LiteGraph, expected: Expected) -> Iterator[str]:
     of_answers = {"ADD", "FULLY_CONNECTED"} if is_head_float(expected.float_layers) else {"ADD"}
     for operation in graph.operations:
         made = graph.tensors[operation.outputs[0]]
-        answers = operation.kind in of_answers and operation.outputs[0] not in read
-        allowed = operation.kind in _BORDERS | _GUARDS or answers or expected.stays_float(made.name)
+        normalized = any(expected.stays_float(graph.tensors[number].name) for number in operation.inputs)
+        answers = operation.outputs[0] not in read and (operation.kind in of_answers or normalized)
+        allowed = operation.kind in _BORDERS or answers or expected.stays_float(made.name)
         if made.type.startswith("float") and not allowed:
             yield f"{operation.place}, {operation.kind}, must give integers with {expected.recipe}, got {made.type}"
 

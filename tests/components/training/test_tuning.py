@@ -10,6 +10,8 @@ from components.dsl.errors import InputError
 from components.training.tuning import ClassWeights, build_task, find_class_weights, initialize_bias
 from keras_bert.config import EncoderConfig
 from keras_bert.models.encoder import build_encoder
+from keras_bert.tasks.embedding import Embedding
+from keras_bert.tasks.token_classification import TokenClassification
 from keras_bert.tokenizers.tokenizer import Tokenizer
 from keras_bert.tokenizers.wordpiece_vocabulary import SPECIAL_TOKENS
 
@@ -51,7 +53,20 @@ def build(task: str, pooler: bool = True, **settings: Any) -> Any:
     shape = {"num_layers": 1, "hidden_size": 4, "num_heads": 1, "intermediate_size": 4, "max_length": 8}
     encoder = build_encoder(EncoderConfig(vocabulary_size=tokenizer.vocabulary_size, **shape), pooler=pooler)
     description = {"task": task, "settings": {"max_length": 8, **settings}}
-    return build_task(encoder, tokenizer, description, "cls")
+    return build_task(Embedding.build(encoder, tokenizer, max_length=8), description, "cls")
+
+
+def test_the_pooling_is_that_of_the_checkpoint_or_the_mean() -> None:
+    tokenizer = Tokenizer([*SPECIAL_TOKENS, "a"], lowercase=True)
+    shape = {"num_layers": 1, "hidden_size": 4, "num_heads": 1, "intermediate_size": 4, "max_length": 8}
+    encoder = build_encoder(EncoderConfig(vocabulary_size=tokenizer.vocabulary_size, **shape))
+    description = {"task": "regression", "settings": {"max_length": 8}}
+    first_token = Embedding.build(encoder, tokenizer, max_length=8, pooling="cls", normalize=False)
+    no_pooling = TokenClassification.build(encoder, tokenizer, labels=["O", "I-x"], max_length=8)
+    poolings = [build_task(task, description, None).head()["pooling"] for task in (first_token, no_pooling)]
+    assert poolings == ["cls", "mean"]
+    vectors = build_task(first_token, {**description, "task": "retrieval"}, None, normalize=None)
+    assert (vectors.head(), vectors.settings()["normalize"]) == ({"pooling": "cls"}, False)
 
 
 @pytest.mark.parametrize(
@@ -60,7 +75,7 @@ def build(task: str, pooler: bool = True, **settings: Any) -> Any:
         ("classification", {"labels": ["a", "b"]}, {"pooling": "cls"}),
         ("multi_label", {"labels": ["a", "b"], "label_precision": 0.5}, {"pooling": "cls"}),
         ("regression", {}, {"pooling": "cls", "mean": 0.0, "standard_deviation": 1.0}),
-        ("embedding", {}, {"pooling": "cls", "normalize": False}),
+        ("embedding", {}, {"pooling": "cls"}),
         ("token_classification", {"labels": LABELS}, {}),
         ("question_answering", {"stride": 1, "max_query_length": 1, "null_threshold": None}, {}),
     ],

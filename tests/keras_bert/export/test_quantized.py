@@ -172,13 +172,14 @@ def test_values_beyond_those_of_calibration_are_not_clipped(weights, tmp_path):
 
 @pytest.mark.parametrize("recipe", ["static_wi8_ai8", "static_wi8_ai16"])
 def test_vectors_of_length_1(recipe, tmp_path):
-    """Their squares are summed without a mean: no tensor is left that nothing computes."""
+    """Their squares are summed without a mean: no tensor is left that nothing computes. Lengths are no integers."""
     task = make_task("embedding")
     network, encoded = task.network(), task.tokenizer.encode(make_texts(32, 12), max_length=task.max_length)
     rows = {name: np.asarray(encoded[name]) for name in input_names(network)}
     parameters = QuantizationParameters(recipe, QuantizationAware(network, [rows], recipe).finish())
     export_quantized(network, tmp_path / "model.tflite", (32,), parameters, rows, output=task.output_name)
     answers = TFLiteModel(tmp_path / "model.tflite").predict_on_batch(rows)[task.output_name]
+    np.testing.assert_allclose(np.linalg.norm(answers, axis=1), 1.0, atol=1e-6)
     with quantized_activations(network, parameters):
         expected = network.predict(rows, verbose=0)
     np.testing.assert_allclose(answers, expected, atol=0.05 if recipe == "static_wi8_ai8" else 5e-4)

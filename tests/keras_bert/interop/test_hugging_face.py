@@ -76,9 +76,10 @@ def test_a_round_trip_keeps_the_task(kind, tokenizer, tmp_path):
 
 
 def test_an_embedding_keeps_its_pooling(tokenizer, tmp_path):
-    task = make_task("embedding", tokenizer=tokenizer, pooling="cls", normalize=True)
+    task = make_task("embedding", tokenizer=tokenizer, pooling="cls", normalize=False, similarity_function="euclidean")
     to_hugging_face(task, tmp_path / "out")
     result, texts = from_hugging_face(tmp_path / "out"), ["a bc", "de f g"]
+    assert (result.settings(), result.head()) == (task.settings(), task.head())
     np.testing.assert_array_equal(result.predict(texts), task.predict(texts))
 
 

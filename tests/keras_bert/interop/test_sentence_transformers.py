@@ -14,6 +14,7 @@ from tests.keras_bert.interop.checkpoints import change_json
         PoolingSettings("cls", False, 30),
         PoolingSettings("mean", True, 20, Prompts(query="query: ", passage="passage: ")),
         PoolingSettings("mean", True, 20, Prompts(query="Represent this sentence: ")),
+        PoolingSettings("cls", False, 30, similarity_function="dot"),
     ],
 )
 def test_what_is_written_is_read(pooled, tmp_path):
@@ -30,7 +31,7 @@ def test_prompts_that_are_no_texts(prompts, tmp_path):
 
 
 def test_no_files(tmp_path):
-    assert read_pooling(tmp_path) == PoolingSettings("mean", False, None)
+    assert read_pooling(tmp_path) == PoolingSettings("mean", True, None)
 
 
 @pytest.mark.parametrize("mode", ["cls", ["cls"]])
@@ -56,6 +57,11 @@ def test_version_6(mode, tmp_path):
         ("1_Pooling/config.json", {"pooling_mode": "weightedmean"}, r"got \['weightedmean'\], which is not supported"),
         ("sentence_bert_config.json", {"do_lower_case": True}, "do_lower_case must be False, got True"),
         ("config_sentence_transformers.json", {"default_prompt_name": "query"}, "default_prompt_name must be absent"),
+        (
+            "config_sentence_transformers.json",
+            {"similarity_fn_name": "maxsim"},
+            "similarity_fn_name must be one of",
+        ),
     ],
 )
 def test_what_an_embedding_does_not_do(file, changes, message, tmp_path):

@@ -234,8 +234,8 @@ def test_configurations_that_do_not_fit(changes, message, classifier):
         (
             "embedding",
             {},
-            {"normalize": True},
-            r"to_tf1.embedding must be the mean, not normalized.*got \('mean', True\)",
+            {"normalize": False},
+            r"to_tf1.embedding must be the mean, of length 1, .*got \('mean', False, 'cosine'\)",
         ),
     ],
 )

@@ -22,6 +22,40 @@ def test_vectors_against_numpy(pooling, normalize):
     np.testing.assert_allclose(task.predict(TEXTS), expected, atol=1e-5)
 
 
+def test_vectors_have_length_1_unless_the_checkpoint_has_others():
+    plain, new = make_encoder(), Embedding.build(make_encoder(), make_tokenizer(), max_length=30)
+    np.testing.assert_allclose(np.linalg.norm(new.predict(TEXTS), axis=1), 1.0, atol=1e-5)
+    assert (new.head(), new.settings()["normalize"]) == ({"pooling": "mean"}, True)
+    checkpoint = Embedding.build(plain, make_tokenizer(), max_length=30, pooling="cls", normalize=False)
+    again = Embedding.build(checkpoint.encoder, make_tokenizer(), max_length=30)
+    assert (again.head(), again.settings()["normalize"]) == ({"pooling": "cls"}, False)
+    np.testing.assert_array_equal(again.predict(TEXTS), checkpoint.predict(TEXTS))
+    assert Embedding.build(checkpoint.encoder, make_tokenizer(), max_length=30, normalize=True).normalize
+    # What was learnt of one task's head is no property of the encoder that both share.
+    assert Embedding.build(plain, make_tokenizer(), max_length=30).settings()["normalize"]
+    with pytest.raises(ValueError, match=r"Embedding\.normalize must be False, as in the model's graph, got True"):
+        Embedding(checkpoint.model, make_tokenizer(), max_length=30, normalize=True)
+
+
+@pytest.mark.parametrize(
+    ("function", "order"),
+    [("cosine", [0, 2, 1, 3]), ("dot", [2, 1, 0, 3]), ("euclidean", [1, 0, 3, 2]), ("manhattan", [0, 1, 3, 2])],
+)
+def test_a_search_compares_by_the_function_of_the_checkpoint(function, order, monkeypatch):
+    """Inner products were ignored: all checkpoints were searched by cosine."""
+    task = Embedding.build(make_encoder(), make_tokenizer(), max_length=30, similarity_function=function)
+    monkeypatch.setattr(task, "predict", lambda texts, **_: np.array([[1.0, 0.0]] * len(texts), "float32"))
+    vectors = np.array([[0.1, 0.0], [1.5, 0.6], [3.0, 1.0], [-1.0, 0.0]], "float32")
+    (matches,) = task.search(["film"], TEXTS, vectors=vectors)
+    assert [match.index for match in matches] == order
+    assert [match.similarity for match in matches] == sorted((m.similarity for m in matches), reverse=True)
+    (same,) = next(task.answer_values(["film"], ["a film"]))
+    assert same == pytest.approx(1.0 if function in ("cosine", "dot") else 0.0)
+    if function != "cosine":
+        with pytest.raises(ValueError, match=r"Embedding\.similarity_function must be 'cosine' where"):
+            task.objective()
+
+
 def test_the_model_keeps_the_outputs_of_the_encoder():
     encoder = make_encoder()
     assert build_embedder(encoder).output.keys() == {"sequence_output", "pooled_output", "embedding"}

@@ -15,7 +15,7 @@ VECTORS = ("embedding", "retrieval")
 LABELS = {"labels": ["O", "B-film", "I-film"]}
 SETTINGS = {
     "classification": LABELS,
-    "embedding": {},
+    "embedding": {"normalize": False},
     "multi_label": {**LABELS, "thresholds": [0.25, None, 0.5], "label_precision": 0.9},
     "pretraining": {},
     "question_answering": {"stride": 5, "max_query_length": 6, "null_threshold": 1.5},
@@ -35,16 +35,16 @@ def build(name, encoder, **changes):
     [
         ("classification", {"pooling": "mean"}),
         ("classification", {"pooling": "cls"}),
-        ("embedding", {"pooling": "cls", "normalize": True}),
-        ("embedding", {"pooling": "mean", "normalize": False}),
+        ("embedding", {"pooling": "cls"}),
+        ("embedding", {"pooling": "mean"}),
         ("multi_label", {"pooling": "mean"}),
-        ("embedding", {"pooling": "mean", "normalize": True, "dimension": 6}),
+        ("embedding", {"pooling": "mean", "dimension": 6}),
         ("pretraining", {"next_sentence": True, "mask_decoder": False}),
         ("pretraining", {"next_sentence": False, "mask_decoder": False}),
         ("question_answering", {}),
         ("regression", {"pooling": "mean", "mean": 5000.0, "standard_deviation": 1000.0}),
         ("replaced_tokens", {}),
-        ("retrieval", {"pooling": "mean", "normalize": True}),
+        ("retrieval", {"pooling": "mean"}),
         ("token_classification", {}),
     ],
 )

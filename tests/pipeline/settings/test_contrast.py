@@ -90,7 +90,7 @@ def test_passages_that_are_all_one_are_refused_before_training(folder: Path) -> 
     write_queries(folder, [("a", "Same", "X"), ("b", "same ", "Y")])
     with pytest.raises(InputError) as caught:
         check_data(load(folder, CHECKPOINT + QUERIES))
-    assert str(caught.value) == "train must hold at least 2 different passages, got only 'same'"
+    assert str(caught.value) == "train must hold at least 2 different passages, got only 'Same'"
 
 
 def test_prompts_are_those_of_the_checkpoint_unless_the_job_has_its_own(folder: Path) -> None:

@@ -47,6 +47,7 @@ def test_without_a_corpus_nothing_is_read_that_is_for_one(tmp_path: Path, table:
         "stride = 5",
         "max_query_length = 5",
         "pooling = 'cls'",
+        "normalize = true",
         "[fine_tuning]",
         "[student]\nnum_layers = 1",
         "[quantization]",

@@ -35,7 +35,7 @@ from tests.pipeline.settings.texts import CHECKPOINT, CORPUS, EXAMPLES, keys_of,
 
 def test_a_checkpoint_and_rows_are_enough(tmp_path: Path) -> None:
     settings = load(tmp_path, CHECKPOINT + EXAMPLES)
-    assert (settings.name, settings.max_length, settings.pooling, settings.seeds) == ("model", 128, "mean", 1)
+    assert (settings.name, settings.max_length, settings.pooling, settings.seeds) == ("model", 128, None, 1)
     assert (settings.corpus, settings.student, settings.quantization) == (None, None, None)
     assert settings.fine_tuning == FineTuningSettings()
     assert (settings.export, settings.evaluation, settings.push.folder) == (Export(), Thresholds(), "")
