@@ -1,16 +1,19 @@
 """Vectors, by their cosines."""
 
-import types
+from typing import Any
 
 import numpy as np
 import pytest
 
 from components.scoring.embedding import EmbeddingScoring
 from components.sources.table import TextRow
+from keras_bert.tasks.embedding import Embedding
 
 SCORING = EmbeddingScoring()
 VECTORS = {"a": [3.0, 4.0], "b": [-4.0, 3.0], "c": [0.0, 0.5], "zero": [0.0, 0.0]}
-TASK = types.SimpleNamespace(predict=lambda texts: np.array([VECTORS[text] for text in texts], "float32"))
+TASK: Any = Embedding.__new__(Embedding)
+TASK.similarity_function = "cosine"
+TASK.predict = lambda texts: np.array([VECTORS[text] for text in texts], "float32")
 
 
 def test_a_task_is_asked_for_the_cosines_of_pairs() -> None:
