@@ -7,10 +7,9 @@ from components.artifacts.models import Model
 from components.dsl.component import component
 from components.dsl.errors import InputError
 from components.dsl.signature import Input, Output
-from components.training.importance import measure_by_states
 from components.training.model_folder import read_model, write_model
 from components.training.on_rows import train_on_rows, training_rows
-from components.training.students import STARTING_BATCHES, make_student
+from components.training.students import make_student
 from keras_bert.checks import FieldError
 from keras_bert.options.imitation import StateImitation
 from keras_bert.options.student import Student
@@ -47,6 +46,7 @@ def distill_general(
         InputError: the encoder has no such layers, the shape is invalid, or a loss does not fit the models.
     """
     from keras_bert.compress.imitation import StatesObjective
+    from keras_bert.compress.new_students import STARTING_BATCHES, measure_by_states
     from keras_bert.training.strategies import find_strategy
     from keras_bert.training.trainer import make_deterministic
 

@@ -13,7 +13,6 @@ from components.dsl.workplace import report_progress
 from components.scoring.footprint import measure_file
 from components.training.model_folder import read_model
 from components.training.on_rows import training_rows
-from components.training.students import build_student
 from keras_bert.folders import TFLITE_FILE, TFLITE_FLOAT_FILE
 from keras_bert.options.quantization import Quantization
 from keras_bert.options.student import Student
@@ -58,6 +57,7 @@ def measure_footprint(
     """
     import keras
 
+    from keras_bert.compress.new_students import build_student
     from keras_bert.compress.quantization_parameters import QuantizationParameters
     from keras_bert.compress.quantize import QuantizationAware
     from keras_bert.models.encoder import input_names

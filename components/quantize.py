@@ -45,7 +45,6 @@ def quantize(
     from keras_bert.compress.quantization_parameters import (
         QuantizationParameters,
         quantized_activations,
-        save_quantization,
     )
     from keras_bert.compress.quantize import QuantizationAware
     from keras_bert.models.encoder import input_names
@@ -86,6 +85,6 @@ def quantize(
     with quantized_activations(network, parameters):
         tune_task(task, examples)
     write_model(quantized, task, history, plan.precision)
-    save_quantization(parameters, quantized.path)
+    parameters.save(quantized.path)
     if sparsity:
         save_sparsity(sparsity, quantized.path)

@@ -4,7 +4,6 @@ import logging
 from typing import TYPE_CHECKING
 
 from components.dsl.errors import InputError
-from components.training.students import build_student
 from keras_bert.options.student import Student
 
 if TYPE_CHECKING:
@@ -24,6 +23,7 @@ def resume_student(teacher: "Task", shape: Student, general_student: "Task") -> 
     Raises:
         InputError: the shape is invalid, or differs from the general student's.
     """
+    from keras_bert.compress.new_students import build_student
     from keras_bert.compress.students import initialize_from_teacher, take_head
 
     try:

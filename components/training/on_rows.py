@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 from components.artifacts.data import TaskExamples, TextExamples
 from components.dsl.workplace import ProgressParts, workplace
 from components.training.progress import TrainingProgress, forward_work, training_work
+from keras_bert.data.batch_plan import LENGTH_BUCKETS
 from keras_bert.options.training import Training
 
 if TYPE_CHECKING:
@@ -15,10 +16,6 @@ if TYPE_CHECKING:
 
     from keras_bert.data.batches import Batches
     from keras_bert.objectives.base import Objective
-
-# Rows are batched with rows of about their length, as padding costs as much as tokens. Each length is compiled
-# separately, which takes seconds, so there are few.
-LENGTH_BUCKETS = (8, 16, 24, 32, 48, 64, 96, 128, 192, 256, 384, 512, 768, 1024, 1536, 2048, 3072, 4096, 6144)
 
 # The default number of validations of a training.
 VALIDATIONS = 2

@@ -35,6 +35,12 @@ class QuantizationParameters(NamedTuple):
     ranges: Ranges
     float_layers: tuple[str, ...] = ()
 
+    def save(self, folder: str | os.PathLike[str]) -> None:
+        """Writes the parameters as `quantization.json` into an existing folder; `read_quantization` reads them."""
+        ranges = {path: list(span) for path, span in self.ranges.items()}
+        content = {"recipe": self.recipe, "ranges": ranges, "float_layers": list(self.float_layers)}
+        (Path(folder) / QUANTIZATION_FILE).write_text(json.dumps(content, indent=1, sort_keys=True) + "\n")
+
 
 @contextlib.contextmanager
 def quantized_activations(model: keras.Model, quantization: QuantizationParameters) -> Iterator[None]:
@@ -64,21 +70,8 @@ def quantized_activations(model: keras.Model, quantization: QuantizationParamete
             forget_traces(model)
 
 
-def save_quantization(quantization: QuantizationParameters, folder: str | os.PathLike[str]) -> None:
-    """Writes the parameters as `quantization.json` into an existing folder.
-
-    Examples:
-        >>> save_quantization(QuantizationParameters("float16", {}), ".")
-        >>> read_quantization(".").recipe
-        'float16'
-    """
-    ranges = {path: list(span) for path, span in quantization.ranges.items()}
-    content = {"recipe": quantization.recipe, "ranges": ranges, "float_layers": list(quantization.float_layers)}
-    (Path(folder) / QUANTIZATION_FILE).write_text(json.dumps(content, indent=1, sort_keys=True) + "\n")
-
-
 def read_quantization(folder: str | os.PathLike[str]) -> QuantizationParameters | None:
-    """Reads the parameters that `save_quantization` wrote; None for a float model, which has no such file.
+    """Reads the parameters that `QuantizationParameters.save` wrote; None for a float model, which has no such file.
 
     Examples:
         >>> read_quantization(".") is None

@@ -137,7 +137,7 @@ class QuantizationAware:
         until `quantized_activations` quantizes them.
 
         Returns:
-            The ranges, which `save_quantization` writes beside the model.
+            The ranges, which `QuantizationParameters` holds.
         """
         for layer in self.kernels.values():
             layer.kernel.assign(layer.kernel_transform(layer.kernel))

@@ -44,7 +44,13 @@ def load(place: str | os.PathLike[str]) -> Task:
     """
     place = Path(place)
     is_exported = place.is_file() or any((place / name).is_file() for name in ANSWERING_FILES) or _hint(place)
-    return load_exported(place) if is_exported else registry.load(place)
+    if is_exported:
+        return load_exported(place)
+    from keras_bert.compress.quantization_parameters import read_quantization
+
+    task = registry.load(place)
+    task.quantization = read_quantization(place)
+    return task
 
 
 def load_exported(place: str | os.PathLike[str], file: str = "", *, num_threads: int = 1) -> Task:

@@ -111,6 +111,13 @@ class Task(Adaptable):
     has_new_head: bool = False
     """Whether `build` made a head of tags or of several labels whose bias `initialize_bias` has not set yet."""
 
+    label_name: ClassVar[str] = "label"
+    """The name of the labels in rows for training."""
+
+    quantization: Any = None
+    """The recipe and ranges of a model that `keras_bert.quantize` quantized, which `export` writes; None for a float
+    model."""
+
     output_name: ClassVar[str] = LOGITS
     """The name of the output of `network` in exported files."""
 
@@ -239,6 +246,41 @@ class Task(Adaptable):
         """The `metrics` for `model.compile`."""
         return []
 
+    def training_rows(self, *data: Any, **pairs: Sequence[str]) -> dict[str, Array]:
+        """The entries of batches that `objective` reads: the inputs (rows, length) and the labels.
+
+        Args:
+            data: the arguments of `examples`.
+            pairs: the second text of each row as `pairs`, where `examples` takes it.
+        """
+        features, labels = self.examples(*data, **pairs)  # type: ignore[attr-defined]
+        return {**features, self.label_name: labels}
+
+    def fit(self, *data: Any, **options: Any) -> list[dict[str, float]]:
+        """Trains the model on rows in memory with good defaults, see `keras_bert.fit`; needs TensorFlow.
+
+        Examples:
+            >>> history = task.fit(["film film", "film"], ["yes", "no"], epochs=2, batch_size=1, verbose=0)
+            >>> history[-1]["step"]
+            4
+        """
+        # The front door finds the trainer, which stands above tasks: steps that only answer do not depend on it.
+        import keras_bert
+
+        return keras_bert.fit(self, *data, **options)
+
+    def export(self, path: str | os.PathLike[str], texts: Sequence[str] = (), **options: Any) -> None:
+        """Writes the model as a `.tflite` or `.onnx` file that `keras_bert.load` reads, see `keras_bert.export_task`.
+
+        Examples:
+            >>> task.export("sentiment.onnx")
+            >>> [answer.label in task.labels for answer in keras_bert.load("sentiment.onnx").predict(["film"])]
+            [True]
+        """
+        import keras_bert
+
+        keras_bert.export_task(self, path, texts, **options)
+
     def compile(self, optimizer: keras.optimizers.Optimizer, **kwargs: Any) -> None:
         """Compiles the model with the task's loss and metrics; `kwargs` go to Keras.
 
@@ -362,6 +404,8 @@ class Task(Adaptable):
             self.save_settings(staging, adapted=self.adapter is not None)
             if self.adapter is not None:
                 self.save_adapter(staging / ADAPTER_FOLDER)
+            if self.quantization is not None:
+                self.quantization.save(staging)
 
     def save_settings(self, folder: str | os.PathLike[str], *, adapted: bool = False) -> None:
         """Writes all files but the model into an existing folder: `vocab.txt`, `tokenizer.json` and `task.json`.

@@ -166,6 +166,7 @@ class Embedding(Task):
     needs_pooling = True
     second_text = "compared"
     output_name = "embedding"
+    label_name = "value"
 
     single_prompt: PromptName = "query"
     """The prompt of single texts in `answer_values` and `answer_fields`; an instance may have another one."""
@@ -328,6 +329,16 @@ class Embedding(Task):
         sides = {"first": self.encode(texts), "second": self.encode(others)}
         inputs = {f"{side}_{name}": array for side, features in sides.items() for name, array in features.items()}
         return inputs, cosines
+
+    def training_rows(self, *data: Any, **pairs: Any) -> dict[str, Array]:
+        """See `Task.training_rows`; the inputs of second texts are `second_...`, and `value` is (rows,)."""
+        features, cosines = self.examples(*data, **pairs)
+        width = max(array.shape[1] for array in features.values())
+        rows = {
+            name.removeprefix("first_"): np.pad(array, ((0, 0), (0, width - array.shape[1])))
+            for name, array in features.items()
+        }
+        return {**rows, "value": cosines[:, 0]}
 
     def predict(self, texts: Sequence[str], *, batch_size: int = 32, prompt: PromptName = "") -> Array:
         """The vector of each text: (texts, hidden) float32.

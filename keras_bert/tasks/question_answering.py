@@ -142,6 +142,7 @@ class QuestionAnswering(Task):
     """
 
     name = "question_answering"
+    label_name = "positions"
     truncates = False
     second_text = "required"
     places = "tokens"

@@ -75,6 +75,7 @@ class Regression(Task):
     """
 
     name = "regression"
+    label_name = "value"
     needs_pooling = True
     # A grid for numbers around 5,000 would span the way from 0, too.
     float_layers = (_HEAD,)
@@ -147,7 +148,8 @@ class Regression(Task):
         from keras_bert.objectives.regression import RegressionObjective
 
         self._refuse_class_weights(class_weights)
-        return RegressionObjective(self.scale.standard_deviation)
+        scale = self.scale if is_keras_model(self.model) else TargetScale()
+        return RegressionObjective(scale.standard_deviation)
 
     def loss(self) -> keras.losses.Loss:
         """The mean squared error in units of the scale's standard deviation."""
@@ -178,6 +180,11 @@ class Regression(Task):
         if is_keras_model(self.model) and self._head.is_untrained:
             self._head.scale = TargetScale.of(numbers[:, 0].tolist())
         return inputs, numbers
+
+    def training_rows(self, *data: Any, **pairs: Sequence[str]) -> dict[str, Array]:
+        """See `Task.training_rows`; `value` is (rows,)."""
+        rows = super().training_rows(*data, **pairs)
+        return {**rows, "value": rows["value"][:, 0]}
 
     def predict(self, texts: Sequence[str], pairs: Sequence[str] | None = None, *, batch_size: int = 32) -> list[float]:
         """The number of each text, or of each pair."""

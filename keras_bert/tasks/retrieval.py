@@ -8,6 +8,7 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Self
 
 from keras_bert.checks import check
+from keras_bert.folders import INPUT_NAMES
 from keras_bert.options.contrast import Contrast
 from keras_bert.tasks.base import Array, Features, Runtime, pad_rows
 from keras_bert.tasks.checks import as_texts, check_same_length
@@ -129,3 +130,11 @@ class Retrieval(Embedding):
             answers[query][groups[passage]] = None
         rows = [dict.fromkeys((groups[text], *answers[query])) for query, text in zip(queries, passages, strict=True)]
         return inputs, pad_rows([list(row) for row in rows], filling=-1)
+
+    def training_rows(self, *data: Any, **pairs: Any) -> dict[str, Array]:
+        """See `Task.training_rows`; rows have no negatives but the passages of other queries."""
+        features, groups = self.examples(*data, **pairs)
+        rows = {name.removeprefix("first_"): array for name, array in features.items()}
+        none = {f"negative_{name}": rows[f"second_{name}"][:0] for name in INPUT_NAMES}
+        numbers = {name: np.zeros(0, "int32") for name in ("negative_group", "negative_row")}
+        return {**rows, **none, **numbers, "answer_groups": groups, "passage_group": groups[:, 0]}

@@ -20,7 +20,7 @@ from tests.keras_bert.compress import tiny
 
 @pytest.fixture(scope="module")
 def student(tmp_path_factory):
-    from keras_bert.compress.quantization_parameters import QuantizationParameters, save_quantization
+    from keras_bert.compress.quantization_parameters import QuantizationParameters
     from keras_bert.compress.quantize import QuantizationAware
     from keras_bert.tasks.classification import Classification
     from keras_bert.tokenizers.tokenizer import Tokenizer
@@ -33,7 +33,7 @@ def student(tmp_path_factory):
     pieces = [*SPECIAL_TOKENS, *(f"piece{number}" for number in range(50 - len(SPECIAL_TOKENS)))]
     tokenizer = Tokenizer(pieces, lowercase=True)
     Classification(model, tokenizer, labels=["no", "yes"], max_length=tiny.LENGTH).save(folder)
-    save_quantization(QuantizationParameters("mixed_wi8_ai8", ranges), folder)
+    QuantizationParameters("mixed_wi8_ai8", ranges).save(folder)
     Model(folder).seal({})
     return Model(folder)
 

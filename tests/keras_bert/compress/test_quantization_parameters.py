@@ -9,7 +9,6 @@ from keras_bert.compress.quantization_parameters import (
     QuantizationParameters,
     quantized_activations,
     read_quantization,
-    save_quantization,
 )
 from keras_bert.compress.quantize import QuantizationAware
 from keras_bert.compress.ranges import taps
@@ -23,7 +22,7 @@ def test_what_is_saved_is_found(tmp_path):
         QuantizationParameters("dynamic_wi8", RANGES, ("block_0/attention/key",)),
         QuantizationParameters("dynamic_wi8", RANGES),
     ):
-        save_quantization(rounding, tmp_path)
+        rounding.save(tmp_path)
         assert read_quantization(tmp_path) == rounding
     said = json.loads((tmp_path / QUANTIZATION_FILE).read_text())
     ranges = {name: list(span) for name, span in RANGES.items()}

@@ -11,7 +11,6 @@ from keras_bert.compress.quantization_parameters import (
     QuantizationParameters,
     quantized_activations,
     read_quantization,
-    save_quantization,
 )
 from keras_bert.compress.quantize import QuantizationAware
 from keras_bert.compress.ranges import fixed_ranges, sublayers, taps
@@ -89,7 +88,7 @@ def test_the_finished_model_is_an_ordinary_file(finished, tmp_path):
     model, ranges, *_ = finished
     save_model(model, tmp_path / "model.keras")
     rounding = QuantizationParameters("mixed_wi8_ai8", ranges)
-    save_quantization(rounding, tmp_path)
+    rounding.save(tmp_path)
     loaded = load_model(tmp_path / "model.keras")
     assert read_quantization(tmp_path) == rounding
     rows = tiny.make_rows(8)[0]

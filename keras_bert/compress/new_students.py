@@ -1,0 +1,86 @@
+"""A student before its training: its shape, and its initial weights, which come from its teacher."""
+
+import dataclasses
+import logging
+from collections.abc import Callable, Iterable
+
+from keras_bert.compress.importance import measure_importance
+from keras_bert.compress.probes import RandomProbes
+from keras_bert.compress.students import Importance, initialize_from_teacher, spread_layers
+from keras_bert.compress.vocabulary import count_token_ids
+from keras_bert.config import EncoderConfig
+from keras_bert.models.encoder import build_encoder, config_of, has_layer
+from keras_bert.objectives.base import Batch
+from keras_bert.options.student import Student, may_lose_parts
+from keras_bert.tasks.base import Task
+
+logger = logging.getLogger(__name__)
+
+# Batches that measure the importance of the teacher's parts and the frequency of tokens.
+STARTING_BATCHES = 32
+
+# A teacher and some batches -> the importance of the heads and units of each block.
+Measure = Callable[[Task, list[Batch]], list[Importance]]
+
+
+def measure_by_loss(teacher: Task, rows: list[Batch]) -> list[Importance]:
+    """The importance for the loss of the teacher's task."""
+    return measure_importance(teacher.network(), teacher.objective(), rows)
+
+
+def measure_by_states(teacher: Task, rows: list[Batch]) -> list[Importance]:
+    """The importance for the teacher's final states, before there is a task."""
+    probes = RandomProbes(teacher.encoder)
+    return measure_importance(probes.network, probes, rows)
+
+
+def make_student(
+    teacher: Task, shape: Student, rows: Iterable[Batch] = (), measure: Measure = measure_by_loss
+) -> tuple[Task, int]:
+    """Builds a student and initializes it from its teacher.
+
+    Args:
+        teacher: a fine-tuned task.
+        shape: how the student differs from the teacher.
+        rows: batches; needed if heads or units of the teacher must be chosen, or if its embedding is factorized.
+        measure: measures the importance of the teacher's heads and units.
+
+    Returns:
+        The student, and the number of encoder blocks that it takes from the teacher: 0 for random weights.
+
+    Raises:
+        ValueError: the teacher has no such layers, or the shape is invalid.
+    """
+    config = config_of(teacher.model)
+    student, small = build_student(teacher, shape)
+    wider = small.num_heads > config.num_heads or small.intermediate_size > config.intermediate_size
+    same = small.num_heads == config.num_heads and small.intermediate_size == config.intermediate_size
+    if small.hidden_size != config.hidden_size or wider or not (same or may_lose_parts(config)):
+        logger.info("the student starts from random weights, as its layers are not parts of the teacher's")
+        return student, 0
+    layers = shape.layers or spread_layers(config.num_layers, small.num_layers)
+    factorized = small.embedding_rank != config.embedding_rank
+    batches = list(rows) if factorized or not same else []
+    copied = initialize_from_teacher(
+        student.network(),
+        teacher.network(),
+        layers,
+        importance=None if same else measure(teacher, batches),
+        piece_counts=count_token_ids(batches, config.vocabulary_size) if factorized else None,
+    )
+    logger.info("the student starts from the teacher's layers: %s", copied)
+    return student, len(layers)
+
+
+def build_student(teacher: Task, shape: Student) -> tuple[Task, EncoderConfig]:
+    """A student with random weights, and the configuration of its encoder.
+
+    Raises:
+        ValueError: the shape is invalid.
+    """
+    config = config_of(teacher.model)
+    small = shape.config(config, teacher.max_length)
+    if small.variant is not None and small.num_layers <= config.num_layers:
+        layers = shape.layers or spread_layers(config.num_layers, small.num_layers)
+        small = dataclasses.replace(small, variant=small.variant.of_layers(layers))
+    return teacher.rebuilt(build_encoder(small, pooler=has_layer(teacher.network(), "pooler"))), small

@@ -1,0 +1,216 @@
+"""Compression of a task on rows in memory: distillation, pruning and quantization, as the pipeline's steps do them."""
+
+import contextlib
+import dataclasses
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+import keras
+import numpy as np
+
+from keras_bert.checks import check
+from keras_bert.compress.imitation import ImitationObjective
+from keras_bert.compress.new_students import STARTING_BATCHES, make_student
+from keras_bert.compress.prune import MagnitudePruning, Masks
+from keras_bert.compress.quantization_parameters import QuantizationParameters
+from keras_bert.compress.quantize import QuantizationAware
+from keras_bert.models.encoder import input_names
+from keras_bert.objectives.distillation import DistillationObjective
+from keras_bert.options.distillation import Distillation
+from keras_bert.options.imitation import Imitation
+from keras_bert.options.pruning import Pruning
+from keras_bert.options.quantization import Quantization, RecipeName
+from keras_bert.options.student import Student
+from keras_bert.options.training import Training
+from keras_bert.tasks.base import Task
+from keras_bert.tasks.checks import check_keras_model
+from keras_bert.tasks.classification import TextClassifier
+from keras_bert.tasks.regression import Regression
+from keras_bert.training.fit import Rows, batches, columns, train
+
+# The learning rates of the pipeline's steps.
+_DISTILLATION_RATE, _PRUNING_RATE, _QUANTIZATION_RATE = 1e-4, 5e-5, 2e-5
+
+
+def distill(
+    teacher: Task,
+    *data: Any,
+    pairs: Sequence[str] | None = None,
+    layers: Sequence[int] | None = None,
+    student: Student | None = None,
+    distillation: Distillation = Distillation(),
+    imitation: Imitation = Imitation(),
+    verbose: int = 1,
+    **training: Any,
+) -> Task:
+    """Trains a smaller student on a teacher's answers.
+
+    Args:
+        teacher: a trained task with a Keras model, which stays as it is.
+        data: the arguments of `teacher.examples`; classifiers and regressions take texts alone, too, which the teacher
+            labels. See `keras_bert.fit` for their types.
+        pairs: the second text of each row.
+        layers: the teacher's layers, from 0, that the student keeps; or `student`.
+        student: how the student differs from the teacher.
+        distillation: temperature, and the share of the labels in the loss; texts alone have no share.
+        imitation: weights of further losses between the states of both.
+        verbose: 1 shows a progress bar, 0 none.
+        training: settings of `Training`, such as `epochs`; the learning rate is 1e-4 by default.
+
+    Returns:
+        The student.
+
+    Raises:
+        TypeError: see `keras_bert.fit`.
+        ValueError: a row or a setting is not valid, the teacher has no such layers, or it is an exported file.
+
+    Examples:
+        >>> small = distill(task, ["film film", "film"], student=Student(num_heads=1), epochs=1, verbose=0)
+        >>> small.labels, small.encoder.count_params() < task.encoder.count_params()
+        (('no', 'yes'), True)
+    """
+    check_keras_model(teacher, "distilled")
+    one = (layers is None) != (student is None)
+    check("distill", "layers", one, "be given, or student", (layers, student))
+    plan = Training(**{"precision": "auto", "learning_rate": _DISTILLATION_RATE, **training})
+    rows, distillation = _read_rows(teacher, data, pairs, distillation)
+    first = batches(teacher, rows, plan.part_size, shuffle=True, seed=plan.seed).after(0, stop=STARTING_BATCHES)
+    small, _ = make_student(teacher, student or Student(layers=tuple(layers or ())), first)
+    network, objective = small.network(), small.objective()
+    if imitation.is_on:
+        imitating = ImitationObjective(objective, network, teacher.network(), distillation, imitation)
+        train(small, imitating.joint, imitating, rows, plan, verbose=verbose)
+    else:
+        plain = DistillationObjective(objective, teacher.network(), distillation)
+        train(small, network, plain, rows, plan, verbose=verbose)
+    return small
+
+
+def prune(
+    task: Task,
+    *data: Any,
+    pairs: Sequence[str] | None = None,
+    pruning: Pruning = Pruning(),
+    distillation: Distillation = Distillation(),
+    verbose: int = 1,
+    **training: Any,
+) -> None:
+    """Sets a model's smallest weights to zero, in place, while it trains on its own former answers.
+
+    Args:
+        task: a trained task with a Keras model; tasks that share its encoder change, too.
+        data: see `distill`.
+        pairs: see `distill`.
+        pruning: the share and the pattern of the zeros.
+        distillation: see `distill`.
+        verbose: see `distill`.
+        training: settings of `Training`; by default one epoch at 5e-5.
+
+    Raises:
+        TypeError: see `keras_bert.fit`.
+        ValueError: a row or a setting is not valid, or the model is an exported file or quantized.
+
+    Examples:
+        >>> prune(task, ["film film", "film"], batch_size=1, verbose=0)
+        >>> round(Masks(task.model).sparsity(), 2)
+        0.5
+    """
+    plan = _check_float(task, "pruned", _PRUNING_RATE, training)
+    rows, distillation = _read_rows(task, data, pairs, distillation)
+    steps, network = plan.count_steps(len(rows["padding_mask"])), task.network()
+    masks = MagnitudePruning(network, pruning, steps)
+    with _unchanged_if_failed(network) as teacher:
+        objective = DistillationObjective(task.objective(), teacher, distillation)
+        variables, after_step = masks.variables(), masks.after_step
+        train(task, network, objective, rows, plan, verbose=verbose, variables=variables, after_step=after_step)
+        # A running mean of the weights holds values from before the last masks.
+        masks.after_step(steps + 1)
+
+
+def quantize(
+    task: Task,
+    *data: Any,
+    pairs: Sequence[str] | None = None,
+    recipe: RecipeName = "mixed_wi8_ai8",
+    post_training: bool = False,
+    quantization: Quantization | None = None,
+    distillation: Distillation = Distillation(),
+    verbose: int = 1,
+    **training: Any,
+) -> None:
+    """Quantizes a model in place, while it trains on its own former answers; `task.export` then writes integers.
+
+    Zeros of a pruned model stay zero.
+
+    Args:
+        task: a trained task with a Keras model; tasks that share its encoder change, too.
+        data: see `distill`.
+        pairs: see `distill`.
+        recipe: the number formats, a key of `RECIPES`.
+        post_training: True measures ranges of activations, but trains nothing.
+        quantization: further settings of the quantization, in place of `recipe`.
+        distillation: see `distill`.
+        verbose: see `distill`.
+        training: settings of `Training`; by default one epoch at 2e-5.
+
+    Raises:
+        TypeError: see `keras_bert.fit`.
+        ValueError: a row or a setting is not valid, the recipe does not fit the model, or the model is an exported file
+            or quantized.
+
+    Examples:
+        >>> quantize(task, ["film film", "film"], post_training=True)
+        >>> task.quantization.recipe
+        'mixed_wi8_ai8'
+    """
+    plan = _check_float(task, "quantized", _QUANTIZATION_RATE, training)
+    settings = quantization or Quantization(recipe=recipe)
+    rows, distillation = _read_rows(task, data, pairs, distillation)
+    network, order = task.network(), batches(task, rows, plan.part_size, shuffle=True, seed=plan.seed)
+    calibration = order.after(0, stop=settings.calibration_batches)
+    inputs = [{name: batch[name] for name in input_names(network)} for batch in calibration]
+    float_layers = (*settings.float_layers, *task.float_layers)
+    with _unchanged_if_failed(network) as teacher:
+        masks = Masks(network)
+        after_step = masks.after_step if masks.sparsity() else None
+        aware = QuantizationAware(network, inputs, settings.recipe, float_layers)
+        try:
+            if not post_training:
+                objective = DistillationObjective(task.objective(), teacher, distillation)
+                variables = aware.variables()
+                train(task, network, objective, rows, plan, verbose=verbose, variables=variables, after_step=after_step)
+        finally:
+            ranges = aware.finish()
+    task.quantization = QuantizationParameters(settings.recipe, ranges, float_layers)
+
+
+def _check_float(task: Task, use: str, learning_rate: float, training: dict[str, Any]) -> Training:
+    """Refuses a task that is an exported file or quantized; returns the settings of the training."""
+    check_keras_model(task, use)
+    rule = f"be None to be {use}, as the model has been quantized already"
+    check(type(task).__name__, "quantization", task.quantization is None, rule, task.quantization)
+    return Training(**{"precision": "auto", "epochs": 1.0, "learning_rate": learning_rate, **training})
+
+
+def _read_rows(
+    task: Task, data: Sequence[Any], pairs: Sequence[str] | None, distillation: Distillation
+) -> tuple[Rows, Distillation]:
+    """Rows for training; texts alone get the labels of the task, which then have no share in the loss."""
+    given = columns(data)
+    if len(given) > 1 or not isinstance(task, TextClassifier | Regression):
+        return task.training_rows(*given, **({} if pairs is None else {"pairs": pairs})), distillation
+    features = task.encode(given[0], pairs)
+    labels = task.objective().labels_from(np.stack(task.forward(features)), features)
+    return {**features, **labels}, dataclasses.replace(distillation, hard_weight=0.0)
+
+
+@contextlib.contextmanager
+def _unchanged_if_failed(network: keras.Model) -> Iterator[keras.Model]:
+    """Yields a copy of a network, whose weights the network gets back if the block fails or is interrupted."""
+    copy = keras.models.clone_model(network)
+    copy.set_weights(network.get_weights())
+    try:
+        yield copy
+    except BaseException:
+        network.set_weights(copy.get_weights())
+        raise

@@ -1,0 +1,92 @@
+"""Rows in memory as numbered batches, as `Batches` has them of files."""
+
+import itertools
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+import tensorflow as tf
+
+from keras_bert.data.batch_plan import LENGTH_BUCKETS, BatchPlan
+from keras_bert.folders import INPUT_NAMES
+
+Array = np.ndarray[Any, Any]
+
+
+class ArrayBatches:
+    """Batches of rows in memory: batch k of epoch e depends on the rows, the seed, e and k alone.
+
+    Rows of about the same length share batches, and inputs are cut to the length of the batch.
+
+    Args:
+        rows: arrays (rows, ...) by name; inputs, and labels of tokens, are (rows, length). Arrays without rows, as the
+            inputs of negatives that no row has, are part of each batch.
+        batch_size: number of rows in a batch.
+        along_tokens: names of the labels of tokens, which are cut as inputs are.
+        shuffle: whether every epoch has a new random order.
+        seed: seed of the order.
+        mixed: whether rows of all lengths share batches, see `BatchPlan`.
+
+    Attributes:
+        per_epoch: number of batches in an epoch.
+
+    Raises:
+        ValueError: there are no rows, or `batch_size` is below 1.
+    """
+
+    def __init__(
+        self,
+        rows: Mapping[str, Array],
+        batch_size: int,
+        *,
+        along_tokens: Sequence[str] = (),
+        shuffle: bool = False,
+        seed: int = 0,
+        mixed: bool = False,
+    ) -> None:
+        masks = [array for name, array in rows.items() if name.endswith("padding_mask") and len(array)]
+        lengths = np.max([mask.sum(axis=1) for mask in masks], axis=0).astype("int64")
+        self._rows, self._along = rows, (*INPUT_NAMES, *along_tokens)
+        self._plan = BatchPlan(
+            len(lengths),
+            batch_size,
+            longest=int(lengths.max()),
+            lengths=lengths,
+            boundaries=[length for length in LENGTH_BUCKETS if length < lengths.max()],
+            shuffle=shuffle,
+            seed=seed,
+            mixed=mixed,
+        )
+        self.per_epoch = self._plan.per_epoch
+        self._spec = {
+            name: tf.TensorSpec([None, *([None] if name.endswith(self._along) else array.shape[1:])], array.dtype)
+            for name, array in rows.items()
+        }
+
+    def identity(self) -> dict[str, Any]:
+        """The plan of the batches; rows in memory have no checkpoints that depend on it."""
+        return self._plan.identity()
+
+    def epoch(self, number: int = 0, *, shares: Sequence[int] = (0,), of: int = 1) -> tf.data.Dataset:
+        """All batches of an epoch, see `Batches.epoch`."""
+        return self._read(range(number * self.per_epoch, (number + 1) * self.per_epoch), shares, of)
+
+    def after(
+        self, done: int, *, shares: Sequence[int] = (0,), of: int = 1, stop: int | None = None
+    ) -> tf.data.Dataset:
+        """The batches from number `done` on, without end or before number `stop`, see `Batches.after`."""
+        return self._read(itertools.count(done) if stop is None else range(done, stop), shares, of)
+
+    def _read(self, numbers: Iterable[int], shares: Sequence[int], of: int) -> tf.data.Dataset:
+        def read() -> Iterator[dict[str, Array]]:
+            for number in numbers:
+                plan = self._plan.batch(number)
+                for share in shares:
+                    rows = plan.rows[share::of]
+                    yield {name: self._take(name, array, rows, plan.width) for name, array in self._rows.items()}
+
+        return tf.data.Dataset.from_generator(read, output_signature=self._spec).prefetch(2)
+
+    def _take(self, name: str, array: Array, rows: Array, width: int) -> Array:
+        chosen = array[rows] if len(array) else array
+        return chosen[:, :width] if name.endswith(self._along) else chosen

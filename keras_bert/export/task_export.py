@@ -1,0 +1,78 @@
+"""Exports a task as one file that `keras_bert.load` reads, checked against its model."""
+
+import dataclasses
+import os
+from collections.abc import Sequence
+from pathlib import Path
+
+from keras_bert.checks import check
+from keras_bert.export.bundle import attach_companions
+from keras_bert.export.comparison import compare_answers
+from keras_bert.export.files import LITERT, LITERT_FLOAT, ONNX
+from keras_bert.export.inputs import ComparisonRows, ExportInputs, needs_calibration_rows
+from keras_bert.export.sample_texts import SECONDS, TEXTS
+from keras_bert.folders import staged_files
+from keras_bert.options.export import Export
+from keras_bert.tasks.base import Task
+from keras_bert.tasks.checks import check_keras_model
+
+# The mean agreement of an int8 file with its model as quantized in Keras.
+_MINIMUM_AGREEMENT = 0.95
+
+
+def export_task(
+    task: Task,
+    path: str | os.PathLike[str],
+    texts: Sequence[str] = (),
+    *,
+    lengths: Sequence[int] = Export().lengths,
+    opset: int = Export().opset,
+) -> None:
+    """Writes a task as one file with its tokenizer and settings; `keras_bert.load(path).predict` answers with it.
+
+    A `.tflite` file of a task that `keras_bert.quantize` quantized holds integers; other files are float32. The answers
+    of the file are compared with those of the model before it takes the place of an earlier file.
+
+    Args:
+        task: a task with a Keras model.
+        path: the file to write, `.tflite` or `.onnx`.
+        texts: varied texts that measure the ranges of activations; needed by recipes that quantize all of them.
+        lengths: tokens of the signatures of a `.tflite` file, see `Export`.
+        opset: the version of ONNX' operator set.
+
+    Raises:
+        ParityError: the file answers otherwise than its model.
+        ValueError: the name ends otherwise, the recipe needs texts, or the model is an exported file.
+
+    Examples:
+        >>> export_task(task, "sentiment.tflite")
+        >>> keras_bert.load("sentiment.tflite").labels
+        ('no', 'yes')
+    """
+    path = Path(path)
+    check_keras_model(task, "exported")
+    check("export", "path", path.suffix in (".tflite", ".onnx"), "end with .tflite or .onnx", str(path))
+    is_lite, quantization = path.suffix == ".tflite", task.quantization
+    recipe = quantization.recipe if quantization is not None and is_lite else None
+    rule = f"hold texts that measure the ranges of activations for the recipe {recipe}"
+    check("export", "texts", bool(len(texts)) or not needs_calibration_rows(recipe), rule, list(texts))
+    with staged_files(path.parent) as staging, task._answering():
+        options = Export(lengths=tuple(lengths), opset=opset)
+        rows = task.encode(list(texts)) if len(texts) else None
+        source = ExportInputs(task, quantization, options, staging, rows)
+        network, file = task.network(), staging / path.name
+        if is_lite:
+            from keras_bert.export.quantized import export_quantized
+
+            signatures = options.choose_lengths(task.max_length)
+            export_quantized(network, file, signatures, quantization, rows, output=task.output_name)
+        else:
+            from keras_bert.export.onnx import export_onnx
+
+            export_onnx(network, file, output=task.output_name, opset=opset)
+        kind = ONNX if not is_lite else LITERT_FLOAT if quantization is None else LITERT
+        sample = list(texts) or list(TEXTS)
+        features = rows or task.encode(sample, SECONDS if task.second_text == "required" else None)
+        exported = dataclasses.replace(kind, name=path.name)
+        compare_answers(source, exported, ComparisonRows(features, lambda: sample, _MINIMUM_AGREEMENT))
+        attach_companions(task, file)

@@ -1,0 +1,168 @@
+"""Trains and scores a task on rows in memory; the methods of a task and `keras_bert.distill` begin here."""
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+import keras
+import numpy as np
+
+from keras_bert.checks import check
+from keras_bert.data.array_batches import ArrayBatches
+from keras_bert.data.schemas import COMPARED_ROWS
+from keras_bert.folders import INPUT_NAMES
+from keras_bert.objectives.base import Objective, means
+from keras_bert.options.training import Training
+from keras_bert.tasks.base import Task
+from keras_bert.tasks.checks import check_keras_model, is_keras_model
+from keras_bert.training.history import Entry
+from keras_bert.training.trainer import Trainer, validation_rows
+
+if TYPE_CHECKING:
+    import tensorflow as tf
+
+Array = np.ndarray[Any, Any]
+Rows = Mapping[str, Array]
+
+
+def fit(
+    task: Task,
+    *data: Any,
+    pairs: Sequence[str] | None = None,
+    class_weights: Sequence[float] | None = None,
+    validation_split: float = 0.0,
+    verbose: int = 1,
+    **training: Any,
+) -> list[Entry]:
+    """Trains a task on rows in memory, as the pipeline's step `fine_tune` does on files.
+
+    Args:
+        task: a task with a Keras model, which is trained in place.
+        data: the arguments of `task.examples`, such as texts and labels: lists, NumPy arrays or pandas columns; or one
+            `tf.data.Dataset` of rows of them.
+        pairs: the second text of each row, where the task takes one.
+        class_weights: weights of the labels, see `Task.objective`.
+        validation_split: share of the rows, the last ones, that choose the weights to keep; 0 keeps the last weights.
+        verbose: 1 shows a progress bar, 0 none.
+        training: settings of `Training`, such as `epochs`, `batch_size`, `learning_rate` and `seed`; `precision` is
+            `auto` by default.
+
+    Returns:
+        The history, see `Trainer.fit`: an entry has `step`, `loss`, the task's metrics, and `validation_...`.
+
+    Raises:
+        TypeError: a row has the wrong type, or there is no such setting.
+        ValueError: a row or a setting is not valid, or the model is an exported file or quantized.
+    """
+    check_keras_model(task, "trained")
+    rule = "be None, as training moves weights off their grid; train the float model and quantize it again"
+    check(type(task).__name__, "quantization", task.quantization is None, rule, task.quantization)
+    rows = task.training_rows(*columns(data), **({} if pairs is None else {"pairs": pairs}))
+    objective = task.objective(class_weights)
+    return train(
+        task,
+        task.network(),
+        objective,
+        rows,
+        Training(**{"precision": "auto", **training}),
+        validation_split=validation_split,
+        select=task.selected_by if validation_split else None,
+        verbose=verbose,
+    )
+
+
+def train(
+    task: Task,
+    network: keras.Model,
+    objective: Objective,
+    rows: Rows,
+    training: Training,
+    *,
+    validation_split: float = 0.0,
+    select: str | None = None,
+    verbose: int = 1,
+    variables: "Sequence[tf.Variable]" = (),
+    after_step: Callable[[int], None] | None = None,
+) -> list[Entry]:
+    """Trains a network of a task on rows in memory; see `fit` and `Trainer` for the arguments.
+
+    Raises:
+        ValueError: the split leaves no rows on one side.
+    """
+    count = len(rows["padding_mask"])
+    check("fit", "validation_split", 0 <= validation_split < 1, "be at least 0 and below 1", validation_split)
+    first = count - round(validation_split * count)
+    rule = f"leave rows on both sides of {count}"
+    check("fit", "validation_split", first > 0 and (first < count or not validation_split), rule, validation_split)
+    learned, held_out = ({name: array[part] for name, array in rows.items()} for part in (np.s_[:first], np.s_[first:]))
+    source = batches(task, learned, training.part_size, shuffle=True, seed=training.seed)
+    # Without a validation nothing reads the rows of one.
+    validation = batches(task, held_out, validation_rows(task.max_length)) if validation_split else source
+    steps = training.count_steps(first)
+    bar = keras.utils.Progbar(steps, verbose=verbose)
+    trainer = Trainer(network, objective, training, steps, variables=variables, after_step=after_step)
+    return trainer.fit(
+        source,
+        validation=validation,
+        on_progress=lambda step, *_: bar.update(step),
+        validations=max(1, round(steps * training.batch_size / first)) if validation_split else 0,
+        select=select,
+    )
+
+
+def evaluate(task: Task, *data: Any, pairs: Sequence[str] | None = None, batch_size: int = 64) -> dict[str, float]:
+    """The loss and the metrics of a task on rows in memory; also of a task on an exported file.
+
+    Args:
+        task: any task with labels.
+        data: see `fit`.
+        pairs: see `fit`.
+        batch_size: rows of a batch.
+
+    Returns:
+        The means of the metrics that `fit` reports, by name; those of a Keras model have `loss`, too.
+
+    Raises:
+        TypeError: see `fit`.
+        ValueError: a row is not valid.
+    """
+    rows = task.training_rows(*columns(data), **({} if pairs is None else {"pairs": pairs}))
+    objective = task.objective()
+    is_file = not is_keras_model(task.model)
+    model: Any = _FileModel(task.model) if is_file else task.network()
+    with task._answering():
+        scores = means([objective(model, batch, training=False) for batch in batches(task, rows, batch_size).epoch()])
+    return {name: score for name, score in scores.items() if not (is_file and name == "loss")}
+
+
+def batches(task: Task, rows: Rows, batch_size: int, *, shuffle: bool = False, seed: int = 0) -> ArrayBatches:
+    """Rows of a task as batches; rows of all lengths share them where the loss compares rows."""
+    along = [task.label_name] if rows.get(task.label_name, np.zeros(0)).shape == rows["padding_mask"].shape else []
+    mixed = task.name in COMPARED_ROWS
+    return ArrayBatches(rows, batch_size, along_tokens=along, shuffle=shuffle, seed=seed, mixed=mixed)
+
+
+def columns(data: Sequence[Any]) -> list[Any]:
+    """The arguments of `fit` as columns: those of a `tf.data.Dataset` of rows, or the arguments themselves."""
+    if len(data) != 1 or not hasattr(data[0], "as_numpy_iterator"):
+        return list(data)
+    rows = [row if isinstance(row, tuple) else (row,) for row in data[0].as_numpy_iterator()]
+    return [[_plain(value) for value in column] for column in zip(*rows, strict=True)]
+
+
+def _plain(value: Any) -> Any:
+    """A value of a `tf.data.Dataset` as one of Python: bytes as text, arrays as lists."""
+    if isinstance(value, bytes):
+        return value.decode()
+    return [_plain(item) for item in value] if isinstance(value, np.ndarray) and value.ndim else value
+
+
+class _FileModel:
+    """An exported file as a model that an objective runs."""
+
+    def __init__(self, runtime: Any) -> None:
+        self._runtime = runtime
+        self.inputs = [keras.KerasTensor((None, None), "int32", name=name) for name in INPUT_NAMES]
+
+    def __call__(self, inputs: dict[str, Any], training: bool) -> Any:
+        outputs = self._runtime.predict_on_batch({name: np.asarray(value) for name, value in inputs.items()})
+        return next(iter(outputs.values())) if isinstance(outputs, Mapping) else outputs

@@ -1,0 +1,183 @@
+"""The way of a notebook user: fit, distill, prune, quantize, export and evaluate, with rows in memory."""
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+import tensorflow as tf
+
+import keras_bert
+from keras_bert.compress.prune import Masks
+from keras_bert.data.array_batches import ArrayBatches
+from keras_bert.objectives.distillation import DistillationObjective
+from keras_bert.tasks.base import Task
+from keras_bert.training import fit as fitting
+from tests.keras_bert.export.word_tasks import make_encoder, make_task
+from tests.samples import long_but
+
+TEXTS = ["great film", "a dull plot", "the film", "un don great plot the film", "dull", "plot 2"]
+LABELS = ["good", "bad", "neither", "good", "bad", "neither"]
+CONTEXTS = ["the film , great .", "a plot", "film", "2000 film", "dull", "great"]
+ROWS = {
+    "classification": (TEXTS, LABELS),
+    "multi_label": (TEXTS, [["good"], [], ["bad", "neither"], ["good"], ["bad"], []]),
+    "regression": (TEXTS, [1.0, -2.0, 0.5, 3.0, -1.0, 0.0]),
+    "token_classification": ([["the", "film"], ["a", "plot"]] * 3, [["O", "B-film"], ["O", "O"]] * 3),
+    "question_answering": (TEXTS, CONTEXTS, [("film", 4), None, ("film", 0), ("2000", 0), None, ("great", 0)]),
+    "embedding": (TEXTS, CONTEXTS, [1.0, 0.0, -1.0, 0.5, 0.2, 0.3]),
+    "retrieval": (TEXTS, CONTEXTS),
+}
+SMALL = {"batch_size": 2, "xla": "off", "precision": "float32", "verbose": 0}
+
+
+def new_task(name: str) -> Task:
+    if name != "retrieval":
+        return make_task(name)
+    base = make_task("embedding")
+    return keras_bert.TASKS["retrieval"].build(base.encoder, base.tokenizer, max_length=16)
+
+
+@pytest.mark.parametrize("name", long_but({"classification", "token_classification", "retrieval"}, ROWS))
+def test_every_task_is_fitted_distilled_pruned_quantized_and_exported(name: str, tmp_path: Path) -> None:
+    task, rows = new_task(name), ROWS[name]
+    before = keras_bert.evaluate(task, *rows)["loss"]
+    history = task.fit(*rows, epochs=8, learning_rate=5e-3, **SMALL)
+    assert keras_bert.evaluate(task, *rows)["loss"] < before
+    assert history[-1]["step"] == 8 * 6 / 2
+
+    small = keras_bert.distill(task, *rows, layers=[1], epochs=1, **SMALL)
+    assert len(small.encoder.layers) < len(task.encoder.layers)
+
+    keras_bert.prune(small, *rows, **SMALL)
+    assert Masks(small.network()).sparsity() == pytest.approx(0.5, abs=0.01)
+    keras_bert.quantize(small, *rows, **SMALL)
+    assert Masks(small.network()).sparsity() >= 0.49, "quantization must keep zeros"
+
+    small.export(tmp_path / "small.tflite", lengths=[16])
+    scores, expected = (
+        keras_bert.evaluate(model, *rows) for model in (keras_bert.load(tmp_path / "small.tflite"), small)
+    )
+    assert scores.keys() == expected.keys() - {"loss"} != set()
+    for metric, score in scores.items():
+        assert score == pytest.approx(expected[metric], rel=0.3, abs=0.2)
+
+
+def test_texts_alone_are_labelled_by_the_teacher(monkeypatch: pytest.MonkeyPatch) -> None:
+    teacher = make_task("classification")
+    shares = []
+    measure = DistillationObjective.measure
+
+    def spy(self, outputs, target, batch):
+        shares.append((self._distillation.hard_weight, np.asarray(batch["label"]).tolist()))
+        return measure(self, outputs, target, batch)
+
+    monkeypatch.setattr(DistillationObjective, "measure", spy)
+    monkeypatch.setattr(fitting, "ArrayBatches", ArrayBatches)
+    tf.config.run_functions_eagerly(True)
+    try:
+        keras_bert.distill(teacher, TEXTS, layers=[0], steps=3, **SMALL)
+    finally:
+        tf.config.run_functions_eagerly(False)
+    likeliest = [teacher.labels.index(answer.label) for answer in teacher.predict(TEXTS)]
+    assert {share for share, _ in shares} == {0.0}
+    assert sorted(number for _, batch in shares for number in batch) == sorted(likeliest)
+
+
+def test_columns_of_numpy_and_tf_data_are_those_of_lists() -> None:
+    task = make_task("classification")
+    expected = task.training_rows(*fitting.columns((TEXTS, LABELS)))
+    for data in ((np.array(TEXTS), np.array(LABELS)), (tf.data.Dataset.from_tensor_slices((TEXTS, LABELS)),)):
+        for name, array in task.training_rows(*fitting.columns(data)).items():
+            np.testing.assert_array_equal(array, expected[name])
+
+
+def test_columns_of_pandas_are_those_of_lists() -> None:
+    pandas = pytest.importorskip("pandas")
+    task = make_task("classification")
+    series = pandas.Series(TEXTS, index=range(10, 16)), pandas.Series(LABELS)
+    assert task.training_rows(*series)["label"].tolist() == task.training_rows(TEXTS, LABELS)["label"].tolist()
+
+
+def test_the_validation_split_is_the_last_rows_and_chooses_the_weights() -> None:
+    task = make_task("classification")
+    history = task.fit(TEXTS, LABELS, epochs=3, validation_split=0.34, learning_rate=0.05, **SMALL)
+    best = max(entry["validation_accuracy"] for entry in history if "validation_accuracy" in entry)
+    assert keras_bert.evaluate(task, TEXTS[4:], LABELS[4:])["accuracy"] == best
+    with pytest.raises(ValueError, match=r"^fit\.validation_split must leave rows on both sides of 6, got 0\.01$"):
+        task.fit(TEXTS, LABELS, validation_split=0.01)
+
+
+def test_an_interrupted_quantization_leaves_the_model_as_it_was(monkeypatch: pytest.MonkeyPatch) -> None:
+    task = make_task("classification")
+    weights = task.model.get_weights()
+
+    def interrupt(*_, **__):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("keras_bert.compress.task_compression.train", interrupt)
+    with pytest.raises(KeyboardInterrupt):
+        keras_bert.quantize(task, TEXTS, LABELS)
+    assert task.quantization is None
+    for weight, earlier in zip(task.model.get_weights(), weights, strict=True):
+        np.testing.assert_array_equal(weight, earlier)
+
+
+def test_quantized_models_are_not_trained_again_and_keep_their_ranges_on_disk(tmp_path: Path) -> None:
+    task = make_task("classification")
+    keras_bert.quantize(task, TEXTS, LABELS, post_training=True)
+    for change in (keras_bert.fit, keras_bert.quantize, keras_bert.prune):
+        with pytest.raises(ValueError, match=r"^Classification\.quantization must be None"):
+            change(task, TEXTS, LABELS)
+    task.save(tmp_path / "saved")
+    assert keras_bert.load(tmp_path / "saved").quantization == task.quantization
+
+
+def test_static_recipes_need_texts_for_the_export_and_the_file_is_whole_or_not_there(tmp_path: Path) -> None:
+    task = make_task("classification")
+    keras_bert.quantize(task, TEXTS, LABELS, post_training=True, recipe="static_wi8_ai8")
+    with pytest.raises(ValueError, match=r"^export\.texts must hold texts .* static_wi8_ai8, got \[\]$"):
+        task.export(tmp_path / "model.tflite")
+    with pytest.raises(ValueError, match=r"^export\.path must end with \.tflite or \.onnx, got .*model\.pt'$"):
+        task.export(tmp_path / "model.pt")
+    assert list(tmp_path.iterdir()) == []
+    task.export(tmp_path / "model.tflite", TEXTS)
+    assert keras_bert.load(tmp_path / "model.tflite").labels == task.labels
+
+
+def test_a_file_is_neither_trained_nor_distilled(tmp_path: Path) -> None:
+    task = make_task("classification")
+    task.export(tmp_path / "model.onnx")
+    loaded = keras_bert.load(tmp_path / "model.onnx")
+    scores = keras_bert.evaluate(task, TEXTS, LABELS)
+    assert keras_bert.evaluate(loaded, TEXTS, LABELS) == {"accuracy": scores["accuracy"]}
+    for change in (keras_bert.fit, keras_bert.distill, keras_bert.prune, keras_bert.quantize):
+        with pytest.raises(ValueError, match=r"^Classification\.model must be a Keras model to be"):
+            change(loaded, TEXTS, LABELS)
+
+
+def test_distill_takes_layers_or_a_student() -> None:
+    task = make_task("classification")
+    with pytest.raises(ValueError, match=r"^distill\.layers must be given, or student"):
+        keras_bert.distill(task, TEXTS)
+    with pytest.raises(ValueError, match="layers must name 1 of the teacher's 2"):
+        keras_bert.distill(task, TEXTS, layers=[7], verbose=0)
+
+
+def test_batches_hold_every_row_once_an_epoch_cut_to_the_longest() -> None:
+    mask = np.array([[1, 1, 0, 0], [1, 1, 1, 1], [1, 0, 0, 0]], "int32")
+    rows = {"token_ids": mask * 7, "padding_mask": mask, "label": np.arange(3, dtype="int32")}
+    batches = ArrayBatches(rows, 2, shuffle=True, seed=1)
+    seen = np.concatenate([batch["label"] for batch in batches.epoch()])
+    assert sorted(seen) == [0, 1, 2]
+    assert batches.epoch(1).element_spec["label"].shape.as_list() == [None]
+    third = next(iter(batches.after(2)))["label"].numpy().tolist()
+    assert third == next(iter(batches.epoch(1)))["label"].numpy().tolist()
+
+
+def test_encoders_of_other_tasks_share_the_weights_of_a_fit() -> None:
+    task = make_task("classification")
+    other = keras_bert.TASKS["regression"].build(task.encoder, task.tokenizer, max_length=32, pooling="mean")
+    before = other.predict(TEXTS)
+    task.fit(TEXTS, LABELS, epochs=1, learning_rate=0.01, **SMALL)
+    assert other.predict(TEXTS) != before
+    assert make_encoder(task.tokenizer) is not task.encoder
