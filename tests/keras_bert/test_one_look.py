@@ -2,6 +2,7 @@
 
 from pathlib import Path
 
+import keras
 import numpy as np
 import pytest
 import tensorflow as tf
@@ -181,3 +182,30 @@ def test_encoders_of_other_tasks_share_the_weights_of_a_fit() -> None:
     task.fit(TEXTS, LABELS, epochs=1, learning_rate=0.01, **SMALL)
     assert other.predict(TEXTS) != before
     assert make_encoder(task.tokenizer) is not task.encoder
+
+
+@pytest.mark.filterwarnings("ignore:Layer .* does not have a `quantize` method")
+def test_verbs_of_keras_that_layers_do_not_support_are_refused_in_one_line() -> None:
+    model = make_task("classification").model
+    rule = r"^Dense has no quantization mode 'int8' of Keras: keras_bert\.quantize\(task, texts\)"
+    with pytest.raises(ValueError, match=rule):
+        model.quantize("int8")
+    with pytest.raises(ValueError, match=r"^Dense has no LoRA of Keras: task\.adapt\(keras_bert\.Lora\(rank=4\)\)"):
+        model.get_layer("classifier").enable_lora(4)
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("form", ["litert", "onnx", "tf_saved_model"])
+def test_verbs_of_keras_that_models_support(form: str, tmp_path: Path) -> None:
+    task = make_task("classification")
+    rows = task.encode(TEXTS)
+    expected = task.model.predict(rows, verbose=0)
+    copy = keras.models.clone_model(task.model)
+    copy.set_weights(task.model.get_weights())
+    np.testing.assert_allclose(copy.predict(rows, verbose=0), expected, atol=1e-6)
+    suffix = {"litert": ".tflite", "onnx": ".onnx", "tf_saved_model": ""}[form]
+    task.model.export(tmp_path / f"model{suffix}", format=form, verbose=False)
+    assert (tmp_path / f"model{suffix}").exists()
+    task.model.save(tmp_path / "model.keras")
+    saved = keras.models.load_model(tmp_path / "model.keras", custom_objects=keras_bert.CUSTOM_OBJECTS)
+    np.testing.assert_allclose(saved.predict(rows, verbose=0), expected, atol=1e-6)
