@@ -11,6 +11,7 @@ The key `architectures` of `config.json` decides which task a folder becomes, he
 """
 
 import dataclasses
+import difflib
 import functools
 import os
 import re
@@ -63,6 +64,7 @@ from keras_bert.interop.weights import (
 from keras_bert.models.encoder import config_of, has_layer
 from keras_bert.tasks.base import Task
 from keras_bert.tasks.checks import check_keras_model
+from keras_bert.tasks.registry import TASKS
 
 if TYPE_CHECKING:
     from keras_bert.tokenizers.base import BaseTokenizer
@@ -80,8 +82,8 @@ _MISLEADING = (
 )
 
 
-def from_hugging_face(folder: str | os.PathLike[str]) -> Task:
-    """Reads a checkpoint of transformers or sentence-transformers as the task of its head.
+def from_hugging_face(folder: str | os.PathLike[str], task: str | None = None, **settings: Any) -> Task:
+    """Reads a checkpoint of transformers or sentence-transformers as the task of its head, or as another task.
 
     The longest input is the smallest of `max_seq_length` of sentence-transformers, `model_max_length` of the tokenizer
     and the number of positions. A classifier returns logits, as in transformers.
@@ -89,6 +91,9 @@ def from_hugging_face(folder: str | os.PathLike[str]) -> Task:
     Args:
         folder: a folder with `config.json`, `model.safetensors` (or shards and their index), `tokenizer_config.json`,
             and `vocab.txt` or, needed for byte-level BPE and unigram, `tokenizer.json`.
+        task: a key of `TASKS`, for a new head on the checkpoint's encoder with its pooling and longest input; None for
+            the task of the checkpoint's head. A head for the same task and labels is kept.
+        settings: arguments of the task's `build`, such as `labels`.
 
     Raises:
         FileNotFoundError: a file is missing, or the weights are stored only as a pickle.
@@ -100,7 +105,31 @@ def from_hugging_face(folder: str | os.PathLike[str]) -> Task:
         >>> keras_bert.to_hugging_face(task, "sentiment-hf")
         >>> from_hugging_face("sentiment-hf").labels
         ('no', 'yes')
+        >>> from_hugging_face("sentiment-hf", task="token_classification", labels=["O", "B-film"]).labels
+        ('O', 'B-film')
     """
+    if task is not None and task not in TASKS:
+        near = difflib.get_close_matches(task, TASKS, n=1)
+        hint = f"; the nearest is {near[0]!r}" if near else ""
+        raise ValueError(f"from_hugging_face.task must be one of {sorted(TASKS)}, got {task!r}{hint}")
+    loaded = _read_task(Path(folder))
+    if task is None or (type(loaded) is TASKS[task] and _has_settings(loaded, settings)):
+        return loaded
+    built = {"max_length": loaded.max_length, **settings}
+    return TASKS[task].build(loaded.encoder, loaded.tokenizer, **built)
+
+
+def _has_settings(task: Task, settings: Mapping[str, Any]) -> bool:
+    """Whether a task has these settings already; lists and tuples are equal where their items are."""
+    held = task.settings() | task.head()
+    return all(
+        name in held and (list(held[name]) == list(value) if isinstance(value, list | tuple) else held[name] == value)
+        for name, value in settings.items()
+    )
+
+
+def _read_task(folder: Path) -> Task:
+    """The task of a checkpoint's head, see `from_hugging_face`."""
     # Tokenizers need TensorFlow; the rest of this module does not.
     try:
         from keras_bert.tokenizers.subwords import SubwordTokenizer
@@ -114,7 +143,6 @@ def from_hugging_face(folder: str | os.PathLike[str]) -> Task:
             name=error.name,
         ) from error
 
-    folder = Path(folder)
     family, content = hugging_face_config.read_config(folder)
     definition = read_definition(folder)
     tokenizer: BaseTokenizer

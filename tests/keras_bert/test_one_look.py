@@ -209,3 +209,19 @@ def test_verbs_of_keras_that_models_support(form: str, tmp_path: Path) -> None:
     task.model.save(tmp_path / "model.keras")
     saved = keras.models.load_model(tmp_path / "model.keras", custom_objects=keras_bert.CUSTOM_OBJECTS)
     np.testing.assert_allclose(saved.predict(rows, verbose=0), expected, atol=1e-6)
+
+
+def test_a_checkpoint_becomes_another_task_or_keeps_the_head_that_it_has(tmp_path: Path) -> None:
+    task = make_task("classification")
+    keras_bert.to_hugging_face(task, tmp_path / "hf")
+    tagger = keras_bert.from_hugging_face(tmp_path / "hf", task="token_classification", labels=["O", "B-film"])
+    assert (tagger.name, tagger.labels, tagger.max_length) == ("token_classification", ("O", "B-film"), task.max_length)
+    same = keras_bert.from_hugging_face(tmp_path / "hf", task="classification", labels=list(task.labels))
+    np.testing.assert_array_equal(same.model.get_layer("classifier").kernel, task.model.get_layer("classifier").kernel)
+    other = keras_bert.from_hugging_face(tmp_path / "hf", task="classification", labels=["a", "b", "c"])
+    assert other.labels == ("a", "b", "c")
+    assert not np.array_equal(other.model.get_layer("classifier").kernel, task.model.get_layer("classifier").kernel)
+    with pytest.raises(
+        ValueError, match=r"^from_hugging_face\.task must be one of .*; the nearest is 'classification'$"
+    ):
+        keras_bert.from_hugging_face(tmp_path / "hf", task="clasification")
