@@ -34,11 +34,13 @@ def execute(name: str, **parameters: Any) -> tuple[list[Any], str]:
 
 
 @pytest.mark.long
-def test_plain_keras() -> None:
+def test_classify_texts_and_make_the_model_small() -> None:
     outputs, texts = execute("01_classify_texts.ipynb", EPOCHS=5)
     assert any("image/png" in output.get("data", {}) for output in outputs), "there is no learning curve"
-    accuracy, floor = (float(texts.partition(f"{name} ")[2].split()[0]) for name in ("test accuracy", "'statistics':"))
-    assert accuracy > floor + 0.1, texts
+    floor = float(texts.partition("'statistics': ")[2].split()[0])
+    for model in ("teacher ", "teacher.onnx", "small.tflite, int8"):
+        accuracy = float(texts.partition(model)[2].partition("test accuracy ")[2].split(",")[0])
+        assert accuracy > floor + 0.1, texts
     assert "Prediction(label=" in texts
 
 

@@ -79,7 +79,7 @@ def make_checkpoint(folder: Path) -> None:
     """A folder as transformers writes it, of random weights, that takes rows of 128 tokens."""
     tokenizer = Tokenizer([*SPECIAL_TOKENS, *"abcdefghijklmnopqrstuvwxyz?."], lowercase=True)
     config = EncoderConfig(
-        num_layers=1,
+        num_layers=6,
         hidden_size=8,
         num_heads=2,
         intermediate_size=16,
