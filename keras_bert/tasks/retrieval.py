@@ -7,6 +7,8 @@ import functools
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Self
 
+import numpy as np
+
 from keras_bert.checks import check
 from keras_bert.folders import INPUT_NAMES
 from keras_bert.options.contrast import Contrast
