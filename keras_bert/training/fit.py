@@ -125,7 +125,12 @@ def evaluate(task: Task, *data: Any, pairs: Sequence[str] | None = None, batch_s
         TypeError: see `fit`.
         ValueError: a row is not valid.
     """
-    rows = task.training_rows(*columns(data), **({} if pairs is None else {"pairs": pairs}))
+    # Rows to score must not set the bias of a new head, as rows to learn from do.
+    is_new, task.has_new_head = task.has_new_head, False
+    try:
+        rows = task.training_rows(*columns(data), **({} if pairs is None else {"pairs": pairs}))
+    finally:
+        task.has_new_head = is_new
     objective = task.objective()
     is_file = not is_keras_model(task.model)
     model: Any = _FileModel(task.model) if is_file else task.network()

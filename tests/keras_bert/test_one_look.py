@@ -17,7 +17,7 @@ from tests.keras_bert.export.word_tasks import make_encoder, make_task
 from tests.samples import long_but
 
 TEXTS = ["great film", "a dull plot", "the film", "un don great plot the film", "dull", "plot 2"]
-LABELS = ["good", "bad", "neither", "good", "bad", "neither"]
+LABELS = ["good", "bad", "neither", "good", "bad", "good"]
 CONTEXTS = ["the film , great .", "a plot", "film", "2000 film", "dull", "great"]
 ROWS = {
     "classification": (TEXTS, LABELS),
@@ -154,6 +154,14 @@ def test_a_file_is_neither_trained_nor_distilled(tmp_path: Path) -> None:
     for change in (keras_bert.fit, keras_bert.distill, keras_bert.prune, keras_bert.quantize):
         with pytest.raises(ValueError, match=r"^Classification\.model must be a Keras model to be"):
             change(loaded, TEXTS, LABELS)
+
+
+def test_scoring_does_not_set_the_bias_of_a_new_head() -> None:
+    task = make_task("classification").rebuilt(make_encoder(make_task("classification").tokenizer, pooler=False))
+    keras_bert.evaluate(task, TEXTS, ["bad"] * len(TEXTS))
+    assert not np.any(task.model.get_layer("classifier").bias)
+    task.examples(TEXTS, LABELS)
+    assert np.argmax(task.model.get_layer("classifier").bias) == 0, "half of the rows are good"
 
 
 def test_distill_takes_layers_or_a_student() -> None:
