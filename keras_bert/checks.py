@@ -19,11 +19,6 @@ class FieldError(ValueError):
         rule: the rule as the end of a sentence that begins with "must".
         value: the value that breaks the rule; `...` for a field that is missing.
         hint: text after the value, such as `; did you mean 'tflite'?`.
-
-    Examples:
-        >>> error = FieldError("Loss", "temperature", "be positive", -1.0)
-        >>> str(error), error.describe("distillation")
-        ('Loss.temperature must be positive, got -1.0', 'distillation.temperature must be positive, got -1.0')
     """
 
     def __init__(self, owner: str, field: str, rule: str, value: Any, hint: str = "") -> None:
@@ -44,13 +39,6 @@ def check(owner: str, field: str, holds: bool, rule: str, value: Any) -> None:
     """Raises FieldError `owner.field must rule, got value` unless the rule holds; a number must always be finite.
 
     Infinity keeps most rules of one bound, and makes weights NaN far from where it was set.
-
-    Examples:
-        >>> temperature = -1.0
-        >>> check("Loss", "temperature", temperature > 0, "be positive", temperature)
-        Traceback (most recent call last):
-        ...
-        keras_bert.checks.FieldError: Loss.temperature must be positive, got -1.0
     """
     # Whole numbers are finite, and may be too large for `math.isfinite`.
     if holds and isinstance(value, numbers.Real) and not isinstance(value, numbers.Integral):
@@ -60,25 +48,13 @@ def check(owner: str, field: str, holds: bool, rule: str, value: Any) -> None:
 
 
 def nearest_name(name: str, valid: Iterable[str]) -> str:
-    """The end of an error message about an unknown name: the valid name that is near; empty if none is.
-
-    Examples:
-        >>> nearest_name("qeury", ["key", "query"]), nearest_name("gpt2", ["bert"])
-        ("; the nearest is 'query'", '')
-    """
+    """The end of an error message about an unknown name: the valid name that is near; empty if none is."""
     near = difflib.get_close_matches(name, valid, n=1)
     return f"; the nearest is {near[0]!r}" if near else ""
 
 
 def broken_float32_rule(number: float) -> str | None:
-    """The rule that a number breaks if float32 cannot hold it; None if it can.
-
-    Examples:
-        >>> broken_float32_rule(1e39)
-        'be at most 3.4028e+38 in size, the largest number of float32'
-        >>> broken_float32_rule(1e38) is None
-        True
-    """
+    """The rule that a number breaks if float32 cannot hold it; None if it can."""
     if not math.isfinite(number):
         return "be a finite number"
     rule = f"be at most {_LARGEST_FLOAT32:.5g} in size, the largest number of float32"
@@ -90,12 +66,6 @@ def broken_label_rule(label: str) -> str | None:
 
     MediaPipe ends a line of its labels at a line feed and at a carriage return and a label at NUL, and answers an empty
     label without a name (measured with 1.2.2). Other line ends of Unicode, as U+2028 and U+0085, are part of a label.
-
-    Examples:
-        >>> broken_label_rule("")
-        'not be empty'
-        >>> broken_label_rule("positive") is None
-        True
     """
     if not label:
         return "not be empty"

@@ -23,11 +23,6 @@ class Variant:
         prediction_head: whether every head begins with a `PredictionHead` without biases.
         span_head: whether the head for question answering begins with a feed-forward layer.
         depends_on_padding: whether the outputs of a row depend on the amount of its padding.
-
-    Examples:
-        >>> from keras_bert.families.longformer.settings import Longformer
-        >>> isinstance(Longformer(), Variant), Longformer().kind
-        (True, 'longformer')
     """
 
     kind: str
@@ -85,15 +80,6 @@ class EncoderShape:
         attention_size: width of all heads together, a multiple of `num_heads`; None for `hidden_size`. It is smaller if
             heads were pruned, only in BERT's graph.
         variant: settings of a graph that differs from BERT's; None for BERT's graph.
-
-    Examples:
-        >>> shape = EncoderShape(num_layers=4, hidden_size=256, num_heads=4, intermediate_size=1024)
-        >>> shape.encoder_config(vocabulary_size=30522, max_length=128).max_length
-        128
-        >>> EncoderShape(num_layers=4, hidden_size=256, num_heads=3, intermediate_size=1024)
-        Traceback (most recent call last):
-        ...
-        keras_bert.checks.FieldError: EncoderShape.hidden_size must be a multiple of num_heads=3, got 256
     """
 
     num_layers: pydantic.PositiveInt

@@ -60,13 +60,6 @@ def temporary_folder() -> Iterator[str]:
     """A temporary folder for TensorFlow, which reads paths of variables as patterns: `[` in one matches no file.
 
     It lies in the usual folder for temporary files, or in `/tmp` where the path of that folder would be a pattern.
-
-    Examples:
-        >>> with temporary_folder() as folder:
-        ...     os.path.isdir(folder)
-        True
-        >>> os.path.isdir(folder)
-        False
     """
     parent = tempfile.gettempdir()
     with tempfile.TemporaryDirectory(dir="/tmp" if _PATTERN.search(parent) else parent) as folder:  # noqa: S108
@@ -81,14 +74,6 @@ def staged_files(folder: Path) -> Iterator[Path]:
 
     Raises:
         NotADirectoryError: `folder` is a file.
-
-    Examples:
-        >>> with staged_files(Path("model")) as staging:
-        ...     _ = (staging / "vocab.txt").write_text("film")
-        ...     os.path.exists("model")
-        False
-        >>> os.listdir("model")
-        ['vocab.txt']
     """
     if folder.exists() and not folder.is_dir():
         raise NotADirectoryError(f"{folder} must be a folder, got a file")

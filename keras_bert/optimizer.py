@@ -36,11 +36,6 @@ class WarmupDecay(keras.optimizers.schedules.LearningRateSchedule):
 
     Raises:
         ValueError: `decay` is unknown.
-
-    Examples:
-        >>> schedule = WarmupDecay(peak=1.0, steps=10, warmup=0.2)
-        >>> [round(float(schedule(step)), 3) for step in (0, 1, 2, 9)]
-        [0.5, 1.0, 1.0, 0.125]
     """
 
     def __init__(self, peak: float, steps: int, warmup: float, decay: Decay = "linear", power: float = 2.0) -> None:
@@ -80,12 +75,6 @@ class LayerwiseAdamW(keras.optimizers.Adam):
 
     Raises:
         ValueError: `amsgrad` is true.
-
-    Examples:
-        >>> kernels = [keras.Variable([1.0], name=f"block_{number}") for number in range(2)]
-        >>> LayerwiseAdamW(0.1, decoupled_decay=1.0, layer_decay=0.5).apply([ops.zeros(1)] * 2, kernels)
-        >>> [round(float(kernel[0]), 2) for kernel in kernels]  # with zero gradients there is only the decay
-        [0.95, 0.9]
     """
 
     def __init__(

@@ -15,10 +15,6 @@ def native_precision() -> Literal["bfloat16", "float32"]:
 
     It is bfloat16 where the processor multiplies it natively, about twice as fast as float32 or more; else float32,
     which would emulate bfloat16. On systems without `/proc/cpuinfo` it is float32.
-
-    Examples:
-        >>> native_precision() in ("bfloat16", "float32")
-        True
     """
     try:
         lines = _INFO.read_text().splitlines()

@@ -10,9 +10,5 @@ def rows_at_once(rows: int, length: int) -> int:
     Args:
         rows: the number of rows of up to 512 tokens, at least 1.
         length: the number of tokens of the longest row.
-
-    Examples:
-        >>> rows_at_once(64, length=128), rows_at_once(64, length=2048)
-        (64, 16)
     """
     return max(1, min(rows, rows * USUAL_LENGTH // max(length, 1)))

@@ -12,11 +12,6 @@ class TargetScale(NamedTuple):
     Attributes:
         mean: the mean of the targets, in their unit.
         standard_deviation: the standard deviation of the targets, in their unit; above 0.
-
-    Examples:
-        >>> scale = TargetScale(mean=5200.0, standard_deviation=1800.0)
-        >>> scale.mean + scale.standard_deviation * 0.5
-        6100.0
     """
 
     mean: float = 0.0
@@ -24,12 +19,7 @@ class TargetScale(NamedTuple):
 
     @classmethod
     def of(cls, targets: Iterable[float]) -> "TargetScale":
-        """The scale on which the targets have mean 0 and standard deviation 1; deviation 1 where all are equal.
-
-        Examples:
-            >>> TargetScale.of([3400.0, 7000.0])
-            TargetScale(mean=5200.0, standard_deviation=1800.0)
-        """
+        """The scale on which the targets have mean 0 and standard deviation 1; deviation 1 where all are equal."""
         # Rounded to float32, as in the head's weights, so that a saved scale is equal to this one.
         values = np.asarray(list(targets), "float64")
         mean, deviation = (float(np.float32(value)) for value in (values.mean(), values.std()))

@@ -57,15 +57,6 @@ def validated_dataclass(cls: type[T] | None = None, *, kw_only: bool = True) -> 
     Args:
         cls: the class.
         kw_only: whether all arguments must be named.
-
-    Examples:
-        >>> @validated_dataclass
-        ... class Loss:
-        ...     temperature: pydantic.PositiveFloat = 2.0
-        >>> Loss(temperature=-1.0)
-        Traceback (most recent call last):
-        ...
-        keras_bert.checks.FieldError: Loss.temperature must be positive, got -1.0
     """
     if cls is None:
         return functools.partial(validated_dataclass, kw_only=kw_only)
@@ -112,15 +103,6 @@ def read_json(kind: type[T], content: Mapping[str, Any], owner: str) -> T:
     Raises:
         FieldError: a field breaks a rule.
         TypeError: a field is missing, or the record does not have it.
-
-    Examples:
-        >>> from keras_bert.options.masking import Masking
-        >>> read_json(Masking, {"rate": 0.2, "strategy": "spans"}, "Masking").rate
-        0.2
-        >>> read_json(Masking, {"rate": 1.5}, "Masking")
-        Traceback (most recent call last):
-        ...
-        keras_bert.checks.FieldError: Masking.rate must be below 1, got 1.5
     """
     adapter = pydantic.TypeAdapter(kind)
     try:
@@ -145,11 +127,6 @@ def field_place(problem: Mapping[str, Any], content: Any) -> list[str]:
     Args:
         problem: an item of `pydantic.ValidationError.errors()`.
         content: the plain values that pydantic read.
-
-    Examples:
-        >>> problem = {"type": "less_than_equal", "loc": ("fine_tuning", "Training", "warmup")}
-        >>> field_place(problem, {"fine_tuning": {"warmup": 2.0}})
-        ['fine_tuning', 'warmup']
     """
     place = []
     for part in problem["loc"]:
@@ -166,11 +143,6 @@ def field_error(problem: Mapping[str, Any], place: Sequence[str]) -> FieldError:
         problem: an item of `pydantic.ValidationError.errors()`.
         place: the keys that lead to the field, such as `["fine_tuning", "steps"]`; for an error of a rule between
             several fields, or of a union's discriminator, the keys that lead to the record.
-
-    Examples:
-        >>> problem = {"type": "less_than_equal", "ctx": {"le": 1}, "input": 2.0}
-        >>> str(field_error(problem, ["fine_tuning", "warmup"]))
-        'fine_tuning.warmup must be at most 1, got 2.0'
     """
     kind, context = problem["type"], problem.get("ctx", {})
     cause = context.get("error")

@@ -14,12 +14,7 @@ _LARGEST_INT8 = 127
 
 
 def encode_vectors(vectors: Array, code: VectorCode) -> Array:
-    """Vectors in a code: as they are (float32), `int8_codes` or `binary_codes`.
-
-    Examples:
-        >>> encode_vectors(np.array([[0.5, -1.0, 0.1]], "float32"), "binary").tolist()
-        [[160]]
-    """
+    """Vectors in a code: as they are (float32), `int8_codes` or `binary_codes`."""
     if code == "float32":
         return vectors
     return int8_codes(vectors) if code == "int8" else binary_codes(vectors)
@@ -33,10 +28,6 @@ def int8_codes(vectors: Array) -> Array:
 
     Returns:
         int8 (n, width), a quarter of the bytes of float32; 0 for a vector of zeros.
-
-    Examples:
-        >>> int8_codes(np.array([[0.5, -1.0, 0.1]])).tolist()
-        [[64, -127, 13]]
     """
     largest = np.abs(vectors).max(axis=1, keepdims=True)
     return np.round(_LARGEST_INT8 * vectors / np.maximum(largest, 1e-12)).astype("int8")
@@ -51,10 +42,6 @@ def binary_codes(vectors: Array) -> Array:
     Returns:
         uint8 (n, width / 8), a 32nd of the bytes of float32; the last byte ends with zeros where 8 does not divide the
         width.
-
-    Examples:
-        >>> binary_codes(np.array([[0.5, -1.0, 0.1, 0.0, -2.0, 3.0, 1.0, 1.0]])).tolist()  # 10100111
-        [[167]]
     """
     return np.packbits(np.asarray(vectors) > 0, axis=1)
 
@@ -64,10 +51,6 @@ def hamming_distances(first: Array, second: Array) -> Array:
 
     Raises:
         ValueError: the codes have different lengths.
-
-    Examples:
-        >>> hamming_distances(np.array([[167]], "uint8"), np.array([[167], [160]], "uint8")).tolist()
-        [[0, 3]]
     """
     rule = f"have {first.shape[1]} bytes, as the first ones"
     check("hamming_distances", "second", second.shape[1] == first.shape[1], rule, second.shape[1])
@@ -91,12 +74,6 @@ def rescored_scores(queries: Array, codes: Array, *, candidates: int = 100) -> A
 
     Raises:
         ValueError: the codes are not those of vectors as wide as the queries.
-
-    Examples:
-        >>> passages = binary_codes(np.array([[1.0, 1.0, -1.0], [1.0, -1.0, 1.0], [-1.0, 1.0, 1.0]]))
-        >>> scores = rescored_scores(np.array([[0.1, 0.2, 3.0]]), passages, candidates=3)
-        >>> scores.argsort()[0].tolist()  # all have two bits in common with the query
-        [0, 1, 2]
     """
     distances = hamming_distances(binary_codes(queries), codes)
     width = queries.shape[1]

@@ -108,12 +108,7 @@ class RowLengths(NamedTuple):
 
     @classmethod
     def of_tokens(cls, lengths: Sequence[int], rows: int, max_length: int) -> "RowLengths":
-        """The lengths of `rows` rows, of which some have `lengths` tokens.
-
-        Examples:
-            >>> RowLengths.of_tokens([4, 32], rows=100, max_length=16)
-            RowLengths(rows=150.0, tokens=10.0)
-        """
+        """The lengths of `rows` rows, of which some have `lengths` tokens."""
         windows = sum(max(1.0, count / max_length) for count in lengths) / len(lengths)
         return cls(rows * windows, sum(min(count, max_length) for count in lengths) / len(lengths))
 

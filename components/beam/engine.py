@@ -53,10 +53,6 @@ class BeamOptions:
             threads use the remaining cores.
         options: further Beam pipeline options by name, passed on unchanged. Workers on other machines must see the
             same files as this process and have this project installed.
-
-    Examples:
-        >>> BeamOptions(runner="FlinkRunner", options={"flink_master": "localhost:8081"}).runner
-        'FlinkRunner'
     """
 
     runner: NonEmptyStr = LOCAL

@@ -143,24 +143,14 @@ def numbers_of(rows: Sequence[Any], task: TaskRows[Any]) -> list[float]:
 
 
 def choose_edges(values: Sequence[float]) -> list[float]:
-    """The largest value of each tenth of the values but the last; fewer where tenths end with the same value.
-
-    Examples:
-        >>> choose_edges(range(1, 101))
-        [10, 20, 30, 40, 50, 60, 70, 80, 90]
-    """
+    """The largest value of each tenth of the values but the last; fewer where tenths end with the same value."""
     ordered = sorted(values)
     edges = [ordered[math.ceil(len(ordered) * tenth / _BINS) - 1] for tenth in range(1, _BINS)] if ordered else []
     return [edge for edge in dict.fromkeys(edges) if edge != ordered[-1]]
 
 
 def count_bins(values: Sequence[float], edges: Sequence[float]) -> list[int]:
-    """How many values are in each bin, (edges + 1): up to the first edge, up to the second, ..., above the last.
-
-    Examples:
-        >>> count_bins([1, 2, 3, 9], [2, 5])
-        [2, 1, 1]
-    """
+    """How many values are in each bin, (edges + 1): up to the first edge, up to the second, ..., above the last."""
     import numpy as np
 
     places = np.searchsorted(np.asarray(edges, float), np.asarray(values, float))

@@ -16,10 +16,6 @@ def csv_line(cells: Iterable[str | float | None]) -> str:
     r"""A line of CSV with its end: a cell with a comma, a quote, a line feed or a carriage return is quoted (RFC 4180).
 
     The `csv` module of Python 3.11 quotes a carriage return only where its lines end with one. None is an empty cell.
-
-    Examples:
-        >>> csv_line(["a", "b,c", "d\r", None])
-        'a,"b,c","d\r",\n'
     """
     texts = ["" if cell is None else str(cell) for cell in cells]
     texts = ['"' + text.replace('"', '""') + '"' if _QUOTED.search(text) else text for text in texts]
@@ -33,10 +29,6 @@ def escape_formula(text: str) -> str:
 
     Numbers, which may be negative, stay. Texts that begin with such an apostrophe get a second one, so that
     `unescape_formula` gives each text back.
-
-    Examples:
-        >>> escape_formula("=1+1"), escape_formula("-1.5")
-        ("'=1+1", '-1.5')
     """
     return f"'{text}" if _FORMULA.match(text) and not _NUMBER.fullmatch(text) else text
 

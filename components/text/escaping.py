@@ -16,32 +16,17 @@ _ADDRESS = re.compile(r"(?i)(?<=[a-z]):(?=//)|(?<=www)\.")
 
 
 def escape_terminal(text: str) -> str:
-    r"""A text whose control characters are written out, such as `\x1b`; line ends and tabs stay.
-
-    Examples:
-        >>> escape_terminal("\x1b[2Jgone")
-        '\\x1b[2Jgone'
-    """
+    r"""A text whose control characters are written out, such as `\x1b`; line ends and tabs stay."""
     return _write_out(text, _LAYOUT)
 
 
 def escape_field(text: str) -> str:
-    r"""A text as one field of a tab-separated line: tabs and line ends are written out as well.
-
-    Examples:
-        >>> escape_field("one\ttwo")
-        'one\\ttwo'
-    """
+    r"""A text as one field of a tab-separated line: tabs and line ends are written out as well."""
     return _write_out(text, set())
 
 
 def escape_markdown(text: str) -> str:
-    r"""A text that Markdown shows as it is: no markup, no HTML, no links; line ends become `<br>`.
-
-    Examples:
-        >>> escape_markdown("<script> *a* snake_case")
-        '&lt;script&gt; \\*a\\* snake_case'
-    """
+    r"""A text that Markdown shows as it is: no markup, no HTML, no links; line ends become `<br>`."""
     text = "".join(_ENTITIES.get(character, character) for character in _MARKDOWN.sub(r"\\\g<0>", text))
     text = _ADDRESS.sub(lambda match: f"&#{ord(match[0])};", text)
     return _write_out(text.replace("\n", "<br>"), set())

@@ -19,12 +19,7 @@ _TYPOGRAPHIC = {
 
 
 def fold(text: str) -> str:
-    """`fold_characters`, and white space as single blanks.
-
-    Examples:
-        >>> fold("The\u00a0Flu\u00df \u2013 it\u2019s  low ")
-        "the fluss - it's low"
-    """
+    """`fold_characters`, and white space as single blanks."""
     return " ".join(fold_characters(text).split())
 
 

@@ -33,10 +33,6 @@ def choose_bands(threshold: float, permutations: int) -> tuple[int, int]:
 
     The errors are the area below 1 - (1 - s^r)^b up to the threshold (false positives) plus the area above it from
     there on (false negatives), as if all similarities were equally frequent.
-
-    Examples:
-        >>> choose_bands(0.8, 128)
-        (9, 13)
     """
     from scipy.integrate import quad
 

@@ -40,14 +40,6 @@ class PassageIndex:
     Args:
         texts: the texts, each of at least two words.
         similarity: the Jaccard similarity of pairs of adjacent words from which on a passage is nearly a text.
-
-    Examples:
-        >>> index = PassageIndex(["the cow went over the hill"], 0.6)
-        >>> words = hash_words("Yesterday the cow went over that hill, and slept.")
-        >>> index.find(words)
-        []
-        >>> index.find(hash_words("Yesterday the cow went over the hill. It slept."))
-        [Passage(number=0, start=1, stop=7, is_equal=True)]
     """
 
     def __init__(self, texts: Sequence[str], similarity: float) -> None:

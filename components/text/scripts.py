@@ -14,10 +14,6 @@ def count_scripts(texts: Iterable[str]) -> dict[str, float]:
 
     The script of a letter is the first word of its name in the Unicode Character Database, as `LATIN SMALL LETTER A`:
     the property Script, which Python does not have, is equal to it but for few letters.
-
-    Examples:
-        >>> count_scripts(["Ein Film", "да"])
-        {'Latin': 0.7777777777777778, 'Cyrillic': 0.2222222222222222}
     """
     characters: Counter[str] = Counter()
     for text in texts:

@@ -32,14 +32,6 @@ class Adapter:
 
     Raises:
         ValueError: the encoder has no such layers, no biases, or no place for adapters.
-
-    Examples:
-        >>> adapter = Adapter(task.model, Lora(rank=2))
-        >>> with adapter.active():
-        ...     sum(weight.trainable for weight in task.encoder.weights if "block" in weight.path)
-        4
-        >>> adapter.attached
-        False
     """
 
     def __init__(self, model: keras.Model, adaptation: Adaptation) -> None:
@@ -182,14 +174,6 @@ def check_free(model: keras.Model, adapter: Adapter | None = None) -> None:
 
     Raises:
         ValueError: there is one.
-
-    Examples:
-        >>> check_free(task.model)
-        >>> _ = task.adapt(Lora(rank=2))
-        >>> check_free(task.model)
-        Traceback (most recent call last):
-        ...
-        ValueError: an encoder must have no other adapter attached, got one of kind 'lora': ...
     """
     attachments = attachments_of(model)
     attached: Any = None if attachments is None else attachments.attached

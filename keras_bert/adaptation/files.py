@@ -25,12 +25,6 @@ def write_adapter(adapter: Adapter, folder: Path, task: Mapping[str, Any]) -> No
         adapter: the adapter to write, with its head.
         folder: the folder to write.
         task: settings that rebuild the task and its head, as plain values.
-
-    Examples:
-        >>> adapter = task.adapt(read_adaptation({"kind": "lora"}))
-        >>> write_adapter(adapter, Path("sentiment-lora"), task.settings())
-        >>> sorted(file.name for file in Path("sentiment-lora").iterdir())
-        ['adapter.json', 'adapter.safetensors']
     """
     with adapter.active():
         arrays = {path: np.ascontiguousarray(weight.numpy()) for path, weight in adapter.weights().items()}
@@ -48,12 +42,6 @@ class AdapterSettings(NamedTuple):
         adaptation: the kind of adapter and its settings.
         base: digest of the encoder with which the adapter was trained, see `Adapter.base`.
         task: settings that rebuild the task and its head.
-
-    Examples:
-        >>> _ = task.adapt(read_adaptation({"kind": "lora"}))
-        >>> task.save_adapter("sentiment-lora")
-        >>> read_settings(Path("sentiment-lora")).task["labels"]
-        ['no', 'yes']
     """
 
     adaptation: Adaptation
@@ -67,12 +55,6 @@ def read_settings(folder: Path) -> AdapterSettings:
     Raises:
         FileNotFoundError: there is no adapter.
         ValueError: `adapter.json` is damaged.
-
-    Examples:
-        >>> _ = task.adapt(read_adaptation({"kind": "lora", "rank": 4}))
-        >>> task.save_adapter("sentiment-lora")
-        >>> read_settings(Path("sentiment-lora")).adaptation.rank
-        4
     """
     path = folder / SETTINGS_FILE
     if not path.is_file():
@@ -95,13 +77,6 @@ def read_adapter(folder: Path, make: Callable[[Adaptation], Adapter]) -> Adapter
     Raises:
         FileNotFoundError: a file is missing.
         ValueError: a file is damaged, the adapter was trained with another encoder, or it has other shapes.
-
-    Examples:
-        >>> _ = task.adapt(read_adaptation({"kind": "lora", "rank": 4}))
-        >>> task.save_adapter("sentiment-lora")
-        >>> task.drop_adapter()
-        >>> read_adapter(Path("sentiment-lora"), task.adapt).adaptation.rank
-        4
     """
     adaptation, base, _ = read_settings(folder)
     path = folder / WEIGHTS_FILE

@@ -15,11 +15,6 @@ def grid_bits(kernel: Any) -> int | None:
 
     A quantization grid is symmetric, with one scale for each unit, or for each unit and block of inputs, see `RECIPES`:
     the largest value of a block is the last step, and all others are whole numbers of steps.
-
-    Examples:
-        >>> steps = np.array([[127, -3], [5, 127], [-20, 8]])
-        >>> grid_bits(0.01 * steps), grid_bits(0.01 * steps + 0.0037)
-        (8, None)
     """
     grids = {(recipe.weight_bits, recipe.block) for recipe in RECIPES.values() if recipe.integers}
     for bits, block in sorted(grids, key=lambda grid: (grid[0], grid[1] or 0)):

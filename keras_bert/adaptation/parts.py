@@ -30,10 +30,6 @@ def make_parts(model: keras.Model, adaptation: Adaptation) -> Parts:
 
     Raises:
         ValueError: the encoder has no such layers, or no place for the prompt.
-
-    Examples:
-        >>> sorted(make_parts(task.model, Lora(rank=2)))
-        ['block_0/attention/query', 'block_0/attention/value']
     """
     match adaptation:
         case Lora(rank=rank, alpha=alpha, dropout=dropout, layers=names):
@@ -49,12 +45,7 @@ def make_parts(model: keras.Model, adaptation: Adaptation) -> Parts:
 
 
 def dense_layers(model: keras.Model) -> dict[str, Dense]:
-    """Path -> dense layer, of all blocks of a model.
-
-    Examples:
-        >>> sorted(dense_layers(task.model))[:2]
-        ['block_0/attention/key', 'block_0/attention/output_projection']
-    """
+    """Path -> dense layer, of all blocks of a model."""
     layers: dict[str, Dense] = {}
     for block in blocks_of(model):
         parts = block._flatten_layers(include_self=False, recursive=True)

@@ -8,14 +8,6 @@ def fill(layer: keras.layers.Layer, adapter: keras.layers.Layer) -> None:
 
     Raises:
         ValueError: the layer has an adapter already.
-
-    Examples:
-        >>> from keras_bert.layers.dense import Dense
-        >>> layer, adapter = Dense(4), keras.layers.Identity()
-        >>> layer.build((None, 8))
-        >>> fill(layer, adapter)
-        >>> layer.adapter is adapter
-        True
     """
     if layer.adapter is not None:
         raise ValueError(f"layer {layer.path!r} must have no adapter yet, got one; detach that first")
@@ -26,16 +18,6 @@ def fill(layer: keras.layers.Layer, adapter: keras.layers.Layer) -> None:
 
 
 def clear(layer: keras.layers.Layer) -> None:
-    """Detaches the adapter of a layer.
-
-    Examples:
-        >>> from keras_bert.layers.dense import Dense
-        >>> layer = Dense(4)
-        >>> layer.build((None, 8))
-        >>> fill(layer, keras.layers.Identity())
-        >>> clear(layer)
-        >>> layer.adapter is None
-        True
-    """
+    """Detaches the adapter of a layer."""
     layer._tracker.untrack(layer.adapter)
     layer.adapter = None

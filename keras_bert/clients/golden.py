@@ -48,13 +48,7 @@ def make_golden_rows(folder: Path) -> list[dict[str, Any]]:
 
 
 def write_golden(folder: Path, rows: Sequence[Mapping[str, Any]]) -> None:
-    r"""Writes `golden.json`.
-
-    Examples:
-        >>> write_golden(Path("."), [{"text": "a film"}])
-        >>> Path("golden.json").read_text()
-        '[{"text": "a film"}]\n'
-    """
+    r"""Writes `golden.json`."""
     (folder / GOLDEN_FILE).write_text(json.dumps(rows, ensure_ascii=False) + "\n", encoding="utf-8")
 
 

@@ -28,11 +28,6 @@ def grapheme_classes() -> dict[str, frozenset[int]]:
     Returns:
         `extend` (with the joiner U+200D), `spacing`, `prepend`, `control`, `picture`; `consonant`, `linker` and
         `between` of Indic conjuncts; `lead`, `vowel` and `tail` of Hangul, without syllables.
-
-    Examples:
-        >>> classes = grapheme_classes()
-        >>> 0x301 in classes["extend"], 0x903 in classes["spacing"], 0x915 in classes["consonant"]
-        (True, True, True)
     """
     codes = [code for span in _SCANNED for code in span if not any(code in block for block in _ALONE)]
     replaced, marks = charsmap(dict.fromkeys(_KEYS, "X")), charsmap({_MARK: "X"})
@@ -63,12 +58,7 @@ def grapheme_classes() -> dict[str, frozenset[int]]:
 
 
 def charsmap(replacements: Mapping[str, str]) -> bytes:
-    r"""The content of a `precompiled_charsmap` of SentencePiece: a double array, and replacements that end in U+0000.
-
-    Examples:
-        >>> read_charsmap(charsmap({"\ufb01": "fi", "a": "b"})) == {"\ufb01": "fi", "a": "b"}
-        True
-    """
+    r"""A `precompiled_charsmap` of SentencePiece: a double array, and replacements that end in U+0000."""
     texts, starts = b"", {}
     for text in dict.fromkeys(replacements.values()):
         starts[text] = len(texts)
@@ -82,12 +72,6 @@ def read_charsmap(content: bytes) -> dict[str, str]:
 
     Raises:
         ValueError: the content is damaged.
-
-    Examples:
-        >>> read_charsmap(b"")
-        Traceback (most recent call last):
-        ...
-        ValueError: precompiled_charsmap must hold a double array, got 0 bytes
     """
     if len(content) < struct.calcsize("<I"):
         raise ValueError(f"precompiled_charsmap must hold a double array, got {len(content)} bytes")

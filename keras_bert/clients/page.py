@@ -51,12 +51,6 @@ def write_tokenizers(folder: Path) -> None:
 
     Args:
         folder: a folder with a tokenizer; nothing is written if `find_copy_obstacle` has an obstacle for it.
-
-    Examples:
-        >>> task.save("model")
-        >>> write_tokenizers(Path("model"))
-        >>> sorted(file.name for file in Path("model/tokenizers").iterdir())
-        ['WordPiece.kt', 'WordPiece.swift', 'wordpiece.js']
     """
     options = json.loads((folder / TOKENIZER_FILE).read_text(encoding="utf-8"))
     if "lowercase" in options:
@@ -72,22 +66,12 @@ def write_tokenizers(folder: Path) -> None:
 
 
 def page_model(folder: Path) -> Path:
-    """Returns the file that the page of a folder runs.
-
-    Examples:
-        >>> page_model(Path("pushed")).name
-        'model_float32.tflite'
-    """
+    """Returns the file that the page of a folder runs."""
     return folder / (TFLITE_FILE if (folder / TFLITE_FILE).is_file() else TFLITE_FLOAT_FILE)
 
 
 def find_page_obstacle(folder: Path) -> str:
-    """Returns the reason why a folder of exported files cannot have a page; empty if it can.
-
-    Examples:
-        >>> find_page_obstacle(Path("."))
-        'there is no file for LiteRT'
-    """
+    """Returns the reason why a folder of exported files cannot have a page; empty if it can."""
     file = page_model(folder)
     if not file.is_file():
         return "there is no file for LiteRT"
@@ -101,12 +85,7 @@ def find_page_obstacle(folder: Path) -> str:
 
 
 def page_operations() -> frozenset[str]:
-    """Returns the names of the LiteRT operations that the page can run.
-
-    Examples:
-        >>> "FULLY_CONNECTED" in page_operations()
-        True
-    """
+    """Returns the names of the LiteRT operations that the page can run."""
     return frozenset(_OPERATION.findall(_read("operations.js")))
 
 
@@ -117,10 +96,6 @@ class PageScore(NamedTuple):
         metric: the name of the metric.
         mean: the score, 0 to 1.
         rows: the number of test rows.
-
-    Examples:
-        >>> PageScore("f1", mean=0.75, rows=200).mean
-        0.75
     """
 
     metric: str
@@ -160,10 +135,6 @@ def page_code(rules: str) -> str:
 
     Args:
         rules: the file of rules of the tokenizer, a key of `TOKENIZER_SOURCES`.
-
-    Examples:
-        >>> "export " in page_code("characters.txt")[:7]
-        False
     """
     scripts = (*_RUNTIME_SCRIPTS, TOKENIZER_SOURCES[rules][-1], *_PAGE_SCRIPTS)
     code = "\n".join([*map(_read, scripts[:-1]), f"const Tokenizer = {_CLASSES[rules]};", _read(scripts[-1])])

@@ -49,11 +49,6 @@ def embed_corpus(
 
     Raises:
         ValueError: the task does not compare by cosine, which alone the page knows.
-
-    Examples:
-        >>> embedding = keras_bert.TASKS["embedding"].build(task.encoder, task.tokenizer, max_length=16)
-        >>> embed_corpus(embedding, ["film", "a film"]).codes.shape
-        (2, 8)
     """
     import numpy as np
 
@@ -75,10 +70,6 @@ def page_bytes(text: str, width: int) -> float:
     Args:
         text: the text.
         width: the number of entries of a vector.
-
-    Examples:
-        >>> page_bytes("film", width=384)
-        519.0
     """
     return len(_escape(text).encode()) + 1 + width * 4 / 3
 

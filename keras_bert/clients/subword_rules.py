@@ -39,12 +39,6 @@ def subword_rules(tokenizer: SubwordVocabulary) -> str:
 
     Raises:
         ValueError: there is an obstacle.
-
-    Examples:
-        >>> from keras_bert.tokenizers.learning import learn_subwords
-        >>> rules = subword_rules(learn_subwords(["film film"], "bpe", 263, lowercase=True))
-        >>> rules.splitlines()[:3]
-        ['kind bpe', 'row 0 2 3 2 1', 'mark 120']
     """
     content = tokenizer.definition()
     if obstacle := find_copy_obstacle(content):
@@ -68,12 +62,7 @@ def subword_rules(tokenizer: SubwordVocabulary) -> str:
 
 
 def ranges(codes: Iterable[int]) -> list[tuple[int, int]]:
-    """Code points as ranges, first and last.
-
-    Examples:
-        >>> ranges({1, 2, 3, 7})
-        [(1, 3), (7, 7)]
-    """
+    """Code points as ranges, first and last."""
     runs: list[tuple[int, int]] = []
     for code in sorted(codes):
         if runs and runs[-1][1] == code - 1:

@@ -33,14 +33,6 @@ class Comparison:
 
     Raises:
         FieldError: the settings do not fit the models.
-
-    Examples:
-        >>> student, teacher = (keras.models.clone_model(task.model) for _ in range(2))
-        >>> comparison = Comparison(student, teacher, StateImitation(hidden_states=1.0))
-        >>> inputs = task.encode(["film film"])
-        >>> outputs, _, sums = comparison.run(lambda model: inputs, ops.ones((1, 4)), training=False)
-        >>> outputs.shape.as_list(), list(sums)
-        ([1, 2], ['hidden_states_loss'])
     """
 
     def __init__(

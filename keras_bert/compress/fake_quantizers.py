@@ -24,11 +24,6 @@ class KernelQuantizer:
 
     Raises:
         ValueError: `block` does not divide the inputs.
-
-    Examples:
-        >>> quantize = KernelQuantizer((2, 1), bits=8)
-        >>> quantize([[127.0], [0.4]]).numpy().tolist()  # in steps of 1
-        [[127.0], [0.0]]
     """
 
     def __init__(self, shape: tuple[int, int], bits: int = 8, block: int | None = None) -> None:
@@ -53,12 +48,7 @@ class KernelQuantizer:
 
 
 class Float16Kernel:
-    """Rounds kernels to float16.
-
-    Examples:
-        >>> Float16Kernel()([[1.0, 1.0001]]).numpy().tolist()
-        [[1.0, 1.0]]
-    """
+    """Rounds kernels to float16."""
 
     def __call__(self, kernel: Any) -> tf.Tensor:
         """Rounds a kernel (inputs, units) to float16; shape and dtype stay."""
@@ -67,12 +57,7 @@ class Float16Kernel:
 
 @tf.custom_gradient
 def round_to_float16(x: tf.Tensor) -> tuple[tf.Tensor, Callable[[Any], Any]]:
-    """Rounds each number to the nearest float16; the gradient passes straight through.
-
-    Examples:
-        >>> round_to_float16(tf.constant([1.0, 1.0001])).numpy().tolist()
-        [1.0, 1.0]
-    """
+    """Rounds each number to the nearest float16; the gradient passes straight through."""
     return tf.cast(tf.cast(x, tf.float16), x.dtype), lambda gradient: gradient
 
 
@@ -85,13 +70,6 @@ class ActivationQuantizer:
 
     Args:
         bits: 8 or 16.
-
-    Examples:
-        >>> quantizer = ActivationQuantizer()
-        >>> _ = quantizer.observe(tf.constant([0.0, 255.0]), training=False)
-        >>> quantizer.start()
-        >>> quantizer(tf.constant([0.4, 999.0]), training=False).numpy().tolist()  # in steps of 1 up to 255
-        [0.0, 255.0]
     """
 
     def __init__(self, bits: int = 8) -> None:
@@ -135,13 +113,6 @@ class TableQuantizer:
 
     Args:
         layer: a layer with a table `embeddings`.
-
-    Examples:
-        >>> table = keras.layers.Embedding(2, 1)
-        >>> table.build((None,))
-        >>> _ = table.embeddings.assign([[0.0], [255.0]])
-        >>> TableQuantizer(table).range()
-        (0.0, 255.0)
     """
 
     def __init__(self, layer: keras.layers.Layer) -> None:
@@ -169,10 +140,6 @@ def quantize_rows(x: tf.Tensor, training: bool) -> tf.Tensor:
 
     A row is the input of one product with a kernel: the last axis; for an attention's context
     (batch, heads, length, size) the values of all heads together.
-
-    Examples:
-        >>> quantize_rows(tf.constant([[0.5, 510.0], [0.5, 127.5]]), training=False).numpy().tolist()
-        [[0.0, 510.0], [0.5, 127.5]]
     """
     axes = (1, 3) if len(x.shape) == 4 else (-1,)
     return quantize_in_float32(lambda x: _quantize_rows(x, axes), x)
@@ -187,12 +154,7 @@ def _quantize_rows(x: tf.Tensor, axes: tuple[int, ...]) -> tf.Tensor:
 
 
 def quantize_in_float32(quantize: Callable[[tf.Tensor], tf.Tensor], x: Any) -> tf.Tensor:
-    """Applies a function in float32, as the fake-quantization operations exist in float32 alone; the dtype stays.
-
-    Examples:
-        >>> quantize_in_float32(tf.round, tf.constant([1.4], tf.bfloat16)).dtype.name
-        'bfloat16'
-    """
+    """Applies a function in float32, as the fake-quantization operations exist in float32 alone; the dtype stays."""
     x = tf.convert_to_tensor(x)
     return tf.cast(quantize(tf.cast(x, tf.float32)), x.dtype)
 

@@ -32,13 +32,6 @@ class ImitationObjective:
 
     Raises:
         FieldError: the settings do not fit the models.
-
-    Examples:
-        >>> student = keras.models.clone_model(task.model)
-        >>> objective = ImitationObjective(task.objective(), student, task.model, Distillation(), Imitation(cosine=1.0))
-        >>> batch = task.encode(["film film"]) | {"label": [1]}
-        >>> sorted(objective(objective.joint, batch, training=False))
-        ['accuracy', 'cosine_loss', 'loss', 'teacher_distance']
     """
 
     def __init__(
@@ -109,12 +102,6 @@ class StatesObjective:
 
     Raises:
         FieldError: the settings do not fit the models, or all weights are 0.
-
-    Examples:
-        >>> student = keras.models.clone_model(task.model)
-        >>> objective = StatesObjective(student, task.model, StateImitation(cosine=1.0))
-        >>> list(objective(objective.joint, task.encode(["film film"]), training=False))
-        ['cosine_loss']
     """
 
     def __init__(self, student: keras.Model, teacher: keras.Model, imitation: StateImitation) -> None:

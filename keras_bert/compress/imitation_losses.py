@@ -29,13 +29,6 @@ def make_losses(
 
     Raises:
         FieldError: the settings do not fit the models.
-
-    Examples:
-        >>> from keras_bert.models.states import attention_layout
-        >>> shape = attention_layout(task.model)
-        >>> settings = StateImitation(hidden_states=1.0, relations=2.0)
-        >>> [loss.name for loss in make_losses(settings, shape, shape, embeds=False)]
-        ['hidden_states', 'relations']
     """
     settings.check_layers(student.layers, teacher.layers)
     settings.check_heads(student.heads, teacher.heads)
@@ -53,12 +46,7 @@ def make_losses(
 
 
 def map_layers(settings: StateImitation, student: int, teacher: int) -> tuple[int, ...]:
-    """The number of the teacher's block, from 0, for each block of the student.
-
-    Examples:
-        >>> map_layers(StateImitation(), student=3, teacher=12)
-        (3, 7, 11)
-    """
+    """The number of the teacher's block, from 0, for each block of the student."""
     return spread_layers(teacher, student) if settings.layer_map is None else tuple(settings.layer_map)
 
 

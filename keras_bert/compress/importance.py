@@ -39,12 +39,6 @@ def measure_importance(network: keras.Model, objective: RowLoss, batches: Iterab
 
     Raises:
         ValueError: there are no batches, or the encoder has another graph or shared layers.
-
-    Examples:
-        >>> batch = task.encode(["film film", "film"]) | {"label": [1, 0]}
-        >>> (importance,) = measure_importance(task.model, task.objective(), [batch])  # of the single block
-        >>> importance.heads.shape, importance.units.shape
-        ((2,), (16,))
     """
     blocks = prunable_blocks(network)
     totals, rows = [Importance(np.zeros(0), np.zeros(0))] * len(blocks), 0
@@ -62,10 +56,6 @@ def prunable_blocks(network: keras.Model) -> list[EncoderBlock]:
 
     Raises:
         ValueError: its graph is not BERT's, or its layers share one block.
-
-    Examples:
-        >>> [block.name for block in prunable_blocks(task.model)]
-        ['block_0']
     """
     config = config_of(network)
     if not may_lose_parts(config):

@@ -17,12 +17,6 @@ class RandomProbes:
 
     Args:
         encoder: the encoder whose states are probed.
-
-    Examples:
-        >>> probes = RandomProbes(task.encoder)
-        >>> loss, rows = probes(probes.network, task.encode(["film film", "film"]), training=False)["loss"]
-        >>> float(rows)
-        2.0
     """
 
     def __init__(self, encoder: keras.Model) -> None:

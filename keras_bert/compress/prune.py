@@ -36,11 +36,6 @@ class Masks:
 
     Raises:
         ValueError: the model's adapter is detached.
-
-    Examples:
-        >>> masks = Masks(task.model)
-        >>> masks.sparsity(), len(masks.kernels)
-        (0.0, 7)
     """
 
     def __init__(self, model: keras.Model) -> None:
@@ -83,13 +78,6 @@ class MagnitudePruning(Masks):
 
     Raises:
         ValueError: there are no steps.
-
-    Examples:
-        >>> pruning = MagnitudePruning(task.model, Pruning(sparsity=0.5, ramp=1.0), steps=2)
-        >>> for step in (1, 2):
-        ...     pruning.after_step(step)  # behind each step of the optimizer
-        >>> pruning.sparsity()
-        0.5
     """
 
     def __init__(self, model: keras.Model, settings: Pruning, steps: int) -> None:
@@ -122,23 +110,12 @@ class MagnitudePruning(Masks):
 
 
 def save_sparsity(settings: Mapping[str, Any], folder: str | os.PathLike[str]) -> None:
-    """Writes `sparsity.json` into an existing folder: later trainings of the model keep its zeros.
-
-    Examples:
-        >>> save_sparsity({"sparsity": 0.5}, ".")
-        >>> find_sparsity(".")
-        {'sparsity': 0.5}
-    """
+    """Writes `sparsity.json` into an existing folder: later trainings of the model keep its zeros."""
     (Path(folder) / SPARSITY_FILE).write_text(json.dumps(dict(settings), indent=1, sort_keys=True) + "\n")
 
 
 def find_sparsity(folder: str | os.PathLike[str]) -> dict[str, Any] | None:
-    """Reads the settings that `save_sparsity` wrote; None if there is no file.
-
-    Examples:
-        >>> find_sparsity(".") is None
-        True
-    """
+    """Reads the settings that `save_sparsity` wrote; None if there is no file."""
     path = Path(folder) / SPARSITY_FILE
     if not path.is_file():
         return None

@@ -25,10 +25,6 @@ class QuantizationParameters(NamedTuple):
         recipe: a key of `RECIPES`.
         ranges: the activation ranges that `QuantizationAware.finish` returned.
         float_layers: the paths of layers whose products stay float.
-
-    Examples:
-        >>> QuantizationParameters("mixed_wi8_ai8", {"pooler/output_tap": (-1.0, 1.0)}).float_layers
-        ()
     """
 
     recipe: RecipeName
@@ -48,13 +44,6 @@ def quantized_activations(model: keras.Model, quantization: QuantizationParamete
 
     Raises:
         ValueError: see `fixed_ranges`.
-
-    Examples:
-        >>> inputs = task.encode(["film"])
-        >>> parameters = QuantizationParameters("mixed_wi8_ai8", {"classifier/output_tap": (0.0, 1e-6)})
-        >>> with quantized_activations(task.model, parameters):
-        ...     bool((task.model.predict_on_batch(inputs) <= 2e-6).all())  # clipped to the range
-        True
     """
     recipe = RECIPES[quantization.recipe]
     rows = read_taps(model, quantization.float_layers) if recipe.activations == "rows" else []
@@ -71,12 +60,7 @@ def quantized_activations(model: keras.Model, quantization: QuantizationParamete
 
 
 def read_quantization(folder: str | os.PathLike[str]) -> QuantizationParameters | None:
-    """Reads the parameters that `QuantizationParameters.save` wrote; None for a float model, which has no such file.
-
-    Examples:
-        >>> read_quantization(".") is None
-        True
-    """
+    """Reads the parameters that `QuantizationParameters.save` wrote; None for a float model, which has no such file."""
     path = Path(folder) / QUANTIZATION_FILE
     if not path.is_file():
         return None

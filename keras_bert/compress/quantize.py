@@ -57,12 +57,6 @@ class QuantizationAware:
     Raises:
         ValueError: there are no batches, a kernel cannot be divided into the recipe's blocks, a weight is too large for
             float16, a layer does not exist, or the model's adapter is detached.
-
-    Examples:
-        >>> aware = QuantizationAware(task.model, [task.encode(["film film"])])
-        >>> len(aware.kernels), "embeddings_norm_tap" in aware.ranges()
-        (7, True)
-        >>> ranges = aware.finish()  # behind the training
     """
 
     def __init__(
@@ -172,12 +166,7 @@ class QuantizationAware:
 
 
 def taps_around(layer: str) -> tuple[str, ...]:
-    """Returns the paths of the taps of a layer's product: that of its output, and those of inputs that it alone reads.
-
-    Examples:
-        >>> taps_around("block_0/attention/query")
-        ('block_0/attention/query/output_tap', 'block_0/attention/query_tap')
-    """
+    """Returns the paths of the taps of a layer's product: of its output, and of inputs that it alone reads."""
     parent, _, name = layer.rpartition("/")
     # A query is scaled behind its product; an output projection is the only reader of its input.
     beside = {"query": ["query_tap"], "output_projection": ["context_tap", "activation_tap"]}.get(name, [])
@@ -220,11 +209,6 @@ def _with_ranges(paths: Iterable[str], heads: Iterable[str], recipe: Recipe) -> 
 
 
 def read_taps(model: keras.Model, float_layers: Sequence[str] = ()) -> list[Tap]:
-    """The taps from which quantized products with kernels read.
-
-    Examples:
-        >>> sorted(tap.name for tap in read_taps(task.model) if tap.name)
-        ['activation_tap', 'attention_norm_tap', 'context_tap', 'feed_forward_norm_tap']
-    """
+    """The taps from which quantized products with kernels read."""
     freed = {tap for layer in float_layers for tap in taps_around(layer)}
     return [tap for path, tap in taps(model).items() if path.endswith(READ) and path not in freed]

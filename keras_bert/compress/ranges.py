@@ -34,10 +34,6 @@ def sublayers(model: keras.Model, kind: type[keras.layers.Layer]) -> dict[str, k
 
     Raises:
         ValueError: two of them have the same path.
-
-    Examples:
-        >>> sorted(sublayers(task.model, keras.layers.LayerNormalization))
-        ['block_0/attention_norm', 'block_0/feed_forward_norm', 'embeddings_norm']
     """
     layers = model._flatten_layers(include_self=False, recursive=True)
     return _by_path((layer.path, layer) for layer in layers if isinstance(layer, kind))
@@ -48,22 +44,13 @@ def taps(model: keras.Model) -> dict[str, Tap]:
 
     Raises:
         ValueError: two of them have the same path.
-
-    Examples:
-        >>> "block_0/attention/scores_tap" in taps(task.model)
-        True
     """
     layers = model._flatten_layers(include_self=False, recursive=True)
     return _by_path(pair for layer in layers for pair in taps_of(layer).items())
 
 
 def table_taps(model: keras.Model) -> dict[str, keras.layers.Layer]:
-    """Returns the tables of tokens and positions, by the paths of the taps behind them.
-
-    Examples:
-        >>> list(table_taps(task.model))
-        ['token_embedding/output_tap', 'position_embedding/output_tap']
-    """
+    """Returns the tables of tokens and positions, by the paths of the taps behind them."""
     tables = (sublayers(model, kind) for kind in (TokenEmbedding, PositionEmbedding))
     return {f"{path}/output_tap": layer for layers in tables for path, layer in layers.items()}
 
@@ -73,13 +60,6 @@ def int8_tables(model: keras.Model, recipe: Recipe) -> dict[str, keras.layers.La
 
     Where all activations are integers, positions are left out: there they are one side of a sum of integers, and the
     quantizer of the file rounds them.
-
-    Examples:
-        >>> from keras_bert.options.quantization import RECIPES
-        >>> list(int8_tables(task.model, RECIPES["weights_wi4"]))
-        ['token_embedding/output_tap', 'position_embedding/output_tap']
-        >>> list(int8_tables(task.model, RECIPES["static_wi8_ai8"]))
-        ['token_embedding/output_tap']
     """
     if not recipe.integers:
         return {}
@@ -91,10 +71,6 @@ def is_symmetric(bits: int) -> bool:
     """True if the quantization grid of activations is symmetric around 0: LiteRT has no other grids of 16 bits.
 
     Source: LiteRT's 8-bit quantization specification, and its section on 16-bit activations with 8-bit weights.
-
-    Examples:
-        >>> is_symmetric(8), is_symmetric(16)
-        (False, True)
     """
     return bits == 16
 
@@ -113,12 +89,6 @@ def fixed_ranges(model: keras.Model, ranges: Mapping[str, tuple[float, float]], 
 
     Raises:
         ValueError: a range belongs to no tap of the model, or is empty or backwards.
-
-    Examples:
-        >>> inputs = task.encode(["film"])
-        >>> with fixed_ranges(task.model, {"classifier/output_tap": (0.0, 1e-6)}):
-        ...     bool((task.model.predict_on_batch(inputs) <= 2e-6).all())  # clipped to the range
-        True
     """
     opened, tables = taps(model), table_taps(model)
     for path, (low, high) in ranges.items():

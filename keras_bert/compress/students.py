@@ -32,10 +32,6 @@ def spread_layers(teacher: int, student: int) -> tuple[int, ...]:
 
     Raises:
         ValueError: the student has more layers than the teacher, or none.
-
-    Examples:
-        >>> spread_layers(12, 3)
-        (3, 7, 11)
     """
     if not 1 <= student <= teacher:
         raise ValueError(f"a student must have 1 to {teacher} of the teacher's layers, got {student}")
@@ -48,11 +44,6 @@ class Importance(NamedTuple):
     Attributes:
         heads: (heads,) importance of the attention heads.
         units: (intermediate,) importance of the feed-forward units.
-
-    Examples:
-        >>> importance = Importance(heads=np.array([0.1, 0.9]), units=np.zeros(16))
-        >>> importance.heads.tolist()
-        [0.1, 0.9]
     """
 
     heads: Any
@@ -89,12 +80,6 @@ def initialize_from_teacher(
             the other does not, the weights of two layers differ in shape, as they do when the models differ in width
             or vocabulary, the encoders differ in their number of heads, without `importance`, or their variant, or the
             teacher's adapter is detached.
-
-    Examples:
-        >>> student = keras.models.clone_model(task.model)
-        >>> copied = initialize_from_teacher(student, task.model, layers=[0])
-        >>> copied["block_0"], copied["classifier"]
-        ('block_0', 'classifier')
     """
     check_attached(teacher)
     config, of = config_of(student), config_of(teacher)
@@ -128,10 +113,6 @@ def take_head(student: keras.Model, teacher: keras.Model) -> list[str]:
 
     Raises:
         ValueError: the teacher's adapter is detached.
-
-    Examples:
-        >>> take_head(keras.models.clone_model(task.model), task.model)
-        ['pooler', 'classifier']
     """
     check_attached(teacher)
     copied = []
@@ -200,11 +181,6 @@ def factorize(matrix: Any, rank: int, row_weights: Any = None) -> tuple[Any, Any
         matrix: the matrix to factorize (rows, columns).
         rank: the rank of the product, below the number of columns.
         row_weights: numbers that are added to the weight 1 of each row's error (rows,); None for equal weights.
-
-    Examples:
-        >>> first, second = factorize(np.outer([1.0, 2.0], [3.0, 4.0]), rank=1)
-        >>> (first @ second).round(4).tolist()
-        [[3.0, 4.0], [6.0, 8.0]]
     """
     weights = 1.0 + (np.zeros(len(matrix)) if row_weights is None else np.asarray(row_weights, "float64"))
     exact = matrix.astype("float64")

@@ -27,11 +27,6 @@ def reduce_vocabulary(task: Task, kept: Sequence[int]) -> Task:
 
     Raises:
         ValueError: a special token is left out, or a separator that the model reads; or the task has an adapter.
-
-    Examples:
-        >>> smaller = reduce_vocabulary(task, [0, 1, 2, 3, 4])  # without "film"
-        >>> smaller.tokenizer.vocabulary_size, task.tokenizer.vocabulary_size
-        (5, 6)
     """
     if task.adapter is not None:
         raise ValueError(f"{type(task).__name__}.adapter must be merged or dropped first, got {task.adapter!r}")
@@ -69,12 +64,7 @@ def _rows_of(layer: str, weight: Any, values: Any, kept: Sequence[int]) -> Any:
 
 
 def count_token_ids(batches: Iterable[Batch], vocabulary_size: int) -> Any:
-    """Counts each token id in batches, without padding: (vocabulary,) int64.
-
-    Examples:
-        >>> count_token_ids([task.encode(["film film", "film"])], vocabulary_size=6).tolist()
-        [0, 0, 2, 2, 0, 3]
-    """
+    """Counts each token id in batches, without padding: (vocabulary,) int64."""
     counts = np.zeros(vocabulary_size, np.int64)
     for batch in batches:
         for name in ("", "second_"):

@@ -27,10 +27,6 @@ class PlannedBatch(NamedTuple):
         epoch: the epoch of the batch, from 0.
         rows: (batch,) row numbers.
         width: length in tokens that rows are padded to.
-
-    Examples:
-        >>> BatchPlan(5, batch_size=2, longest=8).batch(3)._asdict()["epoch"]  # an epoch has three batches
-        1
     """
 
     epoch: int
@@ -62,14 +58,6 @@ class BatchPlan:
 
     Raises:
         ValueError: an argument is out of range.
-
-    Examples:
-        >>> plan = BatchPlan(5, batch_size=2, longest=8)
-        >>> [plan.batch(number).rows.tolist() for number in range(plan.per_epoch)]
-        [[0, 1], [2, 3], [4]]
-        >>> buckets = BatchPlan(4, batch_size=2, longest=8, lengths=np.array([3, 8, 2, 7]), boundaries=(4,))
-        >>> [(buckets.batch(number).rows.tolist(), buckets.batch(number).width) for number in range(2)]
-        [([0, 2], 4), ([1, 3], 8)]
     """
 
     def __init__(

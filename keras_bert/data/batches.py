@@ -35,15 +35,6 @@ class Batches:
 
     Attributes:
         per_epoch: number of batches in an epoch.
-
-    Examples:
-        >>> from keras_bert.data.records import serialize, write_records
-        >>> _ = write_records("rows.tfrecord", [serialize({"number": [number]}) for number in range(5)])
-        >>> records, plan = RecordStore(["rows.tfrecord"]), BatchPlan(5, batch_size=2, longest=1)
-        >>> feature = {"number": tf.io.FixedLenFeature([], tf.int64)}
-        >>> batches = Batches(records, plan, lambda rows, *_: tf.io.parse_example(rows, feature), width=1, reading={})
-        >>> [batch["number"].numpy().tolist() for batch in batches.epoch()]
-        [[0, 1], [2, 3], [4]]
     """
 
     def __init__(
@@ -127,15 +118,6 @@ class Phases:
 
     Attributes:
         per_epoch: number of batches in an epoch of `then`.
-
-    Examples:
-        >>> from keras_bert.data.records import serialize, write_records
-        >>> _ = write_records("rows.tfrecord", [serialize({"number": [number]}) for number in range(4)])
-        >>> records, feature = RecordStore(["rows.tfrecord"]), {"number": tf.io.FixedLenFeature([], tf.int64)}
-        >>> parse = lambda rows, *_: tf.io.parse_example(rows, feature)
-        >>> small, large = (Batches(records, BatchPlan(4, size, longest=1), parse, 1, {}) for size in (2, 4))
-        >>> [batch["number"].numpy().tolist() for batch in Phases(small, 1, large).after(0).take(2)]
-        [[0, 1], [0, 1, 2, 3]]
     """
 
     def __init__(self, first: Batches, count: int, then: Batches) -> None:
@@ -165,11 +147,6 @@ def reading_options() -> tf.data.Options:
 
     Deleting a dataset waits until the autotuning thread wakes up, and that thread doubles its sleep each time, up to a
     minute (measured with TensorFlow 2.21).
-
-    Examples:
-        >>> dataset = tf.data.Dataset.range(3).with_options(reading_options())
-        >>> dataset.options().deterministic
-        True
     """
     options = tf.data.Options()
     options.deterministic = True

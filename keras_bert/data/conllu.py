@@ -17,10 +17,6 @@ class TreebankSentence(NamedTuple):
         words: the words; ranges of several words in one token and empty nodes are left out.
         tags: the tag of each word.
         heads: the number of the head of each word, from 1; 0 for the root. Empty if the file has no heads for it.
-
-    Examples:
-        >>> TreebankSentence(("films", "end"), ("NOUN", "VERB"), (2, 0)).heads
-        (2, 0)
     """
 
     words: tuple[str, ...]
@@ -38,12 +34,6 @@ def read_conllu(path: str | os.PathLike[str], tag: str = "upos") -> list[Treeban
     Raises:
         ValueError: a line has not ten columns, an empty word or tag, or a head that is no number; or the column is
             unknown.
-
-    Examples:
-        >>> rows = "1\tfilms\t_\tNOUN\t_\t_\t2\t_\t_\t_", "2\tend\t_\tVERB\t_\t_\t0\t_\t_\t_"
-        >>> _ = Path("tree.conllu").write_text("\n".join(rows))
-        >>> read_conllu("tree.conllu")
-        [TreebankSentence(words=('films', 'end'), tags=('NOUN', 'VERB'), heads=(2, 0))]
     """
     with Path(path).open(encoding="utf-8-sig") as lines:
         return [sentence for sentence, _ in parse_conllu((line.rstrip("\r\n") for line in lines), str(path), tag)]
@@ -59,12 +49,6 @@ def parse_conllu(lines: Iterable[str], file: str, tag: str = "upos") -> Iterator
 
     Raises:
         ValueError: see `read_conllu`.
-
-    Examples:
-        >>> list(parse_conllu(["# text = It ends", "1\tIt"], "a.conllu"))
-        Traceback (most recent call last):
-        ...
-        ValueError: a.conllu line 2 must have 10 columns parted by tabs, got 2: '1\tIt'
     """
     if tag not in TAG_COLUMNS:
         raise ValueError(f"parse_conllu.tag must be one of {sorted(TAG_COLUMNS)}, got {tag!r}")

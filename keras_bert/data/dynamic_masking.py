@@ -27,14 +27,6 @@ class DynamicMasking:
         folder: the folder of the rows, with their tokenizer.
         masking: masking options.
         seed: seeds all choices.
-
-    Examples:
-        >>> task.tokenizer.save(".")
-        >>> batch = {"token_ids": tf.constant([[2, 5, 5, 3]]), "padding_mask": tf.ones((1, 4), tf.int32)}
-        >>> first_row = tf.constant([0], tf.int64)
-        >>> masked = DynamicMasking(".", Masking(max_predictions=1), seed=0)(batch, epochs=first_row, indices=first_row)
-        >>> masked["mask_ids"].numpy().tolist()
-        [[5]]
     """
 
     def __init__(self, folder: str | os.PathLike[str], masking: Masking, seed: int) -> None:

@@ -16,11 +16,6 @@ class LabelPairs(NamedTuple):
         first: the row in the first place, int64 (pairs,).
         second: the row in the second place, int64 (pairs,).
         is_same: whether both rows have a label in common, bool (pairs,).
-
-    Examples:
-        >>> pairs = draw_label_pairs(np.eye(2, dtype=int)[[0, 0, 1]], pairs=1)
-        >>> pairs.first.tolist(), pairs.is_same.tolist()
-        ([0, 0, 1, 1, 2], [True, False, True, False, False])
     """
 
     first: Array
@@ -47,11 +42,6 @@ def draw_label_pairs(flags: Array, partner_flags: Array | None = None, *, pairs:
 
     Raises:
         ValueError: `pairs` is below 1, or rows and partners do not have the same number of labels.
-
-    Examples:
-        >>> labels = np.eye(2, dtype=int)[[0, 0, 1, 1]]
-        >>> draw_label_pairs(labels, pairs=2).is_same.tolist()[:4]
-        [True, True, False, False]
     """
     check("draw_label_pairs", "pairs", pairs >= 1, "be at least 1", pairs)
     partners = flags if partner_flags is None else partner_flags

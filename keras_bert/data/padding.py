@@ -16,13 +16,7 @@ PAIR = {"token_ids": INTEGERS, "segment_ids": INTEGERS}
 
 
 def pad_pair(rows: Mapping[str, tf.RaggedTensor], width: tf.Tensor | int, prefix: str = "") -> Batch:
-    """The model inputs (batch, width) int32 of ragged rows; `prefix` precedes their names.
-
-    Examples:
-        >>> rows = {name: tf.ragged.constant([[2, 5, 3], [2, 3]]) for name in PAIR}
-        >>> pad_pair(rows, width=4)["padding_mask"].numpy().tolist()
-        [[1, 1, 1, 0], [1, 1, 0, 0]]
-    """
+    """The model inputs (batch, width) int32 of ragged rows; `prefix` precedes their names."""
     # Any id can be padding: the model reads padding_mask alone.
     batch = {f"{prefix}{name}": pad(rows[f"{prefix}{name}"], width) for name in PAIR}
     batch[f"{prefix}padding_mask"] = pad(tf.ones_like(rows[f"{prefix}token_ids"]), width)
@@ -30,12 +24,7 @@ def pad_pair(rows: Mapping[str, tf.RaggedTensor], width: tf.Tensor | int, prefix
 
 
 def pad(rows: tf.RaggedTensor, width: tf.Tensor | int, filling: int = 0) -> tf.Tensor:
-    """Pads ragged rows with `filling` to (batch, width) int32.
-
-    Examples:
-        >>> pad(tf.ragged.constant([[2, 5, 3], [2, 3]]), width=4, filling=-1).numpy().tolist()
-        [[2, 5, 3, -1], [2, 3, -1, -1]]
-    """
+    """Pads ragged rows with `filling` to (batch, width) int32."""
     shape = tf.stack([rows.nrows(), tf.cast(width, tf.int64)])
     padded = tf.cast(rows, tf.int32).to_tensor(filling, shape=shape)
     return tf.ensure_shape(padded, [None, width]) if isinstance(width, int) else padded
@@ -70,15 +59,6 @@ def plan_batches(
 
     Raises:
         ValueError: there are no records, or an argument is out of range.
-
-    Examples:
-        >>> from keras_bert.data.records import serialize, write_records
-        >>> _ = write_records("train.tfrecord", [serialize({"token_ids": [2, 5, 3]})] * 3)
-        >>> records, features = RecordStore(["train.tfrecord"]), {"token_ids": INTEGERS}
-        >>> parse = lambda rows, _, __, width: {"ids": pad(tf.io.parse_example(rows, features)["token_ids"], width)}
-        >>> batches = plan_batches(records, "train.tfrecord", parse, 2, longest=4, boundaries=(), reading={})
-        >>> [batch["ids"].shape.as_list() for batch in batches.epoch()]
-        [[2, 4], [1, 4]]
     """
     check("dataset", "split", len(records) > 0, "hold a row", where)
     is_one = not any(boundary < longest for boundary in boundaries)

@@ -51,15 +51,6 @@ def pretraining_batches(
         FileNotFoundError: the folder has no records of this split.
         RecordError: a record is truncated or corrupted, or records are missing.
         ValueError: an argument is out of range.
-
-    Examples:
-        >>> from keras_bert.data.records import serialize, write_features, write_records
-        >>> row = {"token_ids": [2, 4, 5, 3], "segment_ids": [0] * 4, "mask_positions": [1], "mask_ids": [5]}
-        >>> _ = write_records("train-8-0.tfrecord", [serialize(row)])
-        >>> lengths = [{"max_length": 8, "masking": {"max_predictions": 2}, "counts": {"train": 1}}]
-        >>> write_features(".", {"objective": "none", "dynamic": False, "compression": "none", "lengths": lengths})
-        >>> [batch["mask_ids"].numpy().tolist() for batch in pretraining_batches(".", "train", 1).epoch()]
-        [[[5, 0]]]
     """
     content = read_features(folder)
     descriptions = {entry["max_length"]: entry for entry in content["lengths"]}

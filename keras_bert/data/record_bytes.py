@@ -30,11 +30,6 @@ class Column(NamedTuple):
     Attributes:
         values: whole numbers from 0 to 2^28 - 1 (rows, width).
         counts: the number of values of each row (rows,); the rest of the row is padding.
-
-    Examples:
-        >>> column = Column(np.array([[2, 5, 3], [2, 3, 0]]), counts=np.array([3, 2]))
-        >>> len(serialize_rows({"token_ids": column}))
-        2
     """
 
     values: NDArray[np.integer]
@@ -47,11 +42,6 @@ class Block(NamedTuple):
     Attributes:
         content: the bytes (rows, width) uint8.
         present: whether a row has the byte (rows, width).
-
-    Examples:
-        >>> block = Block(np.array([[10, 3]], np.uint8), present=np.array([[True, False]]))
-        >>> block.content[block.present].tolist()
-        [10]
     """
 
     content: NDArray[np.uint8]
@@ -67,11 +57,6 @@ def serialize_rows(columns: Mapping[str, Column]) -> list[bytes]:
 
     Raises:
         ValueError: a value is below 0 or above 2^28 - 1.
-
-    Examples:
-        >>> column = Column(np.array([[2, 5, 3], [2, 3, 0]]), counts=np.array([3, 2]))
-        >>> [len(example) for example in serialize_rows({"token_ids": column})]
-        [24, 23]
     """
     rows = len(next(iter(columns.values())).counts)
     blocks: list[Block] = []

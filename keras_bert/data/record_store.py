@@ -34,14 +34,6 @@ class RecordStore:
 
     Raises:
         RecordError: a file is truncated or corrupted; the message names the file and the record.
-
-    Examples:
-        >>> from keras_bert.data.records import serialize, write_records
-        >>> rows = [serialize({"token_ids": [2, 5, 3]}), serialize({"token_ids": [2, 3]})]
-        >>> _ = write_records("rows.tfrecord", rows)
-        >>> store = RecordStore(["rows.tfrecord"])
-        >>> len(store), store.read(np.array([1])) == [rows[1]], store.longest(["token_ids"]).tolist()
-        (2, True, [3, 2])
     """
 
     def __init__(self, files: Sequence[str], compression: Compression = "none") -> None:
@@ -104,13 +96,6 @@ class FeatureValues(NamedTuple):
     Attributes:
         values: (values,) of all records, concatenated.
         lengths: (records,) number of values in every record.
-
-    Examples:
-        >>> from keras_bert.data.records import serialize, write_records
-        >>> _ = write_records("rows.tfrecord", [serialize({"token_ids": [2, 5, 3]}), serialize({"token_ids": [2, 3]})])
-        >>> values = RecordStore(["rows.tfrecord"]).values("token_ids")
-        >>> values.values.tolist(), values.lengths.tolist()
-        ([2, 5, 3, 2, 3], [3, 2])
     """
 
     values: NDArray[np.int64]

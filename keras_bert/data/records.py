@@ -24,15 +24,7 @@ _FRAME = 16
 
 
 class RecordError(ValueError):
-    """A record file, or a JSON file beside it, is corrupted.
-
-    Examples:
-        >>> _ = Path("labels.json").write_text("{}")
-        >>> read_labels(".")
-        Traceback (most recent call last):
-        ...
-        keras_bert.data.records.RecordError: labels.json must hold a JSON list, got {}
-    """
+    """A record file, or a JSON file beside it, is corrupted."""
 
 
 def serialize(features: dict[str, Value]) -> bytes:
@@ -40,11 +32,6 @@ def serialize(features: dict[str, Value]) -> bytes:
 
     Args:
         features: name -> bytes, one float, an array of floats, or integers (a sequence or an array).
-
-    Examples:
-        >>> example = tf.train.Example.FromString(serialize({"token_ids": [2, 5, 3]}))
-        >>> list(example.features.feature["token_ids"].int64_list.value)
-        [2, 5, 3]
     """
     return tf.train.Example(
         features=tf.train.Features(feature={name: _feature(value) for name, value in features.items()})
@@ -75,10 +62,6 @@ def write_records(
         records: serialized examples.
         compression: compression of the file.
         scratch: a folder on the same file system for the unfinished file; None for the folder of `file`.
-
-    Examples:
-        >>> write_records("train.tfrecord", [serialize({"token_ids": [2, 5, 3]})])
-        1
     """
     temporary = Path(scratch or Path(file).parent) / f"{uuid.uuid4().hex}.partial"
     count = 0
@@ -94,14 +77,7 @@ def write_records(
 
 
 def read_records(files: Sequence[str], compression: Compression = "none") -> tf.data.Dataset:
-    """The serialized examples of record files, in order.
-
-    Examples:
-        >>> row = serialize({"token_ids": [2, 5, 3]})
-        >>> _ = write_records("train.tfrecord", [row])
-        >>> [record.numpy() for record in read_records(["train.tfrecord"])] == [row]
-        True
-    """
+    """The serialized examples of record files, in order."""
     return tf.data.TFRecordDataset(list(files), compression_type=_TENSORFLOW_NAMES[compression])
 
 
@@ -110,11 +86,6 @@ def count_records(files: Sequence[str], compression: Compression = "none") -> in
 
     Raises:
         RecordError: a file is truncated or corrupted; the message names the file and the record.
-
-    Examples:
-        >>> _ = write_records("train.tfrecord", [b"one", b"two"])
-        >>> count_records(["train.tfrecord"])
-        2
     """
     return sum(_count(file, compression) for file in files)
 
@@ -167,11 +138,6 @@ def find_records(folder: str | os.PathLike[str], pattern: str) -> list[str]:
 
     Raises:
         FileNotFoundError: no file matches.
-
-    Examples:
-        >>> _ = write_records("train-128-0.tfrecord", [b"one"])
-        >>> find_records(".", "train-*.tfrecord")
-        ['train-128-0.tfrecord']
     """
     files = sorted(str(file) for file in Path(folder).glob(pattern))
     if not files:
@@ -180,13 +146,7 @@ def find_records(folder: str | os.PathLike[str], pattern: str) -> list[str]:
 
 
 def write_features(folder: str | os.PathLike[str], description: dict[str, Any]) -> None:
-    """Writes `features.json`, which describes the records of a folder.
-
-    Examples:
-        >>> write_features(".", {"task": "classification", "max_length": 64})
-        >>> read_features(".")
-        {'max_length': 64, 'task': 'classification'}
-    """
+    """Writes `features.json`, which describes the records of a folder."""
     (Path(folder) / FEATURES_FILE).write_text(json.dumps(description, indent=1, sort_keys=True) + "\n")
 
 
@@ -195,24 +155,13 @@ def read_features(folder: str | os.PathLike[str]) -> dict[str, Any]:
 
     Raises:
         RecordError: the file is corrupted.
-
-    Examples:
-        >>> write_features(".", {"task": "classification", "max_length": 64})
-        >>> read_features(".")["max_length"]
-        64
     """
     description: dict[str, Any] = _read_json(Path(folder) / FEATURES_FILE, dict)
     return description
 
 
 def write_labels(folder: str | os.PathLike[str], labels: Sequence[str]) -> None:
-    """Writes `labels.json`: the names of the labels in the order of their ids.
-
-    Examples:
-        >>> write_labels(".", ["no", "yes"])
-        >>> read_labels(".")
-        ['no', 'yes']
-    """
+    """Writes `labels.json`: the names of the labels in the order of their ids."""
     (Path(folder) / LABELS_FILE).write_text(json.dumps(list(labels), indent=1, ensure_ascii=False) + "\n")
 
 
@@ -221,11 +170,6 @@ def read_labels(folder: str | os.PathLike[str]) -> list[str]:
 
     Raises:
         RecordError: the file is corrupted.
-
-    Examples:
-        >>> write_labels(".", ["no", "yes"])
-        >>> read_labels(".").index("yes")
-        1
     """
     labels: list[str] = _read_json(Path(folder) / LABELS_FILE, list)
     return labels

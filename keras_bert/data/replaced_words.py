@@ -27,14 +27,6 @@ class WordReplacer:
         candidates: number of candidates for a word, all equally likely.
         seed: seed of the choice.
         guess: a masked language model that proposes candidates from the context, instead of `table`.
-
-    Examples:
-        >>> from keras_bert.tokenizers.eager import EagerWordPiece
-        >>> words = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", "film", "book"]
-        >>> tokenizer = EagerWordPiece(words, lowercase=True)
-        >>> replacer = WordReplacer(tokenizer, np.eye(7), replaced=1.0, candidates=1, seed=0)
-        >>> replacer(tokenizer.encode(["film book"], max_length=4), rows=np.array([0]), copy=1).tolist()
-        [[2, 6, 5, 3]]
     """
 
     def __init__(

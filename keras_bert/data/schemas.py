@@ -31,10 +31,6 @@ class Feature(NamedTuple):
         meaning: the description in `features.json`.
         is_read: whether batches contain it; otherwise it only tells the source of the record.
         is_narrow: whether batches pad these tokens to the split's longest ones, where the row's other texts are longer.
-
-    Examples:
-        >>> SCHEMAS["classification"]["label"].kind, SCHEMAS["token_classification"]["row"].is_read
-        ('integer', False)
     """
 
     kind: Kind

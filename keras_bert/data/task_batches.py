@@ -79,15 +79,6 @@ def task_batches(
         FileNotFoundError: the folder has no records of this split.
         RecordError: a record is truncated or corrupted, or has a label that does not exist.
         ValueError: an argument is out of range.
-
-    Examples:
-        >>> from keras_bert.data.records import serialize, write_features, write_labels, write_records
-        >>> row = {"token_ids": [2, 5, 3], "segment_ids": [0, 0, 0], "label": [1]}
-        >>> _ = write_records("train.tfrecord", [serialize(row)] * 3)
-        >>> write_features(".", {"task": "classification", "max_length": 8})
-        >>> write_labels(".", ["no", "yes"])
-        >>> [batch["label"].numpy().tolist() for batch in task_batches(".", "train", batch_size=2).epoch()]
-        [[1, 1], [1]]
     """
     content = read_features(folder)
     is_valid = {"task": content.get("task") in list(SCHEMAS), "max_length": _is_length(content.get("max_length"))}

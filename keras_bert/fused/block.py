@@ -22,11 +22,6 @@ class FusedBlock:
 
     Args:
         block: an encoder block that is built.
-
-    Examples:
-        >>> block = FusedBlock(task.encoder.get_layer("block_0"))
-        >>> block(tf.ones((2, 5, 8)), tf.zeros((2, 1, 1, 5))).shape.as_list()
-        [2, 5, 8]
     """
 
     def __init__(self, block: EncoderBlock) -> None:

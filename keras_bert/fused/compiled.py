@@ -21,11 +21,6 @@ def compiled(function: Callable[..., Any]) -> Callable[..., Any]:
     Args:
         function: a function of floating-point tensors and, last, an integer seed (2,) without a gradient, to a tensor.
             Shapes may be unknown until it runs; a program is compiled once for each shape.
-
-    Examples:
-        >>> double = compiled(lambda x, seed: 2.0 * x)
-        >>> double(tf.constant([1.0, 2.0]), tf.constant([0, 0], tf.uint32)).numpy().tolist()
-        [2.0, 4.0]
     """
     forward = tf.function(function, jit_compile=True, autograph=False, reduce_retracing=True)
 
@@ -55,11 +50,6 @@ def seeded_dropout(x: Tensor, seed: Tensor, rate: float) -> Tensor:
         x: float32 of any shape.
         seed: uint32 (2,).
         rate: the dropout rate, 0 to below 1.
-
-    Examples:
-        >>> dropped = seeded_dropout(tf.ones(100), tf.constant([3, 4], tf.uint32), rate=0.5)
-        >>> sorted(set(dropped.numpy().tolist()))
-        [0.0, 2.0]
     """
     if not rate:
         return x

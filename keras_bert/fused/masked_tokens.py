@@ -26,12 +26,6 @@ def masked_token_loss(states: Any, table: Any, bias: Any, labels: Any, chunk: in
     Returns:
         The loss in nats, and 1 where the label's score is the largest, else 0; of equal scores the first one is the
         largest. Both float32 (rows,).
-
-    Examples:
-        >>> states, table, bias = tf.constant([[99.0, 0.0]]), tf.eye(2), tf.zeros(2)
-        >>> loss, correct = masked_token_loss(states, table, bias, labels=tf.constant([0]))
-        >>> float(loss[0]), float(correct[0])
-        (0.0, 1.0)
     """
     vocabulary = table.shape[0]
     tf.debugging.assert_less(labels, vocabulary, "mask_ids must be below the vocabulary's size")
@@ -77,12 +71,6 @@ def draw_tokens(states: Any, table: Any, bias: Any, first: Any, second: Any, chu
 
     Returns:
         Ids, int32 (rows,).
-
-    Examples:
-        >>> states, table, bias = tf.constant([[99.0, 0.0]]), tf.eye(2), tf.zeros(2)
-        >>> seed = tf.constant([7], tf.uint32)
-        >>> draw_tokens(states, table, bias, seed, seed).numpy().tolist()  # token 0 has the probability 1
-        [0]
     """
     candidates = [
         _noisiest(

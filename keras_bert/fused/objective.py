@@ -14,13 +14,6 @@ class FusedObjective(abc.ABC):
     Args:
         plain: the plain objective.
         model: the model with which the objective is called.
-
-    Examples:
-        >>> from keras_bert.fused.pretraining import FusedPretrainingObjective
-        >>> from keras_bert.models.pretraining import build_pretraining
-        >>> model = build_pretraining(task.encoder, next_sentence=False)
-        >>> FusedPretrainingObjective(model, next_sentence=False).identity()["class"]
-        'FusedPretrainingObjective'
     """
 
     def __init__(self, plain: Objective, model: keras.Model) -> None:

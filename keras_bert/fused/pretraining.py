@@ -24,16 +24,6 @@ class FusedPretrainingObjective(FusedObjective):
         model: the model of the objective, as `build_pretraining` or `add_span_boundary` returns it.
         next_sentence: whether the model has a head for the next sentence.
         span_boundary: whether the model has the head of `add_span_boundary`.
-
-    Examples:
-        >>> from keras_bert.models.pretraining import build_pretraining
-        >>> model = build_pretraining(task.encoder, next_sentence=False)
-        >>> objective = FusedPretrainingObjective(model, next_sentence=False)
-        >>> batch = {name: tf.constant(rows) for name, rows in task.encode(["film"]).items()}
-        >>> batch |= {"mask_positions": tf.constant([[1]]), "mask_ids": tf.constant([[5]])}
-        >>> batch["mask_weights"] = tf.ones((1, 1))
-        >>> sorted(objective(model, batch, training=False))
-        ['masked_accuracy', 'masked_loss']
     """
 
     def __init__(self, model: keras.Model, *, next_sentence: bool = True, span_boundary: bool = False) -> None:
@@ -85,10 +75,5 @@ class FusedPretrainingObjective(FusedObjective):
 
 
 def rows_of(states: Tensor) -> Tensor:
-    """(batch, predictions, units) -> (rows, units).
-
-    Examples:
-        >>> rows_of(tf.ones((2, 5, 8))).shape.as_list()
-        [10, 8]
-    """
+    """(batch, predictions, units) -> (rows, units)."""
     return tf.reshape(states, (-1, states.shape[-1]))

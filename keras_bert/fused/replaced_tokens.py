@@ -17,14 +17,6 @@ class FusedReplacedTokensObjective(FusedObjective):
     Args:
         model: the model of the objective, as `build_joint` returns it.
         generator: the settings of the generator.
-
-    Examples:
-        >>> from keras_bert.models.replaced_tokens import build_joint, build_replaced_tokens
-        >>> joint = build_joint(build_replaced_tokens(task.encoder), Generator())
-        >>> objective = FusedReplacedTokensObjective(joint, Generator(weight=50.0))
-        >>> weights = objective.weights({"padding_mask": tf.ones((1, 100)), "mask_weights": tf.ones((1, 15))})
-        >>> float(weights["replaced_loss"])
-        2.0
     """
 
     def __init__(self, model: keras.Model, generator: Generator) -> None:

@@ -17,14 +17,6 @@ def fused_blocks(model: keras.Model) -> Iterator[None]:
 
     Blocks with transforms at their taps or kernels compute as before. Functions must be traced inside, and keep the
     blocks of that time. Weights, seeds, saved models and inference do not change.
-
-    Examples:
-        >>> block = task.model.get_layer("block_0")
-        >>> with fused_blocks(task.model):
-        ...     type(block.training_call).__name__
-        'FusedBlock'
-        >>> block.training_call is None
-        True
     """
     # `FusedBlock` computes BERT's attention only.
     blocks = [layer for layer in model._flatten_layers() if type(layer) is EncoderBlock]
@@ -51,14 +43,6 @@ def compiled_update(
 
     Returns:
         A function of the gradients and of a scalar that multiplies the gradients.
-
-    Examples:
-        >>> weight = keras.Variable([1.0])
-        >>> optimizer = keras.optimizers.SGD(learning_rate=1.0)
-        >>> optimizer.build([weight])
-        >>> compiled_update(optimizer, [weight])([tf.constant([2.0])], tf.constant(0.25))
-        >>> float(weight[0])
-        0.5
     """
 
     def update(gradients: Sequence[Any], factor: Any) -> None:

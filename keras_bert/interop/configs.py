@@ -24,11 +24,6 @@ def read_json(path: Path, kind: type = dict) -> Any:
     Raises:
         FileNotFoundError: there is no such file.
         ValueError: it holds no JSON, or a value of another type.
-
-    Examples:
-        >>> _ = Path("config.json").write_text('{"model_type": "bert"}')
-        >>> read_json(Path("config.json"))
-        {'model_type': 'bert'}
     """
     if not path.is_file():
         raise FileNotFoundError(f"{path.parent} has no {path.name}")
@@ -42,13 +37,7 @@ def read_json(path: Path, kind: type = dict) -> Any:
 
 
 def write_json(path: Path, content: Any) -> None:
-    """Writes a value as JSON; equal values give equal bytes.
-
-    Examples:
-        >>> write_json(Path("config.json"), {"model_type": "bert"})
-        >>> read_json(Path("config.json"))["model_type"]
-        'bert'
-    """
+    """Writes a value as JSON; equal values give equal bytes."""
     path.write_text(json.dumps(content, indent=2, sort_keys=True, ensure_ascii=False) + "\n", encoding="utf-8")
 
 
@@ -62,12 +51,6 @@ def check_only(path: Path, content: Mapping[str, Any], only: Mapping[str, Any]) 
 
     Raises:
         ValueError: a key has another value.
-
-    Examples:
-        >>> check_only(Path("config.json"), {"is_decoder": True}, {"is_decoder": False})
-        Traceback (most recent call last):
-        ...
-        ValueError: config.json: is_decoder must be False, got True, which is not supported
     """
     for key, value in only.items():
         if content.get(key) is not None and content[key] != value:
@@ -80,12 +63,6 @@ def read_length(path: Path, content: Mapping[str, Any], key: str) -> int | None:
 
     Raises:
         ValueError: the value is no whole number, or has no room for a token between two special tokens.
-
-    Examples:
-        >>> read_length(Path("tokenizer_config.json"), {"model_max_length": 512}, "model_max_length")
-        512
-        >>> read_length(Path("tokenizer_config.json"), {"model_max_length": 1e30}, "model_max_length") is None
-        True
     """
     value = content.get(key)
     if value is None:
@@ -116,13 +93,6 @@ def read_encoder_config(
 
     Raises:
         ValueError: a key is missing, or its value is not supported.
-
-    Examples:
-        >>> from keras_bert.families.bert.hugging_face import BERT
-        >>> config = keras_bert.preset("tiny")
-        >>> content = write_encoder_config(config, BERT.keys, "gelu_new")
-        >>> read_encoder_config(Path("config.json"), content, BERT.keys, {"gelu_new": "gelu_tanh"}) == config
-        True
     """
     fields: dict[str, Any] = dict(fixed or {})
     for field, key in keys.items():
@@ -146,13 +116,7 @@ def read_encoder_config(
 
 
 def write_encoder_config(config: EncoderConfig, keys: Mapping[str, str], activation: str) -> dict[str, Any]:
-    """The keys that `read_encoder_config` reads; `activation` is the name in the other library.
-
-    Examples:
-        >>> from keras_bert.families.bert.hugging_face import BERT
-        >>> write_encoder_config(keras_bert.preset("tiny"), BERT.keys, "gelu_new")["num_hidden_layers"]
-        2
-    """
+    """The keys that `read_encoder_config` reads; `activation` is the name in the other library."""
     values = {key: getattr(config, field) for field, key in keys.items()}
     values[keys["max_length"]] += config.position_offset
     if "embedding_size" in keys and config.embedding_size is None:

@@ -31,11 +31,6 @@ def write_description(task: Task, folder: Path) -> None:
 
     Raises:
         ValueError: transformers has no head for the task.
-
-    Examples:
-        >>> write_description(task, Path("."))
-        >>> sorted(file.name for file in Path(".").iterdir())
-        ['config.json', 'tokenizer.json', 'tokenizer_config.json']
     """
     config, head, tokenizer = config_of(task.model), head_of(task), task.tokenizer
     content = write_config(config, dataclasses.replace(head, pooling="cls"), BERT, tokenizer.pad_id)

@@ -16,12 +16,6 @@ def split(tensors: Mapping[str, Array], fused: Sequence[Fused], heads: int) -> T
         tensors: the tensors of a file; others than fused ones stay as they are.
         fused: the fused tensors of the family.
         heads: the number of attention heads.
-
-    Examples:
-        >>> fused = Fused("Wqkv", ("query", "key", "value"))
-        >>> tensors = split({"layer.0.Wqkv": np.arange(6)}, [fused], heads=2)
-        >>> {name: array.tolist() for name, array in tensors.items()}  # two heads of three rows
-        {'layer.0.query': [0, 3], 'layer.0.key': [1, 4], 'layer.0.value': [2, 5]}
     """
     loaders = {}
     for name in tensors:
@@ -37,14 +31,7 @@ def split(tensors: Mapping[str, Array], fused: Sequence[Fused], heads: int) -> T
 
 
 def join(tensors: Mapping[str, Array], fused: Sequence[Fused], heads: int) -> dict[str, Array]:
-    """Joins the parts of fused tensors: the inverse of `split`.
-
-    Examples:
-        >>> fused = Fused("Wqkv", ("query", "key", "value"))
-        >>> parts = {"query": np.array([0, 3]), "key": np.array([1, 4]), "value": np.array([2, 5])}
-        >>> join(parts, [fused], heads=2)["Wqkv"].tolist()
-        [0, 1, 2, 3, 4, 5]
-    """
+    """Joins the parts of fused tensors: the inverse of `split`."""
     joined = dict(tensors)
     for tensor in fused:
         stems = [name.removesuffix(tensor.parts[0]) for name in tensors if name.endswith(tensor.parts[0])]

@@ -39,10 +39,6 @@ class Head:
         separator: the id of the separator behind a question, for question answering with a graph that reads it.
         prompts: the texts that an embedding expects in front of queries and passages.
         similarity_function: how the vectors of an embedding are compared.
-
-    Examples:
-        >>> Head(task="classification", labels=("no", "yes")).reads_pooler, Head(task="embedding").reads_pooler
-        (True, False)
     """
 
     task: str
@@ -71,11 +67,6 @@ def build_model(config: EncoderConfig, head: Head, *, pooler: bool) -> keras.Mod
 
     Raises:
         ValueError: the builder of the head refuses its settings, as a single class.
-
-    Examples:
-        >>> config = EncoderConfig(num_layers=1, hidden_size=8, num_heads=2, intermediate_size=16, vocabulary_size=20)
-        >>> build_model(config, Head(task="classification", labels=("no", "yes")), pooler=True).output.shape
-        (None, 2)
     """
     encoder = build_encoder(config, pooler=pooler if head.task == "embedding" else head.reads_pooler)
     rate: dict[str, Any] = {} if head.dropout is None else {"dropout": head.dropout}
@@ -98,12 +89,7 @@ def build_model(config: EncoderConfig, head: Head, *, pooler: bool) -> keras.Mod
 
 
 def build_task(model: keras.Model, head: Head, tokenizer: "BaseTokenizer", max_length: int) -> Task:
-    """Builds the task of a model of `build_model`; its other settings are the defaults, or fit a short `max_length`.
-
-    Examples:
-        >>> build_task(task.model, head_of(task), task.tokenizer, max_length=16).labels
-        ('no', 'yes')
-    """
+    """Builds the task of a model of `build_model`; its other settings are the defaults, or fit a short `max_length`."""
     settings: dict[str, Any] = {"labels": head.labels} if head.labels else {}
     if head.task == "question_answering":
         # The defaults of run_squad.py, as far as a short input has room for them.
@@ -119,10 +105,6 @@ def head_of(task: Task) -> Head:
 
     Raises:
         ValueError: other libraries have no such task.
-
-    Examples:
-        >>> head_of(task)
-        Head(task='classification', labels=('no', 'yes'), dropout=0.1, ..., pooling='cls', ...)
     """
     # Other libraries do not tell the vectors of a retrieval from those of another embedding.
     name = Embedding.name if isinstance(task, Embedding) else task.name
@@ -149,12 +131,6 @@ def check_pooling(head: Head) -> None:
 
     Raises:
         ValueError: the head is such a classifier.
-
-    Examples:
-        >>> check_pooling(Head(task="classification", labels=("no", "yes"), pooling="mean"))
-        Traceback (most recent call last):
-        ...
-        ValueError: classification: pooling must be 'cls', got 'mean': ...
     """
     if classifies_texts(head.task) and head.pooling != "cls":
         raise ValueError(

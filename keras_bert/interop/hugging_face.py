@@ -172,11 +172,6 @@ def read_model(folder: str | os.PathLike[str]) -> keras.Model:
     Raises:
         FileNotFoundError: see `from_hugging_face`.
         ValueError: see `from_hugging_face`.
-
-    Examples:
-        >>> to_hugging_face(task, "sentiment-hf")
-        >>> read_model("sentiment-hf").output.shape
-        (None, 2)
     """
     return _read_model(Path(folder), *hugging_face_config.read_config(Path(folder)))[0]
 

@@ -51,12 +51,6 @@ def read_config(folder: Path) -> tuple[Family, dict[str, Any]]:
     Raises:
         FileNotFoundError: there is no such file.
         ValueError: it describes a model that is not supported.
-
-    Examples:
-        >>> keras_bert.to_hugging_face(task, "sentiment-hf")
-        >>> family, content = read_config(Path("sentiment-hf"))
-        >>> family.name, content["num_hidden_layers"]
-        ('bert', 1)
     """
     if not folder.is_dir():
         raise FileNotFoundError(f"there is no folder {folder}; checkpoints are not downloaded")
@@ -82,11 +76,6 @@ def architecture_of(path: Path, family: Family, content: Mapping[str, Any]) -> s
 
     Raises:
         ValueError: the file names no class of the family, or several.
-
-    Examples:
-        >>> content = {"architectures": ["BertForSequenceClassification"]}
-        >>> architecture_of(Path("config.json"), find_family("bert", "config.json"), content)
-        'BertForSequenceClassification'
     """
     names = content.get("architectures") or family.defaults.get("architectures", [])
     classes = family.architectures()
@@ -100,11 +89,6 @@ def read_encoder(folder: Path, family: Family, content: Mapping[str, Any]) -> En
 
     Raises:
         ValueError: a key is missing, or its value is not supported.
-
-    Examples:
-        >>> keras_bert.to_hugging_face(task, "sentiment-hf")
-        >>> read_encoder(Path("sentiment-hf"), *read_config(Path("sentiment-hf"))).hidden_size
-        8
     """
     path = folder / FILE
     fixed = {**family.fixed, **{field: _read_value(path, family, content, field) for field in family.values}}
@@ -132,11 +116,6 @@ def read_head(folder: Path, family: Family, content: Mapping[str, Any], *, next_
 
     Raises:
         ValueError: the head is not supported.
-
-    Examples:
-        >>> keras_bert.to_hugging_face(task, "sentiment-hf")
-        >>> read_head(Path("sentiment-hf"), *read_config(Path("sentiment-hf")), next_sentence=False).labels
-        ('no', 'yes')
     """
     path = folder / FILE
     architecture = architecture_of(path, family, content)
@@ -178,12 +157,6 @@ def write_config(
 
     Raises:
         ValueError: the family has no such head, no pooling by the mean, or another activation in front of a classifier.
-
-    Examples:
-        >>> config, bert = keras_bert.preset("tiny"), find_family("bert", "family")
-        >>> content = write_config(config, Head(task="classification", labels=("no", "yes")), bert, pad_id=0)
-        >>> content["architectures"], content["id2label"]
-        (['BertForSequenceClassification'], {'0': 'no', '1': 'yes'})
     """
     if family.text_activation:
         _check_activation(config, head)

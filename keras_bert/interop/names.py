@@ -81,10 +81,6 @@ class Foreign(NamedTuple):
         transposed: its axes are reversed.
         windowed: the tokens of a convolution's window are an axis. In our kernel, the rows of the first token are
             followed by those of the second, and so on; inputs and outputs have the same width.
-
-    Examples:
-        >>> TF1.names(["pooler/dense/kernel"])
-        {'pooler/dense/kernel': Foreign(name='bert/pooler/dense/kernel', transposed=False, ...)}
     """
 
     name: str
@@ -100,10 +96,6 @@ class TensorNames:
         title: the name of the library, for messages.
         stems: our layer -> the beginning of its tensors' names; each `{}` is a number, the first that of a block.
         suffixes: kind of layer -> our weight -> the ending of the name and whether the tensor is transposed.
-
-    Examples:
-        >>> TF1.names(["block_3/attention/query/bias"])["block_3/attention/query/bias"].name
-        'bert/encoder/layer_3/attention/self/query/bias'
     """
 
     title: str
@@ -142,14 +134,7 @@ HUGGING_FACE_SUFFIXES: Mapping[Kind, Mapping[str, Foreign]] = {
 
 
 def hugging_face_format(family: Family, task: str) -> TensorNames:
-    """The names of the tensors in a checkpoint of transformers for a task.
-
-    Examples:
-        >>> from keras_bert.families.registry import FAMILIES
-        >>> names = hugging_face_format(FAMILIES["bert"], "classification").names(["classifier/kernel"])
-        >>> names["classifier/kernel"].name, names["classifier/kernel"].transposed
-        ('classifier.weight', True)
-    """
+    """The names of the tensors in a checkpoint of transformers for a task."""
     return TensorNames(f"Hugging Face's {family.title}", family.stems(task), HUGGING_FACE_SUFFIXES)
 
 
@@ -171,10 +156,5 @@ TF1_TAGGER = dataclasses.replace(TF1, stems={**TF1.stems, "classifier": "cls/tok
 
 
 def is_training_state(name: str) -> bool:
-    """True if a variable of a TF1 checkpoint belongs to the optimizer, which has two for each weight.
-
-    Examples:
-        >>> is_training_state("bert/pooler/dense/kernel/adam_m"), is_training_state("bert/pooler/dense/kernel")
-        (True, False)
-    """
+    """True if a variable of a TF1 checkpoint belongs to the optimizer, which has two for each weight."""
     return name == "global_step" or name.endswith(("/adam_m", "/adam_v"))

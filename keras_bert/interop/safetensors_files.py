@@ -23,11 +23,6 @@ def open_tensors(folder: Path) -> Tensors:
     Raises:
         FileNotFoundError: there are no safetensors, or a shard is missing.
         ValueError: a file is no safetensors file, is cut short, or lacks a tensor of the index.
-
-    Examples:
-        >>> keras_bert.to_hugging_face(task, "sentiment-hf")
-        >>> open_tensors(Path("sentiment-hf"))["classifier.weight"].shape
-        (2, 8)
     """
     if (folder / FILE).is_file():
         return open_file(folder / FILE)
@@ -43,13 +38,7 @@ def open_tensors(folder: Path) -> Tensors:
 
 
 def save_tensors(tensors: dict[str, Array], path: Path) -> None:
-    """Writes a safetensors file that transformers takes for one of PyTorch's.
-
-    Examples:
-        >>> save_tensors({"classifier.bias": np.zeros(2, "float32")}, Path("model.safetensors"))
-        >>> list(open_file(Path("model.safetensors")))
-        ['classifier.bias']
-    """
+    """Writes a safetensors file that transformers takes for one of PyTorch's."""
     save_file(tensors, path, metadata={"format": "pt"})
 
 
@@ -58,11 +47,6 @@ def open_file(path: Path) -> Tensors:
 
     Raises:
         ValueError: the file is no safetensors file, or is cut short.
-
-    Examples:
-        >>> save_tensors({"classifier.bias": np.zeros(2, "float32")}, Path("model.safetensors"))
-        >>> open_file(Path("model.safetensors"))["classifier.bias"].tolist()
-        [0.0, 0.0]
     """
     try:
         handle: Any = safe_open(path, framework="np")

@@ -36,10 +36,6 @@ class PoolingSettings(NamedTuple):
         max_length: the longest text in tokens; None where the files have none.
         prompts: the texts in front of queries and passages.
         similarity_function: how vectors are compared.
-
-    Examples:
-        >>> read_pooling(Path(".")) == PoolingSettings("mean", normalize=True)  # the default, without files
-        True
     """
 
     pooling: Pooling = "mean"
@@ -55,11 +51,6 @@ def read_pooling(folder: Path) -> PoolingSettings:
     Raises:
         FileNotFoundError: the configuration of the pooling is missing.
         ValueError: the files have a module or a value that is not supported.
-
-    Examples:
-        >>> write_pooling(Path("."), PoolingSettings("cls", normalize=True, max_length=256), hidden_size=384)
-        >>> read_pooling(Path("."))
-        PoolingSettings(pooling='cls', normalize=True, max_length=256, prompts=..., similarity_function='cosine')
     """
     if not (folder / MODULES_FILE).is_file():
         return PoolingSettings()
@@ -93,11 +84,6 @@ def read_prompts(folder: Path) -> Prompts:
 
     Raises:
         ValueError: a prompt is no text.
-
-    Examples:
-        >>> _ = Path(SETTINGS_FILE).write_text('{"prompts": {"query": "query: ", "document": "passage: "}}')
-        >>> read_prompts(Path("."))
-        Prompts(query='query: ', passage='passage: ')
     """
     path = folder / SETTINGS_FILE
     content = read_json(path) if path.is_file() else {}
@@ -109,13 +95,7 @@ def read_prompts(folder: Path) -> Prompts:
 
 
 def write_pooling(folder: Path, settings: PoolingSettings, hidden_size: int) -> None:
-    """Writes the files that `read_pooling` reads, with keys that all versions of sentence-transformers read.
-
-    Examples:
-        >>> write_pooling(Path("."), PoolingSettings(), hidden_size=384)
-        >>> sorted(file.name for file in Path(".").iterdir())
-        ['1_Pooling', 'modules.json', 'sentence_bert_config.json']
-    """
+    """Writes the files that `read_pooling` reads, with keys that all versions of sentence-transformers read."""
     types = ["Transformer", "Pooling", *(["Normalize"] if settings.normalize else [])]
     paths = ["", POOLING_FOLDER, "2_Normalize"]
     modules = [

@@ -41,11 +41,6 @@ def read_tokenizer(path: Path, tokenizer: Mapping[str, Any]) -> tuple[str, ...]:
 
     Raises:
         ValueError: the file describes a tokenizer with other ids than `Tokenizer`.
-
-    Examples:
-        >>> content = write_tokenizer(["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", "film"], lowercase=True)
-        >>> read_tokenizer(Path("tokenizer.json"), content)[5]
-        'film'
     """
     for part, only in (("model", _MODEL), ("normalizer", _NORMALIZER)):
         if not isinstance(tokenizer.get(part), dict):
@@ -73,11 +68,6 @@ def write_tokenizer(tokens: Sequence[str], *, lowercase: bool) -> dict[str, Any]
     Args:
         tokens: the vocabulary by id, with `SPECIAL_TOKENS`.
         lowercase: text is lowercased and stripped of accents.
-
-    Examples:
-        >>> content = write_tokenizer(["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", "film"], lowercase=True)
-        >>> content["model"]["type"], content["normalizer"]["lowercase"]
-        ('WordPiece', True)
     """
     ids = {token: number for number, token in enumerate(tokens)}
     special = sorted(SPECIAL_TOKENS.values(), key=ids.__getitem__)
@@ -100,9 +90,6 @@ def check_truncation(path: Path, tokenizer: Mapping[str, Any]) -> None:
 
     Raises:
         ValueError: it does.
-
-    Examples:
-        >>> check_truncation(Path("tokenizer.json"), {"truncation": {"direction": "Right", "max_length": 128}})
     """
     truncation = tokenizer.get("truncation")
     if truncation is not None and (not isinstance(truncation, dict) or truncation.get("direction", "Right") != "Right"):
@@ -119,13 +106,6 @@ def check_added(path: Path, field: str, tokens: list[Any]) -> None:
 
     Raises:
         ValueError: an item is no token, or not one of `SPECIAL_TOKENS`.
-
-    Examples:
-        >>> check_added(Path("tokenizer.json"), "added_tokens", ["[MASK]", {"content": "[PAD]"}])
-        >>> check_added(Path("tokenizer.json"), "added_tokens", ["<user>"])
-        Traceback (most recent call last):
-        ...
-        ValueError: tokenizer.json: added_tokens: added tokens must be ..., got ['<user>'] besides, ...
     """
     texts = [content_of(path, field, token) for token in tokens]
     further = [text for text in texts if text not in SPECIAL_TOKENS.values()]
@@ -141,10 +121,6 @@ def content_of(path: Path, field: str, token: Any) -> str:
 
     Raises:
         ValueError: the token is neither a string nor an object with a `content`.
-
-    Examples:
-        >>> content_of(Path("tokenizer.json"), "mask_token", {"content": "[MASK]", "lstrip": False})
-        '[MASK]'
     """
     content = token.get("content") if isinstance(token, dict) else token
     if not isinstance(content, str):

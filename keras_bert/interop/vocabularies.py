@@ -38,11 +38,6 @@ def read_definition(folder: Path) -> dict[str, Any] | None:
     Raises:
         FileNotFoundError: there are files of a slow tokenizer, and no `tokenizer.json`.
         ValueError: a file holds no JSON object, or names no token, or texts are truncated at their start.
-
-    Examples:
-        >>> keras_bert.to_hugging_face(task, "sentiment-hf")
-        >>> read_definition(Path("sentiment-hf")) is None  # a WordPiece vocabulary
-        True
     """
     content = _read_if_there(folder / TOKENIZER_FILE)
     model = (content or {}).get("model")
@@ -69,11 +64,6 @@ def add_unused_tokens(content: Mapping[str, Any], tokens: Sequence[str], rows: i
         content: the content of the file.
         tokens: the vocabulary of the file.
         rows: the number of rows of the token embedding.
-
-    Examples:
-        >>> content = add_unused_tokens({}, ["<pad>", "film"], rows=4)
-        >>> [token["content"] for token in content["added_tokens"]]
-        ['[unused0]', '[unused1]']
     """
     taken = set(tokens)
     names = (name for name in (f"[unused{number}]" for number in itertools.count()) if name not in taken)
@@ -82,25 +72,12 @@ def add_unused_tokens(content: Mapping[str, Any], tokens: Sequence[str], rows: i
 
 
 def read_max_length(folder: Path) -> int | None:
-    """The longest input in tokens; None where `tokenizer_config.json` has none.
-
-    Examples:
-        >>> keras_bert.to_hugging_face(task, "sentiment-hf")
-        >>> read_max_length(Path("sentiment-hf"))
-        16
-    """
+    """The longest input in tokens; None where `tokenizer_config.json` has none."""
     return read_length(folder / SETTINGS_FILE, _read_if_there(folder / SETTINGS_FILE) or {}, "model_max_length")
 
 
 def write_definition(folder: Path, content: Mapping[str, Any], special: Sequence[str], max_length: int) -> None:
-    """Writes `tokenizer.json` and `tokenizer_config.json` of a tokenizer that is not WordPiece.
-
-    Examples:
-        >>> special = ["<pad>", "<unk>", "<s>", "</s>", "<mask>"]
-        >>> write_definition(Path("."), {"model": {"type": "BPE"}}, special, max_length=512)
-        >>> read_definition(Path("."))["model"]
-        {'type': 'BPE'}
-    """
+    """Writes `tokenizer.json` and `tokenizer_config.json` of a tokenizer that is not WordPiece."""
     settings = {
         **dict(zip(TOKEN_KEYS, special, strict=True)),
         "tokenizer_class": "PreTrainedTokenizerFast",
@@ -117,12 +94,6 @@ class CheckpointVocabulary(NamedTuple):
         tokens: the vocabulary entries by id.
         lowercase: text is lowercased and stripped of accents.
         max_length: the longest input in tokens; None where the files have none.
-
-    Examples:
-        >>> keras_bert.to_hugging_face(task, "sentiment-hf")
-        >>> vocabulary = read_vocabulary(Path("sentiment-hf"))
-        >>> vocabulary.lowercase, vocabulary.max_length
-        (True, 16)
     """
 
     tokens: tuple[str, ...]
@@ -137,11 +108,6 @@ def read_vocabulary(folder: Path) -> CheckpointVocabulary:
         FileNotFoundError: there is no vocabulary.
         ValueError: a file has an unsupported value, the files contradict each other, or none has the key for
             lowercasing.
-
-    Examples:
-        >>> keras_bert.to_hugging_face(task, "sentiment-hf")
-        >>> read_vocabulary(Path("sentiment-hf")).tokens == task.tokenizer.vocabulary
-        True
     """
     settings = _read_if_there(folder / SETTINGS_FILE) or {}
     tokenizer = _read_if_there(folder / TOKENIZER_FILE)
@@ -162,25 +128,13 @@ def read_vocabulary(folder: Path) -> CheckpointVocabulary:
 
 
 def write_vocabulary(folder: Path, vocabulary: CheckpointVocabulary) -> None:
-    """Writes `vocab.txt` and `tokenizer_config.json`.
-
-    Examples:
-        >>> write_vocabulary(Path("."), CheckpointVocabulary(("[PAD]", "film"), lowercase=True, max_length=16))
-        >>> sorted(file.name for file in Path(".").iterdir())
-        ['tokenizer_config.json', 'vocab.txt']
-    """
+    """Writes `vocab.txt` and `tokenizer_config.json`."""
     write_vocabulary_file(folder / VOCABULARY_FILE, vocabulary.tokens)
     write_settings(folder, vocabulary)
 
 
 def write_settings(folder: Path, vocabulary: CheckpointVocabulary) -> None:
-    """Writes `tokenizer_config.json`.
-
-    Examples:
-        >>> write_settings(Path("."), CheckpointVocabulary(("[PAD]", "film"), lowercase=True, max_length=16))
-        >>> read_max_length(Path("."))
-        16
-    """
+    """Writes `tokenizer_config.json`."""
     settings = {
         **SPECIAL_TOKENS,
         "tokenizer_class": "BertTokenizer",
@@ -197,11 +151,6 @@ def read_vocabulary_file(path: Path) -> tuple[str, ...]:
 
     Raises:
         ValueError: the file is no UTF-8, begins with a byte order mark, or has a blank line.
-
-    Examples:
-        >>> write_vocabulary_file(Path("vocab.txt"), ("[PAD]", "film"))
-        >>> read_vocabulary_file(Path("vocab.txt"))
-        ('[PAD]', 'film')
     """
     try:
         text = path.read_text(encoding="utf-8")
@@ -216,13 +165,7 @@ def read_vocabulary_file(path: Path) -> tuple[str, ...]:
 
 
 def write_vocabulary_file(path: Path, tokens: tuple[str, ...]) -> None:
-    """Writes a `vocab.txt`.
-
-    Examples:
-        >>> write_vocabulary_file(Path("vocab.txt"), ("[PAD]", "film"))
-        >>> Path("vocab.txt").read_text().split()
-        ['[PAD]', 'film']
-    """
+    """Writes a `vocab.txt`."""
     path.write_bytes("".join(f"{token}\n" for token in tokens).encode())
 
 
@@ -231,12 +174,6 @@ def check_size(source: str, tokens: tuple[str, ...], rows: int) -> None:
 
     Raises:
         ValueError: the sizes differ.
-
-    Examples:
-        >>> check_size("sentiment-hf", ("[PAD]", "film"), rows=3)
-        Traceback (most recent call last):
-        ...
-        ValueError: sentiment-hf: the vocabulary must hold vocab_size=3 tokens, ... got 2; ...
     """
     if len(tokens) != rows:
         raise ValueError(

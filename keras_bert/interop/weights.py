@@ -25,13 +25,7 @@ _SHOWN = 5
 
 
 class Tensors(Mapping[str, Array]):
-    """Tensors by name, each read from its file on access.
-
-    Examples:
-        >>> tensors = Tensors({"bias": lambda: np.zeros(2)})  # read at each access
-        >>> list(tensors), tensors["bias"].shape
-        (['bias'], (2,))
-    """
+    """Tensors by name, each read from its file on access."""
 
     def __init__(self, loaders: Mapping[str, Callable[[], Array]]) -> None:
         self._loaders = dict(loaders)
@@ -69,13 +63,6 @@ def read_weights(
     Raises:
         ValueError: a tensor is missing or unexpected, has another shape, is not of float32, float16 or bfloat16, or
             holds NaN or an infinity. Some weights are assigned then.
-
-    Examples:
-        >>> from keras_bert.interop.names import TF1
-        >>> tensors = write_weights(task.model, TF1)
-        >>> read_weights(task.model, {name: 0 * array for name, array in tensors.items()}, TF1)
-        >>> float(np.abs(task.model.get_layer("classifier").kernel).max())
-        0.0
     """
     weights = plain_weights(model)
     names = form.names([weight.path for weight in weights])
@@ -103,11 +90,6 @@ def write_weights(model: keras.Model, form: TensorNames) -> dict[str, Array]:
 
     Raises:
         ValueError: the library has no name for a weight.
-
-    Examples:
-        >>> from keras_bert.interop.names import TF1
-        >>> write_weights(task.model, TF1)["output_weights"].shape
-        (2, 8)
     """
     weights, folded = plain_weights(model), folded_heads(model)
     names = form.names([weight.path for weight in weights])
@@ -124,11 +106,6 @@ def zero_pooler(form: TensorNames, hidden_size: int) -> dict[str, Array]:
     """A pooler of zeros for a model without one, for libraries that always have a pooler.
 
     Its output is 0 for every text, which cannot be taken for a trained one; `has_pooler` recognizes it.
-
-    Examples:
-        >>> from keras_bert.interop.names import TF1
-        >>> {name: array.shape for name, array in zero_pooler(TF1, hidden_size=8).items()}
-        {'bert/pooler/dense/kernel': (8, 8), 'bert/pooler/dense/bias': (8,)}
     """
     kernel, bias = form.names(POOLER).values()
     return {
@@ -138,13 +115,7 @@ def zero_pooler(form: TensorNames, hidden_size: int) -> dict[str, Array]:
 
 
 def has_pooler(tensors: Mapping[str, Array], form: TensorNames) -> bool:
-    """True if a file holds a pooler other than `zero_pooler`.
-
-    Examples:
-        >>> from keras_bert.interop.names import TF1
-        >>> has_pooler(write_weights(task.model, TF1), TF1), has_pooler(zero_pooler(TF1, hidden_size=8), TF1)
-        (True, False)
-    """
+    """True if a file holds a pooler other than `zero_pooler`."""
     if POOLER_LAYER not in form.stems:
         return False
     names = [foreign.name for foreign in form.names(POOLER).values()]
@@ -157,12 +128,6 @@ def check_layers(config: EncoderConfig, tensors: Mapping[str, Array], source: st
 
     Raises:
         ValueError: there are more layers than tensors.
-
-    Examples:
-        >>> check_layers(keras_bert.preset("tiny"), {"bias": np.zeros(2)}, "sentiment-hf")
-        Traceback (most recent call last):
-        ...
-        ValueError: sentiment-hf: the configuration must have no more layers than there are tensors, 1, got 2
     """
     if not config.shared_layers and config.num_layers > len(tensors):
         rule = f"have no more layers than there are tensors, {len(tensors)}"
@@ -174,10 +139,6 @@ def as_float32(array: Array, name: str, source: str) -> Array:
 
     Raises:
         ValueError: the tensor has another type.
-
-    Examples:
-        >>> as_float32(np.ones(2, "float16"), "classifier.bias", "model.safetensors").dtype.name
-        'float32'
     """
     kind = array.dtype.name
     if kind not in ("float32", "float16", "bfloat16"):

@@ -20,13 +20,6 @@ class LowRankAdapter(keras.layers.Layer):
         rank: the number of columns of A and of rows of B.
         alpha: the numerator of the scale alpha / rank.
         dropout: the dropout rate on the inputs of A.
-
-    Examples:
-        >>> layer, inputs, outputs = LowRankAdapter(rank=2, alpha=4.0), ops.ones((3, 8)), ops.ones((3, 4))
-        >>> bool(ops.all(layer(inputs, outputs) == outputs))  # B is initialized with zeros
-        True
-        >>> ops.shape(layer.kernel_update())
-        (8, 4)
     """
 
     def __init__(self, rank: int, alpha: float, dropout: float = 0.0, **kwargs: Any) -> None:
@@ -60,11 +53,6 @@ class BottleneckAdapter(keras.layers.Layer):
 
     Args:
         size: the width between W1 and W2.
-
-    Examples:
-        >>> inputs, outputs = ops.ones((3, 8)), ops.ones((3, 4))
-        >>> ops.shape(BottleneckAdapter(size=2)(inputs, outputs))
-        (3, 4)
     """
 
     # Section 3.6: smaller initial weights do not improve the accuracy.
@@ -95,11 +83,6 @@ class SoftPrompt(keras.layers.Layer):
 
     Args:
         tokens: the number of learned vectors.
-
-    Examples:
-        >>> ids, vectors = ops.zeros((1, 5), "int32"), ops.ones((1, 5, 8))
-        >>> np.sum(SoftPrompt(tokens=2)(ids, vectors), axis=-1).tolist()  # initialized with zeros
-        [[0.0, 0.0, 8.0, 8.0, 8.0]]
     """
 
     def __init__(self, tokens: int, **kwargs: Any) -> None:
@@ -125,10 +108,6 @@ class PromptAwareLayer(keras.layers.Layer):
 
     Attributes:
         tokens: the number of tokens of the prompt, 0 without one. An adapter sets it; it is not saved.
-
-    Examples:
-        >>> PromptAwareLayer().tokens  # no prompt until an adapter sets the number
-        0
     """
 
     def __init__(self, **kwargs: Any) -> None:
@@ -144,13 +123,6 @@ class PromptPlaces(PromptAwareLayer):
 
     Attributes:
         attachments: the adapter that is attached to the encoder; it is not saved.
-
-    Examples:
-        >>> places = PromptPlaces()
-        >>> places.tokens = 2
-        >>> inputs = {"token_ids": ops.full((1, 3), 7, "int32"), "padding_mask": ops.ones((1, 3), "int32")}
-        >>> {name: np.asarray(value).tolist() for name, value in places(inputs).items()}
-        {'token_ids': [[0, 0, 7, 7, 7]], 'padding_mask': [[1, 1, 1, 1, 1]]}
     """
 
     def __init__(self, **kwargs: Any) -> None:
@@ -180,14 +152,7 @@ class PromptPlaces(PromptAwareLayer):
 
 @keras.saving.register_keras_serializable("keras_bert")
 class TokenStates(PromptAwareLayer):
-    """Removes the hidden states of a soft prompt, which precede those of the text.
-
-    Examples:
-        >>> token_states = TokenStates()
-        >>> token_states.tokens = 2
-        >>> ops.shape(token_states(ops.ones((1, 5, 8))))
-        (1, 3, 8)
-    """
+    """Removes the hidden states of a soft prompt, which precede those of the text."""
 
     def call(self, inputs: Tensor) -> Tensor:
         """(batch, tokens + length, hidden) -> (batch, length, hidden)."""
@@ -200,11 +165,6 @@ class DecodedStates(TokenStates):
 
     A Keras model contains only layers on a path to its outputs, and the decoder does not depend on the encoder's final
     states: without this layer `encoder_of` would not find them. They are an unused input, hence never computed.
-
-    Examples:
-        >>> decoded, final = ops.zeros((1, 5, 8)), ops.ones((1, 5, 8))
-        >>> float(ops.max(DecodedStates()(decoded, final)))
-        0.0
     """
 
     def call(self, inputs: Tensor, final: Tensor) -> Tensor:  # type: ignore[override]

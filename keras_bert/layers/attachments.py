@@ -31,18 +31,6 @@ class Attachments:
 
     Attributes:
         attached: the attached adapter; None for the encoder without an adapter.
-
-    Examples:
-        >>> class Printer:
-        ...     def insert(self):
-        ...         print("inserted")
-        ...     def remove(self):
-        ...         print("removed")
-        >>> with Attachments().using(Printer()):
-        ...     print("used")
-        inserted
-        used
-        removed
     """
 
     def __init__(self) -> None:

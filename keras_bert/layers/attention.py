@@ -20,12 +20,7 @@ MASK_BIAS = -120.0
 
 @keras.saving.register_keras_serializable("keras_bert")
 class AttentionBias(keras.layers.Layer):
-    """Converts a padding mask to a bias that is added to the attention scores.
-
-    Examples:
-        >>> np.asarray(AttentionBias()(ops.convert_to_tensor([[1, 1, 0]]))).astype(int).tolist()
-        [[[[0, 0, -120]]]]
-    """
+    """Converts a padding mask to a bias that is added to the attention scores."""
 
     def call(self, inputs: Tensor) -> Tensor:
         """Padding mask (batch, length), 1 for a token and 0 for padding -> bias (batch, 1, 1, length)."""
@@ -49,11 +44,6 @@ class SelfAttention(keras.layers.Layer):
         scores_all_pairs: True if `scores_tap` sees one (length, length) matrix of scores per head, at every length.
             Distillation of attention scores needs it.
         taps: the names of the attention's taps.
-
-    Examples:
-        >>> states, attention_bias = ops.ones((2, 5, 8)), ops.zeros((2, 1, 1, 5))
-        >>> ops.shape(SelfAttention(num_heads=2)(states, attention_bias))
-        (2, 5, 8)
     """
 
     scores_all_pairs: ClassVar[bool] = True
@@ -156,14 +146,6 @@ class SelfAttention(keras.layers.Layer):
 
         Returns:
             (batch, heads, length, length), 0 where no probability is computed.
-
-        Examples:
-            >>> from keras_bert.layers.recording import recording
-            >>> attention = SelfAttention(num_heads=2)
-            >>> with recording([attention.probabilities_tap]) as seen:
-            ...     _ = attention(ops.ones((2, 5, 8)), ops.zeros((2, 1, 1, 5)))
-            >>> ops.shape(attention.full_probabilities(seen[attention.probabilities_tap], length=5))
-            (2, 2, 5, 5)
         """
         (probabilities,) = recorded
         return probabilities
@@ -189,11 +171,6 @@ class ConfiguredAttention(SelfAttention):
 
     Args:
         config: the configuration, or its plain values.
-
-    Examples:
-        >>> config = EncoderConfig(num_layers=1, hidden_size=8, num_heads=2, intermediate_size=16, vocabulary_size=20)
-        >>> ConfiguredAttention(config).num_heads
-        2
     """
 
     def __init__(self, config: EncoderConfig | Mapping[str, Any], **kwargs: Any) -> None:

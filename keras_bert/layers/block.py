@@ -13,12 +13,6 @@ class ConfiguredLayer(keras.layers.Layer):
 
     Args:
         config: the configuration, or its plain values (`EncoderConfig.as_dict`), as in saved models.
-
-    Examples:
-        >>> config = EncoderConfig(num_layers=1, hidden_size=8, num_heads=2, intermediate_size=16, vocabulary_size=20)
-        >>> layer = ConfiguredLayer(config)
-        >>> ConfiguredLayer.from_config(layer.get_config()).config == config
-        True
     """
 
     def __init__(self, config: EncoderConfig | Mapping[str, Any], **kwargs: Any) -> None:
@@ -36,11 +30,6 @@ class TransformerBlock(ConfiguredLayer):
     Every block has the configuration of the complete encoder; `config_of` reads it from the first block of a model. A
     block whose `call` has the argument `first_only` computes only the state of the first token with it, see
     `EncoderBlock.call` and `keras_bert.models.first_token`.
-
-    Examples:
-        >>> config = EncoderConfig(num_layers=1, hidden_size=8, num_heads=2, intermediate_size=16, vocabulary_size=20)
-        >>> TransformerBlock(config).compute_output_shape((2, 5, 8), (2, 1, 1, 5))
-        (2, 5, 8)
     """
 
     def compute_output_shape(self, inputs_shape: tuple[int | None, ...], *further: Any) -> Any:
@@ -54,23 +43,10 @@ class TransformerBlock(ConfiguredLayer):
 
 
 def as_config(config: EncoderConfig | Mapping[str, Any]) -> EncoderConfig:
-    """Converts the plain values of a configuration to an `EncoderConfig`; a configuration is returned unchanged.
-
-    Examples:
-        >>> config = EncoderConfig(num_layers=1, hidden_size=8, num_heads=2, intermediate_size=16, vocabulary_size=20)
-        >>> as_config(config.as_dict()) == config
-        True
-    """
+    """Converts the plain values of a configuration to an `EncoderConfig`; a configuration is returned unchanged."""
     return config if isinstance(config, EncoderConfig) else EncoderConfig.from_dict(config)
 
 
 def weights_by_path(layer: keras.layers.Layer) -> dict[str, Any]:
-    """The weights of a layer by their paths relative to the layer.
-
-    Examples:
-        >>> layer = keras.layers.Dense(4, name="block_0")
-        >>> layer.build((None, 8))
-        >>> list(weights_by_path(layer))
-        ['kernel', 'bias']
-    """
+    """The weights of a layer by their paths relative to the layer."""
     return {weight.path.partition("/")[2]: weight for weight in layer.weights}

@@ -9,12 +9,7 @@ from keras_bert.tensors import Tensor
 
 
 def pad_to_blocks(x: Tensor, size: int, value: float = 0.0) -> Tensor:
-    """(batch, heads, length, width) -> the same, padded with `value` to a length that is a multiple of `size`.
-
-    Examples:
-        >>> ops.shape(pad_to_blocks(ops.ones((2, 1, 5, 3)), size=4))
-        (2, 1, 8, 3)
-    """
+    """(batch, heads, length, width) -> the same, padded with `value` to a length that is a multiple of `size`."""
     length = ops.shape(x)[2]
     # No remainder of a negative number: tf2onnx rounds its quotient towards 0.
     missing = (size - length % size) % size
@@ -25,12 +20,7 @@ def pad_to_blocks(x: Tensor, size: int, value: float = 0.0) -> Tensor:
 
 
 def split_blocks(x: Tensor, size: int) -> Tensor:
-    """(batch, heads, blocks x size, width) -> (batch, heads, blocks, size, width).
-
-    Examples:
-        >>> ops.shape(split_blocks(ops.ones((2, 1, 8, 3)), size=4))
-        (2, 1, 2, 4, 3)
-    """
+    """(batch, heads, blocks x size, width) -> (batch, heads, blocks, size, width)."""
     shape = ops.shape(x)
     return ops.reshape(x, (shape[0], shape[1], -1, size, shape[3]))
 
@@ -43,31 +33,16 @@ def with_neighbours(blocks: Tensor) -> Tensor:
 
     Returns:
         (batch, heads, blocks - 2, 3 x size, width), of all blocks but the first and the last.
-
-    Examples:
-        >>> blocks = ops.reshape(ops.arange(4), (1, 1, 4, 1, 1))
-        >>> np.reshape(with_neighbours(blocks), (2, 3)).tolist()
-        [[0, 1, 2], [1, 2, 3]]
     """
     return ops.concatenate([blocks[:, :, :-2], blocks[:, :, 1:-1], blocks[:, :, 2:]], axis=3)
 
 
 def join_blocks(blocks: Tensor) -> Tensor:
-    """(batch, heads, blocks, size, width) -> (batch, heads, blocks x size, width).
-
-    Examples:
-        >>> ops.shape(join_blocks(ops.ones((2, 1, 2, 4, 3))))
-        (2, 1, 8, 3)
-    """
+    """(batch, heads, blocks, size, width) -> (batch, heads, blocks x size, width)."""
     shape = ops.shape(blocks)
     return ops.reshape(blocks, (shape[0], shape[1], -1, shape[4]))
 
 
 def transpose_blocks(x: Tensor) -> Tensor:
-    """(batch, heads, blocks, size, width) -> (batch, heads, blocks, width, size).
-
-    Examples:
-        >>> ops.shape(transpose_blocks(ops.ones((2, 1, 2, 4, 3))))
-        (2, 1, 2, 3, 4)
-    """
+    """(batch, heads, blocks, size, width) -> (batch, heads, blocks, width, size)."""
     return ops.transpose(x, (0, 1, 2, 4, 3))

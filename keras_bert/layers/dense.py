@@ -26,14 +26,6 @@ class Dense(keras.layers.Layer):
         output_tap: the tap on the outputs.
         adapter: a layer that is called with the inputs (rows, inputs) and the outputs (rows, units) and returns new
             outputs; None for no adapter. See `keras_bert.adaptation`.
-
-    Examples:
-        >>> layer = Dense(4)
-        >>> ops.shape(layer(ops.ones((2, 5, 8))))
-        (2, 5, 4)
-        >>> layer.kernel_transform = ops.zeros_like  # prunes all weights
-        >>> float(ops.max(layer(ops.ones((2, 5, 8)))))
-        0.0
     """
 
     def __init__(self, units: int, initializer_range: float = 0.02, use_bias: bool = True, **kwargs: Any) -> None:

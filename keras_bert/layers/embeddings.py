@@ -26,12 +26,6 @@ class TokenEmbedding(keras.layers.Layer):
     Attributes:
         adapter: a layer that is called with token ids and vectors and returns new vectors; None for no adapter.
         table_transform: a function that is applied to the table at every call; it is not saved. None for no function.
-
-    Examples:
-        >>> table = TokenEmbedding(vocabulary_size=20, hidden_size=8)
-        >>> vectors = table(ops.convert_to_tensor([[2, 7, 3]]))
-        >>> ops.shape(vectors), ops.shape(table(vectors, reverse=True))
-        ((1, 3, 8), (1, 3, 20))
     """
 
     def __init__(
@@ -113,10 +107,6 @@ class PositionEmbedding(keras.layers.Layer):
 
     Attributes:
         table_transform: see `TokenEmbedding`.
-
-    Examples:
-        >>> ops.shape(PositionEmbedding(max_length=16)(ops.zeros((2, 5, 8))))
-        (2, 5, 8)
     """
 
     def __init__(self, max_length: int, initializer_range: float = 0.02, offset: int = 0, **kwargs: Any) -> None:
@@ -176,11 +166,6 @@ class SegmentEmbedding(keras.layers.Layer):
     Args:
         num_segments: the number of rows of the table; a single row is added to all tokens, without segment ids.
         initializer_range: the standard deviation of the truncated normal initializer.
-
-    Examples:
-        >>> segment_ids = ops.convert_to_tensor([[0, 0, 0, 1, 1]])
-        >>> ops.shape(SegmentEmbedding(num_segments=2)(ops.zeros((1, 5, 8)), segment_ids))
-        (1, 5, 8)
     """
 
     def __init__(self, num_segments: int, initializer_range: float = 0.02, **kwargs: Any) -> None:
@@ -220,10 +205,6 @@ class EmbeddingProjection(keras.layers.Layer):
     Args:
         hidden_size: the width of the encoder.
         initializer_range: the standard deviation of the truncated normal initializer.
-
-    Examples:
-        >>> ops.shape(EmbeddingProjection(hidden_size=8)(ops.ones((2, 5, 4))))
-        (2, 5, 8)
     """
 
     def __init__(self, hidden_size: int, initializer_range: float = 0.02, **kwargs: Any) -> None:

@@ -29,12 +29,6 @@ class EncoderBlock(TransformerBlock):
         training_call: a faster function that replaces `call` in training; None for `call`. It is not used while a tap
             or a kernel of the block has a transform, nor while a layer of the block has an adapter other than LoRA. It
             is not saved.
-
-    Examples:
-        >>> config = EncoderConfig(num_layers=1, hidden_size=8, num_heads=2, intermediate_size=16, vocabulary_size=20)
-        >>> states, attention_bias = ops.ones((2, 5, 8)), ops.zeros((2, 1, 1, 5))
-        >>> ops.shape(EncoderBlock(config)(states, attention_bias))
-        (2, 5, 8)
     """
 
     def __init__(

@@ -11,10 +11,6 @@ def mix(x: Tensor) -> Tensor:
     """An integer hash, uint32 of any shape: a bijection in which every output bit depends on every input bit.
 
     `lowbias32` of https://github.com/skeeto/hash-prospector, with its later constants: bias 0.107.
-
-    Examples:
-        >>> np.asarray(mix(ops.convert_to_tensor([0, 1, 2], "uint32"))).tolist()
-        [0, 114555507, 229111015]
     """
     for shift, factor in ((16, 0x21F0AAAD), (15, 0xD35A2D97)):
         x = ops.bitwise_xor(x, ops.bitwise_right_shift(x, _number(shift)))
@@ -23,14 +19,7 @@ def mix(x: Tensor) -> Tensor:
 
 
 def random_bits(counters: Tensor, first: Tensor, second: Tensor) -> Tensor:
-    """A random uint32 for each counter and pair of seeds; the arguments are uint32 and broadcast.
-
-    Examples:
-        >>> first, second = ops.convert_to_tensor(3, "uint32"), ops.convert_to_tensor(4, "uint32")
-        >>> all_numbers = random_bits(ops.convert_to_tensor([0, 1, 2], "uint32"), first, second)
-        >>> bool(random_bits(ops.convert_to_tensor(2, "uint32"), first, second) == all_numbers[2])
-        True
-    """
+    """A random uint32 for each counter and pair of seeds; the arguments are uint32 and broadcast."""
     # Each seed has its own permutation; seeds are not offsets into one sequence.
     return mix(ops.multiply(ops.add(counters, first), ops.bitwise_or(second, _number(1))))
 
@@ -45,13 +34,6 @@ def row_seeds(seed: Tensor, positions: Tensor, ids: Tensor) -> tuple[Tensor, Ten
 
     Returns:
         Both uint32 (batch, predictions).
-
-    Examples:
-        >>> seed, positions = ops.convert_to_tensor([0, 1]), ops.convert_to_tensor([[1, 4], [2, 3]])
-        >>> first, second = row_seeds(seed, positions, ids=ops.convert_to_tensor([[7, 8], [9, 9]]))
-        >>> alone, _ = row_seeds(seed, positions[1:], ids=ops.convert_to_tensor([[9, 9]]))
-        >>> bool(ops.all(alone == first[1:]))
-        True
     """
     seed, positions = ops.cast(seed, "uint32"), ops.cast(positions, "uint32")
     row = ops.sum(mix(ops.bitwise_xor(mix(positions), ops.cast(ids, "uint32"))), axis=1, keepdims=True)
@@ -72,12 +54,6 @@ def gumbel_noise(counters: Tensor, first: Tensor, second: Tensor) -> Tensor:
 
     Returns:
         float32 of the broadcast shape.
-
-    Examples:
-        >>> first, second = ops.convert_to_tensor(3, "uint32"), ops.convert_to_tensor(4, "uint32")
-        >>> numbers = gumbel_noise(ops.cast(ops.arange(10_000), "uint32"), first, second)
-        >>> round(float(ops.mean(numbers)), 1)  # near 0.577, the mean of the distribution
-        0.6
     """
     numbers = ops.cast(random_bits(counters, first, second), "float32")
     return ops.negative(ops.log(ops.negative(ops.log1p(ops.negative((numbers + 0.5) * 2.0**-32)))))

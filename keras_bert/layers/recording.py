@@ -20,13 +20,6 @@ def recording(taps: Iterable[Tap]) -> Iterator[RecordedTensors]:
 
     Args:
         taps: the taps to record; a tap that occurs twice is recorded once.
-
-    Examples:
-        >>> tap = Tap("output_tap")
-        >>> with recording([tap]) as tensors:
-        ...     _ = tap(3.0, training=False)
-        >>> tensors[tap]
-        [3.0]
     """
     tensors: RecordedTensors = {tap: [] for tap in taps}
     with contextlib.ExitStack() as stack:
@@ -45,14 +38,6 @@ def transforming(tap: Tap, transform: Callable[[Any], Any]) -> Iterator[None]:
     Args:
         tap: the tap.
         transform: a tensor -> a tensor of the same shape.
-
-    Examples:
-        >>> tap = Tap()
-        >>> with transforming(tap, lambda x: 2 * x):
-        ...     print(tap(3.0, training=False))
-        6.0
-        >>> tap(3.0, training=False)
-        3.0
     """
     function = _ThreadFunction(threading.get_ident(), transform)
     functions = _ThreadFunctions.add(tap, function)

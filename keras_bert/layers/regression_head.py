@@ -18,13 +18,6 @@ class RegressionHead(Dense):
     W and b learn standardized targets. With targets between 3,400 and 7,000, a plain x W + b would need thousands of
     steps of Adam to reach them. Mean and standard deviation are weights that are not trained: all models that share
     the head, and their compiled functions, use the same scale. The outputs are float32 with every dtype policy.
-
-    Examples:
-        >>> head = RegressionHead(1)
-        >>> head.build((None, 8))
-        >>> head.scale = TargetScale(mean=5200.0, standard_deviation=1800.0)
-        >>> np.asarray(head(ops.zeros((2, 8)))).tolist()
-        [[5200.0], [5200.0]]
     """
 
     def build(self, input_shape: tuple[int | None, ...]) -> None:
@@ -59,28 +52,13 @@ class RegressionHead(Dense):
 
 
 def plain_weights(model: keras.Model) -> list[Any]:
-    """The weights of a model without the scales of its regression heads, which other libraries do not support.
-
-    Examples:
-        >>> inputs = keras.Input((8,))
-        >>> model = keras.Model(inputs, RegressionHead(1, name="regressor")(inputs))
-        >>> [weight.path for weight in plain_weights(model)]
-        ['regressor/kernel', 'regressor/bias']
-    """
+    """The weights of a model without the scales of its regression heads, which other libraries do not support."""
     scales = {weight.path for head in _heads(model) for weight in (head.mean, head.standard_deviation)}
     return [weight for weight in model.weights if weight.path not in scales]
 
 
 def folded_heads(model: keras.Model) -> dict[str, Any]:
-    """Folds the scales of a model's regression heads into W and b: path of the weight -> array, float32.
-
-    Examples:
-        >>> inputs, head = keras.Input((8,)), RegressionHead(1, name="regressor")
-        >>> model = keras.Model(inputs, head(inputs))
-        >>> head.scale = TargetScale(mean=5200.0, standard_deviation=1800.0)
-        >>> folded_heads(model)["regressor/bias"].tolist()
-        [5200.0]
-    """
+    """Folds the scales of a model's regression heads into W and b: path of the weight -> array, float32."""
     folded = {}
     for head in _heads(model):
         mean, deviation = (np.float32(value) for value in head.scale)
@@ -90,16 +68,7 @@ def folded_heads(model: keras.Model) -> dict[str, Any]:
 
 
 def reset_scale(model: keras.Model) -> None:
-    """Resets the scale of a model's regression heads, if there are any, to mean 0 and standard deviation 1.
-
-    Examples:
-        >>> inputs, head = keras.Input((8,)), RegressionHead(1)
-        >>> model = keras.Model(inputs, head(inputs))
-        >>> head.scale = TargetScale(mean=5200.0, standard_deviation=1800.0)
-        >>> reset_scale(model)
-        >>> head.scale
-        TargetScale(mean=0.0, standard_deviation=1.0)
-    """
+    """Resets the scale of a model's regression heads, if there are any, to mean 0 and standard deviation 1."""
     for head in _heads(model):
         head.scale = TargetScale()
 

@@ -17,14 +17,6 @@ class TokenReplacement(keras.layers.Layer):
 
     Args:
         seed: the seed of all samples; None for a random seed.
-
-    Examples:
-        >>> scores = 1e6 * ops.one_hot(ops.convert_to_tensor([[7]]), 10)  # the generator is sure of token 7
-        >>> token_ids, positions = ops.convert_to_tensor([[2, 4, 3]]), ops.convert_to_tensor([[1]])
-        >>> originals, weights = ops.convert_to_tensor([[5]]), ops.ones((1, 1))
-        >>> new_ids, is_replaced = TokenReplacement()(scores, token_ids, positions, originals, weights)
-        >>> np.asarray(new_ids).tolist(), np.asarray(is_replaced).tolist()
-        ([[2, 7, 3]], [[0, 1, 0]])
     """
 
     def __init__(self, seed: int | None = None, **kwargs: Any) -> None:

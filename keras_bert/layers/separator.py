@@ -16,11 +16,6 @@ class SeparatorReader(keras.layers.Layer):
 
     Args:
         separator: the id of the separator; None if the layer does not search for it.
-
-    Examples:
-        >>> token_ids = ops.convert_to_tensor([[2, 7, 3, 9, 3]])
-        >>> np.asarray(SeparatorReader(separator=3).before_separator(token_ids)).tolist()
-        [[1, 1, 0, 0, 0]]
     """
 
     def __init__(self, separator: int | None = None, **kwargs: Any) -> None:

@@ -27,11 +27,6 @@ def find_borders(mask_positions: Tensor) -> tuple[Tensor, Tensor, Tensor]:
     Returns:
         The positions left and right of the span, and the position within the span from 0, each int32 (batch,
         predictions). For padding they are arbitrary positions of the text.
-
-    Examples:
-        >>> left, right, place = find_borders(ops.convert_to_tensor([[2, 3, 6]]))  # spans of two tokens and of one
-        >>> [np.asarray(part).tolist() for part in (left, right, place)]
-        [[[1, 1, 5]], [[4, 4, 7]], [[0, 1, 0]]]
     """
     numbers = ops.cumsum(ops.ones_like(mask_positions), axis=1) - 1
     # Constant within a run, where positions and their indices both rise by one. For padding it is 0 or less.
@@ -53,11 +48,6 @@ class SpanBoundaryTransform(keras.layers.Layer):
         activation: a key of `feed_forward.ACTIVATIONS`.
         layer_norm_epsilon: a number added to the variance.
         initializer_range: the standard deviation of the truncated normal initializer.
-
-    Examples:
-        >>> states, mask_positions = ops.ones((1, 5, 8)), ops.convert_to_tensor([[2, 3]])
-        >>> ops.shape(SpanBoundaryTransform(units=4)(states, mask_positions))
-        (1, 2, 4)
     """
 
     def __init__(

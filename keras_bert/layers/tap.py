@@ -19,14 +19,6 @@ class Tap:
 
     Args:
         name: the name of the tap in its layer; empty for the tap of a `TapLayer`.
-
-    Examples:
-        >>> tap = Tap()
-        >>> tap(3.4, training=False)
-        3.4
-        >>> tap.transform = lambda x, training: round(x)
-        >>> tap(3.4, training=False)
-        3
     """
 
     def __init__(self, name: str = "") -> None:
@@ -40,14 +32,7 @@ class Tap:
 
 @keras.saving.register_keras_serializable("keras_bert")
 class TapLayer(keras.layers.Layer):
-    """A tap as a layer of a model's graph.
-
-    Examples:
-        >>> layer = TapLayer()
-        >>> layer.tap.transform = lambda x, training: keras.ops.round(x)
-        >>> np.asarray(layer(keras.ops.convert_to_tensor([1.4, 2.6]))).tolist()
-        [1.0, 3.0]
-    """
+    """A tap as a layer of a model's graph."""
 
     def __init__(self, **kwargs: Any) -> None:
         super().__init__(**kwargs)
@@ -59,13 +44,6 @@ class TapLayer(keras.layers.Layer):
 
 
 def taps_of(layer: keras.layers.Layer) -> dict[str, Tap]:
-    """The taps of a layer by their paths, without those of its sublayers.
-
-    Examples:
-        >>> layer = TapLayer(name="embeddings_tap")
-        >>> _ = layer(keras.ops.ones((2, 8)))  # the first call sets the path
-        >>> list(taps_of(layer))
-        ['embeddings_tap']
-    """
+    """The taps of a layer by their paths, without those of its sublayers."""
     taps = (value for value in vars(layer).values() if isinstance(value, Tap))
     return {f"{layer.path}/{tap.name}" if tap.name else layer.path: tap for tap in taps}

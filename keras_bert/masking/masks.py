@@ -18,10 +18,6 @@ class Masked(NamedTuple):
         mask_positions: (batch, predictions) int32, ascending, padded with 0.
         mask_ids: (batch, predictions) int32, the original tokens at these positions, padded with 0.
         mask_weights: (batch, predictions) float32, 1 for a prediction, 0 for padding.
-
-    Examples:
-        >>> Masked._fields
-        ('token_ids', 'mask_positions', 'mask_ids', 'mask_weights')
     """
 
     token_ids: NDArray[np.int32]
@@ -38,11 +34,6 @@ class MaskingVocabulary(NamedTuple):
         is_special: (vocabulary,) bool, whether a token is special.
         continues: (vocabulary,) bool, whether a token continues a word.
         replacement_ids: (n,) int32, the tokens that may replace a masked token: all except special tokens.
-
-    Examples:
-        >>> vocabulary = masking_vocabulary(task.tokenizer)
-        >>> vocabulary.mask_id, vocabulary.replacement_ids.tolist()
-        (4, [5])
     """
 
     mask_id: int
@@ -71,12 +62,7 @@ class MaskingTokenizer(Protocol):
 
 
 def masking_vocabulary(tokenizer: MaskingTokenizer) -> MaskingVocabulary:
-    """Finds the properties of a tokenizer's vocabulary that masking needs.
-
-    Examples:
-        >>> masking_vocabulary(task.tokenizer).is_special.tolist()
-        [True, True, True, True, True, False]
-    """
+    """Finds the properties of a tokenizer's vocabulary that masking needs."""
     is_special = np.zeros(tokenizer.vocabulary_size, bool)
     is_special[list(tokenizer.special_ids)] = True
     replacements = np.flatnonzero(~is_special).astype(np.int32)
@@ -93,16 +79,7 @@ def mask_tokens(
     rng: np.random.Generator,
     continues: NDArray[np.bool_] | None = None,
 ) -> Masked:
-    """Masks tokens of every row of a batch with one random generator; `mask_rows` does it with a key for each row.
-
-    Examples:
-        >>> token_ids = np.array([[2, 7, 8, 9, 3]], "int32")
-        >>> vocabulary = {"mask_id": 4, "replacement_ids": np.arange(5, 20, dtype="int32")}
-        >>> masking, rng = Masking(max_predictions=1), np.random.default_rng(0)
-        >>> masked = mask_tokens(token_ids, token_ids > 4, masking=masking, **vocabulary, rng=rng)
-        >>> masked.mask_positions.shape, masked.mask_ids.shape
-        ((1, 1), (1, 1))
-    """
+    """Masks tokens of every row of a batch with one random generator; `mask_rows` does it with a key for each row."""
     keys = rng.integers(0, 2**64, size=len(token_ids), dtype=np.uint64)
     return mask_rows(
         token_ids,
@@ -148,14 +125,6 @@ def mask_rows(
 
     Raises:
         ValueError: the strategy masks words, and `continues` is missing.
-
-    Examples:
-        >>> token_ids, choices = np.array([[2, 7, 8, 9, 3]], "int32"), np.arange(5, 20, dtype="int32")
-        >>> masking = Masking(max_predictions=2, mask_share=1.0, random_share=0.0)
-        >>> keys = np.array([1], "uint64")
-        >>> masked = mask_rows(token_ids, token_ids > 4, masking=masking, mask_id=4, replacement_ids=choices, keys=keys)
-        >>> masked.token_ids.tolist(), masked.mask_ids.tolist()
-        ([[2, 7, 8, 4, 3]], [[9, 0]])
     """
     random = RowRandom(keys)
     budget = _budget(candidates.sum(axis=1), masking, random.uniform(1)[:, 0])

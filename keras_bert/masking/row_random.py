@@ -20,11 +20,6 @@ def row_keys(seed: int, epochs: Any, indices: Any) -> Keys:
         seed: the seed of the data.
         epochs: the epoch, a number or (rows,).
         indices: the index of every row in the data (rows,).
-
-    Examples:
-        >>> keys = row_keys(seed=1, epochs=0, indices=[3, 4])
-        >>> bool(row_keys(seed=1, epochs=0, indices=[4])[0] == keys[1])
-        True
     """
     key = _mix(np.full(1, seed % 2**64, np.uint64))
     for number in (epochs, indices):
@@ -37,12 +32,6 @@ class RowRandom:
 
     Args:
         keys: (rows,) the seeds of the streams.
-
-    Examples:
-        >>> keys = row_keys(seed=1, epochs=0, indices=[3, 4])
-        >>> both, second = RowRandom(keys).uniform(2), RowRandom(keys[1:]).uniform(2)
-        >>> both.shape, np.array_equal(both[1:], second)
-        ((2, 2), True)
     """
 
     def __init__(self, keys: Keys) -> None:

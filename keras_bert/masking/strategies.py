@@ -32,11 +32,6 @@ class WordSpans(NamedTuple):
         sizes: (words,) number of tokens of a word.
         numbers: (batch, length) index of the word that a token belongs to; undefined for tokens outside of words.
         firsts: (batch + 1,) index of the first word of every row, then the number of words.
-
-    Examples:
-        >>> words = find_words(np.array([[False, True, True, True]]), np.array([[False, False, True, False]]))
-        >>> words.starts.tolist(), words.sizes.tolist()
-        ([1, 3], [2, 1])
     """
 
     starts: Numbers
@@ -50,11 +45,6 @@ def find_words(candidates: Flags, continues: Flags) -> WordSpans:
 
     A candidate begins a word unless it continues one and the token before it is also a candidate: if the beginning of a
     word was truncated, the rest counts as a word.
-
-    Examples:
-        >>> candidates, continues = np.array([[False, True, True, True]]), np.array([[False, False, True, False]])
-        >>> find_words(candidates, continues).sizes.tolist()
-        [2, 1]
     """
     inside = candidates & continues
     inside[:, 0] = False
@@ -75,12 +65,6 @@ def choose_tokens(candidates: Flags, budget: Numbers, random: RowRandom) -> Flag
         candidates: (batch, length) bool.
         budget: (batch,) number of tokens to choose, at most the number of candidates of the row.
         random: random numbers of the rows.
-
-    Examples:
-        >>> candidates = np.array([[False, True, True, True]])
-        >>> chosen = choose_tokens(candidates, np.array([2]), RowRandom(np.array([1], "uint64")))
-        >>> int(chosen.sum()), bool((chosen <= candidates).all())
-        (2, True)
     """
     order = _shuffled_places(candidates, random)
     width = int(budget.max(initial=0))
@@ -96,11 +80,6 @@ def choose_words(candidates: Flags, continues: Flags, budget: Numbers, random: R
     """Chooses whole words of every row in random order, and skips those above the remaining budget: (batch, length).
 
     This is `do_whole_word_mask` of google-research/bert. A row in which every word exceeds the budget gets no choice.
-
-    Examples:
-        >>> candidates, continues = np.array([[False, True, True, True]]), np.array([[False, False, True, False]])
-        >>> choose_words(candidates, continues, np.array([1]), RowRandom(np.array([1], "uint64"))).tolist()
-        [[False, False, False, True]]
     """
     words = find_words(candidates, continues)
     begins = np.zeros(candidates.size, bool)
@@ -130,11 +109,6 @@ def choose_spans(candidates: Flags, continues: Flags, budget: Numbers, random: R
 
     Returns:
         (batch, length) the number of the span that contains a token, counted from 1 in every row; 0 outside of spans.
-
-    Examples:
-        >>> candidates, continues = np.array([[False, True, True, True]]), np.array([[False, False, True, False]])
-        >>> choose_spans(candidates, continues, np.array([1]), RowRandom(np.array([1], "uint64"))).tolist()
-        [[0, 0, 0, 1]]
     """
     words = find_words(candidates, continues)
     span_of = np.zeros(len(words.starts), np.int64)

@@ -55,12 +55,7 @@ def _pool(config: EncoderConfig, states: Tensor) -> Tensor:
 
 
 def has_prediction_head(config: EncoderConfig) -> bool:
-    """True if every head on an encoder begins with a prediction head without biases, as in ModernBERT.
-
-    Examples:
-        >>> has_prediction_head(keras_bert.preset("modernbert-base")), has_prediction_head(keras_bert.preset("tiny"))
-        (True, False)
-    """
+    """True if every head on an encoder begins with a prediction head without biases, as in ModernBERT."""
     return config.variant is not None and config.variant.prediction_head
 
 
@@ -68,11 +63,6 @@ def head_inputs(encoder: keras.Model, states: Tensor) -> Tensor:
     """The inputs of a head's output layer: in ModernBERT the outputs of a new prediction head, else the states.
 
     (..., hidden) -> the same shape; see `has_prediction_head`.
-
-    Examples:
-        >>> encoder = task.encoder
-        >>> head_inputs(encoder, sequence_output(encoder)).shape  # BERT has no prediction head: the states
-        (None, None, 8)
     """
     config = config_of(encoder)
     return _prediction_head(config, "prediction_head")(states) if has_prediction_head(config) else states
@@ -84,12 +74,7 @@ def _prediction_head(config: EncoderConfig, name: str) -> PredictionHead:
 
 
 def input_names(model: keras.Model) -> list[str]:
-    """The names in `INPUT_NAMES` that are inputs of a model; with fewer than two segments it has no `segment_ids`.
-
-    Examples:
-        >>> input_names(task.model)
-        ['token_ids', 'segment_ids', 'padding_mask']
-    """
+    """The names in `INPUT_NAMES` that are inputs of a model; with fewer than two segments it has no `segment_ids`."""
     names = {spec.name for spec in model.inputs}
     return [name for name in INPUT_NAMES if name in names]
 
@@ -105,11 +90,6 @@ def encoder_of(model: keras.Model) -> keras.Model:
 
     Raises:
         ValueError: there is no encoder in the model.
-
-    Examples:
-        >>> encoder = encoder_of(task.model)
-        >>> sorted(encoder.output)
-        ['pooled_output', 'sequence_output']
     """
     inputs = {name: output_of(model, name) for name in INPUT_NAMES if has_layer(model, name)}
     blocks_of(model)  # raises for a model without an encoder
@@ -120,12 +100,7 @@ def encoder_of(model: keras.Model) -> keras.Model:
 
 
 def pooling_of_origin(encoder: keras.Model) -> Pooling | None:
-    """The pooling of the task that an encoder was taken from by `Task.encoder`; None for another encoder.
-
-    Examples:
-        >>> pooling_of_origin(task.encoder)
-        'cls'
-    """
+    """The pooling of the task that an encoder was taken from by `Task.encoder`; None for another encoder."""
     return getattr(encoder, "pooling", None)
 
 
@@ -134,10 +109,6 @@ def output_of(model: keras.Model, name: str) -> Any:
 
     Raises:
         ValueError: there is no layer of this name.
-
-    Examples:
-        >>> output_of(task.model, "embeddings_norm").shape
-        (None, None, 8)
     """
     return calls_of(model, model.get_layer(name))[-1].output_tensors[0]
 
@@ -147,10 +118,6 @@ def sequence_output(encoder: keras.Model) -> Any:
 
     Raises:
         ValueError: the model is not an encoder, but has a head.
-
-    Examples:
-        >>> sequence_output(task.encoder).shape
-        (None, None, 8)
     """
     if not isinstance(encoder.output, dict) or "sequence_output" not in encoder.output:
         raise ValueError(f"encoder must be made by build_encoder or a task's `encoder`, got model {encoder.name!r}")
@@ -162,10 +129,6 @@ def pooled_output(encoder: keras.Model) -> Any:
 
     Raises:
         ValueError: the encoder has no pooler, as in a model with mean pooling, or the model is not an encoder.
-
-    Examples:
-        >>> pooled_output(task.encoder).shape
-        (None, 8)
     """
     sequence_output(encoder)
     if "pooled_output" not in encoder.output:
@@ -178,10 +141,6 @@ def config_of(model: keras.Model) -> EncoderConfig:
 
     Raises:
         ValueError: there is no encoder in the model.
-
-    Examples:
-        >>> config_of(task.model).hidden_size
-        8
     """
     return blocks_of(model)[0].config
 
@@ -191,10 +150,6 @@ def blocks_of(model: keras.Model) -> list[TransformerBlock]:
 
     Raises:
         ValueError: there are no blocks.
-
-    Examples:
-        >>> [block.name for block in blocks_of(task.model)]
-        ['block_0']
     """
     blocks = [layer for layer in model.layers if isinstance(layer, TransformerBlock)]
     if not blocks:
@@ -203,21 +158,11 @@ def blocks_of(model: keras.Model) -> list[TransformerBlock]:
 
 
 def calls_of(model: keras.Model, layer: keras.layers.Layer) -> list[Any]:
-    """The calls of a layer in the graph of a model, first to last.
-
-    Examples:
-        >>> len(calls_of(task.model, task.model.get_layer("block_0")))
-        1
-    """
+    """The calls of a layer in the graph of a model, first to last."""
     depths = sorted(model._nodes_by_depth, reverse=True)
     return [node for depth in depths for node in model._nodes_by_depth[depth] if node.operation is layer]
 
 
 def has_layer(model: keras.Model, name: str) -> bool:
-    """True if a model has a layer of this name.
-
-    Examples:
-        >>> has_layer(task.model, "classifier"), has_layer(task.model, "span_classifier")
-        (True, False)
-    """
+    """True if a model has a layer of this name."""
     return any(layer.name == name for layer in model.layers)

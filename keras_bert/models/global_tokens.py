@@ -23,14 +23,6 @@ def with_global_tokens(
 
     Raises:
         ValueError: the kind is `question`, and there is no separator.
-
-    Examples:
-        >>> from keras_bert.families.longformer.settings import Longformer
-        >>> shape = {"num_layers": 1, "hidden_size": 8, "num_heads": 2, "intermediate_size": 16}
-        >>> config = keras_bert.EncoderConfig(**shape, vocabulary_size=20, variant=Longformer())
-        >>> encoder = with_global_tokens(keras_bert.build_encoder(config), "first")
-        >>> global_tokens_of(encoder).kind
-        'first'
     """
     present = global_tokens_of(encoder)
     if present is None or present.kind == kind == "none":
@@ -44,12 +36,7 @@ def with_global_tokens(
 
 
 def global_tokens_of(model: keras.Model) -> GlobalTokens | None:
-    """The layer of a Longformer that marks global tokens; None for models of other families.
-
-    Examples:
-        >>> global_tokens_of(task.model) is None
-        True
-    """
+    """The layer of a Longformer that marks global tokens; None for models of other families."""
     return model.get_layer(GLOBAL_TOKENS) if has_layer(model, GLOBAL_TOKENS) else None
 
 
@@ -57,16 +44,6 @@ def initialize_global_projections(model: keras.Model) -> None:
     """Initializes the projections of global tokens with those of all other tokens (Beltagy et al. 2020, section 3.1).
 
     Call it after masked-token pre-training, in which no token is global, so that these projections are not trained.
-
-    Examples:
-        >>> from keras_bert.families.longformer.settings import Longformer
-        >>> shape = {"num_layers": 1, "hidden_size": 8, "num_heads": 2, "intermediate_size": 16}
-        >>> config = keras_bert.EncoderConfig(**shape, vocabulary_size=20, variant=Longformer())
-        >>> encoder = keras_bert.build_encoder(config)
-        >>> initialize_global_projections(encoder)
-        >>> attention = blocks_of(encoder)[0].attention
-        >>> np.array_equal(attention.global_query.kernel, attention.query.kernel)
-        True
     """
     if global_tokens_of(model) is None:
         return

@@ -30,12 +30,6 @@ def decoded_states(encoder: keras.Model) -> Any:
 
     Raises:
         ValueError: the encoder has another variant, or its embeddings contain absolute positions already.
-
-    Examples:
-        >>> shape = {"num_layers": 1, "hidden_size": 8, "num_heads": 2, "intermediate_size": 16, "num_segments": 0}
-        >>> encoder = keras_bert.build_encoder(keras_bert.EncoderConfig(**shape, vocabulary_size=20, variant=DeBERTa()))
-        >>> decoded_states(encoder).shape
-        (None, None, 8)
     """
     config, last = config_of(encoder), blocks_of(encoder)[-1]
     fits = isinstance(config.variant, DeBERTa) and not config.variant.absolute_positions

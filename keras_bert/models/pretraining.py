@@ -25,11 +25,6 @@ def build_pretraining(encoder: keras.Model, *, next_sentence: bool = True, mask_
 
     Raises:
         ValueError: the encoder has no pooler for the second head, or another graph than the mask decoder needs.
-
-    Examples:
-        >>> model = build_pretraining(task.encoder)
-        >>> model.output["masked_tokens"].shape, model.output["next_sentence"].shape
-        ((None, None, 6), (None, 2))
     """
     encoder = with_global_tokens(encoder, "none")
     config = config_of(encoder)
@@ -65,11 +60,6 @@ def add_span_boundary(model: keras.Model) -> keras.Model:
 
     Returns:
         A model with the additional output `boundary_tokens` (batch, predictions, vocabulary), logits.
-
-    Examples:
-        >>> model = add_span_boundary(build_pretraining(task.encoder, next_sentence=False))
-        >>> sorted(model.output)
-        ['boundary_tokens', 'masked_tokens']
     """
     config, encoder = config_of(model), encoder_of(model)
     tokens = model.get_layer("token_embedding")

@@ -24,10 +24,6 @@ def build_replaced_tokens(encoder: keras.Model) -> keras.Model:
 
     Returns:
         A model with the inputs of the encoder, and logits (batch, length): above 0 for tokens predicted as replaced.
-
-    Examples:
-        >>> build_replaced_tokens(task.encoder).output.shape
-        (None, None)
     """
     encoder = with_global_tokens(encoder, "none")
     config = config_of(encoder)
@@ -56,11 +52,6 @@ def build_joint(discriminator: keras.Model, settings: Generator, *, mask_decoder
 
     Raises:
         ValueError: the generator would be larger than the discriminator, or its shape breaks a rule.
-
-    Examples:
-        >>> joint = build_joint(build_replaced_tokens(task.encoder), Generator())
-        >>> sorted(joint.output)
-        ['is_replaced', 'masked_tokens', 'replaced_tokens']
     """
     generator = _build_generator(discriminator, settings, mask_decoder)
     inputs = {
@@ -80,13 +71,6 @@ def separate_discriminator(joint: keras.Model) -> None:
     """Makes the discriminator of a model of `build_joint` independent of the generator, in place.
 
     It adds the generator's embeddings to gradient-disentangled embeddings; other embeddings are not changed.
-
-    Examples:
-        >>> discriminator = build_replaced_tokens(task.encoder)
-        >>> joint = build_joint(discriminator, Generator(sharing="gradient_disentangled"))
-        >>> separate_discriminator(joint)
-        >>> discriminator.get_layer("token_embedding").table_transform is None
-        True
     """
     for name, layer in _tables(joint.get_layer("discriminator")).items():
         if layer.table_transform is not None:

@@ -33,10 +33,6 @@ class AttentionLayout(NamedTuple):
         attention_width: the width of queries, keys and values, all heads together.
         unreadable: the names in `ATTENTION_TENSORS` that cannot be read.
         attention: the name of the attention layer's class.
-
-    Examples:
-        >>> attention_layout(task.model)
-        AttentionLayout(layers=1, heads=2, attention_width=8, unreadable=frozenset(), attention='SelfAttention')
     """
 
     layers: int
@@ -54,10 +50,6 @@ def hidden_states(model: keras.Model) -> list[Any]:
 
     Raises:
         ValueError: there is no encoder in the model.
-
-    Examples:
-        >>> [states.shape for states in hidden_states(task.model)]
-        [(None, None, 8), (None, None, 8)]
     """
     blocks, prompt = blocks_of(model), _prompt(model)
     # A mask decoder may call the last block again.
@@ -71,10 +63,6 @@ def attention_layout(model: keras.Model) -> AttentionLayout:
 
     Raises:
         ValueError: there is no encoder in the model.
-
-    Examples:
-        >>> attention_layout(task.model).heads
-        2
     """
     config, blocks = config_of(model), blocks_of(model)
     inputs = {spec.name: ops.ones((2, 3), "int32") for spec in model.inputs}
@@ -104,12 +92,6 @@ class AttentionReader:
     Args:
         model: a model with an encoder; see `attention_layout` for the tensors that can be read.
         attended: a name in `ATTENTION_TENSORS` -> the indices of the layers, from 0.
-
-    Examples:
-        >>> reader = AttentionReader(task.model, {"scores": [0], "query": [0]})
-        >>> logits, attended = reader.run(task.encode(["film film film"]), training=False)
-        >>> ops.shape(attended["scores"][0]), ops.shape(attended["query"][0])
-        ((1, 2, 5, 5), (1, 5, 8))
     """
 
     def __init__(self, model: keras.Model, attended: Mapping[str, Sequence[int]]) -> None:

@@ -9,13 +9,7 @@ from keras_bert.layers.attachments import Attachments
 
 
 def attachments_of(model: Any) -> Attachments | None:
-    """The attachments of a model's encoder; None if it has no encoder, or is a model file in another runtime.
-
-    Examples:
-        >>> adapter = task.adapt(keras_bert.Lora(rank=2))
-        >>> attachments_of(task.model).attached is adapter
-        True
-    """
+    """The attachments of a model's encoder; None if it has no encoder, or is a model file in another runtime."""
     layers = model.layers if isinstance(model, keras.Model) else ()
     return next((layer.attachments for layer in layers if isinstance(layer, PromptPlaces)), None)
 
@@ -25,14 +19,6 @@ def check_attached(model: keras.Model) -> None:
 
     Raises:
         ValueError: the adapter is detached.
-
-    Examples:
-        >>> check_attached(task.model)
-        >>> task.adapt(keras_bert.Lora(rank=2)).detach()
-        >>> check_attached(task.model)
-        Traceback (most recent call last):
-        ...
-        ValueError: the adapter of model 'classification' must be attached while the model itself is used, ...
     """
     for attachments in _all_attachments(model):
         attachments.check_attached(model)
@@ -42,12 +28,6 @@ def forget_traces(model: keras.Model) -> None:
     """Makes `fit`, `evaluate` and `predict` trace their graphs again, in a model and all models that share its encoder.
 
     Call it after a change of a shared layer.
-
-    Examples:
-        >>> _ = task.model.predict_on_batch(task.encode(["film"]))
-        >>> forget_traces(task.model)
-        >>> task.model.predict_function is None
-        True
     """
     model.train_function = model.test_function = model.predict_function = None
     for attachments in _all_attachments(model):

@@ -41,13 +41,7 @@ class Objective(Protocol):
 
 @dataclasses.dataclass(frozen=True)
 class PlainObjective:
-    """An objective whose settings are the fields of a dataclass, all plain values.
-
-    Examples:
-        >>> from keras_bert.objectives.pretraining import PretrainingObjective
-        >>> PretrainingObjective(next_sentence=False).identity()
-        {'class': 'PretrainingObjective', 'next_sentence': False, 'span_boundary': False}
-    """
+    """An objective whose settings are the fields of a dataclass, all plain values."""
 
     def identity(self) -> dict[str, Any]:
         """The name of the class and the settings."""
@@ -61,14 +55,6 @@ class TaskObjective(PlainObjective, abc.ABC):
     Attributes:
         has_token_outputs: whether the outputs of `run` run along the tokens (batch, length, ...).
         padding_output: the value of these outputs at padding.
-
-    Examples:
-        >>> objective = task.objective()
-        >>> batch = task.encode(["film film", "film"]) | {"label": np.array([1, 0])}
-        >>> logits = objective.run(task.model, batch, training=False)
-        >>> total, weight = objective.measure(logits, batch)["loss"]
-        >>> tuple(logits.shape), float(weight)
-        ((2, 2), 2.0)
     """
 
     has_token_outputs: ClassVar[bool] = False
@@ -120,23 +106,12 @@ class TaskObjective(PlainObjective, abc.ABC):
 
 
 def call_model(model: keras.Model, batch: Batch, training: bool) -> Any:
-    """Calls a model with the entries of a batch that have the names of its inputs.
-
-    Examples:
-        >>> batch = task.encode(["film film", "film"]) | {"label": np.array([1, 0])}
-        >>> tuple(call_model(task.model, batch, training=False).shape)
-        (2, 2)
-    """
+    """Calls a model with the entries of a batch that have the names of its inputs."""
     return model({spec.name: batch[spec.name] for spec in model.inputs}, training=training)
 
 
 def add_up(parts: Sequence[Sums]) -> dict[str, tuple[float, float]]:
-    """The sums and weights of each metric over several batches.
-
-    Examples:
-        >>> add_up([{"loss": (3.0, 2.0)}, {"loss": (1.0, 2.0)}])
-        {'loss': (4.0, 4.0)}
-    """
+    """The sums and weights of each metric over several batches."""
     return {
         name: (sum(float(sums[name][0]) for sums in parts), sum(float(sums[name][1]) for sums in parts))
         for name in parts[0]
@@ -144,22 +119,12 @@ def add_up(parts: Sequence[Sums]) -> dict[str, tuple[float, float]]:
 
 
 def averages(window: Sequence[Mapping[str, Sequence[float]]]) -> dict[str, float]:
-    """The mean of each metric over steps; metrics without weight, as in batches without masked tokens, are left out.
-
-    Examples:
-        >>> averages([{"loss": (3.0, 2.0), "recall": (0.0, 0.0)}, {"loss": (1.0, 2.0), "recall": (0.0, 0.0)}])
-        {'loss': 1.0}
-    """
+    """The mean of each metric over steps; metrics without weight, as in batches without masked tokens, are left out."""
     names = window[0] if window else {}
     totals = {name: [sum(sums[name][place] for sums in window) for place in (0, 1)] for name in names}
     return {name: total / weight for name, (total, weight) in totals.items() if weight}
 
 
 def means(window: Sequence[Sums]) -> dict[str, float]:
-    """The mean of each metric over batches.
-
-    Examples:
-        >>> means([{"loss": (3.0, 2.0)}, {"loss": (1.0, 2.0)}])
-        {'loss': 1.0}
-    """
+    """The mean of each metric over batches."""
     return averages([add_up(window)])

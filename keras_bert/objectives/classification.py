@@ -23,14 +23,6 @@ class ClassificationObjective(TaskObjective):
 
     Raises:
         ValueError: a weight is not positive and finite.
-
-    Examples:
-        >>> objective, batch = ClassificationObjective([1.0, 3.0]), {"label": ops.convert_to_tensor([1, 0])}
-        >>> float(objective.weights(batch)["loss"])
-        4.0
-        >>> sums = objective.measure(ops.convert_to_tensor([[0.0, 9.0], [0.0, 9.0]]), batch)
-        >>> [float(number) for number in sums["accuracy"]]  # one of two
-        [1.0, 2.0]
     """
 
     class_weights: Sequence[float] | None = None

@@ -17,12 +17,7 @@ _LEAST_SQUARE = 1e-12
 
 
 def cosine_scores(queries: Tensor, passages: Tensor) -> Tensor:
-    """The cosines of all queries with all passages: (n, width), (m, width) -> float32 (n, m).
-
-    Examples:
-        >>> np.asarray(cosine_scores(ops.convert_to_tensor([[2.0, 0.0]]), ops.eye(2))).tolist()
-        [[1.0, 0.0]]
-    """
+    """The cosines of all queries with all passages: (n, width), (m, width) -> float32 (n, m)."""
     units = [ops.normalize(ops.cast(vectors, "float32"), axis=-1) for vectors in (queries, passages)]
     return ops.matmul(units[0], ops.transpose(units[1]))
 
@@ -41,10 +36,6 @@ def candidate_logits(
 
     Returns:
         float32 (batch, batch + negatives), -1e9 where excluded.
-
-    Examples:
-        >>> np.asarray(candidate_logits(ops.eye(2), ops.eye(2), scale=5.0)).tolist()
-        [[5.0, 0.0], [0.0, 5.0]]
     """
     logits = scale * cosine_scores(queries, candidates)
     return logits if excluded is None else ops.where(excluded, _EXCLUDED, logits)
@@ -59,11 +50,6 @@ def exclude_answers(answers: Tensor, candidates: Tensor) -> Tensor:
 
     Returns:
         bool (batch, batch + negatives), false at the place of the row's own passage.
-
-    Examples:
-        >>> answers = ops.convert_to_tensor([[5, -1], [5, 6]])
-        >>> np.asarray(exclude_answers(answers, ops.convert_to_tensor([5, 5, 6]))).astype(int).tolist()
-        [[0, 1, 0], [1, 0, 1]]
     """
     answers, candidates = ops.convert_to_tensor(answers), ops.convert_to_tensor(candidates)
     same = ops.any(ops.equal(answers[:, :, None], candidates[None, None, :]), axis=1)
@@ -96,15 +82,6 @@ def multiple_negatives_ranking_loss(
 
     Returns:
         The loss of each row (batch,), float32.
-
-    Examples:
-        >>> losses = multiple_negatives_ranking_loss(ops.eye(2), ops.eye(2), scale=1.0)
-        >>> [round(float(loss), 4) for loss in losses]  # log(1 + exp(-1))
-        [0.3133, 0.3133]
-        >>> same = ops.convert_to_tensor([[False, True], [True, False]])  # both queries have the same passage
-        >>> losses = multiple_negatives_ranking_loss(ops.eye(2), ops.ones((2, 2)), excluded=same)
-        >>> [abs(float(loss)) for loss in losses]
-        [0.0, 0.0]
     """
     candidates = passages if negatives is None else ops.concatenate([passages, negatives])
     return _ranking_losses(candidate_logits(queries, candidates, scale=scale, excluded=excluded), symmetric)
@@ -125,13 +102,6 @@ class RankingLoss(keras.losses.Loss):
     Args:
         scale: the factor of the cosines, 1 over the temperature.
         symmetric: whether passages look for their queries, too.
-
-    Examples:
-        >>> groups = ops.convert_to_tensor([[0], [1]])
-        >>> round(float(RankingLoss(scale=1.0)(groups, ops.eye(2))), 4)  # log(1 + exp(-1))
-        0.3133
-        >>> float(RankingLoss()(ops.zeros((2, 1), "int32"), ops.ones((2, 2))))  # both queries have the same passage
-        0.0
     """
 
     def __init__(
@@ -170,10 +140,6 @@ def triplet_loss(
 
     Returns:
         The loss of each row (batch,), float32.
-
-    Examples:
-        >>> float(triplet_loss(ops.eye(2)[:1], ops.eye(2)[:1], ops.eye(2)[1:], margin=1.5)[0])
-        0.5
     """
     near, far = (_distances(queries, others, distance) for others in (passages, negatives))
     return ops.relu(near - far + margin)

@@ -22,13 +22,6 @@ class DistillationObjective:
         teacher: a model with the same inputs and the same kind of outputs, which is not trained; None where batches
             hold its outputs, as `teacher_answers`.
         distillation: temperature, and the share of the true labels.
-
-    Examples:
-        >>> objective = DistillationObjective(task.objective(), teacher=task.model, distillation=Distillation())
-        >>> batch = task.encode(["film film", "film"]) | {"label": np.array([1, 0])}
-        >>> distance, rows = objective(task.model, batch, training=False)["teacher_distance"]
-        >>> round(float(distance), 5), float(rows)  # the student is the teacher
-        (0.0, 2.0)
     """
 
     def __init__(self, objective: TaskObjective, teacher: keras.Model | None, distillation: Distillation) -> None:

@@ -9,11 +9,6 @@ def divergence(student_logits: Tensor, teacher_logits: Tensor, temperature: floa
     """T^2 KL(teacher || student) of both softmaxes at temperature T, in nats: twice (..., classes) -> (...).
 
     T^2 keeps the gradients as large as those of the true labels (Hinton et al. 2015, section 2).
-
-    Examples:
-        >>> logits = ops.convert_to_tensor([[1.0, 2.0]])
-        >>> float(divergence(logits, logits, temperature=2.0)[0])
-        0.0
     """
     student = ops.log_softmax(ops.cast(student_logits, "float32") / temperature, axis=-1)
     teacher = ops.log_softmax(ops.cast(teacher_logits, "float32") / temperature, axis=-1)

@@ -15,14 +15,7 @@ from keras_bert.tensors import Tensor
 
 @dataclasses.dataclass(frozen=True)
 class EmbeddingObjective(TaskObjective):
-    """Squared error of the cosine of two texts' vectors (Reimers and Gurevych 2019, section 3).
-
-    Examples:
-        >>> batch = {"value": ops.convert_to_tensor([1.0, 0.5])}
-        >>> sums = EmbeddingObjective().measure(ops.convert_to_tensor([1.0, 0.0]), batch)
-        >>> [float(number) for number in sums["loss"]]
-        [0.25, 2.0]
-    """
+    """Squared error of the cosine of two texts' vectors (Reimers and Gurevych 2019, section 3)."""
 
     def weights(self, batch: Batch) -> dict[str, Any]:
         """The weight of `loss`: the number of pairs."""

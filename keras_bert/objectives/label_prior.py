@@ -31,12 +31,6 @@ def log_frequencies(counts: Sequence[int], class_weights: Sequence[float] | None
 
     Raises:
         ValueError: a count is negative, or the weights do not fit.
-
-    Examples:
-        >>> [round(number, 3) for number in log_frequencies([87, 13]).tolist()]
-        [0.934, -0.934]
-        >>> log_frequencies([6, 2], class_weights=[1.0, 3.0]).tolist()
-        [0.0, 0.0]
     """
     logits = np.log(_weigh("log_frequencies", counts, class_weights) + _SMOOTHING)
     return (logits - logits.mean()).astype("float32")
@@ -56,10 +50,6 @@ def log_odds(counts: Sequence[int], rows: int, class_weights: Sequence[float] | 
 
     Raises:
         ValueError: a count is negative or above the number of rows, or the weights do not fit.
-
-    Examples:
-        >>> [round(number, 3) for number in log_odds([10, 0], rows=100).tolist()]
-        [-2.154, -5.303]
     """
     present = _weigh("log_odds", counts, class_weights)
     absent = rows - np.asarray(counts, "float64")

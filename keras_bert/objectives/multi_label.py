@@ -26,14 +26,6 @@ class MultiLabelObjective(TaskObjective):
 
     Raises:
         ValueError: a weight is not positive and finite.
-
-    Examples:
-        >>> objective, batch = MultiLabelObjective([1.0, 3.0]), {"label": ops.convert_to_tensor([[0, 1], [0, 0]])}
-        >>> float(objective.weights(batch)["loss"])
-        6.0
-        >>> sums = objective.measure(ops.convert_to_tensor([[-90.0, 90.0], [90.0, -90.0]]), batch)
-        >>> [float(number) for number in sums["loss"]], [float(number) for number in sums["micro_f1"]]
-        ([90.0, 6.0], [2.0, 3.0])
     """
 
     class_weights: Sequence[float] | None = None

@@ -22,11 +22,6 @@ class PretrainingObjective(PlainObjective):
     Attributes:
         next_sentence: whether the model has a next-sentence head.
         span_boundary: whether the model has the head of `add_span_boundary`.
-
-    Examples:
-        >>> batch = {"mask_weights": ops.convert_to_tensor([[1.0, 1.0, 0.0]])}
-        >>> float(PretrainingObjective(next_sentence=False).weights(batch)["masked_loss"])
-        2.0
     """
 
     next_sentence: bool = True
@@ -58,26 +53,13 @@ class PretrainingObjective(PlainObjective):
 
 
 def boundary_weights(batch: Batch) -> Any:
-    """1 for a masked token whose place in its span has a vector, else 0, float32 (batch, predictions).
-
-    Examples:
-        >>> positions, weights = ops.convert_to_tensor([[2, 3, 0]]), ops.convert_to_tensor([[1.0, 1.0, 0.0]])
-        >>> np.asarray(boundary_weights({"mask_positions": positions, "mask_weights": weights})).tolist()
-        [[1.0, 1.0, 0.0]]
-    """
+    """1 for a masked token whose place in its span has a vector, else 0, float32 (batch, predictions)."""
     _, _, place = find_borders(batch["mask_positions"])
     return ops.multiply(batch["mask_weights"], ops.cast(ops.less(place, PLACES), "float32"))
 
 
 def measure_masked(logits: Tensor, batch: Batch) -> Sums:
-    """Sums and weights of `masked_loss` and `masked_accuracy`: logits (batch, predictions, vocabulary).
-
-    Examples:
-        >>> batch = {"mask_ids": ops.convert_to_tensor([[1, 0]]), "mask_weights": ops.convert_to_tensor([[1.0, 0.0]])}
-        >>> sums = measure_masked(ops.convert_to_tensor([[[0.0, 9.0], [0.0, 9.0]]]), batch)
-        >>> [float(number) for number in sums["masked_accuracy"]]
-        [1.0, 1.0]
-    """
+    """Sums and weights of `masked_loss` and `masked_accuracy`: logits (batch, predictions, vocabulary)."""
     labels, weights = batch["mask_ids"], batch["mask_weights"]
     return {
         "masked_loss": weighted_sums(cross_entropy(logits, labels), weights),

@@ -17,14 +17,7 @@ from keras_bert.tensors import Tensor
 
 @dataclasses.dataclass(frozen=True)
 class QuestionAnsweringObjective(TaskObjective):
-    """Mean of the cross-entropies of the answer's start and end.
-
-    Examples:
-        >>> batch = {"positions": ops.convert_to_tensor([[1, 2]])}
-        >>> logits = ops.convert_to_tensor([[[0.0, 0.0], [9.0, 0.0], [0.0, 9.0]]])
-        >>> [float(number) for number in QuestionAnsweringObjective().measure(logits, batch)["accuracy"]]
-        [1.0, 1.0]
-    """
+    """Mean of the cross-entropies of the answer's start and end."""
 
     has_token_outputs: ClassVar[bool] = True
     # An answer never starts or ends at padding.

@@ -18,12 +18,6 @@ class RegressionObjective(TaskObjective):
 
     Attributes:
         standard_deviation: standard deviation of the targets, in their unit; losses are in units of its square.
-
-    Examples:
-        >>> batch = {"value": ops.convert_to_tensor([3400.0])}
-        >>> sums = RegressionObjective(standard_deviation=1800.0).measure(ops.convert_to_tensor([[7000.0]]), batch)
-        >>> [float(number) for number in sums["loss"]], [float(number) for number in sums["absolute_error"]]
-        ([4.0, 1.0], [3600.0, 1.0])
     """
 
     standard_deviation: float = 1.0

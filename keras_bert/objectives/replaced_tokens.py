@@ -21,12 +21,6 @@ class ReplacedTokensObjective(PlainObjective):
 
     Attributes:
         generator: the generator's settings.
-
-    Examples:
-        >>> batch = {"padding_mask": ops.ones((1, 100)), "mask_weights": ops.ones((1, 15))}
-        >>> weights = ReplacedTokensObjective(Generator(weight=50.0)).weights(batch)
-        >>> {name: float(weight) for name, weight in weights.items()}
-        {'masked_loss': 15.0, 'replaced_loss': 2.0}
     """
 
     generator: Generator
@@ -54,12 +48,6 @@ def measure_replaced(logits: Tensor, is_replaced: Tensor, padding_mask: Tensor) 
     Returns:
         `replaced_loss` and `replaced_accuracy` over all tokens, `replaced_recall` over the replaced tokens, and
         `replaced_precision` over the tokens that are predicted as replaced.
-
-    Examples:
-        >>> logits, is_replaced = ops.convert_to_tensor([[9.0, 9.0, -9.0]]), ops.convert_to_tensor([[1, 0, 0]])
-        >>> sums = measure_replaced(logits, is_replaced, padding_mask=ops.ones((1, 3)))
-        >>> [float(number) for number in sums["replaced_precision"]]  # one of the two that are predicted
-        [1.0, 2.0]
     """
     tokens, replaced = ops.cast(padding_mask, "float32"), ops.cast(is_replaced, "float32")
     predicted = ops.cast(ops.greater(logits, 0), "float32")

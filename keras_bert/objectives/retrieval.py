@@ -42,13 +42,6 @@ class RetrievalObjective(TaskObjective):
 
     Attributes:
         contrast: the settings of the loss.
-
-    Examples:
-        >>> batch = {"answer_groups": np.array([[0], [1]]), "passage_group": np.array([0, 1])}
-        >>> batch |= {"negative_group": np.zeros(0, "int32"), "negative_row": np.zeros(0, "int32")}
-        >>> sums = RetrievalObjective(Contrast(scale=1.0)).measure(ops.concatenate([ops.eye(2), ops.eye(2)]), batch)
-        >>> [round(float(number), 4) for number in sums["loss"]]  # 2 log(1 + exp(-1))
-        [0.6265, 2.0]
     """
 
     contrast: Contrast = Contrast()
@@ -166,13 +159,7 @@ class RetrievalObjective(TaskObjective):
 
 
 def find_false_negatives(batch: Batch) -> Tensor:
-    """`exclude_answers` for a batch, see `RetrievalObjective.measure`: bool (batch, batch + negatives).
-
-    Examples:
-        >>> batch = {"answer_groups": np.array([[5, -1], [5, 6], [6, 5]]), "passage_group": np.array([5, 5, 6])}
-        >>> np.asarray(find_false_negatives({**batch, "negative_group": np.array([6])})).astype(int).tolist()
-        [[0, 1, 0, 0], [1, 0, 1, 1], [1, 1, 0, 1]]
-    """
+    """`exclude_answers` for a batch, see `RetrievalObjective.measure`: bool (batch, batch + negatives)."""
     candidates = [ops.convert_to_tensor(batch[f"{name}_group"]) for name in ("passage", "negative")]
     return exclude_answers(batch["answer_groups"], ops.concatenate(candidates))
 

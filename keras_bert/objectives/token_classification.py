@@ -23,12 +23,6 @@ class TokenClassificationObjective(TaskObjective):
 
     Raises:
         ValueError: a weight is not positive and finite.
-
-    Examples:
-        >>> batch = {"label": ops.convert_to_tensor([[1, IGNORED, 0]])}
-        >>> sums = TokenClassificationObjective().measure(ops.convert_to_tensor([[[0.0, 9.0]] * 3]), batch)
-        >>> [float(number) for number in sums["accuracy"]]
-        [1.0, 2.0]
     """
 
     has_token_outputs: ClassVar[bool] = True

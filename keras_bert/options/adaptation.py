@@ -93,10 +93,6 @@ def read_adaptation(content: Mapping[str, Any]) -> Adaptation:
     Raises:
         FieldError: no adaptation has this kind, or a field breaks a rule of its kind.
         TypeError: a field is missing, or the kind does not have it.
-
-    Examples:
-        >>> read_adaptation({"kind": "prompt", "tokens": 10})
-        Prompt(kind='prompt', tokens=10)
     """
     adaptation: Adaptation = read_json(Adaptation, content, "Adaptation")  # type: ignore[arg-type]
     return adaptation

@@ -25,10 +25,6 @@ class Contrast:
             parts of its batch, each of which is then run twice (Gao et al. 2021).
         dimensions: widths of truncated vectors that the loss is also computed with, so that the first numbers of a
             vector are a vector, too (Kusupati et al. 2022); the loss is the mean over all widths and the whole vector.
-
-    Examples:
-        >>> Contrast(scale=50.0, symmetric=True).loss
-        'multiple_negatives'
     """
 
     loss: ContrastLoss = "multiple_negatives"
@@ -55,14 +51,7 @@ class Contrast:
         check("Contrast", field, self.loss == loss or value == default, rule, value)
 
     def check_width(self, width: int) -> None:
-        """Raises FieldError unless all dimensions are below the width of a vector.
-
-        Examples:
-            >>> Contrast(dimensions=(64, 384)).check_width(384)
-            Traceback (most recent call last):
-            ...
-            keras_bert.checks.FieldError: Contrast.dimensions must be below 384, the width of a vector, got [64, 384]
-        """
+        """Raises FieldError unless all dimensions are below the width of a vector."""
         below = all(dimension < width for dimension in self.dimensions)
         rule = f"be below {width}, the width of a vector"
         check("Contrast", "dimensions", below, rule, list(self.dimensions))

@@ -13,10 +13,6 @@ class Distillation:
         temperature: divisor of the logits of both models, above 0; a higher one shows more of the differences between
             unlikely labels.
         hard_weight: share of the loss that goes to the true labels, 0 to 1; the rest goes to the teacher's answers.
-
-    Examples:
-        >>> Distillation(temperature=4.0)
-        Distillation(temperature=4.0, hard_weight=0.5)
     """
 
     temperature: pydantic.PositiveFloat = 2.0

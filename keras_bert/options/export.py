@@ -25,10 +25,6 @@ class Export:
         opset: version of ONNX' operator set, 14 to 18.
         dimension: for embedding and retrieval, the width of the vectors, which are the first numbers of the model's;
             None for all.
-
-    Examples:
-        >>> Export(runtimes=("tflite",)).choose_lengths(max_length=100)
-        [32, 64, 100]
     """
 
     lengths: tuple[Annotated[int, pydantic.Field(ge=3)], ...] = (32, 64, 128)

@@ -20,10 +20,6 @@ class FewShot:
             learn, and the head is fitted to the vectors of the initial model.
         l2: penalty of the head: half of the sum of its squared weights is multiplied with it and added to the summed
             loss; 1 / C of scikit-learn's `LogisticRegression`, above 0.
-
-    Examples:
-        >>> FewShot(pairs=5).l2
-        1.0
     """
 
     pairs: Annotated[int, pydantic.Field(ge=0, le=1000)] = 20

@@ -34,13 +34,6 @@ class Generator:
             tables. `gradient_disentangled`: the discriminator reads the generator's, which its loss does not change,
             plus a learned difference (He et al. 2023, section 3.3).
         weight: weight of the discriminator's loss, above 0, beside 1 for the generator's loss (appendix A: 50).
-
-    Examples:
-        >>> shape = {"num_layers": 2, "hidden_size": 64, "num_heads": 4, "intermediate_size": 256}
-        >>> discriminator = EncoderConfig(**shape, vocabulary_size=20)
-        >>> generator = Generator(size=0.25).config(discriminator)
-        >>> generator.hidden_size, generator.num_heads, generator.embedding_size
-        (16, 1, 64)
     """
 
     size: PositiveShare = 0.25

@@ -20,10 +20,6 @@ class HardNegatives:
             nearer is likely another answer (Moreira et al. 2024, section 3.2, "TopK-PercPos", take 0.05).
         miner: the model whose vectors are searched: the `initial` one, or one that was `fine_tuned` on the same rows
             before, without these negatives.
-
-    Examples:
-        >>> HardNegatives(count=2).margin
-        0.05
     """
 
     count: Annotated[int, pydantic.Field(ge=1, le=100)] = 3

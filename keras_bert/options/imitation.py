@@ -36,10 +36,6 @@ class StateImitation:
             relations of values (Wang et al. 2020, sections 3.1 and 3.2).
         relation_heads: for `query_key_value`, number of heads that the widths of both models are divided into; None for
             the teacher's number of heads. Wang et al. 2021, section 4: 48 for a width of 768, 64 for 1024.
-
-    Examples:
-        >>> StateImitation(hidden_states=1.0, cosine=0.5).weights
-        {'hidden_states': 1.0, 'cosine': 0.5}
     """
 
     names: ClassVar[tuple[str, ...]] = OF_STATES
@@ -143,14 +139,6 @@ class Imitation(StateImitation):
         intermediate_steps: share of the steps, 0 to below 1, in which these losses count alone, before the loss of the
             answers is added. These first steps are a separate training with its own warm-up and decay (Jiao et al.
             2020, section 4).
-
-    Examples:
-        >>> Imitation(hidden_states=1.0).is_on, Imitation().is_on
-        (True, False)
-        >>> Imitation(intermediate_steps=0.5)
-        Traceback (most recent call last):
-        ...
-        keras_bert.checks.FieldError: Imitation.intermediate_steps must be left out where ... are 0, got 0.5
     """
 
     names: ClassVar[tuple[str, ...]] = WEIGHTS

@@ -19,10 +19,6 @@ class LabelErrorSearch:
         seed: seed of the folds.
         score: the order of rows: `self_confidence`, the probability of the given label, or `normalized_margin`, its
             margin above the most probable other label; the lowest are listed first.
-
-    Examples:
-        >>> LabelErrorSearch(folds=4).score
-        'self_confidence'
     """
 
     folds: Annotated[int, pydantic.Field(ge=2, le=100)] = 5

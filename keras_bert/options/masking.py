@@ -22,10 +22,6 @@ class Masking:
         max_predictions: maximum number of predictions in a sequence; 20 for 128 tokens in the released code.
         mask_share: share of the chosen tokens that `[MASK]` replaces, 0 to 1.
         random_share: share of the chosen tokens that a random token replaces, 0 to 1; the rest stay as they are.
-
-    Examples:
-        >>> Masking(max_predictions=20).scaled(length=512, longest=128).max_predictions
-        80
     """
 
     strategy: Strategy = "tokens"

@@ -30,10 +30,6 @@ class PretrainingRows:
         held_out: share of the documents of each shard, above 0 and below 1, that goes to validation by the hash of
             their ids. All parts of a long document go to the same side, by the hash of its text.
         compression: compression of the record files.
-
-    Examples:
-        >>> PretrainingRows(objective="none").duplication
-        1
     """
 
     objective: PairObjective = "next_sentence"

@@ -10,10 +10,6 @@ class Prompts:
     Attributes:
         query: in front of each query; E5: "query: ".
         passage: in front of each passage; E5: "passage: ".
-
-    Examples:
-        >>> Prompts(query="query: ", passage="passage: ").query + "how long does rice cook?"
-        'query: how long does rice cook?'
     """
 
     query: str = ""

@@ -20,12 +20,6 @@ class Pruning:
             faster (Mishra et al. 2021); its sparsity is 0.5.
         ramp: share of the steps, above 0 and at most 1, in which the sparsity rises (Zhu and Gupta 2017, equation 1);
             the other weights go on training after it.
-
-    Examples:
-        >>> Pruning(sparsity=0.9, pattern="2:4")
-        Traceback (most recent call last):
-        ...
-        keras_bert.checks.FieldError: Pruning.sparsity must be 0.5 with the pattern '2:4', got 0.9
     """
 
     sparsity: OpenShare = 0.5

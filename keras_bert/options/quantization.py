@@ -27,10 +27,6 @@ class Recipe:
         activation_bits: bits of a quantized activation: 8, or 16 with zero points of 0.
         block: number of inputs of a unit that share a scale; None for one scale a unit.
         heads: whether the kernels that compute the logits are quantized, too.
-
-    Examples:
-        >>> RECIPES["float16"].integers, RECIPES["weights_wi4_block32"].block
-        (False, 32)
     """
 
     weight_bits: int
@@ -57,13 +53,7 @@ RECIPES: dict[RecipeName, Recipe] = {
 
 
 def undivided_inputs(recipe: RecipeName, shape: EncoderShape) -> list[int]:
-    """The numbers of inputs of an encoder's products that the blocks of a recipe do not divide.
-
-    Examples:
-        >>> shape = EncoderShape(num_layers=4, hidden_size=64, num_heads=4, intermediate_size=144)
-        >>> undivided_inputs("weights_wi4_block32", shape), undivided_inputs("weights_wi4", shape)
-        ([144], [])
-    """
+    """The numbers of inputs of an encoder's products that the blocks of a recipe do not divide."""
     block = RECIPES[recipe].block
     inputs = [shape.hidden_size, shape.attention_size, shape.intermediate_size, shape.embedding_size]
     # The second matrix of a factorized embedding is a kernel, too.
@@ -89,10 +79,6 @@ class Quantization:
             moves the ranges.
         float_layers: names of the products with weights that stay float32, such as `block_0/attention/key`; the command
             `doctor` measures their worth.
-
-    Examples:
-        >>> Quantization().recipe
-        'mixed_wi8_ai8'
     """
 
     recipe: RecipeName = "mixed_wi8_ai8"

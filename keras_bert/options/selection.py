@@ -19,12 +19,6 @@ class Selection:
             with the lowest loss; `last`: the weights after the last step.
         validations: number of validations, evenly spread over the training.
         patience: number of validations in a row without a better value after which training stops; None for never.
-
-    Examples:
-        >>> Selection(keep="last", patience=2)
-        Traceback (most recent call last):
-        ...
-        keras_bert.checks.FieldError: Selection.patience must be left out where keep is 'last', got 2
     """
 
     keep: Keep = "best"

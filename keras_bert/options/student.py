@@ -25,13 +25,6 @@ class Student:
         num_heads: number of attention heads in a block; without `hidden_size` they are as wide as the teacher's.
         intermediate_size: width of the feed-forward layer.
         embedding_rank: columns of the table of token embeddings, see `EncoderShape`.
-
-    Examples:
-        >>> shape = {"num_layers": 6, "hidden_size": 64, "num_heads": 4, "intermediate_size": 256}
-        >>> teacher = EncoderConfig(**shape, vocabulary_size=20)
-        >>> student = Student(layers=(1, 3, 5), num_heads=2).config(teacher, max_length=64)
-        >>> student.num_layers, student.hidden_size, student.attention_size
-        (3, 64, 32)
     """
 
     num_layers: pydantic.PositiveInt | None = None
@@ -78,11 +71,5 @@ class Student:
 
 
 def may_lose_parts(teacher: EncoderConfig) -> bool:
-    """Whether a student may keep some of the heads and units of each block: BERT's graph without shared layers.
-
-    Examples:
-        >>> shape = {"num_layers": 6, "hidden_size": 64, "num_heads": 4, "intermediate_size": 256}
-        >>> may_lose_parts(EncoderConfig(**shape, vocabulary_size=20))
-        True
-    """
+    """Whether a student may keep some of the heads and units of each block: BERT's graph without shared layers."""
     return teacher.variant is None and not teacher.shared_layers

@@ -14,10 +14,6 @@ class TeacherLabels:
         replaced: share of the words of a copy that are replaced, above 0 and at most 1.
         candidates: number of words from which a replacement is drawn.
         seed: seed of the replacements, 0 to 2^32 - 1.
-
-    Examples:
-        >>> TeacherLabels(copies=10).replaced
-        0.4
     """
 
     copies: pydantic.NonNegativeInt = 0

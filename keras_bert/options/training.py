@@ -39,11 +39,6 @@ class Training:
         ema: decay of the running mean of the weights, 0 to below 1, which is kept in place of the last weights; 0 for
             no mean.
         seed: seed of the initial weights, dropout and the order of the examples, 0 to 2^32 - 1.
-
-    Examples:
-        >>> training = Training(epochs=2.0, batch_size=32, accumulation=4)
-        >>> training.count_steps(1000), training.part_size
-        (62, 8)
     """
 
     steps: pydantic.PositiveInt | None = None

@@ -257,13 +257,7 @@ class Task(Adaptable):
         return {**features, self.label_name: labels}
 
     def fit(self, *data: Any, **options: Any) -> list[dict[str, float]]:
-        """Trains the model on rows in memory with good defaults, see `keras_bert.fit`; needs TensorFlow.
-
-        Examples:
-            >>> history = task.fit(["film film", "film"], ["yes", "no"], epochs=2, batch_size=1, verbose=0)
-            >>> history[-1]["step"]
-            4
-        """
+        """Trains the model on rows in memory with good defaults, see `keras_bert.fit`; needs TensorFlow."""
         # The front door finds the trainer, which stands above tasks: steps that only answer do not depend on it.
         import keras_bert
 

@@ -33,13 +33,6 @@ class BaseTokenizer(abc.ABC):
 
     Raises:
         ValueError: a special token is not in the vocabulary.
-
-    Examples:
-        >>> tokenizer = task.tokenizer
-        >>> tokenizer.vocabulary_size, tokenizer.cls_id, tokenizer.mask, tokenizer.special_count(texts=2)
-        (6, 2, '[MASK]', 3)
-        >>> tokenizer.encode(["film"], ["film film"], max_length=7)["segment_ids"].numpy().tolist()
-        [[0, 0, 0, 1, 1, 1, 0]]
     """
 
     lowercase: bool | None = None
@@ -194,11 +187,6 @@ def share_room(lengths: Sequence[Any], room: int, library: Any) -> list[Any]:
         lengths: the number of tokens of each text, each (batch,).
         room: the maximum number of tokens of a row, without special tokens.
         library: the library of the arrays: TensorFlow or NumPy.
-
-    Examples:
-        >>> first, second = share_room([np.array([9, 2]), np.array([3, 2])], room=8, library=np)
-        >>> first.tolist(), second.tolist()
-        ([5, 2], [3, 2])
     """
     if len(lengths) == 1:
         return [library.minimum(lengths[0], room)]

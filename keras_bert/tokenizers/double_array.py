@@ -34,12 +34,6 @@ def build_double_array(
         values: key -> value from 0 to 2^31 - 1. A key is a UTF-8 sequence, whole or cut off: each byte after its first
             one is a continuation byte, 80 to BF.
         blocks: key -> value of each of the 64 keys that are one continuation byte longer; not of the key itself.
-
-    Examples:
-        >>> units = build_double_array({b"a": 7})
-        >>> base = int(units[0 ^ ord("a")]) >> 10 ^ ord("a")  # the place of the value of "a"
-        >>> int(units[base]) & 0x7FFFFFFF
-        7
     """
     numbers: dict[Edges, int] = {}
     root = _intern(_nest(values, blocks), numbers, {})

@@ -22,11 +22,6 @@ class EagerTokenizer(BaseTokenizer):
 
     Attributes:
         matcher: a `tokenizers.Tokenizer` of Hugging Face.
-
-    Examples:
-        >>> tokenizer = EagerWordPiece(["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", "film", "##s"], lowercase=True)
-        >>> tokenizer.encode(["Films", "film"], max_length=8, pad_to_longest=True)["token_ids"].tolist()
-        [[2, 5, 6, 3], [2, 5, 3, 0]]
     """
 
     matcher: Any
@@ -70,13 +65,7 @@ class EagerTokenizer(BaseTokenizer):
 
 
 class EagerWordPiece(WordPieceVocabulary, EagerTokenizer):
-    """The ids of `Tokenizer`, without TensorFlow; arguments and errors are those of `WordPieceVocabulary`.
-
-    Examples:
-        >>> tokenizer = EagerWordPiece(["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", "film", "##s"], lowercase=True)
-        >>> tokenizer.tokenize(["Films"]).to_list()
-        [[5, 6]]
-    """
+    """The ids of `Tokenizer`, without TensorFlow; arguments and errors are those of `WordPieceVocabulary`."""
 
     def __init__(self, vocabulary: Sequence[str], lowercase: bool) -> None:
         from tokenizers import Tokenizer, models, normalizers, pre_tokenizers
@@ -95,11 +84,4 @@ class EagerWordPiece(WordPieceVocabulary, EagerTokenizer):
 
 
 class EagerSubwords(SubwordVocabulary, EagerTokenizer):
-    """The ids of `SubwordTokenizer`, without TensorFlow; arguments and errors are those of `SubwordVocabulary`.
-
-    Examples:
-        >>> from keras_bert.tokenizers.learning import learn_subwords
-        >>> learnt = learn_subwords(["film film"], "bpe", 263, lowercase=True)
-        >>> EagerSubwords(learnt.definition()).tokenize(["film"]).to_list() == learnt.tokenize(["film"]).to_list()
-        True
-    """
+    """The ids of `SubwordTokenizer`, without TensorFlow; arguments and errors are those of `SubwordVocabulary`."""

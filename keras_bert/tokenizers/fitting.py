@@ -37,11 +37,6 @@ def choose_vocabulary(
 
     Raises:
         ValueError: `size` is below the number of tokens that are always kept, or `min_count` is below 1.
-
-    Examples:
-        >>> words = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", "film", "book", "f"]
-        >>> choose_vocabulary(Tokenizer(words, lowercase=True), counts=[0, 0, 0, 0, 0, 3, 0, 0]).tolist()
-        [0, 1, 2, 3, 4, 5, 7]
     """
     check("choose_vocabulary", "min_count", min_count >= 1, "be at least 1", min_count)
     counts = np.asarray(counts)
@@ -67,11 +62,6 @@ def reduce_tokenizer(tokenizer: BaseTokenizer, kept: Sequence[int]) -> BaseToken
 
     Raises:
         ValueError: a special token is left out.
-
-    Examples:
-        >>> words = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", "film", "book", "f"]
-        >>> reduce_tokenizer(Tokenizer(words, lowercase=True), [0, 1, 2, 3, 4, 6]).vocabulary[5:]
-        ('book',)
     """
     tokens = [tokenizer.vocabulary[number] for number in kept]
     if isinstance(tokenizer, Tokenizer):

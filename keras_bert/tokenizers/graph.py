@@ -14,12 +14,6 @@ class GraphTokenizer(BaseTokenizer):
 
     Texts are a list of `str`, or of `bytes` that hold UTF-8, or a (batch,) string tensor, which may be part of a graph
     and may be empty; ids are tensors.
-
-    Examples:
-        >>> texts = tf.data.Dataset.from_tensors(["film film"])
-        >>> inputs = texts.map(lambda texts: task.tokenizer.encode(texts, max_length=6))
-        >>> next(iter(inputs))["token_ids"].numpy().tolist()
-        [[2, 5, 5, 3, 0, 0]]
     """
 
     def encode(
@@ -84,12 +78,6 @@ def gather_values(part: tf.RaggedTensor, mask: tf.Tensor, columns: tf.Tensor) ->
 
     Returns:
         (batch, width) int32.
-
-    Examples:
-        >>> rows, columns = tf.ragged.constant([[7, 8, 9], [4]]), tf.constant([[0, 1], [0, 1]])
-        >>> mask = tf.constant([[True, True], [True, False]])
-        >>> tf.where(mask, gather_values(rows, mask, columns), -1).numpy().tolist()
-        [[7, 8], [4, -1]]
     """
     places = tf.cast(part.row_starts(), tf.int32)[:, tf.newaxis] + columns
     # One more value, so that indices of rows without values are valid.

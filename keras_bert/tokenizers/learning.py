@@ -31,11 +31,6 @@ def learn_subwords(texts: Iterable[str], kind: VocabularyKind, size: int, *, low
 
     Raises:
         ValueError: there is no such kind, or the texts give fewer tokens, or need more.
-
-    Examples:
-        >>> tokenizer = learn_subwords(["film film"], "bpe", 263, lowercase=True)  # 5 special, 256 bytes, 2 merges
-        >>> [tokenizer.vocabulary[number] for number in tokenizer.tokenize(["Film"]).to_list()[0]]
-        ['fi', 'lm']
     """
     check("learn_subwords", "kind", kind in ("bpe", "unigram"), "be 'bpe' or 'unigram'", kind)
     with _one_thread():

@@ -21,11 +21,6 @@ def load_tokenizer(folder: str | os.PathLike[str]) -> BaseTokenizer:
     Raises:
         FileNotFoundError: one of the two files is missing.
         ValueError: a file is damaged, or the files do not belong together.
-
-    Examples:
-        >>> task.tokenizer.save(".")
-        >>> load_tokenizer(".").vocabulary == task.tokenizer.vocabulary
-        True
     """
     from keras_bert.tokenizers.subwords import SubwordTokenizer
     from keras_bert.tokenizers.tokenizer import Tokenizer
@@ -34,13 +29,7 @@ def load_tokenizer(folder: str | os.PathLike[str]) -> BaseTokenizer:
 
 
 def load_eager_tokenizer(folder: str | os.PathLike[str]) -> BaseTokenizer:
-    """Loads a tokenizer in NumPy, without TensorFlow: the same ids, arguments and errors as `load_tokenizer`.
-
-    Examples:
-        >>> task.tokenizer.save(".")
-        >>> load_eager_tokenizer(".").tokenize(["film film"]).to_list()
-        [[5, 5]]
-    """
+    """Loads a tokenizer in NumPy, without TensorFlow: the same ids, arguments and errors as `load_tokenizer`."""
     from keras_bert.tokenizers.eager import EagerSubwords, EagerWordPiece
 
     return _load(folder, EagerWordPiece, EagerSubwords)

@@ -51,10 +51,6 @@ def normalizer_model(lowercase: bool) -> bytes:
     """The flatbuffer `FastBertNormalizerModel` of tensorflow-text with the reference's rules.
 
     Bytes that are no UTF-8 are removed, as is U+FFFD, which replaces them in decoded text.
-
-    Examples:
-        >>> len(normalizer_model(lowercase=True)) > len(normalizer_model(lowercase=False))
-        True
     """
     pool = b""
     places: dict[bytes, int] = {}
@@ -107,12 +103,7 @@ def _broken_sequences() -> Iterator[bytes]:
 
 
 def matcher_vocabulary(vocabulary: Sequence[str], lowercase: bool) -> list[str]:
-    r"""The vocabulary in the characters of normalized text; a token that no text can match gets another name.
-
-    Examples:
-        >>> matcher_vocabulary(["film", "Film"], lowercase=True)  # no lowercased text holds "Film"
-        ['film', '\ue000.1']
-    """
+    r"""The vocabulary in the characters of normalized text; a token that no text can match gets another name."""
     characters = set().union(*vocabulary)
     unmatched = {" ", *(one for one in characters if normalize(ord(one), lowercase) != one)}
     # The matcher drops tokens with punctuation inside; U+E000 makes this name differ from all others.

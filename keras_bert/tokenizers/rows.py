@@ -16,11 +16,6 @@ class Rows:
     Attributes:
         flat_values: the numbers of all rows, one row after the other (numbers,) int32.
         row_splits: where each row starts, and after the last, where it ends (rows + 1,) int64.
-
-    Examples:
-        >>> rows = Rows.of([[5, 6], [7]])
-        >>> rows.flat_values.tolist(), rows.row_lengths().tolist()
-        ([5, 6, 7], [2, 1])
     """
 
     flat_values: Array
@@ -47,26 +42,12 @@ def tokenize_rows(matcher: Any, texts: Sequence[bytes]) -> Rows:
     Args:
         matcher: a `tokenizers.Tokenizer`.
         texts: texts in UTF-8; other bytes count as U+FFFD.
-
-    Examples:
-        >>> from keras_bert.tokenizers.eager import EagerWordPiece
-        >>> matcher = EagerWordPiece(task.tokenizer.vocabulary, lowercase=True).matcher
-        >>> tokenize_rows(matcher, [b"film film", b"book"]).to_list()
-        [[5, 5], [1]]
     """
     return Rows.of([encoding.ids for encoding in _encode(matcher, _decode(texts))])
 
 
 def tokenize_rows_with_offsets(matcher: Any, texts: Sequence[bytes]) -> tuple[Rows, Rows, Rows]:
-    """The token ids, and the characters where each token starts and ends, without white space in front of it.
-
-    Examples:
-        >>> from keras_bert.tokenizers.eager import EagerWordPiece
-        >>> matcher = EagerWordPiece(task.tokenizer.vocabulary, lowercase=True).matcher
-        >>> ids, starts, ends = tokenize_rows_with_offsets(matcher, [b"film film"])
-        >>> starts.to_list(), ends.to_list()
-        ([[0, 5]], [[4, 9]])
-    """
+    """The token ids, and the characters where each token starts and ends, without white space in front of it."""
     decoded = _decode(texts)
     encodings = _encode(matcher, decoded)
     starts = [

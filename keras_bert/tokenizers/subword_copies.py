@@ -18,10 +18,6 @@ def find_copy_obstacle(content: Mapping[str, Any]) -> str:
 
     Args:
         content: the content of a file that `SubwordVocabulary` reads.
-
-    Examples:
-        >>> find_copy_obstacle({"normalizer": {"type": "Nmt"}, "model": {"type": "Unigram"}})
-        "the tokenizers for apps have no normalizer 'Nmt'; they have NFC, NFD, NFKC, NFKD, Lowercase, ..."
     """
     for step in list_steps(content.get("normalizer"), "normalizers"):
         pattern = step.get("pattern", {}).get("Regex", _RUN_OF_SPACES)
@@ -46,12 +42,6 @@ def list_steps(part: Mapping[str, Any] | None, name: str) -> list[Mapping[str, A
 
     Raises:
         ValueError: a step is no object.
-
-    Examples:
-        >>> list_steps({"type": "Sequence", "normalizers": [{"type": "NFC"}]}, "normalizers")
-        [{'type': 'NFC'}]
-        >>> list_steps(None, "normalizers")
-        []
     """
     if part is None:
         return []
@@ -62,12 +52,7 @@ def list_steps(part: Mapping[str, Any] | None, name: str) -> list[Mapping[str, A
 
 @functools.cache
 def byte_characters() -> str:
-    """The character that stands for each byte in byte-level BPE, by the byte (`bytes_to_unicode` of GPT-2).
-
-    Examples:
-        >>> byte_characters()[ord(" ")], byte_characters()[ord("a")]
-        ('Ġ', 'a')
-    """
+    """The character that stands for each byte in byte-level BPE, by the byte (`bytes_to_unicode` of GPT-2)."""
     printed = [*range(0x21, 0x7F), *range(0xA1, 0xAD), *range(0xAE, 0x100)]
     others = (code for code in range(256) if code not in printed)
     characters = {code: chr(code) for code in printed} | {code: chr(256 + n) for n, code in enumerate(others)}

@@ -28,12 +28,6 @@ class SubwordVocabulary(BaseTokenizer):
         ValueError: the content describes no byte-level BPE or unigram, its ids have gaps, it lacks a special token, or
             uses another one than it names, a token has a line end, or special tokens stand elsewhere than around the
             texts.
-
-    Examples:
-        >>> from keras_bert.tokenizers.learning import learn_subwords
-        >>> tokenizer = learn_subwords(["film film"], "bpe", 263, lowercase=True)
-        >>> tokenizer.continues("film"), tokenizer.continues("Ġfilm"), tokenizer.count_bytes("Ġfilm")
-        (True, False, 5)
     """
 
     def __init__(self, content: Mapping[str, Any]) -> None:

@@ -18,13 +18,6 @@ class SubwordTokenizer(SubwordVocabulary, GraphTokenizer):
 
     Raises:
         ValueError: see `SubwordVocabulary`.
-
-    Examples:
-        >>> from keras_bert.tokenizers.learning import learn_subwords
-        >>> content = learn_subwords(["film film"], "bpe", 263, lowercase=True).definition()
-        >>> tokenizer = SubwordTokenizer(content)
-        >>> tokenizer.kind, tokenizer.between, tokenizer.mask
-        ('bpe', 2, '<mask>')
     """
 
     def __reduce__(self) -> tuple[Any, ...]:

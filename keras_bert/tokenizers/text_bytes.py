@@ -15,10 +15,6 @@ def encode_texts(name: str, texts: Any) -> list[bytes]:
     Raises:
         TypeError: `texts` is a single text or no list, or an item is no text.
         ValueError: there are no texts, or a text has a lone surrogate.
-
-    Examples:
-        >>> encode_texts("texts", ["café"])
-        [b'caf\xc3\xa9']
     """
     if isinstance(texts, str | bytes) or not isinstance(texts, Iterable):
         raise TypeError(f"{name} must be a list of texts, got {reprlib.repr(texts)}")

@@ -19,10 +19,6 @@ def as_strings(name: str, texts: Any, like: tf.Tensor | None = None) -> tf.Tenso
         TypeError: `texts` is a single text, no list or tensor of texts, or an item is no text.
         ValueError: there are no texts, or not as many as in `like`; a text has a lone surrogate; a tensor is not
             (batch,).
-
-    Examples:
-        >>> as_strings("texts", ["a film"]).numpy().tolist()
-        [b'a film']
     """
     strings = _check_tensor(name, texts) if tf.is_tensor(texts) else tf.constant(encode_texts(name, texts), tf.string)
     if like is not None and not strings.shape.is_compatible_with(like.shape):

@@ -78,10 +78,6 @@ def normalize(code_point: int, lowercase: bool) -> str:
     Args:
         code_point: the code point of the character, no surrogate.
         lowercase: whether to lowercase and strip accents.
-
-    Examples:
-        >>> normalize(ord("É"), lowercase=True), normalize(ord("É"), lowercase=False), normalize(0, lowercase=True)
-        ('e', 'É', '')
     """
     character = chr(code_point)
     if character in "\t\n\r":
@@ -97,12 +93,7 @@ def normalize(code_point: int, lowercase: bool) -> str:
 
 
 def stays(code_points: range, lowercase: bool) -> bool:
-    """Whether `normalize` changes none of some characters, checked at once; False may be wrong, True is never.
-
-    Examples:
-        >>> stays(range(ord("a"), ord("z") + 1), lowercase=True), stays(range(ord("A"), ord("Z") + 1), lowercase=True)
-        (True, False)
-    """
+    """Whether `normalize` changes none of some characters, checked at once; False may be wrong, True is never."""
     text = "".join(map(chr, code_points))
     if not _CHANGING.isdisjoint(map(unicodedata.category, text)) or chr(0xFFFD) in text:
         return False

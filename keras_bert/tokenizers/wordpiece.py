@@ -28,10 +28,6 @@ class TokenSpans(NamedTuple):
         starts: the index of the first byte of each token in the normalized text (tokens,) int64.
         ends: the index after the last byte of each token (tokens,) int64.
         splits: text t has the tokens splits[t]:splits[t + 1] (batch + 1,) int64.
-
-    Examples:
-        >>> TokenSpans._fields
-        ('ids', 'starts', 'ends', 'splits')
     """
 
     ids: tf.Tensor
@@ -47,11 +43,6 @@ class WordPiece:
         vocabulary: the tokens; the index of a token is its id.
         lowercase: whether text is lowercased, and its accents are removed, first.
         unknown_id: the id of the token for a word that the other tokens do not make up.
-
-    Examples:
-        >>> matcher = WordPiece(task.tokenizer.vocabulary, lowercase=True, unknown_id=1)
-        >>> matcher.tokenize(tf.constant(["film book"])).to_list()
-        [[5, 1]]
     """
 
     def __init__(self, vocabulary: tuple[str, ...], lowercase: bool, unknown_id: int) -> None:
@@ -145,11 +136,5 @@ def _count_characters(texts: tf.Tensor) -> tuple[tf.Tensor, tf.Tensor]:
 # Building the matcher takes time for a large vocabulary, and a process uses the same one many times.
 @functools.lru_cache(maxsize=4)
 def build_wordpiece(vocabulary: tuple[str, ...], lowercase: bool, unknown_id: int) -> WordPiece:
-    """Returns a `WordPiece`, the same object for the same arguments.
-
-    Examples:
-        >>> vocabulary = task.tokenizer.vocabulary
-        >>> build_wordpiece(vocabulary, True, 1) is build_wordpiece(vocabulary, True, 1)
-        True
-    """
+    """Returns a `WordPiece`, the same object for the same arguments."""
     return WordPiece(vocabulary, lowercase, unknown_id)

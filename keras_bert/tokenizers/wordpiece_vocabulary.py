@@ -24,10 +24,6 @@ class WordPieceVocabulary(BaseTokenizer):
 
     Raises:
         ValueError: the vocabulary is empty, lacks a special token, or has a token twice, an empty or a very long one.
-
-    Examples:
-        >>> task.tokenizer.definition(), task.tokenizer.continues("##s"), task.tokenizer.count_bytes("film")
-        ({'lowercase': True}, True, 5)
     """
 
     kind = "wordpiece"

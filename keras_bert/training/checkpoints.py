@@ -24,16 +24,7 @@ Arrays = dict[str, np.ndarray[Any, Any]]
 
 
 class CheckpointError(RuntimeError):
-    """Checkpoints exist, but this training can resume from none of them.
-
-    Examples:
-        >>> path = Checkpoints(".").save(1, {"kernel": np.ones(2)}, {})
-        >>> _ = path.write_bytes(b"cut off")
-        >>> Checkpoints(".").load()
-        Traceback (most recent call last):
-        ...
-        keras_bert.training.checkpoints.CheckpointError: . holds only checkpoints that are damaged; ...
-    """
+    """Checkpoints exist, but this training can resume from none of them."""
 
 
 class TrainingState(NamedTuple):
@@ -42,11 +33,6 @@ class TrainingState(NamedTuple):
     Attributes:
         arrays: the weights and all other arrays by name.
         state: plain values.
-
-    Examples:
-        >>> _ = Checkpoints(".").save(1, {"kernel": np.ones(2)}, {"patience": 3})
-        >>> Checkpoints(".").load().state
-        {'patience': 3}
     """
 
     arrays: Arrays
@@ -64,13 +50,6 @@ class Checkpoints:
 
     Raises:
         ValueError: `keep` is less than 1.
-
-    Examples:
-        >>> checkpoints = Checkpoints("checkpoints", keep=2)
-        >>> for step in (1, 2, 3):
-        ...     _ = checkpoints.save(step, {"kernel": np.full(2, step)}, {"step": step})
-        >>> checkpoints.load().arrays["kernel"].tolist(), len(os.listdir("checkpoints"))
-        ([3, 3], 2)
     """
 
     def __init__(self, folder: str | os.PathLike[str], *, keep: int = 2) -> None:

@@ -20,11 +20,6 @@ class Cluster:
     Attributes:
         addresses: `host:port` of each process; the first is the chief's.
         index: the place of this process among them.
-
-    Examples:
-        >>> cluster = Cluster(("a.local:2222", "b.local:2222"), 1)
-        >>> cluster.is_chief, cluster.describe(1)
-        (False, 'worker 1 (b.local:2222)')
     """
 
     addresses: tuple[str, ...]
@@ -71,12 +66,6 @@ def find_cluster(tf_config: str | None = None) -> Cluster | None:
 
     Raises:
         ValueError: `TF_CONFIG` is not a JSON object of a cluster and a task in it.
-
-    Examples:
-        >>> find_cluster('{"cluster": {"worker": ["a:1", "b:1"]}, "task": {"type": "worker", "index": 1}}')
-        Cluster(addresses=('a:1', 'b:1'), index=1)
-        >>> find_cluster('{"cluster": {"worker": ["a:1"]}, "task": {"type": "worker", "index": 0}}') is None
-        True
     """
     text = os.environ.get(TF_CONFIG, "{}") if tf_config is None else tf_config
     content = _read(text)

@@ -10,12 +10,7 @@ from keras_bert.objectives.base import Batch
 
 
 class LostWorkerError(ConnectionError):
-    """Another process of the training was stopped, has ended, or cannot be reached.
-
-    Examples:
-        >>> issubclass(LostWorkerError, ConnectionError)
-        True
-    """
+    """Another process of the training was stopped, has ended, or cannot be reached."""
 
 
 class Devices:
@@ -28,11 +23,6 @@ class Devices:
         count: number of devices in all processes.
         workers: number of processes.
         is_chief: whether this process writes the history.
-
-    Examples:
-        >>> devices = Devices(tf.distribute.OneDeviceStrategy("CPU:0"))
-        >>> devices.count, devices.workers, devices.is_chief, devices.any_worker(True, False)
-        (1, 1, True, (True, False))
     """
 
     def __init__(self, strategy: tf.distribute.Strategy) -> None:

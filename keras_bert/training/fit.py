@@ -52,6 +52,11 @@ def fit(
     Raises:
         TypeError: a row has the wrong type, or there is no such setting.
         ValueError: a row or a setting is not valid, or the model is an exported file or quantized.
+
+    Examples:
+        >>> history = fit(task, ["film film", "film"], ["yes", "no"], epochs=2, batch_size=1, verbose=0)
+        >>> history[-1]["step"]
+        4
     """
     check_keras_model(task, "trained")
     rule = "be None, as training moves weights off their grid; train the float model and quantize it again"
@@ -124,6 +129,10 @@ def evaluate(task: Task, *data: Any, pairs: Sequence[str] | None = None, batch_s
     Raises:
         TypeError: see `fit`.
         ValueError: a row is not valid.
+
+    Examples:
+        >>> sorted(evaluate(task, ["film film", "film"], ["yes", "no"]))
+        ['accuracy', 'loss']
     """
     # Rows to score must not set the bias of a new head, as rows to learn from do.
     is_new, task.has_new_head = task.has_new_head, False

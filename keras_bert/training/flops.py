@@ -27,11 +27,6 @@ def count_flops(function: Callable[..., Any], *specs: Any) -> int:
 
     Raises:
         ValueError: the graph calls another function, as loops do, or a product has a dynamic shape.
-
-    Examples:
-        >>> specs = tf.TensorSpec((2, 3)), tf.TensorSpec((3, 4))
-        >>> count_flops(tf.matmul, *specs)  # 2 x 2 x 3 x 4
-        48
     """
     graph = tf.function(function, autograph=False).get_concrete_function(*specs).graph
     return sum(map(_count, _needed(graph)))

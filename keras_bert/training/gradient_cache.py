@@ -57,11 +57,6 @@ class GradientCache:
 
     Attributes:
         used: the places of the weights with a gradient, known after the first step.
-
-    Examples:
-        >>> from keras_bert.objectives.retrieval import RetrievalObjective
-        >>> isinstance(RetrievalObjective(), CrossPartObjective)
-        True
     """
 
     def __init__(
@@ -128,11 +123,6 @@ class GradientCache:
 
 
 def count_tokens(batch: Batch) -> tf.Tensor:
-    """The number of tokens of all texts in a batch, without padding, a float32 scalar.
-
-    Examples:
-        >>> float(count_tokens({"padding_mask": tf.ones((2, 3)), "second_padding_mask": tf.constant([[1, 0]])}))
-        7.0
-    """
+    """The number of tokens of all texts in a batch, without padding, a float32 scalar."""
     masks = [mask for name, mask in batch.items() if name.endswith("padding_mask")]
     return tf.add_n([tf.reduce_sum(tf.cast(mask, tf.float32)) for mask in masks])

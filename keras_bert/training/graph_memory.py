@@ -14,13 +14,6 @@ def temporary_custom_gradients() -> Iterator[None]:
     removes it, nor the graph and the variables that it refers to. A process that trained several models kept the
     weights and moments of all of them, 240 MB for 15 million parameters, and every training was slower than the one
     before. A name is looked up only while a gradient is traced, so the functions still run and can be traced again.
-
-    Examples:
-        >>> before = len(ops.gradient_registry._registry)
-        >>> with temporary_custom_gradients():
-        ...     _ = task.model.predict_on_batch(task.encode(["film"]))
-        >>> len(ops.gradient_registry._registry) == before
-        True
     """
     registry = ops.gradient_registry._registry
     previous_names = set(registry)

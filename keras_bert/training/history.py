@@ -16,14 +16,7 @@ _SCALAR = tf.compat.v1.SummaryMetadata(
 
 
 def write_history(history: Sequence[Mapping[str, float | str]], path: Path) -> None:
-    """Writes the history as JSON lines, without times, so that equal trainings give equal files.
-
-    Examples:
-        >>> write_history([{"step": 10, "loss": 0.5}, {"step": 20, "loss": 0.25}], Path("history.jsonl"))
-        >>> print(Path("history.jsonl").read_text().strip())
-        {"loss": 0.5, "step": 10}
-        {"loss": 0.25, "step": 20}
-    """
+    """Writes the history as JSON lines, without times, so that equal trainings give equal files."""
     path.write_text("".join(map(_line, history)))
 
 
@@ -33,13 +26,6 @@ class RunningRecord:
     Args:
         folder: the folder; created if it is missing.
         earlier: entries from before an interruption.
-
-    Examples:
-        >>> record = RunningRecord("record")
-        >>> record.add({"step": 10, "loss": 0.5})
-        >>> record.close()
-        >>> (Path("record") / "history.jsonl").read_text().strip()
-        '{"loss": 0.5, "step": 10}'
     """
 
     def __init__(self, folder: str | os.PathLike[str], earlier: Sequence[Entry] = ()) -> None:

@@ -38,30 +38,15 @@ _SAVING_SHARE = 0.05
 
 
 class NonFiniteLossError(ArithmeticError):
-    """The loss or another metric became NaN or infinite.
-
-    Examples:
-        >>> issubclass(NonFiniteLossError, ArithmeticError)
-        True
-    """
+    """The loss or another metric became NaN or infinite."""
 
 
 class StoppedError(RuntimeError):
-    """A signal stopped the training before its last step; the message says how to continue.
-
-    Examples:
-        >>> issubclass(StoppedError, RuntimeError)
-        True
-    """
+    """A signal stopped the training before its last step; the message says how to continue."""
 
 
 def validation_steps(steps: int, validations: int) -> set[int]:
-    """The steps that are followed by a validation: evenly spread, including the last step.
-
-    Examples:
-        >>> sorted(validation_steps(100, validations=4))
-        [25, 50, 75, 100]
-    """
+    """The steps that are followed by a validation: evenly spread, including the last step."""
     return {round(steps * (index + 1) / validations) for index in range(validations)}
 
 
@@ -73,10 +58,6 @@ def entry_steps(steps: int, validations: int, log_every: int | None) -> set[int]
         validations: number of validations.
         log_every: number of steps between two entries; None for entries at even distances of at most 50 steps, and at
             least 20 of them where there are as many steps, so that the curve of a short training shows its warm-up.
-
-    Examples:
-        >>> sorted(entry_steps(100, validations=2, log_every=40))
-        [40, 50, 80, 100]
     """
     validated = validation_steps(steps, validations)
     if log_every is not None:
@@ -92,12 +73,6 @@ class Loop:
 
     Raises:
         ValueError: an argument is out of range.
-
-    Examples:
-        >>> loop = Loop(None, [], [], print, None, validations=-1, select=None, patience=None)
-        Traceback (most recent call last):
-        ...
-        keras_bert.checks.FieldError: fit.validations must not be negative, got -1
     """
 
     def __init__(

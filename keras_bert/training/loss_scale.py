@@ -14,12 +14,6 @@ class LossScale:
         steady: number of steps since the last change.
         skipped: number of skipped steps.
         patience: number of steps without overflow after which the scale doubles.
-
-    Examples:
-        >>> loss_scale = LossScale()
-        >>> loss_scale.update(overflow=True)
-        >>> loss_scale.scale, loss_scale.skipped
-        (16384.0, 1)
     """
 
     scale: float = 2.0**15

@@ -23,13 +23,6 @@ def computing_in(model: keras.Model, precision: Precision) -> Iterator[None]:
 
     Raises:
         ValueError: the precision is unknown.
-
-    Examples:
-        >>> with computing_in(task.model, "bfloat16"):
-        ...     task.model.get_layer("classifier").compute_dtype
-        'bfloat16'
-        >>> task.model.get_layer("classifier").compute_dtype
-        'float32'
     """
     if precision not in POLICIES:
         raise ValueError(f"precision must be one of {sorted(POLICIES)}, got {precision!r}")

@@ -18,11 +18,6 @@ class Progress:
         best_step: the step with that value.
         waited: number of validations since then.
         ended: whether the training has finished.
-
-    Examples:
-        >>> progress = Progress(step=10)
-        >>> dataclasses.asdict(progress)["step"], progress.ended
-        (10, False)
     """
 
     step: int = 0
@@ -42,11 +37,6 @@ class Clock:
         since: start time in seconds of the monotonic clock.
         waiting: time in seconds that steps waited for batches.
         tokens: number of processed tokens without padding.
-
-    Examples:
-        >>> clock = Clock(tokens=4096.0)
-        >>> clock.times()["tokens_per_second"] > 0
-        True
     """
 
     since: float = dataclasses.field(default_factory=time.monotonic)

@@ -17,14 +17,6 @@ class RunningMean:
 
     Attributes:
         variables: the means, in the order of the weights.
-
-    Examples:
-        >>> bias = task.model.get_layer("classifier").bias
-        >>> mean = RunningMean([bias], decay=0.5)
-        >>> _ = bias.assign([1.0, 1.0])
-        >>> mean.update(step=100)
-        >>> mean.variables[0].numpy().tolist()
-        [0.5, 0.5]
     """
 
     def __init__(self, weights: Sequence[Any], decay: float) -> None:

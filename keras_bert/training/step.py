@@ -64,11 +64,6 @@ class TrainingStep:
     Raises:
         ValueError: the model's adapter is detached; or the objective compares the rows of all parts of a batch, and
             there are several devices.
-
-    Examples:
-        >>> step = TrainingStep(task.model, task.objective(), Training(learning_rate=1e-4, xla="off"), steps=100)
-        >>> step.devices.count >= 1, step.fresh_step
-        (True, 0)
     """
 
     def __init__(

@@ -14,12 +14,6 @@ class StopRequest:
 
     Attributes:
         signal: the name of the received signal; empty without one.
-
-    Examples:
-        >>> request = StopRequest()
-        >>> request(signal.SIGTERM, None)
-        >>> request.signal
-        'SIGTERM'
     """
 
     def __init__(self) -> None:
@@ -34,16 +28,7 @@ class StopRequest:
 
 @contextlib.contextmanager
 def stop_requests() -> Iterator[StopRequest]:
-    """Inside of the block, Ctrl-C and SIGTERM only set the request; outside of the main thread nothing changes.
-
-    Examples:
-        >>> with stop_requests() as request:
-        ...     for step in range(3):
-        ...         if request.signal:
-        ...             break
-        >>> step
-        2
-    """
+    """Inside of the block, Ctrl-C and SIGTERM only set the request; outside of the main thread nothing changes."""
     request = StopRequest()
     if threading.current_thread() is not threading.main_thread():
         yield request

@@ -21,10 +21,6 @@ def find_strategy() -> tf.distribute.Strategy:
 
     Raises:
         ValueError: `TF_CONFIG` is not a JSON object of a cluster and a task in it.
-
-    Examples:
-        >>> find_strategy().num_replicas_in_sync >= 1
-        True
     """
     return _make(os.environ.get(TF_CONFIG, "{}"), os.environ.get("TPU_NAME", ""))
 

@@ -16,25 +16,12 @@ VALIDATION_BATCH = 64
 
 
 def validation_rows(length: int) -> int:
-    """Rows of a validation batch with rows of up to `length` tokens; fewer for long rows, to bound memory.
-
-    Examples:
-        >>> validation_rows(128), validation_rows(2048)
-        (64, 16)
-    """
+    """Rows of a validation batch with rows of up to `length` tokens; fewer for long rows, to bound memory."""
     return rows_at_once(VALIDATION_BATCH, length)
 
 
 def make_deterministic(seed: int) -> None:
-    """Seeds all random generators of this process and makes operations deterministic; call it before model building.
-
-    Examples:
-        >>> make_deterministic(7)
-        >>> first = float(keras.random.uniform(()))
-        >>> make_deterministic(7)
-        >>> float(keras.random.uniform(())) == first
-        True
-    """
+    """Seeds all random generators of this process and makes operations deterministic; call it before model building."""
     keras.utils.set_random_seed(seed)
     tf.config.experimental.enable_op_determinism()
 
@@ -44,19 +31,6 @@ class Trainer(TrainingStep):
 
     The model and the objective are those of a task, `task.model` and `task.objective()`; `fit` trains the model and
     returns the history of the training.
-
-    Examples:
-        >>> from keras_bert.data import records, task_batches
-        >>> from keras_bert.options.training import Training
-        >>> row = records.serialize({"token_ids": [2, 5, 3], "segment_ids": [0, 0, 0], "label": [1]})
-        >>> _ = records.write_records("train.tfrecord", [row] * 4)
-        >>> records.write_features(".", {"task": "classification", "max_length": 16})
-        >>> records.write_labels(".", ["no", "yes"])
-        >>> batches = task_batches.task_batches(".", "train", batch_size=2)
-        >>> trainer = Trainer(task.model, task.objective(), Training(batch_size=2, xla="off"), steps=2)
-        >>> history = trainer.fit(batches, validation=batches, on_progress=lambda *_: None, validations=1)
-        >>> history[-1]["step"], "validation_accuracy" in history[-1]
-        (2, True)
     """
 
     def fit(

@@ -121,12 +121,7 @@ def compile_steps(
 
 
 def container_name(name: str) -> str:
-    """A name as Kubernetes takes it: lower-case letters, digits and hyphens, at most 63.
-
-    Examples:
-        >>> container_name("fine_tune-Whole.1")
-        'fine-tune-whole-1'
-    """
+    """A name as Kubernetes takes it: lower-case letters, digits and hyphens, at most 63."""
     return re.sub(r"[^a-z0-9]+", "-", name.lower())[:_LONGEST_NAME].strip("-")
 
 

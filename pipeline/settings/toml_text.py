@@ -9,14 +9,7 @@ _BARE_KEY = re.compile(r"[A-Za-z0-9_-]+")
 
 
 def format_value(value: Any) -> str:
-    """A value in TOML; a table stands in one line.
-
-    Examples:
-        >>> format_value("all-MiniLM"), format_value(2e-4), format_value(True)
-        ('"all-MiniLM"', '0.0002', 'true')
-        >>> format_value((1, 3)), format_value({"kind": "lora", "a b": 4})
-        ('[1, 3]', '{ kind = "lora", "a b" = 4 }')
-    """
+    """A value in TOML; a table stands in one line."""
     if isinstance(value, Mapping):
         pairs = ", ".join(f"{_format_key(key)} = {format_value(item)}" for key, item in value.items())
         return f"{{ {pairs} }}" if pairs else "{}"
@@ -29,16 +22,7 @@ def format_value(value: Any) -> str:
 
 
 def format_tables(tables: Mapping[str, Any]) -> str:
-    """The text of a job file: values first, then a section for each table.
-
-    Examples:
-        >>> print(format_tables({"student": {"num_layers": 2}, "name": "reviews"}))
-        name = "reviews"
-        <BLANKLINE>
-        [student]
-        num_layers = 2
-        <BLANKLINE>
-    """
+    """The text of a job file: values first, then a section for each table."""
     lines = [_format_pair(key, value) for key, value in tables.items() if not isinstance(value, Mapping)]
     for name, table in tables.items():
         if isinstance(table, Mapping):

@@ -97,14 +97,7 @@ def find_space(
 
 
 def apply_values(tables: Tables, values: Mapping[str, Any]) -> Tables:
-    """A copy of a job's tables with other values; a depth that the job has keeps the job's choice of layers.
-
-    Examples:
-        >>> apply_values({"student": {"layers": [1, 3, 5]}}, {"student.num_layers": 2, "pooling": "cls"})
-        {'student': {'num_layers': 2}, 'pooling': 'cls'}
-        >>> apply_values({"student": {"layers": [1, 3, 5]}}, {"student.num_layers": 3})
-        {'student': {'layers': [1, 3, 5]}}
-    """
+    """A copy of a job's tables with other values; a depth that the job has keeps the job's choice of layers."""
     changed = copy.deepcopy(tables)
     for name, value in values.items():
         section, _, key = name.rpartition(".")

@@ -16,12 +16,7 @@ OnValidations = Callable[[Sequence[float]], None]
 
 
 def validation_values(history: Iterable[Mapping[str, float]]) -> list[float]:
-    """The value of each validation of a training, of which more is better: the accuracy, else the negative loss.
-
-    Examples:
-        >>> validation_values([{"loss": 0.7}, {"loss": 0.6, "validation_loss": 0.5}])
-        [-0.5]
-    """
+    """The value of each validation of a training, of which more is better: the accuracy, else the negative loss."""
     values = []
     for entry in history:
         if "validation_accuracy" in entry:

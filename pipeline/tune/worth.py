@@ -33,14 +33,7 @@ class Level(NamedTuple):
 
 
 def find_levels(dimension: Dimension, trials: Sequence[Trial]) -> list[Level]:
-    """The levels of a setting with their trials, from the least value on.
-
-    Examples:
-        >>> dimension = Dimension("fine_tuning.batch_size", "choices", (16, 32), 32)
-        >>> trial = Trial(1, {"fine_tuning.batch_size": 16}, "done", 0.9, (), {})
-        >>> [(level.low, level.trials, level.mean) for level in find_levels(dimension, [trial])]
-        [(16, 1, 0.9), (32, 0, None)]
-    """
+    """The levels of a setting with their trials, from the least value on."""
     is_list = dimension.scale == "choices"
     ends = [(value, value) for value in sorted(dimension.values)] if is_list else _parts(dimension)
     # A value on the border of two parts belongs to the lower one.

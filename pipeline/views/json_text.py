@@ -6,18 +6,7 @@ from typing import Any
 
 
 def write_json(value: Any, indent: str = "") -> str:
-    """Plain values as JSON; arrays of numbers, however deep, stand on one line.
-
-    Examples:
-        >>> print(write_json({"tokens": ["a", "b"], "weights": [[0.5, 0.5], [1.0, 0.0]]}))
-        {
-         "tokens": [
-          "a",
-          "b"
-         ],
-         "weights": [[0.5,0.5],[1.0,0.0]]
-        }
-    """
+    """Plain values as JSON; arrays of numbers, however deep, stand on one line."""
     inner = indent + " "
     if isinstance(value, Mapping) and value:
         lines = [

@@ -17,12 +17,7 @@ BASELINE = "job"
 
 
 def describe_values(values: Mapping[str, Any]) -> str:
-    """Values as `key = value`, one behind the other.
-
-    Examples:
-        >>> describe_values({"pooling": "cls", "fine_tuning.epochs": 1.5})
-        'pooling = "cls", fine_tuning.epochs = 1.5'
-    """
+    """Values as `key = value`, one behind the other."""
     return ", ".join(f"{name} = {format_value(value)}" for name, value in values.items())
 
 
@@ -32,12 +27,7 @@ def describe_finalist(name: str) -> str:
 
 
 def describe_count(count: int, noun: str) -> str:
-    """A number of things.
-
-    Examples:
-        >>> describe_count(1, "seed"), describe_count(3, "seed")
-        ('1 seed', '3 seeds')
-    """
+    """A number of things."""
     return f"{count} {noun}{'' if count == 1 else 's'}"
 
 

@@ -14,14 +14,6 @@ class Attentions(ImitationLoss):
 
     A are the scores before the softmax, which converge faster (same paper). A pair of tokens that either model masks,
     such as one outside of a window, counts as equal, as padding does in the paper's code.
-
-    Examples:
-        >>> from keras_bert.objectives.imitation.base import Needs
-        >>> loss = Attentions(student=Needs(attended={"scores": (0,)}), teacher=Needs(attended={"scores": (1,)}))
-        >>> student = Read((), {"scores": [ops.zeros((1, 2, 3, 3))]})
-        >>> teacher = Read((), {"scores": [ops.ones((1, 2, 3, 3))]})
-        >>> float(loss.distance(student, teacher, mask=ops.ones((1, 3)))), float(loss.weight(ops.ones((1, 3))))
-        (9.0, 9.0)
     """
 
     name = "attentions"
@@ -41,11 +33,6 @@ def score_difference(student: Any, teacher: Any) -> Any:
 
     Raises:
         ValueError: the numbers of heads differ.
-
-    Examples:
-        >>> student, teacher = ops.zeros((1, 2, 1, 1)), ops.convert_to_tensor([[[[1.0]], [[3.0]]]])
-        >>> np.asarray(score_difference(student, teacher)).tolist()
-        [[[5.0]]]
     """
     if student.shape[1] != teacher.shape[1]:
         raise ValueError(f"scores must have the teacher's {teacher.shape[1]} heads, got {student.shape[1]}")
@@ -55,10 +42,5 @@ def score_difference(student: Any, teacher: Any) -> Any:
 
 
 def token_pairs(mask: Tensor) -> Tensor:
-    """1 where both are tokens: (batch, length) -> (batch, length, length).
-
-    Examples:
-        >>> np.asarray(token_pairs(ops.convert_to_tensor([[1.0, 0.0]]))).tolist()
-        [[[1.0, 0.0], [0.0, 0.0]]]
-    """
+    """1 where both are tokens: (batch, length) -> (batch, length, length)."""
     return mask[:, :, None] * mask[:, None, :]

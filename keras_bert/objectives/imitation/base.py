@@ -23,10 +23,6 @@ class Needs:
     Attributes:
         states: the layers whose states are read.
         attended: `query`, `key`, `value` or `scores` -> the blocks, from 0, whose tensor is read.
-
-    Examples:
-        >>> Needs(attended={"query": (5,), "value": (5,)}).states
-        ()
     """
 
     states: tuple[State, ...] = ()
@@ -39,10 +35,6 @@ class Read(NamedTuple):
     Attributes:
         states: arrays (batch, length, width); for `OUTPUT` (batch, width).
         attended: `scores` (batch, heads, length, length), all others (batch, length, width).
-
-    Examples:
-        >>> Read(states=[ops.ones((2, 5, 8))], attended={}).states[0].shape[-1]
-        8
     """
 
     states: Sequence[Any]
@@ -58,12 +50,6 @@ class ImitationLoss(abc.ABC):
         projected: whether a learned matrix maps the student's states to the teacher's width where the widths differ.
         student: the tensors of the student that are read.
         teacher: the tensors of the teacher that are read.
-
-    Examples:
-        >>> from keras_bert.objectives.imitation.hidden_states import HiddenStates
-        >>> loss = HiddenStates(student=Needs(states=(0, 1)), teacher=Needs(states=(0, 3)))
-        >>> loss.projection(0), loss.projection(1)
-        ('embeddings_hidden_states_projection', 'hidden_states_projection')
     """
 
     name: ClassVar[str]
@@ -92,22 +78,11 @@ class ImitationLoss(abc.ABC):
 
 
 def per_token(values: Tensor, mask: Tensor) -> Tensor:
-    """The sum over tokens: values and mask (batch, length) -> a scalar; padding may hold anything but NaN.
-
-    Examples:
-        >>> float(per_token(ops.convert_to_tensor([[2.0, 3.0]]), mask=ops.convert_to_tensor([[1.0, 0.0]])))
-        2.0
-    """
+    """The sum over tokens: values and mask (batch, length) -> a scalar; padding may hold anything but NaN."""
     return ops.sum(values * mask)
 
 
 def cosines(first: Tensor, second: Tensor) -> Tensor:
-    """The cosines of pairs of vectors: twice (..., width) -> (...), float32; 0 where a vector is all zero.
-
-    Examples:
-        >>> first, second = ops.convert_to_tensor([[2.0, 0.0], [2.0, 0.0]]), ops.eye(2)
-        >>> np.asarray(cosines(first, second)).tolist()
-        [1.0, 0.0]
-    """
+    """The cosines of pairs of vectors: twice (..., width) -> (...), float32; 0 where a vector is all zero."""
     first, second = (ops.normalize(ops.cast(side, "float32"), axis=-1) for side in (first, second))
     return ops.sum(first * second, axis=-1)

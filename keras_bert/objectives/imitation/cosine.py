@@ -5,14 +5,7 @@ from keras_bert.tensors import Tensor
 
 
 class Cosine(ImitationLoss):
-    """Mean over tokens of 1 - cos(h_S W, h_T) of the final states; without W where widths are equal.
-
-    Examples:
-        >>> from keras_bert.objectives.imitation.base import Needs
-        >>> loss, states = Cosine(student=Needs(states=(2,)), teacher=Needs(states=(12,))), np.eye(3)[None]
-        >>> float(loss.distance(Read([states], {}), Read([-states], {}), mask=np.ones((1, 3), "float32")))
-        6.0
-    """
+    """Mean over tokens of 1 - cos(h_S W, h_T) of the final states; without W where widths are equal."""
 
     name = "cosine"
     projected = True

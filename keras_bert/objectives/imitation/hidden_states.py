@@ -11,12 +11,6 @@ class HiddenStates(ImitationLoss):
 
     Where widths are equal there is no W. As in the paper, the embeddings have one matrix, and all further layers
     share another one.
-
-    Examples:
-        >>> from keras_bert.objectives.imitation.base import Needs
-        >>> loss, mask = HiddenStates(student=Needs(states=(1,)), teacher=Needs(states=(3,))), ops.ones((1, 3))
-        >>> float(loss.distance(Read([ops.zeros((1, 3, 8))], {}), Read([ops.ones((1, 3, 8))], {}), mask))
-        3.0
     """
 
     name = "hidden_states"
@@ -33,10 +27,5 @@ class HiddenStates(ImitationLoss):
 
 
 def squared_difference(first: Tensor, second: Tensor) -> Tensor:
-    """The mean over the width: twice (..., width) -> (...), float32.
-
-    Examples:
-        >>> np.asarray(squared_difference(ops.zeros((2, 8)), ops.full((2, 8), 3.0))).tolist()
-        [9.0, 9.0]
-    """
+    """The mean over the width: twice (..., width) -> (...), float32."""
     return ops.mean(ops.square(ops.cast(first, "float32") - ops.cast(second, "float32")), axis=-1)

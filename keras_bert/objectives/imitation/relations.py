@@ -21,13 +21,6 @@ class Relations(ImitationLoss):
 
     Attributes:
         heads: number of relation heads.
-
-    Examples:
-        >>> from keras_bert.objectives.imitation.base import Needs
-        >>> needs, values = Needs(attended={"value": (5,)}), {"value": [ops.ones((1, 3, 8))]}
-        >>> loss = Relations(student=needs, teacher=needs, heads=2)
-        >>> round(float(loss.distance(Read((), values), Read((), values), mask=ops.ones((1, 3)))), 5)
-        0.0
     """
 
     name = "relations"
@@ -46,12 +39,7 @@ class Relations(ImitationLoss):
 
 
 def relation_scores(states: Tensor, heads: int) -> Tensor:
-    """X X^T / sqrt(width of a head): (batch, length, width) -> float32 (batch, heads, length, length).
-
-    Examples:
-        >>> ops.shape(relation_scores(ops.ones((2, 5, 8)), heads=4))
-        (2, 4, 5, 5)
-    """
+    """X X^T / sqrt(width of a head): (batch, length, width) -> float32 (batch, heads, length, length)."""
     states = ops.cast(states, "float32")
     batch, length, _ = ops.shape(states)
     size = states.shape[-1] // heads
@@ -69,11 +57,6 @@ def relation_divergence(student: Any, teacher: Any, mask: Tensor) -> Tensor:
 
     Returns:
         (batch, length); values at padding are arbitrary.
-
-    Examples:
-        >>> scores = ops.ones((2, 4, 5, 5))
-        >>> ops.shape(relation_divergence(scores, scores, mask=ops.ones((2, 5))))
-        (2, 5)
     """
     hidden = ((1.0 - mask) * MASK_BIAS)[:, None, None, :]
     ours, theirs = (ops.log_softmax(ops.cast(scores, "float32") + hidden, axis=-1) for scores in (student, teacher))

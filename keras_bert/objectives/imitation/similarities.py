@@ -11,13 +11,6 @@ class Similarities(ImitationLoss):
 
     The similarity matrix of Tung and Mori 2019, section 3.1, with cosines, as embeddings are compared by them. Texts of
     different parts of a batch, or of different devices, are not compared.
-
-    Examples:
-        >>> from keras_bert.objectives.imitation.base import Needs
-        >>> loss = Similarities(student=Needs(states=("output",)), teacher=Needs(states=("output",)))
-        >>> alike, different = ops.ones((2, 4)), ops.eye(2)
-        >>> round(float(loss.distance(Read([alike], {}), Read([different], {}), mask=ops.ones((2, 3)))), 4)
-        2.0
     """
 
     name = "similarities"
@@ -32,11 +25,6 @@ class Similarities(ImitationLoss):
 
 
 def similarity_matrix(vectors: Tensor) -> Tensor:
-    """Cosines of all pairs: (texts, width) -> float32 (texts, texts).
-
-    Examples:
-        >>> np.asarray(similarity_matrix(ops.eye(2))).tolist()
-        [[1.0, 0.0], [0.0, 1.0]]
-    """
+    """Cosines of all pairs: (texts, width) -> float32 (texts, texts)."""
     units = ops.normalize(ops.cast(vectors, "float32"), axis=-1)
     return ops.matmul(units, ops.transpose(units))

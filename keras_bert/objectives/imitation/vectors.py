@@ -11,12 +11,6 @@ class Vectors(ImitationLoss):
 
     The student learns the teacher's vectors themselves, not only their distances (as Reimers and Gurevych 2020, section
     3, with squared differences).
-
-    Examples:
-        >>> from keras_bert.objectives.imitation.base import Needs
-        >>> loss = Vectors(student=Needs(states=("output",)), teacher=Needs(states=("output",)))
-        >>> float(loss.distance(Read([ops.eye(2)], {}), Read([-ops.eye(2)], {}), mask=ops.ones((2, 3))))
-        4.0
     """
 
     name = "vectors"
