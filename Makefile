@@ -32,7 +32,7 @@ unexport PYTHONDONTWRITEBYTECODE
 BACKEND_TESTS := $(addprefix tests/keras_bert/, \
 	families layers masking metrics models objectives tasks compress/test_imitation.py \
 	compress/test_imitation_losses.py compress/test_students.py explain/test_attention_parity.py \
-	interop/test_families.py interop/test_hugging_face.py test_config.py test_losses.py test_optimizer.py test_presets.py)
+	interop/test_families.py interop/test_hugging_face.py core/test_config.py core/test_losses.py)
 BACKEND_TESTS += tests/benchmarks
 
 # On each version: every module, the wheel, and a tiny job from text to an answer.

@@ -11,7 +11,7 @@ import tempfile
 from pathlib import Path
 
 from benchmarks.instructions import export
-from keras_bert.config import EncoderConfig
+from keras_bert.core.config import EncoderConfig
 from keras_bert.export.delegates import Coverage, check_delegates
 from keras_bert.export.supported_operations import DELEGATES
 from keras_bert.options.quantization import RECIPES, RecipeName

@@ -18,7 +18,7 @@ from rich.table import Table
 from benchmarks.harness.passages import make_passage
 from benchmarks.harness.shapes import add_shape, config_of
 from benchmarks.inference import Timer, make_timer, race
-from keras_bert.config import EncoderConfig
+from keras_bert.core.config import EncoderConfig
 from keras_bert.families.bigbird.settings import BigBird
 from keras_bert.families.deberta.settings import DeBERTa
 from keras_bert.families.mobilebert.settings import MobileBERT

@@ -160,9 +160,9 @@ def prepare_file(model: Any, batch: Batch, threads: int) -> Callable[[], Any]:
     """The encoder's states of tokens from LiteRT."""
     import keras
 
+    from keras_bert.core.folders import temporary_folder
     from keras_bert.export.runtimes import TFLiteModel
     from keras_bert.export.tflite import export_tflite
-    from keras_bert.folders import temporary_folder
 
     with temporary_folder() as folder:
         states = keras.Model(model.input, model.output["sequence_output"])
@@ -173,7 +173,7 @@ def prepare_file(model: Any, batch: Batch, threads: int) -> Callable[[], Any]:
 
 def build_ours(shape: dict[str, int]) -> Any:
     """Our encoder."""
-    from keras_bert.config import EncoderConfig
+    from keras_bert.core.config import EncoderConfig
     from keras_bert.models.encoder import build_encoder
 
     config = EncoderConfig(

@@ -34,8 +34,8 @@ from rich.table import Table
 from benchmarks.harness.contestants import Contestant
 from benchmarks.harness.passages import APART, LENGTHS, Load, make_passage
 from benchmarks.harness.shapes import add_shape, config_of
-from keras_bert.config import EncoderConfig
-from keras_bert.folders import INPUT_NAMES
+from keras_bert.core.config import EncoderConfig
+from keras_bert.core.folders import INPUT_NAMES
 from keras_bert.options.pooling import Pooling
 
 LABELS = 6
@@ -135,8 +135,8 @@ def export(config: EncoderConfig, folder: Path, load: Load = ONE_PASSAGE) -> tup
 def export_for_openvino(config: EncoderConfig, folder: Path) -> tuple[Path, Path]:
     """Our `.onnx` files with transformers' inputs: in float32, and in int8 with learned ranges."""
     from keras_bert.compress.quantize import QuantizationAware
+    from keras_bert.core.folders import WEB_FILE, WEB_STATIC_FILE
     from keras_bert.export.transformers_js import export_transformers_js
-    from keras_bert.folders import WEB_FILE, WEB_STATIC_FILE
     from keras_bert.models.encoder import build_encoder
     from keras_bert.tasks.classification import Classification
     from keras_bert.tokenizers.tokenizer import Tokenizer

@@ -20,7 +20,7 @@ from rich.table import Table
 
 from benchmarks.harness.passages import make_passage
 from benchmarks.harness.shapes import add_shape, config_of
-from keras_bert.config import EncoderConfig
+from keras_bert.core.config import EncoderConfig
 from keras_bert.options.quantization import RecipeName
 
 LENGTHS = (32, 128)

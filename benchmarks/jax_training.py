@@ -160,10 +160,10 @@ def make_fit(shape: Shape, precision: Precision, steps: int) -> Step:
     """A call of `fit` of so many steps; returns the mean loss of a masked token, in nats."""
     import keras
 
-    from keras_bert.config import EncoderConfig
+    from keras_bert.core.config import EncoderConfig
     from keras_bert.models.encoder import build_encoder
+    from keras_bert.models.optimizer import adamw
     from keras_bert.models.pretraining import build_pretraining
-    from keras_bert.optimizer import adamw
     from keras_bert.training.precision import computing_in
 
     config = EncoderConfig(

@@ -110,7 +110,7 @@ def build(name: str, tokenizer: Any, labels: list[str], length: int, seed: int) 
     """A classifier with random weights."""
     import keras
 
-    from keras_bert.config import EncoderConfig
+    from keras_bert.core.config import EncoderConfig
     from keras_bert.families.longformer.settings import Longformer
     from keras_bert.models.encoder import build_encoder
     from keras_bert.tasks.classification import Classification
@@ -134,7 +134,7 @@ def build(name: str, tokenizer: Any, labels: list[str], length: int, seed: int) 
 def fit(task: Any, rows: Rows, options: argparse.Namespace) -> None:
     """Trains, with the optimizer of this project's trainer."""
     from keras_bert.models.encoder import input_names
-    from keras_bert.optimizer import adamw
+    from keras_bert.models.optimizer import adamw
 
     features, numbers = task.examples(*rows)
     features = {name: features[name] for name in input_names(task.model)}

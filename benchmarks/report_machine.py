@@ -29,7 +29,7 @@ from typing import Any
 
 import psutil
 
-from keras_bert.processor import native_precision
+from keras_bert.core.processor import native_precision
 
 PACKAGES = ("tensorflow", "keras", "ai-edge-litert", "onnxruntime", "numpy")
 # Those that decide which kernels libraries choose, of x86 and of Arm.
@@ -167,7 +167,7 @@ def time_call(call: Callable[[], Any], rounds: int) -> float:
 
 def _minilm(options: argparse.Namespace) -> Any:
     from benchmarks.harness.passages import VOCABULARY
-    from keras_bert.config import EncoderConfig
+    from keras_bert.core.config import EncoderConfig
 
     shape = {**_MINILM, "num_layers": options.layers}
     return EncoderConfig(vocabulary_size=VOCABULARY, activation="gelu_erf", **shape)

@@ -20,9 +20,9 @@ from benchmarks.harness.passages import LENGTHS, VOCABULARY, make_passage
 from benchmarks.harness.shapes import add_shape, config_of
 from keras_bert.clients.page import PageScore, write_page, write_tokenizers
 from keras_bert.clients.search_corpus import embed_corpus
+from keras_bert.core.folders import METRICS_FILE, PAGE_FILE, TFLITE_FILE
 from keras_bert.export.bundle import attach_companions, load_exported
 from keras_bert.export.tflite import export_tflite
-from keras_bert.folders import METRICS_FILE, PAGE_FILE, TFLITE_FILE
 from keras_bert.tasks.embedding import Embedding
 from keras_bert.tokenizers.tokenizer import Tokenizer
 from keras_bert.tokenizers.wordpiece_vocabulary import SPECIAL_TOKENS

@@ -160,7 +160,7 @@ def product(mode: str) -> Step:
 def our_step(mode: str, shape: Shape) -> Step:
     """The step of our trainer on a new encoder."""
     from benchmarks.harness.our_steps import make_step
-    from keras_bert.config import EncoderConfig
+    from keras_bert.core.config import EncoderConfig
     from keras_bert.models.encoder import build_encoder
     from keras_bert.models.pretraining import build_pretraining
 

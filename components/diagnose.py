@@ -15,7 +15,7 @@ from components.scoring.footprint import measure_file
 from components.scoring.registry import TASK_SCORING
 from components.training.model_folder import read_model
 from components.training.on_rows import training_rows
-from keras_bert.checks import check
+from keras_bert.core.checks import check
 from keras_bert.options.quantization import RECIPES, Quantization
 from keras_bert.options.training import Training
 

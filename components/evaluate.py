@@ -32,8 +32,8 @@ from components.sources.pushed_version import PushedVersion
 from components.sources.table import TableSource
 from components.training.model_folder import read_model
 from components.training.tuning import build_task
-from keras_bert.checks import check
-from keras_bert.folders import MODEL_FILE
+from keras_bert.core.checks import check
+from keras_bert.core.folders import MODEL_FILE
 
 if TYPE_CHECKING:
     from keras_bert.tasks.base import Task

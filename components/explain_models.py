@@ -17,8 +17,8 @@ from components.explaining.probes import describe_probes
 from components.scoring.registry import TASK_SCORING
 from components.sources.tagged_words import SentenceSource
 from components.training.model_folder import read_model
-from keras_bert.checks import check
-from keras_bert.folders import ANSWERING_FILES
+from keras_bert.core.checks import check
+from keras_bert.core.folders import ANSWERING_FILES
 
 if TYPE_CHECKING:
     from keras_bert.tasks.base import Task

@@ -13,8 +13,8 @@ from components.dsl.workplace import ProgressParts
 from components.examples.registry import read_rows
 from components.sources.retrieval import QueryRow
 from components.training.model_folder import read_model
-from keras_bert.checks import FieldError, check
-from keras_bert.folders import EXPORT_FILE, GOLDEN_FILE, LABELS_FILE
+from keras_bert.core.checks import FieldError, check
+from keras_bert.core.folders import EXPORT_FILE, GOLDEN_FILE, LABELS_FILE
 from keras_bert.options.export import Export
 
 if TYPE_CHECKING:
@@ -154,8 +154,8 @@ def _expected(source: "ExportInputs", file: "ExportedFile") -> "Expected":
 
 def _read_features(examples: TaskExamples, split: str, rows: int) -> "Features":
     """The first rows of a split as inputs of models (rows, longest)."""
+    from keras_bert.core.folders import INPUT_NAMES
     from keras_bert.data.task_batches import task_batches
-    from keras_bert.folders import INPUT_NAMES
 
     batch = next(iter(task_batches(examples.path, split, rows).epoch()))
     return {name: batch[name].numpy() for name in INPUT_NAMES}

@@ -15,7 +15,7 @@ from components.training.tuning import (
     initialize_bias,
     tune_task,
 )
-from keras_bert.folders import ADAPTER_FOLDER
+from keras_bert.core.folders import ADAPTER_FOLDER
 from keras_bert.options.adaptation import Adaptation
 from keras_bert.options.contrast import Contrast
 from keras_bert.options.pooling import Pooling

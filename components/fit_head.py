@@ -10,7 +10,7 @@ from components.examples.registry import read_rows
 from components.examples.texts import split_texts
 from components.training.model_folder import read_model, write_model
 from components.training.tuning import ClassWeights, build_task, find_class_weights, tune_task
-from keras_bert.checks import check
+from keras_bert.core.checks import check
 from keras_bert.options.pooling import Pooling
 
 

@@ -8,7 +8,7 @@ from components.dsl.signature import Input, Output
 from components.dsl.workplace import report_progress
 from components.training.model_folder import read_model
 from components.training.vocabulary import count_tokens
-from keras_bert.checks import FieldError
+from keras_bert.core.checks import FieldError
 
 
 @component(libraries=("keras", "numpy", "tensorflow", "tensorflow-text", "tokenizers"))

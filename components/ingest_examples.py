@@ -24,7 +24,7 @@ from components.sources.retrieval import RetrievalSource
 from components.sources.shared import SPLITS
 from components.sources.table import TableSource
 from components.sources.tagged_words import SentenceSource
-from keras_bert.checks import check
+from keras_bert.core.checks import check
 from keras_bert.options.prompts import Prompts
 
 logger = logging.getLogger(__name__)

@@ -24,8 +24,8 @@ from components.sources.text import TextSource
 from components.training.copy_filter import CopyFilter
 from components.training.model_folder import read_model
 from components.training.teacher_labeler import TeacherLabeler
+from keras_bert.core.folders import LABELS_FILE
 from keras_bert.data.batch_plan import LENGTH_BUCKETS
-from keras_bert.folders import LABELS_FILE
 from keras_bert.options.teacher_labels import TeacherLabels
 
 if TYPE_CHECKING:

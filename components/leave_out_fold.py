@@ -9,7 +9,7 @@ from components.artifacts.label_errors import Folds
 from components.dsl.component import component
 from components.dsl.signature import Input, Output
 from components.examples.registry import TASK_ROWS, read_rows, write_rows
-from keras_bert.folders import LABELS_FILE
+from keras_bert.core.folders import LABELS_FILE
 
 
 @component(libraries=("tensorflow",))

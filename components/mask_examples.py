@@ -15,7 +15,7 @@ from components.dsl.errors import InputError
 from components.dsl.signature import Input, Local, Output
 from components.dsl.workplace import report_progress
 from components.rows.held_out_documents import choose_cut_documents
-from keras_bert.checks import check
+from keras_bert.core.checks import check
 from keras_bert.options.masking import Masking
 from keras_bert.options.pretraining_rows import PretrainingRows
 
@@ -73,7 +73,7 @@ def mask_examples(
     from apache_beam import ParDo
 
     from components.rows.masked_shards import MaskShardFn, ShardJob
-    from keras_bert.folders import TOKENIZER_FILES
+    from keras_bert.core.folders import TOKENIZER_FILES
 
     held_out = choose_cut_documents(read_cut_documents(corpus), rows.held_out, documents)
     shards = sorted(str(path) for path in corpus.path.glob("corpus-*.jsonl.gz"))

@@ -5,8 +5,8 @@ from components.artifacts.models import EdgeModel
 from components.dsl.component import component
 from components.dsl.signature import Input, Output
 from components.dsl.workplace import report_progress
-from keras_bert.checks import check
-from keras_bert.folders import ANSWERING_FILES, TASK_FILE, TOKENIZER_FILES
+from keras_bert.core.checks import check
+from keras_bert.core.folders import ANSWERING_FILES, TASK_FILE, TOKENIZER_FILES
 
 
 @component(libraries=("ai-edge-litert", "numpy", "onnxruntime"), kind="measurement")

@@ -16,7 +16,7 @@ from components.training.pretraining import (
     row_lengths,
     training_batches,
 )
-from keras_bert.config import EncoderShape
+from keras_bert.core.config import EncoderShape
 from keras_bert.options.generator import Generator
 from keras_bert.options.training import Training
 

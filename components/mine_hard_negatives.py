@@ -15,7 +15,7 @@ from components.sources.shared import SPLITS
 from components.training.mined_negatives import mine_rows
 from components.training.model_folder import read_model
 from components.training.tuning import build_task
-from keras_bert.checks import check
+from keras_bert.core.checks import check
 from keras_bert.options.hard_negatives import HardNegatives
 from keras_bert.options.pooling import Pooling
 

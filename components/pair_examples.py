@@ -8,7 +8,7 @@ from components.dsl.signature import Input, Output
 from components.examples.base import Encoding
 from components.examples.label_pairs import PAIRED_TASKS, check_pairable, pair_rows
 from components.examples.registry import TASK_ROWS, read_rows, write_rows
-from keras_bert.checks import check
+from keras_bert.core.checks import check
 
 logger = logging.getLogger(__name__)
 

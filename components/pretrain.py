@@ -18,8 +18,8 @@ from components.training.pretraining import (
     training_batches,
 )
 from components.training.progress import TrainingProgress
-from keras_bert.checks import check
-from keras_bert.config import EncoderShape
+from keras_bert.core.checks import check
+from keras_bert.core.config import EncoderShape
 from keras_bert.options.generator import Generator
 from keras_bert.options.training import Training
 

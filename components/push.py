@@ -32,9 +32,7 @@ from components.scoring.records import ORIGINS, RECORD_FILES
 from components.sources.pushed_version import ORIGIN_FILE, list_versions
 from components.sources.search_texts import SearchTexts, read_search_texts
 from components.sources.shared import SPLITS
-from keras_bert.export.attachments import attach_entries
-from keras_bert.export.files import FILES
-from keras_bert.folders import (
+from keras_bert.core.folders import (
     EXPORT_FILE,
     GOLDEN_FILE,
     LABELS_FILE,
@@ -44,6 +42,8 @@ from keras_bert.folders import (
     TOKENIZER_FILES,
     WEB_FOLDER,
 )
+from keras_bert.export.attachments import attach_entries
+from keras_bert.export.files import FILES
 
 if TYPE_CHECKING:
     from keras_bert.clients.search_corpus import SearchCorpus

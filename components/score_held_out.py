@@ -9,7 +9,7 @@ from components.dsl.workplace import report_progress
 from components.examples.registry import read_rows
 from components.scoring.registry import TASK_SCORING
 from components.training.model_folder import read_model
-from keras_bert.checks import check
+from keras_bert.core.checks import check
 
 
 @component(libraries=("keras", "numpy", "tensorflow", "tensorflow-text"), kind="training")

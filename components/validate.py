@@ -12,7 +12,7 @@ from components.examples.registry import read_rows
 from components.scoring.base import choose_metric
 from components.scoring.registry import TASK_SCORING
 from components.training.model_folder import read_model
-from keras_bert.checks import check
+from keras_bert.core.checks import check
 
 
 @component(

@@ -9,11 +9,11 @@ from typing import Any
 
 _HOMES = {
     "CUSTOM_OBJECTS": "keras_bert.models.saving",
-    "EncoderConfig": "keras_bert.config",
-    "PRESETS": "keras_bert.presets",
+    "EncoderConfig": "keras_bert.core.config",
+    "PRESETS": "keras_bert.families.presets",
     "TASKS": "keras_bert.tasks.registry",
     "Tokenizer": "keras_bert.tokenizers.tokenizer",
-    "adamw": "keras_bert.optimizer",
+    "adamw": "keras_bert.models.optimizer",
     "build_encoder": "keras_bert.models.encoder",
     "compile_task": "keras_bert.export.compiled_task",
     "distill": "keras_bert.compress.task_compression",
@@ -29,7 +29,7 @@ _HOMES = {
     "Prompt": "keras_bert.options.adaptation",
     "load_adapter": "keras_bert.tasks.registry",
     "load": "keras_bert.export.bundle",
-    "preset": "keras_bert.presets",
+    "preset": "keras_bert.families.presets",
     "prune": "keras_bert.compress.task_compression",
     "quantize": "keras_bert.compress.task_compression",
     "to_hugging_face": "keras_bert.interop.hugging_face",

@@ -9,8 +9,8 @@ import pydantic
 
 from components.dsl.component import StepKind
 from components.dsl.errors import InputError
-from keras_bert.checks import check
-from keras_bert.validation import NonEmptyStr, validated_dataclass
+from keras_bert.core.checks import check
+from keras_bert.core.validation import NonEmptyStr, validated_dataclass
 
 # Tags of the kinds of `launch`; no key of a table is equal to one.
 _FOR_ALL, _BY_KIND = "<for all>", "<by kind>"

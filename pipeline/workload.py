@@ -12,8 +12,8 @@ from components.examples.registry import TASK_ROWS
 from components.examples.row_traits import measure_tokens
 from components.sources.checkpoint import Checkpoint
 from components.sources.retrieval import RetrievalSource
+from keras_bert.core.processor import native_precision
 from keras_bert.options.student import Student
-from keras_bert.processor import native_precision
 from pipeline.settings.schema import Settings
 
 # Kaplan et al. 2020, section 2.1: two operations for each weight and token forward, and four backward.

@@ -3,7 +3,7 @@
 import argparse
 
 from benchmarks.harness.passages import LENGTHS, VOCABULARY
-from keras_bert.config import EncoderConfig
+from keras_bert.core.config import EncoderConfig
 
 
 def add_shape(parser: argparse.ArgumentParser) -> None:

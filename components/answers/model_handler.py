@@ -8,12 +8,12 @@ from apache_beam.ml.inference.base import ModelHandler
 
 from components.answers.unread_texts import find_unread
 from components.dsl.errors import InputError
-from keras_bert.folders import MODEL_FILE
+from keras_bert.core.folders import MODEL_FILE
 
 if TYPE_CHECKING:
+    from keras_bert.core.vector_codes import VectorCode
     from keras_bert.tasks.base import Task
     from keras_bert.tasks.embedding import PromptName
-    from keras_bert.vector_codes import VectorCode
 
 
 class TextBatch(NamedTuple):

@@ -13,7 +13,7 @@ from components.dsl.errors import InputError
 from components.files.paths import file_digest, match_files, short_name
 from components.files.record_files import RECORD_KINDS, is_record_file
 from components.files.text_files import extension
-from keras_bert.folders import METRICS_FILE, TASK_FILE, TOKENIZER_FILES
+from keras_bert.core.folders import METRICS_FILE, TASK_FILE, TOKENIZER_FILES
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)

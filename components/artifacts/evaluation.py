@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple, Self
 
 from components.dsl.artifact import Artifact
-from keras_bert.folders import METRICS_FILE
+from keras_bert.core.folders import METRICS_FILE
 
 ANSWERS_FILE = "answers.json"
 

@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
 from components.dsl.artifact import Artifact
-from keras_bert.config import EncoderConfig
+from keras_bert.core.config import EncoderConfig
 
 
 class FileFootprint(NamedTuple):

@@ -18,8 +18,8 @@ import pydantic
 from components.beam.remote import check_servers, make_project_check, translate_error
 from components.dsl.errors import nearest
 from components.dsl.workplace import report_progress
-from keras_bert.checks import FieldError
-from keras_bert.validation import NonEmptyStr, validated_dataclass
+from keras_bert.core.checks import FieldError
+from keras_bert.core.validation import NonEmptyStr, validated_dataclass
 
 LOCAL = "FnApiRunner"
 # Beam 2.77 accepts these short names, in any case and also without "Runner" (apache_beam.runners.runner). All other

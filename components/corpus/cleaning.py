@@ -5,8 +5,8 @@ from typing import Annotated, Literal, Self
 
 import pydantic
 
-from keras_bert.checks import check
-from keras_bert.validation import PositiveShare, validated_dataclass
+from keras_bert.core.checks import check
+from keras_bert.core.validation import PositiveShare, validated_dataclass
 
 Repetition = Literal["off", "lines", "gopher"]
 

@@ -27,7 +27,7 @@ class RegressionRows(TextRows):
 
     def settings(self, encoding: Encoding, train: Sequence[TextRow]) -> dict[str, Any]:
         """The longest input, and mean and standard deviation of the training numbers, which the head standardizes."""
-        from keras_bert.target_scale import TargetScale
+        from keras_bert.core.target_scale import TargetScale
 
         scale = TargetScale.of(float(row.label) for row in train)
         return {**super().settings(encoding, train), **scale._asdict()}
@@ -50,7 +50,7 @@ def require_different_numbers(splits: Mapping[str, Sequence[TextRow]]) -> None:
 
 
 def _require_finite_losses(splits: Mapping[str, Sequence[TextRow]]) -> None:
-    from keras_bert.target_scale import TargetScale
+    from keras_bert.core.target_scale import TargetScale
 
     mean, deviation = TargetScale.of(float(row.label) for row in splits["train"])
     most = min(_MOST_DEVIATIONS * deviation, _LARGEST)

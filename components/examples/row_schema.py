@@ -14,7 +14,7 @@ from components.examples.registry import TASK_ROWS
 from components.examples.row_traits import TokenTraits, measure_rows, measure_tokens, sample_rows
 from components.examples.word_reference import WordReference, decode_words, hash_row_words
 from components.sources.shared import SPLITS
-from keras_bert.validation import validated_dataclass
+from keras_bert.core.validation import validated_dataclass
 
 if TYPE_CHECKING:
     from keras_bert.tokenizers.base import BaseTokenizer

@@ -45,7 +45,7 @@ class TaggedRows(TaskRows[Sentence]):
         """Records as `TokenClassification.examples` has rows: a long sentence has several."""
         import numpy as np
 
-        from keras_bert.losses import IGNORED
+        from keras_bert.core.losses import IGNORED
         from keras_bert.tasks.word_rows import pack_words, tokenize_words
 
         tokenizer = encoding.tokenizer

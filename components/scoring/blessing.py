@@ -9,8 +9,8 @@ import pydantic
 from components.artifacts.evaluation import Decision, MeasuredModel, SliceScore
 from components.scoring.significance import PairedDifference
 from components.scoring.slices import check_slice_names, judge_slices
-from keras_bert.checks import check
-from keras_bert.validation import NonEmptyStr, PositiveShare, Share, validated_dataclass
+from keras_bert.core.checks import check
+from keras_bert.core.validation import NonEmptyStr, PositiveShare, Share, validated_dataclass
 
 TEACHER, STUDENT, PREVIOUS = "teacher", "student", "pushed before"
 UNTRAINED = "checkpoint, not trained"

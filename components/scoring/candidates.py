@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from components.artifacts.data import TaskExamples
 from components.artifacts.models import EdgeModel, Model
 from components.scoring.blessing import STUDENT, TEACHER
-from keras_bert.folders import EXPORT_FILE, MODEL_FILE, ONNX_FILE, TFLITE_FILE, TFLITE_FLOAT_FILE
+from keras_bert.core.folders import EXPORT_FILE, MODEL_FILE, ONNX_FILE, TFLITE_FILE, TFLITE_FLOAT_FILE
 from keras_bert.options.quantization import RECIPES
 
 if TYPE_CHECKING:
@@ -101,8 +101,8 @@ def timing_work(test_rows: int) -> int:
 def read_timed_rows(examples: TaskExamples) -> "list[Features]":
     """The first test rows as model inputs, each (1, length), without padding."""
     from components.scoring.latency import TIMED_ROWS
+    from keras_bert.core.folders import INPUT_NAMES
     from keras_bert.data.task_batches import task_batches
-    from keras_bert.folders import INPUT_NAMES
 
     rows = []
     for batch in task_batches(examples.path, "test", 1).epoch().take(TIMED_ROWS):

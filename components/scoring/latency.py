@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import psutil
 
-from keras_bert.folders import INPUT_NAMES
+from keras_bert.core.folders import INPUT_NAMES
 
 if TYPE_CHECKING:
     import keras

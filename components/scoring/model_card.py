@@ -13,8 +13,7 @@ from components.scoring.base import IN_LABEL_UNITS
 from components.scoring.registry import TASK_SCORING
 from components.scoring.slices import describe_slice, worst_slices
 from components.text.escaping import escape_markdown
-from keras_bert.export.files import FILES
-from keras_bert.folders import (
+from keras_bert.core.folders import (
     CHARACTERS_FILE,
     EXPORT_FILE,
     MEDIAPIPE_FILE,
@@ -28,6 +27,7 @@ from keras_bert.folders import (
     TOKENIZERS_FOLDER,
     VOCABULARY_FILE,
 )
+from keras_bert.export.files import FILES
 
 _SUBWORDS = {"BPE": "byte-level BPE, as RoBERTa's", "Unigram": "unigram, as ALBERT's"}
 # Whether rows are pairs of texts -> what is said of them.

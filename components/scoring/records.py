@@ -10,8 +10,8 @@ from pathlib import Path
 from components.artifacts.evaluation import Metrics
 from components.dsl.artifact import format_json
 from components.sources.pushed_version import ORIGIN_FILE
+from keras_bert.core.folders import EXPORT_FILE, METRICS_FILE
 from keras_bert.export.attachments import attach_entries
-from keras_bert.folders import EXPORT_FILE, METRICS_FILE
 
 RECORD_FILES = (EXPORT_FILE, METRICS_FILE, ORIGIN_FILE)
 # What a pushed version is made of, see `push`.

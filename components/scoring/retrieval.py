@@ -74,7 +74,7 @@ class RetrievalScoring(TaskScoring[QueryRow]):
         return [query_scores(answer.ranks)[metric] for answer in answers]
 
     def variants(self, task: "Task", rows: Sequence[QueryRow]) -> dict[str, list[Ranking]]:
-        """The rankings by vectors in fewer bytes, see `keras_bert.vector_codes`."""
+        """The rankings by vectors in fewer bytes, see `keras_bert.core.vector_codes`."""
         corpus, queries, passages = _embed(task, rows)
         return {name: rank_rows(corpus, code(queries, passages)) for name, code in CODES.items()}
 
@@ -129,22 +129,22 @@ def rank_rows(corpus: SplitCorpus, scores: "Scores") -> list[Ranking]:
 
 
 def _score_int8(queries: "Array", passages: "Array") -> "Scores":
+    from keras_bert.core.vector_codes import int8_codes
     from keras_bert.tasks.embedding import cosine_similarity
-    from keras_bert.vector_codes import int8_codes
 
     codes = [int8_codes(vectors).astype("float32") for vectors in (queries, passages)]
     return lambda part: cosine_similarity(codes[0][part], codes[1])
 
 
 def _score_bits(queries: "Array", passages: "Array") -> "Scores":
-    from keras_bert.vector_codes import binary_codes, hamming_distances
+    from keras_bert.core.vector_codes import binary_codes, hamming_distances
 
     codes = [binary_codes(vectors) for vectors in (queries, passages)]
     return lambda part: -hamming_distances(codes[0][part], codes[1])
 
 
 def _score_rescored_bits(queries: "Array", passages: "Array") -> "Scores":
-    from keras_bert.vector_codes import binary_codes, rescored_scores
+    from keras_bert.core.vector_codes import binary_codes, rescored_scores
 
     codes = binary_codes(passages)
     return lambda part: rescored_scores(queries[part], codes)

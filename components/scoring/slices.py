@@ -9,7 +9,7 @@ from components.artifacts.evaluation import SliceScore
 from components.dsl.errors import InputError, nearest
 from components.scoring.base import TaskScoring
 from components.scoring.bootstrap import score_interval
-from keras_bert.checks import check
+from keras_bert.core.checks import check
 
 if TYPE_CHECKING:
     from keras_bert.tokenizers.base import BaseTokenizer

@@ -11,15 +11,15 @@ from components.files.paths import file_digest
 from components.objects.downloads import local_folder
 from components.objects.store import is_object_address
 from components.sources.shared import digest
+from keras_bert.core.folders import MODEL_FILE, TASK_FILE, TOKENIZER_FILE, VOCABULARY_FILE
+from keras_bert.core.validation import NonEmptyStr, read_json, validated_dataclass
 from keras_bert.families.hugging_face import Family
 from keras_bert.families.registry import FAMILIES, find_family
-from keras_bert.folders import MODEL_FILE, TASK_FILE, TOKENIZER_FILE, VOCABULARY_FILE
 from keras_bert.interop.sentence_transformers import read_prompts
 from keras_bert.interop.vocabularies import read_definition, read_vocabulary
 from keras_bert.options.prompts import Prompts
 from keras_bert.options.vocabulary import MODELS, VocabularyKind
 from keras_bert.tokenizers.subword_copies import find_copy_obstacle
-from keras_bert.validation import NonEmptyStr, read_json, validated_dataclass
 
 if TYPE_CHECKING:
     from keras_bert.tokenizers.base import BaseTokenizer

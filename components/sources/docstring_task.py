@@ -20,7 +20,7 @@ from components.sources.library_names import library_row
 from components.sources.shared import SPLITS, NearOverlap, Overlap, digest, stable_hash
 from components.sources.table import TextRow
 from components.sources.word_order import INTACT, SWAPPED, order_row
-from keras_bert.validation import validated_dataclass
+from keras_bert.core.validation import validated_dataclass
 
 Question = Literal["word_order", "library"]
 

@@ -18,7 +18,7 @@ from components.dsl.errors import InputError
 from components.dsl.workplace import report_progress
 from components.sources.shared import digest, stable_hash
 from components.sources.text import Document
-from keras_bert.validation import validated_dataclass
+from keras_bert.core.validation import validated_dataclass
 
 
 @functools.cache

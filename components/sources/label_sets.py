@@ -15,8 +15,8 @@ from components.sources.shared import (
     check_labels,
 )
 from components.sources.table import find_places
-from keras_bert.checks import check
-from keras_bert.validation import NonEmptyStr, PositiveShare, validated_dataclass
+from keras_bert.core.checks import check
+from keras_bert.core.validation import NonEmptyStr, PositiveShare, validated_dataclass
 
 # Values of a column for one label, as JSON, Parquet and text files hold them.
 _FLAGS: Mapping[Any, bool] = {"0": False, "1": True, "0.0": False, "1.0": True, "false": False, "true": True}

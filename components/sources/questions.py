@@ -9,7 +9,7 @@ from components.files.paths import match_files
 from components.files.record_files import RECORD_KINDS, Record, as_text, parse_json, read_records
 from components.files.text_files import Lines, extension
 from components.sources.shared import LabelledFiles
-from keras_bert.validation import NonEmptyStr, validated_dataclass
+from keras_bert.core.validation import NonEmptyStr, validated_dataclass
 
 _KINDS = (".json", *RECORD_KINDS)
 

@@ -11,9 +11,9 @@ from components.files.record_files import RECORD_KINDS, Record, as_text, read_re
 from components.sources.shared import (
     LabelledFiles,
 )
-from keras_bert.checks import check
+from keras_bert.core.checks import check
+from keras_bert.core.validation import NonEmptyStr, validated_dataclass
 from keras_bert.options.prompts import Prompts
-from keras_bert.validation import NonEmptyStr, validated_dataclass
 
 
 class QueryRow(NamedTuple):

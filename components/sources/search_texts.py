@@ -8,7 +8,7 @@ import pydantic
 from components.dsl.errors import InputError
 from components.sources.lines import read_lines
 from components.sources.text import TextSource
-from keras_bert.validation import validated_dataclass
+from keras_bert.core.validation import validated_dataclass
 
 _MEGABYTE = 1e6
 

@@ -12,8 +12,8 @@ from components.dsl.errors import InputError, nearest
 from components.files.paths import file_digest, match_files, short_name
 from components.files.record_files import RECORD_KINDS
 from components.files.text_files import extension
-from keras_bert.checks import broken_label_rule
-from keras_bert.validation import validated_dataclass
+from keras_bert.core.checks import broken_label_rule
+from keras_bert.core.validation import validated_dataclass
 
 R = TypeVar("R", bound=Hashable)
 V = TypeVar("V")

@@ -21,8 +21,8 @@ from components.sources.shared import (
     check_spread,
     match_values,
 )
-from keras_bert.checks import broken_float32_rule, check
-from keras_bert.validation import NonEmptyStr, validated_dataclass
+from keras_bert.core.checks import broken_float32_rule, check
+from keras_bert.core.validation import NonEmptyStr, validated_dataclass
 
 
 class TextRow(NamedTuple):

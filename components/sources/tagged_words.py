@@ -16,10 +16,10 @@ from components.sources.shared import (
     check_labels,
 )
 from components.sources.tag_schemes import begin_entities, find_tag_error, suggest_scheme, to_bio
-from keras_bert.checks import check
+from keras_bert.core.checks import check
+from keras_bert.core.validation import NonEmptyStr, validated_dataclass
 from keras_bert.data.conllu import TAG_COLUMNS, TreebankSentence, parse_conllu
 from keras_bert.metrics.entities import OUTSIDE
-from keras_bert.validation import NonEmptyStr, validated_dataclass
 
 # What holds lists of words; all other files have columns, whatever they are called, and TSV files, too.
 _LIST_KINDS = tuple(kind for kind in RECORD_KINDS if kind != ".tsv")

@@ -13,8 +13,8 @@ from components.files.paths import file_digest, match_files, short_name
 from components.files.record_files import RECORD_KINDS, Record, as_any_text, as_text, read_records
 from components.files.text_files import Lines, extension
 from components.sources.shared import digest
-from keras_bert.checks import check
-from keras_bert.validation import NonEmptyStr, validated_dataclass
+from keras_bert.core.checks import check
+from keras_bert.core.validation import NonEmptyStr, validated_dataclass
 
 TEXT = ".txt"
 DOCUMENT_KINDS = (TEXT, *RECORD_KINDS)

@@ -7,8 +7,8 @@ from components.artifacts.data import PretrainingExamples, Vocabulary
 from components.artifacts.models import Model
 from components.dsl.errors import InputError
 from components.training.model_folder import read_model
-from keras_bert.checks import check
-from keras_bert.config import EncoderShape
+from keras_bert.core.checks import check
+from keras_bert.core.config import EncoderShape
 from keras_bert.options.generator import Generator
 from keras_bert.options.training import Training, Xla
 

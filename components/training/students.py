@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 from components.artifacts.data import TaskExamples
 from components.dsl.errors import InputError
 from components.training.on_rows import training_rows
-from keras_bert.checks import FieldError
+from keras_bert.core.checks import FieldError
 from keras_bert.options.distillation import Distillation
 from keras_bert.options.imitation import Imitation
 from keras_bert.options.student import Student

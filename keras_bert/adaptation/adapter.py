@@ -9,7 +9,7 @@ import numpy as np
 from keras_bert.adaptation.grids import grid_bits
 from keras_bert.adaptation.parts import Parts, make_parts
 from keras_bert.adaptation.slots import clear, fill
-from keras_bert.digests import digest
+from keras_bert.core.digests import digest
 from keras_bert.layers.adapters import LowRankAdapter, PromptAwareLayer
 from keras_bert.models.encoder import encoder_of
 from keras_bert.models.traces import attachments_of

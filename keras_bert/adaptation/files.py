@@ -11,7 +11,7 @@ from safetensors import SafetensorError
 from safetensors.numpy import load_file, save_file
 
 from keras_bert.adaptation.adapter import Adapter
-from keras_bert.folders import staged_files
+from keras_bert.core.folders import staged_files
 from keras_bert.options.adaptation import Adaptation, read_adaptation
 
 SETTINGS_FILE = "adapter.json"

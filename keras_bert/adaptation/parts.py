@@ -6,7 +6,7 @@ from collections.abc import Callable
 import keras
 import numpy as np
 
-from keras_bert.checks import nearest_name
+from keras_bert.core.checks import nearest_name
 from keras_bert.layers.adapters import BottleneckAdapter, LowRankAdapter, SoftPrompt
 from keras_bert.layers.dense import Dense
 from keras_bert.layers.embeddings import TokenEmbedding

@@ -13,8 +13,7 @@ from typing import Any, NamedTuple
 from keras_bert.clients.characters import character_table
 from keras_bert.clients.search_corpus import SearchCorpus
 from keras_bert.clients.subword_rules import subword_rules
-from keras_bert.export.rules.lite_graphs import count_operations
-from keras_bert.folders import (
+from keras_bert.core.folders import (
     CHARACTERS_FILE,
     METRICS_FILE,
     PAGE_FILE,
@@ -26,6 +25,7 @@ from keras_bert.folders import (
     TOKENIZERS_FOLDER,
     VOCABULARY_FILE,
 )
+from keras_bert.export.rules.lite_graphs import count_operations
 from keras_bert.tasks.calibration import read_calibration
 from keras_bert.tokenizers.eager import EagerSubwords
 from keras_bert.tokenizers.subword_copies import find_copy_obstacle

@@ -5,7 +5,7 @@ import json
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from keras_bert.checks import check
+from keras_bert.core.checks import check
 
 if TYPE_CHECKING:
     import numpy as np
@@ -21,7 +21,7 @@ class SearchCorpus(NamedTuple):
 
     Attributes:
         texts: the texts.
-        codes: their vectors by `keras_bert.vector_codes.int8_codes`: int8 (texts, width).
+        codes: their vectors by `keras_bert.core.vector_codes.int8_codes`: int8 (texts, width).
     """
 
     texts: Sequence[str]
@@ -52,7 +52,7 @@ def embed_corpus(
     """
     import numpy as np
 
-    from keras_bert.vector_codes import int8_codes
+    from keras_bert.core.vector_codes import int8_codes
 
     function, rule = task.similarity_function, "be 'cosine', as the page compares no other way"
     check("embed_corpus", "task.similarity_function", function == "cosine", rule, function)

@@ -6,9 +6,9 @@ from typing import Any, Self
 import keras
 from keras import ops
 
-from keras_bert.checks import check
 from keras_bert.compress.comparison import Comparison
-from keras_bert.digests import digest_weights
+from keras_bert.core.checks import check
+from keras_bert.core.digests import digest_weights
 from keras_bert.objectives.base import Batch, Sums, TaskObjective
 from keras_bert.objectives.distillation import DistillationObjective
 from keras_bert.objectives.embedding import EmbeddingObjective

@@ -3,8 +3,8 @@
 from collections.abc import Callable
 from typing import Any
 
-from keras_bert.checks import check
 from keras_bert.compress.students import spread_layers
+from keras_bert.core.checks import check
 from keras_bert.models.states import AttentionLayout
 from keras_bert.objectives.imitation.attentions import Attentions
 from keras_bert.objectives.imitation.base import OUTPUT, ImitationLoss, Needs

@@ -8,7 +8,7 @@ from keras_bert.compress.importance import measure_importance
 from keras_bert.compress.probes import RandomProbes
 from keras_bert.compress.students import Importance, initialize_from_teacher, spread_layers
 from keras_bert.compress.vocabulary import count_token_ids
-from keras_bert.config import EncoderConfig
+from keras_bert.core.config import EncoderConfig
 from keras_bert.models.encoder import build_encoder, config_of, has_layer
 from keras_bert.objectives.base import Batch
 from keras_bert.options.student import Student, may_lose_parts

@@ -12,9 +12,9 @@ from typing import Any
 import keras
 import tensorflow as tf
 
-from keras_bert.checks import check
 from keras_bert.compress.ranges import sublayers
 from keras_bert.compress.tfmot import pruning_schedule, pruning_utils
+from keras_bert.core.checks import check
 from keras_bert.layers.dense import Dense
 from keras_bert.models.traces import check_attached
 from keras_bert.options.pruning import Pruning

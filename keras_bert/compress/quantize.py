@@ -11,7 +11,6 @@ import keras
 import numpy as np
 import tensorflow as tf
 
-from keras_bert.checks import nearest_name
 from keras_bert.compress.fake_quantizers import (
     ActivationQuantizer,
     Float16Kernel,
@@ -20,6 +19,7 @@ from keras_bert.compress.fake_quantizers import (
     quantize_rows,
 )
 from keras_bert.compress.ranges import Ranges, int8_tables, sublayers, table_taps, taps
+from keras_bert.core.checks import nearest_name
 from keras_bert.layers.dense import Dense
 from keras_bert.layers.tap import Tap
 from keras_bert.models.traces import check_attached, forget_traces

@@ -8,12 +8,12 @@ from typing import Any
 import keras
 import numpy as np
 
-from keras_bert.checks import check
 from keras_bert.compress.imitation import ImitationObjective
 from keras_bert.compress.new_students import STARTING_BATCHES, make_student
 from keras_bert.compress.prune import MagnitudePruning, Masks
 from keras_bert.compress.quantization_parameters import QuantizationParameters
 from keras_bert.compress.quantize import QuantizationAware
+from keras_bert.core.checks import check
 from keras_bert.models.encoder import input_names
 from keras_bert.objectives.distillation import DistillationObjective
 from keras_bert.options.distillation import Distillation

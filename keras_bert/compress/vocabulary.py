@@ -6,7 +6,7 @@ from typing import Any
 import keras
 import numpy as np
 
-from keras_bert.checks import check
+from keras_bert.core.checks import check
 from keras_bert.layers.separator import SeparatorReader
 from keras_bert.objectives.base import Batch
 from keras_bert.tasks.base import Task

@@ -7,8 +7,8 @@ from typing import Any
 import numpy as np
 import tensorflow as tf
 
+from keras_bert.core.folders import INPUT_NAMES
 from keras_bert.data.batch_plan import LENGTH_BUCKETS, BatchPlan
-from keras_bert.folders import INPUT_NAMES
 
 Array = np.ndarray[Any, Any]
 

@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from keras_bert.checks import check
+from keras_bert.core.checks import check
 from keras_bert.masking.row_random import row_keys
 
 Indices = NDArray[np.int64]

@@ -8,8 +8,8 @@ import numpy as np
 import tensorflow as tf
 from numpy.typing import NDArray
 
-from keras_bert.digests import digest
-from keras_bert.folders import VOCABULARY_FILE
+from keras_bert.core.digests import digest
+from keras_bert.core.folders import VOCABULARY_FILE
 from keras_bert.masking.masks import mask_rows, masking_vocabulary
 from keras_bert.masking.row_random import row_keys
 from keras_bert.options.masking import Masking

@@ -4,7 +4,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from keras_bert.checks import check
+from keras_bert.core.checks import check
 
 Array = np.ndarray[Any, Any]
 

@@ -5,7 +5,7 @@ from typing import Any
 
 import tensorflow as tf
 
-from keras_bert.checks import check
+from keras_bert.core.checks import check
 from keras_bert.data.batch_plan import BatchPlan
 from keras_bert.data.batches import Batch, Batches, Parse
 from keras_bert.data.record_store import RecordStore

@@ -7,7 +7,7 @@ from typing import Any
 
 import tensorflow as tf
 
-from keras_bert.checks import check
+from keras_bert.core.checks import check
 from keras_bert.data.batches import Batch, Batches, Parse
 from keras_bert.data.dynamic_masking import DynamicMasking
 from keras_bert.data.padding import INTEGER, INTEGERS, PAIR, pad, pad_pair, plan_batches

@@ -13,8 +13,8 @@ import numpy as np
 import tensorflow as tf
 from numpy.typing import NDArray
 
+from keras_bert.core.digests import digest
 from keras_bert.data.records import count_records
-from keras_bert.digests import digest
 from keras_bert.options.compression import Compression
 
 # A record is 8 bytes of length, 4 of checksum, the data, and 4 of checksum (tensorflow, `record_writer.h`).

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 import tensorflow as tf
 
-from keras_bert.folders import FEATURES_FILE, LABELS_FILE
+from keras_bert.core.folders import FEATURES_FILE, LABELS_FILE
 from keras_bert.options.compression import Compression
 
 Value = bytes | float | Sequence[int] | np.ndarray[Any, np.dtype[np.float32]]

@@ -8,7 +8,8 @@ import keras
 import numpy as np
 from keras import ops
 
-from keras_bert.checks import check
+from keras_bert.core.checks import check
+from keras_bert.core.tensors import Tensor
 from keras_bert.explain.tokens import Array
 from keras_bert.layers.recording import transforming
 from keras_bert.layers.tap import Tap
@@ -16,7 +17,6 @@ from keras_bert.models.encoder import blocks_of, config_of
 from keras_bert.objectives.base import Batch, means
 from keras_bert.tasks.base import Task
 from keras_bert.tasks.checks import is_keras_model
-from keras_bert.tensors import Tensor
 
 
 @dataclasses.dataclass(frozen=True)

@@ -6,8 +6,8 @@ from typing import NamedTuple, get_args
 
 import numpy as np
 
-from keras_bert.checks import check
 from keras_bert.compress.students import spread_layers
+from keras_bert.core.checks import check
 from keras_bert.explain.attention import Attention, attend
 from keras_bert.explain.attribution import Attribution, Method, attribute
 from keras_bert.explain.explained import ExplainedRow

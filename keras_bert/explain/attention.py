@@ -8,7 +8,7 @@ import keras
 import numpy as np
 from keras import ops
 
-from keras_bert.checks import check
+from keras_bert.core.checks import check
 from keras_bert.explain.explained import read_row
 from keras_bert.explain.tokens import Array, Tokens
 from keras_bert.families.longformer.graph import GLOBAL_TOKENS

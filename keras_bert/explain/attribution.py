@@ -6,7 +6,7 @@ from typing import Any, Literal, get_args
 import numpy as np
 from keras import ops
 
-from keras_bert.checks import check
+from keras_bert.core.checks import check
 from keras_bert.explain.explained import ExplainedRow
 from keras_bert.explain.gradients import scores_and_gradients
 from keras_bert.explain.occlusion import Baseline, baseline_id, scores_without

@@ -4,7 +4,7 @@ import dataclasses
 from collections.abc import Sequence
 from typing import Any, Self
 
-from keras_bert.checks import check
+from keras_bert.core.checks import check
 from keras_bert.explain.tokens import Tokens
 from keras_bert.tasks.base import Features, Task
 from keras_bert.tasks.checks import as_texts

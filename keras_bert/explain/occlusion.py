@@ -5,7 +5,7 @@ from typing import Any, Literal, get_args
 
 import numpy as np
 
-from keras_bert.checks import check
+from keras_bert.core.checks import check
 from keras_bert.explain.explained import ExplainedRow
 from keras_bert.explain.tokens import Array
 from keras_bert.tasks.base import Task

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from keras_bert.checks import check
+from keras_bert.core.checks import check
 from keras_bert.explain.scalar_mix import ScalarMix, fit_scalar_mix
 from keras_bert.explain.tokens import Array
 from keras_bert.explain.word_states import word_states
@@ -83,7 +83,7 @@ def probe(task: Task, train: Tagged, test: Tagged, *, seed: int = 0, batch_size:
         >>> probe(task, rows, ([["film"]], [["X"]]))
         Traceback (most recent call last):
         ...
-        keras_bert.checks.FieldError: probe.test tags must be among the training tags ['N', 'V']; ... got ['X']
+        keras_bert.core.checks.FieldError: probe.test tags must be among the training tags ['N', 'V']; ... got ['X']
     """
     parts, left_out = [], []
     for name, tagged in (("train", train), ("test", test)):

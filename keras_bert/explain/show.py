@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from keras_bert.checks import check
+from keras_bert.core.checks import check
 from keras_bert.explain.attention import Attention
 from keras_bert.explain.attribution import Attribution
 from keras_bert.explain.heads import HeadStatistics

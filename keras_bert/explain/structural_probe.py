@@ -6,7 +6,7 @@ from typing import Any, Self
 
 import numpy as np
 
-from keras_bert.checks import FieldError, check
+from keras_bert.core.checks import FieldError, check
 from keras_bert.explain.tokens import Array
 from keras_bert.explain.trees import attachment_score, distance_correlation, tree_distances
 from keras_bert.explain.word_states import word_states

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 import keras
 import numpy as np
 
-from keras_bert.checks import check
+from keras_bert.core.checks import check
 from keras_bert.explain.tokens import Array
 from keras_bert.models.states import hidden_states
 from keras_bert.tasks.base import Task, run_rows, slices

@@ -6,17 +6,17 @@ from collections.abc import Collection
 from pathlib import Path
 from typing import Any
 
-from keras_bert.export.attachments import DIGEST_FILE, attach_entries, check_integrity, read_attachments
-from keras_bert.export.mediapipe_text import MediaPipeTokenizer
-from keras_bert.export.runtimes import PROBABILITIES, LogProbabilityClassifier, open_file
-from keras_bert.export.tflite_kinds import is_for_mediapipe, takes_text
-from keras_bert.folders import (
+from keras_bert.core.folders import (
     ANSWERING_FILES,
     METRICS_FILE,
     TASK_FILE,
     TFLITE_FILE,
     TOKENIZER_FILES,
 )
+from keras_bert.export.attachments import DIGEST_FILE, attach_entries, check_integrity, read_attachments
+from keras_bert.export.mediapipe_text import MediaPipeTokenizer
+from keras_bert.export.runtimes import PROBABILITIES, LogProbabilityClassifier, open_file
+from keras_bert.export.tflite_kinds import is_for_mediapipe, takes_text
 from keras_bert.tasks import registry
 from keras_bert.tasks.base import Task
 from keras_bert.tasks.calibration import read_calibration

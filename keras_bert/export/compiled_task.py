@@ -2,9 +2,9 @@
 
 from pathlib import Path
 
+from keras_bert.core.folders import TFLITE_FLOAT_FILE, temporary_folder
 from keras_bert.export.bundle import attach_companions, load_exported
 from keras_bert.export.tflite import export_tflite
-from keras_bert.folders import TFLITE_FLOAT_FILE, temporary_folder
 from keras_bert.options.export import Export
 from keras_bert.tasks.base import Task
 from keras_bert.tasks.checks import check_keras_model

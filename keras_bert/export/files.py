@@ -3,7 +3,7 @@
 import dataclasses
 from typing import Literal
 
-from keras_bert.folders import (
+from keras_bert.core.folders import (
     MEDIAPIPE_FILE,
     ONNX_FILE,
     TEXT_FILE,

@@ -14,12 +14,12 @@ import keras
 from ai_edge_litert import schema_py_generated as schema
 
 from keras_bert.compress.quantization_parameters import QuantizationParameters
+from keras_bert.core.folders import LABELS_TEXT, VOCABULARY_FILE
 from keras_bert.export.attachments import attach_entries
 from keras_bert.export.quantized import export_quantized
 from keras_bert.export.runtimes import PROBABILITIES, Array
 from keras_bert.export.sharing import write_model
 from keras_bert.export.tflite_kinds import METADATA_NAME
-from keras_bert.folders import LABELS_TEXT, VOCABULARY_FILE
 from keras_bert.tasks.base import Task
 
 # The identifier of the metadata schema, and MediaPipe's names of our inputs.

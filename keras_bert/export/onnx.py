@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING
 import keras
 import tensorflow as tf
 
+from keras_bert.core.folders import LOGITS
 from keras_bert.export.onnx_fusions import fuse_operations
 from keras_bert.export.onnx_graphs import make_canonical
-from keras_bert.folders import LOGITS
 from keras_bert.models.encoder import input_names
 from keras_bert.models.first_token import skip_unused_tokens
 

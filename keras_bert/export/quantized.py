@@ -16,13 +16,13 @@ import numpy as np
 
 from keras_bert.compress.quantization_parameters import QuantizationParameters
 from keras_bert.compress.ranges import HEADROOM, int8_tables, is_symmetric
+from keras_bert.core.folders import LOGITS
 from keras_bert.export.layer_names import NORMALIZATION, is_head_float, make_layer_pattern
 from keras_bert.export.products import replace_with_products
 from keras_bert.export.runtimes import SIGNATURE, Array
 from keras_bert.export.sharing import read_model, write_model
 from keras_bert.export.text_inputs import TextInputs
 from keras_bert.export.tflite import export_tflite
-from keras_bert.folders import LOGITS
 from keras_bert.models.encoder import has_layer, input_names
 from keras_bert.options.quantization import RECIPES, Recipe
 

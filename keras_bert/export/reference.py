@@ -5,9 +5,9 @@ from collections.abc import Sequence
 import keras
 import numpy as np
 
+from keras_bert.core.row_limits import rows_at_once
 from keras_bert.export.runtimes import Array, count_tokens
 from keras_bert.models.encoder import config_of, input_names
-from keras_bert.row_limits import rows_at_once
 
 
 def predict_as_padded(network: keras.Model, features: dict[str, Array], lengths: Sequence[int]) -> Array:

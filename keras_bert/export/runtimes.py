@@ -8,8 +8,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from keras_bert.core.folders import LOGITS
 from keras_bert.export.transformers_names import OURS, our_outputs
-from keras_bert.folders import LOGITS
 
 Array = np.ndarray[Any, Any]
 

@@ -5,13 +5,13 @@ import os
 from collections.abc import Sequence
 from pathlib import Path
 
-from keras_bert.checks import check
+from keras_bert.core.checks import check
+from keras_bert.core.folders import staged_files
 from keras_bert.export.bundle import attach_companions
 from keras_bert.export.comparison import compare_answers
 from keras_bert.export.files import LITERT, LITERT_FLOAT, ONNX
 from keras_bert.export.inputs import ComparisonRows, ExportInputs, needs_calibration_rows
 from keras_bert.export.sample_texts import SECONDS, TEXTS
-from keras_bert.folders import staged_files
 from keras_bert.options.export import Export
 from keras_bert.tasks.base import Task
 from keras_bert.tasks.checks import check_keras_model

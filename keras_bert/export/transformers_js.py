@@ -11,10 +11,10 @@ from pathlib import Path
 import tensorflow as tf
 
 from keras_bert.compress.ranges import Ranges, fixed_ranges
+from keras_bert.core.folders import WEB_FILE, WEB_FOLDER, WEB_HALF_FILE, WEB_INT8_FILE, WEB_STATIC_FILE
 from keras_bert.export.onnx import OPSET, make_onnx, write_onnx
 from keras_bert.export.onnx_numbers import convert_to_dynamic_int8, convert_to_float16, convert_to_static_int8
 from keras_bert.export.transformers_names import INPUTS
-from keras_bert.folders import WEB_FILE, WEB_FOLDER, WEB_HALF_FILE, WEB_INT8_FILE, WEB_STATIC_FILE
 from keras_bert.interop.description import write_description
 from keras_bert.models.encoder import input_names
 from keras_bert.models.first_token import skip_unused_tokens

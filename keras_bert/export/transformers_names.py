@@ -3,7 +3,7 @@
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from keras_bert.folders import END_LOGITS, LOGITS, SENTENCE_VECTOR, START_LOGITS
+from keras_bert.core.folders import END_LOGITS, LOGITS, SENTENCE_VECTOR, START_LOGITS
 
 # Our name of an input -> transformers' name.
 INPUTS = {"token_ids": "input_ids", "padding_mask": "attention_mask", "segment_ids": "token_type_ids"}

@@ -3,7 +3,7 @@
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from keras_bert.config import EncoderConfig, Variant
+from keras_bert.core.config import EncoderConfig, Variant
 from keras_bert.families.bigbird.graph import bigbird_states
 from keras_bert.families.bigbird.settings import BigBird
 from keras_bert.families.deberta.graph import deberta_states

@@ -7,8 +7,8 @@ import dataclasses
 from collections.abc import Callable, Mapping
 from typing import Any, NamedTuple
 
-from keras_bert.config import Activation, EncoderConfig, Variant
-from keras_bert.tensors import Tensor
+from keras_bert.core.config import Activation, EncoderConfig, Variant
+from keras_bert.core.tensors import Tensor
 
 
 class TaskNames(NamedTuple):

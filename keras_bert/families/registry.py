@@ -4,8 +4,8 @@ from typing import Annotated, Any
 
 import pydantic
 
-from keras_bert.checks import nearest_name
-from keras_bert.config import EncoderConfig
+from keras_bert.core.checks import nearest_name
+from keras_bert.core.config import EncoderConfig
 from keras_bert.families.bert.hugging_face import FAMILIES as BERT_FAMILIES
 from keras_bert.families.bigbird.hugging_face import FAMILIES as BIGBIRD
 from keras_bert.families.bigbird.settings import BigBird

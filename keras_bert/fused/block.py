@@ -8,10 +8,10 @@ from typing import Any
 import keras
 import tensorflow as tf
 
+from keras_bert.core.tensors import Tensor
 from keras_bert.fused.compiled import compiled, seeded_dropout
 from keras_bert.layers.encoder_block import EncoderBlock
 from keras_bert.layers.feed_forward import ACTIVATIONS
-from keras_bert.tensors import Tensor
 
 
 class FusedBlock:

@@ -9,8 +9,8 @@ from typing import Any
 
 import tensorflow as tf
 
+from keras_bert.core.tensors import Tensor
 from keras_bert.layers.noise import mix, random_bits
-from keras_bert.tensors import Tensor
 
 
 def compiled(function: Callable[..., Any]) -> Callable[..., Any]:

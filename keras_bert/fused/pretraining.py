@@ -5,13 +5,13 @@ from typing import Any
 import keras
 import tensorflow as tf
 
+from keras_bert.core.losses import correct, cross_entropy, weighted_sums
+from keras_bert.core.tensors import Tensor
 from keras_bert.fused.masked_tokens import masked_token_loss
 from keras_bert.fused.objective import FusedObjective
-from keras_bert.losses import correct, cross_entropy, weighted_sums
 from keras_bert.models.encoder import has_layer, output_of
 from keras_bert.objectives.base import Batch, Sums, call_model
 from keras_bert.objectives.pretraining import PretrainingObjective, boundary_weights
-from keras_bert.tensors import Tensor
 
 # Name in the metrics -> prefix of the names of its head's layers.
 _HEADS = {"masked": "masked_token", "boundary": "span_boundary"}

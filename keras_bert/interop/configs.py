@@ -5,7 +5,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from keras_bert.config import Activation, EncoderConfig
+from keras_bert.core.config import Activation, EncoderConfig
 from keras_bert.families.hugging_face import read_number
 
 _RATES = ("dropout", "attention_dropout", "pooler_dropout", "initializer_range", "layer_norm_epsilon")

@@ -7,8 +7,8 @@ the graph; the graph alone decides the outputs.
 import dataclasses
 from pathlib import Path
 
+from keras_bert.core.folders import TOKENIZER_FILE
 from keras_bert.families.bert.hugging_face import BERT
-from keras_bert.folders import TOKENIZER_FILE
 from keras_bert.interop.configs import write_json
 from keras_bert.interop.heads import head_of
 from keras_bert.interop.hugging_face_config import FILE, write_config

@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Any
 
 import keras
 
-from keras_bert.config import EncoderConfig
+from keras_bert.core.config import EncoderConfig
 from keras_bert.families.hugging_face import TASK_NAMES, classifies_texts
 from keras_bert.models.encoder import build_encoder, has_layer
 from keras_bert.models.pretraining import build_pretraining

@@ -22,10 +22,10 @@ from typing import TYPE_CHECKING, Any
 import keras
 import numpy as np
 
-from keras_bert.checks import check
+from keras_bert.core.checks import check
+from keras_bert.core.folders import TOKENIZER_FILE, staged_files
 from keras_bert.families.hugging_face import Family
 from keras_bert.families.registry import family_of
-from keras_bert.folders import TOKENIZER_FILE, staged_files
 from keras_bert.interop import hugging_face_config
 from keras_bert.interop.configs import write_json
 from keras_bert.interop.fused import join, split

@@ -11,9 +11,9 @@ from typing import Any
 import numpy as np
 
 from keras_bert.adaptation.adapter import Adapter
+from keras_bert.core.folders import staged_files
 from keras_bert.families.hugging_face import TASK_NAMES, Family
 from keras_bert.families.registry import family_of
-from keras_bert.folders import staged_files
 from keras_bert.interop.configs import check_only, read_json, write_json
 from keras_bert.interop.heads import head_of
 from keras_bert.interop.names import Foreign, TensorNames, hugging_face_format

@@ -18,10 +18,10 @@ from typing import Any
 
 import tensorflow as tf
 
-from keras_bert.checks import check
-from keras_bert.config import Activation
+from keras_bert.core.checks import check
+from keras_bert.core.config import Activation
+from keras_bert.core.folders import VOCABULARY_FILE, staged_files
 from keras_bert.families.bert.hugging_face import BERT
-from keras_bert.folders import VOCABULARY_FILE, staged_files
 from keras_bert.interop.configs import read_encoder_config, read_json, write_encoder_config, write_json
 from keras_bert.interop.heads import Head, build_model, build_task, check_pooling, head_of
 from keras_bert.interop.names import TF1, TF1_TAGGER, TensorNames, is_training_state

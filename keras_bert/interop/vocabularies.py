@@ -5,7 +5,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from keras_bert.folders import TOKENIZER_FILE, VOCABULARY_FILE
+from keras_bert.core.folders import TOKENIZER_FILE, VOCABULARY_FILE
 from keras_bert.interop.configs import check_only, read_json, read_length, write_json
 from keras_bert.interop.tokenizer_json import (
     SPECIAL_FLAGS,

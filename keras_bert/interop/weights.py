@@ -7,7 +7,7 @@ from typing import Any
 import keras
 import numpy as np
 
-from keras_bert.config import EncoderConfig
+from keras_bert.core.config import EncoderConfig
 from keras_bert.interop.names import Foreign, TensorNames
 from keras_bert.layers.regression_head import folded_heads, plain_weights
 

@@ -6,11 +6,11 @@ from typing import Any
 import keras
 from keras import ops
 
+from keras_bert.core.tensors import Tensor
 from keras_bert.layers.attachments import Attachments
 from keras_bert.layers.dense import Dense
 from keras_bert.layers.feed_forward import gelu_erf
 from keras_bert.layers.tap import Tap
-from keras_bert.tensors import Tensor
 
 
 class LowRankAdapter(keras.layers.Layer):

@@ -7,11 +7,11 @@ from typing import Any, ClassVar
 import keras
 from keras import ops
 
-from keras_bert.config import EncoderConfig
+from keras_bert.core.config import EncoderConfig
+from keras_bert.core.tensors import Tensor
 from keras_bert.layers.block import as_config
 from keras_bert.layers.dense import Dense
 from keras_bert.layers.tap import Tap
-from keras_bert.tensors import Tensor
 
 # Added to the attention scores of padding. Its probability, e^-120, is zero in float32, and an int8 grid over the
 # scores still distinguishes the scores of tokens; with -1e9 all of them would be rounded to one value.

@@ -5,7 +5,7 @@ from typing import Any
 
 import keras
 
-from keras_bert.config import EncoderConfig
+from keras_bert.core.config import EncoderConfig
 
 
 class ConfiguredLayer(keras.layers.Layer):

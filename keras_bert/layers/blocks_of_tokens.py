@@ -5,7 +5,7 @@ It pads, slices and concatenates sequences rather than gathering tokens, because
 
 from keras import ops
 
-from keras_bert.tensors import Tensor
+from keras_bert.core.tensors import Tensor
 
 
 def pad_to_blocks(x: Tensor, size: int, value: float = 0.0) -> Tensor:

@@ -6,14 +6,14 @@ from typing import Any
 import keras
 from keras import ops
 
-from keras_bert.config import EncoderConfig
+from keras_bert.core.config import EncoderConfig
+from keras_bert.core.tensors import Tensor
 from keras_bert.layers.adapters import LowRankAdapter
 from keras_bert.layers.attention import SelfAttention
 from keras_bert.layers.block import TransformerBlock
 from keras_bert.layers.dense import Dense
 from keras_bert.layers.feed_forward import FeedForward
 from keras_bert.layers.tap import Tap, taps_of
-from keras_bert.tensors import Tensor
 
 
 @keras.saving.register_keras_serializable("keras_bert")

@@ -6,10 +6,10 @@ from typing import Any
 import keras
 from keras import ops
 
+from keras_bert.core.tensors import Tensor
 from keras_bert.layers.dense import Dense
 from keras_bert.layers.feed_forward import ACTIVATIONS
 from keras_bert.layers.tap import Tap
-from keras_bert.tensors import Tensor
 
 _POOLER_ACTIVATIONS: dict[str, Callable[[Any], Any]] = {"tanh": ops.tanh, **ACTIVATIONS}
 

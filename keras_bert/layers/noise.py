@@ -4,7 +4,7 @@ from typing import Any
 
 from keras import ops
 
-from keras_bert.tensors import Tensor
+from keras_bert.core.tensors import Tensor
 
 
 def mix(x: Tensor) -> Tensor:

@@ -5,8 +5,8 @@ import threading
 from collections.abc import Callable, Iterable, Iterator
 from typing import Any, NamedTuple
 
+from keras_bert.core.tensors import Tensor
 from keras_bert.layers.tap import Tap
-from keras_bert.tensors import Tensor
 
 RecordedTensors = dict[Tap, list[Any]]
 

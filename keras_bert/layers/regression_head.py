@@ -6,9 +6,9 @@ import keras
 import numpy as np
 from keras import ops
 
+from keras_bert.core.target_scale import TargetScale
+from keras_bert.core.tensors import Tensor
 from keras_bert.layers.dense import Dense
-from keras_bert.target_scale import TargetScale
-from keras_bert.tensors import Tensor
 
 
 @keras.saving.register_keras_serializable("keras_bert")

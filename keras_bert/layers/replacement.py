@@ -5,8 +5,8 @@ from typing import Any
 import keras
 from keras import ops
 
+from keras_bert.core.tensors import Tensor
 from keras_bert.layers.noise import gumbel_noise, row_seeds
-from keras_bert.tensors import Tensor
 
 
 class TokenReplacement(keras.layers.Layer):

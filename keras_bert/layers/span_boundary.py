@@ -5,9 +5,9 @@ from typing import Any
 import keras
 from keras import ops
 
+from keras_bert.core.tensors import Tensor
 from keras_bert.layers.dense import Dense
 from keras_bert.layers.feed_forward import ACTIVATIONS
-from keras_bert.tensors import Tensor
 
 # As in the released code (facebookresearch/SpanBERT): the number of embeddings of positions within a span, and their
 # width (section 4.2).

@@ -5,7 +5,7 @@ from typing import Any
 
 import keras
 
-from keras_bert.tensors import Tensor
+from keras_bert.core.tensors import Tensor
 
 
 class Tap:

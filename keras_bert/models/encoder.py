@@ -4,15 +4,15 @@ from typing import Any
 
 import keras
 
-from keras_bert.config import EncoderConfig
+from keras_bert.core.config import EncoderConfig
+from keras_bert.core.folders import INPUT_NAMES
+from keras_bert.core.tensors import Tensor
 from keras_bert.families.bert.graph import bert_states
 from keras_bert.families.graphs import STATES
-from keras_bert.folders import INPUT_NAMES
 from keras_bert.layers.adapters import PromptPlaces, TokenStates
 from keras_bert.layers.block import TransformerBlock
 from keras_bert.layers.heads import FirstTokenPooler, Pooler, PredictionHead
 from keras_bert.options.pooling import Pooling
-from keras_bert.tensors import Tensor
 
 # The names of the layers that insert a prompt and that remove it.
 PROMPT_PLACES, TOKEN_STATES = "prompt_places", "token_states"

@@ -6,12 +6,12 @@ from typing import Any
 
 import keras
 
+from keras_bert.core.tensors import Tensor
 from keras_bert.layers.adapters import TokenStates
 from keras_bert.layers.block import TransformerBlock
 from keras_bert.layers.heads import FirstTokenPooler, Pooler
 from keras_bert.layers.tap import TapLayer
 from keras_bert.models.encoder import blocks_of, calls_of
-from keras_bert.tensors import Tensor
 
 
 def skip_unused_tokens(model: keras.Model) -> keras.Model:

@@ -4,7 +4,7 @@ from typing import Any
 
 import keras
 
-from keras_bert.checks import check
+from keras_bert.core.checks import check
 from keras_bert.families.deberta.settings import DeBERTa
 from keras_bert.layers.adapters import DecodedStates
 from keras_bert.layers.embeddings import PositionEmbedding

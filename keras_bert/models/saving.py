@@ -8,15 +8,16 @@ from typing import Any
 
 import keras
 
+import keras_bert.core.losses
+
 # Imported because their classes and functions register themselves with Keras; the graphs import all encoder layers.
 import keras_bert.families.bigbird.span_head
 import keras_bert.families.graphs
 import keras_bert.layers.adapters
 import keras_bert.layers.heads
 import keras_bert.layers.regression_head
-import keras_bert.losses
 import keras_bert.metrics.accuracy
-import keras_bert.optimizer  # noqa: F401
+import keras_bert.models.optimizer  # noqa: F401
 
 # The classes and functions of saved models that Keras does not have, by their registered names.
 CUSTOM_OBJECTS: dict[str, Any] = {

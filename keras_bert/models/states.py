@@ -6,6 +6,7 @@ from typing import Any, NamedTuple
 import keras
 from keras import ops
 
+from keras_bert.core.tensors import Tensor
 from keras_bert.layers.dense import Dense
 from keras_bert.layers.recording import RecordedTensors, recording
 from keras_bert.layers.tap import Tap
@@ -18,7 +19,6 @@ from keras_bert.models.encoder import (
     has_layer,
     sequence_output,
 )
-from keras_bert.tensors import Tensor
 
 # The tensors of an attention layer that `AttentionReader` reads.
 ATTENTION_TENSORS = ("query", "key", "value", "scores")

@@ -8,7 +8,7 @@ from typing import Any, ClassVar, Protocol
 import keras
 import numpy as np
 
-from keras_bert.tensors import Tensor
+from keras_bert.core.tensors import Tensor
 
 Array = np.ndarray[Any, Any]
 Batch = Mapping[str, Any]

@@ -5,9 +5,9 @@ from collections.abc import Sequence
 
 from keras import ops
 
-from keras_bert.checks import check
-from keras_bert.losses import IGNORED
-from keras_bert.tensors import Tensor
+from keras_bert.core.checks import check
+from keras_bert.core.losses import IGNORED
+from keras_bert.core.tensors import Tensor
 
 
 def balanced_class_weights(counts: Sequence[int]) -> list[float]:

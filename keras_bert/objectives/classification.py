@@ -6,11 +6,11 @@ from typing import Any
 
 from keras import ops
 
-from keras_bert.losses import correct, cross_entropy, weighted_sums
+from keras_bert.core.losses import correct, cross_entropy, weighted_sums
+from keras_bert.core.tensors import Tensor
 from keras_bert.objectives.base import Array, Batch, Sums, TaskObjective
 from keras_bert.objectives.class_weights import check_count, check_weights, row_weights
 from keras_bert.objectives.divergence import divergence
-from keras_bert.tensors import Tensor
 
 
 @dataclasses.dataclass(frozen=True)

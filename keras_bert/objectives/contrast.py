@@ -5,8 +5,8 @@ from typing import Any, Literal
 import keras
 from keras import ops
 
-from keras_bert.losses import cross_entropy
-from keras_bert.tensors import Tensor
+from keras_bert.core.losses import cross_entropy
+from keras_bert.core.tensors import Tensor
 
 Distance = Literal["cosine", "euclidean"]
 

@@ -2,7 +2,7 @@
 
 from keras import ops
 
-from keras_bert.tensors import Tensor
+from keras_bert.core.tensors import Tensor
 
 
 def divergence(student_logits: Tensor, teacher_logits: Tensor, temperature: float) -> Tensor:

@@ -7,10 +7,10 @@ from typing import Any
 import keras
 from keras import ops
 
-from keras_bert.losses import weighted_sums
+from keras_bert.core.losses import weighted_sums
+from keras_bert.core.tensors import Tensor
 from keras_bert.objectives.base import Array, Batch, Sums, TaskObjective
 from keras_bert.objectives.class_weights import row_weights
-from keras_bert.tensors import Tensor
 
 
 @dataclasses.dataclass(frozen=True)

@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from keras_bert.checks import check
+from keras_bert.core.checks import check
 from keras_bert.objectives.class_weights import check_weights
 
 Array = np.ndarray[Any, Any]

@@ -7,12 +7,12 @@ from typing import Any
 import numpy as np
 from keras import ops
 
-from keras_bert.losses import binary_cross_entropy, f1_terms, weighted_sums
+from keras_bert.core.losses import binary_cross_entropy, f1_terms, weighted_sums
+from keras_bert.core.tensors import Tensor
 from keras_bert.metrics.label_thresholds import HALF, reach_thresholds
 from keras_bert.objectives.base import Array, Batch, Sums, TaskObjective
 from keras_bert.objectives.class_weights import check_count, check_weights
 from keras_bert.objectives.divergence import divergence
-from keras_bert.tensors import Tensor
 
 
 @dataclasses.dataclass(frozen=True)

@@ -6,10 +6,10 @@ from typing import Any
 import keras
 from keras import ops
 
+from keras_bert.core.losses import correct, cross_entropy, weighted_sums
+from keras_bert.core.tensors import Tensor
 from keras_bert.layers.span_boundary import PLACES, find_borders
-from keras_bert.losses import correct, cross_entropy, weighted_sums
 from keras_bert.objectives.base import Batch, PlainObjective, Sums, call_model
-from keras_bert.tensors import Tensor
 
 
 @dataclasses.dataclass(frozen=True)

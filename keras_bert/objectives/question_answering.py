@@ -7,12 +7,12 @@ from typing import Any, ClassVar
 import numpy as np
 from keras import ops
 
+from keras_bert.core.losses import correct_spans, span_loss, weighted_sums
+from keras_bert.core.tensors import Tensor
 from keras_bert.layers.attention import MASK_BIAS
-from keras_bert.losses import correct_spans, span_loss, weighted_sums
 from keras_bert.objectives.base import Array, Batch, Sums, TaskObjective
 from keras_bert.objectives.class_weights import row_weights
 from keras_bert.objectives.divergence import divergence
-from keras_bert.tensors import Tensor
 
 
 @dataclasses.dataclass(frozen=True)

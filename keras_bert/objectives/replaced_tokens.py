@@ -6,11 +6,11 @@ from typing import Any
 import keras
 from keras import ops
 
-from keras_bert.losses import replaced_loss, weighted_sums
+from keras_bert.core.losses import replaced_loss, weighted_sums
+from keras_bert.core.tensors import Tensor
 from keras_bert.objectives.base import Batch, PlainObjective, Sums, call_model
 from keras_bert.objectives.pretraining import measure_masked
 from keras_bert.options.generator import Generator
-from keras_bert.tensors import Tensor
 
 
 @dataclasses.dataclass(frozen=True)

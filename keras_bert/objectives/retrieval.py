@@ -7,7 +7,8 @@ from typing import Any, NamedTuple
 import keras
 from keras import ops
 
-from keras_bert.losses import correct, weighted_sums
+from keras_bert.core.losses import correct, weighted_sums
+from keras_bert.core.tensors import Tensor
 from keras_bert.objectives.base import Array, Batch, Sums, TaskObjective
 from keras_bert.objectives.class_weights import row_weights
 from keras_bert.objectives.contrast import (
@@ -18,7 +19,6 @@ from keras_bert.objectives.contrast import (
 )
 from keras_bert.objectives.divergence import divergence
 from keras_bert.options.contrast import Contrast
-from keras_bert.tensors import Tensor
 
 
 class _Vectors(NamedTuple):

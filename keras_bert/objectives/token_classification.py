@@ -7,11 +7,11 @@ from typing import Any, ClassVar
 import numpy as np
 from keras import ops
 
-from keras_bert.losses import IGNORED, correct, cross_entropy, weighted_sums
+from keras_bert.core.losses import IGNORED, correct, cross_entropy, weighted_sums
+from keras_bert.core.tensors import Tensor
 from keras_bert.objectives.base import Array, Batch, Sums, TaskObjective
 from keras_bert.objectives.class_weights import check_count, check_weights, token_weights
 from keras_bert.objectives.divergence import divergence
-from keras_bert.tensors import Tensor
 
 
 @dataclasses.dataclass(frozen=True)

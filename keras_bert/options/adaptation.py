@@ -5,7 +5,7 @@ from typing import Annotated, Any, Literal
 
 import pydantic
 
-from keras_bert.validation import ShareBelowOne, read_json, validated_dataclass
+from keras_bert.core.validation import ShareBelowOne, read_json, validated_dataclass
 
 
 @validated_dataclass
@@ -45,7 +45,7 @@ class Adapters:
         >>> Adapters(size=0)
         Traceback (most recent call last):
         ...
-        keras_bert.checks.FieldError: Adapters.size must be positive, got 0
+        keras_bert.core.checks.FieldError: Adapters.size must be positive, got 0
     """
 
     kind: Literal["adapters"] = "adapters"

@@ -2,7 +2,7 @@
 
 import pydantic
 
-from keras_bert.validation import Share, validated_dataclass
+from keras_bert.core.validation import Share, validated_dataclass
 
 
 @validated_dataclass

@@ -4,8 +4,8 @@ from typing import Annotated, Literal, Self
 
 import pydantic
 
-from keras_bert.checks import check
-from keras_bert.validation import validated_dataclass
+from keras_bert.core.checks import check
+from keras_bert.core.validation import validated_dataclass
 
 RuntimeName = Literal["tflite", "onnx", "mediapipe", "transformers_js", "tflite_text"]
 # A runtime whose files are not scored -> the runtime whose scores stand for them.

@@ -4,7 +4,7 @@ from typing import Annotated
 
 import pydantic
 
-from keras_bert.validation import validated_dataclass
+from keras_bert.core.validation import validated_dataclass
 
 
 @validated_dataclass

@@ -4,7 +4,7 @@ from typing import Annotated, Literal
 
 import pydantic
 
-from keras_bert.validation import ShareBelowOne, validated_dataclass
+from keras_bert.core.validation import ShareBelowOne, validated_dataclass
 
 Miner = Literal["initial", "fine_tuned"]
 

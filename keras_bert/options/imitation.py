@@ -4,8 +4,8 @@ from typing import Any, ClassVar, Literal, Self
 
 import pydantic
 
-from keras_bert.checks import check
-from keras_bert.validation import ShareBelowOne, validated_dataclass
+from keras_bert.core.checks import check
+from keras_bert.core.validation import ShareBelowOne, validated_dataclass
 
 RelationKind = Literal["query_key_value", "attention_value"]
 

@@ -4,7 +4,7 @@ from typing import Annotated, Literal
 
 import pydantic
 
-from keras_bert.validation import Seed, validated_dataclass
+from keras_bert.core.validation import Seed, validated_dataclass
 
 LabelScore = Literal["self_confidence", "normalized_margin"]
 

@@ -5,8 +5,8 @@ from typing import Literal, Self
 
 import pydantic
 
-from keras_bert.checks import check
-from keras_bert.validation import OpenShare, Share, validated_dataclass
+from keras_bert.core.checks import check
+from keras_bert.core.validation import OpenShare, Share, validated_dataclass
 
 Strategy = Literal["tokens", "whole_words", "spans"]
 

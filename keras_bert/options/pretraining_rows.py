@@ -4,8 +4,8 @@ from typing import Annotated, Literal
 
 import pydantic
 
+from keras_bert.core.validation import OpenShare, Share, validated_dataclass
 from keras_bert.options.compression import Compression
-from keras_bert.validation import OpenShare, Share, validated_dataclass
 
 PairObjective = Literal["next_sentence", "sentence_order", "none"]
 

@@ -1,6 +1,6 @@
 """Prompts: what a model expects in front of queries and of passages."""
 
-from keras_bert.validation import validated_dataclass
+from keras_bert.core.validation import validated_dataclass
 
 
 @validated_dataclass

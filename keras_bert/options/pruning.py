@@ -4,8 +4,8 @@ from typing import Literal, Self
 
 import pydantic
 
-from keras_bert.checks import check
-from keras_bert.validation import OpenShare, PositiveShare, validated_dataclass
+from keras_bert.core.checks import check
+from keras_bert.core.validation import OpenShare, PositiveShare, validated_dataclass
 
 Pattern = Literal["unstructured", "2:4"]
 

@@ -5,9 +5,9 @@ from typing import Literal, Self
 
 import pydantic
 
-from keras_bert.checks import check
-from keras_bert.config import EncoderShape
-from keras_bert.validation import validated_dataclass
+from keras_bert.core.checks import check
+from keras_bert.core.config import EncoderShape
+from keras_bert.core.validation import validated_dataclass
 
 RecipeName = Literal[
     "mixed_wi8_ai8", "dynamic_wi8", "static_wi8_ai8", "static_wi8_ai16", "weights_wi4", "weights_wi4_block32", "float16"

@@ -5,9 +5,9 @@ from typing import Annotated, Any, Self
 
 import pydantic
 
-from keras_bert.checks import check
-from keras_bert.config import EncoderConfig
-from keras_bert.validation import validated_dataclass
+from keras_bert.core.checks import check
+from keras_bert.core.config import EncoderConfig
+from keras_bert.core.validation import validated_dataclass
 
 
 @validated_dataclass

@@ -4,9 +4,9 @@ from typing import Literal, Self
 
 import pydantic
 
-from keras_bert.checks import check
-from keras_bert.processor import native_precision
-from keras_bert.validation import PositiveShare, Seed, Share, ShareBelowOne, validated_dataclass
+from keras_bert.core.checks import check
+from keras_bert.core.processor import native_precision
+from keras_bert.core.validation import PositiveShare, Seed, Share, ShareBelowOne, validated_dataclass
 
 Decay = Literal["linear", "cosine", "polynomial"]
 Precision = Literal["auto", "float32", "bfloat16", "float16"]
@@ -25,7 +25,7 @@ class Training:
             `batch_size`.
         learning_rate: peak of the learning rate, above 0.
         warmup: share of the steps, 0 to 1, in which the learning rate rises.
-        decay: shape of the fall of the learning rate after the warm-up, see `keras_bert.optimizer.WarmupDecay`.
+        decay: shape of the fall of the learning rate after the warm-up, see `keras_bert.models.optimizer.WarmupDecay`.
         power: exponent of a polynomial decay, above 0.
         weight_decay: decoupled weight decay, multiplied with the learning rate; not applied to biases and LayerNorm.
         layer_decay: factor from the learning rate of a block to that of the block below, above 0 and at most 1; 1 for

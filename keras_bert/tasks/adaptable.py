@@ -10,7 +10,7 @@ from contextlib import AbstractContextManager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar
 
-from keras_bert.checks import check
+from keras_bert.core.checks import check
 from keras_bert.options.adaptation import Adaptation, Bias, Prompt
 from keras_bert.tasks.checks import check_keras_model, is_keras_model
 

@@ -11,9 +11,9 @@ from typing import TYPE_CHECKING, Any, ClassVar, Literal, Protocol, Self
 
 import numpy as np
 
-from keras_bert.checks import check
-from keras_bert.folders import ADAPTER_FOLDER, INPUT_NAMES, LOGITS, MODEL_FILE, TASK_FILE, staged_files
-from keras_bert.row_limits import rows_at_once
+from keras_bert.core.checks import check
+from keras_bert.core.folders import ADAPTER_FOLDER, INPUT_NAMES, LOGITS, MODEL_FILE, TASK_FILE, staged_files
+from keras_bert.core.row_limits import rows_at_once
 from keras_bert.tasks.adaptable import Adaptable
 from keras_bert.tasks.answer_columns import ColumnType
 from keras_bert.tasks.calibration import Calibration

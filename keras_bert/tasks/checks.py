@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any, TypeGuard
 
 import numpy as np
 
-from keras_bert.checks import broken_float32_rule, check, nearest_name
+from keras_bert.core.checks import broken_float32_rule, check, nearest_name
 
 if TYPE_CHECKING:
     import keras

@@ -6,7 +6,7 @@ import dataclasses
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Any, Self, get_args
 
-from keras_bert.checks import check
+from keras_bert.core.checks import check
 from keras_bert.metrics.calibration import probabilities
 from keras_bert.options.pooling import Pooling
 from keras_bert.tasks.answer_columns import ColumnType

@@ -3,7 +3,7 @@
 import dataclasses
 from collections.abc import Sequence
 
-from keras_bert.checks import check
+from keras_bert.core.checks import check
 from keras_bert.metrics.entities import OUTSIDE, entities_of, split_tag
 from keras_bert.tasks.base import Array
 from keras_bert.tasks.places import end_with_marks

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from keras_bert.checks import check
+from keras_bert.core.checks import check
 from keras_bert.tasks.base import Array, Features, run_rows
 from keras_bert.tasks.checks import check_keras_model
 from keras_bert.tasks.classification import TextClassifier

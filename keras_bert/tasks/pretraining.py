@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, Self
 
 import numpy as np
 
-from keras_bert.checks import check
+from keras_bert.core.checks import check
 from keras_bert.masking.masks import mask_tokens, masking_vocabulary
 from keras_bert.options.masking import Masking
 from keras_bert.tasks.base import ROWS_AT_ONCE, Array, Features, Task, pad_rows, slices
@@ -88,7 +88,7 @@ class Pretraining(Task):
 
     def loss(self) -> Any:
         """Mean cross-entropy of the masked tokens, in nats; a next-sentence head stays untrained."""
-        from keras_bert.losses import labelled_cross_entropy
+        from keras_bert.core.losses import labelled_cross_entropy
 
         return {"masked_tokens": labelled_cross_entropy()}
 
@@ -119,7 +119,7 @@ class Pretraining(Task):
             TypeError: a text is no string.
             ValueError: there are no texts.
         """
-        from keras_bert.losses import IGNORED
+        from keras_bert.core.losses import IGNORED
 
         features = self.encode(texts)
         vocabulary = masking_vocabulary(self.tokenizer)

@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 
-from keras_bert.checks import check
-from keras_bert.folders import END_LOGITS, START_LOGITS
+from keras_bert.core.checks import check
+from keras_bert.core.folders import END_LOGITS, START_LOGITS
 from keras_bert.tasks.answer_columns import ColumnType
 from keras_bert.tasks.answer_spans import Spans, best_of_rows, best_spans
 from keras_bert.tasks.answer_windows import (
@@ -248,7 +248,7 @@ class QuestionAnswering(Task):
 
     def loss(self) -> Any:
         """Mean cross-entropy of start and end, in nats."""
-        from keras_bert.losses import span_loss
+        from keras_bert.core.losses import span_loss
 
         return span_loss
 
@@ -256,7 +256,7 @@ class QuestionAnswering(Task):
         """The share of windows whose start and end are both right; for answers see `keras_bert.metrics.squad`."""
         import keras
 
-        from keras_bert.losses import correct_spans
+        from keras_bert.core.losses import correct_spans
 
         return [keras.metrics.MeanMetricWrapper(correct_spans, name="accuracy")]
 

@@ -8,9 +8,9 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from keras_bert.checks import check
+from keras_bert.core.checks import check
+from keras_bert.core.folders import ADAPTER_FOLDER, MODEL_FILE, TASK_FILE
 from keras_bert.data.schemas import SCHEMAS, Feature
-from keras_bert.folders import ADAPTER_FOLDER, MODEL_FILE, TASK_FILE
 from keras_bert.tasks.base import Runtime, Task
 from keras_bert.tasks.classification import Classification
 from keras_bert.tasks.embedding import Embedding

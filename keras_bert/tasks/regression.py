@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 
-from keras_bert.checks import check
+from keras_bert.core.checks import check
+from keras_bert.core.target_scale import TargetScale
 from keras_bert.options.pooling import Pooling
-from keras_bert.target_scale import TargetScale
 from keras_bert.tasks.answer_columns import ColumnType
 from keras_bert.tasks.base import Array, Features, Runtime, Task
 from keras_bert.tasks.checks import as_numbers, check_same_length, is_keras_model
@@ -153,7 +153,7 @@ class Regression(Task):
 
     def loss(self) -> keras.losses.Loss:
         """The mean squared error in units of the scale's standard deviation."""
-        from keras_bert.losses import StandardizedSquaredError
+        from keras_bert.core.losses import StandardizedSquaredError
 
         return StandardizedSquaredError(self.scale.standard_deviation)
 

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, Self
 
 import numpy as np
 
-from keras_bert.checks import check
+from keras_bert.core.checks import check
 from keras_bert.tasks.base import ROWS_AT_ONCE, Array, Features, Runtime, Task, slices
 from keras_bert.tasks.checks import as_texts, check_same_length, is_keras_model
 
@@ -75,7 +75,7 @@ class ReplacedTokens(Task):
 
     def loss(self) -> Any:
         """Mean cross-entropy of the tokens, in nats."""
-        from keras_bert.losses import replaced_loss
+        from keras_bert.core.losses import replaced_loss
 
         return replaced_loss
 
@@ -105,7 +105,7 @@ class ReplacedTokens(Task):
             TypeError: a text is no string.
             ValueError: there are no texts, not as many lists of ranges, or a range is empty or not within its text.
         """
-        from keras_bert.losses import IGNORED
+        from keras_bert.core.losses import IGNORED
 
         texts = as_texts("texts", texts)
         check_same_length("texts", texts, "replaced", replaced)

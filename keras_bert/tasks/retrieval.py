@@ -9,13 +9,13 @@ from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 
-from keras_bert.checks import check
-from keras_bert.folders import INPUT_NAMES
+from keras_bert.core.checks import check
+from keras_bert.core.folders import INPUT_NAMES
+from keras_bert.core.validation import read_json
 from keras_bert.options.contrast import Contrast
 from keras_bert.tasks.base import Array, Features, Runtime, pad_rows
 from keras_bert.tasks.checks import as_texts, check_same_length
 from keras_bert.tasks.embedding import Embedding
-from keras_bert.validation import read_json
 
 if TYPE_CHECKING:
     import keras

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Self, cast
 
 import numpy as np
 
-from keras_bert.checks import check
+from keras_bert.core.checks import check
 from keras_bert.metrics.calibration import probabilities
 from keras_bert.metrics.entities import OUTSIDE
 from keras_bert.tasks.answer_columns import ColumnType
@@ -133,7 +133,7 @@ class TokenClassification(Task):
 
     def loss(self) -> keras.losses.Loss:
         """Mean cross-entropy of the tagged tokens, in nats."""
-        from keras_bert.losses import labelled_cross_entropy
+        from keras_bert.core.losses import labelled_cross_entropy
 
         return labelled_cross_entropy()
 
@@ -161,7 +161,7 @@ class TokenClassification(Task):
             TypeError: a word or tag is no string.
             ValueError: a tag is unknown, there are not as many tags as words, or no word has a token.
         """
-        from keras_bert.losses import IGNORED
+        from keras_bert.core.losses import IGNORED
 
         words, tags = as_sentences("words", words), as_sentences("tags", tags)
         check_same_length("words", words, "tags", tags)

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from keras_bert.folders import TOKENIZER_FILE, VOCABULARY_FILE
+from keras_bert.core.folders import TOKENIZER_FILE, VOCABULARY_FILE
 from keras_bert.options.vocabulary import VocabularyKind
 
 

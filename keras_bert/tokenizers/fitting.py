@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from keras_bert.checks import check
+from keras_bert.core.checks import check
 from keras_bert.tokenizers.base import BaseTokenizer
 from keras_bert.tokenizers.subwords import SubwordTokenizer
 from keras_bert.tokenizers.tokenizer import Tokenizer

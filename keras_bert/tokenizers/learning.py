@@ -6,7 +6,7 @@ import os
 from collections.abc import Iterable, Iterator
 from typing import Any
 
-from keras_bert.checks import check
+from keras_bert.core.checks import check
 from keras_bert.options.vocabulary import VocabularyKind
 from keras_bert.tokenizers.subwords import SubwordTokenizer
 

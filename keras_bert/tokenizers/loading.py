@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from keras_bert.folders import TOKENIZER_FILE, VOCABULARY_FILE
+from keras_bert.core.folders import TOKENIZER_FILE, VOCABULARY_FILE
 from keras_bert.tokenizers.base import BaseTokenizer
 
 _SHOWN = 200

@@ -12,7 +12,7 @@ import numpy as np
 import safetensors
 from safetensors.numpy import load_file, save_file
 
-from keras_bert.checks import check
+from keras_bert.core.checks import check
 
 logger = logging.getLogger(__name__)
 

@@ -6,7 +6,7 @@ import os
 import socket
 from typing import Any
 
-from keras_bert.checks import FieldError
+from keras_bert.core.checks import FieldError
 
 TF_CONFIG = "TF_CONFIG"
 # In this order: without a chief, the first worker is it (TensorFlow's guide to distributed training).

@@ -6,10 +6,10 @@ from typing import TYPE_CHECKING, Any
 import keras
 import numpy as np
 
-from keras_bert.checks import check
+from keras_bert.core.checks import check
+from keras_bert.core.folders import INPUT_NAMES
 from keras_bert.data.array_batches import ArrayBatches
 from keras_bert.data.schemas import COMPARED_ROWS
-from keras_bert.folders import INPUT_NAMES
 from keras_bert.objectives.base import Objective, means
 from keras_bert.options.training import Training
 from keras_bert.tasks.base import Task

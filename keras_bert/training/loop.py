@@ -10,8 +10,8 @@ from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from keras_bert.checks import check
-from keras_bert.digests import digest
+from keras_bert.core.checks import check
+from keras_bert.core.digests import digest
 from keras_bert.models.saving import describe_model
 from keras_bert.objectives.base import add_up, averages
 from keras_bert.training.checkpoints import Arrays, CheckpointError, Checkpoints

@@ -9,11 +9,11 @@ import keras
 import numpy as np
 import tensorflow as tf
 
-from keras_bert.checks import check
+from keras_bert.core.checks import check
 from keras_bert.fused.training import compiled_update, fused_blocks
+from keras_bert.models.optimizer import adamw
 from keras_bert.models.traces import check_attached
 from keras_bert.objectives.base import Batch, Objective, Sums, means
-from keras_bert.optimizer import adamw
 from keras_bert.options.training import Training
 from keras_bert.training.checkpoints import Arrays
 from keras_bert.training.devices import Devices

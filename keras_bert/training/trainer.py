@@ -5,7 +5,7 @@ from pathlib import Path
 import keras
 import tensorflow as tf
 
-from keras_bert.row_limits import rows_at_once
+from keras_bert.core.row_limits import rows_at_once
 from keras_bert.training.graph_memory import temporary_custom_gradients
 from keras_bert.training.history import Entry
 from keras_bert.training.loop import Loop, OnProgress

@@ -11,7 +11,7 @@ from components.artifacts.models import EdgeModel
 from components.artifacts.pushed import Pushed
 from components.objects.mirror import shown_place
 from components.scoring.blessing import NOT_COMPARED
-from keras_bert.folders import EXPORT_FILE
+from keras_bert.core.folders import EXPORT_FILE
 from keras_bert.training.cluster import find_cluster
 from pipeline.commands.arguments import absolute_path, add_overrides, add_root, read_overrides
 from pipeline.commands.command import DONE, FAILED, REFUSED, Command

@@ -15,7 +15,7 @@ from components.examples.splits import split_rows
 from components.files.text_files import is_remote
 from components.sources.checkpoint import PACKAGE, Checkpoint
 from components.sources.shared import SPLITS
-from keras_bert.processor import native_precision
+from keras_bert.core.processor import native_precision
 from pipeline.draft.job_text import write_toml
 from pipeline.draft.settings import SettingsTable, propose_settings
 from pipeline.draft.source import DraftRequest, guess_source

@@ -16,7 +16,7 @@ from components.sources.retrieval import RetrievalSource
 from components.sources.table import TableSource, read_table
 from components.sources.tag_schemes import find_tag_error
 from components.sources.tagged_words import SentenceSource
-from keras_bert.checks import FieldError
+from keras_bert.core.checks import FieldError
 from pipeline.draft.columns import (
     LABEL_NAMES,
     Roles,

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from components.dsl.errors import InputError
-from keras_bert.folders import TFLITE_FILE, TFLITE_FLOAT_FILE
+from keras_bert.core.folders import TFLITE_FILE, TFLITE_FLOAT_FILE
 from pipeline.chains import STAGES, Stage, enabled_stages
 from pipeline.orchestrator.observer import Observer
 from pipeline.orchestrator.runner import RunFailedError, RunResult, run_pipeline

@@ -5,9 +5,9 @@ from typing import Self
 import pydantic
 
 from components.sources.text import TextSource
+from keras_bert.core.validation import validated_dataclass
 from keras_bert.options.imitation import StateImitation
 from keras_bert.options.training import Precision, Training
-from keras_bert.validation import validated_dataclass
 
 
 @validated_dataclass

@@ -4,7 +4,7 @@ import re
 from typing import Any, NamedTuple
 
 from components.dsl.errors import InputError, nearest
-from keras_bert.config import EncoderConfig
+from keras_bert.core.config import EncoderConfig
 from keras_bert.options.quantization import BLOCK_PRODUCTS, undivided_inputs
 from pipeline.settings.schema import Settings
 

@@ -27,7 +27,7 @@ from components.sources.table import TableSource, TextRow
 from components.sources.tagged_words import SentenceSource
 from components.sources.text import TextSource
 from components.training.tuning import check_class_weights
-from keras_bert.checks import FieldError
+from keras_bert.core.checks import FieldError
 from keras_bert.families.deberta.settings import DeBERTa
 from keras_bert.options.generator import AT_MOST
 from keras_bert.options.imitation import OF_EMBEDDINGS, StateImitation

@@ -23,8 +23,9 @@ from components.sources.table import TableSource
 from components.sources.tagged_words import SentenceSource
 from components.sources.text import TextSource
 from components.training.on_rows import VALIDATIONS
-from keras_bert.checks import check
-from keras_bert.config import EncoderShape
+from keras_bert.core.checks import check
+from keras_bert.core.config import EncoderShape
+from keras_bert.core.validation import STRICT, OpenShare, validated_dataclass
 from keras_bert.families.registry import AnyVariant
 from keras_bert.options.adaptation import Adaptation
 from keras_bert.options.contrast import Contrast
@@ -46,7 +47,6 @@ from keras_bert.options.student import Student
 from keras_bert.options.teacher_labels import TeacherLabels
 from keras_bert.options.training import Precision, Training
 from keras_bert.options.vocabulary import VocabularyKind
-from keras_bert.validation import STRICT, OpenShare, validated_dataclass
 from pipeline.machine import Machine
 from pipeline.settings.general_distillation import GeneralDistillationSettings
 from pipeline.settings.tune import TuneSettings

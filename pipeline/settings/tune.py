@@ -4,9 +4,9 @@ from typing import Annotated, Any, Self
 
 import pydantic
 
-from keras_bert.checks import check
+from keras_bert.core.checks import check
+from keras_bert.core.validation import PositiveShare, validated_dataclass
 from keras_bert.options.pooling import Pooling
-from keras_bert.validation import PositiveShare, validated_dataclass
 
 PositiveRange = tuple[pydantic.PositiveFloat, ...]
 ShareRange = tuple[PositiveShare, ...]

@@ -5,7 +5,7 @@ from collections.abc import Iterable, Iterator
 from typing import Any, NamedTuple, Self
 
 from components.artifacts.measurements import SearchBounds, VocabularySize
-from keras_bert.config import EncoderConfig
+from keras_bert.core.config import EncoderConfig
 from keras_bert.options.quantization import RecipeName, undivided_inputs
 from keras_bert.options.student import Student
 from pipeline.settings.schema import QuantizationSettings, Settings

@@ -4,7 +4,7 @@ import statistics
 from collections.abc import Mapping, Sequence
 from typing import NamedTuple, Self
 
-from keras_bert.config import EncoderConfig
+from keras_bert.core.config import EncoderConfig
 from keras_bert.options.quantization import RECIPES, RecipeName
 from pipeline.shrink.candidates import Candidate, Grid
 

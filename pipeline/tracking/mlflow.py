@@ -10,7 +10,7 @@ from typing import Any, NamedTuple, TypeVar
 
 from components.dsl.errors import InputError
 from components.dsl.extras import install_command
-from keras_bert.folders import ANSWERING_FILES
+from keras_bert.core.folders import ANSWERING_FILES
 from pipeline.orchestrator.records import Run
 from pipeline.orchestrator.store import Store
 from pipeline.report.files import write_page

@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 
 from components.dsl.errors import InputError
 from components.training.model_folder import HISTORY_FILE
-from keras_bert.digests import digest
+from keras_bert.core.digests import digest
 from pipeline.chains import Stage, enabled_stages
 from pipeline.orchestrator.locks import read_holder, try_lock, write_holder
 from pipeline.orchestrator.observer import Observer, StoppedRunError

@@ -11,8 +11,8 @@ from rich.table import Table
 from components.artifacts.evaluation import Metrics
 from components.dsl.errors import InputError
 from components.scoring.model_card import calibration_lines, format_score, name_thresholds
+from keras_bert.core.folders import ONNX_FILE, TASK_FILE, VOCABULARY_FILE, WEB_FOLDER
 from keras_bert.export.attachments import read_attachments
-from keras_bert.folders import ONNX_FILE, TASK_FILE, VOCABULARY_FILE, WEB_FOLDER
 from pipeline.views.terminal import cells
 
 _READ = ("task", "export", "metrics", "origin")

@@ -11,7 +11,7 @@ from rich.console import Console
 
 from components.dsl.errors import InputError
 from components.objects.mirror import shown_place
-from keras_bert.folders import MODEL_FILE, ONNX_FILE, TASK_FILE, TFLITE_FILE
+from keras_bert.core.folders import MODEL_FILE, ONNX_FILE, TASK_FILE, TFLITE_FILE
 from pipeline.views.tables import show_table
 
 if TYPE_CHECKING:

@@ -7,8 +7,8 @@ from rich.console import Console
 
 from components.artifacts.evaluation import Metrics
 from components.scoring.model_card import calibration_lines, format_row, remarks_of, unit_of
+from keras_bert.core.folders import MEDIAPIPE_FILE
 from keras_bert.export.targets.mediapipe import OTHER_IDS, describe_other_ids
-from keras_bert.folders import MEDIAPIPE_FILE
 from pipeline.views.tables import show_grid, show_table
 from pipeline.views.terminal import write, write_warnings
 

@@ -18,7 +18,7 @@ from components.examples.null_thresholds import tune_threshold
 from components.examples.registry import TASK_ROWS, read_rows
 from components.training.model_folder import read_model
 from components.training.students import make_student
-from keras_bert.config import EncoderConfig
+from keras_bert.core.config import EncoderConfig
 from keras_bert.data.records import read_features
 from keras_bert.families.modernbert.settings import ModernBERT
 from keras_bert.models.encoder import build_encoder, config_of

@@ -12,7 +12,7 @@ from components.dsl.errors import InputError
 from components.export_model import export_model
 from components.measure_footprint import measure_footprint
 from components.quantize import quantize
-from keras_bert.folders import TFLITE_FILE, TFLITE_FLOAT_FILE
+from keras_bert.core.folders import TFLITE_FILE, TFLITE_FLOAT_FILE
 from keras_bert.options.export import Export
 from keras_bert.options.student import Student
 from tests.components.tuning_job import LENGTH, QUANTIZATION, Line

@@ -8,7 +8,7 @@ from components.artifacts.data import PretrainingExamples
 from components.artifacts.measurements import StepCost
 from components.mask_examples import mask_examples
 from components.measure_step import _TIMED, _WARM, measure_step
-from keras_bert.config import EncoderShape
+from keras_bert.core.config import EncoderShape
 from keras_bert.data.pretraining_batches import pretraining_batches
 from keras_bert.options.masking import Masking
 from keras_bert.options.pretraining_rows import PretrainingRows

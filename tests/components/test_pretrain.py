@@ -14,7 +14,7 @@ from components.dsl.workplace import set_progress_sink
 from components.mask_examples import mask_examples
 from components.pretrain import VALIDATIONS, pretrain
 from components.training.model_folder import read_model
-from keras_bert.config import EncoderShape
+from keras_bert.core.config import EncoderShape
 from keras_bert.families.deberta.settings import DeBERTa
 from keras_bert.models.encoder import config_of
 from keras_bert.models.saving import load_model

@@ -29,12 +29,12 @@ from components.scoring.mistakes import Mistakes
 from components.scoring.registration import register_task as register_steps
 from components.scoring.registry import TASK_SCORING
 from components.sources.table import TableSource, TextRow
-from keras_bert.config import EncoderConfig
+from keras_bert.core.config import EncoderConfig
+from keras_bert.core.losses import weighted_sums
 from keras_bert.data.schemas import SCHEMAS, Feature
 from keras_bert.data.task_batches import task_batches
 from keras_bert.export.bundle import load_exported
 from keras_bert.interop.heads import head_of
-from keras_bert.losses import weighted_sums
 from keras_bert.models.encoder import build_encoder
 from keras_bert.objectives.base import Array, Batch, Sums, TaskObjective
 from keras_bert.objectives.class_weights import row_weights

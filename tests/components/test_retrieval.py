@@ -28,13 +28,13 @@ from components.sources.search_texts import SearchTexts
 from components.sources.shared import SPLITS
 from components.training.model_folder import read_model
 from components.validate import validate
+from keras_bert.core.vector_codes import int8_codes
 from keras_bert.data.task_batches import task_batches
 from keras_bert.export.bundle import load, load_exported
 from keras_bert.metrics.retrieval import METRICS
 from keras_bert.options.contrast import Contrast
 from keras_bert.options.export import Export
 from keras_bert.options.hard_negatives import HardNegatives
-from keras_bert.vector_codes import int8_codes
 from tests.components.tuning_job import SELECTION, TRAINING, Line, write_checkpoint
 
 

@@ -27,7 +27,7 @@ from components.sources.retrieval import RetrievalSource
 from components.sources.table import TableSource
 from components.sources.tagged_words import SentenceSource
 from components.training.model_folder import read_model
-from keras_bert.config import EncoderConfig
+from keras_bert.core.config import EncoderConfig
 from keras_bert.models.encoder import build_encoder
 from keras_bert.options.export import Export
 from keras_bert.options.quantization import Quantization

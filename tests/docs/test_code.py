@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from keras_bert.config import EncoderConfig
+from keras_bert.core.config import EncoderConfig
 from keras_bert.interop.hugging_face import to_hugging_face
 from keras_bert.models.encoder import build_encoder
 from keras_bert.tasks.embedding import Embedding

@@ -3,8 +3,8 @@
 import json
 from collections.abc import Iterator, Mapping
 
+from keras_bert.core.folders import LABELS_TEXT, TASK_FILE, VOCABULARY_FILE
 from keras_bert.export.rules.expected import Expected
-from keras_bert.folders import LABELS_TEXT, TASK_FILE, VOCABULARY_FILE
 
 
 def labels_of_task(held: Mapping[str, bytes], expected: Expected) -> Iterator[str]:

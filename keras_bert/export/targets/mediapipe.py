@@ -3,7 +3,7 @@
 import logging
 from typing import TYPE_CHECKING, Any
 
-from keras_bert.checks import broken_label_rule
+from keras_bert.core.checks import broken_label_rule
 from keras_bert.export.files import MEDIAPIPE, ExportedFile
 from keras_bert.export.inputs import ComparisonRows, ExportInputs
 from keras_bert.export.targets.base import ExportTarget, ModelTraits

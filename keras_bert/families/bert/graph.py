@@ -5,7 +5,7 @@ from typing import Any
 
 import keras
 
-from keras_bert.config import EncoderConfig
+from keras_bert.core.config import EncoderConfig
 from keras_bert.layers.attention import AttentionBias
 from keras_bert.layers.embeddings import EmbeddingProjection, PositionEmbedding, SegmentEmbedding, TokenEmbedding
 from keras_bert.layers.encoder_block import EncoderBlock

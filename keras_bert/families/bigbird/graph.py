@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from typing import Any
 
-from keras_bert.config import EncoderConfig
+from keras_bert.core.config import EncoderConfig
 from keras_bert.families.bert.graph import embed
 from keras_bert.families.bigbird.layers import BigBirdBlock
 from keras_bert.layers.attention import AttentionBias

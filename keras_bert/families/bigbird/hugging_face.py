@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from typing import Any
 
-from keras_bert.config import EncoderConfig
+from keras_bert.core.config import EncoderConfig
 from keras_bert.families.bert.hugging_face import BERT
 from keras_bert.families.bigbird.settings import AttentionKind, BigBird
 from keras_bert.families.hugging_face import BOTH_HEADS, CLASSES, ENCODER, KEYS, TEXT_HEAD, Family, read_number

@@ -9,8 +9,8 @@ from typing import Any
 
 import numpy as np
 
-from keras_bert.checks import check
-from keras_bert.tensors import Tensor
+from keras_bert.core.checks import check
+from keras_bert.core.tensors import Tensor
 
 Array = np.ndarray[Any, Any]
 

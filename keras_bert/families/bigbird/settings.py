@@ -4,8 +4,8 @@ from typing import Any, ClassVar, Literal
 
 import pydantic
 
-from keras_bert.config import Variant
-from keras_bert.validation import validated_dataclass
+from keras_bert.core.config import Variant
+from keras_bert.core.validation import validated_dataclass
 
 AttentionKind = Literal["block_sparse", "full"]
 

@@ -5,10 +5,10 @@ from typing import Any
 import keras
 from keras import ops
 
+from keras_bert.core.tensors import Tensor
 from keras_bert.layers.attention import MASK_BIAS
 from keras_bert.layers.feed_forward import FeedForward
 from keras_bert.layers.separator import SeparatorReader
-from keras_bert.tensors import Tensor
 
 
 @keras.saving.register_keras_serializable("keras_bert")

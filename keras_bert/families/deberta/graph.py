@@ -3,8 +3,8 @@
 from collections.abc import Mapping
 from typing import Any
 
-from keras_bert.checks import check
-from keras_bert.config import EncoderConfig
+from keras_bert.core.checks import check
+from keras_bert.core.config import EncoderConfig
 from keras_bert.families.bert.graph import embed
 from keras_bert.families.deberta.convolution import ConvolutionSum
 from keras_bert.families.deberta.layers import DeBERTaBlock

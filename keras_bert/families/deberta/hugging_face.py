@@ -6,7 +6,7 @@ Versions 2 and 3 share a `model_type`.
 from collections.abc import Mapping
 from typing import Any
 
-from keras_bert.config import EncoderConfig
+from keras_bert.core.config import EncoderConfig
 from keras_bert.families.bert.hugging_face import BERT
 from keras_bert.families.deberta.settings import ConvolutionActivation, DeBERTa
 from keras_bert.families.hugging_face import ENCODER, KEYS, Family, Fused, read_number

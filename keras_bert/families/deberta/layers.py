@@ -7,13 +7,13 @@ from typing import Any
 import keras
 from keras import ops
 
-from keras_bert.config import EncoderConfig
+from keras_bert.core.config import EncoderConfig
+from keras_bert.core.tensors import Tensor
 from keras_bert.families.deberta.relative_positions import by_distance_to_pairs
 from keras_bert.families.deberta.settings import DeBERTa
 from keras_bert.layers.attention import ConfiguredAttention
 from keras_bert.layers.encoder_block import EncoderBlock
 from keras_bert.layers.tap import Tap
-from keras_bert.tensors import Tensor
 
 
 @keras.saving.register_keras_serializable("keras_bert")

@@ -7,11 +7,11 @@ import keras
 import numpy as np
 from keras import ops
 
-from keras_bert.config import EncoderConfig
+from keras_bert.core.config import EncoderConfig
+from keras_bert.core.tensors import Tensor
 from keras_bert.families.deberta.settings import DeBERTa
 from keras_bert.layers.block import ConfiguredLayer
 from keras_bert.layers.tap import Tap
-from keras_bert.tensors import Tensor
 
 
 @keras.saving.register_keras_serializable("keras_bert")

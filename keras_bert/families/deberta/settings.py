@@ -4,9 +4,9 @@ from typing import Literal, Self
 
 import pydantic
 
-from keras_bert.checks import check
-from keras_bert.config import Variant
-from keras_bert.validation import validated_dataclass
+from keras_bert.core.checks import check
+from keras_bert.core.config import Variant
+from keras_bert.core.validation import validated_dataclass
 
 ConvolutionActivation = Literal["tanh", "gelu_tanh", "gelu_erf", "relu"]
 

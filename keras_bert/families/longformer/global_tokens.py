@@ -5,10 +5,10 @@ from typing import Any, Literal, get_args
 import keras
 from keras import ops
 
-from keras_bert.checks import check
+from keras_bert.core.checks import check
+from keras_bert.core.tensors import Tensor
 from keras_bert.layers.adapters import PromptAwareLayer
 from keras_bert.layers.separator import SeparatorReader
-from keras_bert.tensors import Tensor
 
 GlobalKind = Literal["none", "first", "question"]
 

@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from typing import Any
 
-from keras_bert.config import EncoderConfig
+from keras_bert.core.config import EncoderConfig
 from keras_bert.families.bert.hugging_face import ROBERTA_HEADS
 from keras_bert.families.hugging_face import ENCODER, KEYS, TEXT_HEAD, Family, read_number
 from keras_bert.families.longformer.settings import Longformer

@@ -8,7 +8,8 @@ import keras
 import numpy as np
 from keras import ops
 
-from keras_bert.config import EncoderConfig
+from keras_bert.core.config import EncoderConfig
+from keras_bert.core.tensors import Tensor
 from keras_bert.families.longformer.settings import Longformer
 from keras_bert.layers.attention import MASK_BIAS, ConfiguredAttention
 from keras_bert.layers.blocks_of_tokens import (
@@ -19,7 +20,6 @@ from keras_bert.layers.blocks_of_tokens import (
     with_neighbours,
 )
 from keras_bert.layers.encoder_block import EncoderBlock
-from keras_bert.tensors import Tensor
 
 
 @keras.saving.register_keras_serializable("keras_bert")

@@ -6,9 +6,9 @@ from typing import Annotated, Any, Literal, Self
 
 import pydantic
 
-from keras_bert.checks import check
-from keras_bert.config import Variant
-from keras_bert.validation import validated_dataclass
+from keras_bert.core.checks import check
+from keras_bert.core.config import Variant
+from keras_bert.core.validation import validated_dataclass
 
 # Even, because half of a window is on either side of a token.
 _Window = Annotated[int, pydantic.Field(ge=2, multiple_of=2)]

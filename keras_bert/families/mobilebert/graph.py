@@ -5,7 +5,7 @@ from typing import Any
 
 import keras
 
-from keras_bert.config import EncoderConfig
+from keras_bert.core.config import EncoderConfig
 from keras_bert.families.mobilebert.layers import TORCH_EPSILON, MobileBERTBlock
 from keras_bert.families.mobilebert.no_norm import make_norm
 from keras_bert.families.mobilebert.settings import MobileBERT

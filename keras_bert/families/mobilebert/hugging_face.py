@@ -3,8 +3,8 @@
 from collections.abc import Mapping
 from typing import Any
 
-from keras_bert.checks import check
-from keras_bert.config import EncoderConfig
+from keras_bert.core.checks import check
+from keras_bert.core.config import EncoderConfig
 from keras_bert.families.bert.hugging_face import BERT
 from keras_bert.families.hugging_face import BOTH_HEADS, CLASSES, ENCODER, KEYS, Family
 from keras_bert.families.mobilebert.settings import MobileBERT

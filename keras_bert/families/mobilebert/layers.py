@@ -6,7 +6,8 @@ from typing import Any
 import keras
 from keras import ops
 
-from keras_bert.config import EncoderConfig
+from keras_bert.core.config import EncoderConfig
+from keras_bert.core.tensors import Tensor
 from keras_bert.families.mobilebert.no_norm import make_norm
 from keras_bert.families.mobilebert.settings import MobileBERT
 from keras_bert.layers.attention import SelfAttention
@@ -14,7 +15,6 @@ from keras_bert.layers.block import TransformerBlock
 from keras_bert.layers.dense import Dense
 from keras_bert.layers.feed_forward import FeedForward
 from keras_bert.layers.tap import Tap
-from keras_bert.tensors import Tensor
 
 # PyTorch's default, which transformers uses in the LayerNorm of the embeddings and of the last feed-forward layer.
 TORCH_EPSILON = 1e-5

@@ -5,9 +5,9 @@ from typing import Any
 import keras
 from keras import ops
 
+from keras_bert.core.tensors import Tensor
 from keras_bert.layers.dense import Dense
 from keras_bert.layers.feed_forward import ACTIVATIONS, FeedForward
-from keras_bert.tensors import Tensor
 
 
 @keras.saving.register_keras_serializable("keras_bert")

@@ -5,7 +5,7 @@ from typing import Any
 
 import keras
 
-from keras_bert.config import EncoderConfig
+from keras_bert.core.config import EncoderConfig
 from keras_bert.families.modernbert.layers import ModernBERTBlock
 from keras_bert.families.modernbert.rotary_attention import WindowBias
 from keras_bert.families.modernbert.settings import ModernBERT

@@ -4,7 +4,7 @@ import dataclasses
 from collections.abc import Mapping
 from typing import Any
 
-from keras_bert.config import EncoderConfig
+from keras_bert.core.config import EncoderConfig
 from keras_bert.families.hugging_face import KEYS, WRITTEN_ACTIVATIONS, Family, read_number
 from keras_bert.families.modernbert.settings import ModernBERT
 

@@ -8,13 +8,13 @@ import keras
 import numpy as np
 from keras import ops
 
-from keras_bert.config import EncoderConfig
+from keras_bert.core.config import EncoderConfig
+from keras_bert.core.tensors import Tensor
 from keras_bert.families.modernbert.gated_feed_forward import GatedFeedForward
 from keras_bert.families.modernbert.rotary_attention import RotaryAttention
 from keras_bert.families.modernbert.settings import ModernBERT
 from keras_bert.layers.block import TransformerBlock, weights_by_path
 from keras_bert.layers.tap import Tap
-from keras_bert.tensors import Tensor
 
 
 @keras.saving.register_keras_serializable("keras_bert")

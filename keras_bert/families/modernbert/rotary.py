@@ -5,7 +5,7 @@ from typing import Any
 import numpy as np
 from keras import ops
 
-from keras_bert.tensors import Tensor
+from keras_bert.core.tensors import Tensor
 
 
 def rotary_table(length: Tensor, size: int, theta: float) -> tuple[Tensor, Tensor]:

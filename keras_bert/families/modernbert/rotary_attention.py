@@ -6,10 +6,10 @@ from typing import Any, ClassVar
 import keras
 from keras import ops
 
+from keras_bert.core.tensors import Tensor
 from keras_bert.families.modernbert.rotary import rotary_table, rotate
 from keras_bert.layers.attention import MASK_BIAS, SelfAttention
 from keras_bert.layers.dense import Dense
-from keras_bert.tensors import Tensor
 
 
 @keras.saving.register_keras_serializable("keras_bert")

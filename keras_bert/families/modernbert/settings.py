@@ -6,9 +6,9 @@ from typing import Any, ClassVar, Literal, Self
 
 import pydantic
 
-from keras_bert.checks import check
-from keras_bert.config import Variant
-from keras_bert.validation import ShareBelowOne, validated_dataclass
+from keras_bert.core.checks import check
+from keras_bert.core.config import Variant
+from keras_bert.core.validation import ShareBelowOne, validated_dataclass
 
 
 @validated_dataclass

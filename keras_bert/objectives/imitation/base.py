@@ -7,7 +7,7 @@ from typing import Any, ClassVar, NamedTuple
 
 from keras import ops
 
-from keras_bert.tensors import Tensor
+from keras_bert.core.tensors import Tensor
 
 # The model's output, in the place of a layer's number.
 OUTPUT = "output"

@@ -1,7 +1,7 @@
 """The angle between final states (Sanh et al. 2019, section 3)."""
 
+from keras_bert.core.tensors import Tensor
 from keras_bert.objectives.imitation.base import ImitationLoss, Read, cosines, per_token
-from keras_bert.tensors import Tensor
 
 
 class Cosine(ImitationLoss):

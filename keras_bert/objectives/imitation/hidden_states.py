@@ -2,8 +2,8 @@
 
 from keras import ops
 
+from keras_bert.core.tensors import Tensor
 from keras_bert.objectives.imitation.base import ImitationLoss, Read, State, per_token
-from keras_bert.tensors import Tensor
 
 
 class HiddenStates(ImitationLoss):

@@ -6,9 +6,9 @@ from typing import Any
 
 from keras import ops
 
+from keras_bert.core.tensors import Tensor
 from keras_bert.layers.attention import MASK_BIAS
 from keras_bert.objectives.imitation.base import ImitationLoss, Read, per_token
-from keras_bert.tensors import Tensor
 
 
 @dataclasses.dataclass(frozen=True)

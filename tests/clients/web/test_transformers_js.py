@@ -8,8 +8,8 @@ import pytest
 from scipy.special import expit, softmax
 
 from keras_bert.compress.quantize import QuantizationAware
+from keras_bert.core.folders import WEB_FOLDER
 from keras_bert.export.transformers_js import export_transformers_js
-from keras_bert.folders import WEB_FOLDER
 from keras_bert.models.encoder import input_names
 from keras_bert.tokenizers.subwords import SubwordTokenizer
 from tests.clients.web.node import ask

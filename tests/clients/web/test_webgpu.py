@@ -4,9 +4,9 @@ import numpy as np
 import pytest
 
 from keras_bert.compress.quantize import QuantizationAware
+from keras_bert.core.folders import WEB_FOLDER
 from keras_bert.export.onnx import export_onnx
 from keras_bert.export.transformers_js import export_transformers_js
-from keras_bert.folders import WEB_FOLDER
 from keras_bert.models.encoder import input_names
 from tests.clients.web.node import ask
 from tests.keras_bert.export.word_tasks import LENGTH, make_task, make_texts

@@ -24,8 +24,8 @@ from components.answers.table_request import TableRequest
 from components.answers.work_folder import work_folder
 from components.beam.engine import BeamOptions
 from components.dsl.errors import InputError
+from keras_bert.core.vector_codes import binary_codes, int8_codes
 from keras_bert.tasks.calibration import Calibration
-from keras_bert.vector_codes import binary_codes, int8_codes
 from tests.components.answers.table_models import (
     classification,
     embedding,

@@ -16,7 +16,7 @@ from components.answers.answer_table import answer_table
 from components.answers.model_handler import AnsweredBatch, TaskModelHandler, TextBatch, open_task
 from components.answers.table_request import TableRequest
 from components.beam.engine import BeamOptions
-from keras_bert.config import EncoderConfig
+from keras_bert.core.config import EncoderConfig
 from keras_bert.export.bundle import attach_companions
 from keras_bert.export.onnx import export_onnx
 from keras_bert.export.tflite import export_tflite

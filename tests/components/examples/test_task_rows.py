@@ -18,12 +18,12 @@ from components.sources.questions import Question, QuestionSource
 from components.sources.retrieval import QueryRow
 from components.sources.table import TextRow
 from components.sources.tagged_words import Sentence, SentenceSource
-from keras_bert.config import EncoderConfig
+from keras_bert.core.config import EncoderConfig
+from keras_bert.core.losses import IGNORED
+from keras_bert.core.target_scale import TargetScale
 from keras_bert.data.schemas import SCHEMAS, TEXT
-from keras_bert.losses import IGNORED
 from keras_bert.models.encoder import build_encoder
 from keras_bert.options.prompts import Prompts
-from keras_bert.target_scale import TargetScale
 from keras_bert.tasks.registry import TASKS
 from keras_bert.tokenizers.tokenizer import Tokenizer
 from keras_bert.tokenizers.wordpiece_vocabulary import SPECIAL_TOKENS

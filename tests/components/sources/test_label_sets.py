@@ -6,7 +6,7 @@ import pytest
 
 from components.dsl.errors import InputError
 from components.sources.label_sets import LabelSetRow, LabelSetSource
-from keras_bert.checks import FieldError
+from keras_bert.core.checks import FieldError
 
 ROWS = [("a film", ["art", "film"]), ("a tax", []), ("a song", ["art"]), ("a reel", ["film"])]
 EXPECTED = [LabelSetRow(text, tuple(labels)) for text, labels in ROWS]

@@ -8,7 +8,7 @@ import pytest
 
 from components.artifacts.models import Model
 from components.training.model_folder import read_model, write_model
-from keras_bert.config import EncoderConfig
+from keras_bert.core.config import EncoderConfig
 from keras_bert.models.encoder import build_encoder
 from keras_bert.tasks.classification import Classification
 from keras_bert.tokenizers.tokenizer import Tokenizer

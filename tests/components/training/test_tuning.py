@@ -8,7 +8,7 @@ import pytest
 from components.dsl.canonical import canonical
 from components.dsl.errors import InputError
 from components.training.tuning import ClassWeights, build_task, find_class_weights, initialize_bias
-from keras_bert.config import EncoderConfig
+from keras_bert.core.config import EncoderConfig
 from keras_bert.models.encoder import build_encoder
 from keras_bert.tasks.embedding import Embedding
 from keras_bert.tasks.token_classification import TokenClassification

@@ -5,7 +5,7 @@ import numpy as np
 import pytest
 
 import keras_bert
-from keras_bert.config import EncoderConfig
+from keras_bert.core.config import EncoderConfig
 from keras_bert.models.encoder import build_encoder
 from tests.keras_bert.adaptation.test_adapter import KINDS, NAMES, answer, disturb, make_task
 from tests.keras_bert.interop.family_checkpoints import FAMILIES, SHAPE

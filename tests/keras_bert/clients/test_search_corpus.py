@@ -9,8 +9,8 @@ import numpy as np
 
 from keras_bert.clients.page import PageScore, write_page, write_tokenizers
 from keras_bert.clients.search_corpus import embed_corpus, page_bytes
+from keras_bert.core.vector_codes import int8_codes
 from keras_bert.export.bundle import load_exported
-from keras_bert.vector_codes import int8_codes
 from tests.keras_bert.clients.exported import export_folder
 from tests.keras_bert.export.word_tasks import make_task
 

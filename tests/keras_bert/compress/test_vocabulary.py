@@ -5,7 +5,7 @@ import pytest
 from keras import ops
 
 from keras_bert.compress.vocabulary import count_token_ids, reduce_vocabulary
-from keras_bert.config import EncoderConfig
+from keras_bert.core.config import EncoderConfig
 from keras_bert.models.encoder import build_encoder, config_of
 from keras_bert.options.adaptation import Lora
 from keras_bert.tasks.pretraining import Pretraining

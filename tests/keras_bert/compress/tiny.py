@@ -5,7 +5,7 @@ import dataclasses
 import keras
 import numpy as np
 
-from keras_bert.config import EncoderConfig
+from keras_bert.core.config import EncoderConfig
 from keras_bert.models.encoder import build_encoder
 from keras_bert.tasks.classification import build_classifier
 

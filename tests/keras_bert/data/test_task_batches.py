@@ -5,10 +5,10 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
+from keras_bert.core.folders import FEATURES_FILE
 from keras_bert.data.records import RecordError, serialize, write_features, write_labels, write_records
 from keras_bert.data.schemas import SCHEMAS, TEXT
 from keras_bert.data.task_batches import task_batches
-from keras_bert.folders import FEATURES_FILE
 from tests.keras_bert.objectives.kinds import KINDS, build
 
 

@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 
 import keras_bert
+from keras_bert.core.folders import INPUT_NAMES
 from keras_bert.export.attachments import attach_entries
 from keras_bert.export.bundle import attach_companions, load_exported
 from keras_bert.export.mediapipe import export_mediapipe
@@ -20,7 +21,6 @@ from keras_bert.export.targets import mediapipe
 from keras_bert.export.text import export_text
 from keras_bert.export.tflite import export_tflite
 from keras_bert.export.transformers_js import export_transformers_js
-from keras_bert.folders import INPUT_NAMES
 from keras_bert.interop.tf1 import to_tf1
 from keras_bert.tasks.calibration import Calibration
 from keras_bert.tasks.registry import TASKS

@@ -6,11 +6,11 @@ import pytest
 
 from keras_bert.compress.quantization_parameters import QuantizationParameters, quantized_activations
 from keras_bert.compress.quantize import QuantizationAware
+from keras_bert.core.folders import WEB_HALF_FILE
 from keras_bert.export.quantized import export_quantized
 from keras_bert.export.rules.lite_graphs import count_operations
 from keras_bert.export.runtimes import TFLiteModel, open_file
 from keras_bert.export.transformers_js import export_transformers_js
-from keras_bert.folders import WEB_HALF_FILE
 from keras_bert.models.encoder import input_names
 from keras_bert.tasks.regression import Regression
 from tests.keras_bert.tasks.tiny import make_encoder, make_tokenizer

@@ -2,7 +2,7 @@ import numpy as np
 import onnx
 import pytest
 
-from keras_bert.config import EncoderConfig
+from keras_bert.core.config import EncoderConfig
 from keras_bert.export.check import FLOAT32_TOLERANCE, check_parity
 from keras_bert.export.onnx import OPSET, export_onnx
 from keras_bert.export.runtimes import OnnxModel

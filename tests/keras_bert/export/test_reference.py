@@ -1,7 +1,7 @@
 import numpy as np
 import pytest
 
-from keras_bert.config import EncoderConfig
+from keras_bert.core.config import EncoderConfig
 from keras_bert.export.reference import predict_as_padded
 from keras_bert.families.bigbird.settings import BigBird
 from keras_bert.models.encoder import build_encoder

@@ -5,8 +5,8 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
+from keras_bert.core.folders import INPUT_NAMES
 from keras_bert.export.runtimes import OnnxModel, TFLiteModel
-from keras_bert.folders import INPUT_NAMES
 from tests.keras_bert.compress import tiny
 from tests.keras_bert.export.turns import most_at_once
 

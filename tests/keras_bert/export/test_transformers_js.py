@@ -9,12 +9,12 @@ import pytest
 
 from keras_bert.compress.quantize import QuantizationAware
 from keras_bert.compress.ranges import fixed_ranges
+from keras_bert.core.folders import WEB_FILE, WEB_FILES, WEB_FOLDER, WEB_HALF_FILE, WEB_INT8_FILE, WEB_STATIC_FILE
 from keras_bert.export.bundle import load_exported
 from keras_bert.export.check import FLOAT32_TOLERANCE, check_parity, parity_tolerance
 from keras_bert.export.runtimes import OnnxModel
 from keras_bert.export.targets.transformers_js import TransformersJs
 from keras_bert.export.transformers_js import export_transformers_js
-from keras_bert.folders import WEB_FILE, WEB_FILES, WEB_FOLDER, WEB_HALF_FILE, WEB_INT8_FILE, WEB_STATIC_FILE
 from keras_bert.interop.hugging_face import from_hugging_face
 from keras_bert.models.encoder import input_names
 from keras_bert.tasks.classification import Classification

@@ -5,7 +5,7 @@ from typing import Any
 
 import numpy as np
 
-from keras_bert.config import EncoderConfig
+from keras_bert.core.config import EncoderConfig
 from keras_bert.models.encoder import build_encoder
 from keras_bert.tasks.base import Task
 from keras_bert.tasks.registry import TASKS

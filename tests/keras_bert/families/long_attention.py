@@ -4,7 +4,7 @@ import keras
 import numpy as np
 from keras import ops
 
-from keras_bert.config import EncoderConfig
+from keras_bert.core.config import EncoderConfig
 
 HEADS, HIDDEN = 2, 8
 

@@ -2,9 +2,9 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
+from keras_bert.core.losses import correct, cross_entropy
 from keras_bert.fused.masked_tokens import draw_tokens, masked_token_loss
 from keras_bert.layers.noise import gumbel_noise
-from keras_bert.losses import correct, cross_entropy
 
 RANDOM = np.random.default_rng(0)
 STATES = tf.constant(RANDOM.normal(size=(6, 8)), tf.float32)

@@ -4,14 +4,14 @@ import pytest
 import tensorflow as tf
 
 from keras_bert.adaptation.adapter import Adapter
-from keras_bert.config import EncoderConfig
+from keras_bert.core.config import EncoderConfig
 from keras_bert.families.mobilebert.settings import MobileBERT
 from keras_bert.fused.pretraining import FusedPretrainingObjective
 from keras_bert.fused.training import compiled_update, fused_blocks
 from keras_bert.models.encoder import blocks_of, build_encoder
+from keras_bert.models.optimizer import adamw
 from keras_bert.models.pretraining import add_span_boundary, build_pretraining
 from keras_bert.objectives.pretraining import PretrainingObjective
-from keras_bert.optimizer import adamw
 from keras_bert.options.adaptation import Adapters, Lora
 from keras_bert.training.precision import computing_in
 from tests.keras_bert.models.test_encoder import make_inputs, randomize

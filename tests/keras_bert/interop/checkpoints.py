@@ -11,7 +11,7 @@ import numpy as np
 from keras import ops
 from safetensors.numpy import load_file, save_file
 
-from keras_bert.config import EncoderConfig
+from keras_bert.core.config import EncoderConfig
 from keras_bert.interop.hugging_face import read_model
 from keras_bert.models.encoder import build_encoder
 from keras_bert.tasks.registry import TASKS

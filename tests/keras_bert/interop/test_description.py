@@ -43,7 +43,7 @@ def test_what_is_written_is_read(lowercase, tmp_path):
 
 def test_other_pieces_keep_their_definition(tmp_path):
     tokenizer = SubwordTokenizer(json.loads(subwords.bpe()))
-    from keras_bert.config import EncoderConfig
+    from keras_bert.core.config import EncoderConfig
 
     config = EncoderConfig(
         vocabulary_size=tokenizer.vocabulary_size,

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 from safetensors.numpy import load_file, save_file
 
-from keras_bert.config import EncoderConfig
+from keras_bert.core.config import EncoderConfig
 from keras_bert.families.bert.hugging_face import BERT
 from keras_bert.families.registry import FAMILIES, family_of, find_family
 from keras_bert.interop import hugging_face_config

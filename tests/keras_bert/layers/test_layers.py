@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from keras import ops
 
-from keras_bert.config import EncoderConfig
+from keras_bert.core.config import EncoderConfig
 from keras_bert.families.bigbird.layers import BigBirdAttention, BigBirdBlock
 from keras_bert.families.bigbird.settings import BigBird
 from keras_bert.families.bigbird.span_head import QuestionBias, SpanTransform

@@ -3,7 +3,7 @@ import numpy as np
 import pytest
 from sklearn.metrics import f1_score
 
-from keras_bert.losses import IGNORED, labelled_cross_entropy
+from keras_bert.core.losses import IGNORED, labelled_cross_entropy
 from keras_bert.metrics.accuracy import LabelledAccuracy, MicroF1
 
 LOGITS = np.random.default_rng(0).normal(size=(3, 4, 5)).astype("float32")

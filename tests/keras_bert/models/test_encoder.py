@@ -7,8 +7,8 @@ import numpy as np
 import pytest
 from keras import ops
 
-from keras_bert.config import EncoderConfig
-from keras_bert.folders import INPUT_NAMES
+from keras_bert.core.config import EncoderConfig
+from keras_bert.core.folders import INPUT_NAMES
 from keras_bert.layers.attention import SelfAttention
 from keras_bert.models.encoder import build_encoder, encoder_of
 from keras_bert.models.pretraining import build_pretraining

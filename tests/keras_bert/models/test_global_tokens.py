@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from keras_bert.config import EncoderConfig
+from keras_bert.core.config import EncoderConfig
 from keras_bert.families.longformer.settings import Longformer
 from keras_bert.models.encoder import build_encoder, config_of, encoder_of
 from keras_bert.models.global_tokens import global_tokens_of, initialize_global_projections, with_global_tokens

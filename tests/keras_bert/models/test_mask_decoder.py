@@ -4,7 +4,7 @@ import keras
 import numpy as np
 import pytest
 
-from keras_bert.config import EncoderConfig
+from keras_bert.core.config import EncoderConfig
 from keras_bert.families.deberta.settings import DeBERTa
 from keras_bert.families.registry import family_of
 from keras_bert.interop.hugging_face import to_hugging_face

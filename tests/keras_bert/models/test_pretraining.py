@@ -1,7 +1,7 @@
 import numpy as np
 import pytest
 
-from keras_bert.config import EncoderConfig
+from keras_bert.core.config import EncoderConfig
 from keras_bert.models.encoder import build_encoder, encoder_of
 from keras_bert.models.pretraining import build_pretraining
 from tests.keras_bert.models.test_encoder import ACTIVATIONS, dense, layer_norm, make_inputs, randomize, weights_of

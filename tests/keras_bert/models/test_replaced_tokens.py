@@ -2,7 +2,7 @@ import keras
 import numpy as np
 import pytest
 
-from keras_bert.config import EncoderConfig
+from keras_bert.core.config import EncoderConfig
 from keras_bert.models.encoder import build_encoder, config_of, encoder_of
 from keras_bert.models.replaced_tokens import build_joint, build_replaced_tokens, separate_discriminator
 from keras_bert.models.saving import load_model, save_model

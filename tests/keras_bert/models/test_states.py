@@ -6,7 +6,7 @@ import pytest
 from keras import ops
 
 from keras_bert.adaptation.adapter import Adapter
-from keras_bert.config import EncoderConfig
+from keras_bert.core.config import EncoderConfig
 from keras_bert.families.bigbird.settings import BigBird
 from keras_bert.families.deberta.settings import DeBERTa
 from keras_bert.families.longformer.settings import Longformer

@@ -6,8 +6,8 @@ import keras
 import numpy as np
 from scipy.special import log_softmax
 
-from keras_bert.config import EncoderConfig
-from keras_bert.losses import IGNORED
+from keras_bert.core.config import EncoderConfig
+from keras_bert.core.losses import IGNORED
 from keras_bert.models.encoder import build_encoder
 from keras_bert.objectives.base import TaskObjective
 from keras_bert.objectives.classification import ClassificationObjective

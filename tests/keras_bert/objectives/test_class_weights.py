@@ -1,7 +1,7 @@
 import numpy as np
 import pytest
 
-from keras_bert.losses import IGNORED
+from keras_bert.core.losses import IGNORED
 from keras_bert.objectives.class_weights import balanced_class_weights, row_weights, token_weights
 from keras_bert.objectives.classification import ClassificationObjective
 from keras_bert.objectives.token_classification import TokenClassificationObjective

@@ -5,7 +5,7 @@ from scipy.special import expit
 from sklearn.metrics import f1_score, log_loss
 from sklearn.utils.class_weight import compute_class_weight
 
-from keras_bert.losses import binary_cross_entropy
+from keras_bert.core.losses import binary_cross_entropy
 from keras_bert.objectives.class_weights import balanced_positive_weights
 from keras_bert.objectives.multi_label import MultiLabelObjective
 from tests.keras_bert.objectives.kinds import FLAGS, INPUTS, ROWS, WEIGHTS, build, divergences, random_outputs, run

@@ -2,9 +2,9 @@ import keras
 import numpy as np
 import pytest
 
-from keras_bert.config import EncoderConfig
-from keras_bert.folders import INPUT_NAMES
-from keras_bert.losses import cross_entropy
+from keras_bert.core.config import EncoderConfig
+from keras_bert.core.folders import INPUT_NAMES
+from keras_bert.core.losses import cross_entropy
 from keras_bert.models.encoder import build_encoder, encoder_of
 from keras_bert.models.pretraining import add_span_boundary, build_pretraining
 from keras_bert.objectives.pretraining import PretrainingObjective

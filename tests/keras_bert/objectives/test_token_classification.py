@@ -2,7 +2,7 @@ import numpy as np
 import pytest
 from scipy.special import log_softmax
 
-from keras_bert.losses import IGNORED
+from keras_bert.core.losses import IGNORED
 from keras_bert.objectives.token_classification import TokenClassificationObjective
 from tests.keras_bert.objectives.kinds import (
     INPUTS,

@@ -1,6 +1,6 @@
 import pytest
 
-from keras_bert.config import EncoderConfig
+from keras_bert.core.config import EncoderConfig
 from keras_bert.options.generator import Generator
 from tests.keras_bert.options.refusals import check_refusal
 

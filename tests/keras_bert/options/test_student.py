@@ -2,7 +2,7 @@ import dataclasses
 
 import pytest
 
-from keras_bert.config import EncoderConfig
+from keras_bert.core.config import EncoderConfig
 from keras_bert.options.student import Student
 from tests.keras_bert.options.refusals import check_refusal
 

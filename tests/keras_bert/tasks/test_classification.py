@@ -1,7 +1,7 @@
 import numpy as np
 import pytest
 
-from keras_bert.config import EncoderConfig
+from keras_bert.core.config import EncoderConfig
 from keras_bert.models.encoder import build_encoder
 from keras_bert.objectives.classification import ClassificationObjective
 from keras_bert.tasks.classification import build_classifier

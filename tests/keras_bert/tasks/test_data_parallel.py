@@ -16,7 +16,7 @@ DEVICES = 8
 
 
 def make_classifier() -> keras.Model:
-    from keras_bert.config import EncoderConfig
+    from keras_bert.core.config import EncoderConfig
     from keras_bert.models.encoder import build_encoder
     from keras_bert.tasks.classification import build_classifier
 

@@ -2,7 +2,7 @@ import keras
 import numpy as np
 import pytest
 
-from keras_bert.losses import IGNORED
+from keras_bert.core.losses import IGNORED
 from keras_bert.options.masking import Masking
 from keras_bert.tasks.pretraining import Pretraining
 from tests.keras_bert.tasks.plain_tokenizer import PlainTokenizer

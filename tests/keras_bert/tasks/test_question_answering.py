@@ -5,8 +5,8 @@ import keras
 import numpy as np
 import pytest
 
-from keras_bert.config import EncoderConfig
-from keras_bert.losses import correct_spans, span_loss
+from keras_bert.core.config import EncoderConfig
+from keras_bert.core.losses import correct_spans, span_loss
 from keras_bert.models.encoder import build_encoder, encoder_of
 from keras_bert.tasks.answer_spans import best_of_rows, best_spans
 from keras_bert.tasks.answer_windows import TokenizedTexts, cut_windows, widest_windows

@@ -2,7 +2,7 @@ import keras
 import numpy as np
 import pytest
 
-from keras_bert.losses import IGNORED
+from keras_bert.core.losses import IGNORED
 from keras_bert.tasks.classification import build_classifier
 from keras_bert.tasks.replaced_tokens import ReplacedTokens
 from tests.keras_bert.tasks.plain_tokenizer import PlainTokenizer

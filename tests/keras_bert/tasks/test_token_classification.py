@@ -5,8 +5,8 @@ import keras
 import numpy as np
 import pytest
 
-from keras_bert.config import EncoderConfig
-from keras_bert.losses import IGNORED
+from keras_bert.core.config import EncoderConfig
+from keras_bert.core.losses import IGNORED
 from keras_bert.models.encoder import build_encoder
 from keras_bert.tasks.classification import build_classifier
 from keras_bert.tasks.token_classification import TokenClassification, build_tagger

@@ -1,6 +1,6 @@
 """A small encoder with a tokenizer, for the tests of tasks."""
 
-from keras_bert.config import EncoderConfig
+from keras_bert.core.config import EncoderConfig
 from keras_bert.models.encoder import build_encoder
 from tests.keras_bert.tasks.plain_tokenizer import PlainTokenizer
 

@@ -6,11 +6,11 @@ import keras
 import numpy as np
 import tensorflow as tf
 
-from keras_bert.config import EncoderConfig
+from keras_bert.core.config import EncoderConfig
+from keras_bert.core.digests import digest
+from keras_bert.core.losses import weighted_sums
 from keras_bert.data.batches import reading_options
-from keras_bert.digests import digest
 from keras_bert.layers.embeddings import TokenEmbedding
-from keras_bert.losses import weighted_sums
 from keras_bert.models.encoder import build_encoder
 from keras_bert.objectives.classification import ClassificationObjective
 from keras_bert.options.training import Training

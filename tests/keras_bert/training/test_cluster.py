@@ -3,7 +3,7 @@ import socket
 
 import pytest
 
-from keras_bert.checks import FieldError
+from keras_bert.core.checks import FieldError
 from keras_bert.training.cluster import Cluster, find_cluster
 
 WORKERS = {"worker": ["a:1", "b:2"]}

@@ -6,7 +6,7 @@ import pytest
 import tensorflow as tf
 
 from keras_bert.compress.imitation import ImitationObjective
-from keras_bert.config import EncoderConfig
+from keras_bert.core.config import EncoderConfig
 from keras_bert.models.encoder import build_encoder
 from keras_bert.objectives.classification import ClassificationObjective
 from keras_bert.options.distillation import Distillation

@@ -14,7 +14,7 @@ import pytest
 import tensorflow as tf
 
 import keras_bert.training.checkpoints
-from keras_bert.config import EncoderConfig
+from keras_bert.core.config import EncoderConfig
 from keras_bert.data.batches import Phases
 from keras_bert.data.pretraining_batches import pretraining_batches
 from keras_bert.models.encoder import build_encoder

@@ -3,7 +3,7 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
-from keras_bert.config import EncoderConfig
+from keras_bert.core.config import EncoderConfig
 from keras_bert.layers.embeddings import TokenEmbedding
 from keras_bert.models.encoder import build_encoder
 from keras_bert.models.pretraining import build_pretraining

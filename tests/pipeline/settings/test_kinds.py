@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from components.dsl.errors import InputError
-from keras_bert.config import EncoderShape, Variant
+from keras_bert.core.config import EncoderShape, Variant
 from keras_bert.families.bigbird.settings import BigBird
 from pipeline.pipelines import build_pipeline
 from tests.pipeline.settings.texts import CORPUS, load

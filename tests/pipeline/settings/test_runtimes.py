@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 
 from components.dsl.errors import InputError
+from keras_bert.core.folders import TOKENIZER_FILE
 from keras_bert.export.targets.registry import TARGETS
-from keras_bert.folders import TOKENIZER_FILE
 from pipeline.settings.rules import check_data
 from tests.keras_bert.interop.family_checkpoints import FAMILIES, make_checkpoint
 from tests.pipeline.settings.test_rules import write_data

@@ -14,13 +14,13 @@ from components.sources.questions import QuestionSource
 from components.sources.table import TableSource
 from components.sources.tagged_words import SentenceSource
 from components.sources.text import TextSource
+from keras_bert.core.processor import native_precision
 from keras_bert.families.bigbird.settings import BigBird
 from keras_bert.families.longformer.settings import Longformer
 from keras_bert.options.export import Export
 from keras_bert.options.selection import Selection
 from keras_bert.options.student import Student
 from keras_bert.options.training import Training
-from keras_bert.processor import native_precision
 from pipeline.settings.schema import (
     DistillationSettings,
     FineTuningSettings,

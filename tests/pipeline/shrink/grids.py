@@ -4,7 +4,7 @@ from pathlib import Path
 from typing import Any
 
 from components.artifacts.measurements import SearchBounds, VocabularySize
-from keras_bert.config import EncoderConfig
+from keras_bert.core.config import EncoderConfig
 from pipeline.settings.schema import Settings
 from pipeline.shrink.candidates import Candidate, Grid
 from tests.pipeline.settings.texts import CHECKPOINT, EXAMPLES, load

@@ -18,7 +18,7 @@ _REFUSALS = (FileNotFoundError, ValueError)
 def _task(name: str, **settings: Any) -> "Task":
     import keras
 
-    from keras_bert.config import EncoderConfig
+    from keras_bert.core.config import EncoderConfig
     from keras_bert.models.encoder import build_encoder
     from keras_bert.tasks.registry import TASKS
     from keras_bert.tokenizers.tokenizer import Tokenizer

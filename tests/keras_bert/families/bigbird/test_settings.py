@@ -1,6 +1,6 @@
 import pytest
 
-from keras_bert.config import EncoderShape
+from keras_bert.core.config import EncoderShape
 from keras_bert.families.bigbird.settings import BigBird
 
 SHAPE = {"num_layers": 3, "hidden_size": 8, "num_heads": 2, "intermediate_size": 6}

@@ -1,7 +1,7 @@
 import numpy as np
 import pytest
 
-from keras_bert.config import EncoderConfig
+from keras_bert.core.config import EncoderConfig
 from keras_bert.families.deberta.convolution import ConvolutionSum
 from keras_bert.families.deberta.settings import DeBERTa
 

@@ -5,7 +5,7 @@ import pytest
 from keras import ops
 
 from keras_bert.compress.students import initialize_from_teacher
-from keras_bert.config import EncoderConfig
+from keras_bert.core.config import EncoderConfig
 from keras_bert.families.deberta.settings import DeBERTa
 from keras_bert.models.encoder import build_encoder, config_of, encoder_of
 from keras_bert.models.pretraining import build_pretraining

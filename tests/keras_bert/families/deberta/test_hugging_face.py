@@ -5,13 +5,13 @@ import json
 import numpy as np
 import pytest
 
-from keras_bert.config import EncoderConfig
+from keras_bert.core.config import EncoderConfig
 from keras_bert.families.deberta.hugging_face import FAMILIES
 from keras_bert.families.deberta.settings import DeBERTa
+from keras_bert.families.presets import preset
 from keras_bert.families.registry import family_of, find_family
 from keras_bert.interop import hugging_face_config
 from keras_bert.interop.hugging_face import from_hugging_face, read_model
-from keras_bert.presets import preset
 from tests.keras_bert.interop.checkpoints import GOLDEN, change_json, change_tensors, check_equal_weights
 from tests.keras_bert.interop.test_families import unpack
 

@@ -5,7 +5,7 @@ import keras
 import numpy as np
 import pytest
 
-from keras_bert.config import EncoderConfig
+from keras_bert.core.config import EncoderConfig
 from keras_bert.families.deberta.relative_positions import RelativeEmbedding, by_distance_to_pairs, relative_positions
 from keras_bert.families.deberta.settings import DeBERTa
 

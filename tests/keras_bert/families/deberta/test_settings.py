@@ -1,6 +1,6 @@
 import pytest
 
-from keras_bert.config import EncoderConfig
+from keras_bert.core.config import EncoderConfig
 from keras_bert.families.deberta.settings import DeBERTa
 
 SHAPE = {"num_layers": 1, "hidden_size": 8, "num_heads": 2, "intermediate_size": 6, "vocabulary_size": 9}

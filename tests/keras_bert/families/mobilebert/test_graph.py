@@ -5,7 +5,7 @@ import dataclasses
 import numpy as np
 import pytest
 
-from keras_bert.config import EncoderConfig
+from keras_bert.core.config import EncoderConfig
 from keras_bert.families.mobilebert.settings import MobileBERT
 from keras_bert.models.encoder import build_encoder, config_of, encoder_of
 from keras_bert.models.pretraining import build_pretraining

@@ -4,10 +4,10 @@ import numpy as np
 import pytest
 
 from keras_bert.families.mobilebert.settings import MobileBERT
+from keras_bert.families.presets import preset
 from keras_bert.families.registry import family_of
 from keras_bert.interop import hugging_face_config
 from keras_bert.interop.hugging_face import read_model
-from keras_bert.presets import preset
 from tests.keras_bert.interop.checkpoints import GOLDEN, change_json, change_tensors, run
 from tests.keras_bert.interop.test_families import unpack
 

@@ -1,6 +1,6 @@
 import pytest
 
-from keras_bert.config import EncoderConfig, EncoderShape
+from keras_bert.core.config import EncoderConfig, EncoderShape
 from keras_bert.families.mobilebert.settings import MobileBERT
 
 SHAPE = {"num_layers": 1, "hidden_size": 8, "num_heads": 2, "intermediate_size": 6, "embedding_size": 3}

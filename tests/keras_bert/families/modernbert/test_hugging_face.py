@@ -6,7 +6,7 @@ import json
 import numpy as np
 import pytest
 
-from keras_bert.config import EncoderConfig
+from keras_bert.core.config import EncoderConfig
 from keras_bert.families.modernbert.settings import ModernBERT
 from keras_bert.families.registry import FAMILIES
 from keras_bert.interop import hugging_face_config

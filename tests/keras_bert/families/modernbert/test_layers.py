@@ -4,7 +4,7 @@ import keras
 import numpy as np
 import pytest
 
-from keras_bert.config import EncoderConfig
+from keras_bert.core.config import EncoderConfig
 from keras_bert.families.modernbert.layers import ModernBERTBlock
 from keras_bert.families.modernbert.settings import ModernBERT
 from tests.keras_bert.families.modernbert.test_rotary_attention import attend

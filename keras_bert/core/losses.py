@@ -5,7 +5,7 @@ from typing import Any
 import keras
 from keras import ops
 
-from keras_bert.tensors import Tensor
+from keras_bert.core.tensors import Tensor
 
 # The label of tokens that the loss ignores: padding, special tokens, and all tokens of a word except the first.
 IGNORED = -1

@@ -5,8 +5,8 @@ Sources: the papers in the comments, and the `config.json` or the README of the 
 
 from typing import Any
 
-from keras_bert.checks import check
-from keras_bert.config import EncoderConfig
+from keras_bert.core.checks import check
+from keras_bert.core.config import EncoderConfig
 from keras_bert.families.bigbird.settings import BigBird
 from keras_bert.families.deberta.settings import DeBERTa
 from keras_bert.families.longformer.settings import Longformer

@@ -1,8 +1,8 @@
 import numpy as np
 import pytest
 
+from keras_bert.core.vector_codes import binary_codes, hamming_distances, int8_codes, rescored_scores
 from keras_bert.tasks.embedding import cosine_similarity
-from keras_bert.vector_codes import binary_codes, hamming_distances, int8_codes, rescored_scores
 
 CHANCE = np.random.default_rng(0)
 # Width 12: the last byte is half empty.

@@ -4,10 +4,10 @@ import keras
 import numpy as np
 import pytest
 
-from keras_bert.config import EncoderConfig
+from keras_bert.core.config import EncoderConfig
 from keras_bert.models.encoder import build_encoder
+from keras_bert.models.optimizer import LayerwiseAdamW, WarmupDecay, adamw
 from keras_bert.models.pretraining import build_pretraining
-from keras_bert.optimizer import LayerwiseAdamW, WarmupDecay, adamw
 
 
 @pytest.mark.parametrize(

@@ -4,7 +4,7 @@ import keras
 import numpy as np
 import pytest
 
-from keras_bert.digests import digest, digest_weights
+from keras_bert.core.digests import digest, digest_weights
 
 
 def make_model(shape=(2, 3), seed=0, name="one"):

@@ -2,7 +2,7 @@ import numpy as np
 import pytest
 from keras import ops
 
-from keras_bert.losses import correct, cross_entropy, weighted_sums
+from keras_bert.core.losses import correct, cross_entropy, weighted_sums
 
 LOGITS = np.random.default_rng(0).normal(scale=3, size=(2, 4, 5)).astype("float32")
 LABELS = np.array([[0, 4, 2, 2], [1, 1, 3, 0]], "int32")

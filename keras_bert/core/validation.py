@@ -8,7 +8,7 @@ from typing import Annotated, Any, TypeVar, dataclass_transform, overload
 
 import pydantic
 
-from keras_bert.checks import FieldError
+from keras_bert.core.checks import FieldError
 
 T = TypeVar("T")
 

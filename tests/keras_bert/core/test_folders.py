@@ -1,6 +1,6 @@
 import pytest
 
-from keras_bert.folders import staged_files
+from keras_bert.core.folders import staged_files
 
 
 def test_files_appear_together_and_replace_those_of_the_same_names(tmp_path):

@@ -1,7 +1,7 @@
 import pytest
 
-from keras_bert import processor
-from keras_bert.processor import native_precision
+from keras_bert.core import processor
+from keras_bert.core.processor import native_precision
 
 X86 = "processor\t: 0\nflags\t\t: fpu {}\n\nprocessor\t: 1\nflags\t\t: fpu {}\n"
 ARM = "processor\t: 0\nBogoMIPS\t: 50.00\nFeatures\t: fp asimd {}\n"

@@ -1,6 +1,6 @@
 import pytest
 
-from keras_bert.target_scale import TargetScale
+from keras_bert.core.target_scale import TargetScale
 
 
 @pytest.mark.parametrize(

@@ -1,6 +1,6 @@
 import pytest
 
-from keras_bert.row_limits import rows_at_once
+from keras_bert.core.row_limits import rows_at_once
 
 
 @pytest.mark.parametrize(

@@ -5,8 +5,8 @@ from typing import Annotated, Literal, Self
 import pydantic
 import pytest
 
-from keras_bert.checks import FieldError, check
-from keras_bert.validation import PositiveShare, field_error, read_json, validated_dataclass
+from keras_bert.core.checks import FieldError, check
+from keras_bert.core.validation import PositiveShare, field_error, read_json, validated_dataclass
 
 
 @validated_dataclass

@@ -6,9 +6,10 @@ from typing import get_args
 
 import pytest
 
-from keras_bert import config, options
-from keras_bert.checks import check
-from keras_bert.config import EncoderConfig, EncoderShape
+from keras_bert import options
+from keras_bert.core import config
+from keras_bert.core.checks import check
+from keras_bert.core.config import EncoderConfig, EncoderShape
 from keras_bert.options.adaptation import Lora
 from keras_bert.options.contrast import Contrast
 from keras_bert.options.distillation import Distillation

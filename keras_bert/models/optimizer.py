@@ -7,7 +7,7 @@ from typing import Any, get_args
 import keras
 from keras import ops
 
-from keras_bert.checks import check
+from keras_bert.core.checks import check
 from keras_bert.options.training import Decay
 
 # Biases and LayerNorm's gamma and beta are not decayed (released code, `optimization.py`).

@@ -7,9 +7,9 @@ from keras_bert.families.deberta.settings import DeBERTa
 from keras_bert.families.longformer.settings import Longformer
 from keras_bert.families.mobilebert.settings import MobileBERT
 from keras_bert.families.modernbert.settings import ModernBERT
+from keras_bert.families.presets import PRESETS, RELEASED, VOCABULARY_SIZES, preset
 from keras_bert.families.registry import family_of
 from keras_bert.models.encoder import build_encoder
-from keras_bert.presets import PRESETS, RELEASED, VOCABULARY_SIZES, preset
 
 # Turc et al. 2019, table 1, and the released checkpoints, as transformers' BertModel counts them.
 SIZES = {

@@ -1,0 +1,1 @@
+"""Modules that all packages of the library share: checks, configuration, names of files, losses."""
