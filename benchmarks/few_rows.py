@@ -40,7 +40,7 @@ from components.scoring.registry import TASK_SCORING
 from components.sources.table import TableSource
 from components.training.model_folder import read_model
 from keras_bert.options.adaptation import Adaptation, Lora
-from keras_bert.options.selection import Selection
+from keras_bert.options.fine_tuning import Selection
 from keras_bert.options.training import Training
 from keras_bert.tasks.classification import Classification
 from pipeline.settings.files import load_settings

@@ -23,7 +23,7 @@ from keras_bert.families.bigbird.settings import BigBird
 from keras_bert.families.deberta.settings import DeBERTa
 from keras_bert.families.mobilebert.settings import MobileBERT
 from keras_bert.families.modernbert.settings import ModernBERT
-from keras_bert.options.pooling import Pooling
+from keras_bert.options.data import Pooling
 
 LENGTH, LABELS = 128, 6
 POOLINGS: tuple[Pooling, Pooling] = ("mean", "cls")

@@ -36,7 +36,7 @@ from benchmarks.harness.passages import APART, LENGTHS, Load, make_passage
 from benchmarks.harness.shapes import add_shape, config_of
 from keras_bert.core.config import EncoderConfig
 from keras_bert.core.folders import INPUT_NAMES
-from keras_bert.options.pooling import Pooling
+from keras_bert.options.data import Pooling
 
 LABELS = 6
 OURS = "ours, tflite int8"

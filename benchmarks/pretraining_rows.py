@@ -20,8 +20,7 @@ from components.mask_examples import mask_examples
 from components.rows.masked_shards import MaskShardFn, ShardJob, write_shard
 from components.sources.text import TextSource
 from keras_bert.data.pretraining_batches import pretraining_batches
-from keras_bert.options.masking import Masking, Strategy
-from keras_bert.options.pretraining_rows import PairObjective, PretrainingRows
+from keras_bert.options.pretraining import Masking, PairObjective, PretrainingRows, Strategy
 
 JOBS: list[tuple[Strategy, PairObjective]] = [
     ("tokens", "next_sentence"),

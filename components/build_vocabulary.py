@@ -9,7 +9,7 @@ from components.dsl.component import component
 from components.dsl.errors import InputError
 from components.dsl.signature import Input, Local, Output
 from components.dsl.workplace import report_progress
-from keras_bert.options.vocabulary import VocabularyKind
+from keras_bert.options.data import VocabularyKind
 
 # Longer words are rare, and the learner's work grows with the square of the length.
 _LONGEST_WORD = 24

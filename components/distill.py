@@ -13,9 +13,7 @@ from components.training.on_rows import VALIDATIONS, TrainingPhase, train_on_row
 from components.training.progress import training_work
 from components.training.students import build_distillation_objective, initialize_student
 from components.training.tuning import count_tuning_rows, initialize_bias, tune_task
-from keras_bert.options.distillation import Distillation
-from keras_bert.options.imitation import Imitation
-from keras_bert.options.student import Student
+from keras_bert.options.compression import Distillation, Imitation, Student
 from keras_bert.options.training import Training
 
 if TYPE_CHECKING:

@@ -11,8 +11,7 @@ from components.training.model_folder import read_model, write_model
 from components.training.on_rows import train_on_rows, training_rows
 from components.training.students import make_student
 from keras_bert.core.checks import FieldError
-from keras_bert.options.imitation import StateImitation
-from keras_bert.options.student import Student
+from keras_bert.options.compression import StateImitation, Student
 from keras_bert.options.training import Training
 
 if TYPE_CHECKING:

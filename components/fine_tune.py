@@ -17,10 +17,9 @@ from components.training.tuning import (
 )
 from keras_bert.core.folders import ADAPTER_FOLDER
 from keras_bert.options.adaptation import Adaptation
-from keras_bert.options.contrast import Contrast
-from keras_bert.options.pooling import Pooling
-from keras_bert.options.selection import Selection
-from keras_bert.options.training import Training
+from keras_bert.options.data import Pooling
+from keras_bert.options.fine_tuning import Selection
+from keras_bert.options.training import Contrast, Training
 
 
 @component(libraries=("keras", "numpy", "tensorflow", "tensorflow-text"), kind="training", distributed=True)

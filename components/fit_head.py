@@ -11,7 +11,7 @@ from components.examples.texts import split_texts
 from components.training.model_folder import read_model, write_model
 from components.training.tuning import ClassWeights, build_task, find_class_weights, tune_task
 from keras_bert.core.checks import check
-from keras_bert.options.pooling import Pooling
+from keras_bert.options.data import Pooling
 
 
 @component(libraries=("keras", "numpy", "scikit-learn", "tensorflow", "tensorflow-text"), kind="training")

@@ -25,7 +25,7 @@ from components.sources.shared import SPLITS
 from components.sources.table import TableSource
 from components.sources.tagged_words import SentenceSource
 from keras_bert.core.checks import check
-from keras_bert.options.prompts import Prompts
+from keras_bert.options.data import Prompts
 
 logger = logging.getLogger(__name__)
 

@@ -26,7 +26,7 @@ from components.training.model_folder import read_model
 from components.training.teacher_labeler import TeacherLabeler
 from keras_bert.core.folders import LABELS_FILE
 from keras_bert.data.batch_plan import LENGTH_BUCKETS
-from keras_bert.options.teacher_labels import TeacherLabels
+from keras_bert.options.compression import TeacherLabels
 
 if TYPE_CHECKING:
     import numpy as np

@@ -16,8 +16,7 @@ from components.dsl.signature import Input, Local, Output
 from components.dsl.workplace import report_progress
 from components.rows.held_out_documents import choose_cut_documents
 from keras_bert.core.checks import check
-from keras_bert.options.masking import Masking
-from keras_bert.options.pretraining_rows import PretrainingRows
+from keras_bert.options.pretraining import Masking, PretrainingRows
 
 _FEATURES = {
     "token_ids": "int64, (length,): [CLS] A [SEP] B [SEP], or [CLS] A [SEP], not padded",

@@ -12,9 +12,7 @@ from components.dsl.workplace import report_progress
 from components.training.model_folder import read_model
 from components.training.on_rows import training_rows
 from components.training.students import build_distillation_objective, initialize_student
-from keras_bert.options.distillation import Distillation
-from keras_bert.options.imitation import Imitation
-from keras_bert.options.student import Student
+from keras_bert.options.compression import Distillation, Imitation, Student
 from keras_bert.options.training import Training
 
 if TYPE_CHECKING:

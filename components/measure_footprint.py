@@ -14,8 +14,8 @@ from components.scoring.footprint import measure_file
 from components.training.model_folder import read_model
 from components.training.on_rows import training_rows
 from keras_bert.core.folders import TFLITE_FILE, TFLITE_FLOAT_FILE
+from keras_bert.options.compression import Student
 from keras_bert.options.quantization import Quantization
-from keras_bert.options.student import Student
 from keras_bert.options.training import Training
 
 if TYPE_CHECKING:

@@ -10,7 +10,7 @@ from components.dsl.signature import Input, Output
 from components.dsl.workplace import report_progress
 from components.training.model_folder import read_model
 from components.training.vocabulary import count_tokens
-from keras_bert.options.student import may_lose_parts
+from keras_bert.options.compression import may_lose_parts
 
 if TYPE_CHECKING:
     from keras_bert.tasks.base import Task

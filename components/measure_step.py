@@ -17,7 +17,7 @@ from components.training.pretraining import (
     training_batches,
 )
 from keras_bert.core.config import EncoderShape
-from keras_bert.options.generator import Generator
+from keras_bert.options.pretraining import Generator
 from keras_bert.options.training import Training
 
 if TYPE_CHECKING:

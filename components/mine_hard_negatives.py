@@ -16,8 +16,8 @@ from components.training.mined_negatives import mine_rows
 from components.training.model_folder import read_model
 from components.training.tuning import build_task
 from keras_bert.core.checks import check
-from keras_bert.options.hard_negatives import HardNegatives
-from keras_bert.options.pooling import Pooling
+from keras_bert.options.data import Pooling
+from keras_bert.options.fine_tuning import HardNegatives
 
 logger = logging.getLogger(__name__)
 

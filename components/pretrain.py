@@ -20,7 +20,7 @@ from components.training.pretraining import (
 from components.training.progress import TrainingProgress
 from keras_bert.core.checks import check
 from keras_bert.core.config import EncoderShape
-from keras_bert.options.generator import Generator
+from keras_bert.options.pretraining import Generator
 from keras_bert.options.training import Training
 
 logger = logging.getLogger(__name__)

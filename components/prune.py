@@ -9,8 +9,7 @@ from components.dsl.signature import Input, Output
 from components.training.model_folder import write_model
 from components.training.self_distillation import read_trainable_task, self_distill
 from components.training.tuning import tune_task
-from keras_bert.options.distillation import Distillation
-from keras_bert.options.pruning import Pruning
+from keras_bert.options.compression import Distillation, Pruning
 from keras_bert.options.training import Training
 
 

@@ -9,7 +9,7 @@ from components.training.model_folder import write_model
 from components.training.on_rows import training_rows
 from components.training.self_distillation import read_trainable_task, self_distill
 from components.training.tuning import tune_task
-from keras_bert.options.distillation import Distillation
+from keras_bert.options.compression import Distillation
 from keras_bert.options.quantization import Quantization
 from keras_bert.options.training import Training
 

@@ -17,12 +17,9 @@ from components.pair_examples import pair_examples
 from components.prune import prune
 from components.quantize import quantize
 from components.sources.text import TextSource
-from keras_bert.options.distillation import Distillation
-from keras_bert.options.imitation import Imitation, StateImitation
-from keras_bert.options.pruning import Pruning
+from keras_bert.options.compression import Distillation, Imitation, Pruning, StateImitation, TeacherLabels
+from keras_bert.options.fine_tuning import Selection
 from keras_bert.options.quantization import Quantization
-from keras_bert.options.selection import Selection
-from keras_bert.options.teacher_labels import TeacherLabels
 from keras_bert.options.training import Training
 from pipeline.settings.schema import DistillationSettings, PretrainingSettings, Settings, select_fields
 

@@ -31,7 +31,7 @@ from components.sources.docstring_task import DocstringTask
 from components.sources.pushed_version import PreviousVersion
 from components.sources.table import TableSource
 from keras_bert.core.config import EncoderShape
-from keras_bert.options.pretraining_rows import PretrainingRows
+from keras_bert.options.pretraining import PretrainingRows
 from keras_bert.options.quantization import Quantization
 from keras_bert.options.training import Training
 from pipeline.chains import (

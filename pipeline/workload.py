@@ -13,7 +13,7 @@ from components.examples.row_traits import measure_tokens
 from components.sources.checkpoint import Checkpoint
 from components.sources.retrieval import RetrievalSource
 from keras_bert.core.processor import native_precision
-from keras_bert.options.student import Student
+from keras_bert.options.compression import Student
 from pipeline.settings.schema import Settings
 
 # Kaplan et al. 2020, section 2.1: two operations for each weight and token forward, and four backward.

@@ -21,7 +21,7 @@ from components.beam.engine import BeamOptions
 from components.ingest_corpus import ingest_corpus
 from components.mask_examples import mask_examples
 from components.sources.text import TextSource
-from keras_bert.options.masking import Masking
+from keras_bert.options.pretraining import Masking
 
 _SMALL = "A cat sat on a mat. It slept.\n\nRain fell all day long. Roads were wet.\n\nShe reads books. He writes them."
 

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, ClassVar, Generic, TypeVar
 
 from components.files.record_files import Record
-from keras_bert.options.prompts import Prompts
+from keras_bert.options.data import Prompts
 
 if TYPE_CHECKING:
     from keras_bert.tasks.base import Task

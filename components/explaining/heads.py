@@ -30,7 +30,7 @@ def describe_heads(
     from keras_bert.compress.importance import measure_importance
     from keras_bert.explain import head_statistics, leave_one_head_out
     from keras_bert.models.encoder import config_of
-    from keras_bert.options.student import may_lose_parts
+    from keras_bert.options.compression import may_lose_parts
 
     pairs = None if task.second_text == "compared" else seconds
     statistics = head_statistics(task, texts, pairs)

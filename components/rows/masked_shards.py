@@ -25,8 +25,7 @@ from keras_bert.data.record_bytes import Column, serialize_rows
 from keras_bert.data.records import write_records
 from keras_bert.masking.masks import Masked, MaskingVocabulary, mask_rows, masking_vocabulary
 from keras_bert.masking.row_random import row_keys
-from keras_bert.options.masking import Masking
-from keras_bert.options.pretraining_rows import PretrainingRows
+from keras_bert.options.pretraining import Masking, PretrainingRows
 from keras_bert.tokenizers.base import BaseTokenizer
 from keras_bert.tokenizers.loading import load_tokenizer
 

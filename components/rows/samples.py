@@ -9,8 +9,7 @@ import tensorflow as tf
 from keras_bert.data.records import read_records
 from keras_bert.masking.masks import MaskingVocabulary, mask_rows
 from keras_bert.masking.row_random import row_keys
-from keras_bert.options.masking import Masking
-from keras_bert.options.pretraining_rows import PretrainingRows
+from keras_bert.options.pretraining import Masking, PretrainingRows
 from keras_bert.tokenizers.base import BaseTokenizer
 
 SAMPLES_FILE = "samples.json"

@@ -17,8 +17,7 @@ from keras_bert.families.hugging_face import Family
 from keras_bert.families.registry import FAMILIES, find_family
 from keras_bert.interop.sentence_transformers import read_prompts
 from keras_bert.interop.vocabularies import read_definition, read_vocabulary
-from keras_bert.options.prompts import Prompts
-from keras_bert.options.vocabulary import MODELS, VocabularyKind
+from keras_bert.options.data import MODELS, Prompts, VocabularyKind
 from keras_bert.tokenizers.subword_copies import find_copy_obstacle
 
 if TYPE_CHECKING:

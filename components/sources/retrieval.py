@@ -13,7 +13,7 @@ from components.sources.shared import (
 )
 from keras_bert.core.checks import check
 from keras_bert.core.validation import NonEmptyStr, validated_dataclass
-from keras_bert.options.prompts import Prompts
+from keras_bert.options.data import Prompts
 
 
 class QueryRow(NamedTuple):

@@ -4,7 +4,7 @@ import logging
 from typing import TYPE_CHECKING
 
 from components.dsl.errors import InputError
-from keras_bert.options.student import Student
+from keras_bert.options.compression import Student
 
 if TYPE_CHECKING:
     from keras_bert.tasks.base import Task

@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from components.examples.retrieval import SplitCorpus
 from components.sources.retrieval import QueryRow
-from keras_bert.options.hard_negatives import HardNegatives
+from keras_bert.options.fine_tuning import HardNegatives
 
 if TYPE_CHECKING:
     import numpy as np

@@ -9,7 +9,7 @@ from components.dsl.errors import InputError
 from components.training.model_folder import read_model
 from keras_bert.core.checks import check
 from keras_bert.core.config import EncoderShape
-from keras_bert.options.generator import Generator
+from keras_bert.options.pretraining import Generator
 from keras_bert.options.training import Training, Xla
 
 if TYPE_CHECKING:

@@ -8,7 +8,7 @@ from components.artifacts.models import Model
 from components.training.model_folder import read_model
 from components.training.on_rows import train_on_rows
 from components.training.tuning import count_tuning_rows
-from keras_bert.options.distillation import Distillation
+from keras_bert.options.compression import Distillation
 from keras_bert.options.training import Training
 
 if TYPE_CHECKING:

@@ -7,9 +7,7 @@ from components.artifacts.data import TaskExamples
 from components.dsl.errors import InputError
 from components.training.on_rows import training_rows
 from keras_bert.core.checks import FieldError
-from keras_bert.options.distillation import Distillation
-from keras_bert.options.imitation import Imitation
-from keras_bert.options.student import Student
+from keras_bert.options.compression import Distillation, Imitation, Student
 from keras_bert.options.training import Training
 
 if TYPE_CHECKING:

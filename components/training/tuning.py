@@ -10,8 +10,8 @@ from components.artifacts.data import TaskExamples
 from components.dsl.errors import InputError, nearest
 from components.examples.registry import TASK_ROWS, read_rows
 from keras_bert.options.adaptation import Adaptation
-from keras_bert.options.contrast import Contrast
-from keras_bert.options.pooling import Pooling
+from keras_bert.options.data import Pooling
+from keras_bert.options.training import Contrast
 
 if TYPE_CHECKING:
     from keras_bert.tasks.base import Task

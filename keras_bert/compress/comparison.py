@@ -11,8 +11,8 @@ from keras_bert.compress.imitation_losses import make_losses
 from keras_bert.layers.dense import Dense
 from keras_bert.models.states import AttentionReader, attention_layout, hidden_states
 from keras_bert.objectives.base import Sums
-from keras_bert.objectives.imitation.base import OUTPUT, ImitationLoss, Needs, Read, State
-from keras_bert.options.imitation import StateImitation
+from keras_bert.objectives.imitation import OUTPUT, ImitationLoss, Needs, Read, State
+from keras_bert.options.compression import StateImitation
 
 # The name of the student's output in a joint model.
 _ANSWERS = "answers"

@@ -13,8 +13,7 @@ from keras_bert.objectives.base import Batch, Sums, TaskObjective
 from keras_bert.objectives.distillation import DistillationObjective
 from keras_bert.objectives.embedding import EmbeddingObjective
 from keras_bert.objectives.retrieval import RetrievalObjective
-from keras_bert.options.distillation import Distillation
-from keras_bert.options.imitation import Imitation, StateImitation
+from keras_bert.options.compression import Distillation, Imitation, StateImitation
 
 
 class ImitationObjective:

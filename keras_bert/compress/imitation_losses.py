@@ -6,14 +6,18 @@ from typing import Any
 from keras_bert.compress.students import spread_layers
 from keras_bert.core.checks import check
 from keras_bert.models.states import AttentionLayout
-from keras_bert.objectives.imitation.attentions import Attentions
-from keras_bert.objectives.imitation.base import OUTPUT, ImitationLoss, Needs
-from keras_bert.objectives.imitation.cosine import Cosine
-from keras_bert.objectives.imitation.hidden_states import HiddenStates
-from keras_bert.objectives.imitation.relations import Relations
-from keras_bert.objectives.imitation.similarities import Similarities
-from keras_bert.objectives.imitation.vectors import Vectors
-from keras_bert.options.imitation import OF_EMBEDDINGS, StateImitation
+from keras_bert.objectives.imitation import (
+    OUTPUT,
+    Attentions,
+    Cosine,
+    HiddenStates,
+    ImitationLoss,
+    Needs,
+    Relations,
+    Similarities,
+    Vectors,
+)
+from keras_bert.options.compression import OF_EMBEDDINGS, StateImitation
 
 
 def make_losses(

@@ -13,7 +13,7 @@ from keras_bert.layers.tap import Tap
 from keras_bert.models.encoder import blocks_of, config_of
 from keras_bert.models.traces import forget_traces
 from keras_bert.objectives.base import Batch, Sums
-from keras_bert.options.student import may_lose_parts
+from keras_bert.options.compression import may_lose_parts
 
 
 class RowLoss(Protocol):

@@ -11,7 +11,7 @@ from keras_bert.compress.vocabulary import count_token_ids
 from keras_bert.core.config import EncoderConfig
 from keras_bert.models.encoder import build_encoder, config_of, has_layer
 from keras_bert.objectives.base import Batch
-from keras_bert.options.student import Student, may_lose_parts
+from keras_bert.options.compression import Student, may_lose_parts
 from keras_bert.tasks.base import Task
 
 logger = logging.getLogger(__name__)

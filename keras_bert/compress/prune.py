@@ -17,7 +17,7 @@ from keras_bert.compress.tfmot import pruning_schedule, pruning_utils
 from keras_bert.core.checks import check
 from keras_bert.layers.dense import Dense
 from keras_bert.models.traces import check_attached
-from keras_bert.options.pruning import Pruning
+from keras_bert.options.compression import Pruning
 
 SPARSITY_FILE = "sparsity.json"
 

@@ -16,11 +16,8 @@ from keras_bert.compress.quantize import QuantizationAware
 from keras_bert.core.checks import check
 from keras_bert.models.encoder import input_names
 from keras_bert.objectives.distillation import DistillationObjective
-from keras_bert.options.distillation import Distillation
-from keras_bert.options.imitation import Imitation
-from keras_bert.options.pruning import Pruning
+from keras_bert.options.compression import Distillation, Imitation, Pruning, Student
 from keras_bert.options.quantization import Quantization, RecipeName
-from keras_bert.options.student import Student
 from keras_bert.options.training import Training
 from keras_bert.tasks.base import Task
 from keras_bert.tasks.checks import check_keras_model

@@ -12,7 +12,7 @@ from keras_bert.core.digests import digest
 from keras_bert.core.folders import VOCABULARY_FILE
 from keras_bert.masking.masks import mask_rows, masking_vocabulary
 from keras_bert.masking.row_random import row_keys
-from keras_bert.options.masking import Masking
+from keras_bert.options.pretraining import Masking
 from keras_bert.tokenizers.loading import load_tokenizer
 
 Batch = dict[str, tf.Tensor]

@@ -13,7 +13,7 @@ from keras_bert.data.dynamic_masking import DynamicMasking
 from keras_bert.data.padding import INTEGER, INTEGERS, PAIR, pad, pad_pair, plan_batches
 from keras_bert.data.record_store import RecordStore
 from keras_bert.data.records import RecordError, find_records, read_features
-from keras_bert.options.masking import Masking
+from keras_bert.options.pretraining import Masking
 
 
 def pretraining_batches(

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from keras_bert.core.digests import digest
 from keras_bert.data.records import count_records
-from keras_bert.options.compression import Compression
+from keras_bert.options.data import Compression
 
 # A record is 8 bytes of length, 4 of checksum, the data, and 4 of checksum (tensorflow, `record_writer.h`).
 _HEAD, _TAIL = 12, 4

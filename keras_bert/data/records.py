@@ -13,7 +13,7 @@ import numpy as np
 import tensorflow as tf
 
 from keras_bert.core.folders import FEATURES_FILE, LABELS_FILE
-from keras_bert.options.compression import Compression
+from keras_bert.options.data import Compression
 
 Value = bytes | float | Sequence[int] | np.ndarray[Any, np.dtype[np.float32]]
 

@@ -8,7 +8,7 @@ from keras_bert.fused.objective import FusedObjective
 from keras_bert.fused.pretraining import FusedPretrainingObjective, rows_of
 from keras_bert.objectives.base import Batch, Sums, call_model
 from keras_bert.objectives.replaced_tokens import ReplacedTokensObjective, measure_replaced
-from keras_bert.options.generator import Generator
+from keras_bert.options.pretraining import Generator
 
 
 class FusedReplacedTokensObjective(FusedObjective):

@@ -10,8 +10,7 @@ from keras_bert.families.hugging_face import TASK_NAMES, classifies_texts
 from keras_bert.models.encoder import build_encoder, has_layer
 from keras_bert.models.pretraining import build_pretraining
 from keras_bert.models.replaced_tokens import build_replaced_tokens
-from keras_bert.options.pooling import Pooling, SimilarityFunction
-from keras_bert.options.prompts import Prompts
+from keras_bert.options.data import Pooling, Prompts, SimilarityFunction
 from keras_bert.tasks.base import Task
 from keras_bert.tasks.classification import build_classifier, pooling_of
 from keras_bert.tasks.embedding import Embedding, build_embedder

@@ -21,7 +21,7 @@ from keras_bert.families.hugging_face import (
 from keras_bert.families.registry import find_family
 from keras_bert.interop.configs import check_only, read_encoder_config, read_json, write_encoder_config
 from keras_bert.interop.heads import Head, check_pooling
-from keras_bert.options.pooling import Pooling
+from keras_bert.options.data import Pooling
 
 FILE = "config.json"
 

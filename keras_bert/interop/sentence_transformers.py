@@ -4,8 +4,7 @@ from pathlib import Path
 from typing import Any, NamedTuple, get_args
 
 from keras_bert.interop.configs import check_only, read_json, read_length, write_json
-from keras_bert.options.pooling import Pooling, SimilarityFunction
-from keras_bert.options.prompts import Prompts
+from keras_bert.options.data import Pooling, Prompts, SimilarityFunction
 
 MODULES_FILE = "modules.json"
 LENGTH_FILE = "sentence_bert_config.json"

@@ -15,7 +15,7 @@ from keras_bert.interop.tokenizer_json import (
     content_of,
     read_tokenizer,
 )
-from keras_bert.options.vocabulary import MODELS, NAMED_TOKENS, TOKEN_KEYS
+from keras_bert.options.data import MODELS, NAMED_TOKENS, TOKEN_KEYS
 
 SETTINGS_FILE = "tokenizer_config.json"
 SPECIAL_TOKENS_FILE = "special_tokens_map.json"

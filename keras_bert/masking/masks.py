@@ -7,7 +7,7 @@ from numpy.typing import NDArray
 
 from keras_bert.masking.row_random import Keys, RowRandom
 from keras_bert.masking.strategies import choose_spans, choose_tokens, choose_words
-from keras_bert.options.masking import Masking
+from keras_bert.options.pretraining import Masking
 
 
 class Masked(NamedTuple):

@@ -12,7 +12,7 @@ from keras_bert.families.graphs import STATES
 from keras_bert.layers.adapters import PromptPlaces, TokenStates
 from keras_bert.layers.block import TransformerBlock
 from keras_bert.layers.heads import FirstTokenPooler, Pooler, PredictionHead
-from keras_bert.options.pooling import Pooling
+from keras_bert.options.data import Pooling
 
 # The names of the layers that insert a prompt and that remove it.
 PROMPT_PLACES, TOKEN_STATES = "prompt_places", "token_states"

@@ -9,7 +9,7 @@ from keras_bert.layers.replacement import TokenReplacement
 from keras_bert.models.encoder import build_encoder, config_of, has_layer, sequence_output
 from keras_bert.models.global_tokens import with_global_tokens
 from keras_bert.models.pretraining import build_pretraining
-from keras_bert.options.generator import Generator
+from keras_bert.options.pretraining import Generator
 
 HEAD = "replaced_token_classifier"
 # The embeddings that discriminator and generator may share.

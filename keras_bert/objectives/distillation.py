@@ -11,7 +11,7 @@ from keras_bert.core.digests import digest_weights
 from keras_bert.core.tensors import Tensor
 from keras_bert.objectives.base import Batch, Sums, TaskObjective
 from keras_bert.objectives.retrieval import RetrievalObjective
-from keras_bert.options.distillation import Distillation
+from keras_bert.options.compression import Distillation
 
 
 class DistillationObjective:

@@ -10,7 +10,7 @@ from keras_bert.core.losses import replaced_loss, weighted_sums
 from keras_bert.core.tensors import Tensor
 from keras_bert.objectives.base import Batch, PlainObjective, Sums, call_model
 from keras_bert.objectives.pretraining import measure_masked
-from keras_bert.options.generator import Generator
+from keras_bert.options.pretraining import Generator
 
 
 @dataclasses.dataclass(frozen=True)

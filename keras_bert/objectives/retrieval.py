@@ -18,7 +18,7 @@ from keras_bert.objectives.contrast import (
     triplet_loss,
 )
 from keras_bert.objectives.divergence import divergence
-from keras_bert.options.contrast import Contrast
+from keras_bert.options.training import Contrast
 
 
 class _Vectors(NamedTuple):

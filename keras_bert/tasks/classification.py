@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Self, get_args
 
 from keras_bert.core.checks import check
 from keras_bert.metrics.calibration import probabilities
-from keras_bert.options.pooling import Pooling
+from keras_bert.options.data import Pooling
 from keras_bert.tasks.answer_columns import ColumnType
 from keras_bert.tasks.base import Array, Features, Runtime, Task
 from keras_bert.tasks.checks import check_labels, check_same_length, label_number, label_numbers

@@ -13,8 +13,7 @@ import numpy as np
 from keras_bert.core.checks import check
 from keras_bert.core.folders import HIDDEN_STATES, SENTENCE_VECTOR
 from keras_bert.core.vector_codes import VectorCode, encode_vectors
-from keras_bert.options.pooling import Pooling, SimilarityFunction
-from keras_bert.options.prompts import Prompts
+from keras_bert.options.data import Pooling, Prompts, SimilarityFunction
 from keras_bert.tasks.answer_columns import ColumnType, Vector
 from keras_bert.tasks.base import Array, Features, Runtime, Task
 from keras_bert.tasks.checks import as_numbers, as_texts, check_keras_model, check_same_length, is_keras_model

@@ -9,7 +9,7 @@ import numpy as np
 
 from keras_bert.core.checks import check
 from keras_bert.masking.masks import mask_tokens, masking_vocabulary
-from keras_bert.options.masking import Masking
+from keras_bert.options.pretraining import Masking
 from keras_bert.tasks.base import ROWS_AT_ONCE, Array, Features, Task, pad_rows, slices
 from keras_bert.tasks.checks import as_texts
 

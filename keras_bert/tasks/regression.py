@@ -10,7 +10,7 @@ import numpy as np
 
 from keras_bert.core.checks import check
 from keras_bert.core.target_scale import TargetScale
-from keras_bert.options.pooling import Pooling
+from keras_bert.options.data import Pooling
 from keras_bert.tasks.answer_columns import ColumnType
 from keras_bert.tasks.base import Array, Features, Runtime, Task
 from keras_bert.tasks.checks import as_numbers, check_same_length, is_keras_model

@@ -12,7 +12,7 @@ import numpy as np
 from keras_bert.core.checks import check
 from keras_bert.core.folders import INPUT_NAMES
 from keras_bert.core.validation import read_json
-from keras_bert.options.contrast import Contrast
+from keras_bert.options.training import Contrast
 from keras_bert.tasks.base import Array, Features, Runtime, pad_rows
 from keras_bert.tasks.checks import as_texts, check_same_length
 from keras_bert.tasks.embedding import Embedding

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from keras_bert.core.folders import TOKENIZER_FILE, VOCABULARY_FILE
-from keras_bert.options.vocabulary import VocabularyKind
+from keras_bert.options.data import VocabularyKind
 
 
 class BaseTokenizer(abc.ABC):

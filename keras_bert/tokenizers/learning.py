@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator
 from typing import Any
 
 from keras_bert.core.checks import check
-from keras_bert.options.vocabulary import VocabularyKind
+from keras_bert.options.data import VocabularyKind
 from keras_bert.tokenizers.subwords import SubwordTokenizer
 
 _THREADS = "TOKENIZERS_PARALLELISM"

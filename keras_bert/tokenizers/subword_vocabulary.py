@@ -4,7 +4,7 @@ import json
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from keras_bert.options.vocabulary import MODELS, NAMED_TOKENS, TOKEN_KEYS, VocabularyKind
+from keras_bert.options.data import MODELS, NAMED_TOKENS, TOKEN_KEYS, VocabularyKind
 from keras_bert.tokenizers.base import BaseTokenizer
 
 # The prefix of tokens that begin a word.

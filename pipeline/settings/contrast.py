@@ -3,8 +3,7 @@
 from components.dsl.errors import InputError
 from components.sources.retrieval import RetrievalSource
 from keras_bert.core.checks import FieldError
-from keras_bert.options.contrast import Contrast
-from keras_bert.options.training import Training
+from keras_bert.options.training import Contrast, Training
 from pipeline.settings.schema import Settings
 
 

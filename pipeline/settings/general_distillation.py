@@ -6,7 +6,7 @@ import pydantic
 
 from components.sources.text import TextSource
 from keras_bert.core.validation import validated_dataclass
-from keras_bert.options.imitation import StateImitation
+from keras_bert.options.compression import StateImitation
 from keras_bert.options.training import Precision, Training
 
 

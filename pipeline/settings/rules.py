@@ -29,8 +29,8 @@ from components.sources.text import TextSource
 from components.training.tuning import check_class_weights
 from keras_bert.core.checks import FieldError
 from keras_bert.families.deberta.settings import DeBERTa
-from keras_bert.options.generator import AT_MOST
-from keras_bert.options.imitation import OF_EMBEDDINGS, StateImitation
+from keras_bert.options.compression import OF_EMBEDDINGS, StateImitation
+from keras_bert.options.pretraining import AT_MOST
 from pipeline.settings.contrast import check_contrast, check_dimensions
 from pipeline.settings.few_shot import check_few_shot
 from pipeline.settings.graphs import check_float_layers, check_shapes, graph_of

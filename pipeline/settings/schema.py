@@ -28,25 +28,14 @@ from keras_bert.core.config import EncoderShape
 from keras_bert.core.validation import STRICT, OpenShare, validated_dataclass
 from keras_bert.families.registry import AnyVariant
 from keras_bert.options.adaptation import Adaptation
-from keras_bert.options.contrast import Contrast
-from keras_bert.options.distillation import Distillation
+from keras_bert.options.compression import Distillation, Imitation, Pruning, Student, TeacherLabels
+from keras_bert.options.data import Pooling, Prompts, VocabularyKind
 from keras_bert.options.export import Export
-from keras_bert.options.few_shot import FewShot
-from keras_bert.options.generator import Generator
-from keras_bert.options.hard_negatives import HardNegatives
-from keras_bert.options.imitation import Imitation
+from keras_bert.options.fine_tuning import FewShot, HardNegatives, Selection
 from keras_bert.options.label_errors import LabelErrorSearch
-from keras_bert.options.masking import Masking
-from keras_bert.options.pooling import Pooling
-from keras_bert.options.pretraining_rows import PretrainingRows
-from keras_bert.options.prompts import Prompts
-from keras_bert.options.pruning import Pruning
+from keras_bert.options.pretraining import Generator, Masking, PretrainingRows
 from keras_bert.options.quantization import Quantization
-from keras_bert.options.selection import Selection
-from keras_bert.options.student import Student
-from keras_bert.options.teacher_labels import TeacherLabels
-from keras_bert.options.training import Precision, Training
-from keras_bert.options.vocabulary import VocabularyKind
+from keras_bert.options.training import Contrast, Precision, Training
 from pipeline.machine import Machine
 from pipeline.settings.general_distillation import GeneralDistillationSettings
 from pipeline.settings.tune import TuneSettings

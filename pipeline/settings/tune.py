@@ -6,7 +6,7 @@ import pydantic
 
 from keras_bert.core.checks import check
 from keras_bert.core.validation import PositiveShare, validated_dataclass
-from keras_bert.options.pooling import Pooling
+from keras_bert.options.data import Pooling
 
 PositiveRange = tuple[pydantic.PositiveFloat, ...]
 ShareRange = tuple[PositiveShare, ...]

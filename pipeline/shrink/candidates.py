@@ -6,8 +6,8 @@ from typing import Any, NamedTuple, Self
 
 from components.artifacts.measurements import SearchBounds, VocabularySize
 from keras_bert.core.config import EncoderConfig
+from keras_bert.options.compression import Student
 from keras_bert.options.quantization import RecipeName, undivided_inputs
-from keras_bert.options.student import Student
 from pipeline.settings.schema import QuantizationSettings, Settings
 
 # From the most to the least precise: no recipe keeps more than the ones before it.

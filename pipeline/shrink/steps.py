@@ -16,8 +16,7 @@ from components.measure_footprint import measure_footprint
 from components.measure_latency import measure_latency
 from components.measure_search_space import measure_search_space
 from components.validate import validate
-from keras_bert.options.distillation import Distillation
-from keras_bert.options.imitation import Imitation
+from keras_bert.options.compression import Distillation, Imitation
 from keras_bert.options.quantization import Quantization
 from pipeline.chains import Chain, Start, append_name, append_seed, enabled_stages, seeded
 from pipeline.orchestrator.graph import Pipeline

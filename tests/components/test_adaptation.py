@@ -20,9 +20,9 @@ from components.training.model_folder import read_model
 from keras_bert.export.runtimes import OnnxModel, TFLiteModel
 from keras_bert.models.encoder import input_names
 from keras_bert.options.adaptation import Adaptation, Adapters, Bias, Lora, Prompt
+from keras_bert.options.compression import Student
 from keras_bert.options.export import Export
-from keras_bert.options.selection import Selection
-from keras_bert.options.student import Student
+from keras_bert.options.fine_tuning import Selection
 from keras_bert.options.training import Training
 from tests.components import tuning_job
 from tests.components.tuning_job import Line

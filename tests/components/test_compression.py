@@ -19,10 +19,9 @@ from components.prune import prune
 from components.quantize import quantize
 from components.scoring.registry import TASK_SCORING
 from keras_bert.export.bundle import load_exported
+from keras_bert.options.compression import Pruning, Student
 from keras_bert.options.export import Export
-from keras_bert.options.pruning import Pruning
 from keras_bert.options.quantization import RECIPES, Quantization
-from keras_bert.options.student import Student
 from keras_bert.options.training import Training
 from tests.components import tuning_job
 

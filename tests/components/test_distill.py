@@ -22,8 +22,7 @@ from keras_bert.core.config import EncoderConfig
 from keras_bert.data.records import read_features
 from keras_bert.families.modernbert.settings import ModernBERT
 from keras_bert.models.encoder import build_encoder, config_of
-from keras_bert.options.imitation import Imitation
-from keras_bert.options.student import Student
+from keras_bert.options.compression import Imitation, Student
 from keras_bert.tasks.base import Task
 from keras_bert.tasks.registry import TASKS
 from keras_bert.tokenizers.tokenizer import Tokenizer

@@ -22,8 +22,7 @@ from components.ingest_texts import ingest_texts
 from components.sources.text import TextSource
 from components.training.model_folder import read_model
 from keras_bert.models.encoder import config_of
-from keras_bert.options.imitation import StateImitation
-from keras_bert.options.student import Student
+from keras_bert.options.compression import StateImitation, Student
 from keras_bert.options.training import Training
 from keras_bert.tasks.base import Task
 from keras_bert.tasks.classification import Classification

@@ -18,9 +18,9 @@ from components.sources.checkpoint import Checkpoint
 from components.training.model_folder import read_model
 from keras_bert.export.runtimes import OnnxModel, TFLiteModel
 from keras_bert.models.encoder import config_of, input_names
+from keras_bert.options.compression import Student
 from keras_bert.options.export import Export
-from keras_bert.options.selection import Selection
-from keras_bert.options.student import Student
+from keras_bert.options.fine_tuning import Selection
 from keras_bert.options.training import Training
 from tests.components import tuning_job
 from tests.keras_bert.interop.family_checkpoints import FAMILIES, make_checkpoint

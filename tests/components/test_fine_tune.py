@@ -19,7 +19,7 @@ from components.scoring.registry import TASK_SCORING
 from components.training.model_folder import read_model
 from components.training.tuning import ClassWeights
 from keras_bert.data.records import read_features
-from keras_bert.options.selection import Selection
+from keras_bert.options.fine_tuning import Selection
 from tests.components import tuning_job
 from tests.components.tuning_job import SELECTION, TRAINING, Line
 

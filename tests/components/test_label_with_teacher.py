@@ -20,8 +20,7 @@ from components.sources.table import TableSource
 from components.sources.text import TextSource
 from keras_bert.data.records import read_features
 from keras_bert.data.task_batches import task_batches
-from keras_bert.options.student import Student
-from keras_bert.options.teacher_labels import TeacherLabels
+from keras_bert.options.compression import Student, TeacherLabels
 from tests.components import tuning_job
 from tests.components.tuning_job import TRAINING, Line
 from tests.samples import long_but

@@ -18,8 +18,7 @@ from components.rows.masked_shards import MaskShardFn, ShardJob, tokenize_shard
 from components.sources.text import TextSource
 from keras_bert.data.pretraining_batches import pretraining_batches
 from keras_bert.data.records import read_features, read_records
-from keras_bert.options.masking import Masking
-from keras_bert.options.pretraining_rows import PretrainingRows
+from keras_bert.options.pretraining import Masking, PretrainingRows
 from keras_bert.tokenizers.loading import load_tokenizer
 
 WORDS = [

@@ -8,7 +8,7 @@ import pytest
 from components.artifacts.measurements import TrainingCost
 from components.measure_distillation import _steady, measure_distillation
 from keras_bert.data.records import read_features
-from keras_bert.options.student import Student
+from keras_bert.options.compression import Student
 from keras_bert.options.training import Training
 from tests.components.tuning_job import Line
 

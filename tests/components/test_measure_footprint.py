@@ -13,8 +13,8 @@ from components.export_model import export_model
 from components.measure_footprint import measure_footprint
 from components.quantize import quantize
 from keras_bert.core.folders import TFLITE_FILE, TFLITE_FLOAT_FILE
+from keras_bert.options.compression import Student
 from keras_bert.options.export import Export
-from keras_bert.options.student import Student
 from tests.components.tuning_job import LENGTH, QUANTIZATION, Line
 
 Lines = Callable[[str], Line]

@@ -10,8 +10,7 @@ from components.mask_examples import mask_examples
 from components.measure_step import _TIMED, _WARM, measure_step
 from keras_bert.core.config import EncoderShape
 from keras_bert.data.pretraining_batches import pretraining_batches
-from keras_bert.options.masking import Masking
-from keras_bert.options.pretraining_rows import PretrainingRows
+from keras_bert.options.pretraining import Masking, PretrainingRows
 from keras_bert.options.training import Training
 from keras_bert.tokenizers.loading import load_tokenizer
 from tests.components.test_mask_examples import inputs

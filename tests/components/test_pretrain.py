@@ -18,9 +18,7 @@ from keras_bert.core.config import EncoderShape
 from keras_bert.families.deberta.settings import DeBERTa
 from keras_bert.models.encoder import config_of
 from keras_bert.models.saving import load_model
-from keras_bert.options.generator import Generator
-from keras_bert.options.masking import Masking
-from keras_bert.options.pretraining_rows import PretrainingRows
+from keras_bert.options.pretraining import Generator, Masking, PretrainingRows
 from keras_bert.options.training import Training
 from keras_bert.tasks.classification import Classification
 from tests.components.test_mask_examples import inputs

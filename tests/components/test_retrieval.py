@@ -32,9 +32,9 @@ from keras_bert.core.vector_codes import int8_codes
 from keras_bert.data.task_batches import task_batches
 from keras_bert.export.bundle import load, load_exported
 from keras_bert.metrics.retrieval import METRICS
-from keras_bert.options.contrast import Contrast
 from keras_bert.options.export import Export
-from keras_bert.options.hard_negatives import HardNegatives
+from keras_bert.options.fine_tuning import HardNegatives
+from keras_bert.options.training import Contrast
 from tests.components.tuning_job import SELECTION, TRAINING, Line, write_checkpoint
 
 

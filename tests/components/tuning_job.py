@@ -29,10 +29,10 @@ from components.sources.tagged_words import SentenceSource
 from components.training.model_folder import read_model
 from keras_bert.core.config import EncoderConfig
 from keras_bert.models.encoder import build_encoder
+from keras_bert.options.compression import Student
 from keras_bert.options.export import Export
+from keras_bert.options.fine_tuning import Selection
 from keras_bert.options.quantization import Quantization
-from keras_bert.options.selection import Selection
-from keras_bert.options.student import Student
 from keras_bert.options.training import Training
 from keras_bert.tasks.embedding import Embedding
 from keras_bert.tokenizers.tokenizer import Tokenizer

@@ -3,7 +3,7 @@
 from pathlib import Path
 
 from components.sources.text import TextSource
-from keras_bert.options.imitation import StateImitation
+from keras_bert.options.compression import StateImitation
 from pipeline.pipelines import build_pipeline, comparison_pipeline, ladder_pipeline
 from tests.pipeline.settings.texts import CHECKPOINT, CORPUS, EXAMPLES, load
 from tests.pipeline.test_pipelines import FITTED, STUDENT, reads, values

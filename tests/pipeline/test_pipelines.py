@@ -7,10 +7,9 @@ import pytest
 
 from components.dsl.errors import InputError
 from components.sources.pushed_version import PreviousVersion
-from keras_bert.options.distillation import Distillation
-from keras_bert.options.imitation import Imitation
-from keras_bert.options.pretraining_rows import PretrainingRows
-from keras_bert.options.selection import Selection
+from keras_bert.options.compression import Distillation, Imitation
+from keras_bert.options.fine_tuning import Selection
+from keras_bert.options.pretraining import PretrainingRows
 from keras_bert.options.training import Training
 from pipeline.orchestrator.graph import Pipeline, sources_of
 from pipeline.pipelines import build_pipeline, comparison_pipeline, cost_pipeline

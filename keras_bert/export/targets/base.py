@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
 
 from keras_bert.export.files import ExportedFile
 from keras_bert.export.inputs import ComparisonRows, ExportInputs
+from keras_bert.options.data import VocabularyKind
 from keras_bert.options.export import RuntimeName
 from keras_bert.options.quantization import RecipeName
-from keras_bert.options.vocabulary import VocabularyKind
 
 if TYPE_CHECKING:
     from keras_bert.compress.quantization_parameters import QuantizationParameters

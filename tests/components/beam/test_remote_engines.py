@@ -17,7 +17,7 @@ from components.build_vocabulary import build_vocabulary
 from components.ingest_corpus import ingest_corpus
 from components.mask_examples import mask_examples
 from components.sources.text import TextSource
-from keras_bert.options.pretraining_rows import PretrainingRows
+from keras_bert.options.pretraining import PretrainingRows
 from tests.processes import can_connect, free_port, running, wait_for
 from tests.wheel import build_wheel, make_environment
 

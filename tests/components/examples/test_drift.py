@@ -20,7 +20,7 @@ from components.sources.questions import Question, QuestionSource
 from components.sources.retrieval import QueryRow, RetrievalSource
 from components.sources.table import TableSource, TextRow
 from components.sources.tagged_words import Sentence, SentenceSource
-from keras_bert.options.prompts import Prompts
+from keras_bert.options.data import Prompts
 from keras_bert.tokenizers.eager import EagerWordPiece
 from keras_bert.tokenizers.wordpiece_vocabulary import SPECIAL_TOKENS
 

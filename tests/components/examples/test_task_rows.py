@@ -23,7 +23,7 @@ from keras_bert.core.losses import IGNORED
 from keras_bert.core.target_scale import TargetScale
 from keras_bert.data.schemas import SCHEMAS, TEXT
 from keras_bert.models.encoder import build_encoder
-from keras_bert.options.prompts import Prompts
+from keras_bert.options.data import Prompts
 from keras_bert.tasks.registry import TASKS
 from keras_bert.tokenizers.tokenizer import Tokenizer
 from keras_bert.tokenizers.wordpiece_vocabulary import SPECIAL_TOKENS

@@ -26,8 +26,7 @@ from components.rows.sentence_pairs import SegmentBounds
 from components.rows.statistics import Tally, add
 from keras_bert.data.records import read_records
 from keras_bert.masking.masks import Masked, masking_vocabulary
-from keras_bert.options.masking import Masking
-from keras_bert.options.pretraining_rows import PretrainingRows
+from keras_bert.options.pretraining import Masking, PretrainingRows
 from keras_bert.tokenizers.tokenizer import Tokenizer
 from keras_bert.tokenizers.wordpiece_vocabulary import SPECIAL_TOKENS
 

@@ -11,8 +11,7 @@ from components.build_vocabulary import build_vocabulary
 from components.ingest_corpus import ingest_corpus
 from components.mask_examples import mask_examples
 from components.sources.text import TextSource
-from keras_bert.options.masking import Masking
-from keras_bert.options.pretraining_rows import PretrainingRows
+from keras_bert.options.pretraining import Masking, PretrainingRows
 
 NOVELS = Path(os.environ.get("BERT_TEST_DATA", "../shared/data")).absolute() / "corpus" / "novels-20mb.txt"
 

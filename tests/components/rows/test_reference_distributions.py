@@ -21,8 +21,7 @@ from components.rows.masked_shards import make_rows, tokenize_shard
 from components.text.sentences import split_sentences
 from keras_bert.masking.masks import mask_rows, masking_vocabulary
 from keras_bert.masking.row_random import row_keys
-from keras_bert.options.masking import Masking
-from keras_bert.options.pretraining_rows import PretrainingRows
+from keras_bert.options.pretraining import Masking, PretrainingRows
 
 DATA = Path(os.environ.get("BERT_TEST_DATA", "../shared/data")).absolute()
 NOVELS, VOCABULARY = DATA / "corpus" / "novels-20mb.txt", DATA / "vocab" / "bert-base-uncased-vocab.txt"

@@ -9,8 +9,7 @@ import pytest
 from components.rows.samples import sample_rows
 from keras_bert.data.records import serialize, write_records
 from keras_bert.masking.masks import masking_vocabulary
-from keras_bert.options.masking import Masking
-from keras_bert.options.pretraining_rows import PretrainingRows
+from keras_bert.options.pretraining import Masking, PretrainingRows
 from keras_bert.tokenizers.tokenizer import Tokenizer
 from keras_bert.tokenizers.wordpiece_vocabulary import SPECIAL_TOKENS
 

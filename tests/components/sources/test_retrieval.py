@@ -6,7 +6,7 @@ import pytest
 
 from components.dsl.errors import InputError
 from components.sources.retrieval import QueryRow, RetrievalSource
-from keras_bert.options.prompts import Prompts
+from keras_bert.options.data import Prompts
 
 
 def test_rows_of_one_query_are_one_row(tmp_path):

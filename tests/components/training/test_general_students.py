@@ -7,7 +7,7 @@ from components.dsl.errors import InputError
 from components.training.general_students import resume_student
 from components.training.students import make_student
 from keras_bert.compress.new_students import measure_by_states
-from keras_bert.options.student import Student
+from keras_bert.options.compression import Student
 from keras_bert.tasks.base import Task
 from keras_bert.tasks.embedding import Embedding
 from tests.components.test_distill import SETTINGS, build, rows_of

@@ -5,7 +5,7 @@ import pytest
 
 from components.sources.retrieval import QueryRow
 from components.training.mined_negatives import mine_rows
-from keras_bert.options.hard_negatives import HardNegatives
+from keras_bert.options.fine_tuning import HardNegatives
 
 # Angles in degrees: the nearer to the query's 0, the likelier an answer.
 ANGLES = {"q": 0, "right": 20, "RIGHT ": 20, "too near": 21, "near": 35, "Near": 35, "next": 50, "far": 120}

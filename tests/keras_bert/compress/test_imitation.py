@@ -10,10 +10,8 @@ from keras import ops
 from keras_bert.compress.imitation import ImitationObjective, StatesObjective
 from keras_bert.models.states import AttentionReader, hidden_states
 from keras_bert.objectives.distillation import DistillationObjective
-from keras_bert.objectives.imitation.base import cosines
-from keras_bert.objectives.imitation.similarities import similarity_matrix
-from keras_bert.options.distillation import Distillation
-from keras_bert.options.imitation import OF_EMBEDDINGS, OF_STATES, WEIGHTS, Imitation, StateImitation
+from keras_bert.objectives.imitation import cosines, similarity_matrix
+from keras_bert.options.compression import OF_EMBEDDINGS, OF_STATES, WEIGHTS, Distillation, Imitation, StateImitation
 from tests.keras_bert.objectives.kinds import KINDS, build
 
 NARROW = {"num_layers": 1, "hidden_size": 4, "intermediate_size": 8}

@@ -4,8 +4,8 @@ import pytest
 
 from keras_bert.compress.imitation_losses import make_losses, map_layers
 from keras_bert.models.states import AttentionLayout
-from keras_bert.objectives.imitation.base import OUTPUT
-from keras_bert.options.imitation import WEIGHTS, Imitation
+from keras_bert.objectives.imitation import OUTPUT
+from keras_bert.options.compression import WEIGHTS, Imitation
 
 STUDENT = AttentionLayout(2, 2, 6, frozenset(), "SelfAttention")
 TEACHER = AttentionLayout(6, 2, 8, frozenset(), "SelfAttention")

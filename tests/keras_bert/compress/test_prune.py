@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from keras_bert.compress.prune import MagnitudePruning, Masks, find_sparsity, save_sparsity
-from keras_bert.options.pruning import Pruning
+from keras_bert.options.compression import Pruning
 from tests.keras_bert.compress import tiny
 
 

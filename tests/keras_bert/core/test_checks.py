@@ -11,17 +11,10 @@ from keras_bert.core import config
 from keras_bert.core.checks import check
 from keras_bert.core.config import EncoderConfig, EncoderShape
 from keras_bert.options.adaptation import Lora
-from keras_bert.options.contrast import Contrast
-from keras_bert.options.distillation import Distillation
-from keras_bert.options.few_shot import FewShot
-from keras_bert.options.generator import Generator
-from keras_bert.options.hard_negatives import HardNegatives
-from keras_bert.options.imitation import Imitation, StateImitation
-from keras_bert.options.masking import Masking
-from keras_bert.options.pretraining_rows import PretrainingRows
-from keras_bert.options.pruning import Pruning
-from keras_bert.options.teacher_labels import TeacherLabels
-from keras_bert.options.training import Training
+from keras_bert.options.compression import Distillation, Imitation, Pruning, StateImitation, TeacherLabels
+from keras_bert.options.fine_tuning import FewShot, HardNegatives
+from keras_bert.options.pretraining import Generator, Masking, PretrainingRows
+from keras_bert.options.training import Contrast, Training
 
 # What cannot be left out of a record of settings.
 NEEDED = {"num_layers": 2, "hidden_size": 8, "num_heads": 2, "intermediate_size": 16, "vocabulary_size": 9}

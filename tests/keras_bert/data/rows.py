@@ -5,7 +5,7 @@ import dataclasses
 import numpy as np
 
 from keras_bert.data.records import serialize, write_features, write_records
-from keras_bert.options.masking import Masking
+from keras_bert.options.pretraining import Masking
 
 MASKING = Masking(max_predictions=3)
 

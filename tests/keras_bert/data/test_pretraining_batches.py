@@ -6,7 +6,7 @@ import pytest
 
 from keras_bert.data.pretraining_batches import pretraining_batches
 from keras_bert.data.records import RecordError, serialize, write_records
-from keras_bert.options.masking import Masking
+from keras_bert.options.pretraining import Masking
 from tests.keras_bert.data.rows import describe, write_dynamic_rows
 
 

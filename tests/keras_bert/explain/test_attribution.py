@@ -13,7 +13,7 @@ from keras_bert.explain.attention import attentions
 from keras_bert.explain.attribution import Attribution, attributions
 from keras_bert.explain.tokens import Tokens
 from keras_bert.layers.embeddings import TokenEmbedding
-from keras_bert.options.prompts import Prompts
+from keras_bert.options.data import Prompts
 from tests.keras_bert.explain.family_tasks import FAMILIES, family_task
 from tests.keras_bert.interop.checkpoints import CONFIG, PIECES, make_task
 

@@ -17,7 +17,7 @@ from keras_bert.families.deberta.settings import DeBERTa
 from keras_bert.families.mobilebert.settings import MobileBERT
 from keras_bert.families.modernbert.settings import ModernBERT
 from keras_bert.models.encoder import build_encoder
-from keras_bert.options.pooling import Pooling
+from keras_bert.options.data import Pooling
 from keras_bert.tasks.classification import build_classifier
 from tests.keras_bert.compress import tiny
 from tests.keras_bert.export.test_supported_operations import value

@@ -3,7 +3,7 @@ import json
 import pytest
 
 from keras_bert.interop.sentence_transformers import PoolingSettings, read_pooling, write_pooling
-from keras_bert.options.prompts import Prompts
+from keras_bert.options.data import Prompts
 from tests.keras_bert.interop.checkpoints import change_json
 
 

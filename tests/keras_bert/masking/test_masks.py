@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from keras_bert.masking.masks import mask_rows, mask_tokens, masking_vocabulary
 from keras_bert.masking.row_random import RowRandom, row_keys
 from keras_bert.masking.strategies import choose_spans, choose_tokens, choose_words, find_words
-from keras_bert.options.masking import Masking
+from keras_bert.options.pretraining import Masking
 
 MASK = 4
 REPLACEMENTS = np.arange(5, 1000, dtype=np.int32)

@@ -14,7 +14,7 @@ from keras_bert.models.pretraining import build_pretraining
 from keras_bert.models.replaced_tokens import build_joint, build_replaced_tokens
 from keras_bert.models.saving import load_model, save_model
 from keras_bert.options.adaptation import Prompt
-from keras_bert.options.generator import Generator
+from keras_bert.options.pretraining import Generator
 from keras_bert.tasks.pretraining import Pretraining
 from tests.keras_bert.models.test_encoder import make_inputs, randomize
 from tests.keras_bert.tasks.tiny import make_tokenizer

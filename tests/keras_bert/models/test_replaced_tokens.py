@@ -6,7 +6,7 @@ from keras_bert.core.config import EncoderConfig
 from keras_bert.models.encoder import build_encoder, config_of, encoder_of
 from keras_bert.models.replaced_tokens import build_joint, build_replaced_tokens, separate_discriminator
 from keras_bert.models.saving import load_model, save_model
-from keras_bert.options.generator import Generator
+from keras_bert.options.pretraining import Generator
 from tests.keras_bert.models.test_encoder import ACTIVATIONS, dense, make_inputs, randomize, weights_of
 
 CONFIG = EncoderConfig(

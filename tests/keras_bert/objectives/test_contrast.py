@@ -10,7 +10,7 @@ from keras import ops
 
 from keras_bert.objectives.contrast import RankingLoss, multiple_negatives_ranking_loss, triplet_loss
 from keras_bert.objectives.retrieval import RetrievalObjective, find_false_negatives
-from keras_bert.options.contrast import Contrast
+from keras_bert.options.training import Contrast
 
 GOLDEN = np.load(Path(__file__).parents[2] / "golden" / "contrast.npz")
 SIDES = [GOLDEN[name] for name in ("query", "passage", "negative")]

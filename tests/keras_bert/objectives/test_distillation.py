@@ -6,7 +6,7 @@ import pytest
 from keras import ops
 
 from keras_bert.objectives.distillation import DistillationObjective
-from keras_bert.options.distillation import Distillation
+from keras_bert.options.compression import Distillation
 from tests.keras_bert.objectives.kinds import KINDS, build, run
 
 NARROW = {"num_layers": 1, "hidden_size": 4, "intermediate_size": 8}

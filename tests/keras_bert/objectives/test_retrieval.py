@@ -6,8 +6,7 @@ import tensorflow as tf
 
 from keras_bert.compress.imitation import ImitationObjective
 from keras_bert.objectives.retrieval import RetrievalObjective
-from keras_bert.options.distillation import Distillation
-from keras_bert.options.imitation import Imitation
+from keras_bert.options.compression import Distillation, Imitation
 from keras_bert.training.gradient_cache import count_tokens
 from tests.keras_bert.models.test_encoder import make_inputs
 from tests.keras_bert.objectives.kinds import KINDS, build

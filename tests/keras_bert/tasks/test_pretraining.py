@@ -3,7 +3,7 @@ import numpy as np
 import pytest
 
 from keras_bert.core.losses import IGNORED
-from keras_bert.options.masking import Masking
+from keras_bert.options.pretraining import Masking
 from keras_bert.tasks.pretraining import Pretraining
 from tests.keras_bert.tasks.plain_tokenizer import PlainTokenizer
 from tests.keras_bert.tasks.tiny import WORDS, make_encoder, make_tokenizer

@@ -3,8 +3,8 @@ import numpy as np
 import pytest
 
 from keras_bert.interop.hugging_face import from_hugging_face, to_hugging_face
-from keras_bert.options.contrast import Contrast
-from keras_bert.options.prompts import Prompts
+from keras_bert.options.data import Prompts
+from keras_bert.options.training import Contrast
 from keras_bert.tasks.embedding import Embedding, cosine_similarity
 from keras_bert.tasks.registry import load
 from keras_bert.tasks.retrieval import Retrieval

@@ -8,7 +8,7 @@ import pytest
 import tensorflow as tf
 import tokenizers
 
-from keras_bert.options.vocabulary import NAMED_TOKENS
+from keras_bert.options.data import NAMED_TOKENS
 from keras_bert.tokenizers.eager import EagerSubwords
 from keras_bert.tokenizers.fitting import choose_vocabulary, reduce_tokenizer
 from keras_bert.tokenizers.loading import load_tokenizer

@@ -10,10 +10,8 @@ import tensorflow as tf
 from keras_bert.compress.imitation import ImitationObjective
 from keras_bert.objectives.distillation import DistillationObjective
 from keras_bert.objectives.retrieval import RetrievalObjective
-from keras_bert.options.contrast import Contrast
-from keras_bert.options.distillation import Distillation
-from keras_bert.options.imitation import Imitation
-from keras_bert.options.training import Training
+from keras_bert.options.compression import Distillation, Imitation
+from keras_bert.options.training import Contrast, Training
 from keras_bert.training.step import TrainingStep
 from tests.keras_bert.models.test_encoder import make_inputs
 from tests.keras_bert.objectives.kinds import build

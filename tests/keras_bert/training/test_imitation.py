@@ -9,8 +9,7 @@ from keras_bert.compress.imitation import ImitationObjective
 from keras_bert.core.config import EncoderConfig
 from keras_bert.models.encoder import build_encoder
 from keras_bert.objectives.classification import ClassificationObjective
-from keras_bert.options.distillation import Distillation
-from keras_bert.options.imitation import Imitation
+from keras_bert.options.compression import Distillation, Imitation
 from keras_bert.options.training import Training
 from keras_bert.tasks.classification import build_classifier
 from keras_bert.training.checkpoints import CheckpointError

@@ -10,7 +10,7 @@ import tensorflow as tf
 
 from keras_bert.fused.replaced_tokens import FusedReplacedTokensObjective
 from keras_bert.objectives.replaced_tokens import ReplacedTokensObjective
-from keras_bert.options.generator import Generator
+from keras_bert.options.pretraining import Generator
 from keras_bert.options.training import Training
 from keras_bert.training.trainer import Trainer, make_deterministic
 from tests import forked

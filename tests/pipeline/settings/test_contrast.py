@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from components.dsl.errors import InputError
-from keras_bert.options.prompts import Prompts
+from keras_bert.options.data import Prompts
 from pipeline.settings.rules import check_data
 from tests.pipeline.settings.texts import CHECKPOINT, QUERIES, load, write_checkpoint, write_queries
 

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from components.dsl.errors import InputError
-from keras_bert.options.few_shot import FewShot
+from keras_bert.options.fine_tuning import FewShot
 from pipeline.settings.rules import check_data
 from tests.pipeline.settings.texts import CHECKPOINT, EXAMPLES, load
 

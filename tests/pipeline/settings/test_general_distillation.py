@@ -6,7 +6,7 @@ import pytest
 
 from components.dsl.errors import InputError
 from components.sources.text import TextSource
-from keras_bert.options.imitation import StateImitation
+from keras_bert.options.compression import StateImitation
 from keras_bert.options.training import Training
 from pipeline.settings.rules import check_data
 from pipeline.settings.schema import select_fields

@@ -17,9 +17,9 @@ from components.sources.text import TextSource
 from keras_bert.core.processor import native_precision
 from keras_bert.families.bigbird.settings import BigBird
 from keras_bert.families.longformer.settings import Longformer
+from keras_bert.options.compression import Student
 from keras_bert.options.export import Export
-from keras_bert.options.selection import Selection
-from keras_bert.options.student import Student
+from keras_bert.options.fine_tuning import Selection
 from keras_bert.options.training import Training
 from pipeline.settings.schema import (
     DistillationSettings,

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from keras_bert.options.student import Student
+from keras_bert.options.compression import Student
 from pipeline.shrink.candidates import Candidate, settings_of
 from tests.pipeline.shrink.grids import CONFIG, WHOLE, grid, job
 

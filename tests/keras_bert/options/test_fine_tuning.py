@@ -1,6 +1,6 @@
 import pytest
 
-from keras_bert.options.selection import Selection
+from keras_bert.options.fine_tuning import Selection
 from tests.keras_bert.options.refusals import check_refusal
 
 

@@ -1,8 +1,51 @@
 import pytest
 
 from keras_bert.core.config import EncoderConfig
-from keras_bert.options.generator import Generator
+from keras_bert.options.pretraining import Generator, Masking, PretrainingRows
 from tests.keras_bert.options.refusals import check_refusal
+
+
+@pytest.mark.parametrize(
+    ("settings", "message"),
+    [
+        ({"objective": "order"}, "objective must be 'next_sentence', 'sentence_order' or 'none', got 'order'"),
+        ({"compression": "zip"}, "compression must be 'none' or 'gzip', got 'zip'"),
+        ({"short_share": -0.1}, "short_share must be at least 0, got -0.1"),
+        ({"short_length": 7}, "short_length must be at least 8, got 7"),
+        ({"duplication": 0}, "duplication must be positive, got 0"),
+        ({"held_out": 1.0}, "held_out must be below 1, got 1.0"),
+        ({"held_out": 0.0}, "held_out must be positive, got 0.0"),
+    ],
+)
+def test_pretraining_rows_refuse(settings, message):
+    check_refusal(PretrainingRows, settings, message)
+
+
+@pytest.mark.parametrize(
+    ("settings", "message"),
+    [
+        ({"rate": 1.5}, "rate must be below 1, got 1.5"),
+        ({"max_predictions": 0}, "max_predictions must be positive, got 0"),
+        ({"mask_share": 1.1}, "mask_share must be at most 1, got 1.1"),
+        ({"random_share": -0.1}, "random_share must be at least 0, got -0.1"),
+        ({"random_share": 0.3}, "mask_share must leave room for random_share=0.3, got 0.8"),
+        ({"strategy": "words"}, "strategy must be 'tokens', 'whole_words' or 'spans', got 'words'"),
+    ],
+)
+def test_masking_refuses(settings, message):
+    check_refusal(Masking, settings, message)
+
+
+def test_shares_that_add_up_to_one_by_floats_alone():
+    # The sum is above 1 by its last bit.
+    assert Masking(mask_share=0.9 + 2e-16, random_share=0.1).random_share == 0.1
+
+
+def test_predictions_shrink_with_the_rows():
+    assert Masking(max_predictions=80).scaled(128, 512) == Masking(max_predictions=20)
+    assert Masking(strategy="spans").scaled(128, 128) == Masking(strategy="spans")
+    assert Masking(max_predictions=1).scaled(8, 512).max_predictions == 1
+
 
 SIZES = ("num_layers", "hidden_size", "num_heads", "intermediate_size", "embedding_size")
 
@@ -39,7 +82,7 @@ def discriminator(**changes):
         ({"sharing": "none"}, {"embedding_size": 128}, (12, 192, 3, 768, None)),
     ],
 )
-def test_sizes(settings, changes, sizes):
+def test_sizes_of_a_generator(settings, changes, sizes):
     base = discriminator(**changes)
     config = Generator(**settings).config(base)
     assert tuple(getattr(config, name) for name in SIZES) == sizes
@@ -62,7 +105,7 @@ def test_sizes(settings, changes, sizes):
         ({"weight": 0.0}, "weight must be positive, got 0.0"),
     ],
 )
-def test_out_of_range(settings, message):
+def test_generator_refuses(settings, message):
     check_refusal(Generator, settings, message)
 
 
