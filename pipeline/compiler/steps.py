@@ -153,7 +153,8 @@ def _command(node: Node, machine: Machine, options: CompileOptions) -> tuple[str
 
 
 def _checked(flag: str, text: str) -> str:
-    if "{{" in text or "{%" in text:
+    # Values and statements of templates, and Jinja's comments, which Airflow drops without a word.
+    if any(start in text for start in ("{{", "{%", "{#")):
         raise InputError(f"{flag} must hold no braces that orchestrators replace, got {text!r}")
     return text
 
