@@ -127,8 +127,8 @@ def test_names_are_those_of_kubernetes() -> None:
             "--root must hold no braces that orchestrators replace, got '/{{a}}'",
         ),
         (
-            ("--to", "airflow", "--set", "name=r{#x#}oot"),
-            "--set must hold no braces that orchestrators replace, got 'name=r{#x#}oot'",
+            ("--to", "airflow", "--mount", "/r{#x#}oot"),
+            "--root must hold no braces that orchestrators replace, got '/r{#x#}oot'",
         ),
         (("--to", "airflow", "--out", "/none/x"), "--out must be in a folder that exists, got /none/x"),
     ],
