@@ -31,7 +31,7 @@ from rich.table import Table
 
 from benchmarks.harness.processes import Watched, watch
 from components.files.record_files import read_records
-from pipeline.settings.files import load_settings
+from pipeline.job.files import load_settings
 
 MAX_LENGTH = 128
 LOOP = "plain loop over ONNX Runtime"

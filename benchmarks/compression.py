@@ -17,8 +17,8 @@ from rich.console import Console
 from benchmarks.task_accuracy import spread
 from keras_bert.options.quantization import RECIPES
 from pipeline.chains import Stage
+from pipeline.job.files import load_settings
 from pipeline.ladder.rungs import TEACHER, run_ladder
-from pipeline.settings.files import load_settings
 from pipeline.views.terminal import Terminal
 
 

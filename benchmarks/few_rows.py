@@ -43,7 +43,7 @@ from keras_bert.options.adaptation import Adaptation, Lora
 from keras_bert.options.fine_tuning import Selection
 from keras_bert.options.training import Training
 from keras_bert.tasks.classification import Classification
-from pipeline.settings.files import load_settings
+from pipeline.job.files import load_settings
 
 # Name -> training rows, test rows, columns of text and label.
 SETS = {

@@ -20,9 +20,9 @@ from typing import Any, NamedTuple
 from rich.console import Console
 
 from benchmarks.task_accuracy import spread
+from pipeline.job.files import Tables, make_settings
 from pipeline.orchestrator.runner import run_pipeline
 from pipeline.pipelines import comparison_pipeline
-from pipeline.settings.files import Tables, make_settings
 from pipeline.settings.toml_text import format_tables
 from pipeline.tune.plan import SearchBudget
 from pipeline.tune.search import Tuning

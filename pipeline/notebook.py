@@ -5,13 +5,13 @@ from pathlib import Path
 
 from components.dsl.artifact import Artifact
 from pipeline.commands.arguments import absolute_path, open_address
+from pipeline.job.files import load_settings
+from pipeline.job.rules import check_data
 from pipeline.orchestrator.preview import Preview, preview
 from pipeline.orchestrator.request import Request
 from pipeline.orchestrator.runner import RunFailedError, run_pipeline
 from pipeline.pipelines import build_pipeline
 from pipeline.report.artifact_view import ArtifactView, show
-from pipeline.settings.files import load_settings
-from pipeline.settings.rules import check_data
 from pipeline.views.terminal import Terminal, open_console, write_warnings
 
 __all__ = ["ArtifactView", "Job", "show"]

@@ -68,7 +68,7 @@ def test_the_wheel_holds_every_file_of_its_packages(wheel: Path) -> None:
     with zipfile.ZipFile(wheel) as archive:
         names = {name for name in archive.namelist() if ".dist-info/" not in name}
     assert names == {*files, "keras_bert_edge.py"}
-    assert {"pipeline/settings/default_job.toml", "keras_bert/clients/page.html"} <= names
+    assert {"pipeline/job/default_job.toml", "keras_bert/clients/page.html"} <= names
 
 
 def test_the_page_on_an_index_is_the_readme_without_links_to_files(wheel: Path) -> None:
@@ -85,7 +85,7 @@ def test_the_extra_holds_the_checkpoint_of_the_default_job(wheel: Path) -> None:
         text for text in read_metadata(wheel).get_all("Requires-Dist", []) if 'extra == "checkpoint"' in text
     )
     name = requirement.partition("==")[0].replace("-", "_")
-    assert f"package:{name}/" in (REPOSITORY / "pipeline" / "settings" / "default_job.toml").read_text()
+    assert f"package:{name}/" in (REPOSITORY / "pipeline" / "job" / "default_job.toml").read_text()
 
 
 def test_the_package_takes_the_versions_of_python_that_the_locks_hold_for(wheel: Path) -> None:

@@ -14,10 +14,10 @@ from typing import Any
 import pytest
 
 from pipeline.cli import main
+from pipeline.job.files import load_settings
 from pipeline.orchestrator.observer import Observer, StoppedRunError
 from pipeline.orchestrator.runner import run_pipeline
 from pipeline.orchestrator.store import Store
-from pipeline.settings.files import load_settings
 from pipeline.tune.steps import wire_trial
 from pipeline.tune.trial import TrialObserver
 from tests.components import tuning_job

@@ -7,8 +7,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from components.dsl.errors import InputError
-from pipeline.settings.files import make_settings
-from pipeline.settings.json_schema import job_schema
+from pipeline.job.files import make_settings
+from pipeline.job.json_schema import job_schema
 
 _HEAD = """\
 # Settings

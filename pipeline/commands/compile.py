@@ -10,8 +10,8 @@ from pipeline.commands.arguments import absolute_path, add_overrides, add_root, 
 from pipeline.commands.command import DONE, Command
 from pipeline.compiler.steps import CompileOptions, compile_steps, find_needs
 from pipeline.compiler.targets import TARGETS, check_target
+from pipeline.job.files import load_settings
 from pipeline.pipelines import build_pipeline
-from pipeline.settings.files import load_settings
 from pipeline.views.reports import check_output
 from pipeline.views.terminal import write
 

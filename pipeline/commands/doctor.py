@@ -7,8 +7,8 @@ from rich.console import Console
 from pipeline.commands.arguments import absolute_path, add_overrides, add_root, read_overrides
 from pipeline.commands.command import DONE, Command
 from pipeline.doctor import diagnose_job, write_diagnosis
-from pipeline.settings.files import load_settings
-from pipeline.settings.rules import check_data
+from pipeline.job.files import load_settings
+from pipeline.job.rules import check_data
 from pipeline.views.diagnosis import show_diagnosis
 from pipeline.views.terminal import Terminal, write, write_warnings
 

@@ -12,11 +12,11 @@ from components.dsl.errors import InputError
 from pipeline.commands.arguments import absolute_path, add_overrides, add_root, open_store, read_overrides
 from pipeline.commands.command import DONE, Command
 from pipeline.explanation import explain_job
+from pipeline.job.files import load_settings
+from pipeline.job.rules import check_data
 from pipeline.orchestrator.store import DATABASE
 from pipeline.provenance.lineage import find_trained_model
 from pipeline.report.files import report_written_after
-from pipeline.settings.files import load_settings
-from pipeline.settings.rules import check_data
 from pipeline.views.agreement import show_agreements
 from pipeline.views.explanation import explain_text, explanations_as_json, models_of, show_explanations, write_page
 from pipeline.views.json_text import write_json

@@ -6,10 +6,10 @@ from rich.console import Console
 
 from pipeline.commands.arguments import absolute_path, add_overrides, add_root, read_overrides
 from pipeline.commands.command import DONE, Command
+from pipeline.job.files import load_settings
+from pipeline.job.rules import check_data
 from pipeline.ladder.files import write_ladder
 from pipeline.ladder.rungs import find_rungs, run_ladder
-from pipeline.settings.files import load_settings
-from pipeline.settings.rules import check_data
 from pipeline.views.ladder import show_ladder
 from pipeline.views.terminal import Terminal, write, write_warnings
 

@@ -15,9 +15,9 @@ from components.files.paths import join_pattern
 from components.files.text_files import is_remote
 from pipeline.commands.arguments import absolute_path
 from pipeline.commands.command import DONE, PROGRAM, Command
+from pipeline.job.files import load_beam
 from pipeline.prediction.stream import answer_stream
 from pipeline.prediction.table import answer_and_show
-from pipeline.settings.files import load_beam
 from pipeline.views.answers import answer_lines, note_lines
 from pipeline.views.reports import check_output
 from pipeline.views.terminal import native_logs_hidden, write

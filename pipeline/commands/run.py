@@ -15,6 +15,8 @@ from keras_bert.core.folders import EXPORT_FILE
 from keras_bert.training.cluster import find_cluster
 from pipeline.commands.arguments import absolute_path, add_overrides, add_root, read_overrides
 from pipeline.commands.command import DONE, FAILED, REFUSED, Command
+from pipeline.job.files import load_settings
+from pipeline.job.rules import check_data
 from pipeline.orchestrator.chief import field_errors_as_input_errors
 from pipeline.orchestrator.graph import Pipeline
 from pipeline.orchestrator.joining import join_trainings
@@ -23,8 +25,6 @@ from pipeline.orchestrator.request import Request
 from pipeline.orchestrator.runner import run_pipeline
 from pipeline.pipelines import build_pipeline
 from pipeline.report.files import report_written_after
-from pipeline.settings.files import load_settings
-from pipeline.settings.rules import check_data
 from pipeline.settings.schema import Settings
 from pipeline.views.models import export_warnings, show_models
 from pipeline.views.provenance import show_preview

@@ -9,7 +9,7 @@ from rich.console import Console
 from components.dsl.errors import InputError
 from pipeline.commands.arguments import absolute_path
 from pipeline.commands.command import DONE, Command
-from pipeline.settings.json_schema import job_schema
+from pipeline.job.json_schema import job_schema
 
 
 def _add_arguments(parser: argparse.ArgumentParser) -> None:

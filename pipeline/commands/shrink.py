@@ -6,8 +6,8 @@ from rich.console import Console
 
 from pipeline.commands.arguments import absolute_path, add_overrides, add_root, read_overrides
 from pipeline.commands.command import DONE, REFUSED, Command
-from pipeline.settings.files import load_settings
-from pipeline.settings.rules import check_data
+from pipeline.job.files import load_settings
+from pipeline.job.rules import check_data
 from pipeline.shrink.files import write_search
 from pipeline.shrink.limits import Limits, check_job
 from pipeline.shrink.search import reasons_of, shrink

@@ -9,10 +9,10 @@ from components.artifacts.evaluation import Evaluation
 from components.objects.mirror import shown_place
 from pipeline.commands.arguments import absolute_path, add_overrides, add_root, read_overrides
 from pipeline.commands.command import DONE, FAILED, REFUSED, Command
+from pipeline.job.files import load_settings
+from pipeline.job.rules import check_data
 from pipeline.orchestrator.single_step import RUN_VARIABLE, run_step
 from pipeline.pipelines import build_pipeline
-from pipeline.settings.files import load_settings
-from pipeline.settings.rules import check_data
 from pipeline.views.models import show_models
 from pipeline.views.terminal import Terminal, write, write_warnings
 

@@ -7,8 +7,8 @@ from rich.console import Console
 
 from pipeline.commands.arguments import absolute_path, add_root, add_set
 from pipeline.commands.command import DONE, Command
-from pipeline.settings.files import make_settings, override_tables, read_tables
-from pipeline.settings.rules import check_data
+from pipeline.job.files import make_settings, override_tables, read_tables
+from pipeline.job.rules import check_data
 from pipeline.tune.files import WINNER_FILE, write_tuning
 from pipeline.tune.plan import SearchBudget
 from pipeline.tune.search import Tuning, check_job, search_folder

@@ -8,8 +8,8 @@ from typing import Any, NamedTuple
 
 from components.dsl.errors import InputError
 from pipeline.comparison.budget import Budget
-from pipeline.settings.files import Tables, make_settings, merge_tables, read_tables
-from pipeline.settings.rules import check_data
+from pipeline.job.files import Tables, make_settings, merge_tables, read_tables
+from pipeline.job.rules import check_data
 from pipeline.settings.schema import Settings
 
 # The keys that a task may set; all others belong to the variants.

@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from pipeline.settings.files import Tables
+from pipeline.job.files import Tables
 from pipeline.settings.toml_text import format_tables
 from pipeline.tune.space import apply_values
 from pipeline.views.reports import write_report

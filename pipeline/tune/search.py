@@ -13,13 +13,13 @@ from components.dsl.errors import InputError
 from components.training.model_folder import HISTORY_FILE
 from keras_bert.core.digests import digest
 from pipeline.chains import Stage, enabled_stages
+from pipeline.job.files import Tables, make_settings
 from pipeline.orchestrator.locks import read_holder, try_lock, write_holder
 from pipeline.orchestrator.observer import Observer, StoppedRunError
 from pipeline.orchestrator.places import open_store
 from pipeline.orchestrator.runner import RunFailedError
 from pipeline.report.trainings import read_history
 from pipeline.search_runs import SearchRuns
-from pipeline.settings.files import Tables, make_settings
 from pipeline.settings.schema import Settings
 from pipeline.tune.plan import SearchBudget, StageCosts, check_time, kept_seconds
 from pipeline.tune.space import Dimension, SearchStage, apply_values, find_space

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, Literal, NamedTuple, Self
 
 from components.dsl.errors import InputError, nearest
-from pipeline.settings.files import Tables, make_settings
+from pipeline.job.files import Tables, make_settings
 from pipeline.settings.graphs import check_float_layers, graph_of
 from pipeline.settings.schema import Settings
 from pipeline.settings.tune import TrainingSpace

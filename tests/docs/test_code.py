@@ -13,7 +13,7 @@ from keras_bert.models.encoder import build_encoder
 from keras_bert.tasks.embedding import Embedding
 from keras_bert.tokenizers.tokenizer import Tokenizer
 from keras_bert.tokenizers.wordpiece_vocabulary import SPECIAL_TOKENS
-from pipeline.settings.files import make_settings, read_tables
+from pipeline.job.files import make_settings, read_tables
 from tests.docs.blocks import PAGES, REPOSITORY, Block, command_lines, read_blocks, read_inline_code
 from tests.docs.commands import check_command, raises
 

@@ -13,7 +13,7 @@ from docs.site.check import foreign_addresses
 from docs.site.pages import rewrite_links
 from docs.site.settings import settings_page
 from pipeline.commands.registry import GROUPS
-from pipeline.settings.json_schema import job_schema
+from pipeline.job.json_schema import job_schema
 from tests.docs.blocks import REPOSITORY
 
 

@@ -6,7 +6,7 @@ import pytest
 
 from components.dsl.errors import InputError
 from keras_bert.options.label_errors import LabelErrorSearch
-from pipeline.settings.rules import check_data
+from pipeline.job.rules import check_data
 from tests.pipeline.settings.texts import CHECKPOINT, CORPUS, EXAMPLES, load
 from tests.pipeline.test_pipelines import RETRIEVAL, reads, values, wire
 

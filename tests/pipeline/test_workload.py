@@ -11,7 +11,7 @@ import pytest
 
 from pipeline import workload
 from pipeline.cli import main
-from pipeline.settings.files import load_settings
+from pipeline.job.files import load_settings
 from pipeline.settings.schema import Settings
 from pipeline.workload import EncoderSize, MachineSpeed, TrainingWork, estimate_seconds, guess_seconds, list_trainings
 from tests.pipeline.draft.tiny_rows import write_checkpoint, write_label_lists, write_reviews

@@ -12,9 +12,9 @@ import psutil
 import pytest
 
 import components
+from pipeline.job.files import load_settings
 from pipeline.orchestrator.runner import run_pipeline
 from pipeline.pipelines import build_pipeline
-from pipeline.settings.files import load_settings
 from tests.robustness.crash import toy_pipeline
 from tests.robustness.crash.campaign import CrashCampaign, Results, compare_states
 from tests.robustness.crash.disk import Disk

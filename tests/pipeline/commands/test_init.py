@@ -11,7 +11,7 @@ import pytest
 
 from keras_bert.options.fine_tuning import FewShot
 from pipeline.cli import main
-from pipeline.settings.files import load_settings
+from pipeline.job.files import load_settings
 from tests.pipeline.draft.tiny_rows import KINDS, make_texts, topic, write_checkpoint, write_reviews
 
 EXPECTED = {

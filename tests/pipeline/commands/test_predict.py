@@ -18,7 +18,7 @@ from keras_bert.tasks.question_answering import QuestionAnswering
 from keras_bert.tasks.retrieval import Retrieval
 from keras_bert.tasks.token_classification import TokenClassification
 from pipeline.cli import main
-from pipeline.settings.files import load_beam
+from pipeline.job.files import load_beam
 from tests.pipeline.table_tasks import make_task
 
 

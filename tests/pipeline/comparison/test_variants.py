@@ -10,7 +10,7 @@ from components.dsl.errors import InputError
 from pipeline.cli import main
 from pipeline.comparison.budget import Budget
 from pipeline.comparison.variants import _VALIDATIONS, ComparedVariant, load_variants
-from pipeline.settings.files import load_settings
+from pipeline.job.files import load_settings
 from tests.tiny_job import without, write_job
 
 AFTER = ("examples", "fine_tuning", "student", "distillation", "quantization", "evaluation")

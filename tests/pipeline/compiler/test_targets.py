@@ -10,11 +10,11 @@ import yaml
 from pipeline.cli import main
 from pipeline.compiler.steps import CompileOptions, compile_steps, find_needs
 from pipeline.compiler.targets import TARGETS
+from pipeline.job.files import load_settings
 from pipeline.machine import Machine, Need
 from pipeline.orchestrator.graph import Pipeline
 from pipeline.orchestrator.runner import run_pipeline
 from pipeline.pipelines import build_pipeline
-from pipeline.settings.files import load_settings
 from tests.pipeline.orchestrator.test_runner import chain
 from tests.tiny_job import write_job
 

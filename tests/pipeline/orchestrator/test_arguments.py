@@ -10,10 +10,10 @@ import pytest
 from components.artifacts.data import Corpus
 from components.dsl.workplace import Workplace
 from components.sources.pushed_version import PreviousVersion
+from pipeline.job.files import load_settings
 from pipeline.orchestrator.arguments import decode_argument, encode_argument
 from pipeline.orchestrator.graph import Pipeline
 from pipeline.pipelines import build_pipeline, comparison_pipeline
-from pipeline.settings.files import load_settings
 from tests.pipeline.settings.texts import CORPUS, EXAMPLES, load
 
 REPOSITORY = Path(__file__).parents[3]

@@ -7,7 +7,7 @@ import pytest
 
 from components.dsl.errors import InputError
 from keras_bert.options.fine_tuning import FewShot
-from pipeline.settings.rules import check_data
+from pipeline.job.rules import check_data
 from tests.pipeline.settings.texts import CHECKPOINT, EXAMPLES, load
 
 JOB = CHECKPOINT + EXAMPLES + "[few_shot]\npairs = 5\n"

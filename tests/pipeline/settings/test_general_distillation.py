@@ -8,9 +8,9 @@ from components.dsl.errors import InputError
 from components.sources.text import TextSource
 from keras_bert.options.compression import StateImitation
 from keras_bert.options.training import Training
-from pipeline.settings.rules import check_data
+from pipeline.job.rules import check_data
 from pipeline.settings.schema import select_fields
-from tests.pipeline.settings.test_rules import write_data
+from tests.pipeline.job.test_rules import write_data
 from tests.pipeline.settings.texts import CHECKPOINT, CORPUS, EXAMPLES, load
 
 STUDENT = "[student]\nnum_layers = 1\n"

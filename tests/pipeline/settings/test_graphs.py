@@ -9,9 +9,9 @@ from components.dsl.errors import InputError
 from keras_bert.compress.ranges import sublayers
 from keras_bert.layers.dense import Dense
 from keras_bert.options.quantization import BLOCK_PRODUCTS
-from pipeline.settings.rules import check_data
+from pipeline.job.rules import check_data
 from tests.keras_bert.compress import tiny
-from tests.pipeline.settings.test_rules import write_data
+from tests.pipeline.job.test_rules import write_data
 from tests.pipeline.settings.texts import CHECKPOINT, CORPUS, EXAMPLES, load
 
 ROUNDED = "[quantization]\nfloat_layers = ['block_{block}/{place}']\n"

@@ -6,7 +6,7 @@ import pytest
 
 from components.dsl.errors import InputError
 from components.sources.text import TextSource
-from pipeline.settings.files import load_settings, merge_tables
+from pipeline.job.files import load_settings, merge_tables
 from tests.pipeline.settings.texts import CORPUS, EXAMPLES
 
 

@@ -11,9 +11,9 @@ import pytest
 from components.dsl.errors import InputError
 from keras_bert.core.folders import TOKENIZER_FILE
 from keras_bert.export.targets.registry import TARGETS
-from pipeline.settings.rules import check_data
+from pipeline.job.rules import check_data
 from tests.keras_bert.interop.family_checkpoints import FAMILIES, make_checkpoint
-from tests.pipeline.settings.test_rules import write_data
+from tests.pipeline.job.test_rules import write_data
 from tests.pipeline.settings.texts import CHECKPOINT, CORPUS, EXAMPLES, load
 
 ANSWERS = "[examples]\ntrain = 'rows.tsv'\ntask = 'question_answering'\n"

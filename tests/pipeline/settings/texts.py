@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, get_args
 
-from pipeline.settings.files import load_settings
+from pipeline.job.files import load_settings
 from pipeline.settings.schema import Settings
 
 CHECKPOINT = "[checkpoint]\npath = 'bert'\n"

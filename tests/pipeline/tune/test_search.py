@@ -9,8 +9,8 @@ import pytest
 from components.dsl.component import Node
 from components.dsl.errors import InputError
 from keras_bert.options.training import Training
+from pipeline.job.files import read_tables
 from pipeline.orchestrator.observer import Observer
-from pipeline.settings.files import read_tables
 from pipeline.tune.plan import SearchBudget
 from pipeline.tune.search import Tuning
 from pipeline.tune.study import STARTUP_TRIALS, Sampler

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from components.dsl.errors import InputError
-from pipeline.settings.files import make_settings, read_tables
+from pipeline.job.files import make_settings, read_tables
 from pipeline.tune.space import Dimension, SearchStage, apply_values, find_space
 from tests.pipeline.settings.texts import CORPUS, EXAMPLES
 

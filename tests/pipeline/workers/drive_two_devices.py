@@ -3,10 +3,10 @@
 import sys
 from pathlib import Path
 
+from pipeline.job.files import load_settings
 from pipeline.orchestrator.executor import PRELOAD
 from pipeline.orchestrator.runner import run_pipeline
 from pipeline.pipelines import build_pipeline
-from pipeline.settings.files import load_settings
 
 if __name__ == "__main__":
     job, root = map(Path, sys.argv[1:])

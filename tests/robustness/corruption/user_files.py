@@ -13,7 +13,7 @@ from components.sources.questions import QuestionSource
 from components.sources.table import TableSource
 from components.sources.tagged_words import SentenceSource
 from components.sources.text import TextSource
-from pipeline.settings.files import load_settings
+from pipeline.job.files import load_settings
 from tests.robustness.corruption.format import Format
 
 _ROWS = [

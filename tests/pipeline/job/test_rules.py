@@ -7,7 +7,7 @@ import pytest
 from components.dsl.errors import InputError
 from components.sources.docstring_task import DocstringTask
 from components.sources.shared import SPLITS
-from pipeline.settings.rules import check_data
+from pipeline.job.rules import check_data
 from tests.pipeline.settings.texts import CHECKPOINT, CORPUS, EXAMPLES, load
 
 ENCODER = "[encoder]\nnum_layers = 2\nhidden_size = 32\nnum_heads = 2\nintermediate_size = 64\n"

@@ -17,7 +17,7 @@ _ATTRIBUTE = re.compile(r"^ {4}(\w+): (.*(?:\n {8}.*)*)", re.MULTILINE)
 
 
 def job_schema() -> dict[str, Any]:
-    """The JSON schema of a TOML file that `pipeline.settings.files.load_settings` reads.
+    """The JSON schema of a TOML file that `pipeline.job.files.load_settings` reads.
 
     It holds names, types and ranges of single settings. Rules between several settings are checked when the file is
     read, so a file may be valid by the schema and still be refused.

@@ -11,7 +11,7 @@ from components.files.paths import match_files
 from components.sources.checkpoint import Checkpoint
 from components.sources.table import TableSource
 from components.sources.text import TextSource
-from pipeline.settings.files import load_settings
+from pipeline.job.files import load_settings
 from pipeline.settings.schema import Settings
 from tests.pipeline.settings.texts import CHECKPOINT, CORPUS, EXAMPLES, keys_of, load
 

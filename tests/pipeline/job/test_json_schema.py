@@ -9,8 +9,8 @@ import jsonschema
 import pytest
 
 from pipeline.cli import main
-from pipeline.settings.files import DEFAULT_JOB
-from pipeline.settings.json_schema import job_schema
+from pipeline.job.files import DEFAULT_JOB
+from pipeline.job.json_schema import job_schema
 
 TOP = Path(__file__).parents[3]
 JOBS = [DEFAULT_JOB, *sorted(TOP.glob("example*.toml")), *sorted(TOP.glob("benchmarks/*/*.toml"))]

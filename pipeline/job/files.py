@@ -17,7 +17,7 @@ from components.files.paths import join_pattern
 from components.files.text_files import is_remote
 from components.sources.checkpoint import PACKAGE
 from keras_bert.core.validation import field_error, field_place
-from pipeline.settings.rules import check_tables
+from pipeline.job.rules import check_tables
 from pipeline.settings.schema import TASKS, Settings
 
 # The job that needs no settings file.
