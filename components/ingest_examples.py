@@ -21,7 +21,7 @@ from components.sources.docstring_task import DocstringTask
 from components.sources.label_sets import LabelSetSource
 from components.sources.questions import QuestionSource
 from components.sources.retrieval import RetrievalSource
-from components.sources.shared import SPLITS
+from components.sources.shared import SPLITS, LabelledFiles
 from components.sources.table import TableSource
 from components.sources.tagged_words import SentenceSource
 from keras_bert.core.checks import check
@@ -73,7 +73,8 @@ def ingest_examples(
     rows = count_rows(splits)
     if corpus is not None:
         _add_corpus_leaks(corpus, splits, source, examples, beam, overlap, near_overlap)
-    clauses = [] if isinstance(source, DocstringTask) else source.describe(splits)
+    # Files say what the user should know of their rows; other sources, also of tasks that are registered, do not.
+    clauses = source.describe(splits) if isinstance(source, LabelledFiles) else []
     clauses += describe_overlap(overlap, rows, task.several)
     clauses += describe_near_overlap(near_overlap, rows, task.several)
     for clause in clauses:
