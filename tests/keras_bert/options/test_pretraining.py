@@ -1,39 +1,7 @@
 import pytest
 
 from keras_bert.core.config import EncoderConfig
-from keras_bert.options.pretraining import Generator, Masking, PretrainingRows
-from tests.keras_bert.options.refusals import check_refusal
-
-
-@pytest.mark.parametrize(
-    ("settings", "message"),
-    [
-        ({"objective": "order"}, "objective must be 'next_sentence', 'sentence_order' or 'none', got 'order'"),
-        ({"compression": "zip"}, "compression must be 'none' or 'gzip', got 'zip'"),
-        ({"short_share": -0.1}, "short_share must be at least 0, got -0.1"),
-        ({"short_length": 7}, "short_length must be at least 8, got 7"),
-        ({"duplication": 0}, "duplication must be positive, got 0"),
-        ({"held_out": 1.0}, "held_out must be below 1, got 1.0"),
-        ({"held_out": 0.0}, "held_out must be positive, got 0.0"),
-    ],
-)
-def test_pretraining_rows_refuse(settings, message):
-    check_refusal(PretrainingRows, settings, message)
-
-
-@pytest.mark.parametrize(
-    ("settings", "message"),
-    [
-        ({"rate": 1.5}, "rate must be below 1, got 1.5"),
-        ({"max_predictions": 0}, "max_predictions must be positive, got 0"),
-        ({"mask_share": 1.1}, "mask_share must be at most 1, got 1.1"),
-        ({"random_share": -0.1}, "random_share must be at least 0, got -0.1"),
-        ({"random_share": 0.3}, "mask_share must leave room for random_share=0.3, got 0.8"),
-        ({"strategy": "words"}, "strategy must be 'tokens', 'whole_words' or 'spans', got 'words'"),
-    ],
-)
-def test_masking_refuses(settings, message):
-    check_refusal(Masking, settings, message)
+from keras_bert.options.pretraining import Generator, Masking
 
 
 def test_shares_that_add_up_to_one_by_floats_alone():
@@ -87,26 +55,6 @@ def test_sizes_of_a_generator(settings, changes, sizes):
     config = Generator(**settings).config(base)
     assert tuple(getattr(config, name) for name in SIZES) == sizes
     assert (config.vocabulary_size, config.max_length) == (base.vocabulary_size, base.max_length)
-
-
-@pytest.mark.parametrize(
-    ("settings", "message"),
-    [
-        ({"size": 0.0}, "size must be positive, got 0.0"),
-        ({"size": 1.5}, "size must be at most 1, got 1.5"),
-        ({"num_layers": 0}, "num_layers must be positive, got 0"),
-        ({"hidden_size": -1}, "hidden_size must be positive, got -1"),
-        ({"num_heads": 0}, "num_heads must be positive, got 0"),
-        ({"intermediate_size": 0}, "intermediate_size must be positive, got 0"),
-        (
-            {"sharing": "all"},
-            "sharing must be 'embeddings', 'none' or 'gradient_disentangled', got 'all'",
-        ),
-        ({"weight": 0.0}, "weight must be positive, got 0.0"),
-    ],
-)
-def test_generator_refuses(settings, message):
-    check_refusal(Generator, settings, message)
 
 
 @pytest.mark.parametrize(

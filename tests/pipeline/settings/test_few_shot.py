@@ -43,35 +43,3 @@ def test_rows_of_which_no_two_have_a_label_in_common_are_refused(folder: Path) -
         match=r"^few_shot needs a label with at least 2 training rows, .*; got one row for each of 2 labels; ",
     ):
         check_data(load(folder, JOB))
-
-
-@pytest.mark.parametrize(
-    ("text", "overrides", "message"),
-    [
-        (
-            CHECKPOINT + "[examples]\ntrain = 'rows.tsv'\ntask = 'regression'\n[few_shot]\n",
-            [],
-            "few_shot must be left out but for classification and multi_label, got it for regression",
-        ),
-        (
-            JOB,
-            ["examples.second_text=other"],
-            "examples.second_text must be left out where there is a [few_shot], which pairs rows of single texts, "
-            "got 'other'",
-        ),
-        (JOB, ["pooling=cls"], "pooling must be 'mean' where there is a [few_shot], got 'cls'"),
-        (
-            JOB,
-            ["adaptation.kind=lora"],
-            "adaptation must be left out where there is a [few_shot], whose head is fitted to the weights of the "
-            "encoder itself",
-        ),
-        (JOB, ["few_shot.pairs=-1"], "few_shot.pairs must be at least 0, got -1"),
-        (JOB, ["few_shot.l2=0.0"], "few_shot.l2 must be positive, got 0.0"),
-        (JOB, ["few_shot.pears=2"], "there is no setting 'few_shot.pears'; did you mean 'pairs'?"),
-    ],
-)
-def test_what_does_not_go_together_is_refused(folder: Path, text: str, overrides: list[str], message: str) -> None:
-    with pytest.raises(InputError) as caught:
-        load(folder, text, *overrides)
-    assert str(caught.value) == message

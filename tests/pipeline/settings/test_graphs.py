@@ -5,14 +5,13 @@ from pathlib import Path
 
 import pytest
 
-from components.dsl.errors import InputError
 from keras_bert.compress.ranges import sublayers
 from keras_bert.layers.dense import Dense
 from keras_bert.options.quantization import BLOCK_PRODUCTS
 from pipeline.job.rules import check_data
 from tests.keras_bert.compress import tiny
 from tests.pipeline.job.test_rules import write_data
-from tests.pipeline.settings.texts import CHECKPOINT, CORPUS, EXAMPLES, load
+from tests.pipeline.settings.texts import CHECKPOINT, CORPUS, EXAMPLES, load, refusal
 
 ROUNDED = "[quantization]\nfloat_layers = ['block_{block}/{place}']\n"
 STUDENT = "[student]\nlayers = [1]\n"
@@ -23,19 +22,17 @@ def test_blocks_that_there_are_not(tmp_path: Path, start: str, layers: int) -> N
     write_data(tmp_path)
     text = start + EXAMPLES + ROUNDED
     check_data(load(tmp_path, text.format(block=layers - 1, place="attention/key")))
-    with pytest.raises(InputError) as caught:
-        check_data(load(tmp_path, text.format(block=layers, place="attention/key")))
     rule = f"name blocks of the model that is rounded, 0 to {layers - 1}"
-    assert str(caught.value) == f"quantization.float_layers must {rule}, got 'block_{layers}/attention/key'"
+    line = refusal(tmp_path, text.format(block=layers, place="attention/key"))
+    assert line == f"quantization.float_layers must {rule}, got 'block_{layers}/attention/key'"
 
 
 @pytest.mark.parametrize("start", [CHECKPOINT, CORPUS])
 def test_places_that_no_block_has(tmp_path: Path, start: str) -> None:
     write_data(tmp_path)
-    with pytest.raises(InputError) as caught:
-        check_data(load(tmp_path, (start + EXAMPLES + ROUNDED).format(block=0, place="attention/keys")))
     message = "got 'block_0/attention/keys'; did you mean 'attention/key'?"
-    assert str(caught.value) == f"quantization.float_layers must name products with weights, {message}"
+    line = refusal(tmp_path, (start + EXAMPLES + ROUNDED).format(block=0, place="attention/keys"))
+    assert line == f"quantization.float_layers must name products with weights, {message}"
 
 
 @pytest.mark.parametrize("start", [CHECKPOINT, CORPUS])
@@ -61,9 +58,7 @@ def test_shapes_that_cannot_be(tmp_path: Path, start: str, overrides: list[str],
     config |= {"num_attention_heads": 2, "intermediate_size": 64}
     (tmp_path / "bert" / "config.json").write_text(json.dumps(config))
     check_data(load(tmp_path, start + EXAMPLES, "student.num_heads=1"))
-    with pytest.raises(InputError) as caught:
-        check_data(load(tmp_path, start + EXAMPLES, *overrides))
-    assert str(caught.value) == message
+    assert refusal(tmp_path, start + EXAMPLES, *overrides) == message
 
 
 def test_what_is_not_known_yet_is_left_to_the_step(tmp_path: Path) -> None:

@@ -6,7 +6,11 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, get_args
 
+import pytest
+
+from components.dsl.errors import InputError
 from pipeline.job.files import load_settings
+from pipeline.job.rules import check_data
 from pipeline.settings.schema import Settings
 
 CHECKPOINT = "[checkpoint]\npath = 'bert'\n"
@@ -22,6 +26,14 @@ def load(folder: Path, text: str, *overrides: str) -> Settings:
     file = folder / "my.toml"
     file.write_text(text)
     return load_settings(file, overrides)
+
+
+def refusal(folder: Path, text: str, *overrides: str) -> str:
+    """The line that refuses such a file, by its keys alone or by the data that it names."""
+    with pytest.raises(InputError) as caught:
+        check_data(load(folder, text, *overrides))
+    assert "\n" not in str(caught.value)
+    return str(caught.value)
 
 
 def write_checkpoint(folder: Path) -> None:

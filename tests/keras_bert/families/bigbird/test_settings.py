@@ -12,19 +12,6 @@ def test_up_to_which_length_a_text_is_seen_whole():
     assert BigBird(block_size=2, random_blocks=0).longest_full == 10
 
 
-@pytest.mark.parametrize(
-    ("settings", "message"),
-    [
-        ({"block_size": 0}, "BigBird.block_size must be positive, got 0"),
-        ({"random_blocks": -1}, "BigBird.random_blocks must be at least 0, got -1"),
-        ({"attention": "original_full"}, r"BigBird.attention must be 'block_sparse' or 'full', got 'original_full'"),
-    ],
-)
-def test_out_of_range(settings, message):
-    with pytest.raises(ValueError, match=message):
-        BigBird(**settings)
-
-
 def test_layers_do_not_share_a_block():
     with pytest.raises(ValueError, match="shared_layers must be False with the variant 'bigbird', got True"):
         EncoderShape(**SHAPE, shared_layers=True, variant=BigBird())

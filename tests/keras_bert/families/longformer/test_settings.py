@@ -18,19 +18,6 @@ def test_layers_go_on_to_see_what_they_saw():
     assert Longformer(window=6).of_layers((1,)) == Longformer(window=6)
 
 
-@pytest.mark.parametrize(
-    ("settings", "message"),
-    [
-        ({"window": 7}, "Longformer.window must be a multiple of 2, got 7"),
-        ({"window": 0}, "Longformer.window must be at least 2, got 0"),
-        ({"windows": (4, 5)}, r"Longformer.windows.1 must be a multiple of 2, got 5"),
-    ],
-)
-def test_out_of_range(settings, message):
-    with pytest.raises(ValueError, match=message):
-        Longformer(**settings)
-
-
 def test_what_does_not_go_together():
     with pytest.raises(
         ValueError, match=r"EncoderShape.windows must hold one window for each of num_layers=3, got \(4, 4\)"

@@ -7,19 +7,6 @@ SHAPE = {"num_layers": 1, "hidden_size": 8, "num_heads": 2, "intermediate_size":
 
 
 @pytest.mark.parametrize(
-    ("settings", "message"),
-    [
-        ({"bottleneck_size": 0}, "MobileBERT.bottleneck_size must be positive, got 0"),
-        ({"feed_forwards": 0}, "MobileBERT.feed_forwards must be positive, got 0"),
-        ({"normalization": "rms"}, "MobileBERT.normalization must be 'no_norm' or 'layer_norm', got 'rms'"),
-    ],
-)
-def test_out_of_range(settings, message):
-    with pytest.raises(ValueError, match=message):
-        MobileBERT(**settings)
-
-
-@pytest.mark.parametrize(
     ("changes", "message"),
     [
         ({"num_heads": 4}, "EncoderShape.variant.bottleneck_size must be a multiple of num_heads=4, got 6"),

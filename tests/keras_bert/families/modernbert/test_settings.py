@@ -33,23 +33,6 @@ def test_layers_go_on_to_see_what_they_saw(variant, layers, expected):
 
 
 @pytest.mark.parametrize(
-    ("settings", "message"),
-    [
-        ({"global_every": 0}, "ModernBERT.global_every must be positive, got 0"),
-        ({"window": 0}, "ModernBERT.window must be positive, got 0"),
-        ({"global_theta": 0.0}, r"ModernBERT.global_theta must be positive, got 0\.0"),
-        ({"local_theta": float("inf")}, "ModernBERT.local_theta must be a finite number, got inf"),
-        ({"embedding_dropout": 1.0}, r"ModernBERT.embedding_dropout must be below 1, got 1.0"),
-        ({"global_layers": (2, 1)}, r"ModernBERT.global_layers must rise, got \(2, 1\)"),
-        ({"global_layers": (-1, 1)}, "ModernBERT.global_layers.0 must be at least 0"),
-    ],
-)
-def test_out_of_range(settings, message):
-    with pytest.raises(ValueError, match=message):
-        ModernBERT(**settings)
-
-
-@pytest.mark.parametrize(
     ("changes", "message"),
     [
         ({"num_segments": 2}, "EncoderShape.num_segments must be 0 with the variant 'modernbert', got 2"),
