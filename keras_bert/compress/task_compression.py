@@ -182,8 +182,10 @@ def quantize(
 
 
 def _check_float(task: Task, use: str, learning_rate: float, training: dict[str, Any]) -> Training:
-    """Refuses a task that is an exported file or quantized; returns the settings of the training."""
+    """Refuses a task that is an exported file, quantized or adapted; returns the settings of the training."""
     check_keras_model(task, use)
+    rule = f"be merged or dropped for a model to be {use}: call task.merge_adapter() or task.drop_adapter()"
+    check(type(task).__name__, "adapter", task.adapter is None, rule, task.adapter and task.adapter.adaptation.kind)
     rule = f"be None to be {use}, as the model has been quantized already"
     check(type(task).__name__, "quantization", task.quantization is None, rule, task.quantization)
     return Training(**{"precision": "auto", "epochs": 1.0, "learning_rate": learning_rate, **training})

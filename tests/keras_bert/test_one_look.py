@@ -234,3 +234,17 @@ def test_a_checkpoint_becomes_another_task_or_keeps_the_head_that_it_has(tmp_pat
         ValueError, match=r"^from_hugging_face\.task must be one of .*; the nearest is 'classification'$"
     ):
         keras_bert.from_hugging_face(tmp_path / "hf", task="clasification")
+
+
+def test_an_adapter_is_trained_and_distilled_but_merged_before_weights_are_put_on_a_grid() -> None:
+    task = make_task("classification")
+    task.adapt(keras_bert.Lora(rank=2))
+    frozen = task.encoder.get_layer("token_embedding").get_weights()[0]
+    task.fit(TEXTS, LABELS, epochs=1, **SMALL)
+    np.testing.assert_array_equal(task.encoder.get_layer("token_embedding").get_weights()[0], frozen)
+    for change in (keras_bert.prune, keras_bert.quantize):
+        with pytest.raises(ValueError, match=r"^Classification\.adapter must be merged or dropped .*, got 'lora'$"):
+            change(task, TEXTS, LABELS)
+    task.merge_adapter()
+    keras_bert.quantize(task, TEXTS, LABELS, post_training=True)
+    assert task.quantization is not None
