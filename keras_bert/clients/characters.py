@@ -27,16 +27,12 @@ _PLANE_15 = 0xF0000
 
 
 def character_table(lowercase: bool) -> str:
-    """Returns the content of `characters.txt`.
+    """Returns the content of `characters.txt`, for a tokenizer that lowercases and strips accents, or does not.
 
-    Args:
-        lowercase: whether the tokenizer lowercases text and strips accents.
-
-    Returns:
-        Lines of hexadecimal code points: `dropped FIRST LAST` for characters that are removed, `blank FIRST LAST` for
-        characters that separate words, `replaced CODE CODE ...` for a character and its replacement, `syllables FIRST
-        LAST` for Hangul syllables, which are decomposed into letters, and `isolated FIRST LAST` for characters that
-        are words by themselves after these replacements.
+    Lines of hexadecimal code points: `dropped FIRST LAST` for characters that are removed, `blank FIRST LAST` for
+    characters that separate words, `replaced CODE CODE ...` for a character and its replacement, `syllables FIRST LAST`
+    for Hangul syllables, which are decomposed into letters, and `isolated FIRST LAST` for characters that are words by
+    themselves after these replacements.
     """
     dropped = {*_SURROGATES, *itertools.chain(*_PRIVATE)}
     blank, replaced = set(), []

@@ -53,11 +53,7 @@ def write_golden(folder: Path, rows: Sequence[Mapping[str, Any]]) -> None:
 
 
 def drop_absent_files(folder: Path) -> None:
-    """Removes the outputs of files that a folder does not hold from its `golden.json`.
-
-    Args:
-        folder: a folder of exported files, with `golden.json`.
-    """
+    """Removes the outputs of files that a folder does not hold from its `golden.json`."""
     rows = json.loads((folder / GOLDEN_FILE).read_text(encoding="utf-8"))
     for row in rows:
         row["outputs"] = {name: output for name, output in row["outputs"].items() if (folder / name).is_file()}
@@ -65,12 +61,9 @@ def drop_absent_files(folder: Path) -> None:
 
 
 def add_calibrated_answers(folder: Path) -> None:
-    """Adds `calibrated` to each row of `golden.json`: the calibrated answer, which `predict` gives.
+    """Adds `calibrated` to each row of a folder's `golden.json`: the calibrated answer, which `predict` gives.
 
     Nothing changes if `metrics.json` holds no calibration. With a threshold, each answer gets `is_sure`.
-
-    Args:
-        folder: a folder of exported files, with `golden.json` and `metrics.json`.
     """
     if read_calibration(folder / METRICS_FILE) == Calibration():
         return

@@ -23,11 +23,10 @@ _SCANNED = (range(0x20, 0x20000), range(0xE0000, 0xE1000))
 
 @functools.lru_cache(maxsize=1)
 def grapheme_classes() -> dict[str, frozenset[int]]:
-    """Returns the classes of characters that decide where a grapheme ends.
+    """The classes of characters that decide where a grapheme ends.
 
-    Returns:
-        `extend` (with the joiner U+200D), `spacing`, `prepend`, `control`, `picture`; `consonant`, `linker` and
-        `between` of Indic conjuncts; `lead`, `vowel` and `tail` of Hangul, without syllables.
+    `extend` (with the joiner U+200D), `spacing`, `prepend`, `control`, `picture`; `consonant`, `linker` and `between`
+    of Indic conjuncts; `lead`, `vowel` and `tail` of Hangul, without syllables.
     """
     codes = [code for span in _SCANNED for code in span if not any(code in block for block in _ALONE)]
     replaced, marks = charsmap(dict.fromkeys(_KEYS, "X")), charsmap({_MARK: "X"})

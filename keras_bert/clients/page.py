@@ -47,10 +47,8 @@ _OPERATION = re.compile(r'^  \d+: \["([A-Z0-9_]+)"', re.MULTILINE)
 def write_tokenizers(folder: Path) -> None:
     """Writes the tokenizers' sources for apps and the rules that they read into the folder of a model.
 
-    The rules are `characters.txt` of WordPiece, `subwords.txt` of byte-level BPE and unigram.
-
-    Args:
-        folder: a folder with a tokenizer; nothing is written if `find_copy_obstacle` has an obstacle for it.
+    The rules are `characters.txt` of WordPiece, `subwords.txt` of byte-level BPE and unigram. Nothing is written if
+    `find_copy_obstacle` has an obstacle for the tokenizer.
     """
     options = json.loads((folder / TOKENIZER_FILE).read_text(encoding="utf-8"))
     if "lowercase" in options:
@@ -90,13 +88,7 @@ def page_operations() -> frozenset[str]:
 
 
 class PageScore(NamedTuple):
-    """The score that a page shows.
-
-    Attributes:
-        metric: the name of the metric.
-        mean: the score, 0 to 1.
-        rows: the number of test rows.
-    """
+    """The score, 0 to 1, that a page shows, with its metric's name and the number of test rows."""
 
     metric: str
     mean: float
@@ -131,11 +123,7 @@ def write_page(folder: Path, name: str, score: PageScore, corpus: SearchCorpus |
 
 
 def page_code(rules: str) -> str:
-    """Joins all scripts into one, without their imports and exports.
-
-    Args:
-        rules: the file of rules of the tokenizer, a key of `TOKENIZER_SOURCES`.
-    """
+    """Joins all scripts into one, without their imports and exports; `rules` is a key of `TOKENIZER_SOURCES`."""
     scripts = (*_RUNTIME_SCRIPTS, TOKENIZER_SOURCES[rules][-1], *_PAGE_SCRIPTS)
     code = "\n".join([*map(_read, scripts[:-1]), f"const Tokenizer = {_CLASSES[rules]};", _read(scripts[-1])])
     return re.sub(r"^export ", "", re.sub(r"^import .*\n", "", code, flags=re.MULTILINE), flags=re.MULTILINE)

@@ -17,12 +17,7 @@ _BATCH = 1000
 
 
 class SearchCorpus(NamedTuple):
-    """The texts that a page searches.
-
-    Attributes:
-        texts: the texts.
-        codes: their vectors by `keras_bert.core.vector_codes.int8_codes`: int8 (texts, width).
-    """
+    """The texts that a page searches, and their vectors by `int8_codes` (texts, width)."""
 
     texts: Sequence[str]
     codes: "np.ndarray[Any, Any]"
@@ -65,12 +60,7 @@ def embed_corpus(
 
 
 def page_bytes(text: str, width: int) -> float:
-    """The bytes that a text and its vector take in a page.
-
-    Args:
-        text: the text.
-        width: the number of entries of a vector.
-    """
+    """The bytes that a text and its vector with `width` entries take in a page."""
     return len(_escape(text).encode()) + 1 + width * 4 / 3
 
 

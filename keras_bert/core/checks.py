@@ -11,14 +11,11 @@ _LARGEST_FLOAT32 = (2 - 2.0**-23) * 2.0**127
 
 
 class FieldError(ValueError):
-    """A field breaks a rule; the message is the line `owner.field must rule, got value`.
+    """A field breaks a rule; the message is the line `owner.field must rule, got value`, then the hint.
 
     Attributes:
-        owner: the record or function that has the field.
-        field: the name of the field.
         rule: the rule as the end of a sentence that begins with "must".
         value: the value that breaks the rule; `...` for a field that is missing.
-        hint: text after the value, such as `; did you mean 'tflite'?`.
     """
 
     def __init__(self, owner: str, field: str, rule: str, value: Any, hint: str = "") -> None:

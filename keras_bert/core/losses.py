@@ -19,12 +19,7 @@ def cross_entropy(logits: Tensor, labels: Tensor) -> Tensor:
 def binary_cross_entropy(logits: Tensor, targets: Tensor) -> Tensor:
     """The cross-entropy of yes and no, in nats: -log sigmoid(logit) for a target of 1, -log(1 - sigmoid(logit)) for 0.
 
-    Args:
-        logits: any shape.
-        targets: 0 or 1, in the same shape.
-
-    Returns:
-        float32, in the same shape.
+    Logits, targets (0 or 1) and the result (float32) have the same shape.
     """
     logits = ops.cast(logits, "float32")
     # Keras clips probabilities behind a sigmoid; with logits the loss is exact however large they are.
@@ -39,12 +34,8 @@ def correct(logits: Tensor, labels: Tensor) -> Tensor:
 def f1_terms(logits: Tensor, targets: Tensor) -> tuple[Tensor, Tensor]:
     """Values and weights of decisions, whose weighted mean is their F1: 2 TP / (2 TP + FP + FN).
 
-    Args:
-        logits: any shape; a logit above 0 decides for 1.
-        targets: 0 or 1, in the same shape.
-
-    Returns:
-        1 for a decision for 1 that is right, else 0, and the decision plus the target; float32, in the same shape.
+    A logit above 0 decides for 1. The value is 1 for a decision for 1 that is right, else 0; the weight is the decision
+    plus the target, 0 or 1. All have the shape of the logits.
     """
     given, targets = ops.cast(logits > 0, "float32"), ops.cast(targets, "float32")
     return given * targets, given + targets
@@ -62,14 +53,10 @@ def labelled_cross_entropy() -> keras.losses.Loss:
 
 @keras.saving.register_keras_serializable("keras_bert")
 def replaced_loss(labels: Tensor, logits: Tensor) -> Tensor:
-    """The loss of ELECTRA's discriminator: the binary cross-entropy of each token, in nats.
+    """The loss of ELECTRA's discriminator: the binary cross-entropy of each token, in nats, (batch, length).
 
-    Args:
-        labels: 1 for a replaced token, 0 for an original token, `IGNORED` for padding (batch, length).
-        logits: (batch, length).
-
-    Returns:
-        (batch, length), 0 for `IGNORED` labels; Keras' mean excludes them.
+    Labels are 1 for a replaced token, 0 for an original one, and `IGNORED` for padding, whose loss is 0: Keras' mean
+    excludes it.
     """
     both = ops.stack([ops.zeros_like(logits), logits], axis=-1)
     return keras.losses.sparse_categorical_crossentropy(
@@ -79,13 +66,7 @@ def replaced_loss(labels: Tensor, logits: Tensor) -> Tensor:
 
 @keras.saving.register_keras_serializable("keras_bert")
 class StandardizedSquaredError(keras.losses.Loss):
-    """The squared error of regression, in units of the targets' standard deviation, as a Keras loss.
-
-    Its size does not depend on the unit of the targets.
-
-    Args:
-        standard_deviation: the standard deviation of the targets, in their unit.
-    """
+    """The squared error of regression, in units of the targets' standard deviation, as a Keras loss."""
 
     def __init__(self, standard_deviation: float = 1.0, name: str = "standardized_squared_error", **kwargs: Any):
         super().__init__(name=name, **kwargs)
@@ -103,15 +84,7 @@ class StandardizedSquaredError(keras.losses.Loss):
 
 @keras.saving.register_keras_serializable("keras_bert")
 def span_loss(positions: Tensor, logits: Tensor) -> Tensor:
-    """The loss of question answering: the mean of the cross-entropies of the answer's start and end, in nats.
-
-    Args:
-        positions: the positions of the first and the last token of the answer (batch, 2).
-        logits: (batch, length, 2).
-
-    Returns:
-        (batch,)
-    """
+    """Mean cross-entropy of an answer's start and end, in nats: (batch, 2), (batch, length, 2) -> (batch,)."""
     return ops.mean(cross_entropy(ops.transpose(logits, (0, 2, 1)), ops.cast(positions, "int32")), axis=-1)
 
 

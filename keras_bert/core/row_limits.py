@@ -5,10 +5,5 @@ USUAL_LENGTH = 512
 
 
 def rows_at_once(rows: int, length: int) -> int:
-    """Reduces a number of rows for rows of more than 512 tokens, so that the number of tokens stays the same.
-
-    Args:
-        rows: the number of rows of up to 512 tokens, at least 1.
-        length: the number of tokens of the longest row.
-    """
+    """Reduces a number of rows where the longest has more than 512 tokens, so that the number of tokens stays the same."""
     return max(1, min(rows, rows * USUAL_LENGTH // max(length, 1)))

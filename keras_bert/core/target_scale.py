@@ -7,12 +7,7 @@ import numpy as np
 
 
 class TargetScale(NamedTuple):
-    """A linear scale: `number = mean + standard_deviation * standardized`.
-
-    Attributes:
-        mean: the mean of the targets, in their unit.
-        standard_deviation: the standard deviation of the targets, in their unit; above 0.
-    """
+    """A linear scale in the targets' unit: `number = mean + standard_deviation * standardized`."""
 
     mean: float = 0.0
     standard_deviation: float = 1.0

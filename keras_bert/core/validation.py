@@ -53,10 +53,6 @@ def validated_dataclass(cls: type[T] | None = None, *, kw_only: bool = True) -> 
 
     The class raises `FieldError` for the first field that breaks a rule, and TypeError for a field that is missing or
     that it does not have, as a dataclass does. Inside of another pydantic model its errors are pydantic's.
-
-    Args:
-        cls: the class.
-        kw_only: whether all arguments must be named.
     """
     if cls is None:
         return functools.partial(validated_dataclass, kw_only=kw_only)
@@ -93,15 +89,10 @@ def _name_arguments(problem: Mapping[str, Any], kind: Any) -> Mapping[str, Any]:
 
 
 def read_json(kind: type[T], content: Mapping[str, Any], owner: str) -> T:
-    """The record with the given plain values.
-
-    Args:
-        kind: a record, or a union of records with a discriminator.
-        content: the fields as JSON has them, with lists in place of tuples.
-        owner: the name of the record in errors.
+    """The record, or the member of a union of records with a discriminator, with fields as JSON has them.
 
     Raises:
-        FieldError: a field breaks a rule.
+        FieldError: a field breaks a rule; the error names the record `owner`.
         TypeError: a field is missing, or the record does not have it.
     """
     adapter = pydantic.TypeAdapter(kind)
@@ -124,9 +115,7 @@ def _python_error(owner: str, problem: Mapping[str, Any]) -> Exception:
 def field_place(problem: Mapping[str, Any], content: Any) -> list[str]:
     """The keys that lead to the field of an error, without the names of union members that pydantic puts between.
 
-    Args:
-        problem: an item of `pydantic.ValidationError.errors()`.
-        content: the plain values that pydantic read.
+    `problem` is an item of `pydantic.ValidationError.errors()`, `content` the plain values that pydantic read.
     """
     place = []
     for part in problem["loc"]:
@@ -137,12 +126,10 @@ def field_place(problem: Mapping[str, Any], content: Any) -> list[str]:
 
 
 def field_error(problem: Mapping[str, Any], place: Sequence[str]) -> FieldError:
-    """One of the errors that pydantic lists, as the error of a field.
+    """An item of `pydantic.ValidationError.errors()` as the error of a field.
 
-    Args:
-        problem: an item of `pydantic.ValidationError.errors()`.
-        place: the keys that lead to the field, such as `["fine_tuning", "steps"]`; for an error of a rule between
-            several fields, or of a union's discriminator, the keys that lead to the record.
+    `place` are the keys that lead to the field, such as `["fine_tuning", "steps"]`; for an error of a rule between
+    several fields, or of a union's discriminator, the keys that lead to the record.
     """
     kind, context = problem["type"], problem.get("ctx", {})
     cause = context.get("error")

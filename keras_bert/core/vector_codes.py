@@ -21,27 +21,18 @@ def encode_vectors(vectors: Array, code: VectorCode) -> Array:
 
 
 def int8_codes(vectors: Array) -> Array:
-    """Vectors as int8: each is scaled so that its largest number in size is 127, so that only rounding changes cosines.
+    """Vectors (n, width) as int8, a quarter of the bytes of float32; a vector of zeros stays one.
 
-    Args:
-        vectors: (n, width).
-
-    Returns:
-        int8 (n, width), a quarter of the bytes of float32; 0 for a vector of zeros.
+    Each is scaled so that its largest number in size is 127, so that only rounding changes cosines.
     """
     largest = np.abs(vectors).max(axis=1, keepdims=True)
     return np.round(_LARGEST_INT8 * vectors / np.maximum(largest, 1e-12)).astype("int8")
 
 
 def binary_codes(vectors: Array) -> Array:
-    """Vectors as bits: 1 for a number above 0 (Yamada et al. 2021, section 3.1), eight a byte, the first the highest.
+    """Vectors (n, width) as bits, uint8 (n, width / 8): 1 for a number above 0 (Yamada et al. 2021, section 3.1).
 
-    Args:
-        vectors: (n, width).
-
-    Returns:
-        uint8 (n, width / 8), a 32nd of the bytes of float32; the last byte ends with zeros where 8 does not divide the
-        width.
+    The first number is the highest bit of a byte; the last byte ends with zeros where 8 does not divide the width.
     """
     return np.packbits(np.asarray(vectors) > 0, axis=1)
 
@@ -59,18 +50,11 @@ def hamming_distances(first: Array, second: Array) -> Array:
 
 
 def rescored_scores(queries: Array, codes: Array, *, candidates: int = 100) -> Array:
-    """Scores of passages that are stored as bits: by Hamming distance, then by the query's own numbers.
+    """Scores (n, m) of queries (n, width) with `binary_codes` of passages (m, bytes); larger for a better passage.
 
     The candidates nearest by Hamming distance are scored anew by the dot product of the query with the bits as 1 and -1
-    (Yamada et al. 2021, section 3.2), all others stay behind them in their order.
-
-    Args:
-        queries: vectors (n, width).
-        codes: the `binary_codes` of passages (m, bytes).
-        candidates: number of passages that are scored anew.
-
-    Returns:
-        float32 (n, m), larger for a better passage; scores of different queries cannot be compared.
+    (Yamada et al. 2021, section 3.2), all others stay behind them in their order. Scores of different queries cannot be
+    compared.
 
     Raises:
         ValueError: the codes are not those of vectors as wide as the queries.

@@ -24,13 +24,9 @@ _DAY = (1980, 1, 1, 0, 0, 0)
 
 
 def attach_entries(path: str | os.PathLike[str], files: Mapping[str, bytes], *, stored: bool = False) -> None:
-    """Attaches files to a model's file; the model's outputs do not change.
+    """Attaches files, contents by name (UTF-8 in an `.onnx` file), to a model's file; its outputs do not change.
 
-    Args:
-        path: a `.tflite` or `.onnx` file.
-        files: the contents by name; UTF-8 for an `.onnx` file.
-        stored: whether files in a `.tflite` file are stored without compression; if earlier files are, later files are,
-            too.
+    With `stored`, files in a `.tflite` file are not compressed; if earlier files are stored so, later files are, too.
 
     Raises:
         ValueError: a file of this name is attached already, or `path` is not a `.tflite` or `.onnx` file.

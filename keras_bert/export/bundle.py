@@ -99,12 +99,7 @@ def load_exported(place: str | os.PathLike[str], file: str = "", *, num_threads:
 
 
 def attach_companions(task: Task, file: Path) -> None:
-    """Attaches tokenizer and task settings to an exported file.
-
-    Args:
-        task: the task that was exported.
-        file: a `.tflite` or `.onnx` file; files that are already attached are not replaced.
-    """
+    """Attaches tokenizer and task settings to a `.tflite` or `.onnx` file, unless they are attached already."""
     held = read_attachments(file)
     with tempfile.TemporaryDirectory() as folder:
         task.save_settings(folder)

@@ -24,13 +24,10 @@ _LEAST_PROBABILITY = 1e-30
 
 
 def compare_answers(source: ExportInputs, file: ExportedFile, sample: ComparisonRows) -> dict[str, Any]:
-    """Compares a file with token ids as inputs with its model, on the rows of a sample.
+    """Compares a file with token ids as inputs with its model, on the rows of a sample; returns plain measurements.
 
     Float files must have the model's outputs up to a tolerance. Quantized files must agree with the model as quantized
     in Keras, see `Task.agreement`, or with the float model if Keras has no such quantization.
-
-    Returns:
-        The measurements by name, as plain values.
 
     Raises:
         ParityError: the outputs differ too much.

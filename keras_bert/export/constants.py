@@ -23,12 +23,8 @@ def store_constants_as_integers(model: Any, ranges: Mapping[str, tuple[float, fl
 
     The positions that a signature reads do not depend on its inputs: TensorFlow's converter computes their rounded
     vectors in advance, and writes them as float32 in every signature where what reads them is float: a fifth of a file
-    of 1 MB. Inference takes as long as with floats.
-
-    Args:
-        model: the file, a `ModelT`, with all data inside the model.
-        ranges: the path of a tap -> the smallest and the largest value of the grid there. The constants are those that
-            the rounding of a layer's result left.
+    of 1 MB. Inference takes as long as with floats. `ranges` has the smallest and the largest value of the grid of each
+    tap, by its path; the constants are those that the rounding of a layer's result left.
     """
     layers = {tap.removesuffix(_RESULT): span for tap, span in ranges.items() if tap.endswith(_RESULT)}
     for graph in model.subgraphs:

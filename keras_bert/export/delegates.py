@@ -30,10 +30,7 @@ class Coverage(NamedTuple):
 
 
 def check_delegates(path: str | os.PathLike[str]) -> dict[str, Coverage]:
-    """Checks the first signature of a `.tflite` file against all delegates; its signatures have the same operations.
-
-    Returns:
-        The delegate's name -> the operations that it takes and those that it leaves.
+    """The coverage by each delegate of a `.tflite` file's first signature; all signatures have the same operations.
 
     Raises:
         ValueError: the file is not a `.tflite` file.
@@ -59,14 +56,10 @@ def cover_graph(graph: LiteGraph, delegate: Delegate) -> Coverage:
 
 
 def count_partitions(operations: Sequence[Operation], is_taken: Sequence[bool]) -> int:
-    """Counts the parts into which LiteRT joins the operations that a delegate takes.
+    """Counts the parts into which LiteRT joins the operations, in the order in which they run, that a delegate takes.
 
     As LiteRT does it (tflite/graph_info.cc), parts of the delegate and of the processor take turns. Each holds all
     operations of its side whose inputs are there.
-
-    Args:
-        operations: in the order in which they run.
-        is_taken: whether the delegate takes each of them.
     """
     missing = {tensor for operation in operations for tensor in operation.outputs}
     waiting, partitions = list(range(len(operations))), 0

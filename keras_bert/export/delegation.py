@@ -33,13 +33,10 @@ class Delegation(NamedTuple):
 
 
 def count_delegated(path: str | os.PathLike[str]) -> Delegation:
-    """Counts the delegated nodes of the first signature; all signatures have the same operations.
+    """Counts the delegated nodes of a `.tflite` file's first signature; all signatures have the same operations.
 
     LiteRT writes the counts to a log that Python cannot turn on. They also follow from the nodes: with fusion there is
     one delegate node for each partition; without fusion there is one for each delegated node, with the same outputs.
-
-    Args:
-        path: a `.tflite` file with signatures.
     """
     _, parts, _ = _nodes_of(path, fused=True)
     nodes, taken, steps = _nodes_of(path, fused=False)

@@ -17,11 +17,9 @@ _PRODUCT = schema.BuiltinOperator.FULLY_CONNECTED
 
 
 def keep_head_float(content: bytes, model: keras.Model) -> bytes:
-    """Replaces the weights of a regression head, if the model has one, by the model's float32 weights.
+    """Replaces the weights of a regression head, if the model of a `.tflite` file has one, by its float32 weights.
 
-    Args:
-        content: the bytes of a `.tflite` file, in which the scale of the targets is folded into the last product.
-        model: the model that the file was made from.
+    The scale of the targets is folded into the last product of the file.
 
     Raises:
         RuntimeError: a graph of the file does not end in a product with weights.

@@ -38,11 +38,10 @@ class ExportInputs:
 
 
 class ComparisonRows(NamedTuple):
-    """The rows on which an exported file is compared with its model, and the required agreement.
+    """Rows on which an exported file is compared with its model.
 
     Attributes:
         features: model inputs (rows, longest).
-        read_texts: reads the texts of these rows.
         minimum_agreement: the required mean agreement with the quantized model, 0 to 1; see `export_model`.
     """
 

@@ -17,11 +17,7 @@ class LintError(AssertionError):
 
 
 def lint_file(path: Path, expected: Expected) -> None:
-    """Checks a file against all rules for its format.
-
-    Args:
-        path: a `.tflite` or `.onnx` file with its companions attached.
-        expected: the properties of the exported model that the rules compare with the file.
+    """Checks a `.tflite` or `.onnx` file with its companions attached against all rules for its format.
 
     Raises:
         LintError: the file violates a rule; the message has the first violation.

@@ -20,12 +20,7 @@ _ABSENT = -1
 
 
 class LiteGraphWriter:
-    """The base class of what rewrites the operations of a graph.
-
-    Args:
-        model: the file, a `ModelT`, with all data inside the model.
-        graph: one of its graphs, a `SubGraphT`.
-    """
+    """The base class of what rewrites the operations of a `SubGraphT` of a `ModelT` with all data inside."""
 
     def __init__(self, model: Any, graph: Any) -> None:
         self._model = model

@@ -13,15 +13,12 @@ _SELECTIONS = (_Kind.SELECT, _Kind.SELECT_V2)
 
 
 def simplify_lookups(model: Any) -> None:
-    """Rewrites the lookups of rows in a `.tflite` file, in place; answers stay the same bits.
+    """Rewrites the lookups of rows in a `ModelT` with all data inside, in place; answers stay the same bits.
 
     - Keras adds the length of a table to negative ids. Ids of tokens and segments are never negative, and few delegates
-      compute with integers: the lookup reads the ids themselves, and LiteRT refuses a negative id.
+    compute with integers: the lookup reads the ids themselves, and LiteRT refuses a negative id.
     - Ids become a list instead of a matrix: the GPU delegate has no other lookup.
     - The operations on ids come first, so that those that stay on the processor do not split a delegate's part.
-
-    Args:
-        model: the file, a `ModelT`, with all data inside the model.
     """
     for graph in model.subgraphs:
         _Writer(model, graph).simplify()

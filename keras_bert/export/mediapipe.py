@@ -41,11 +41,8 @@ def export_mediapipe(
 ) -> None:
     """Writes a task for MediaPipe, with one signature of the maximum length; classifiers return probabilities.
 
-    Args:
-        task: a classifier of single texts or an embedding, with a Keras model.
-        path: the file to write.
-        quantization: the recipe and the activation ranges; None writes a float file.
-        rows: see `export_quantized`.
+    The task is a classifier of single texts or an embedding. Without `quantization` the file is a float file; `rows`
+    are those of `export_quantized`.
 
     Raises:
         ValueError: MediaPipe has no such task, makes other token ids, or cannot read a label.
@@ -60,13 +57,7 @@ def export_mediapipe(
 
 
 def add_metadata(path: str | os.PathLike[str], vocabulary: Sequence[str], labels: Sequence[str], output: str) -> None:
-    """Adds MediaPipe's metadata, vocabulary and labels to a `.tflite` file with one signature.
-
-    Args:
-        path: the file of a model with BERT's three inputs; it is rewritten.
-        vocabulary: the tokens, in the order of their ids.
-        labels: the names of the classes; empty for an embedding.
-        output: the name of the output.
+    """Adds MediaPipe's metadata, vocabulary and labels (none for an embedding) to a file with BERT's three inputs.
 
     Raises:
         ValueError: the file has several signatures.

@@ -52,12 +52,7 @@ class MediaPipeTokenizer(EagerWordPiece):
 
 
 def measure_other_ids(tokenizer: BaseTokenizer, texts: Sequence[str]) -> float:
-    """Returns the fraction of texts, 0 to 1, with other token ids in MediaPipe than from a tokenizer.
-
-    Args:
-        tokenizer: a WordPiece tokenizer that lowercases.
-        texts: at least one text.
-    """
+    """The fraction of texts with other token ids in MediaPipe than from a WordPiece tokenizer that lowercases."""
     theirs = MediaPipeTokenizer(tokenizer.vocabulary, lowercase=True).tokenize(texts).to_list()
     ours = tokenizer.tokenize(texts).to_list()
     return sum(one != other for one, other in zip(ours, theirs, strict=True)) / len(texts)

@@ -50,10 +50,7 @@ def make_onnx(
 ) -> "onnx.ModelProto":
     """Converts a function to an ONNX graph that passes ONNX' checker; equal functions give equal graphs.
 
-    Args:
-        serve: a function from inputs by name (batch, length) to outputs by name.
-        inputs: name -> type.
-        opset: the version of ONNX' operator set.
+    The function maps inputs by name (batch, length), whose types are `inputs`, to outputs by name.
     """
     import onnx
     import tf2onnx

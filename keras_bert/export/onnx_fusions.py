@@ -18,17 +18,14 @@ def fuse_operations(graph: Any, opset: int) -> None:
     """Fuses layer normalizations, rewrites GELU and table lookups, and folds scalar factors into weights.
 
     - Normalizations become `LayerNormalization`, from operator set 18 on: ONNX Runtime's optimizer does not recognize
-      Keras' nodes for mean, variance and reciprocal root.
+    Keras' nodes for mean, variance and reciprocal root.
     - TensorFlow writes GELU's erf(x / sqrt 2) as erf(x * 0.707). It becomes a division again, which ONNX Runtime's
-      optimizer recognizes as GELU.
+    optimizer recognizes as GELU.
     - Keras adds the length of a table to negative ids before the lookup; `Gather` does so itself.
     - A scalar factor of a product with weights, such as the scale of queries, is folded into the weights.
 
-    Weights that several nodes use stay shared. Unused nodes stay in the graph.
-
-    Args:
-        graph: a float32 `GraphProto`; graphs inside its nodes, such as the branches of `If`, are rewritten, too.
-        opset: the version of ONNX' operator set.
+    Graphs inside nodes, such as the branches of `If`, are rewritten, too. Weights that several nodes use stay shared.
+    Unused nodes stay in the graph.
     """
     nodes = _Nodes(graph)
     for node in graph.node:
@@ -46,11 +43,7 @@ def fuse_operations(graph: Any, opset: int) -> None:
 class _Normalization(NamedTuple):
     """(x - mean) / sqrt(variance + epsilon) * scale + offset along the last axis (Ba et al. 2016, section 3).
 
-    Attributes:
-        rows: the name of x.
-        scale: the name of a constant.
-        offset: the name of a constant; empty for none.
-        epsilon: a small number.
+    Rows (x), scale and offset are names; the offset is empty where there is none.
     """
 
     rows: str
@@ -60,13 +53,10 @@ class _Normalization(NamedTuple):
 
 
 class _Move(NamedTuple):
-    """A scalar factor after a product with weights, which can be folded into the weights.
+    """A scalar factor behind a product with weights, which can be folded into the weights.
 
-    Attributes:
-        product: the node that multiplies by the factor.
-        reshape: the node before it.
-        factor: the factor.
-        places: the nodes that use kernel and bias, each with the index of this input.
+    The product multiplies by the factor, the reshape stands before it; `places` are the nodes that use kernel and bias,
+    each with the index of this input.
     """
 
     product: Any

@@ -15,13 +15,7 @@ def make_canonical(graph: Any) -> None:
 
 
 def _number(graph: Any, outer: dict[str, str], mark: str) -> None:
-    """Sorts and renames one graph, and the graphs inside its nodes, such as the branches of `If`.
-
-    Args:
-        graph: the graph.
-        outer: old name -> new name, for values that are renamed already.
-        mark: the prefix of new names.
-    """
+    """Sorts a graph and the graphs inside its nodes; new names begin with `mark`. `outer`: old names -> new names."""
     graph.doc_string = ""
     nodes = _in_order_of_use(graph)
     weights = {weight.name: weight for weight in graph.initializer}

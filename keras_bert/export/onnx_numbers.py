@@ -128,14 +128,11 @@ _OFF_GRID = 1e-3
 
 
 def convert_to_static_int8(graph: "onnx.ModelProto") -> "onnx.ModelProto":
-    """Static quantization: replaces kernels and tables by integers if the activations are quantized.
+    """Static quantization of a graph from inside `fixed_ranges`: integers in place of kernels and tables.
 
     The activations are quantized already: tf2onnx writes fake quantization as `QuantizeLinear` and `DequantizeLinear`.
     Kernels on a symmetric quantization grid, with one scale per unit, become int8 without loss; other kernels stay
     float.
-
-    Args:
-        graph: a graph that was converted from a model inside the context `fixed_ranges`.
     """
     import onnx
 

@@ -17,12 +17,9 @@ _KERNEL = "_kernel_time"
 
 
 class ProfiledOperation(NamedTuple):
-    """The nodes of one kind in a profile.
+    """The nodes of one kind in a profile, as ONNX Runtime runs them: it may fuse several operations of the file.
 
-    Attributes:
-        name: the kind as ONNX Runtime runs it, which may fuse several operations of the file.
-        nodes: the number of nodes.
-        milliseconds: the mean time per inference, of all these nodes together.
+    The milliseconds are the mean time per inference, of all these nodes together.
     """
 
     name: str
@@ -31,14 +28,9 @@ class ProfiledOperation(NamedTuple):
 
 
 def profile_onnx(path: str | os.PathLike[str], row: Mapping[str, Array], answers: int) -> list[ProfiledOperation]:
-    """Profiles a file on one thread; returns its kinds of operations, the slowest first.
+    """Profiles an `.onnx` file on one thread and a row (1, length); returns its kinds of operations, the slowest first.
 
-    The times include the overhead of the profiler.
-
-    Args:
-        path: an `.onnx` file.
-        row: model inputs (1, length); inputs that the file does not have are ignored.
-        answers: the number of inferences that are averaged, after as many for warm-up.
+    The times are means of `answers` inferences, after as many for warm-up, and include the overhead of the profiler.
 
     Raises:
         ValueError: the file is not an `.onnx` file.

@@ -18,15 +18,12 @@ _REDUCTIONS = (_Kind.MEAN, _Kind.SUM)
 
 
 def replace_with_products(content: bytes) -> bytes:
-    """Replaces `NEG` and `SQUARE` in a `.tflite` file by products, and sums of squares by products of rows.
+    """Replaces `NEG` and `SQUARE` in a float `.tflite` file by products, and sums of squares by products of rows.
 
     Negation becomes a product with -1, and a square a product with itself. Sums and means of squares along the last
     axis, as in each LayerNorm, become products of each row with itself. In the variance of a row with one value of 195
     among values of 1, an int8 grid for the squares has steps of 150, which rounds all other squares to 0; a product
-    sums in 32 bits.
-
-    Args:
-        content: the bytes of a float `.tflite` file with fixed shapes, with all data inside the model.
+    sums in 32 bits. The file has fixed shapes and all data inside the model.
     """
     model = schema.ModelT.InitFromPackedBuf(content)
     if not {_Kind.NEG, *_SQUARES}.intersection(map(builtin_number, model.operatorCodes)):

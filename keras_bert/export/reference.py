@@ -11,15 +11,10 @@ from keras_bert.models.encoder import config_of, input_names
 
 
 def predict_as_padded(network: keras.Model, features: dict[str, Array], lengths: Sequence[int]) -> Array:
-    """Returns the outputs of a network; if these depend on padding, rows are padded as in the file.
+    """Outputs (rows, ...) of a network with one output; if these depend on padding, rows are padded as in the file.
 
-    Args:
-        network: a model with one output.
-        features: the model inputs (rows, width); other entries are ignored.
-        lengths: the input lengths of the file, ascending; a row is padded to the shortest length that it fits into.
-
-    Returns:
-        (rows, ...); outputs per token are as wide as the inputs, and 0 beyond the row's length in the file.
+    Each row is padded to the shortest of the file's ascending lengths that it fits into. Outputs per token are as wide
+    as the inputs, and 0 beyond the row's length in the file.
     """
     inputs = {name: features[name] for name in input_names(network)}
     variant = config_of(network).variant

@@ -117,14 +117,7 @@ class TFLiteModel:
 class LogProbabilityClassifier:
     """Runs a classifier file that returns probabilities, such as MediaPipe's, and returns logits that give them.
 
-    Args:
-        runtime: the file in LiteRT.
-        independent: whether each label has a probability of its own; otherwise those of a row sum up to 1.
-
-    Attributes:
-        name: the runtime's name.
-        max_length: the maximum length of a row in tokens.
-        output: see `TFLiteModel`.
+    With `independent` each label has a probability of its own; otherwise those of a row sum up to 1.
     """
 
     def __init__(self, runtime: TFLiteModel, *, independent: bool = False) -> None:
@@ -209,11 +202,7 @@ class OnnxModel:
 def open_session(path: str | os.PathLike[str], num_threads: int = 1, profile: str = "") -> Any:
     """Opens an `.onnx` file in ONNX Runtime on the CPU.
 
-    Args:
-        path: the file.
-        num_threads: threads of one inference.
-        profile: the prefix of the profile with the times of all nodes, which the session's `end_profiling` writes;
-            no profile if empty.
+    With `profile`, the prefix of a file, the session's `end_profiling` writes the times of all nodes.
 
     Raises:
         ValueError: it is no such file.
@@ -234,12 +223,7 @@ def open_session(path: str | os.PathLike[str], num_threads: int = 1, profile: st
 
 
 def open_file(file: str | os.PathLike[str], max_length: int, num_threads: int = 1) -> TFLiteModel | OnnxModel:
-    """Opens an exported file in its runtime.
-
-    Args:
-        file: `.tflite` or `.onnx`.
-        max_length: the maximum length of a row in tokens, for an `.onnx` file, which does not contain it.
-        num_threads: threads of one inference.
+    """Opens a `.tflite` or `.onnx` file in its runtime; `max_length` is for `.onnx` files, which do not contain it.
 
     Raises:
         ValueError: the file cannot be opened.

@@ -17,11 +17,8 @@ def keep_sliced_axes(model: Any) -> None:
     """Splits each slice that removes axes into a slice that keeps them and a reshape, in place; same bits.
 
     An index such as `states[:, 0]` removes an axis. XNNPACK and the GPU delegate take no such slice. Slices of a whole
-    tensor become reshapes, and matrices get an axis of size 1, since the GPU delegate slices 3 or 4 axes. Slices of
-    ids stay: no delegate takes them.
-
-    Args:
-        model: the file, a `ModelT`, with all data inside the model.
+    tensor become reshapes, and matrices get an axis of size 1, since the GPU delegate slices 3 or 4 axes. Slices of ids
+    stay: no delegate takes them.
     """
     for graph in model.subgraphs:
         _Writer(model, graph).rewrite()

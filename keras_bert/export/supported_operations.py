@@ -37,14 +37,7 @@ Check = Callable[[GraphNode], str | None]
 
 
 class Support(NamedTuple):
-    """The nodes of a kind that a delegate takes.
-
-    Attributes:
-        types: the types of the inputs that the delegate looks at.
-        version: the highest version of the kind.
-        check: further constraints.
-        results: the types of the outputs; None for any.
-    """
+    """The nodes of a kind that a delegate takes: types of the inputs it looks at and of outputs, version, constraints."""
 
     types: frozenset[str]
     version: float

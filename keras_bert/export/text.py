@@ -25,15 +25,10 @@ _SIGNATURES: dict[SecondText, tuple[str, ...]] = {
 
 
 def export_text(task: Task, path: str | os.PathLike[str], quantization: QuantizationParameters | None = None) -> None:
-    """Writes a task as a `.tflite` file with text as input.
+    """Writes a task as a `.tflite` file with text as input; a float file without `quantization`.
 
     Token classification has two more outputs, `starts` and `ends`, int32 (1, length): the offsets of each word in the
     text, at the word's first token, and -1 at other tokens. Question answering has them for each token of the context.
-
-    Args:
-        task: a task with a Keras model.
-        path: the file to write.
-        quantization: the recipe and the activation ranges; None writes a float file.
 
     Raises:
         ValueError: the tokenizer is not WordPiece, or the recipe quantizes all activations.
@@ -104,11 +99,7 @@ class TextModel:
 def check_text(task: Task, path: Path, file: Path, texts: Sequence[str]) -> float:
     """Compares a file with text as input with that for token ids; returns the largest difference of their outputs.
 
-    Args:
-        task: the exported task.
-        path: the file with text as input.
-        file: the file with token ids as inputs and the same weights.
-        texts: the texts to compare on, as single texts and as pairs, if the file has these signatures.
+    The texts are compared as single texts and as pairs, if the file has these signatures.
 
     Raises:
         ParityError: the outputs differ, or the offsets differ from those of the tokenizer.

@@ -11,12 +11,9 @@ STARTS, ENDS = "starts", "ends"
 
 
 class TextInputs(NamedTuple):
-    """The tokenizer and the signatures of a file with text as input.
+    """The tokenizer and the signatures (names in `TEXT_SIGNATURES`) of a file with text as input.
 
-    Attributes:
-        tokenizer: the tokenizer.
-        signatures: the names in `TEXT_SIGNATURES` that the file has.
-        places: the units (`words` or `tokens`) with offsets among the outputs, or `none`.
+    `places` are the units (`words` or `tokens`) with offsets among the outputs, or `none`.
     """
 
     tokenizer: Tokenizer
@@ -26,9 +23,7 @@ class TextInputs(NamedTuple):
     def rows(self, *texts: tf.Tensor, max_length: int) -> dict[str, tf.Tensor]:
         """Returns the model's inputs and, unless `places` is "none", `starts` and `ends`: each (1, max_length) int32.
 
-        Args:
-            texts: one or two texts, each (1,).
-            max_length: the number of tokens; longer texts are truncated.
+        There are one or two texts, each (1,); longer texts are truncated.
         """
         if self.places == "none":
             rows = self.tokenizer.encode(*texts, max_length=max_length)

@@ -23,13 +23,7 @@ from keras_bert.tasks.token_classification import TokenClassification
 
 
 class TextRuntime(TextModel):
-    """Runs a file with text as input in place of a Keras model; see `Runtime`.
-
-    Args:
-        path: the file.
-        max_length: the maximum length of a row in tokens; longer texts are truncated.
-        num_threads: threads of one inference.
-    """
+    """Runs a file with text as input in place of a Keras model, see `Runtime`; longer texts are truncated."""
 
     name = "LiteRT"
 

@@ -26,19 +26,13 @@ Serve = Callable[[dict[str, tf.Tensor]], dict[str, tf.Tensor]]
 def export_transformers_js(task: Task, folder: Path, opset: int = OPSET, ranges: Ranges | None = None) -> None:
     """Writes the folder `transformers_js`: configuration and tokenizer, and `.onnx` files in float32, float16 and int8.
 
-    The int8 file measures activation ranges at run time. If the model has learned activation ranges, a second int8 file
-    contains these (`QuantizeLinear`), for accelerators.
+    The int8 file measures activation ranges at run time. If the model has learned activation ranges (`ranges` of
+    `QuantizationAware.finish`), a second int8 file contains these (`QuantizeLinear`), for accelerators.
 
-    The inputs are `input_ids`, `attention_mask` and, for models with segments, `token_type_ids`, int64 (batch,
-    length). The outputs are float32: `logits`; for question answering `start_logits` and `end_logits` (batch, length);
-    for embeddings `last_hidden_state` (batch, length, width) and `sentence_embedding` (batch, width). Equal tasks give
+    The inputs are `input_ids`, `attention_mask` and, for models with segments, `token_type_ids`, int64 (batch, length).
+    The outputs are float32: `logits`; for question answering `start_logits` and `end_logits` (batch, length); for
+    embeddings `last_hidden_state` (batch, length, width) and `sentence_embedding` (batch, width). Equal tasks give
     equal bytes.
-
-    Args:
-        task: a task with a Keras model.
-        folder: an existing folder, in which `transformers_js` is created.
-        opset: the version of ONNX' operator set.
-        ranges: the activation ranges that `QuantizationAware.finish` returned; None for a float model.
 
     Raises:
         ValueError: transformers.js does not support the task's inputs, or the graph cannot be converted to float16.

@@ -11,15 +11,7 @@ from ai_edge_litert import schema_py_generated as schema
 
 
 class Tensor(NamedTuple):
-    """A tensor of a graph.
-
-    Attributes:
-        name: the name in the graph.
-        type: the type, such as `int8`.
-        shape: the sizes of the axes; -1 for any size.
-        step: the quantization scale; None if there is none, or several.
-        constant: whether the file holds the values.
-    """
+    """A tensor of a graph. In its shape, -1 is any size; `step` is the quantization scale, if there is exactly one."""
 
     name: str
     type: str

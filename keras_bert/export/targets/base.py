@@ -104,10 +104,7 @@ class ExportTarget(abc.ABC):
         """
 
     def compare(self, source: ExportInputs, file: ExportedFile, sample: ComparisonRows) -> dict[str, Any]:
-        """Compares the outputs of an exported file with those of the model.
-
-        Returns:
-            The measurements by name, as plain values.
+        """Compares the outputs of an exported file with those of the model; returns plain measurements by name.
 
         Raises:
             ParityError: the outputs differ too much.
