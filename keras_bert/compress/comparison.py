@@ -19,11 +19,11 @@ _ANSWERS = "answers"
 
 
 class Comparison:
-    """The losses between the states of two models.
+    """The losses between the states of two models with one output each.
 
     Args:
-        student: a model with one output.
-        teacher: a model with one output, which is not trained.
+        student: the model that is trained.
+        teacher: the model that it imitates.
         imitation: the weights of the losses.
         embeds: whether the outputs of the models are vectors of texts.
 
@@ -63,10 +63,7 @@ class Comparison:
     def run(self, inputs: Callable[[keras.Model], dict[str, Any]], mask: Any, training: bool) -> tuple[Any, Any, Sums]:
         """Runs both models: the student's outputs, the teacher's, and the sum and weight of each loss, as NAME_loss.
 
-        Args:
-            inputs: a function from a model to its inputs.
-            mask: 1 for a token, 0 for padding, float32 (batch, length).
-            training: whether the student's dropout is on.
+        `inputs` selects the inputs of a model; `mask` is 1 for a token, 0 for padding, float32 (batch, length).
         """
         outputs, ours = self._student.run(inputs(self._student.model), training)
         teacher_outputs, theirs = self._teacher.run(inputs(self._teacher.model), training=False)

@@ -45,13 +45,9 @@ class LayerDiagnosis(NamedTuple):
 
 
 class QuantizationDiagnosis:
-    """A float model compared with its quantization without training.
+    """A float model compared with its quantization without training; the model is quantized from here on.
 
-    Args:
-        network: a model with one output; it is quantized from here on.
-        batches: model inputs that calibrate the ranges.
-        rows: model inputs (rows, length) on which outputs are compared.
-        recipe: a key of `RECIPES`; one with integers.
+    `batches` calibrate the ranges, and outputs are compared on `rows` (rows, length). The recipe has integers.
 
     Attributes:
         distance: the mean squared difference of quantized and float outputs, over the mean square of float outputs.
@@ -124,13 +120,7 @@ class QuantizationDiagnosis:
 
 
 class _Noise:
-    """Measures the input and the error of a tap's transform, when the model runs eagerly.
-
-    Attributes:
-        signal: the mean square of the input.
-        error: the mean square of the quantization error.
-        usual: see `LayerDiagnosis`.
-    """
+    """Measures the input and the error of a tap's transform, when the model runs eagerly: both mean squares."""
 
     signal = error = usual = 0.0
 
@@ -154,15 +144,10 @@ class _Noise:
 def search_float_layers(
     order: Sequence[str], score: Callable[[Sequence[str]], float], minimum: float
 ) -> Iterator[tuple[list[str], float]]:
-    """Searches a small set of float layers that reaches a score; yields each set that is tried, and its score.
+    """Searches a small set of float layers with which a model has a minimum score; yields each set and its score.
 
-    Layers are added until the score is reached; then those that are not needed are quantized again, the last first. The
-    last set is the answer if it reaches the score; else no set does.
-
-    Args:
-        order: the layers, those with the largest gain first.
-        score: scores the model with some layers float; higher is better.
-        minimum: the least score.
+    Layers are added, those with the largest gain first, until the score is reached; then those that are not needed are
+    quantized again, the last first. The last set is the answer if it reaches the score; else no set does.
     """
     chosen: list[str] = []
     value = score(chosen)

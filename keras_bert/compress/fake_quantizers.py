@@ -13,14 +13,9 @@ _TABLE = quantizers.LastValueQuantizer(num_bits=8, per_axis=False, symmetric=Fal
 
 
 class KernelQuantizer:
-    """Quantizes a kernel symmetrically, with one scale for each unit, or for each block of a unit's inputs.
+    """Quantizes a kernel (inputs, units) symmetrically, with one scale for each unit, or for each block of its inputs.
 
     The scale follows from the largest weight at each call.
-
-    Args:
-        shape: the shape of the kernel (inputs, units).
-        bits: the bits of a weight.
-        block: the number of inputs of a unit that share a scale, a divisor of all inputs; None for all inputs.
 
     Raises:
         ValueError: `block` does not divide the inputs.
@@ -62,14 +57,11 @@ def round_to_float16(x: tf.Tensor) -> tuple[tf.Tensor, Callable[[Any], Any]]:
 
 
 class ActivationQuantizer:
-    """Quantizes a tensor with one scale and zero point, and learns the range from training batches.
+    """Quantizes a tensor to 8 or 16 bits with one scale and zero point, and learns the range from training batches.
 
     With 8 bits the range is a moving average over the batches. With 16 bits it is symmetric around 0, see
     `is_symmetric`, begins `HEADROOM` times as wide as the values of calibration, and holds those of all batches: its
     steps are fine enough to clip nothing.
-
-    Args:
-        bits: 8 or 16.
     """
 
     def __init__(self, bits: int = 8) -> None:
@@ -109,11 +101,7 @@ class ActivationQuantizer:
 
 
 class TableQuantizer:
-    """Quantizes an embedding table with the range of the whole table, so that rows in no batch are not clipped.
-
-    Args:
-        layer: a layer with a table `embeddings`.
-    """
+    """Quantizes a layer's `embeddings` with the range of the whole table: rows in no batch are not clipped."""
 
     def __init__(self, layer: keras.layers.Layer) -> None:
         self.layer = layer

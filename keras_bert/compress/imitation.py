@@ -69,13 +69,8 @@ class ImitationObjective:
     def __call__(self, model: keras.Model, batch: Batch, training: bool) -> Sums:
         """The sums of `DistillationObjective`, and the sum and weight of each further loss, as NAME_loss.
 
-        Args:
-            model: `joint`.
-            batch: the student's inputs and the task's labels.
-            training: whether the student's dropout is on.
-
         Raises:
-            ValueError: it is another model.
+            ValueError: the model is not `joint`.
         """
         self._comparison.check(model)
         outputs, teacher_outputs, sums = self._comparison.run(
@@ -91,10 +86,7 @@ class ImitationObjective:
 class StatesObjective:
     """The losses between a student's and a teacher's states on texts without labels (Jiao et al. 2020, section 3.2).
 
-    Args:
-        student: an encoder with one output.
-        teacher: an encoder with one output, which is not trained.
-        imitation: the weights of the losses.
+    Both are encoders with one output; the teacher is not trained.
 
     Attributes:
         joint: the model to train, with which the objective is called; see `Comparison`.
@@ -120,13 +112,8 @@ class StatesObjective:
     def __call__(self, model: keras.Model, batch: Batch, training: bool) -> Sums:
         """The sum and weight of each loss, as NAME_loss.
 
-        Args:
-            model: `joint`.
-            batch: the encoder's inputs.
-            training: whether the student's dropout is on.
-
         Raises:
-            ValueError: it is another model.
+            ValueError: the model is not `joint`.
         """
         self._comparison.check(model)
 

@@ -23,13 +23,9 @@ from keras_bert.options.compression import OF_EMBEDDINGS, StateImitation
 def make_losses(
     settings: StateImitation, student: AttentionLayout, teacher: AttentionLayout, *, embeds: bool
 ) -> list[ImitationLoss]:
-    """The losses whose weight is not 0, in the order of the settings.
+    """The losses whose weight is not 0, in the order of the settings, for two layouts of `attention_layout`.
 
-    Args:
-        settings: the weights of the losses, and the layers that are compared.
-        student: the layout of the student's attention, see `attention_layout`.
-        teacher: the layout of the teacher's attention.
-        embeds: whether the outputs of the models are vectors of texts.
+    `embeds` tells whether the outputs of the models are vectors of texts.
 
     Raises:
         FieldError: the settings do not fit the models.

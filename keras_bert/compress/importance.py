@@ -24,21 +24,14 @@ class RowLoss(Protocol):
 
 
 def measure_importance(network: keras.Model, objective: RowLoss, batches: Iterable[Batch]) -> list[Importance]:
-    """Estimates to first order how much the loss changes if a head or a unit is removed from a model.
+    """Estimates to first order how much the loss changes if a head or a unit is removed, for each block.
 
     The estimate is the mean over rows of |sum over tokens of a x dL/da|, where a is the output of a head or unit
-    (Michel et al. 2019, equation 2; for units Molchanov et al. 2017, section 2.2).
-
-    Args:
-        network: a model with one output, on an encoder of BERT's graph without shared layers.
-        objective: the task's objective, or `RandomProbes` without a task; L is its loss of a row.
-        batches: inputs and labels; more rows give a better estimate.
-
-    Returns:
-        An `Importance` for each block.
+    (Michel et al. 2019, equation 2; for units Molchanov et al. 2017, section 2.2), and L the loss of a row of
+    `objective`: the task's, or `RandomProbes` without a task. More rows give a better estimate.
 
     Raises:
-        ValueError: there are no batches, or the encoder has another graph or shared layers.
+        ValueError: there are no batches, or the encoder has another graph than BERT's or shared layers.
     """
     blocks = prunable_blocks(network)
     totals, rows = [Importance(np.zeros(0), np.zeros(0))] * len(blocks), 0

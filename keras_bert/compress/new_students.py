@@ -37,16 +37,10 @@ def measure_by_states(teacher: Task, rows: list[Batch]) -> list[Importance]:
 def make_student(
     teacher: Task, shape: Student, rows: Iterable[Batch] = (), measure: Measure = measure_by_loss
 ) -> tuple[Task, int]:
-    """Builds a student and initializes it from its teacher.
+    """Builds a student and initializes it from a fine-tuned teacher; also returns the number of blocks taken from it.
 
-    Args:
-        teacher: a fine-tuned task.
-        shape: how the student differs from the teacher.
-        rows: batches; needed if heads or units of the teacher must be chosen, or if its embedding is factorized.
-        measure: measures the importance of the teacher's heads and units.
-
-    Returns:
-        The student, and the number of encoder blocks that it takes from the teacher: 0 for random weights.
+    Random weights take 0 blocks. `rows` are needed if heads or units of the teacher must be chosen, whose importance
+    `measure` measures, or if its embedding is factorized.
 
     Raises:
         ValueError: the teacher has no such layers, or the shape is invalid.

@@ -26,13 +26,7 @@ _MASKS = 50
 
 
 class Masks:
-    """Keeps zeros of a model's kernels zero while it trains.
-
-    Args:
-        model: a model of this package's layers; its heads, which compute the logits, are not pruned.
-
-    Attributes:
-        kernels: path of a layer -> the layer.
+    """Keeps zeros of a model's kernels zero while it trains; heads, which compute the logits, are not pruned.
 
     Raises:
         ValueError: the model's adapter is detached.
@@ -70,11 +64,6 @@ class Masks:
 
 class MagnitudePruning(Masks):
     """Prunes the smallest weights of each kernel, more of them from step to step.
-
-    Args:
-        model: see `Masks`.
-        settings: the sparsity, its pattern, and the share of the steps in which it rises.
-        steps: the number of steps of the training.
 
     Raises:
         ValueError: there are no steps.

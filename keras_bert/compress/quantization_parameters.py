@@ -19,13 +19,7 @@ QUANTIZATION_FILE = "quantization.json"
 
 
 class QuantizationParameters(NamedTuple):
-    """The recipe of a quantized model, and the activation ranges that its training learned.
-
-    Attributes:
-        recipe: a key of `RECIPES`.
-        ranges: the activation ranges that `QuantizationAware.finish` returned.
-        float_layers: the paths of layers whose products stay float.
-    """
+    """The recipe of a quantized model, ranges of `QuantizationAware.finish`, and the paths of float layers."""
 
     recipe: RecipeName
     ranges: Ranges

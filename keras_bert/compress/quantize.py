@@ -125,13 +125,10 @@ class QuantizationAware:
         return [variable for path in self._taps for variable in self._grid(path).variables()]
 
     def finish(self) -> Ranges:
-        """Writes the quantized weights into the model and detaches from it.
+        """Writes the quantized weights into the model, detaches from it, and returns the learned ranges.
 
-        From here on the model is a plain one with quantized kernels and tables; its activations are float again
-        until `quantized_activations` quantizes them.
-
-        Returns:
-            The ranges, which `QuantizationParameters` holds.
+        From here on the model is a plain one with quantized kernels and tables; its activations are float again until
+        `quantized_activations` quantizes them.
         """
         for layer in self.kernels.values():
             layer.kernel.assign(layer.kernel_transform(layer.kernel))

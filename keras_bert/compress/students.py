@@ -39,12 +39,7 @@ def spread_layers(teacher: int, student: int) -> tuple[int, ...]:
 
 
 class Importance(NamedTuple):
-    """The importance of a block's heads and units, see `measure_importance`.
-
-    Attributes:
-        heads: (heads,) importance of the attention heads.
-        units: (intermediate,) importance of the feed-forward units.
-    """
+    """The importance of a block's attention heads (heads,) and feed-forward units (intermediate,)."""
 
     heads: Any
     units: Any
@@ -106,10 +101,7 @@ def initialize_from_teacher(
 
 
 def take_head(student: keras.Model, teacher: keras.Model) -> list[str]:
-    """Copies the layers of a teacher's head and pooler that have the same shapes; other layers keep their weights.
-
-    Returns:
-        The names of the layers that were copied.
+    """Copies the layers of a teacher's head and pooler that have the same shapes; returns their names.
 
     Raises:
         ValueError: the teacher's adapter is detached.
@@ -175,12 +167,8 @@ def factorize(matrix: Any, rank: int, row_weights: Any = None) -> tuple[Any, Any
     """The two matrices (rows, rank) and (rank, columns) with the least squared error of their product.
 
     The second one has the first right singular vectors of the matrix with rows scaled by the square roots of their
-    weights (Eckart and Young 1936); the first one is the projection of the matrix on them.
-
-    Args:
-        matrix: the matrix to factorize (rows, columns).
-        rank: the rank of the product, below the number of columns.
-        row_weights: numbers that are added to the weight 1 of each row's error (rows,); None for equal weights.
+    weights (Eckart and Young 1936); the first one is the projection of the matrix on them. The weight of a row's error
+    is 1 plus its entry of `row_weights`.
     """
     weights = 1.0 + (np.zeros(len(matrix)) if row_weights is None else np.asarray(row_weights, "float64"))
     exact = matrix.astype("float64")

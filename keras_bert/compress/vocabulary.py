@@ -17,13 +17,9 @@ _ROWS = {"token_embedding": "embeddings", "masked_token_bias": "bias", "masked_t
 
 
 def reduce_vocabulary(task: Task, kept: Sequence[int]) -> Task:
-    """Returns the task with a part of its vocabulary; the model loses the table rows of the other entries.
+    """Returns the task with the vocabulary entries `kept`, rising, see `choose_vocabulary`, and their table rows.
 
-    Texts whose tokens are all kept get the same answers.
-
-    Args:
-        task: a task with a Keras model, which stays as it is.
-        kept: the ids of the entries to keep, rising, see `choose_vocabulary`.
+    Texts whose tokens are all kept get the same answers. The given task stays as it is.
 
     Raises:
         ValueError: a special token is left out, or a separator that the model reads; or the task has an adapter.

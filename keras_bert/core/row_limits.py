@@ -5,5 +5,5 @@ USUAL_LENGTH = 512
 
 
 def rows_at_once(rows: int, length: int) -> int:
-    """Reduces a number of rows where the longest has more than 512 tokens, so that the number of tokens stays the same."""
+    """Reduces a number of rows whose longest has more than 512 tokens, so that the number of tokens stays the same."""
     return max(1, min(rows, rows * USUAL_LENGTH // max(length, 1)))

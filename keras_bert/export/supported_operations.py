@@ -37,7 +37,7 @@ Check = Callable[[GraphNode], str | None]
 
 
 class Support(NamedTuple):
-    """The nodes of a kind that a delegate takes: types of the inputs it looks at and of outputs, version, constraints."""
+    """The nodes of a kind that a delegate takes: types of checked inputs and of outputs, version, constraints."""
 
     types: frozenset[str]
     version: float

@@ -19,9 +19,6 @@ class FusedBlock:
 
     It reads the weights and the seed generators of the block. Operations between two matrix products are computed in
     float32, whatever the precision of the products.
-
-    Args:
-        block: an encoder block that is built.
     """
 
     def __init__(self, block: EncoderBlock) -> None:

@@ -43,13 +43,8 @@ def compiled(function: Callable[..., Any]) -> Callable[..., Any]:
 def seeded_dropout(x: Tensor, seed: Tensor, rate: float) -> Tensor:
     """Dropout: x / (1 - rate) where a random number is at least the rate, else 0 (Srivastava et al. 2014).
 
-    The number is a hash of the seed and the element's place, exact to 2^-32: the gradient draws it again instead of
-    reading a mask. It takes a dozen integer operations, where TensorFlow's generators take some forty.
-
-    Args:
-        x: float32 of any shape.
-        seed: uint32 (2,).
-        rate: the dropout rate, 0 to below 1.
+    The number is a hash of the seed, uint32 (2,), and the element's place, exact to 2^-32: the gradient draws it again
+    instead of reading a mask. It takes a dozen integer operations, where TensorFlow's generators take some forty.
     """
     if not rate:
         return x

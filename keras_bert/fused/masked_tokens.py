@@ -57,20 +57,10 @@ def masked_token_loss(states: Any, table: Any, bias: Any, labels: Any, chunk: in
 
 
 def draw_tokens(states: Any, table: Any, bias: Any, first: Any, second: Any, chunk: int = CHUNK) -> Any:
-    """Draws a token from softmax(states table^T + bias) for each row; no gradient passes.
+    """Draws a token from softmax(states table^T + bias) for each row, int32 (rows,); no gradient passes.
 
-    The scores are computed again after `masked_token_loss`: compared with the noise they cost little.
-
-    Args:
-        states: (rows, hidden), in the precision of the products.
-        table: float32 (vocabulary, hidden).
-        bias: float32 (vocabulary,).
-        first: uint32 (rows,), see `row_seeds`.
-        second: uint32 (rows,).
-        chunk: the number of tokens of a chunk of the vocabulary.
-
-    Returns:
-        Ids, int32 (rows,).
+    The scores are computed again after `masked_token_loss`: compared with the noise they cost little. The seeds `first`
+    and `second` are those of `row_seeds`, uint32 (rows,).
     """
     candidates = [
         _noisiest(

@@ -9,12 +9,7 @@ from keras_bert.objectives.base import Batch, Objective, Sums
 
 
 class FusedObjective(abc.ABC):
-    """An objective with the results of a plain one, up to rounding, for one model.
-
-    Args:
-        plain: the plain objective.
-        model: the model with which the objective is called.
-    """
+    """An objective with the results of a plain one, up to rounding, for one model."""
 
     def __init__(self, plain: Objective, model: keras.Model) -> None:
         self._plain, self._model = plain, model

@@ -18,13 +18,7 @@ _HEADS = {"masked": "masked_token", "boundary": "span_boundary"}
 
 
 class FusedPretrainingObjective(FusedObjective):
-    """`PretrainingObjective` with the fused loss over the vocabulary, see `masked_token_loss`.
-
-    Args:
-        model: the model of the objective, as `build_pretraining` or `add_span_boundary` returns it.
-        next_sentence: whether the model has a head for the next sentence.
-        span_boundary: whether the model has the head of `add_span_boundary`.
-    """
+    """`PretrainingObjective` of a model with the fused loss over the vocabulary, see `masked_token_loss`."""
 
     def __init__(self, model: keras.Model, *, next_sentence: bool = True, span_boundary: bool = False) -> None:
         super().__init__(PretrainingObjective(next_sentence, span_boundary), model)

@@ -12,12 +12,7 @@ from keras_bert.options.pretraining import Generator
 
 
 class FusedReplacedTokensObjective(FusedObjective):
-    """`ReplacedTokensObjective` with the fused loss over the vocabulary, see `masked_token_loss`.
-
-    Args:
-        model: the model of the objective, as `build_joint` returns it.
-        generator: the settings of the generator.
-    """
+    """`ReplacedTokensObjective` of a model of `build_joint` with the fused loss over the vocabulary."""
 
     def __init__(self, model: keras.Model, generator: Generator) -> None:
         super().__init__(ReplacedTokensObjective(generator), model)

@@ -33,16 +33,10 @@ def fused_blocks(model: keras.Model) -> Iterator[None]:
 def compiled_update(
     optimizer: keras.optimizers.Optimizer, weights: Sequence[Any]
 ) -> Callable[[Sequence[Any], Any], None]:
-    """One XLA program for a step of an optimizer, which otherwise passes over all weights a dozen times.
+    """One XLA program for a step of a built optimizer, which otherwise passes over all weights a dozen times.
 
-    For one device only: several devices communicate within the step.
-
-    Args:
-        optimizer: an optimizer that is built.
-        weights: the weights that the step changes.
-
-    Returns:
-        A function of the gradients and of a scalar that multiplies the gradients.
+    It is a function of the gradients and of a scalar that multiplies them. For one device only: several devices
+    communicate within the step.
     """
 
     def update(gradients: Sequence[Any], factor: Any) -> None:

@@ -16,10 +16,7 @@ from keras_bert.layers.tap import Tap
 class LowRankAdapter(keras.layers.Layer):
     """LoRA: adds a low-rank update, outputs + alpha / rank * inputs A B (Hu et al. 2022, section 4.1).
 
-    Args:
-        rank: the number of columns of A and of rows of B.
-        alpha: the numerator of the scale alpha / rank.
-        dropout: the dropout rate on the inputs of A.
+    A has `rank` columns; the dropout is on its inputs.
     """
 
     def __init__(self, rank: int, alpha: float, dropout: float = 0.0, **kwargs: Any) -> None:
@@ -51,8 +48,7 @@ class LowRankAdapter(keras.layers.Layer):
 class BottleneckAdapter(keras.layers.Layer):
     """Bottleneck adapter: outputs + W2 gelu(W1 outputs + b1) + b2 (Houlsby et al. 2019, section 2.1, figure 2).
 
-    Args:
-        size: the width between W1 and W2.
+    `size` is the width between W1 and W2.
     """
 
     # Section 3.6: smaller initial weights do not improve the accuracy.
@@ -79,11 +75,7 @@ class BottleneckAdapter(keras.layers.Layer):
 
 
 class SoftPrompt(keras.layers.Layer):
-    """Prompt tuning: replaces the embeddings of the first tokens by learned vectors (Lester et al. 2021, section 2).
-
-    Args:
-        tokens: the number of learned vectors.
-    """
+    """Prompt tuning: learned vectors in place of the first tokens' embeddings (Lester et al. 2021, section 2)."""
 
     def __init__(self, tokens: int, **kwargs: Any) -> None:
         super().__init__(**kwargs)

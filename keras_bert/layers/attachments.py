@@ -28,9 +28,6 @@ class Attachments:
     Several models may share an encoder: those of several tasks, and the encoder itself. Keras compiles `fit`,
     `evaluate` and `predict` of each model once, with the layers that the encoder has at that time. Therefore the
     compiled functions of all models are exchanged together with the adapter: none runs with a detached adapter.
-
-    Attributes:
-        attached: the attached adapter; None for the encoder without an adapter.
     """
 
     def __init__(self) -> None:

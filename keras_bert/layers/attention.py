@@ -32,13 +32,8 @@ class AttentionBias(keras.layers.Layer):
 class SelfAttention(keras.layers.Layer):
     """Multi-head self-attention: softmax(Q K^T / sqrt(head_size) + bias) V of each head, then the output projection.
 
-    V may be computed from other states than Q and K, with any width.
-
-    Args:
-        num_heads: the number of attention heads.
-        dropout: the dropout rate on the attention probabilities.
-        initializer_range: the standard deviation of the truncated normal initializer.
-        attention_size: the width of all heads together; None for the width of the states.
+    V may be computed from other states than Q and K, with any width. The heads together are `attention_size` wide, or
+    as wide as the states.
 
     Attributes:
         scores_all_pairs: True if `scores_tap` sees one (length, length) matrix of scores per head, at every length.
@@ -101,17 +96,10 @@ class SelfAttention(keras.layers.Layer):
         query_states: Tensor = None,
         training: bool = False,
     ) -> Tensor:
-        """Attends to all tokens.
+        """Attends to all tokens: (batch, length, hidden) -> (batch, queries, hidden), bias (batch, 1, 1, length).
 
-        Args:
-            inputs: states (batch, length, hidden), from which K is computed.
-            attention_bias: (batch, 1, 1, length).
-            values: states from which V is computed (batch, length, any width); None for `inputs`.
-            query_states: states from which Q is computed (batch, queries, hidden); None for `inputs`.
-            training: True in training.
-
-        Returns:
-            (batch, queries, hidden).
+        K is computed from `inputs`, V from `values` (batch, length, any width) and Q from `query_states` (batch,
+        queries, hidden), or from `inputs` where these are None.
         """
         shape = ops.shape(inputs)
         query_states = inputs if query_states is None else query_states
@@ -167,11 +155,7 @@ class SelfAttention(keras.layers.Layer):
 
 
 class ConfiguredAttention(SelfAttention):
-    """The base class of attention layers that take their settings from the encoder's configuration.
-
-    Args:
-        config: the configuration, or its plain values.
-    """
+    """The base class of attention layers that take their settings from the encoder's configuration."""
 
     def __init__(self, config: EncoderConfig | Mapping[str, Any], **kwargs: Any) -> None:
         settings = as_config(config)

@@ -11,8 +11,7 @@ from keras_bert.core.config import EncoderConfig
 class ConfiguredLayer(keras.layers.Layer):
     """The base class of layers that take their settings from the encoder's configuration and save it with them.
 
-    Args:
-        config: the configuration, or its plain values (`EncoderConfig.as_dict`), as in saved models.
+    The configuration may be its plain values (`EncoderConfig.as_dict`), as in saved models.
     """
 
     def __init__(self, config: EncoderConfig | Mapping[str, Any], **kwargs: Any) -> None:

@@ -26,13 +26,9 @@ def split_blocks(x: Tensor, size: int) -> Tensor:
 
 
 def with_neighbours(blocks: Tensor) -> Tensor:
-    """Concatenates each block with the previous and the next block.
+    """Concatenates each block but the first and the last with the previous and the next block.
 
-    Args:
-        blocks: (batch, heads, blocks, size, width).
-
-    Returns:
-        (batch, heads, blocks - 2, 3 x size, width), of all blocks but the first and the last.
+    (batch, heads, blocks, size, width) -> (batch, heads, blocks - 2, 3 x size, width)
     """
     return ops.concatenate([blocks[:, :, :-2], blocks[:, :, 1:-1], blocks[:, :, 2:]], axis=3)
 

@@ -14,12 +14,7 @@ from keras_bert.layers.tap import Tap
 class Dense(keras.layers.Layer):
     """A dense layer, x W + b, with hooks for quantization-aware training, pruning and adapters.
 
-    `keras.layers.Dense` has no hook for its kernel.
-
-    Args:
-        units: the width of the output.
-        initializer_range: the standard deviation of the truncated normal initializer.
-        use_bias: whether b is added.
+    `keras.layers.Dense` has no hook for its kernel. Weights start from a truncated normal distribution.
 
     Attributes:
         kernel_transform: a function that is applied to the kernel (inputs, units) at every call; None for no function.

@@ -16,12 +16,8 @@ from keras_bert.layers.tap import Tap
 class TokenEmbedding(keras.layers.Layer):
     """Token embedding; its table is also the output matrix of the masked-token head (`reverse`).
 
-    Args:
-        vocabulary_size: the number of rows of the table.
-        hidden_size: the width of the vectors.
-        initializer_range: the standard deviation of the truncated normal initializer.
-        rank: the rank of a factorized table: the vectors are the product of a table (vocabulary_size, rank) and a
-            matrix `factor` (rank, hidden_size), which have fewer weights. None for a table of vectors.
+    With a rank the vectors are the product of a table (vocabulary_size, rank) and a matrix `factor` (rank,
+    hidden_size), which have fewer weights.
 
     Attributes:
         adapter: a layer that is called with token ids and vectors and returns new vectors; None for no adapter.
@@ -98,15 +94,10 @@ class TokenEmbedding(keras.layers.Layer):
 
 @keras.saving.register_keras_serializable("keras_bert")
 class PositionEmbedding(keras.layers.Layer):
-    """Adds a learned vector for each position.
+    """Adds a learned vector for each position; inputs longer than `max_length` raise an error.
 
-    Args:
-        max_length: the length of the longest input in tokens; longer inputs raise an error.
-        initializer_range: the standard deviation of the truncated normal initializer.
-        offset: the number of rows before that of the first token; fairseq's models reserve them for padding.
-
-    Attributes:
-        table_transform: see `TokenEmbedding`.
+    `offset` rows come before that of the first token; fairseq's models reserve them for padding. `table_transform` is
+    that of `TokenEmbedding`.
     """
 
     def __init__(self, max_length: int, initializer_range: float = 0.02, offset: int = 0, **kwargs: Any) -> None:
@@ -163,9 +154,7 @@ class PositionEmbedding(keras.layers.Layer):
 class SegmentEmbedding(keras.layers.Layer):
     """Adds a learned vector for the segment of each token: the first or the second text of a pair.
 
-    Args:
-        num_segments: the number of rows of the table; a single row is added to all tokens, without segment ids.
-        initializer_range: the standard deviation of the truncated normal initializer.
+    A single row is added to all tokens, without segment ids.
     """
 
     def __init__(self, num_segments: int, initializer_range: float = 0.02, **kwargs: Any) -> None:
@@ -200,12 +189,7 @@ class SegmentEmbedding(keras.layers.Layer):
 
 @keras.saving.register_keras_serializable("keras_bert")
 class EmbeddingProjection(keras.layers.Layer):
-    """Projects embeddings to the width of the encoder, x W + b (Lan et al. 2020, section 3.1).
-
-    Args:
-        hidden_size: the width of the encoder.
-        initializer_range: the standard deviation of the truncated normal initializer.
-    """
+    """Projects embeddings to the width of the encoder, x W + b (Lan et al. 2020, section 3.1)."""
 
     def __init__(self, hidden_size: int, initializer_range: float = 0.02, **kwargs: Any) -> None:
         super().__init__(**kwargs)

@@ -20,10 +20,7 @@ from keras_bert.layers.tap import Tap, taps_of
 class EncoderBlock(TransformerBlock):
     """BERT's post-norm encoder block: LayerNorm(x + sub-layer(x)), twice (Vaswani et al. 2017, section 3.1).
 
-    Args:
-        config: the configuration of the encoder, or its plain values.
-        attention: the attention layer; None for `SelfAttention`. It is not saved: subclasses construct it, and override
-            `call` if it has further inputs.
+    Subclasses construct another attention, and override `call` if it has further inputs; it is not saved.
 
     Attributes:
         training_call: a faster function that replaces `call` in training; None for `call`. It is not used while a tap
@@ -69,16 +66,10 @@ class EncoderBlock(TransformerBlock):
             part.build(inputs_shape)
 
     def call(self, inputs: Tensor, attention_bias: Tensor, first_only: bool = False, training: bool = False) -> Tensor:
-        """Computes the next states.
+        """Computes the next states (batch, length, hidden); the bias (batch, 1, 1, length) masks padding.
 
-        Args:
-            inputs: states (batch, length, hidden).
-            attention_bias: the bias that masks padding (batch, 1, 1, length).
-            first_only: computes only the state of the first token; for inference.
-            training: True in training.
-
-        Returns:
-            (batch, length, hidden); with `first_only` (batch, 1, hidden), although symbolic shapes keep the length.
+        With `first_only`, for inference, it computes only the first token's (batch, 1, hidden), although symbolic
+        shapes keep the length.
         """
         if first_only:
             first = inputs[:, :1]

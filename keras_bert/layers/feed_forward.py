@@ -30,13 +30,7 @@ ACTIVATIONS: dict[str, Callable[[Any], Any]] = {"gelu_tanh": gelu_tanh, "gelu_er
 
 @keras.saving.register_keras_serializable("keras_bert")
 class FeedForward(keras.layers.Layer):
-    """The position-wise feed-forward layer, activation(x W1 + b1) W2 + b2.
-
-    Args:
-        intermediate_size: the width between the two products.
-        activation: a key of `ACTIVATIONS`.
-        initializer_range: the standard deviation of the truncated normal initializer.
-    """
+    """The position-wise feed-forward layer, activation(x W1 + b1) W2 + b2, with a key of `ACTIVATIONS`."""
 
     def __init__(
         self, intermediate_size: int, activation: str = "gelu_tanh", initializer_range: float = 0.02, **kwargs: Any

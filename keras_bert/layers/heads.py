@@ -18,10 +18,8 @@ _POOLER_ACTIVATIONS: dict[str, Callable[[Any], Any]] = {"tanh": ops.tanh, **ACTI
 class Pooler(keras.layers.Layer):
     """BERT's pooler: activation(W h + b) of the first token's state h (Devlin et al. 2019, released `modeling.py`).
 
-    Args:
-        initializer_range: the standard deviation of the truncated normal initializer.
-        activation: `tanh` as in BERT, a key of `feed_forward.ACTIVATIONS`, or `none` for h itself.
-        dropout: the dropout rate on the state of the first token; 0 in BERT.
+    The activation is `tanh` as in BERT, a key of `feed_forward.ACTIVATIONS`, or `none` for h itself; the dropout is on
+    h, 0 in BERT.
     """
 
     def __init__(
@@ -88,11 +86,7 @@ class FirstTokenPooler(keras.layers.Layer):
 
 @keras.saving.register_keras_serializable("keras_bert")
 class Truncation(keras.layers.Layer):
-    """The first numbers of a vector, as Matryoshka training makes them a vector of their own (Kusupati et al. 2022).
-
-    Args:
-        width: how many numbers.
-    """
+    """The first `width` numbers of a vector, which Matryoshka training makes a vector, too (Kusupati et al. 2022)."""
 
     def __init__(self, width: int, **kwargs: Any) -> None:
         super().__init__(**kwargs)
@@ -125,14 +119,8 @@ class PredictionHead(keras.layers.Layer):
     """A dense layer with LayerNorm before an output layer, LayerNorm(activation(W h + b)).
 
     It is BERT's transform of masked tokens (Devlin et al. 2019, released code, `get_masked_lm_output`), and the first
-    layer of ModernBERT's heads.
-
-    Args:
-        activation: a key of `feed_forward.ACTIVATIONS`.
-        layer_norm_epsilon: a number added to the variance.
-        initializer_range: the standard deviation of the truncated normal initializer.
-        units: the width of the output; None for the width of the states.
-        use_bias: adds b and LayerNorm's beta; ModernBERT has neither.
+    layer of ModernBERT's heads, which has neither b nor LayerNorm's beta (`use_bias`). The output is as wide as the
+    states unless `units` is set.
     """
 
     def __init__(
@@ -200,10 +188,6 @@ class OutputColumns(keras.layers.Layer):
 
     MobileBERT's masked-token head multiplies the first columns of the states by the token embedding, the others by this
     matrix, and adds both (Sun et al. 2020, released code, `run_pretraining.py`, `extra_output_weights`).
-
-    Args:
-        columns: the number of extra columns.
-        initializer_range: the standard deviation of the truncated normal initializer.
     """
 
     def __init__(self, columns: int, initializer_range: float = 0.02, **kwargs: Any) -> None:
@@ -252,10 +236,6 @@ class ReplacedTokenTransform(keras.layers.Layer):
     """The hidden layer of ELECTRA's discriminator head, activation(W h + b) of every token.
 
     Clark et al. 2020, released code, `run_pretraining.py`.
-
-    Args:
-        activation: a key of `feed_forward.ACTIVATIONS`.
-        initializer_range: the standard deviation of the truncated normal initializer.
     """
 
     def __init__(self, activation: str = "gelu_tanh", initializer_range: float = 0.02, **kwargs: Any) -> None:

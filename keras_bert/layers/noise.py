@@ -27,13 +27,8 @@ def random_bits(counters: Tensor, first: Tensor, second: Tensor) -> Tensor:
 def row_seeds(seed: Tensor, positions: Tensor, ids: Tensor) -> tuple[Tensor, Tensor]:
     """Two seeds for each position of each row: they depend only on `seed`, the contents of the row and the position.
 
-    Args:
-        seed: two integers (2,).
-        positions: int32 (batch, predictions), distinct within a row.
-        ids: int32 (batch, predictions).
-
-    Returns:
-        Both uint32 (batch, predictions).
+    seed (2,), positions, distinct within a row, and ids int32 (batch, predictions) -> twice uint32 (batch,
+    predictions).
     """
     seed, positions = ops.cast(seed, "uint32"), ops.cast(positions, "uint32")
     row = ops.sum(mix(ops.bitwise_xor(mix(positions), ops.cast(ids, "uint32"))), axis=1, keepdims=True)
@@ -44,16 +39,8 @@ def row_seeds(seed: Tensor, positions: Tensor, ids: Tensor) -> tuple[Tensor, Ten
 def gumbel_noise(counters: Tensor, first: Tensor, second: Tensor) -> Tensor:
     """Gumbel noise: argmax(scores + noise) is a sample from softmax(scores) (Maddison et al. 2014, section 2).
 
-    The noise is -log(-log(1 - u)) with uniform u of `random_bits`. Near 0, which gives the largest noise, u has a
-    resolution of 2^-32.
-
-    Args:
-        counters: uint32, see `random_bits`.
-        first: the first seed, uint32.
-        second: the second seed, uint32.
-
-    Returns:
-        float32 of the broadcast shape.
+    The noise is -log(-log(1 - u)) with uniform u of `random_bits`, float32 of the broadcast shape. Near 0, which gives
+    the largest noise, u has a resolution of 2^-32.
     """
     numbers = ops.cast(random_bits(counters, first, second), "float32")
     return ops.negative(ops.log(ops.negative(ops.log1p(ops.negative((numbers + 0.5) * 2.0**-32)))))

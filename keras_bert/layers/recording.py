@@ -15,11 +15,8 @@ RecordedTensors = dict[Tap, list[Any]]
 def recording(taps: Iterable[Tap]) -> Iterator[RecordedTensors]:
     """A context that records the outputs of taps in this thread, in the order of the calls.
 
-    It changes no tensor, and restores the taps when it exits. Use the recorded tensors only within the function that is
-    traced inside the context.
-
-    Args:
-        taps: the taps to record; a tap that occurs twice is recorded once.
+    It changes no tensor, and restores the taps when it exits; a tap that occurs twice is recorded once. Use the
+    recorded tensors only within the function that is traced inside the context.
     """
     tensors: RecordedTensors = {tap: [] for tap in taps}
     with contextlib.ExitStack() as stack:
@@ -32,12 +29,9 @@ def recording(taps: Iterable[Tap]) -> Iterator[RecordedTensors]:
 def transforming(tap: Tap, transform: Callable[[Any], Any]) -> Iterator[None]:
     """A context in which a tap applies a further function to what this thread computes, and to nothing else.
 
-    The function is applied after the tap's transform, and is gone when the context exits; other threads may record or
-    change the tap meanwhile. Compiled functions, which a tap is part of, must not be traced inside the context.
-
-    Args:
-        tap: the tap.
-        transform: a tensor -> a tensor of the same shape.
+    The function keeps shapes, is applied after the tap's transform, and is gone when the context exits; other threads
+    may record or change the tap meanwhile. Compiled functions, which a tap is part of, must not be traced inside the
+    context.
     """
     function = _ThreadFunction(threading.get_ident(), transform)
     functions = _ThreadFunctions.add(tap, function)

@@ -13,10 +13,7 @@ class TokenReplacement(keras.layers.Layer):
     """Replaces masked tokens by samples from the softmax of ELECTRA's generator; gradients do not pass through it.
 
     The samples of a row depend on its scores, its tokens and, in training, the number of earlier calls, but not on
-    other rows or the device.
-
-    Args:
-        seed: the seed of all samples; None for a random seed.
+    other rows or the device. Without a seed it is random.
     """
 
     def __init__(self, seed: int | None = None, **kwargs: Any) -> None:

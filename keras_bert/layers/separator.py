@@ -9,13 +9,10 @@ from keras_bert.core.tensors import Tensor
 
 
 class SeparatorReader(keras.layers.Layer):
-    """The base class of layers that search for the separator among token ids.
+    """The base class of layers that search for the id of the separator among token ids, or for none.
 
     Every layer that stores a token id must derive from it: `keras_bert.compress.vocabulary` changes the id when it
     reduces the vocabulary.
-
-    Args:
-        separator: the id of the separator; None if the layer does not search for it.
     """
 
     def __init__(self, separator: int | None = None, **kwargs: Any) -> None:

@@ -41,13 +41,7 @@ def find_borders(mask_positions: Tensor) -> tuple[Tensor, Tensor, Tensor]:
 class SpanBoundaryTransform(keras.layers.Layer):
     """SpanBERT's head: two layers on the states of both boundary tokens and an embedding of the position in the span.
 
-    Each layer is LayerNorm(activation(W h + b)) (Joshi et al. 2020, section 3.2).
-
-    Args:
-        units: the width of the output, that of the token embedding.
-        activation: a key of `feed_forward.ACTIVATIONS`.
-        layer_norm_epsilon: a number added to the variance.
-        initializer_range: the standard deviation of the truncated normal initializer.
+    Each layer is LayerNorm(activation(W h + b)) (Joshi et al. 2020, section 3.2), as wide as the token embedding.
     """
 
     def __init__(

@@ -15,10 +15,7 @@ class Tap:
     training needs no second implementation of a model. `transform` is not saved.
 
     A tap is not a layer: a block has sixteen taps, and building or loading a model with sixteen more layers per block
-    took half as long again.
-
-    Args:
-        name: the name of the tap in its layer; empty for the tap of a `TapLayer`.
+    took half as long again. The tap of a `TapLayer` has no name.
     """
 
     def __init__(self, name: str = "") -> None:

@@ -30,7 +30,6 @@ class MaskingVocabulary(NamedTuple):
     """The properties of a vocabulary that masking needs.
 
     Attributes:
-        mask_id: the id of `[MASK]`.
         is_special: (vocabulary,) bool, whether a token is special.
         continues: (vocabulary,) bool, whether a token continues a word.
         replacement_ids: (n,) int32, the tokens that may replace a masked token: all except special tokens.

@@ -14,12 +14,9 @@ _SECOND = np.uint64(0x94D049BB133111EB)
 
 
 def row_keys(seed: int, epochs: Any, indices: Any) -> Keys:
-    """Hashes seed, epoch and index of each row to a key (rows,), which seeds the row's random numbers.
+    """Hashes the data's seed, the epoch (a number or (rows,)) and each row's index in the data to its key (rows,).
 
-    Args:
-        seed: the seed of the data.
-        epochs: the epoch, a number or (rows,).
-        indices: the index of every row in the data (rows,).
+    A key seeds the row's random numbers.
     """
     key = _mix(np.full(1, seed % 2**64, np.uint64))
     for number in (epochs, indices):
@@ -28,11 +25,7 @@ def row_keys(seed: int, epochs: Any, indices: Any) -> Keys:
 
 
 class RowRandom:
-    """A random number generator with an independent stream for every row.
-
-    Args:
-        keys: (rows,) the seeds of the streams.
-    """
+    """A random number generator with an independent stream for every row, seeded by the row's key."""
 
     def __init__(self, keys: Keys) -> None:
         self._keys = keys

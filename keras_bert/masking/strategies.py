@@ -59,13 +59,7 @@ def find_words(candidates: Flags, continues: Flags) -> WordSpans:
 
 
 def choose_tokens(candidates: Flags, budget: Numbers, random: RowRandom) -> Flags:
-    """Chooses `budget` candidates of every row uniformly at random; returns (batch, length) bool.
-
-    Args:
-        candidates: (batch, length) bool.
-        budget: (batch,) number of tokens to choose, at most the number of candidates of the row.
-        random: random numbers of the rows.
-    """
+    """Chooses `budget` (batch,) candidates of every row uniformly at random; returns (batch, length) bool."""
     order = _shuffled_places(candidates, random)
     width = int(budget.max(initial=0))
     if width == 0:
@@ -105,10 +99,8 @@ def choose_spans(candidates: Flags, continues: Flags, budget: Numbers, random: R
     """Chooses spans of whole words up to the budget of every row (Joshi et al. 2020, section 3.1).
 
     A span begins at a random word and has a random length. It ends early before a word that is in another span, that
-    exceeds the remaining budget, or that does not directly follow.
-
-    Returns:
-        (batch, length) the number of the span that contains a token, counted from 1 in every row; 0 outside of spans.
+    exceeds the remaining budget, or that does not directly follow. The result (batch, length) is the number of the span
+    that contains a token, counted from 1 in every row; 0 outside of spans.
     """
     words = find_words(candidates, continues)
     span_of = np.zeros(len(words.starts), np.int64)

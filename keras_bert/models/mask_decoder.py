@@ -16,17 +16,11 @@ _CALLS = 2
 
 
 def decoded_states(encoder: keras.Model) -> Any:
-    """DeBERTa's enhanced mask decoder: adds absolute positions to the states that predict masked tokens.
+    """DeBERTa's enhanced mask decoder: states (batch, length, hidden) with absolute positions, for masked tokens.
 
     It calls the last block two more times, each time on the inputs of this block. The queries of the first call are
     these inputs plus an embedding of each absolute position, those of the second call are the outputs of the first
     (`EnhancedMaskDecoder` of the released code, with H the second to last layer). Only pre-training uses it.
-
-    Args:
-        encoder: an encoder with the variant `deberta`, as `build_encoder` returns it.
-
-    Returns:
-        States (batch, length, hidden).
 
     Raises:
         ValueError: the encoder has another variant, or its embeddings contain absolute positions already.

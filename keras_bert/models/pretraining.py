@@ -53,13 +53,9 @@ def build_pretraining(encoder: keras.Model, *, next_sentence: bool = True, mask_
 def add_span_boundary(model: keras.Model) -> keras.Model:
     """Adds SpanBERT's head, which predicts masked tokens from the boundaries of their span (Joshi et al. 2020, 3.2).
 
-    The head is only used in training: released checkpoints do not contain it. Its output matrix is the token embedding.
-
-    Args:
-        model: a model as `build_pretraining` returns it; the result shares its weights.
-
-    Returns:
-        A model with the additional output `boundary_tokens` (batch, predictions, vocabulary), logits.
+    The result shares the model's weights, and has the additional output `boundary_tokens` (batch, predictions,
+    vocabulary), logits. The head is only used in training: released checkpoints do not contain it. Its output matrix is
+    the token embedding.
     """
     config, encoder = config_of(model), encoder_of(model)
     tokens = model.get_layer("token_embedding")

@@ -17,13 +17,9 @@ _SHARED = ("token_embedding", "position_embedding")
 
 
 def build_replaced_tokens(encoder: keras.Model) -> keras.Model:
-    """Builds ELECTRA's discriminator: adds the head that detects replaced tokens to an encoder.
+    """Builds ELECTRA's discriminator: adds the head that detects replaced tokens to an encoder; both share weights.
 
-    Args:
-        encoder: an encoder as `build_encoder` returns it; the result shares its weights.
-
-    Returns:
-        A model with the inputs of the encoder, and logits (batch, length): above 0 for tokens predicted as replaced.
+    Its outputs are logits (batch, length): above 0 for tokens predicted as replaced.
     """
     encoder = with_global_tokens(encoder, "none")
     config = config_of(encoder)

@@ -88,10 +88,7 @@ class AttentionReader:
     """Runs a model, and returns its outputs together with queries, keys, values or scores of its attention layers.
 
     The tensors are recorded at taps, see `recording`; a block with recorded taps does not use its `training_call`.
-
-    Args:
-        model: a model with an encoder; see `attention_layout` for the tensors that can be read.
-        attended: a name in `ATTENTION_TENSORS` -> the indices of the layers, from 0.
+    `attended` has names in `ATTENTION_TENSORS` and the indices of the layers, from 0.
     """
 
     def __init__(self, model: keras.Model, attended: Mapping[str, Sequence[int]]) -> None:
@@ -105,13 +102,11 @@ class AttentionReader:
         }
 
     def run(self, inputs: Mapping[str, Any], training: bool) -> tuple[Any, dict[str, list[Any]]]:
-        """Runs the model.
+        """Runs the model; returns its outputs, and the tensors by name, in the order of the layers.
 
-        Returns:
-            The outputs of the model, and the tensors by name, in the order of the layers. Scores are those before the
-            softmax (batch, heads, length, length), with `MASK_BIAS` for padding. Queries, keys and values are (batch,
-            length, width of all heads), before scaling and rotation, so that they do not depend on positions. Tokens of
-            a soft prompt are left out.
+        Scores are those before the softmax (batch, heads, length, length), with `MASK_BIAS` for padding. Queries, keys
+        and values are (batch, length, width of all heads), before scaling and rotation, so that they do not depend on
+        positions. Tokens of a soft prompt are left out.
         """
         with recording(tap for tap, _ in self._points.values()) as seen:
             outputs = self._model(inputs, training=training)

@@ -29,10 +29,7 @@ class Objective(Protocol):
     def __call__(self, model: keras.Model, batch: Batch, training: bool) -> Sums:
         """Runs the model on a batch and returns the sums and weights of all metrics, the losses among them.
 
-        Args:
-            model: the model, which reads the entries of the batch with the names of its inputs.
-            batch: inputs and labels.
-            training: whether dropout is on.
+        The model reads the entries of the batch with the names of its inputs; `training` turns dropout on.
         """
 
     def identity(self) -> dict[str, Any]:
@@ -86,22 +83,16 @@ class TaskObjective(PlainObjective, abc.ABC):
 
     @abc.abstractmethod
     def distance(self, outputs: Tensor, target: Any, batch: Batch, temperature: float) -> Tensor:
-        """The distance between a student's and its teacher's outputs, summed over the batch as `loss` is; a scalar.
+        """The distance of a student's from its teacher's outputs of `run`, a sum over the batch as `loss` is.
 
-        Args:
-            outputs: the student's outputs of `run`.
-            target: the teacher's outputs of `run`.
-            batch: the batch that both ran on.
-            temperature: divisor of logits; outputs that are no logits ignore it.
+        The temperature divides logits; outputs that are no logits ignore it.
         """
 
     @abc.abstractmethod
     def labels_from(self, outputs: Array, batch: Mapping[str, Array]) -> dict[str, Array]:
-        """The labels that a teacher gives the rows of a batch: features of the task's records.
+        """The labels that a teacher's outputs of `run` give the rows of a batch: features of the task's records.
 
-        Args:
-            outputs: the teacher's outputs of `run`.
-            batch: the batch that it ran on, with the rows' labels if these also mark positions.
+        The batch has the rows' own labels if these also mark positions.
         """
 
 

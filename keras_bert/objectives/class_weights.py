@@ -11,13 +11,10 @@ from keras_bert.core.tensors import Tensor
 
 
 def balanced_class_weights(counts: Sequence[int]) -> list[float]:
-    """Weights that give every class the same total weight: n / (classes x count).
+    """Weights that give every class the same total weight: n / (classes x count of its rows).
 
     The formula is that of `compute_class_weight("balanced", ...)` in scikit-learn, over the classes that occur. A class
     without rows gets the weight 1.
-
-    Args:
-        counts: number of rows of each class.
 
     Raises:
         ValueError: a count is negative, or all are 0.
@@ -33,10 +30,6 @@ def balanced_positive_weights(counts: Sequence[int], rows: int) -> list[float]:
 
     The ratio is that of `compute_class_weight("balanced", ...)` in scikit-learn for each label by itself. A label that
     no row or every row has gets the weight 1.
-
-    Args:
-        counts: number of rows with each label.
-        rows: number of all rows.
 
     Raises:
         ValueError: a count is negative, or there are fewer rows than that.

@@ -35,11 +35,7 @@ class ClassificationObjective(TaskObjective):
         return {"loss": ops.sum(row_weights(batch["label"], self.class_weights))}
 
     def measure(self, outputs: Tensor, batch: Batch) -> Sums:
-        """Sums and weights of `loss` (nats) and `accuracy`, which has no class weights.
-
-        Args:
-            outputs: logits (batch, labels).
-            batch: `label` (batch,).
+        """Sums and weights of `loss` (nats) and `accuracy`, which has no class weights, of logits (batch, labels).
 
         Raises:
             ValueError: there are not as many class weights as labels.

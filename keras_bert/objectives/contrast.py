@@ -44,12 +44,9 @@ def candidate_logits(
 def exclude_answers(answers: Tensor, candidates: Tensor) -> Tensor:
     """True where a candidate of a query is no negative, as it is one of the query's passages.
 
-    Args:
-        answers: the labels of all passages of each query, then -1 (batch, answers).
-        candidates: the labels of candidates, of which the first are the passages of the rows (batch + negatives,).
-
-    Returns:
-        bool (batch, batch + negatives), false at the place of the row's own passage.
+    Answers are the labels of all passages of each query, then -1 (batch, answers); candidates are labels (batch +
+    negatives,), those of the rows' passages first. The result (batch, batch + negatives) is false at the row's own
+    passage.
     """
     answers, candidates = ops.convert_to_tensor(answers), ops.convert_to_tensor(candidates)
     same = ops.any(ops.equal(answers[:, :, None], candidates[None, None, :]), axis=1)
@@ -97,12 +94,7 @@ def _ranking_losses(logits: Tensor, symmetric: bool) -> Tensor:
 
 @keras.saving.register_keras_serializable("keras_bert")
 class RankingLoss(keras.losses.Loss):
-    """`multiple_negatives_ranking_loss` as a Keras loss of the cosines of all queries of a batch with all passages.
-
-    Args:
-        scale: the factor of the cosines, 1 over the temperature.
-        symmetric: whether passages look for their queries, too.
-    """
+    """`multiple_negatives_ranking_loss` as a Keras loss of the cosines of all queries of a batch with all passages."""
 
     def __init__(
         self, scale: float = 20.0, *, symmetric: bool = False, name: str = "ranking_loss", **kwargs: Any
@@ -129,17 +121,8 @@ def triplet_loss(
 ) -> Tensor:
     """max(0, distance to the passage - distance to the negative + margin) (Schroff et al. 2015, section 3.1).
 
-    The loss is that of sentence-transformers' `TripletLoss`, whose default is the Euclidean distance with margin 5.
-
-    Args:
-        queries: (batch, width).
-        passages: the passage of each query (batch, width).
-        negatives: a negative of each query (batch, width).
-        margin: the margin, in the unit of the distance.
-        distance: `cosine`, which is 1 - cosine; or `euclidean`.
-
-    Returns:
-        The loss of each row (batch,), float32.
+    The loss is that of sentence-transformers' `TripletLoss`, whose default is the Euclidean distance with margin 5. The
+    vectors are (batch, width), the result (batch,) float32; the cosine distance is 1 - cosine.
     """
     near, far = (_distances(queries, others, distance) for others in (passages, negatives))
     return ops.relu(near - far + margin)

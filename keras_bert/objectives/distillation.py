@@ -17,11 +17,8 @@ from keras_bert.options.compression import Distillation
 class DistillationObjective:
     """A student's objective: its distance from the teacher, and its loss on the true labels.
 
-    Args:
-        objective: the task's objective.
-        teacher: a model with the same inputs and the same kind of outputs, which is not trained; None where batches
-            hold its outputs, as `teacher_answers`.
-        distillation: temperature, and the share of the true labels.
+    The teacher has the same inputs and the same kind of outputs, and is not trained; it is None where batches hold its
+    outputs, as `teacher_answers`.
     """
 
     def __init__(self, objective: TaskObjective, teacher: keras.Model | None, distillation: Distillation) -> None:
@@ -70,13 +67,7 @@ class DistillationObjective:
         return self._objective
 
     def __call__(self, model: keras.Model, batch: Batch, training: bool) -> Sums:
-        """Sums and weights of the task's metrics and of `teacher_distance`; `loss` is the weighted sum of both losses.
-
-        Args:
-            model: the student.
-            batch: the model's inputs and the task's labels.
-            training: whether the student's dropout is on.
-        """
+        """Sums and weights of the task's metrics and `teacher_distance`; `loss` is the weighted sum of both."""
         return self.measure(self.run(model, batch, training), self.find_target(batch), batch)
 
     def measure(self, outputs: Tensor, target: Any, batch: Batch) -> Sums:

@@ -32,12 +32,7 @@ class EmbeddingObjective(TaskObjective):
         return ops.sum(ops.normalize(first, axis=-1) * ops.normalize(second, axis=-1), axis=-1)
 
     def measure(self, outputs: Tensor, batch: Batch) -> Sums:
-        """Sums and weights of `loss` (the squared error) and `absolute_error`.
-
-        Args:
-            outputs: cosines (batch,).
-            batch: `value` (batch,), the target cosines.
-        """
+        """Sums and weights of `loss` (squared error) and `absolute_error` of cosines and `value`, both (batch,)."""
         errors, ones = outputs - ops.cast(batch["value"], "float32"), row_weights(batch["value"])
         return {"loss": weighted_sums(ops.square(errors), ones), "absolute_error": weighted_sums(ops.abs(errors), ones)}
 

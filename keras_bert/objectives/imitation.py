@@ -20,12 +20,7 @@ State = int | str
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class Needs:
-    """The tensors of one model that a loss reads.
-
-    Attributes:
-        states: the layers whose states are read.
-        attended: `query`, `key`, `value` or `scores` -> the blocks, from 0, whose tensor is read.
-    """
+    """What a loss reads of a model: layers of states, and blocks, from 0, of `query`, `key`, `value`, `scores`."""
 
     states: tuple[State, ...] = ()
     attended: Mapping[str, tuple[int, ...]] = dataclasses.field(default_factory=dict)
@@ -45,13 +40,11 @@ class Read(NamedTuple):
 
 @dataclasses.dataclass(frozen=True)
 class ImitationLoss(abc.ABC):
-    """A distance between states or attentions of a student and of its teacher.
+    """A distance between states or attentions of a student and of its teacher, and the tensors that it reads of both.
 
     Attributes:
         name: name of the weight in `Imitation`; the metric is called NAME_loss.
         projected: whether a learned matrix maps the student's states to the teacher's width where the widths differ.
-        student: the tensors of the student that are read.
-        teacher: the tensors of the teacher that are read.
     """
 
     name: ClassVar[str]
@@ -64,10 +57,7 @@ class ImitationLoss(abc.ABC):
     def distance(self, student: Read, teacher: Read, mask: Tensor) -> Tensor:
         """The distance summed over the batch, a float32 scalar; values at padding do not change it.
 
-        Args:
-            student: the student's tensors; projected states have the teacher's width.
-            teacher: the teacher's tensors, which get no gradient.
-            mask: 1 for a token, 0 for padding, float32 (batch, length).
+        Projected states of the student have the teacher's width; the mask is 1 for a token, float32 (batch, length).
         """
 
     def weight(self, mask: Tensor) -> Tensor:
@@ -168,11 +158,8 @@ class Relations(ImitationLoss):
     """Mean over heads and tokens of KL(R_T || R_S), added up over the kinds of tensors, in nats.
 
     R are the rows of softmax(X X^T / sqrt(width of a head)), where X are queries, keys or values, split into the same
-    number of heads in both models, whatever their widths (Wang et al. 2021, equations 4 to 8). Where `scores` are read,
-    R are the attention probabilities (Wang et al. 2020, equation 4).
-
-    Attributes:
-        heads: number of relation heads.
+    number of relation heads in both models, whatever their widths (Wang et al. 2021, equations 4 to 8). Where `scores`
+    are read, R are the attention probabilities (Wang et al. 2020, equation 4).
     """
 
     name = "relations"
@@ -202,13 +189,7 @@ def relation_scores(states: Tensor, heads: int) -> Tensor:
 def relation_divergence(student: Any, teacher: Any, mask: Tensor) -> Tensor:
     """The mean over heads of KL(softmax(teacher) || softmax(student)) over the tokens that are no padding.
 
-    Args:
-        student: scores (batch, heads, length, length).
-        teacher: the same.
-        mask: (batch, length).
-
-    Returns:
-        (batch, length); values at padding are arbitrary.
+    Scores (batch, heads, length, length) -> (batch, length); values at padding are arbitrary.
     """
     hidden = ((1.0 - mask) * MASK_BIAS)[:, None, None, :]
     ours, theirs = (ops.log_softmax(ops.cast(scores, "float32") + hidden, axis=-1) for scores in (student, teacher))

@@ -41,11 +41,8 @@ class MultiLabelObjective(TaskObjective):
     def measure(self, outputs: Tensor, batch: Batch) -> Sums:
         """Sums and weights of `loss` (nats) and `micro_f1`, that of all decisions together, without class weights.
 
-        Most decisions are that a label is absent, so that an accuracy would be high without any label.
-
-        Args:
-            outputs: logits (batch, labels).
-            batch: `label` (batch, labels), 0 or 1.
+        Most decisions are that a label is absent, so that an accuracy would be high without any label. Logits and
+        `label`, 0 or 1, are (batch, labels).
 
         Raises:
             ValueError: there are not as many class weights as labels.

@@ -18,10 +18,6 @@ class PretrainingObjective(PlainObjective):
 
     Batches have the model's inputs, `mask_ids` and `mask_weights` (batch, predictions) and, for the next-sentence head,
     `next_sentence_label` (batch,).
-
-    Attributes:
-        next_sentence: whether the model has a next-sentence head.
-        span_boundary: whether the model has the head of `add_span_boundary`.
     """
 
     next_sentence: bool = True

@@ -30,9 +30,7 @@ class QuestionAnsweringObjective(TaskObjective):
     def measure(self, outputs: Tensor, batch: Batch) -> Sums:
         """Sums and weights of `loss` (nats) and `accuracy`, the share of windows with both ends right.
 
-        Args:
-            outputs: the logits of start and end (batch, length, 2).
-            batch: `positions` (batch, 2).
+        The logits of start and end are (batch, length, 2), the `positions` (batch, 2).
         """
         positions = batch["positions"]
         ones = row_weights(positions[:, 0])

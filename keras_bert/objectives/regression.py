@@ -14,10 +14,9 @@ from keras_bert.objectives.class_weights import row_weights
 
 @dataclasses.dataclass(frozen=True)
 class RegressionObjective(TaskObjective):
-    """Squared error of one number for each row. Correlations are no sums over rows; `keras_bert.metrics` has them.
+    """Squared error of one number for each row, in units of the square of the targets' standard deviation.
 
-    Attributes:
-        standard_deviation: standard deviation of the targets, in their unit; losses are in units of its square.
+    Correlations are no sums over rows; `keras_bert.metrics` has them.
     """
 
     standard_deviation: float = 1.0
@@ -27,12 +26,7 @@ class RegressionObjective(TaskObjective):
         return {"loss": ops.sum(row_weights(batch["value"]))}
 
     def measure(self, outputs: Tensor, batch: Batch) -> Sums:
-        """Sums and weights of `loss` (the standardized squared error) and `absolute_error`, in the targets' unit.
-
-        Args:
-            outputs: numbers (batch, 1).
-            batch: `value` (batch,).
-        """
+        """Sums and weights of `loss` (the standardized squared error) and `absolute_error`, in the targets' unit."""
         errors = ops.cast(outputs, "float32")[:, 0] - ops.cast(batch["value"], "float32")
         ones = row_weights(batch["value"])
         squares = ops.square(ops.divide(errors, self.standard_deviation))

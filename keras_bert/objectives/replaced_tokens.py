@@ -18,9 +18,6 @@ class ReplacedTokensObjective(PlainObjective):
     """The generator's mean loss of the masked tokens plus `weight` times the discriminator's of all tokens.
 
     Batches have the inputs of a model of `build_joint`.
-
-    Attributes:
-        generator: the generator's settings.
     """
 
     generator: Generator
@@ -38,16 +35,11 @@ class ReplacedTokensObjective(PlainObjective):
 
 
 def measure_replaced(logits: Tensor, is_replaced: Tensor, padding_mask: Tensor) -> Sums:
-    """Sums and weights of the discriminator's loss (nats), accuracy, recall and precision.
+    """Sums and weights of the discriminator's loss (nats), accuracy, recall and precision, all of (batch, length).
 
-    Args:
-        logits: (batch, length).
-        is_replaced: 1 or 0 (batch, length).
-        padding_mask: 1 for a token, special ones included, as in the paper's code; 0 for padding (batch, length).
-
-    Returns:
-        `replaced_loss` and `replaced_accuracy` over all tokens, `replaced_recall` over the replaced tokens, and
-        `replaced_precision` over the tokens that are predicted as replaced.
+    `replaced_loss` and `replaced_accuracy` are over all tokens, special ones included, as in the paper's code,
+    `replaced_recall` is over the replaced tokens, and `replaced_precision` over the tokens that are predicted as
+    replaced.
     """
     tokens, replaced = ops.cast(padding_mask, "float32"), ops.cast(is_replaced, "float32")
     predicted = ops.cast(ops.greater(logits, 0), "float32")

@@ -39,9 +39,6 @@ class RetrievalObjective(TaskObjective):
     Other rows' passages are negatives of a query, and so are negatives of any row; copies of the passages of the query,
     wherever these stand in the split, are not. Only the rows of one part of a batch see each other: with several
     devices or with accumulation, those of a device or a part, unless `Contrast.across_parts` is true.
-
-    Attributes:
-        contrast: the settings of the loss.
     """
 
     contrast: Contrast = Contrast()

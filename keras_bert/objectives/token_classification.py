@@ -16,10 +16,7 @@ from keras_bert.objectives.divergence import divergence
 
 @dataclasses.dataclass(frozen=True)
 class TokenClassificationObjective(TaskObjective):
-    """Cross-entropy of the labelled tokens; those that are `IGNORED` have the weight 0.
-
-    Attributes:
-        class_weights: see `ClassificationObjective`.
+    """Cross-entropy of the labelled tokens with weights of `ClassificationObjective`; `IGNORED` ones weigh 0.
 
     Raises:
         ValueError: a weight is not positive and finite.
@@ -39,9 +36,7 @@ class TokenClassificationObjective(TaskObjective):
     def measure(self, outputs: Tensor, batch: Batch) -> Sums:
         """Sums and weights of `loss` (nats per token) and `accuracy`, which has no class weights.
 
-        Args:
-            outputs: logits (batch, length, labels).
-            batch: `label` (batch, length), `IGNORED` where there is none.
+        Logits are (batch, length, labels); `label` (batch, length) is `IGNORED` where there is none.
 
         Raises:
             ValueError: there are not as many class weights as labels.

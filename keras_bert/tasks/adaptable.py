@@ -113,11 +113,8 @@ class Adaptable(abc.ABC):
     def weights_for(self, file_format: str) -> Iterator[None]:
         """A context in which the model's weights contain the adapter, for formats of other libraries.
 
-        Args:
-            file_format: the name of the format, for the error.
-
         Raises:
-            ValueError: the adapter has layers, for which the format has no place.
+            ValueError: the adapter has layers, for which `file_format` has no place.
         """
         if self.adapter is not None and not isinstance(self.adapter.adaptation, Bias):
             kind = self.adapter.adaptation.kind

@@ -206,12 +206,9 @@ class Task(Adaptable):
         return {}
 
     def agreement(self, reference: Any, candidate: Any, padding_mask: Array) -> Array:
-        """The agreement of two models' answers, row by row: (rows,) from 0 to 1.
+        """The agreement, row by row, of two models' answers from their outputs (rows, ...): (rows,) from 0 to 1.
 
-        Args:
-            reference: outputs of one `network` (rows, ...).
-            candidate: outputs of another one for the same rows.
-            padding_mask: 1 for a token, 0 for padding (rows, length).
+        `padding_mask` is 1 for a token, 0 for padding (rows, length).
         """
         same = np.asarray(reference).argmax(axis=-1) == np.asarray(candidate).argmax(axis=-1)
         if same.ndim == 1:
@@ -247,12 +244,7 @@ class Task(Adaptable):
         return []
 
     def training_rows(self, *data: Any, **pairs: Sequence[str]) -> dict[str, Array]:
-        """The entries of batches that `objective` reads: the inputs (rows, length) and the labels.
-
-        Args:
-            data: the arguments of `examples`.
-            pairs: the second text of each row as `pairs`, where `examples` takes it.
-        """
+        """What `objective` reads, from the arguments of `examples`: inputs (rows, length) and labels."""
         features, labels = self.examples(*data, **pairs)  # type: ignore[attr-defined]
         return {**features, self.label_name: labels}
 
@@ -305,21 +297,15 @@ class Task(Adaptable):
     def answer_fields(self, texts: Sequence[str], seconds: Sequence[str] | None = None) -> Iterator[tuple[str, ...]]:
         """Predicts, and yields the fields of each line that a terminal shows: the answer, then the text or both.
 
-        Args:
-            texts: single texts, or the first of each pair.
-            seconds: the second text of each pair, as `second_text` allows.
-
         Raises:
             TypeError: a text is no string.
-            ValueError: there are no texts or not as many seconds; or the task has no answers to show.
+            ValueError: there are no texts or not as many seconds, see `second_text`; or the task has no answers to
+                show.
         """
         raise ValueError(f"{type(self).__name__} must be fine-tuned to answer, got a model for {self.name}")
 
     def answer_columns(self, *, paired: bool = False) -> dict[str, ColumnType]:
-        """The columns of a table of answers: their names, and the types of their values.
-
-        Args:
-            paired: whether each text has a second one.
+        """The columns of a table of answers, of pairs with `paired`: their names, and the types of their values.
 
         Raises:
             ValueError: the task has no answers to show.
@@ -327,16 +313,7 @@ class Task(Adaptable):
         raise ValueError(f"{type(self).__name__} must be fine-tuned to answer, got a model for {self.name}")
 
     def answer_values(self, texts: Sequence[str], seconds: Sequence[str] | None = None) -> Iterator[tuple[Any, ...]]:
-        """Predicts, and yields for each text the values of `answer_columns`, in their order.
-
-        Args:
-            texts: single texts, or the first of each pair.
-            seconds: the second text of each pair, as `second_text` allows.
-
-        Raises:
-            TypeError: a text is no string.
-            ValueError: there are no texts or not as many seconds; or the task has no answers to show.
-        """
+        """Predicts, and yields for each text the values of `answer_columns`; raises as `answer_fields` does."""
         raise ValueError(f"{type(self).__name__} must be fine-tuned to answer, got a model for {self.name}")
 
     def target(self, choice: Any, outputs: Any, row: WordPlaces) -> Target:
@@ -354,11 +331,7 @@ class Task(Adaptable):
         raise ValueError(f"{type(self).__name__} must be fine-tuned to be explained, got a model for {self.name}")
 
     def explained_texts(self, texts: Sequence[str]) -> list[str]:
-        """The texts as the model reads them to answer, with the prompt in front of them if it has one.
-
-        Args:
-            texts: one text, or the two of a pair.
-        """
+        """One text or two as the model reads them to answer, with the prompt in front of them if it has one."""
         return list(texts)
 
     def read_row(self, texts: Sequence[str], characters: tuple[int, int] | None = None) -> RowRead:
@@ -404,9 +377,7 @@ class Task(Adaptable):
     def save_settings(self, folder: str | os.PathLike[str], *, adapted: bool = False) -> None:
         """Writes all files but the model into an existing folder: `vocab.txt`, `tokenizer.json` and `task.json`.
 
-        Args:
-            folder: the folder to write.
-            adapted: whether the folder has an adapter beside the model; exported files hold it in their graphs.
+        With `adapted`, the folder has an adapter beside the model; exported files hold it in their graphs.
         """
         self.tokenizer.save(folder)
         pairs = {} if self.pairs is None else {"pairs": self.pairs}

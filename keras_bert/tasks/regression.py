@@ -104,14 +104,14 @@ class Regression(Task):
         mean: float = 0.0,
         standard_deviation: float = 1.0,
     ) -> Self:
-        """A new regressor on an encoder, see `build_regressor`.
+        """A new regressor on an encoder, see `build_regressor` for the arguments that are not explained here.
 
         Args:
-            encoder: see `build_regressor`.
+            encoder: the encoder.
             tokenizer: the tokenizer with the encoder's vocabulary.
             max_length: the maximum number of tokens of a text or pair.
-            pooling: see `build_regressor`.
-            dropout: see `build_regressor`.
+            pooling: the pooling.
+            dropout: the dropout rate.
             mean: the mean of the targets, in their unit. If both are left out, the first call of `examples` sets mean
                 and standard deviation to those of its numbers.
             standard_deviation: the standard deviation of the targets, in their unit, above 0.

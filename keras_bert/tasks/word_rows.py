@@ -80,11 +80,8 @@ class WordRows:
     def first_tokens(self, outputs: Sequence[Array]) -> tuple[Array, Array]:
         """The output of the first token of each word, in the row in which the word has most context.
 
-        Args:
-            outputs: a model's outputs of each row (length, ...), at least one row.
-
-        Returns:
-            The index of each word with tokens (words,), and its output (words, ...).
+        The outputs are those of each row (length, ...); the result is the index of each word with tokens (words,), and
+        its output (words, ...).
         """
         places = np.sort(self.most_central())
         rows, first = np.unique(self.row[places], return_index=True)

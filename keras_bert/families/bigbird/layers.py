@@ -146,14 +146,9 @@ class BigBirdAttention(ConfiguredAttention):
         return ops.cond(is_planned, lambda: rows[1], lambda: rows[0])
 
     def _gather_blocks(self, blocks: Tensor, numbers: Tensor) -> Tensor:
-        """Gathers blocks by their indices.
+        """Gathers blocks by their indices, int32 (heads, rows, count).
 
-        Args:
-            blocks: (batch, heads, blocks, size, width).
-            numbers: the indices, int32 (heads, rows, count).
-
-        Returns:
-            (batch, heads, rows, count x size, width).
+        (batch, heads, blocks, size, width) -> (batch, heads, rows, count x size, width)
         """
         batch, heads, count, size, width = ops.shape(blocks)
         flat_numbers = ops.reshape(ops.add(numbers, (ops.arange(heads) * count)[:, None, None]), (-1,))

@@ -47,17 +47,7 @@ class ConvolutionSum(ConfiguredLayer):
         self.norm.build(inputs_shape)
 
     def call(self, inputs: Tensor, states: Tensor, padding_mask: Tensor, training: bool = False) -> Tensor:
-        """Adds the convolution to the states of the first block.
-
-        Args:
-            inputs: embeddings (batch, length, hidden).
-            states: (batch, length, hidden).
-            padding_mask: 1 for a token and 0 for padding (batch, length).
-            training: True in training.
-
-        Returns:
-            (batch, length, hidden).
-        """
+        """Adds the convolution of the embeddings to the states of the first block, both (batch, length, hidden)."""
         # Padding is set to zero, so that its neighbours do not depend on it.
         embeddings = ops.multiply(inputs, ops.cast(padding_mask, self.compute_dtype)[:, :, None])
         reach, length = self.window // 2, ops.shape(inputs)[1]

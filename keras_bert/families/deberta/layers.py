@@ -67,18 +67,11 @@ class DeBERTaAttention(ConfiguredAttention):
         first_only: bool = False,
         training: bool = False,
     ) -> Tensor:
-        """Attends to all tokens by content and relative position.
+        """Attends to all tokens by content and relative position: (batch, length, hidden).
 
-        Args:
-            inputs: states (batch, length, hidden).
-            attention_bias: (batch, 1, 1, length).
-            relative: the output of `RelativeEmbedding` (2, 2 x length, hidden).
-            query_states: other states of the same tokens, from which Q is computed; None for `inputs`.
-            first_only: attends from the first token alone, of which `query_states` are the states (batch, 1, hidden).
-            training: True in training.
-
-        Returns:
-            (batch, length, hidden), with `first_only` (batch, 1, hidden).
+        The bias is (batch, 1, 1, length). `relative` is the output of `RelativeEmbedding` (2, 2 x length, hidden). Q is
+        computed from `query_states`, other states of the same tokens, if these are set. With `first_only` these and the
+        result are the first token's (batch, 1, hidden).
         """
         shape = ops.shape(inputs)
         query_states = inputs if query_states is None else query_states

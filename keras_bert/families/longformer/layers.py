@@ -60,16 +60,9 @@ class LongformerAttention(ConfiguredAttention):
     def call(  # type: ignore[override]
         self, inputs: Tensor, attention_bias: Tensor, global_tokens: Tensor, training: bool = False
     ) -> Tensor:
-        """Attends to windows and to global tokens.
+        """Attends to windows and to global tokens: (batch, length, hidden), with a bias (batch, 1, 1, length).
 
-        Args:
-            inputs: states (batch, length, hidden).
-            attention_bias: (batch, 1, 1, length).
-            global_tokens: 1 for a global token, int32 (batch, first tokens); see `GlobalTokens`.
-            training: True in training.
-
-        Returns:
-            (batch, length, hidden).
+        `global_tokens` is 1 for a global token, int32 (batch, first tokens); see `GlobalTokens`.
         """
         shape = ops.shape(inputs)
         scaled = ops.multiply(self.query(inputs), 1 / math.sqrt(self.head_size))

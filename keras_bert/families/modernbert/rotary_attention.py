@@ -96,16 +96,10 @@ class RotaryAttention(SelfAttention):
     def call(  # type: ignore[override]
         self, inputs: Tensor, attention_bias: Tensor, first_only: bool = False, training: bool = False
     ) -> Tensor:
-        """Attends to all tokens.
+        """Attends to all tokens: (batch, length, hidden), with a bias (batch, 1, 1 or length, length).
 
-        Args:
-            inputs: states (batch, length, hidden).
-            attention_bias: (batch, 1, 1 or length, length); with `first_only` (batch, 1, 1, length).
-            first_only: attends from the first token alone.
-            training: True in training.
-
-        Returns:
-            (batch, length, hidden), with `first_only` (batch, 1, hidden).
+        With `first_only` the first token alone attends: the bias is (batch, 1, 1, length), the result (batch, 1,
+        hidden).
         """
         shape, scale = ops.shape(inputs), 1 / math.sqrt(self.head_size)
         table = rotary_table(shape[1], self.head_size, self.theta)
