@@ -19,13 +19,7 @@ WEIGHTS_FILE = "adapter.safetensors"
 
 
 def write_adapter(adapter: Adapter, folder: Path, task: Mapping[str, Any]) -> None:
-    """Writes `adapter.json` and `adapter.safetensors`; both or none.
-
-    Args:
-        adapter: the adapter to write, with its head.
-        folder: the folder to write.
-        task: settings that rebuild the task and its head, as plain values.
-    """
+    """Writes `adapter.json`, with settings that rebuild the task, and `adapter.safetensors`; both or none."""
     with adapter.active():
         arrays = {path: np.ascontiguousarray(weight.numpy()) for path, weight in adapter.weights().items()}
     content = {"adaptation": dataclasses.asdict(adapter.adaptation), "base": adapter.base(), "task": dict(task)}
@@ -36,13 +30,7 @@ def write_adapter(adapter: Adapter, folder: Path, task: Mapping[str, Any]) -> No
 
 
 class AdapterSettings(NamedTuple):
-    """The content of `adapter.json`.
-
-    Attributes:
-        adaptation: the kind of adapter and its settings.
-        base: digest of the encoder with which the adapter was trained, see `Adapter.base`.
-        task: settings that rebuild the task and its head.
-    """
+    """The content of `adapter.json`: kind and settings, the digest `Adapter.base`, and what rebuilds the task."""
 
     adaptation: Adaptation
     base: str
@@ -68,11 +56,7 @@ def read_settings(folder: Path) -> AdapterSettings:
 
 
 def read_adapter(folder: Path, make: Callable[[Adaptation], Adapter]) -> Adapter:
-    """Reads the adapter that `write_adapter` wrote.
-
-    Args:
-        folder: the adapter's folder.
-        make: a function that makes the adapter of an encoder, attached or not.
+    """Reads the adapter that `write_adapter` wrote, made for an encoder by `make`.
 
     Raises:
         FileNotFoundError: a file is missing.

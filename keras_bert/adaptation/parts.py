@@ -23,10 +23,7 @@ Parts = dict[str, tuple[keras.layers.Layer, keras.layers.Layer]]
 
 
 def make_parts(model: keras.Model, adaptation: Adaptation) -> Parts:
-    """Builds the layers of an adaptation.
-
-    Returns:
-        Path of a layer of the encoder -> that layer, and the built layer to attach to it.
+    """Builds the layers of an adaptation: path of a layer of the encoder -> that layer, and the built layer to attach.
 
     Raises:
         ValueError: the encoder has no such layers, or no place for the prompt.

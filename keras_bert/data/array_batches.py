@@ -16,7 +16,7 @@ Array = np.ndarray[Any, Any]
 class ArrayBatches:
     """Batches of rows in memory: batch k of epoch e depends on the rows, the seed, e and k alone.
 
-    Rows of about the same length share batches, and inputs are cut to the length of the batch.
+    Rows of about the same length share batches, unless `mixed`, and inputs are cut to the length of the batch.
 
     Args:
         rows: arrays (rows, ...) by name; inputs, and labels of tokens, are (rows, length). Arrays without rows, as the
@@ -26,9 +26,6 @@ class ArrayBatches:
         shuffle: whether every epoch has a new random order.
         seed: seed of the order.
         mixed: whether rows of all lengths share batches, see `BatchPlan`.
-
-    Attributes:
-        per_epoch: number of batches in an epoch.
 
     Raises:
         ValueError: there are no rows, or `batch_size` is below 1.

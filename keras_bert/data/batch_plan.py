@@ -21,13 +21,7 @@ _ORDER, _BATCH_ORDER = 0x6F72646572, 0x6261746368
 
 
 class PlannedBatch(NamedTuple):
-    """A planned batch.
-
-    Attributes:
-        epoch: the epoch of the batch, from 0.
-        rows: (batch,) row numbers.
-        width: length in tokens that rows are padded to.
-    """
+    """A planned batch: its epoch, from 0, the numbers of its rows (batch,), and the length that these are padded to."""
 
     epoch: int
     rows: Indices

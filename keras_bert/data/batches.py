@@ -26,15 +26,8 @@ _FOREVER = np.iinfo(np.int64).max
 class Batches:
     """Batches by number: batch k of epoch e depends on the rows, the seed, e and k alone.
 
-    Args:
-        records: the serialized examples.
-        plan: assigns rows to batches.
-        parse: parses examples into a batch.
-        width: length in tokens that all batches are padded to; None if it differs between batches.
-        reading: further plain values that `parse` depends on.
-
-    Attributes:
-        per_epoch: number of batches in an epoch.
+    The plan assigns rows to batches; `parse`, which may depend on the plain values `reading`, makes a batch of
+    serialized examples. All batches are padded to `width` tokens, if these do not differ (None).
     """
 
     def __init__(
@@ -109,16 +102,7 @@ class Batches:
 
 
 class Phases:
-    """Batches of one kind followed by batches of another, such as short rows and then long ones.
-
-    Args:
-        first: the first batches.
-        count: number of batches of `first`.
-        then: the following batches.
-
-    Attributes:
-        per_epoch: number of batches in an epoch of `then`.
-    """
+    """The first `count` batches of one kind followed by batches of another, such as short rows and then long ones."""
 
     def __init__(self, first: Batches, count: int, then: Batches) -> None:
         self._first, self._count, self._then = first, count, then

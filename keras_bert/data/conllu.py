@@ -40,12 +40,7 @@ def read_conllu(path: str | os.PathLike[str], tag: str = "upos") -> list[Treeban
 
 
 def parse_conllu(lines: Iterable[str], file: str, tag: str = "upos") -> Iterator[tuple[TreebankSentence, int]]:
-    r"""Parses the lines of CoNLL-U; yields each sentence with the number of the line of its first word.
-
-    Args:
-        lines: the lines without their ends.
-        file: the name of the file, for errors.
-        tag: the column of the tags, see `read_conllu`.
+    """Parses the lines, without their ends, of a CoNLL-U file; yields each sentence with the line of its first word.
 
     Raises:
         ValueError: see `read_conllu`.

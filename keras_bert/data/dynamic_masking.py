@@ -19,14 +19,9 @@ Batch = dict[str, tf.Tensor]
 
 
 class DynamicMasking:
-    """Masks batches in a `tf.data` pipeline.
+    """Masks batches of a folder's rows in a `tf.data` pipeline.
 
     The choice depends on the seed, the epoch and the index of the row, not on the batch, its length or the thread.
-
-    Args:
-        folder: the folder of the rows, with their tokenizer.
-        masking: masking options.
-        seed: seeds all choices.
     """
 
     def __init__(self, folder: str | os.PathLike[str], masking: Masking, seed: int) -> None:
@@ -39,12 +34,9 @@ class DynamicMasking:
         return {"masking_seed": self._seed, "vocabulary": self._vocabulary}
 
     def __call__(self, batch: Batch, epochs: tf.Tensor, indices: tf.Tensor) -> Batch:
-        """Masks a batch.
+        """Masks token_ids (batch, length) int32 by the epoch and the index in the files of each row, both (batch,).
 
-        Args:
-            batch: token_ids and padding_mask (batch, length) int32, and further features, which stay.
-            epochs: (batch,) the epoch of every row.
-            indices: (batch,) the index of every row in the files.
+        Further features of the batch stay.
         """
         kinds = [tf.int32, tf.int32, tf.int32, tf.float32]
         shape = batch["token_ids"].shape

@@ -10,13 +10,7 @@ Array = np.ndarray[Any, Any]
 
 
 class LabelPairs(NamedTuple):
-    """Pairs of rows, by their numbers.
-
-    Attributes:
-        first: the row in the first place, int64 (pairs,).
-        second: the row in the second place, int64 (pairs,).
-        is_same: whether both rows have a label in common, bool (pairs,).
-    """
+    """Pairs of rows, by their numbers, and whether both have a label in common; each (pairs,)."""
 
     first: Array
     second: Array

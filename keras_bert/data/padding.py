@@ -43,14 +43,14 @@ def plan_batches(
     lengths_along: Sequence[str] = (),
     **order: Any,
 ) -> Batches:
-    """Batches of records.
+    """Batches of a split's records, which `parse` makes a batch of.
 
     Args:
-        records: the records of a split.
+        records: the records.
         where: the source of the records, for errors.
         parse: a function that parses records into a batch.
-        batch_size: the number of rows in a batch.
-        longest: the maximum number of tokens of a row.
+        batch_size: see `BatchPlan`.
+        longest: see `BatchPlan`.
         boundaries: see `BatchPlan`.
         reading: further plain values that `parse` depends on, see `Batches`.
         along: the features along the tokens of a row; the longest one decides the bucket of the row.

@@ -25,24 +25,14 @@ _MANY = 1 << 14
 
 
 class Column(NamedTuple):
-    """A feature of a batch.
-
-    Attributes:
-        values: whole numbers from 0 to 2^28 - 1 (rows, width).
-        counts: the number of values of each row (rows,); the rest of the row is padding.
-    """
+    """A feature: whole numbers from 0 to 2^28 - 1 (rows, width), and how many of each row are no padding (rows,)."""
 
     values: NDArray[np.integer]
     counts: NDArray[np.integer]
 
 
 class Block(NamedTuple):
-    """Columns of the table of bytes.
-
-    Attributes:
-        content: the bytes (rows, width) uint8.
-        present: whether a row has the byte (rows, width).
-    """
+    """Columns of the table of bytes (rows, width) uint8, and whether a row has each byte (rows, width)."""
 
     content: NDArray[np.uint8]
     present: NDArray[np.bool_]

@@ -24,13 +24,9 @@ _ROWS_AT_ONCE = 4096
 
 
 class RecordStore:
-    """The records of several files, numbered in order from 0.
+    """The records of several TFRecord files, numbered in order from 0.
 
     Files are memory-mapped; compressed files are decompressed into temporary files first.
-
-    Args:
-        files: TFRecord files.
-        compression: compression of the files.
 
     Raises:
         RecordError: a file is truncated or corrupted; the message names the file and the record.
@@ -67,9 +63,7 @@ class RecordStore:
     def longest(self, features: Sequence[str], lengths: Sequence[str] = ()) -> NDArray[np.int64]:
         """The number of tokens (records,) of the longest text of a record.
 
-        Args:
-            features: features that hold the tokens of a text each.
-            lengths: features that hold the numbers of tokens of any number of texts.
+        `features` hold the tokens of a text each, `lengths` the numbers of tokens of any number of texts.
         """
         counts = [self.values(feature).lengths for feature in features]
         for stored in map(self.values, lengths):
@@ -91,12 +85,7 @@ class RecordStore:
 
 
 class FeatureValues(NamedTuple):
-    """The integers of a feature.
-
-    Attributes:
-        values: (values,) of all records, concatenated.
-        lengths: (records,) number of values in every record.
-    """
+    """The integers of a feature, of all records (values,), and the number of each record's (records,)."""
 
     values: NDArray[np.int64]
     lengths: NDArray[np.int64]

@@ -28,11 +28,7 @@ class RecordError(ValueError):
 
 
 def serialize(features: dict[str, Value]) -> bytes:
-    """Serializes a `tf.train.Example`; equal features give equal bytes.
-
-    Args:
-        features: name -> bytes, one float, an array of floats, or integers (a sequence or an array).
-    """
+    """Serializes a `tf.train.Example` of bytes, floats or integers by name; equal features give equal bytes."""
     return tf.train.Example(
         features=tf.train.Features(feature={name: _feature(value) for name, value in features.items()})
     ).SerializeToString(deterministic=True)
@@ -55,13 +51,9 @@ def write_records(
     compression: Compression = "none",
     scratch: str | os.PathLike[str] | None = None,
 ) -> int:
-    """Writes a TFRecord file atomically and returns the number of records.
+    """Writes a TFRecord file atomically, in place of an existing one, and returns the number of records.
 
-    Args:
-        file: the path; an existing file is replaced.
-        records: serialized examples.
-        compression: compression of the file.
-        scratch: a folder on the same file system for the unfinished file; None for the folder of `file`.
+    The unfinished file lies in `scratch`, on the same file system, or in the file's folder.
     """
     temporary = Path(scratch or Path(file).parent) / f"{uuid.uuid4().hex}.partial"
     count = 0

@@ -20,13 +20,9 @@ _NEIGHBOUR_BATCH = 512
 class WordReplacer:
     """Replaces words of a single token by other words of a single token, so that positions and lengths stay the same.
 
-    Args:
-        tokenizer: tokenizer of the rows.
-        table: token embeddings (vocabulary, width); the nearest neighbours by cosine similarity replace a word.
-        replaced: share of the words to replace, from 0 to 1.
-        candidates: number of candidates for a word, all equally likely.
-        seed: seed of the choice.
-        guess: a masked language model that proposes candidates from the context, instead of `table`.
+    A word is replaced by one of `candidates` words, all equally likely: its nearest neighbours in a table of token
+    embeddings (vocabulary, width) by cosine similarity, or what a masked language model, `guess`, proposes from the
+    context.
     """
 
     def __init__(
@@ -50,13 +46,9 @@ class WordReplacer:
         self._near: dict[int, Array] = {}
 
     def __call__(self, inputs: Mapping[str, Array], rows: Array, copy: int, prefix: str = "") -> Array:
-        """Token ids (rows, length) with replaced words.
+        """Token ids (rows, length) with replaced words, from token_ids and padding_mask with the given prefix.
 
-        Args:
-            inputs: token_ids and padding_mask (rows, length).
-            rows: (rows,) row numbers; they and `copy` seed the choice.
-            copy: number of the copy, from 1.
-            prefix: precedes the names of the inputs.
+        The numbers of the rows (rows,) and of the copy, from 1, seed the choice.
         """
         ids, mask = (np.asarray(inputs[f"{prefix}{name}"]) for name in ("token_ids", "padding_mask"))
         random = RowRandom(row_keys(self._seed, copy, rows))

@@ -92,11 +92,7 @@ class Tokens:
         )
 
     def behind_prompt(self, length: int) -> Self:
-        """The row with the vectors of a prompt in front of it, see `keras_bert.options.adaptation.Prompt`.
-
-        Args:
-            length: the number of vectors of the prompt.
-        """
+        """The row with the `length` vectors of a prompt in front of it, see `keras_bert.options.adaptation.Prompt`."""
         if not length:
             return self
         return dataclasses.replace(

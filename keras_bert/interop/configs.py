@@ -15,11 +15,7 @@ _LEAST_LENGTH = 3
 
 
 def read_json(path: Path, kind: type = dict) -> Any:
-    """Reads a JSON file.
-
-    Args:
-        path: the file.
-        kind: the expected type of the value: dict for an object, list for an array.
+    """Reads a JSON file, an object or another kind.
 
     Raises:
         FileNotFoundError: there is no such file.
@@ -42,12 +38,7 @@ def write_json(path: Path, content: Any) -> None:
 
 
 def check_only(path: Path, content: Mapping[str, Any], only: Mapping[str, Any]) -> None:
-    """Refuses values that are not supported.
-
-    Args:
-        path: the file, for messages.
-        content: the content of the file.
-        only: key -> the one supported value; keys may be absent or null.
+    """Refuses values of a file that are not supported; `only` has the one supported value of each key, absent or null.
 
     Raises:
         ValueError: a key has another value.
@@ -82,11 +73,11 @@ def read_encoder_config(
     activations: Mapping[str, Activation],
     fixed: Mapping[str, Any] | None = None,
 ) -> EncoderConfig:
-    """Reads the configuration of an encoder.
+    """Reads the configuration of an encoder from a file's content, completed by the defaults of its library.
 
     Args:
         path: the file, for messages.
-        content: the content of the file, completed by the defaults of its library.
+        content: the content.
         keys: our field -> their key.
         activations: their name of an activation -> ours.
         fixed: our field -> its value, for fields that do not stand in the file.

@@ -25,10 +25,6 @@ def write_description(task: Task, folder: Path) -> None:
     The configuration describes a BERT of the task's size for every graph: all runtimes have this class, and some
     graphs, as that of a pruned model or of a classifier with pooling by the mean, belong to no class.
 
-    Args:
-        task: a task with a Keras model.
-        folder: an existing folder.
-
     Raises:
         ValueError: transformers has no head for the task.
     """

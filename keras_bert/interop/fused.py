@@ -10,13 +10,7 @@ from keras_bert.interop.weights import Array, Tensors
 
 
 def split(tensors: Mapping[str, Array], fused: Sequence[Fused], heads: int) -> Tensors:
-    """Splits fused tensors into their parts.
-
-    Args:
-        tensors: the tensors of a file; others than fused ones stay as they are.
-        fused: the fused tensors of the family.
-        heads: the number of attention heads.
-    """
+    """Splits the fused tensors of a family, with as many heads, into their parts; other tensors stay as they are."""
     loaders = {}
     for name in tensors:
         load = functools.partial(tensors.__getitem__, name)

@@ -57,12 +57,7 @@ class Head:
 
 
 def build_model(config: EncoderConfig, head: Head, *, pooler: bool) -> keras.Model:
-    """Builds the model of a head with new weights.
-
-    Args:
-        config: the configuration of the encoder.
-        head: the head on the encoder.
-        pooler: whether the encoder of an embedding has BERT's pooler.
+    """Builds the model of a head with new weights; the encoder of an embedding has BERT's pooler with `pooler`.
 
     Raises:
         ValueError: the builder of the head refuses its settings, as a single class.

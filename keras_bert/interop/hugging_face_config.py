@@ -106,13 +106,9 @@ def read_encoder(folder: Path, family: Family, content: Mapping[str, Any]) -> En
 
 
 def read_head(folder: Path, family: Family, content: Mapping[str, Any], *, next_sentence: bool) -> Head:
-    """The head that a file describes; the pooling of an embedding stands in other files.
+    """The head that a folder's file describes, see `read_config`; the pooling of an embedding stands in other files.
 
-    Args:
-        folder: the folder of the file, for messages.
-        family: the family of the model.
-        content: the content of the file, see `read_config`.
-        next_sentence: True if the checkpoint holds the weights of the next sentence head.
+    `next_sentence` is whether the checkpoint holds the weights of the next sentence head.
 
     Raises:
         ValueError: the head is not supported.
@@ -146,14 +142,7 @@ def read_head(folder: Path, family: Family, content: Mapping[str, Any], *, next_
 def write_config(
     config: EncoderConfig, head: Head, family: Family, pad_id: int, sep_id: int | None = None
 ) -> dict[str, Any]:
-    """The content of `config.json`, which `read_encoder` and `read_head` read.
-
-    Args:
-        config: the configuration of the encoder.
-        head: the head.
-        family: the family as which the model is written.
-        pad_id: the tokenizer's id of padding.
-        sep_id: the tokenizer's id of the separator.
+    """The content of `config.json` of a family, which `read_encoder` and `read_head` read.
 
     Raises:
         ValueError: the family has no such head, no pooling by the mean, or another activation in front of a classifier.

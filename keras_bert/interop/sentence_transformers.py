@@ -27,14 +27,9 @@ _PASSAGES = ("document", "passage", "corpus")
 
 
 class PoolingSettings(NamedTuple):
-    """The pooling of states into a vector.
+    """The pooling of states into a vector, which is scaled to length 1 with `normalize`.
 
-    Attributes:
-        pooling: the kind of pooling.
-        normalize: the vector is scaled to length 1.
-        max_length: the longest text in tokens; None where the files have none.
-        prompts: the texts in front of queries and passages.
-        similarity_function: how vectors are compared.
+    `max_length` is the longest text in tokens, if the files have one; `prompts` stand in front of queries and passages.
     """
 
     pooling: Pooling = "mean"

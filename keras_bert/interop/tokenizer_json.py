@@ -33,11 +33,7 @@ _TEMPLATES = {
 
 
 def read_tokenizer(path: Path, tokenizer: Mapping[str, Any]) -> tuple[str, ...]:
-    """The vocabulary of a `tokenizer.json`, by id.
-
-    Args:
-        path: the file, for messages.
-        tokenizer: the content of the file.
+    """The vocabulary, by id, of a `tokenizer.json` with the given content.
 
     Raises:
         ValueError: the file describes a tokenizer with other ids than `Tokenizer`.
@@ -63,12 +59,7 @@ def read_tokenizer(path: Path, tokenizer: Mapping[str, Any]) -> tuple[str, ...]:
 
 
 def write_tokenizer(tokens: Sequence[str], *, lowercase: bool) -> dict[str, Any]:
-    """The content of a `tokenizer.json` with the ids of `Tokenizer`, as `read_tokenizer` reads it.
-
-    Args:
-        tokens: the vocabulary by id, with `SPECIAL_TOKENS`.
-        lowercase: text is lowercased and stripped of accents.
-    """
+    """The content of a `tokenizer.json` with the ids of `Tokenizer`, as `read_tokenizer` reads it."""
     ids = {token: number for number, token in enumerate(tokens)}
     special = sorted(SPECIAL_TOKENS.values(), key=ids.__getitem__)
     around = {token: {"id": token, "ids": [ids[token]], "tokens": [token]} for token in ("[CLS]", "[SEP]")}
@@ -97,15 +88,10 @@ def check_truncation(path: Path, tokenizer: Mapping[str, Any]) -> None:
 
 
 def check_added(path: Path, field: str, tokens: list[Any]) -> None:
-    """Refuses special tokens that `Tokenizer` does not have.
-
-    Args:
-        path: the file, for messages.
-        field: the key of the tokens, for messages.
-        tokens: strings or objects with a `content`, as transformers writes them.
+    """Refuses special tokens, strings or objects with a `content`, that `Tokenizer` does not have.
 
     Raises:
-        ValueError: an item is no token, or not one of `SPECIAL_TOKENS`.
+        ValueError: an item of the file's `field` is no token, or not one of `SPECIAL_TOKENS`.
     """
     texts = [content_of(path, field, token) for token in tokens]
     further = [text for text in texts if text not in SPECIAL_TOKENS.values()]

@@ -58,13 +58,7 @@ def read_definition(folder: Path) -> dict[str, Any] | None:
 
 
 def add_unused_tokens(content: Mapping[str, Any], tokens: Sequence[str], rows: int) -> dict[str, Any]:
-    """Adds special tokens `[unusedN]` to a `tokenizer.json`, one for each spare row of the token embedding.
-
-    Args:
-        content: the content of the file.
-        tokens: the vocabulary of the file.
-        rows: the number of rows of the token embedding.
-    """
+    """Adds special tokens `[unusedN]` to a `tokenizer.json`, one for each spare row of the token embedding."""
     taken = set(tokens)
     names = (name for name in (f"[unused{number}]" for number in itertools.count()) if name not in taken)
     spare = [{"id": number, "content": next(names), **SPECIAL_FLAGS} for number in range(len(tokens), rows)]
@@ -88,13 +82,7 @@ def write_definition(folder: Path, content: Mapping[str, Any], special: Sequence
 
 
 class CheckpointVocabulary(NamedTuple):
-    """The vocabulary of a WordPiece tokenizer, and the longest input.
-
-    Attributes:
-        tokens: the vocabulary entries by id.
-        lowercase: text is lowercased and stripped of accents.
-        max_length: the longest input in tokens; None where the files have none.
-    """
+    """The tokens, by id, of a WordPiece tokenizer, and the longest input, if the files have one."""
 
     tokens: tuple[str, ...]
     lowercase: bool

@@ -18,17 +18,11 @@ class BaseTokenizer(abc.ABC):
 
     `GraphTokenizer` computes in TensorFlow, in tf.data and exported graphs too; `EagerTokenizer` in NumPy.
 
-    Args:
+    Attributes:
         vocabulary: the tokens; the index of a token is its id.
         special: the special tokens for padding, unknown text, the start of a row, the end of a text, and masked tokens.
         between: the number of end tokens between the two texts of a pair: 1 in BERT, 2 in RoBERTa.
         second_segment: the segment of a pair's second text: 1 in BERT, 0 in XLM-R.
-
-    Attributes:
-        vocabulary: the tokens.
-        special: the special tokens.
-        between: the number of end tokens between the two texts of a pair.
-        second_segment: the segment of a pair's second text.
         lowercase: whether text is lowercased; None if the definition of the tokenizer decides it.
 
     Raises:
@@ -66,8 +60,7 @@ class BaseTokenizer(abc.ABC):
     def tokenize(self, texts: Any) -> Any:
         """Ids of the tokens of each text, without special tokens: (batch,) texts -> (batch, tokens) int32.
 
-        Returns:
-            Ragged rows, with `flat_values`, `row_splits`, `row_lengths()` and `to_list()`.
+        The ragged rows have `flat_values`, `row_splits`, `row_lengths()` and `to_list()`.
 
         Raises:
             TypeError: `texts` are no texts, or a single one.
@@ -183,10 +176,8 @@ class BaseTokenizer(abc.ABC):
 def share_room(lengths: Sequence[Any], room: int, library: Any) -> list[Any]:
     """The number of tokens to keep of one text, or of each text of a pair, (batch,); the longer is truncated first.
 
-    Args:
-        lengths: the number of tokens of each text, each (batch,).
-        room: the maximum number of tokens of a row, without special tokens.
-        library: the library of the arrays: TensorFlow or NumPy.
+    Of texts with `lengths` tokens, each (batch,), `room` tokens stay, without special tokens. `library` is that of the
+    arrays: TensorFlow or NumPy.
     """
     if len(lengths) == 1:
         return [library.minimum(lengths[0], room)]

@@ -72,10 +72,7 @@ def _find(node: Node, key: bytes) -> Node:
 def _intern(node: Node, numbers: dict[Edges, int], memo: dict[int, int]) -> int:
     """Returns the number of a node; equal nodes have the same number.
 
-    Args:
-        node: the node.
-        numbers: edges of a node -> its number, for the nodes so far.
-        memo: `id` of a node -> its number.
+    `numbers` has that of the nodes so far by their edges, `memo` by their `id`.
     """
     number = memo.get(id(node))
     if number is None:

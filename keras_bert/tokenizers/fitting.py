@@ -54,11 +54,7 @@ def choose_vocabulary(
 
 
 def reduce_tokenizer(tokenizer: BaseTokenizer, kept: Sequence[int]) -> BaseTokenizer:
-    """The tokenizer with some of its tokens, which get new ids in the same order.
-
-    Args:
-        tokenizer: the tokenizer with the whole vocabulary.
-        kept: the ids of the tokens to keep, as `choose_vocabulary` returns them.
+    """The tokenizer with the tokens of `choose_vocabulary` alone, which get new ids in the same order.
 
     Raises:
         ValueError: a special token is left out.

@@ -42,12 +42,9 @@ class GraphTokenizer(BaseTokenizer):
     def _lay_out(
         self, parts: list[tf.RaggedTensor], lengths: list[tf.Tensor], columns: tf.Tensor
     ) -> dict[str, tf.Tensor]:
-        """The model's inputs, of the first tokens of each part, in operations that TFLite has, too.
+        """The model's inputs of the first `lengths` tokens of one or two parts, in operations that TFLite has, too.
 
-        Args:
-            parts: one or two, each (batch, tokens) int32.
-            lengths: the number of tokens to keep of each part, each (batch,) int32.
-            columns: the numbers of the columns (1, width) int32.
+        Parts are (batch, tokens) int32, lengths (batch,) and the numbers of the columns (1, width).
         """
         end = tf.zeros_like(lengths[0])[:, tf.newaxis]
         token_ids = tf.where(columns == end, self.cls_id, self.pad_id)
@@ -69,15 +66,10 @@ class GraphTokenizer(BaseTokenizer):
 
 
 def gather_values(part: tf.RaggedTensor, mask: tf.Tensor, columns: tf.Tensor) -> tf.Tensor:
-    """Gathers values of ragged rows, with operations that TFLite has, too.
+    """Gathers values of ragged rows (batch, values) int32, with operations that TFLite has, too.
 
-    Args:
-        part: (batch, values) int32.
-        mask: (batch, width) bool, the places that get a value; any value stands at the others.
-        columns: (batch, width) int32, for each place of the mask the column of its value in the row.
-
-    Returns:
-        (batch, width) int32.
+    `columns` has for each place of the mask (batch, width) the column of its value in the row; any value stands at the
+    other places of the result (batch, width).
     """
     places = tf.cast(part.row_starts(), tf.int32)[:, tf.newaxis] + columns
     # One more value, so that indices of rows without values are valid.

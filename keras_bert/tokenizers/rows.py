@@ -11,12 +11,7 @@ Array = np.ndarray[Any, Any]
 
 @dataclasses.dataclass(frozen=True)
 class Rows:
-    """Rows of numbers of different lengths, in the form of a `tf.RaggedTensor`.
-
-    Attributes:
-        flat_values: the numbers of all rows, one row after the other (numbers,) int32.
-        row_splits: where each row starts, and after the last, where it ends (rows + 1,) int64.
-    """
+    """Rows of numbers of different lengths, as in a `tf.RaggedTensor`: int32 numbers of all, and int64 splits."""
 
     flat_values: Array
     row_splits: Array
@@ -37,12 +32,7 @@ class Rows:
 
 
 def tokenize_rows(matcher: Any, texts: Sequence[bytes]) -> Rows:
-    """Ids of the tokens of texts.
-
-    Args:
-        matcher: a `tokenizers.Tokenizer`.
-        texts: texts in UTF-8; other bytes count as U+FFFD.
-    """
+    """Ids of the tokens of texts in UTF-8 by a `tokenizers.Tokenizer`; other bytes count as U+FFFD."""
     return Rows.of([encoding.ids for encoding in _encode(matcher, _decode(texts))])
 
 

@@ -14,11 +14,7 @@ _MODEL_OPTIONS = {"byte_fallback": (None, False), "ignore_merges": (None, False)
 
 
 def find_copy_obstacle(content: Mapping[str, Any]) -> str:
-    """Returns the part of a `tokenizer.json` that the tokenizers of apps do not know; empty if they know all.
-
-    Args:
-        content: the content of a file that `SubwordVocabulary` reads.
-    """
+    """The part of a `tokenizer.json` that the tokenizers of apps do not know; empty if they know all."""
     for step in list_steps(content.get("normalizer"), "normalizers"):
         pattern = step.get("pattern", {}).get("Regex", _RUN_OF_SPACES)
         if step.get("type") not in _NORMALIZERS:
@@ -34,11 +30,7 @@ def find_copy_obstacle(content: Mapping[str, Any]) -> str:
 
 
 def list_steps(part: Mapping[str, Any] | None, name: str) -> list[Mapping[str, Any]]:
-    """The steps of a part of a `tokenizer.json`, those of sequences one by one.
-
-    Args:
-        part: a normalizer, pre-tokenizer or post-processor.
-        name: the field of a sequence that holds its steps.
+    """The steps of a normalizer, pre-tokenizer or post-processor, those of sequences (in their field `name`) singly.
 
     Raises:
         ValueError: a step is no object.

@@ -124,10 +124,7 @@ class SubwordVocabulary(BaseTokenizer):
 
 
 def _check_templates(processor: Any) -> None:
-    """Checks that templates define the tokens that they use: `tokenizers` does not, and panics later.
-
-    Args:
-        processor: the post-processor of a `tokenizer.json` that `tokenizers` can read; its `type` may be left out.
+    """Checks that the templates of a post-processor define their tokens: `tokenizers` does not, and panics later.
 
     Raises:
         ValueError: a template uses a token that it does not define.

@@ -13,9 +13,6 @@ from keras_bert.tokenizers.texts import as_strings
 class SubwordTokenizer(SubwordVocabulary, GraphTokenizer):
     """A tokenizer that a `tokenizer.json` of Hugging Face describes, as those of RoBERTa and ALBERT.
 
-    Args:
-        content: the content of the file, of which padding and truncation are ignored.
-
     Raises:
         ValueError: see `SubwordVocabulary`.
     """

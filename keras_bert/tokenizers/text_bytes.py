@@ -6,14 +6,10 @@ from typing import Any
 
 
 def encode_texts(name: str, texts: Any) -> list[bytes]:
-    r"""Texts as UTF-8.
-
-    Args:
-        name: the name of the argument, for errors.
-        texts: a list of `str`, or of `bytes` that hold UTF-8; at least one text.
+    """A list of texts, or of `bytes` that hold UTF-8, as UTF-8.
 
     Raises:
-        TypeError: `texts` is a single text or no list, or an item is no text.
+        TypeError: the argument `name` is a single text or no list, or an item is no text.
         ValueError: there are no texts, or a text has a lone surrogate.
     """
     if isinstance(texts, str | bytes) or not isinstance(texts, Iterable):

@@ -8,15 +8,10 @@ from keras_bert.tokenizers.text_bytes import encode_texts
 
 
 def as_strings(name: str, texts: Any, like: tf.Tensor | None = None) -> tf.Tensor:
-    """A (batch,) string tensor of texts.
-
-    Args:
-        name: the name of the argument, for errors.
-        texts: a list of `str`, or of `bytes` that hold UTF-8, with at least one text; or a (batch,) string tensor.
-        like: a (batch,) tensor that must have as many texts; None for no such rule.
+    """A (batch,) string tensor of texts: a list of `str`, or of `bytes` that hold UTF-8, or such a tensor.
 
     Raises:
-        TypeError: `texts` is a single text, no list or tensor of texts, or an item is no text.
+        TypeError: the argument `name` is a single text, no list or tensor of texts, or an item is no text.
         ValueError: there are no texts, or not as many as in `like`; a text has a lone surrogate; a tensor is not
             (batch,).
     """

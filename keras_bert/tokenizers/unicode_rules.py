@@ -69,15 +69,11 @@ _DIFFERENT = FORMER_MARKS.union(LATER_LOWER_CASE)
 
 
 def normalize(code_point: int, lowercase: bool) -> str:
-    """Normalizes a character, before the text is split into words.
+    """Normalizes a character, no surrogate, before the text is split into words.
 
     Control, format and private use characters, U+0000 and U+FFFD are removed, and white space becomes a blank. With
     `lowercase` other characters are decomposed (NFD), lose their nonspacing marks and are lowercased, in this order.
     The blanks that BERT puts around Chinese characters are left out: these characters end a word anyway.
-
-    Args:
-        code_point: the code point of the character, no surrogate.
-        lowercase: whether to lowercase and strip accents.
     """
     character = chr(code_point)
     if character in "\t\n\r":

@@ -21,13 +21,9 @@ _FILLER = "\uf8ff"
 
 
 class TokenSpans(NamedTuple):
-    """The tokens of a batch of texts.
+    """The tokens of a batch of texts; text t has the tokens splits[t]:splits[t + 1].
 
-    Attributes:
-        ids: (tokens,) int32.
-        starts: the index of the first byte of each token in the normalized text (tokens,) int64.
-        ends: the index after the last byte of each token (tokens,) int64.
-        splits: text t has the tokens splits[t]:splits[t + 1] (batch + 1,) int64.
+    Tokens start and end at bytes of the normalized text; an end is the index after the last byte.
     """
 
     ids: tf.Tensor
@@ -37,12 +33,9 @@ class TokenSpans(NamedTuple):
 
 
 class WordPiece:
-    """Splits texts, (batch,) UTF-8 strings, into tokens of a vocabulary.
+    """Splits texts, (batch,) UTF-8 strings, into tokens of a vocabulary, lowercased and without accents if asked for.
 
-    Args:
-        vocabulary: the tokens; the index of a token is its id.
-        lowercase: whether text is lowercased, and its accents are removed, first.
-        unknown_id: the id of the token for a word that the other tokens do not make up.
+    `unknown_id` is the id of the token for a word that the other tokens do not make up.
     """
 
     def __init__(self, vocabulary: tuple[str, ...], lowercase: bool, unknown_id: int) -> None:
@@ -73,9 +66,6 @@ class WordPiece:
         """Ids, and the characters of the text where each token starts and ends, all (batch, tokens) int32.
 
         For a batch with the static size 1, all operations are available in TFLite, with those of tensorflow-text.
-
-        Args:
-            texts: (batch,) valid UTF-8.
         """
         normalized, sources = self._normalizer.normalize_with_offsets(texts)
         tokens = self._match(normalized)

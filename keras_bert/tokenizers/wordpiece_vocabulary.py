@@ -16,11 +16,7 @@ _MAX_TOKEN_BYTES = 256
 
 
 class WordPieceVocabulary(BaseTokenizer):
-    """The part of a WordPiece tokenizer that follows from its vocabulary alone.
-
-    Args:
-        vocabulary: the tokens; the index of a token is its id.
-        lowercase: whether text is lowercased, and its accents are removed, first.
+    """The part of a WordPiece tokenizer that follows from its vocabulary, by id, and from `lowercase` alone.
 
     Raises:
         ValueError: the vocabulary is empty, lacks a special token, or has a token twice, an empty or a very long one.

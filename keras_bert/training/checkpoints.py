@@ -28,25 +28,16 @@ class CheckpointError(RuntimeError):
 
 
 class TrainingState(NamedTuple):
-    """The content of a checkpoint.
-
-    Attributes:
-        arrays: the weights and all other arrays by name.
-        state: plain values.
-    """
+    """The content of a checkpoint: the weights and all other arrays by name, and plain values."""
 
     arrays: Arrays
     state: dict[str, Any]
 
 
 class Checkpoints:
-    """The newest checkpoints of a training, in a folder.
+    """The newest `keep` checkpoints of a training, in a folder.
 
     The name of a file holds the step and the digest of its bytes, so that truncated or corrupted files are detected.
-
-    Args:
-        folder: the folder; created if it is missing.
-        keep: number of checkpoints to keep; older ones are deleted after a new one was written.
 
     Raises:
         ValueError: `keep` is less than 1.
@@ -58,12 +49,7 @@ class Checkpoints:
         self._keep = keep
 
     def save(self, step: int, arrays: Mapping[str, np.ndarray[Any, Any]], state: Mapping[str, Any]) -> Path:
-        """Writes a checkpoint; older ones stay until it is on the disk.
-
-        Args:
-            step: number of finished steps.
-            arrays: see `TrainingState`.
-            state: see `TrainingState`.
+        """Writes a checkpoint with the number of finished steps; older ones stay until it is on the disk.
 
         Raises:
             OSError: the file cannot be written; the folder is unchanged.
@@ -89,9 +75,8 @@ class Checkpoints:
     def load(self, *, repair: bool = True) -> TrainingState | None:
         """The newest readable checkpoint, or None if there is none; logs a warning for every corrupted one.
 
-        Args:
-            repair: whether to delete what a killed process left, and to set corrupted files aside; False for a process
-                that reads a folder that another one writes to.
+        It deletes what a killed process left, and sets corrupted files aside, unless another process writes to the
+        folder (`repair` is False).
 
         Raises:
             CheckpointError: all checkpoints are corrupted.

@@ -15,12 +15,7 @@ _KINDS = ("chief", "worker")
 
 @dataclasses.dataclass(frozen=True)
 class Cluster:
-    """Several processes that train one model.
-
-    Attributes:
-        addresses: `host:port` of each process; the first is the chief's.
-        index: the place of this process among them.
-    """
+    """Processes that train one model, by their `host:port`, the chief first, and the place of this one among them."""
 
     addresses: tuple[str, ...]
     index: int
@@ -59,10 +54,7 @@ class Cluster:
 
 
 def find_cluster(tf_config: str | None = None) -> Cluster | None:
-    """The processes that train together, or None if this one trains alone.
-
-    Args:
-        tf_config: JSON as TensorFlow reads it from `TF_CONFIG`; None for the value of that variable.
+    """The processes of `TF_CONFIG`, or of JSON as in that variable, that train together; None if this one trains alone.
 
     Raises:
         ValueError: `TF_CONFIG` is not a JSON object of a cluster and a task in it.

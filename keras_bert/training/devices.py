@@ -14,16 +14,7 @@ class LostWorkerError(ConnectionError):
 
 
 class Devices:
-    """The devices of a strategy, in this process and in others.
-
-    Args:
-        strategy: the `tf.distribute` strategy.
-
-    Attributes:
-        count: number of devices in all processes.
-        workers: number of processes.
-        is_chief: whether this process writes the history.
-    """
+    """The devices of a `tf.distribute` strategy, in this process and in others; the chief writes the history."""
 
     def __init__(self, strategy: tf.distribute.Strategy) -> None:
         self._strategy = strategy
@@ -35,12 +26,9 @@ class Devices:
     def on_all(
         self, replica: Callable[..., Any], results: tuple[str, ...], *, reduce_retracing: bool
     ) -> Callable[..., tuple[Any, ...]]:
-        """A `tf.function` that runs `replica` on every device and combines the results.
+        """A `tf.function` that runs `replica` on every device and combines the results, a tuple or None.
 
-        Args:
-            replica: the function of a device; returns a tuple, or None without results.
-            results: how to combine each result: `sum` over the devices, or `same` for a result that all devices share.
-            reduce_retracing: see `tf.function`.
+        Each result is combined as the `sum` over the devices, or is the `same` on all.
         """
 
         def collect(kind: str, value: Any) -> Any:

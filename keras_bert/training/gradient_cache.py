@@ -14,11 +14,7 @@ Compile = Callable[[Callable[..., Any]], Callable[..., Any]]
 
 @runtime_checkable
 class CrossPartObjective(Protocol):
-    """An objective whose loss compares rows, and may compare those of all parts of a batch.
-
-    Attributes:
-        crosses_parts: whether it does.
-    """
+    """An objective whose loss compares rows, and compares those of all parts of a batch if it `crosses_parts`."""
 
     crosses_parts: bool
 
@@ -76,11 +72,7 @@ class GradientCache:
         self._add: Any = compile_function(functools.partial(self._add_gradients, forward))
 
     def trace(self, spec: Any) -> None:
-        """Traces both runs of a part for parts of all lengths, see `TrainingStep.trace`.
-
-        Args:
-            spec: the element spec of the batches.
-        """
+        """Traces both runs of a part for parts of all lengths of an element spec, see `TrainingStep.trace`."""
         outputs, _ = self._run.get_concrete_function(spec).structured_outputs
         self._add.get_concrete_function(spec, outputs)
 

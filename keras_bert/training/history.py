@@ -23,9 +23,7 @@ def write_history(history: Sequence[Mapping[str, float | str]], path: Path) -> N
 class RunningRecord:
     """Writes the history of a running training as `history.jsonl` and as TensorBoard scalars.
 
-    Args:
-        folder: the folder; created if it is missing.
-        earlier: entries from before an interruption.
+    `earlier` are entries from before an interruption.
     """
 
     def __init__(self, folder: str | os.PathLike[str], earlier: Sequence[Entry] = ()) -> None:

@@ -53,11 +53,8 @@ def validation_steps(steps: int, validations: int) -> set[int]:
 def entry_steps(steps: int, validations: int, log_every: int | None) -> set[int]:
     """The steps after which the history gets an entry, those of the validations and the last step among them.
 
-    Args:
-        steps: number of steps of the training.
-        validations: number of validations.
-        log_every: number of steps between two entries; None for entries at even distances of at most 50 steps, and at
-            least 20 of them where there are as many steps, so that the curve of a short training shows its warm-up.
+    Entries are `log_every` steps apart; None for even distances of at most 50 steps, and at least 20 entries where
+    there are as many steps, so that the curve of a short training shows its warm-up.
     """
     validated = validation_steps(steps, validations)
     if log_every is not None:

@@ -8,12 +8,7 @@ class LossScale:
     """The factor that the loss is multiplied with and the gradients are divided by.
 
     A step whose gradients overflow is skipped and halves the scale. It doubles after `patience` steps without overflow.
-
-    Attributes:
-        scale: the current factor.
-        steady: number of steps since the last change.
-        skipped: number of skipped steps.
-        patience: number of steps without overflow after which the scale doubles.
+    `steady` is the number of steps since the last change.
     """
 
     scale: float = 2.0**15

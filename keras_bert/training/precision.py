@@ -13,13 +13,9 @@ POLICIES: dict[str, str] = {"float32": "float32", "bfloat16": "mixed_bfloat16", 
 
 @contextlib.contextmanager
 def computing_in(model: keras.Model, precision: Precision) -> Iterator[None]:
-    """Inside of the block, all layers of a model compute in a precision; on exit their policies are restored.
+    """Inside of the block, all layers of a float32 model compute in a precision; on exit their policies are restored.
 
     A function that was traced inside keeps the precision. A model that is saved inside stores it, so save it outside.
-
-    Args:
-        model: a model with float32 weights.
-        precision: `float32`, `bfloat16` or `float16`.
 
     Raises:
         ValueError: the precision is unknown.

@@ -11,13 +11,9 @@ class Progress:
     """The progress of a training, as plain values for checkpoints.
 
     Attributes:
-        step: number of finished steps.
-        history: see `Trainer.fit`.
         window: sum and weight of every metric, for every step since the last entry of the history.
-        best: the best value of the selection metric.
-        best_step: the step with that value.
+        best: the best value of the selection metric, at `best_step`.
         waited: number of validations since then.
-        ended: whether the training has finished.
     """
 
     step: int = 0
@@ -33,10 +29,7 @@ class Progress:
 class Clock:
     """Seconds and tokens since the last entry of the history.
 
-    Attributes:
-        since: start time in seconds of the monotonic clock.
-        waiting: time in seconds that steps waited for batches.
-        tokens: number of processed tokens without padding.
+    `since` is a time of the monotonic clock, `waiting` the seconds that steps waited for batches; padding is no token.
     """
 
     since: float = dataclasses.field(default_factory=time.monotonic)

@@ -7,16 +7,9 @@ import tensorflow as tf
 
 
 class RunningMean:
-    """An exponential moving average of weights (Polyak and Juditsky 1992).
+    """An exponential moving average of weights (Polyak and Juditsky 1992), of which a step keeps the share `decay`.
 
-    Create and use it under the scope of the strategy of the weights.
-
-    Args:
-        weights: the weights to average; an empty list makes all methods do nothing.
-        decay: share of the mean that a step keeps, below 1.
-
-    Attributes:
-        variables: the means, in the order of the weights.
+    Create and use it under the scope of the strategy of the weights. Without weights all methods do nothing.
     """
 
     def __init__(self, weights: Sequence[Any], decay: float) -> None:

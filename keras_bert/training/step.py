@@ -231,13 +231,10 @@ class TrainingStep:
         return [self._trained()[place] for place in self._used]
 
     def trace(self, batches: Any) -> None:
-        """Traces a step for batches of all lengths before the first batch is read.
+        """Traces a step for batches of all lengths before the first one is read, if they have an `element_spec`.
 
         A trace for the length of the first batch would round differently from one for all lengths. The first batch
         depends on where a training was interrupted, but the resulting weights must not.
-
-        Args:
-            batches: a `tf.data.Dataset`; sources without an `element_spec` are not traced.
         """
         spec = getattr(batches, "element_spec", None)
         if spec is None or self.training.xla == "whole" or tf.config.functions_run_eagerly():
@@ -257,15 +254,10 @@ class TrainingStep:
         part.get_concrete_function(spec, weights, tf.TensorSpec([]))
 
     def step(self, parts: Sequence[Batch], number: int) -> tuple[list[Sums], Any]:
-        """Runs one optimizer step.
+        """Runs an optimizer step, with a number from 1, on `Training.accumulation` batches spread over the devices.
 
-        Args:
-            parts: `Training.accumulation` batches, each distributed over the devices.
-            number: number of the step, from 1.
-
-        Returns:
-            The sums of every part, and the norm of the gradient before clipping. With float16, a step whose norm is not
-            finite changes the loss scale only.
+        Returns the sums of every part, and the norm of the gradient before clipping. With float16, a step whose norm is
+        not finite changes the loss scale only.
         """
         shapes = {tuple(tuple(value.shape) for value in tf.nest.flatten(part, True)) for part in parts}
         if not shapes <= self._shapes:

@@ -10,11 +10,7 @@ _SIGNALS = (signal.SIGINT, signal.SIGTERM)
 
 
 class StopRequest:
-    """A request to stop.
-
-    Attributes:
-        signal: the name of the received signal; empty without one.
-    """
+    """A request to stop, and the name of the signal that was received."""
 
     def __init__(self) -> None:
         self.signal = ""
