@@ -131,7 +131,7 @@ def attributions(
         >>> attributions(task, "film", "Yes")
         Traceback (most recent call last):
         ...
-        ValueError: target must be one of ['no', 'yes'], got 'Yes'; nearest is 'yes'
+        ValueError: target must be one of ['no', 'yes'], got 'Yes'; the nearest is 'yes'
     """
     check_method(task, method, baseline, steps)
     return attribute(task, ExplainedRow.of(task, text, target, pair), method, baseline, steps)
