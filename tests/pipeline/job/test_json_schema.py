@@ -13,7 +13,7 @@ from pipeline.job.files import DEFAULT_JOB
 from pipeline.job.json_schema import job_schema
 
 TOP = Path(__file__).parents[3]
-JOBS = [DEFAULT_JOB, *sorted(TOP.glob("example*.toml")), *sorted(TOP.glob("benchmarks/*/*.toml"))]
+JOBS = [DEFAULT_JOB, *sorted(TOP.glob("example*.toml")), *sorted(TOP.glob("benchmarks/**/*.toml"))]
 LEARNING_RATES = {"PretrainingSettings": 1e-4, "DistillationSettings": 1e-4, "QuantizationSettings": 2e-5}
 
 
