@@ -6,7 +6,7 @@ PATH is a Python interpreter with torch and transformers, FOLDER a BERT in Huggi
 with a header. Both train on batches of as many sentences, with dropout, AdamW and clipping; ours are the batches and
 the step of the pipeline's `fine_tune`; the peer's model runs eager and by `torch.compile`. Every contestant is a
 process of its own, in each round for as many steps; first ones, in which graphs are traced and compiled, do not count,
-nor does tokenizing. What both reach in whole trainings, `python -m benchmarks.task_accuracy` tells.
+nor does tokenizing. `benchmarks/jobs/accuracy` says what both reach in whole trainings.
 """
 
 import argparse

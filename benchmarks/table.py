@@ -29,8 +29,7 @@ from components.scoring.blessing import STUDENT, TEACHER
 from pipeline.chains import Chain, enabled_stages
 from pipeline.orchestrator.runner import RunResult, run_pipeline
 from pipeline.pipelines import pipeline_of, wire_start
-from pipeline.settings.files import make_settings, read_tables
-from pipeline.settings.schema import Settings
+from pipeline.settings.files import Tables, make_settings, override_tables, read_tables
 from pipeline.views.terminal import Terminal
 
 # The steps whose minutes are those of a model.
@@ -38,9 +37,9 @@ TRAININGS = {TEACHER: ("fine_tune", "fit_head"), STUDENT: ("distill",)}
 
 
 class Measured(NamedTuple):
-    """A draw of a job: its scores, the first seed's teacher, and milliseconds of its file by length, if asked for."""
+    """A draw of a job: its tables, scores, the first seed's teacher, and the milliseconds of its file by length."""
 
-    settings: Settings
+    tables: Tables
     metrics: Metrics
     result: RunResult
     teacher: Model
@@ -75,7 +74,8 @@ def measure(file: Path, draw: int, options: argparse.Namespace, root: Path) -> M
     overrides = [*options.set, *([] if options.seeds is None else [f"seeds={options.seeds}"])]
     overrides += [f"fine_tuning.seed={draw}"] if options.draws > 1 else []
     tables = json.loads(json.dumps(read_tables(file)).replace("{draw}", str(draw)))
-    settings = make_settings(tables, [override.replace("{draw}", str(draw)) for override in overrides])
+    tables = override_tables(tables, [override.replace("{draw}", str(draw)) for override in overrides])
+    settings = make_settings(tables)
     start, rows = wire_start(settings)
     chains = [Chain(settings, start, rows, seed) for seed in range(settings.seeds)]
     stages = enabled_stages(settings)
@@ -98,7 +98,7 @@ def measure(file: Path, draw: int, options: argparse.Namespace, root: Path) -> M
     metrics, teacher = result.artifact(evaluated).read(), result.artifact(chains[0].model())
     score = {"job": file.stem, "draw": draw, metrics.metric: metrics.score.seeds}
     print(json.dumps(score), file=sys.stderr, flush=True)
-    return Measured(settings, metrics, result, teacher, milliseconds)
+    return Measured(tables, metrics, result, teacher, milliseconds)
 
 
 def describe_models(draws: Sequence[Measured]) -> list[dict[str, str]]:
@@ -144,14 +144,14 @@ def costs(name: str, draws: Sequence[Measured], model: MeasuredModel) -> dict[st
         for step in draw.result.steps
         if step.name.split("-")[0] in TRAININGS.get(name, ())
     ]
-    minutes = sum(seconds) / 60 / len(draws) / draws[0].settings.seeds
+    minutes = sum(seconds) / 60 / len(draws) / draws[0].tables.get("seeds", 1)
     figures = {"minutes": minutes or None, "MB": model.megabytes, "ms": model.milliseconds}
     return {key: "" if value is None else f"{value:.2f}" for key, value in figures.items()}
 
 
 def describe_step(measured: Measured) -> dict[str, str]:
     """A step of the teacher's training in a process of its own, and what the job keeps beside the checkpoint."""
-    watched = watch("benchmarks.harness.job_steps", [json.dumps(measured.settings.run_options()["settings"])])
+    watched = watch("benchmarks.harness.job_steps", [json.dumps(measured.tables)])
     share = 100 * measured.teacher.manifest()["counts"].get("trained_share", 1.0)
     figures = {"ms a step": f"{watched.answer['ms']:.0f}", "peak MB": f"{watched.peak:.0f}"}
     return {"trained": f"{share:.2f} %", **figures, "MB to keep": f"{kept(measured.teacher):.1f}"}

@@ -1,6 +1,6 @@
 """Milliseconds of a training step of a job's classifier with full rows, the median of some; `benchmarks.table --steps`.
 
-python -m benchmarks.harness.job_steps SETTINGS
+python -m benchmarks.harness.job_steps TABLES
 """
 
 import json

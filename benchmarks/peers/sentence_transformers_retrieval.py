@@ -1,11 +1,11 @@
-"""sentence-transformers' side of `benchmarks.retrieval`: for an interpreter with torch and sentence-transformers.
+"""sentence-transformers' side of `benchmarks/jobs/retrieval.toml`: for an interpreter with torch and its libraries.
 
-    PYTHON benchmarks/peers/sentence_transformers_retrieval.py CHECKPOINT TEXTS --out FILE
+    PYTHON benchmarks/peers/sentence_transformers_retrieval.py CHECKPOINT PAIRS --out FOLDER
 
-TEXTS is JSON with `train`, pairs of a query and its passage, and `queries` and `passages` to encode after the training.
+PAIRS is JSON Lines with `query` and `passage`.
 The loss is `MultipleNegativesRankingLoss` with its scale of 20; batches in random order, AdamW without decay on biases
 and LayerNorm, linear decay after a linear warm-up of a tenth, gradients clipped at a norm of 1, bfloat16 (autocast).
-It prints a line of JSON and writes the vectors.
+It prints a line of JSON and saves the model.
 """
 
 import argparse
@@ -24,7 +24,7 @@ def main() -> None:
     """Trains, then encodes."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("checkpoint")
-    parser.add_argument("texts", type=Path)
+    parser.add_argument("pairs", type=Path)
     parser.add_argument("--out", type=Path, required=True)
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--epochs", type=float, default=1.0)
@@ -37,11 +37,9 @@ def main() -> None:
     torch.manual_seed(options.seed)
     model = SentenceTransformer(options.checkpoint, device="cpu")
     model.max_seq_length = options.max_length
-    content = json.loads(options.texts.read_text())
-    minutes, steps = train(model, content["train"], options)
-    model.eval()
-    vectors = {name: model.encode(content[name], show_progress_bar=False) for name in ("queries", "passages")}
-    np.savez(options.out, **vectors)
+    rows = map(json.loads, options.pairs.read_text(encoding="utf-8").splitlines())
+    minutes, steps = train(model, [[row["query"], row["passage"]] for row in rows], options)
+    model.save(str(options.out))
     print(json.dumps({"seed": options.seed, "minutes": minutes, "steps": steps}), flush=True)
 
 
