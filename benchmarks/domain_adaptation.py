@@ -24,9 +24,9 @@ from components.artifacts.data import PretrainingExamples
 from components.artifacts.models import Model
 from components.sources.table import read_table
 from components.training.model_folder import read_model
+from pipeline.job.files import load_settings
 from pipeline.orchestrator.runner import run_pipeline
 from pipeline.pipelines import build_pipeline
-from pipeline.settings.files import load_settings
 from pipeline.views.terminal import Terminal
 
 

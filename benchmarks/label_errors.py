@@ -26,10 +26,10 @@ from components.training.model_folder import read_model
 from keras_bert.metrics.calibration import probabilities
 from keras_bert.metrics.label_errors import score_labels
 from pipeline.chains import wire_fine_tuning
+from pipeline.job.files import load_settings
 from pipeline.label_errors import wire_label_errors
 from pipeline.orchestrator.runner import run_pipeline
 from pipeline.pipelines import pipeline_of, wire_start
-from pipeline.settings.files import load_settings
 from pipeline.views.terminal import Terminal
 
 

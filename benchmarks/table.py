@@ -27,9 +27,9 @@ from components.evaluate import evaluate
 from components.measure_latency import measure_latency
 from components.scoring.blessing import STUDENT, TEACHER
 from pipeline.chains import Chain, enabled_stages
+from pipeline.job.files import Tables, make_settings, override_tables, read_tables
 from pipeline.orchestrator.runner import RunResult, run_pipeline
 from pipeline.pipelines import pipeline_of, wire_start
-from pipeline.settings.files import Tables, make_settings, override_tables, read_tables
 from pipeline.views.terminal import Terminal
 
 # The steps whose minutes are those of a model.

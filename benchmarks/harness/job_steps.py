@@ -12,7 +12,7 @@ import numpy as np
 
 from keras_bert.interop.hugging_face import from_hugging_face
 from keras_bert.training.trainer import Trainer
-from pipeline.settings.files import make_settings
+from pipeline.job.files import make_settings
 
 STEPS, WARM = 12, 3
 

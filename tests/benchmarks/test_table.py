@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from benchmarks.table import print_table, spread
-from pipeline.settings.files import load_settings
+from pipeline.job.files import load_settings
 
 JOBS = sorted((Path(__file__).parents[2] / "benchmarks" / "jobs").rglob("*.toml"))
 
