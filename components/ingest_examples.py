@@ -2,17 +2,25 @@
 
 import dataclasses
 import logging
+from collections.abc import Mapping
 from typing import Any
 
 from components.artifacts.data import Corpus, TaskExamples, Vocabulary
 from components.beam.engine import BeamOptions
 from components.dsl.component import component
-from components.dsl.errors import InputError
 from components.dsl.signature import Input, Local, Output
 from components.dsl.workplace import report_progress
 from components.examples.base import Encoding, TaskRows
-from components.examples.near_overlap import describe_near_overlap
-from components.examples.overlap import CORPUS, OverlapCounts, count_overlap, count_rows, describe_overlap
+from components.examples.overlap import (
+    CORPUS,
+    SETTINGS,
+    OverlapCounts,
+    Relation,
+    count_overlap,
+    count_rows,
+    describe_overlap,
+    refuse_overlap,
+)
 from components.examples.question_answering import describe_left_out
 from components.examples.registry import TASK_ROWS, write_rows
 from components.examples.row_schema import SCHEMA_FILE, infer_schema
@@ -72,11 +80,11 @@ def ingest_examples(
     overlap = count_overlap(splits, task.key)
     rows = count_rows(splits)
     if corpus is not None:
-        _add_corpus_leaks(corpus, splits, source, examples, beam, overlap, near_overlap)
+        _add_corpus_leaks(corpus, splits, source, examples, beam, {"in": overlap, "near": near_overlap})
     # Files say what the user should know of their rows; other sources, also of tasks that are registered, do not.
     clauses = source.describe(splits) if isinstance(source, LabelledFiles) else []
     clauses += describe_overlap(overlap, rows, task.several)
-    clauses += describe_near_overlap(near_overlap, rows, task.several)
+    clauses += describe_overlap(near_overlap, rows, task.several, "near")
     for clause in clauses:
         logger.warning(clause)
     from keras_bert.data.records import write_features, write_labels, write_records
@@ -136,8 +144,7 @@ def _add_corpus_leaks(
     source: AnySource,
     examples: TaskExamples,
     beam: BeamOptions,
-    overlap: OverlapCounts,
-    near_overlap: OverlapCounts,
+    counts: Mapping[Relation, OverlapCounts],
 ) -> None:
     """Adds the numbers of validation and test rows that stand in the corpus to the counts of overlaps.
 
@@ -151,21 +158,17 @@ def _add_corpus_leaks(
     texts = list_held_out_texts(splits, task)
     report_progress(0, 1, "looking for validation and test rows in the corpus")
     leaks = scan_corpus(corpus, texts, near=near, folder=examples.path, beam=beam)
-    relations = (
-        ("overlap", source.overlap, overlap, leaks.equal),
-        ("near_overlap", source.near_overlap, near_overlap, leaks.near),
-    )
-    for name, treatment, counts, numbers in relations:
+    for relation, setting in SETTINGS.items():
+        treatment = getattr(source, setting)
         if treatment == "off":
             continue
-        rows = count_rows_with(splits, task, texts, numbers)
+        rows = count_rows_with(splits, task, texts, leaks.equal if relation == "in" else leaks.near)
         for split, count in rows.items():
-            counts[split][CORPUS] = count
+            counts[relation][split][CORPUS] = count
         if treatment == "error" and any(rows.values()):
             shares = " and ".join(f"{count} {split}" for split, count in rows.items() if count)
-            rule = f"{shares} rows have {'nearly ' * (name == 'near_overlap')}their {task.several} in the corpus"
-            advice = f"remove them, or set examples.{name} to 'drop' or 'keep'"
-            raise InputError(f"examples.{name} is 'error', and {rule}; {advice}")
+            nearly = "nearly " * (relation == "near")
+            refuse_overlap(relation, [f"{shares} rows have {nearly}their {task.several} in the corpus"])
 
 
 def _name_overlap(overlap: OverlapCounts, relation: str) -> dict[str, int]:

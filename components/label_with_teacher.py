@@ -24,7 +24,7 @@ from components.sources.text import TextSource
 from components.training.copy_filter import CopyFilter
 from components.training.model_folder import read_model
 from components.training.teacher_labeler import TeacherLabeler
-from keras_bert.core.folders import LABELS_FILE
+from keras_bert.core.folders import LABELS_FILE, replaced_file
 from keras_bert.data.batch_plan import LENGTH_BUCKETS
 from keras_bert.options.compression import TeacherLabels
 
@@ -248,11 +248,10 @@ def _write_parts(
                 leaks = Counter[str]()
                 if copy_filter is not None and kind.name == "copies":
                     batches = (copy_filter.select(batch, leaks) for batch in batches)
-                unfinished = file.with_suffix(".unfinished")
-                write_records(unfinished, _label_batches(batches, labeler, has_labels=kind.has_labels))
-                # Before the part itself, whose name says that both are there.
-                leaks_file.write_text(json.dumps(leaks))
-                unfinished.rename(file)
+                with replaced_file(file) as unfinished:
+                    write_records(unfinished, _label_batches(batches, labeler, has_labels=kind.has_labels))
+                    # Before the part itself, whose name says that both are there.
+                    leaks_file.write_text(json.dumps(leaks))
             copy_leaks.update(json.loads(leaks_file.read_text()))
             counts[kind.name] = counts.get(kind.name, 0) + count_records([str(file)])
             yield file

@@ -9,6 +9,7 @@ from components.corpus.shards import CUT_DOCUMENTS, read_cut_documents
 from components.dsl.component import component
 from components.dsl.errors import InputError
 from components.dsl.signature import Input, Local, Output
+from components.examples.overlap import SETTINGS
 from components.examples.registry import TASK_ROWS
 from components.examples.source_rows import read_source
 from components.sources.label_sets import LabelSetSource
@@ -41,11 +42,10 @@ def remove_leaks(
     Raises:
         InputError: the rows cannot be used, or nothing of the corpus is left.
     """
-    from components.examples.corpus_leaks import Relation, scan_corpus
+    from components.examples.corpus_leaks import scan_corpus
     from components.examples.held_out_texts import list_held_out_texts
 
-    settings: dict[Relation, str] = {"in": source.overlap, "near": source.near_overlap}
-    removed = tuple(relation for relation, treatment in settings.items() if treatment == "drop")
+    removed = tuple(relation for relation, setting in SETTINGS.items() if getattr(source, setting) == "drop")
     texts = list_held_out_texts(read_source(source).splits, TASK_ROWS[source.task])
     rest = scan_corpus(corpus, texts, near="near" in removed, folder=cleaned.path, beam=beam, removed=removed)
     if not rest.documents:

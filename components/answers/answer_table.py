@@ -16,10 +16,11 @@ from components.answers.cut_table import cut_table
 from components.answers.part_files import OutputFormat, join_parts, write_part
 from components.answers.second_texts import check_second
 from components.answers.table_request import TableRequest, digest_request, match_table
-from components.answers.work_folder import PARTS, locked_folder, remove_folder, write_json
+from components.answers.work_folder import PARTS, locked_folder
 from components.beam.engine import BYTES_A_PROCESS, choose_scale, run_over
 from components.dsl.errors import InputError
 from components.files.text_files import is_unicode
+from keras_bert.core.folders import write_whole
 
 if TYPE_CHECKING:
     from components.answers.model_handler import AnsweredBatch, TextBatch
@@ -90,7 +91,7 @@ class PartWriter:
 
     def write(self, answers: "AnsweredBatch") -> None:
         """Writes the counts, then the part: where there is a part, all of it is there."""
-        write_json(self.counts_file(answers.key), {"empty": answers.empty, "cut": answers.cut})
+        write_whole(self.counts_file(answers.key), {"empty": answers.empty, "cut": answers.cut})
         write_part(self.file(answers.key), read_chunk(self.folder, answers.key), answers.values, self.output)
 
 
@@ -134,7 +135,7 @@ def answer_table(request: TableRequest, progress: Progress = lambda done, total,
         progress(table.chunks, table.chunks, "writing the output")
         counts = [json.loads(writer.counts_file(number).read_text()) for number in range(table.chunks)]
         _publish(request, writer, table)
-        remove_folder(folder)
+        shutil.rmtree(folder)
     empty, cut = (sum(count[name] for count in counts) for name in ("empty", "cut"))
     return TableAnswers(
         table.rows, table.bad, empty, cut, names, resumed=table.chunks - len(missing), chunks=table.chunks
@@ -146,7 +147,7 @@ def _removed_if_refused(folder: Path) -> Iterator[None]:
     try:
         yield
     except InputError:
-        remove_folder(folder)
+        shutil.rmtree(folder)
         raise
 
 
@@ -157,7 +158,7 @@ def _read_table(request: TableRequest, files: Sequence[str], folder: Path) -> Cu
         return CutTable(**json.loads(plan.read_text(encoding="utf-8")))
     kind, errors = request.out.suffix, folder / _ERRORS
     table = cut_table(request.table, files, request.columns, folder, errors, kind, words=request.words)
-    write_json(plan, dataclasses.asdict(table))
+    write_whole(plan, dataclasses.asdict(table))
     return table
 
 

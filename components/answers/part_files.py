@@ -15,10 +15,10 @@ from typing import IO, TYPE_CHECKING, Any, NamedTuple
 
 from components.answers.columns import arrow_type
 from components.answers.row_blocks import are_lines, parse_lines
-from components.answers.work_folder import staged_file
 from components.dsl.errors import InputError
 from components.files.csv_files import csv_line, escape_formula
 from components.files.text_files import is_unicode
+from keras_bert.core.folders import replaced_file
 from keras_bert.tasks.answer_columns import ColumnType
 
 if TYPE_CHECKING:
@@ -61,7 +61,7 @@ def write_part(file: Path, rows: "pa.Table", values: Sequence[tuple[Any, ...]], 
         values: the answers of each row.
         output: the columns.
     """
-    with staged_file(file) as temporary:
+    with replaced_file(file) as temporary:
         if output.kind == ".parquet":
             write_arrow(temporary, add_answers(rows, values, output))
             return

@@ -5,12 +5,12 @@ import fcntl
 import json
 import os
 import shutil
-import uuid
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
 from components.dsl.errors import InputError
+from keras_bert.core.folders import write_whole
 
 _KEY = "key.json"
 CHUNKS, PARTS = "chunks", "parts"
@@ -36,32 +36,10 @@ def locked_folder(output: Path, key: Mapping[str, Any]) -> Iterator[Path]:
     with _locked(folder, output):
         if _read_key(folder) != dict(key):
             _empty(folder)
-            write_json(folder / _KEY, key)
+            write_whole(folder / _KEY, key)
         for name in (CHUNKS, PARTS):
             (folder / name).mkdir(exist_ok=True)
         yield folder
-
-
-@contextlib.contextmanager
-def staged_file(file: Path) -> Iterator[Path]:
-    """A path to write to, whose file replaces `file` when the block ends; also while another worker does the same."""
-    temporary = file.with_name(f".{file.name}.{uuid.uuid4().hex}")
-    try:
-        yield temporary
-        os.replace(temporary, file)
-    finally:
-        temporary.unlink(missing_ok=True)
-
-
-def write_json(file: Path, content: Any) -> None:
-    """Writes a JSON file that appears as a whole."""
-    with staged_file(file) as temporary:
-        temporary.write_text(json.dumps(content), encoding="utf-8")
-
-
-def remove_folder(folder: Path) -> None:
-    """Removes a work folder with all that it holds."""
-    shutil.rmtree(folder)
 
 
 @contextlib.contextmanager

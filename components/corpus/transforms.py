@@ -29,6 +29,7 @@ from components.dsl.errors import InputError
 from components.sources.docstrings import DocstringCorpus
 from components.sources.text import Document, TextSource
 from components.text.near_duplicates import Hashes, Signer
+from keras_bert.core.folders import write_whole
 
 STEP = "ingest_corpus"
 PLAN = "plan.json"
@@ -201,28 +202,23 @@ def _plan(_: None, parts: Sequence[Partition | Links | Problem], job: CorpusJob)
     problems = [part for part in parts if isinstance(part, Problem)]
     partitions = sorted(part for part in parts if isinstance(part, Partition))
     clashes = [partition for partition in partitions if partition.clash]
+    result = Path(job.scratch) / PLAN
     if problems or not partitions or clashes:
         problem = min(problems).text if problems else f"{_EMPTY} only blank text"
-        _write_result(job, {"problem": _describe_clash(clashes[0]) if clashes and not problems else problem})
+        write_whole(result, {"problem": _describe_clash(clashes[0]) if clashes and not problems else problem})
         return
     plan = make_plan(partitions, [part for part in parts if isinstance(part, Links)], job.scratch)
     shards = list(plan.pack(shard_size(plan.tally.kept_bytes, job.shard_bytes), kept=True))
     statistics = plan.tally.describe(len(shards))
     if not shards:
         reasons = ", ".join(f"{count} {reason}" for reason, count in statistics["dropped"].items() if count)
-        _write_result(job, {"problem": f"{_EMPTY} none after cleaning: {reasons}"})
+        write_whole(result, {"problem": f"{_EMPTY} none after cleaning: {reasons}"})
         return
-    _write_result(job, {"statistics": statistics, "cut_documents": plan.tally.count_parts()})
+    write_whole(result, {"statistics": statistics, "cut_documents": plan.tally.count_parts()})
     for name, files in (("corpus", shards), ("dropped", list(plan.pack(4 * job.shard_bytes, kept=False)))):
         for number, spans in enumerate(files):
             file = f"{name}-{number:05d}-of-{len(files):05d}.jsonl.gz"
             yield ShardPlan(file, len(files), plan.file, spans)
-
-
-def _write_result(job: CorpusJob, content: dict[str, Any]) -> None:
-    temporary = Path(job.scratch) / uuid.uuid4().hex
-    temporary.write_text(json.dumps(content))
-    temporary.rename(Path(job.scratch) / PLAN)
 
 
 def _describe_clash(partition: Partition) -> str:

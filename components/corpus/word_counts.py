@@ -2,7 +2,6 @@
 
 import json
 import tempfile
-import uuid
 import zlib
 from collections import Counter
 from collections.abc import Iterable, Iterator
@@ -13,6 +12,7 @@ from tensorflow_text.python.ops.bert_tokenizer import BasicTokenizer
 
 from components.beam.engine import BeamOptions, report_unit, run_over
 from components.corpus.shards import read_shard
+from keras_bert.core.folders import write_whole
 
 # Words are counted in dictionaries, one element a bucket: Beam's cost grows with the number of elements.
 _BUCKETS = 32
@@ -76,6 +76,4 @@ def add_counts(parts: Iterable[dict[str, int]]) -> dict[str, int]:
 
 def _write_bucket(item: tuple[int, dict[str, int]], folder: str) -> None:
     bucket, counts = item
-    temporary = Path(folder) / f"{uuid.uuid4().hex}.part"
-    temporary.write_text(json.dumps(counts))
-    temporary.rename(Path(folder) / f"{bucket:02d}.json")
+    write_whole(Path(folder) / f"{bucket:02d}.json", counts)

@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 from itertools import accumulate, pairwise
 from pathlib import Path
-from typing import Any, Literal, NamedTuple
+from typing import Any, NamedTuple
 
 import apache_beam
 
@@ -15,11 +15,10 @@ from components.beam.engine import BeamOptions, choose_scale, report_unit, run_o
 from components.corpus.index import make_line, write_gzip
 from components.corpus.shards import read_records
 from components.examples.held_out_texts import HeldOutTexts
+from components.examples.overlap import Relation
 from components.text.sentences import cut_sentences, measure_sentences
 
 _TEXTS = "texts.json"
-
-Relation = Literal["in", "near"]
 
 
 class CorpusLeaks(NamedTuple):

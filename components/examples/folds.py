@@ -6,7 +6,7 @@ from typing import Any, TypeVar
 
 from components.dsl.errors import InputError
 from components.examples.base import TaskRows
-from components.examples.near_overlap import NearTexts
+from components.examples.near_texts import NearTexts
 from components.examples.splits import fold_key
 from components.sources.shared import stable_hash
 

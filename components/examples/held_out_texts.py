@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from components.examples.base import TaskRows
-from components.examples.near_overlap import SIMILARITY, NearTexts
+from components.examples.near_texts import SIMILARITY, NearTexts
 from components.examples.overlap import HELD_OUT
 from components.text.folding import fold
 from components.text.near_duplicates import hash_words

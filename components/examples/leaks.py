@@ -2,13 +2,12 @@
 
 import logging
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from components.dsl.errors import InputError
 from components.examples.base import TaskRows
-from components.examples.near_overlap import NearTexts
-from components.examples.overlap import HELD_OUT
+from components.examples.overlap import HELD_OUT, HeldOutKeys, refuse_overlap
 from components.sources.shared import NearOverlap, Overlap
 
 logger = logging.getLogger(__name__)
@@ -40,35 +39,23 @@ def resolve_leaks(
     Raises:
         InputError: there are such texts, and their setting is `error`; or none is left.
     """
-    settings = {"in": overlap, "near": near_overlap}
-    held_out = {split: NearTexts(_list_texts(splits.get(split, ()), task)) for split in HELD_OUT}
+    keys = {split: [(text,) for row in splits.get(split, ()) for text in task.key(row) if text] for split in HELD_OUT}
+    held_out = HeldOutKeys(keys, overlap, near_overlap)
     kept, counts = [], Counter[str]()
     for text in texts:
-        relations = [
-            (relation, split)
-            for split, rows in held_out.items()
-            for relation, holds in (("in", rows.has_equal), ("near", rows.has_near))
-            if settings[relation] != "off" and holds((text,))
-        ]
-        counts.update(f"unlabelled_{relation}_{split}" for relation, split in relations)
-        if not any(settings[relation] == "drop" for relation, _ in relations):
+        matches = held_out.find((text,))
+        counts.update(f"unlabelled_{relation}_{split}" for relation, split in matches)
+        if not held_out.drops(matches):
             kept.append(text)
-    for relation, name in (("in", "overlap"), ("near", "near_overlap")):
+    for relation, treatment in held_out.treatments.items():
         for split in HELD_OUT:
             count = counts[f"unlabelled_{relation}_{split}"]
             if count:
-                clause = (
-                    f"{count} of {len(texts)} unlabelled texts are {'nearly ' * (relation == 'near')}those of {split}"
-                )
-                if settings[relation] == "error":
-                    advice = f"remove them, or set examples.{name} to 'drop' or 'keep'"
-                    raise InputError(f"examples.{name} is 'error', and {clause} rows; {advice}")
-                logger.warning("%s rows%s", clause, ", and dropped" if settings[relation] == "drop" else "")
+                nearly = "nearly " * (relation == "near")
+                clause = f"{count} of {len(texts)} unlabelled texts are {nearly}those of {split} rows"
+                if treatment == "error":
+                    refuse_overlap(relation, [clause])
+                logger.warning("%s%s", clause, ", and dropped" if treatment == "drop" else "")
     if texts and not kept:
         raise InputError("unlabelled must hold a text that no validation or test row has, got none; add other texts")
     return kept, dict(counts)
-
-
-def _list_texts(rows: Iterable[Any], task: TaskRows[Any]) -> list[tuple[str]]:
-    """Each text of the rows as a key of its own."""
-    return [(text,) for row in rows for text in task.key(row) if text]

@@ -1,13 +1,14 @@
-"""Rows of different splits that have the same texts: counted, dropped or refused."""
+"""Rows of different splits that have the same texts, or nearly the same: counted, dropped or refused."""
 
 import logging
-from collections.abc import Callable, Mapping, Sequence
-from typing import Any, TypeVar
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import Any, Literal, TypeVar
 
 from components.dsl.errors import InputError
 from components.examples.base import TaskRows
+from components.examples.near_texts import Key, NearTexts
 from components.examples.splits import fold_key
-from components.sources.shared import Overlap
+from components.sources.shared import NearOverlap
 
 R = TypeVar("R", bound=tuple[Any, ...])
 
@@ -24,100 +25,106 @@ CORPUS = "corpus"
 
 OverlapCounts = dict[str, dict[str, int]]
 
+# Texts stand in another split where they are the same for `fold`, or near ones where `NearTexts` finds them.
+Relation = Literal["in", "near"]
 
-def count_overlap(splits: Mapping[str, Sequence[R]], key: Callable[[R], tuple[str, ...]]) -> OverlapCounts:
-    """Counts the rows whose texts also stand in an earlier split.
+# The setting of `[examples]` that says what happens to such rows.
+SETTINGS: dict[Relation, str] = {"in": "overlap", "near": "near_overlap"}
 
-    Texts are the same that `split_rows` keeps together, see `components.text.folding.fold`.
+
+def resolve_overlap(
+    splits: Mapping[str, Sequence[R]], task: TaskRows[R], relation: Relation, treatment: NearOverlap
+) -> tuple[dict[str, list[R]], OverlapCounts]:
+    """Keeps, drops or refuses rows that share texts with a later split.
+
+    Args:
+        splits: some of train, validation and test.
+        task: the task's rows.
+        relation: whether rows share texts that are equal, or nearly so.
+        treatment: `off` looks for none, `keep` keeps all rows, `drop` drops those of the earlier split, `error`
+            refuses them.
+
+    Returns:
+        The rows, and the counts of those that are left, see `count_overlap`; no counts if `off`.
+
+    Raises:
+        InputError: there are such rows and `treatment` is `error`; or a label loses its last training row.
+    """
+    kept = {split: list(rows) for split, rows in splits.items()}
+    if treatment == "off":
+        return kept, {}
+    if treatment == "error":
+        return kept, check_overlap(splits, task, relation)
+    if treatment == "drop":
+        # The earlier split is the larger one, but the later one is what must stay as it is.
+        for split in [split for split in ("train", "validation") if split in splits]:
+            later = [task.key(row) for name in EARLIER if split in EARLIER[name] for row in splits.get(name, ())]
+            is_shared = _matcher(relation, later)
+            kept[split] = [row for row in splits[split] if not is_shared(task.key(row))]
+            if dropped := len(splits[split]) - len(kept[split]):
+                nearly = "nearly " * (relation == "near")
+                logger.info("%d %s rows dropped, as later splits have %stheir %s", dropped, split, nearly, task.several)
+        _check_labels_left(splits["train"], kept["train"], task, SETTINGS[relation])
+    return kept, count_overlap(kept, task.key, relation)
+
+
+def check_overlap(splits: Mapping[str, Sequence[R]], task: TaskRows[R], relation: Relation) -> OverlapCounts:
+    """Counts the rows that share texts, see `count_overlap`, and raises InputError if there are any."""
+    counts = count_overlap(splits, task.key, relation)
+    refuse_overlap(relation, describe_overlap(counts, count_rows(splits), task.several, relation))
+    return counts
+
+
+def refuse_overlap(relation: Relation, clauses: Sequence[str], advice: str = "remove them") -> None:
+    """Raises InputError if there are clauses about texts that splits share, where their setting is `error`."""
+    if clauses:
+        setting, clause = f"examples.{SETTINGS[relation]}", "; ".join(clauses)
+        raise InputError(f"{setting} is 'error', and {clause}; {advice}, or set {setting} to 'drop' or 'keep'")
+
+
+def count_overlap(
+    splits: Mapping[str, Sequence[R]], key: Callable[[R], Key], relation: Relation = "in"
+) -> OverlapCounts:
+    """Counts the rows whose texts also stand in an earlier split, or nearly.
+
+    Texts are the same that `split_rows` keeps together, see `components.text.folding.fold`; those are not near ones.
 
     Args:
         splits: some of train, validation and test.
         key: the texts of a row that, all together, no two splits should share.
+        relation: whether texts are equal, or nearly so.
 
     Returns:
         Split -> earlier split -> rows of the split, as `{"test": {"train": 2, "validation": 0}}`.
     """
-    keys = {split: [fold_key(key(row)) for row in rows] for split, rows in splits.items()}
-    distinct = {split: set(split_keys) for split, split_keys in keys.items()}
+    keys = {split: list(map(key, rows)) for split, rows in splits.items()}
+    count = _count_near if relation == "near" else _count_equal
     return {
-        split: {
-            earlier: sum(row_key in distinct[earlier] for row_key in keys[split])
-            for earlier in EARLIER[split]
-            if earlier in splits
-        }
-        for split in keys
+        split: {earlier: count(keys[split], keys[earlier]) for earlier in EARLIER[split] if earlier in splits}
+        for split in splits
         if split in EARLIER
     }
 
 
-def describe_overlap(overlap: Mapping[str, Mapping[str, int]], rows: Mapping[str, int], several: str) -> list[str]:
-    """One clause for each two splits that share texts, as `3 of 100 test rows have their texts in training rows`.
+def describe_overlap(
+    overlap: Mapping[str, Mapping[str, int]], rows: Mapping[str, int], several: str, relation: Relation = "in"
+) -> list[str]:
+    """One clause for each two splits that share texts, as `3 of 100 test rows have their texts in training rows, too`.
 
     Args:
         overlap: the result of `count_overlap`.
         rows: number of rows of each split.
         several: the plural name of the rows' keys, see `TaskRows.several`.
+        relation: that of `count_overlap`.
     """
+    names = {"train": "training rows", CORPUS: "the corpus"}
+    clause = "have nearly the {} of {}" if relation == "near" else "have their {} in {}, too"
     return [
-        f"{count} of {rows[split]} {split} rows have their {several} in {name_texts(earlier)}, too"
+        f"{count} of {rows[split]} {split} rows {clause.format(several, names.get(earlier, f'{earlier} rows'))}"
         for split, others in overlap.items()
         for earlier, count in others.items()
         if count
     ]
-
-
-def name_texts(place: str) -> str:
-    """The texts of a split, or of the corpus, in a sentence."""
-    return {"train": "training rows", CORPUS: "the corpus"}.get(place, f"{place} rows")
-
-
-def resolve_overlap(splits: Mapping[str, Sequence[R]], task: TaskRows[R], overlap: Overlap) -> dict[str, list[R]]:
-    """Keeps, drops or refuses rows that share texts with a later split.
-
-    Args:
-        splits: the splits of the source, training rows among them.
-        task: the task's rows.
-        overlap: `keep` keeps all rows, `drop` drops rows of the earlier split, `error` refuses them.
-
-    Raises:
-        InputError: splits share texts and `overlap` is `error`; or a label loses its last training row.
-    """
-    if overlap == "error":
-        check_overlap(splits, task)
-    kept = {split: list(rows) for split, rows in splits.items()}
-    if overlap == "drop":
-        kept |= {split: _without_later(split, splits, task) for split in ("train", "validation") if split in splits}
-        check_labels_left(splits["train"], kept["train"], task, "overlap")
-    return kept
-
-
-def check_labels_left(before: Sequence[R], after: Sequence[R], task: TaskRows[R], setting: str) -> None:
-    """Checks that dropping training rows left one of each label.
-
-    Args:
-        before: the training rows.
-        after: those that are left.
-        task: the task's rows.
-        setting: the setting of `[examples]` that dropped rows.
-
-    Raises:
-        InputError: a label lost its last row.
-    """
-    lost = set(map(task.stratum, before)).difference(map(task.stratum, after))
-    if lost:
-        of = f" of the label {min(lost)!r}" if any(lost) else ""
-        raise InputError(
-            f"examples.{setting} must leave a training row{of}, but the {task.several} of all of them are in "
-            "validation or test rows, too; remove these from the validation or test files"
-        )
-
-
-def check_overlap(splits: Mapping[str, Sequence[R]], task: TaskRows[R]) -> None:
-    """Raises InputError where a validation or test row has the texts of a row of an earlier split."""
-    clauses = describe_overlap(count_overlap(splits, task.key), count_rows(splits), task.several)
-    if clauses:
-        advice = "remove them, or set examples.overlap to 'drop' or 'keep'"
-        raise InputError(f"examples.overlap is 'error', and {'; '.join(clauses)}; {advice}")
 
 
 def count_rows(splits: Mapping[str, Sequence[Any]]) -> dict[str, int]:
@@ -125,11 +132,63 @@ def count_rows(splits: Mapping[str, Sequence[Any]]) -> dict[str, int]:
     return {split: len(rows) for split, rows in splits.items()}
 
 
-def _without_later(split: str, splits: Mapping[str, Sequence[R]], task: TaskRows[R]) -> list[R]:
-    """The rows of a split whose texts are in no later split."""
-    later = {fold_key(task.key(row)) for name, rows in splits.items() if split in EARLIER.get(name, ()) for row in rows}
-    kept = [row for row in splits[split] if fold_key(task.key(row)) not in later]
-    dropped = len(splits[split]) - len(kept)
-    if dropped:
-        logger.info("%d %s rows dropped, as their %s stand in later splits", dropped, split, task.several)
-    return kept
+class HeldOutKeys:
+    """Looks up whether texts are those of validation or test rows, exactly or nearly.
+
+    Args:
+        keys: the texts of the rows of each split, see `TaskRows.key`.
+        overlap: what happens to texts that are equal.
+        near_overlap: what happens to those that are nearly equal.
+    """
+
+    def __init__(self, keys: Mapping[str, Iterable[Key]], overlap: NearOverlap, near_overlap: NearOverlap) -> None:
+        self._texts = {split: NearTexts(split_keys) for split, split_keys in keys.items()}
+        self.treatments: dict[Relation, NearOverlap] = {"in": overlap, "near": near_overlap}
+
+    def find(self, key: Key) -> list[tuple[Relation, str]]:
+        """The splits whose rows have these texts, each with the relation; none where its treatment is `off`."""
+        return [
+            (relation, split)
+            for split, texts in self._texts.items()
+            for relation in self.treatments
+            if self.treatments[relation] != "off" and (texts.has_equal if relation == "in" else texts.has_near)(key)
+        ]
+
+    def drops(self, matches: Iterable[tuple[Relation, str]]) -> bool:
+        """Whether texts with these matches are to be dropped."""
+        return any(self.treatments[relation] == "drop" for relation, _ in matches)
+
+
+def _matcher(relation: Relation, keys: Sequence[Key]) -> Callable[[Key], bool]:
+    """Tells whether a row has the texts of one of others."""
+    if relation == "near":
+        return NearTexts(keys).has_near
+    folded = set(map(fold_key, keys))
+    return lambda key: fold_key(key) in folded
+
+
+def _count_equal(keys: Sequence[Key], earlier: Sequence[Key]) -> int:
+    folded = set(map(fold_key, earlier))
+    return sum(fold_key(key) in folded for key in keys)
+
+
+def _count_near(keys: Sequence[Key], earlier: Sequence[Key]) -> int:
+    """How many rows have nearly, but not exactly, the texts of an earlier row.
+
+    The earlier rows are the many: they are looked up one by one, and stand in no index.
+    """
+    texts = NearTexts(keys)
+    near = {match for key in dict.fromkeys(earlier) for match in texts.find_near(key)}
+    equal = set(map(fold_key, earlier)) if near else set()
+    return sum(key in near and fold_key(key) not in equal for key in keys)
+
+
+def _check_labels_left(before: Sequence[R], after: Sequence[R], task: TaskRows[R], setting: str) -> None:
+    """Raises InputError if no training row of a label is left."""
+    lost = set(map(task.stratum, before)).difference(map(task.stratum, after))
+    if lost:
+        of = f" of the label {min(lost)!r}" if any(lost) else ""
+        raise InputError(
+            f"examples.{setting} must leave a training row{of}, but the {task.several} of all of them are in "
+            "validation or test rows, too; remove these from the validation or test files"
+        )

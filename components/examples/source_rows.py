@@ -3,7 +3,6 @@
 from typing import Any, NamedTuple
 
 from components.examples.base import TaskRows
-from components.examples.near_overlap import resolve_near_overlap
 from components.examples.overlap import OverlapCounts, resolve_overlap
 from components.examples.registry import TASK_ROWS
 from components.examples.splits import split_rows
@@ -25,7 +24,7 @@ class SourceRows(NamedTuple):
     Attributes:
         splits: train, validation and test.
         labels: the labels in the order of their numbers; empty for tasks without labels.
-        near_overlap: the counts of `resolve_near_overlap`.
+        near_overlap: the counts of near texts, see `resolve_overlap`.
     """
 
     splits: Splits
@@ -42,8 +41,8 @@ def read_source(source: AnySource) -> SourceRows:
     task, given = TASK_ROWS[source.task], source.splits()
     # Of all rows that are there: a rare tag may be in none of those that stay in training.
     labels = task.labels(source, given["train"])
-    splits = complete_splits(resolve_overlap(given, task, source.overlap), task)
-    splits, near_overlap = resolve_near_overlap(splits, task, source.near_overlap)
+    splits, _ = resolve_overlap(given, task, "in", source.overlap)
+    splits, near_overlap = resolve_overlap(complete_splits(splits, task), task, "near", source.near_overlap)
     task.check(splits)
     return SourceRows(splits, labels, near_overlap)
 

@@ -2,7 +2,6 @@
 
 import dataclasses
 import json
-import uuid
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -21,6 +20,7 @@ from components.rows.samples import SAMPLES_FILE, sample_rows
 from components.rows.sentence_order import make_ordered_pairs
 from components.rows.sentence_pairs import SegmentBounds, make_pairs
 from components.rows.statistics import Tally, add, tally_rows
+from keras_bert.core.folders import write_whole
 from keras_bert.data.record_bytes import Column, serialize_rows
 from keras_bert.data.records import write_records
 from keras_bert.masking.masks import Masked, MaskingVocabulary, mask_rows, masking_vocabulary
@@ -117,9 +117,7 @@ def write_shard(path: Path, tokenizer: BaseTokenizer, vocabulary: MaskingVocabul
         file = Path(job.output) / f"train-{longest}-{place}.tfrecord"
         samples = sample_rows(file, tokenizer, vocabulary, job.maskings[longest], job.rows)
         (Path(job.output) / SAMPLES_FILE).write_text(json.dumps(samples, ensure_ascii=False) + "\n", encoding="utf-8")
-    temporary = Path(job.scratch) / uuid.uuid4().hex
-    temporary.write_text(json.dumps(tallies))
-    temporary.rename(Path(job.scratch) / f"{place}.json")
+    write_whole(Path(job.scratch) / f"{place}.json", tallies)
 
 
 def tokenize_shard(

@@ -6,7 +6,6 @@ from pathlib import Path
 from typing import Any
 
 from components.artifacts.evaluation import MeasuredModel, Metrics, SeedScores
-from components.examples.near_overlap import describe_near_overlap
 from components.examples.overlap import describe_overlap
 from components.examples.registry import TASK_ROWS
 from components.scoring.base import IN_LABEL_UNITS
@@ -134,7 +133,7 @@ def _describe_novelty(metrics: Metrics, several: str) -> str:
     clauses = describe_overlap(overlap, metrics.rows, several)
     aside = "white space and letter case aside"
     near = {"test": metrics.near_overlap.get("test", {})}
-    clauses += describe_near_overlap(near, metrics.rows, several)
+    clauses += describe_overlap(near, metrics.rows, several, "near")
     if not clauses:
         return f"No training or validation row has the {several} of a test row, {aside}."
     return f"{'; '.join(clauses)} ({aside}): on new {several}\nscores may be lower."

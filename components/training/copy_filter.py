@@ -4,9 +4,7 @@ from collections import Counter
 from typing import TYPE_CHECKING, Any
 
 from components.artifacts.data import TaskExamples
-from components.dsl.errors import InputError
-from components.examples.near_overlap import NearTexts
-from components.examples.overlap import HELD_OUT
+from components.examples.overlap import HELD_OUT, HeldOutKeys, refuse_overlap
 from components.sources.shared import NearOverlap, Overlap
 
 if TYPE_CHECKING:
@@ -30,15 +28,15 @@ class CopyFilter:
     def __init__(self, examples: TaskExamples, overlap: Overlap, near_overlap: NearOverlap) -> None:
         from keras_bert.data.task_batches import task_batches
 
-        self._settings = {"in": overlap, "near": near_overlap}
-        self._splits = {
-            split: NearTexts(
+        keys = {
+            split: [
                 key
                 for tensors in task_batches(examples.path, split, _ROWS).epoch()
                 for key in _list_keys({name: tensor.numpy() for name, tensor in tensors.items()})
-            )
+            ]
             for split in HELD_OUT
         }
+        self._held_out = HeldOutKeys(keys, overlap, near_overlap)
 
     def select(self, batch: "Batch", counts: Counter[str]) -> "Batch":
         """The copies that stay.
@@ -54,18 +52,14 @@ class CopyFilter:
 
         stays = np.ones(len(batch["token_ids"]), bool)
         for number, key in enumerate(_list_keys(batch)):
-            for split, rows in self._splits.items():
-                for relation, is_held_out in (("in", rows.has_equal), ("near", rows.has_near)):
-                    setting = self._settings[relation]
-                    if setting == "off" or not is_held_out(key):
-                        continue
-                    if setting == "error":
-                        name, nearly = ("overlap", "") if relation == "in" else ("near_overlap", "nearly ")
-                        advice = f"lower teacher_labels.replaced, or set examples.{name} to 'drop' or 'keep'"
-                        clause = f"a copy of a training row with replaced words is {nearly}a {split} row"
-                        raise InputError(f"examples.{name} is 'error', and {clause}; {advice}")
-                    counts[f"copies_{relation}_{split}"] += 1
-                    stays[number] &= setting != "drop"
+            matches = self._held_out.find(key)
+            for relation, split in matches:
+                if self._held_out.treatments[relation] == "error":
+                    nearly = "nearly " * (relation == "near")
+                    clause = f"a copy of a training row with replaced words is {nearly}a {split} row"
+                    refuse_overlap(relation, [clause], "lower teacher_labels.replaced")
+                counts[f"copies_{relation}_{split}"] += 1
+            stays[number] = not self._held_out.drops(matches)
         return {name: values[stays] for name, values in batch.items()}
 
 

@@ -1,11 +1,14 @@
 """The names of files, inputs and outputs, and folders whose files appear all at once."""
 
+import json
 import os
 import re
 import tempfile
+import uuid
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from typing import Any
 
 # The inputs of every model, each int32 (batch, length), and the output of exported models.
 INPUT_NAMES = ("token_ids", "segment_ids", "padding_mask")
@@ -87,3 +90,27 @@ def staged_files(folder: Path) -> Iterator[Path]:
             target = folder / file.relative_to(staging)
             target.parent.mkdir(parents=True, exist_ok=True)
             os.replace(file, target)
+
+
+@contextmanager
+def replaced_file(file: Path, scratch: str | os.PathLike[str] | None = None) -> Iterator[Path]:
+    """A path to write to, whose file replaces `file` at the end of the block: a reader sees the old or the new one.
+
+    If writing fails, `file` stays as it was. Several processes may write the same file at once.
+
+    Args:
+        file: the file, in a folder that exists.
+        scratch: a folder on the same file system for the unfinished file; None for the folder of `file`.
+    """
+    unfinished = Path(scratch or file.parent) / f".{file.name}.{uuid.uuid4().hex}"
+    try:
+        yield unfinished
+        os.replace(unfinished, file)
+    finally:
+        unfinished.unlink(missing_ok=True)
+
+
+def write_whole(file: Path, content: Any, scratch: str | os.PathLike[str] | None = None) -> None:
+    """Writes a JSON file as a whole, see `replaced_file`."""
+    with replaced_file(file, scratch) as unfinished:
+        unfinished.write_text(json.dumps(content), encoding="utf-8")

@@ -3,7 +3,6 @@
 import gzip
 import json
 import os
-import uuid
 import zlib
 from collections.abc import Iterable, Sequence
 from pathlib import Path
@@ -12,7 +11,7 @@ from typing import Any
 import numpy as np
 import tensorflow as tf
 
-from keras_bert.core.folders import FEATURES_FILE, LABELS_FILE
+from keras_bert.core.folders import FEATURES_FILE, LABELS_FILE, replaced_file
 from keras_bert.options.data import Compression
 
 Value = bytes | float | Sequence[int] | np.ndarray[Any, np.dtype[np.float32]]
@@ -55,16 +54,14 @@ def write_records(
 
     The unfinished file lies in `scratch`, on the same file system, or in the file's folder.
     """
-    temporary = Path(scratch or Path(file).parent) / f"{uuid.uuid4().hex}.partial"
     count = 0
-    try:
-        with tf.io.TFRecordWriter(os.fspath(temporary), _TENSORFLOW_NAMES[compression]) as writer:
-            for record in records:
-                writer.write(record)
-                count += 1
-        temporary.replace(file)
-    finally:
-        temporary.unlink(missing_ok=True)
+    with (
+        replaced_file(Path(file), scratch) as unfinished,
+        tf.io.TFRecordWriter(os.fspath(unfinished), _TENSORFLOW_NAMES[compression]) as writer,
+    ):
+        for record in records:
+            writer.write(record)
+            count += 1
     return count
 
 

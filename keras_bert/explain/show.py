@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 
 from keras_bert.core.checks import check
+from keras_bert.core.folders import replaced_file
 from keras_bert.explain.attention import Attention
 from keras_bert.explain.attribution import Attribution
 from keras_bert.explain.heads import HeadStatistics
@@ -51,12 +52,8 @@ class Page:
             raise FileNotFoundError(f"Page.save.path must be in a folder that exists, got {target}")
         if target.is_dir():
             raise IsADirectoryError(f"Page.save.path must be a file, got the folder {target}")
-        part = target.with_name(f".{target.name}.part")
-        try:
-            part.write_text(self.html, encoding="utf-8")
-            part.replace(target)
-        finally:
-            part.unlink(missing_ok=True)
+        with replaced_file(target) as unfinished:
+            unfinished.write_text(self.html, encoding="utf-8")
 
     def _repr_html_(self) -> str:
         """The page in a frame of its own, so that the notebook's styles do not change it."""

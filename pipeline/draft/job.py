@@ -3,7 +3,6 @@
 import contextlib
 import os
 import re
-import uuid
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -15,6 +14,7 @@ from components.examples.splits import split_rows
 from components.files.text_files import is_remote
 from components.sources.checkpoint import PACKAGE, Checkpoint
 from components.sources.shared import SPLITS
+from keras_bert.core.folders import replaced_file
 from keras_bert.core.processor import native_precision
 from pipeline.draft.job_text import write_toml
 from pipeline.draft.settings import SettingsTable, propose_settings
@@ -94,19 +94,12 @@ def write_job_file(job: DraftedJob, file: Path, title: str, *, overwrite: bool =
         raise InputError(f"--out must be a file that does not exist, got {file}; --overwrite replaces it")
     tables = [_with_paths_from(table, file.parent) for table in job.tables]
     text = write_toml([title, *job.remarks, *_describe_time(job.time)], tables)
-    # A folder's files have the modes that the user chose; those of `tempfile` have not.
-    partial = file.with_name(f".{file.name}.{uuid.uuid4().hex}.toml")
-    try:
-        with _output_errors(file):
-            partial.write_text(text, encoding="utf-8")
-        warnings = check_data(load_settings(partial))
-        with _output_errors(file):
-            # Only one process can make the file, also where there are no hard links.
-            if not overwrite:
-                file.open("x").close()
-            partial.replace(file)
-    finally:
-        partial.unlink(missing_ok=True)
+    with _output_errors(file), replaced_file(file) as unfinished:
+        unfinished.write_text(text, encoding="utf-8")
+        warnings = check_data(load_settings(unfinished))
+        # Only one process can make the file, also where there are no hard links.
+        if not overwrite:
+            file.open("x").close()
     return warnings
 
 

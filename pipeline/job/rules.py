@@ -11,7 +11,6 @@ from components.dsl.errors import InputError
 from components.examples.folds import check_folds
 from components.examples.label_pairs import check_pairable
 from components.examples.leaks import resolve_leaks
-from components.examples.near_overlap import resolve_near_overlap
 from components.examples.overlap import check_overlap, count_overlap, count_rows, describe_overlap
 from components.examples.registry import TASK_ROWS, check_unlabelled
 from components.examples.source_rows import Splits, complete_splits
@@ -239,9 +238,9 @@ def _check_examples(settings: Settings) -> list[str]:
     if settings.few_shot is not None and settings.few_shot.pairs:
         check_pairable(task, splits["train"])
     if source.overlap == "error":
-        check_overlap(splits, task)
+        check_overlap(splits, task, "in")
     if source.near_overlap == "error":
-        resolve_near_overlap(splits, task, source.near_overlap)
+        check_overlap(splits, task, "near")
     if settings.unlabelled is not None and "error" in (source.overlap, source.near_overlap):
         texts = list(read_lines(settings.unlabelled))
         resolve_leaks(texts, splits, task, overlap=source.overlap, near_overlap=source.near_overlap)

@@ -9,10 +9,11 @@ from typing import Any, NamedTuple
 
 from components.dsl.artifact import Artifact
 from components.dsl.errors import InputError
+from keras_bert.core.folders import write_whole
 from keras_bert.training.cluster import Cluster
 from pipeline.orchestrator.executor import TICK_SECONDS
 from pipeline.orchestrator.observer import Watcher
-from pipeline.orchestrator.presence import WORKERS, Presence, Sighting, write_whole
+from pipeline.orchestrator.presence import WORKERS, Presence, Sighting
 
 CHIEF_FILE = "chief.json"
 REQUEST_FILE = "request.json"

@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from components.dsl.workplace import Workplace
+from keras_bert.core.folders import write_whole
 from pipeline.orchestrator.arguments import decode_argument, encode_argument
 from pipeline.orchestrator.outcome import Outcome
 from pipeline.orchestrator.records import Cost
@@ -72,8 +73,8 @@ class Mailbox:
     def write_request(self, request: StepRequest, arguments: Mapping[str, Any], place: Workplace) -> None:
         """Writes the request of the launcher."""
         encoded = {name: encode_argument(value) for name, value in arguments.items()}
-        self._write(_ARGUMENTS, {"arguments": encoded, "place": encode_argument(place)})
-        self._write(_REQUEST, request._asdict())
+        write_whole(self.folder / _ARGUMENTS, {"arguments": encoded, "place": encode_argument(place)})
+        write_whole(self.folder / _REQUEST, request._asdict())
 
     def read_request(self) -> StepRequest:
         """The request, without its arguments.
@@ -93,7 +94,7 @@ class Mailbox:
 
     def write_launcher_beat(self, beat: LauncherBeat) -> None:
         """Writes a sign of life of the launcher."""
-        self._write(_LAUNCHER, beat._asdict())
+        write_whole(self.folder / _LAUNCHER, beat._asdict())
 
     def read_launcher_beat(self) -> LauncherBeat | None:
         """The newest sign of life of the launcher; None if it cannot be read at this moment."""
@@ -102,7 +103,7 @@ class Mailbox:
 
     def write_process_beat(self, beat: ProcessBeat) -> None:
         """Writes a sign of life of the process."""
-        self._write(_PROCESS, beat._asdict())
+        write_whole(self.folder / _PROCESS, beat._asdict())
 
     def read_process_beat(self) -> ProcessBeat | None:
         """The newest sign of life of the process; None if it has not started."""
@@ -112,7 +113,7 @@ class Mailbox:
     def write_outcome(self, outcome: Outcome) -> None:
         """Writes the outcome, the last message of the process."""
         cost = None if outcome.cost is None else outcome.cost._asdict()
-        self._write(_OUTCOME, outcome._asdict() | {"cost": cost})
+        write_whole(self.folder / _OUTCOME, outcome._asdict() | {"cost": cost})
 
     def read_outcome(self) -> Outcome | None:
         """The outcome; None if the process has not reported one."""
@@ -121,12 +122,6 @@ class Mailbox:
             return None
         cost = fields.pop("cost")
         return Outcome(**fields, cost=None if cost is None else Cost(**cost))
-
-    def _write(self, name: str, content: Mapping[str, Any]) -> None:
-        """Writes a file whole: a reader sees the old or the new one."""
-        partial = self.folder / f"{name}.{os.getpid()}"
-        partial.write_text(json.dumps(content), encoding="utf-8")
-        partial.replace(self.folder / name)
 
     def _read(self, name: str) -> dict[str, Any] | None:
         """The content of a file; None if it is missing, or cannot be read at this moment."""

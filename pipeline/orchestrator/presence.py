@@ -5,22 +5,15 @@ import json
 import os
 import threading
 import time
-from collections.abc import Mapping
 from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
 
+from keras_bert.core.folders import write_whole
 from pipeline.orchestrator.mailbox import BEAT_SECONDS, LOST_SECONDS
 
 # In the root; a file for each process, and the chief's request.
 WORKERS = ".workers"
-
-
-def write_whole(file: Path, content: Mapping[str, Any]) -> None:
-    """Writes a JSON file; a reader sees the old or the new one."""
-    partial = file.with_suffix(".partial")
-    partial.write_text(json.dumps(content))
-    partial.replace(file)
 
 
 class Presence:

@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from components.files.stamps import Stamp
+from keras_bert.core.folders import write_whole
 
 
 class CodeError(Exception):
@@ -103,10 +104,8 @@ def save_cache(file: Path) -> None:
         for (path, module, file_stamp), source in _SOURCES.items()
         if stamp(Path(path)) == file_stamp
     ]
-    staging = file.with_name(f"{file.name}.new")
     with contextlib.suppress(OSError):
-        staging.write_text(json.dumps({"analyzer": _analyzer(), "sources": sources}))
-        staging.replace(file)
+        write_whole(file, {"analyzer": _analyzer(), "sources": sources})
 
 
 def _analyzer() -> str:

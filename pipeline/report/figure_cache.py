@@ -3,11 +3,11 @@
 import contextlib
 import hashlib
 import json
-import os
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+from keras_bert.core.folders import write_whole
 from pipeline.views import loss_plot, pareto_plot
 
 # The code that draws; a change of it makes the cache invalid.
@@ -45,7 +45,5 @@ class FigureCache:
         """Writes the figures that were used, if the folder of the file exists."""
         if self._file is None or self._used == self._stored:
             return
-        temporary = self._file.with_name(f"{self._file.name}.{os.getpid()}")
         with contextlib.suppress(OSError):
-            temporary.write_text(json.dumps(self._used), encoding="utf-8")
-            temporary.rename(self._file)
+            write_whole(self._file, self._used)

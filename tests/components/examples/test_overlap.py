@@ -18,6 +18,13 @@ SPLITS = {
     "test": [TextRow("one\u00ad  TEXT", "b"), TextRow("five", "a"), TextRow("five", "a"), TextRow("six", "b")],
 }
 
+SENTENCE = "one two three four five six seven eight nine"
+NEAR_SPLITS = {
+    "train": [TextRow(SENTENCE, "a"), TextRow("something else in b", "b"), TextRow("a text of its own", "a")],
+    "validation": [TextRow("One, two three four; five six seven eight nine!", "a"), TextRow("some other thing", "b")],
+    "test": [TextRow("one two three four 5 six seven eight nine", "b"), TextRow("something else  in B", "b")],
+}
+
 
 def test_rows_count_as_the_same_where_a_split_would_keep_them_together() -> None:
     assert count_overlap(SPLITS, ROWS.key) == {"validation": {"train": 1}, "test": {"train": 1, "validation": 2}}
@@ -42,14 +49,14 @@ def test_what_is_shared_is_told_with_its_share() -> None:
 
 
 def test_rows_are_dropped_from_the_earlier_split() -> None:
-    assert resolve_overlap(SPLITS, ROWS, "keep") == SPLITS
-    kept = resolve_overlap(SPLITS, ROWS, "drop")
+    assert resolve_overlap(SPLITS, ROWS, "in", "keep")[0] == SPLITS
+    kept, counts = resolve_overlap(SPLITS, ROWS, "in", "drop")
     assert {split: [row.text for row in rows] for split, rows in kept.items()} == {
         "train": ["three", "four"],
         "validation": ["two "],
         "test": [row.text for row in SPLITS["test"]],
     }
-    assert count_overlap(kept, ROWS.key) == {"validation": {"train": 0}, "test": {"train": 0, "validation": 0}}
+    assert counts == {"validation": {"train": 0}, "test": {"train": 0, "validation": 0}}
 
 
 def test_a_label_must_keep_a_row_for_training() -> None:
@@ -57,15 +64,61 @@ def test_a_label_must_keep_a_row_for_training() -> None:
     with pytest.raises(
         InputError, match=r"^examples\.overlap must leave a training row of the label 'b', but the texts"
     ):
-        resolve_overlap(splits, ROWS, "drop")
+        resolve_overlap(splits, ROWS, "in", "drop")
 
 
 def test_splits_that_may_share_nothing() -> None:
-    check_overlap({**SPLITS, "validation": [], "test": SPLITS["test"][3:]}, ROWS)
+    check_overlap({**SPLITS, "validation": [], "test": SPLITS["test"][3:]}, ROWS, "in")
     message = (
         "examples.overlap is 'error', and 1 of 2 validation rows have their texts in training rows, too; 1 of 4 test "
         "rows have their texts in training rows, too; 2 of 4 test rows have their texts in validation rows, too; "
         "remove them, or set examples.overlap to 'drop' or 'keep'"
     )
     with pytest.raises(InputError, match=f"^{re.escape(message)}$"):
-        resolve_overlap(SPLITS, ROWS, "error")
+        resolve_overlap(SPLITS, ROWS, "in", "error")
+
+
+def test_near_rows_are_counted_and_named() -> None:
+    kept, counts = resolve_overlap(NEAR_SPLITS, ROWS, "near", "keep")
+    assert kept == NEAR_SPLITS
+    assert counts == {"validation": {"train": 1}, "test": {"train": 1, "validation": 1}}
+    assert describe_overlap(counts, {"validation": 2, "test": 2}, "texts", "near") == [
+        "1 of 2 validation rows have nearly the texts of training rows",
+        "1 of 2 test rows have nearly the texts of training rows",
+        "1 of 2 test rows have nearly the texts of validation rows",
+    ]
+    assert resolve_overlap(NEAR_SPLITS, ROWS, "near", "off") == (NEAR_SPLITS, {})
+
+
+def test_near_rows_are_dropped_from_the_earlier_split() -> None:
+    kept, counts = resolve_overlap(NEAR_SPLITS, ROWS, "near", "drop")
+    assert kept == {
+        "train": NEAR_SPLITS["train"][1:],
+        "validation": NEAR_SPLITS["validation"][1:],
+        "test": NEAR_SPLITS["test"],
+    }
+    assert counts == {"validation": {"train": 0}, "test": {"train": 0, "validation": 0}}
+    lost = {**NEAR_SPLITS, "train": NEAR_SPLITS["train"][:2]}
+    with pytest.raises(InputError, match=r"^examples\.near_overlap must leave a training row of the label 'a', but"):
+        resolve_overlap(lost, ROWS, "near", "drop")
+
+
+def test_near_rows_are_refused_in_one_line() -> None:
+    clauses = "1 of 2 validation rows have nearly the texts of training rows; 1 of 2 test rows"
+    with pytest.raises(InputError, match=rf"^examples\.near_overlap is 'error', and {re.escape(clauses)}[^\n]*$"):
+        resolve_overlap(NEAR_SPLITS, ROWS, "near", "error")
+    apart = {"train": NEAR_SPLITS["train"], "test": [TextRow("nothing like it", "a")]}
+    assert resolve_overlap(apart, ROWS, "near", "error")[0] == apart
+
+
+def test_words_and_contexts_are_texts_too() -> None:
+    def tag(text: str) -> Sentence:
+        return Sentence(tuple(text.split()), ("O",) * len(text.split()))
+
+    tagged = {"train": [tag(SENTENCE)], "test": [tag(f"{SENTENCE} .")]}
+    assert resolve_overlap(tagged, TASK_ROWS["token_classification"], "near", "keep")[1] == {"test": {"train": 1}}
+    questions = {
+        "train": [Question("1", "who?", SENTENCE, ())],
+        "test": [Question("2", "what?", f"{SENTENCE}.", ()), Question("3", "where?", "elsewhere", ())],
+    }
+    assert resolve_overlap(questions, TASK_ROWS["question_answering"], "near", "keep")[1] == {"test": {"train": 1}}

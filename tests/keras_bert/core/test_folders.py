@@ -1,6 +1,6 @@
 import pytest
 
-from keras_bert.core.folders import staged_files
+from keras_bert.core.folders import replaced_file, staged_files
 
 
 def test_files_appear_together_and_replace_those_of_the_same_names(tmp_path):
@@ -40,3 +40,27 @@ def test_a_file_in_the_place_of_the_folder(tmp_path):
     (tmp_path / "file").write_text("")
     with pytest.raises(NotADirectoryError, match=r"file must be a folder, got a file"), staged_files(tmp_path / "file"):
         pass
+
+
+@pytest.mark.parametrize("elsewhere", [False, True])
+def test_replaced_file_leaves_the_old_file_until_the_new_one_is_whole(tmp_path, elsewhere):
+    scratch = tmp_path / "scratch" if elsewhere else None
+    (tmp_path / "scratch").mkdir()
+    file = tmp_path / "file"
+    with replaced_file(file, scratch) as first, replaced_file(file, scratch) as second:
+        assert first != second
+        assert first.parent == (scratch or tmp_path)
+        first.write_text("first")
+        second.write_text("second")
+        assert not file.exists()
+    assert file.read_text() == "first"
+
+    def fail():
+        with replaced_file(file, scratch) as unfinished:
+            unfinished.write_text("half")
+            raise OSError("no space left")
+
+    with pytest.raises(OSError, match="no space left"):
+        fail()
+    assert file.read_text() == "first"
+    assert sorted(entry.name for entry in tmp_path.rglob("*")) == ["file", "scratch"]
