@@ -2,7 +2,6 @@ import numpy as np
 import onnx
 import pytest
 
-from keras_bert.core.config import EncoderConfig
 from keras_bert.export.check import FLOAT32_TOLERANCE, check_parity
 from keras_bert.export.onnx import OPSET, export_onnx
 from keras_bert.export.runtimes import OnnxModel
@@ -14,6 +13,7 @@ from keras_bert.tasks.classification import build_classifier
 from keras_bert.tasks.token_classification import build_tagger
 from tests.keras_bert.compress import tiny
 from tests.keras_bert.export.test_delegates import FAMILIES
+from tests.keras_bert.tiny import tiny_config
 from tests.samples import long_but
 
 # BigBird in blocks, and a last layer of ModernBERT with local attention.
@@ -70,16 +70,8 @@ def test_equal_models_give_equal_bytes(student, files, tmp_path):
 
 
 def make_encoder(variant, *, pooler):
-    config = EncoderConfig(
-        vocabulary_size=20,
-        max_length=24,
-        num_layers=1,
-        hidden_size=8,
-        num_heads=2,
-        intermediate_size=6,
-        num_segments=0,
-        initializer_range=0.5,
-        variant=variant,
+    config = tiny_config(
+        max_length=24, num_layers=1, intermediate_size=6, num_segments=0, initializer_range=0.5, variant=variant
     )
     return build_encoder(config, pooler=pooler)
 

@@ -16,23 +16,13 @@ from keras_bert.options.adaptation import Adapters, Lora
 from keras_bert.training.precision import computing_in
 from tests.keras_bert.models.test_encoder import make_inputs, randomize
 from tests.keras_bert.objectives.test_pretraining import BATCH
+from tests.keras_bert.tiny import tiny_config
 
 TEXT = make_inputs()
 
 
 def make_model(activation="gelu_tanh", dropout=0.0):
-    config = EncoderConfig(
-        vocabulary_size=20,
-        max_length=9,
-        num_layers=2,
-        hidden_size=8,
-        num_heads=2,
-        intermediate_size=16,
-        layer_norm_epsilon=0.01,
-        activation=activation,
-        dropout=dropout,
-        attention_dropout=dropout,
-    )
+    config = tiny_config(layer_norm_epsilon=0.01, activation=activation, dropout=dropout, attention_dropout=dropout)
     model = build_pretraining(build_encoder(config))
     randomize(model)
     return model

@@ -12,6 +12,7 @@ from keras_bert.interop.tokenizer_json import read_tokenizer, write_tokenizer
 from keras_bert.tokenizers.subwords import SubwordTokenizer
 from keras_bert.tokenizers.tokenizer import Tokenizer
 from tests.keras_bert.interop.checkpoints import PIECES, known_task, make_task
+from tests.keras_bert.tiny import tiny_config
 from tests.keras_bert.tokenizers import subwords
 
 TEXTS = ["abc CAB b", "", "a  b\tz Á", "a" * 120, "ab, a"]
@@ -43,16 +44,8 @@ def test_what_is_written_is_read(lowercase, tmp_path):
 
 def test_other_pieces_keep_their_definition(tmp_path):
     tokenizer = SubwordTokenizer(json.loads(subwords.bpe()))
-    from keras_bert.core.config import EncoderConfig
 
-    config = EncoderConfig(
-        vocabulary_size=tokenizer.vocabulary_size,
-        max_length=26,
-        num_layers=1,
-        hidden_size=8,
-        num_heads=2,
-        intermediate_size=8,
-    )
+    config = tiny_config(vocabulary_size=tokenizer.vocabulary_size, max_length=26, num_layers=1, intermediate_size=8)
     write_description(make_task("regression", config, tokenizer), tmp_path)
     theirs = tokenizers.Tokenizer.from_file(str(tmp_path / "tokenizer.json"))
     ours = np.asarray(tokenizer.encode(["old cows go"], max_length=40)["token_ids"])[0]

@@ -48,6 +48,7 @@ from keras_bert.layers.separator import SeparatorReader
 from keras_bert.layers.tap import TapLayer
 from keras_bert.models.saving import CUSTOM_OBJECTS
 from tests.conformance import check_layer
+from tests.keras_bert.tiny import tiny_config
 
 STATES = np.random.default_rng(0).normal(size=(3, 5, 8)).astype("float32")
 IDS = np.array([[1, 4, 4, 10, 0], [2, 3, 0, 0, 0], [9, 8, 7, 6, 5]], "int32")
@@ -66,14 +67,8 @@ BLOCK = {
     "initializer_range": 0.1,
 }
 BERT = EncoderConfig(num_layers=1, hidden_size=8, vocabulary_size=11, **BLOCK)
-MODERN = EncoderConfig(
-    num_layers=2,
-    hidden_size=8,
-    num_heads=2,
-    intermediate_size=12,
-    vocabulary_size=11,
-    num_segments=0,
-    variant=ModernBERT(),
+MODERN = tiny_config(
+    intermediate_size=12, vocabulary_size=11, num_segments=0, variant=ModernBERT(), max_length=512
 ).as_dict()
 ROTARY = {"num_heads": 2, "theta": 100.0, "dropout": 0.3, "initializer_range": 0.1, "output_range": 0.2}
 RELATIVE = np.random.default_rng(1).normal(size=(2, 10, 8)).astype("float32")

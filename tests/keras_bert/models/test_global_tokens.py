@@ -3,7 +3,6 @@
 import numpy as np
 import pytest
 
-from keras_bert.core.config import EncoderConfig
 from keras_bert.families.longformer.settings import Longformer
 from keras_bert.models.encoder import build_encoder, config_of, encoder_of
 from keras_bert.models.global_tokens import global_tokens_of, initialize_global_projections, with_global_tokens
@@ -16,17 +15,9 @@ from keras_bert.tasks.regression import build_regressor
 from keras_bert.tasks.token_classification import build_tagger
 from tests.keras_bert.interop.checkpoints import make_tokenizer
 from tests.keras_bert.models.test_encoder import randomize
+from tests.keras_bert.tiny import tiny_config
 
-CONFIG = EncoderConfig(
-    vocabulary_size=20,
-    max_length=30,
-    num_layers=2,
-    hidden_size=8,
-    num_heads=2,
-    intermediate_size=6,
-    num_segments=1,
-    variant=Longformer(windows=(2, 4)),
-)
+CONFIG = tiny_config(max_length=30, intermediate_size=6, num_segments=1, variant=Longformer(windows=(2, 4)))
 BUILDERS = {
     "classes": (lambda encoder: build_classifier(encoder, 2, pooling="mean"), "first"),
     "number": (lambda encoder: build_regressor(encoder), "first"),

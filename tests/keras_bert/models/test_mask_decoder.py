@@ -4,7 +4,6 @@ import keras
 import numpy as np
 import pytest
 
-from keras_bert.core.config import EncoderConfig
 from keras_bert.families.deberta.settings import DeBERTa
 from keras_bert.families.registry import family_of
 from keras_bert.interop.hugging_face import to_hugging_face
@@ -18,17 +17,9 @@ from keras_bert.options.pretraining import Generator
 from keras_bert.tasks.pretraining import Pretraining
 from tests.keras_bert.models.test_encoder import make_inputs, randomize
 from tests.keras_bert.tasks.tiny import make_tokenizer
+from tests.keras_bert.tiny import tiny_config
 
-CONFIG = EncoderConfig(
-    vocabulary_size=20,
-    max_length=9,
-    num_layers=2,
-    hidden_size=8,
-    num_heads=2,
-    intermediate_size=16,
-    num_segments=0,
-    variant=DeBERTa(position_buckets=0, max_distance=4),
-)
+CONFIG = tiny_config(num_segments=0, variant=DeBERTa(position_buckets=0, max_distance=4))
 INPUTS = {name: value for name, value in make_inputs().items() if name != "segment_ids"}
 HIDDEN = {**INPUTS, "mask_positions": np.array([[0, 3], [1, 0], [6, 2]], "int32")}
 

@@ -1,20 +1,12 @@
 import numpy as np
 import pytest
 
-from keras_bert.core.config import EncoderConfig
 from keras_bert.models.encoder import build_encoder, encoder_of
 from keras_bert.models.pretraining import build_pretraining
 from tests.keras_bert.models.test_encoder import ACTIVATIONS, dense, layer_norm, make_inputs, randomize, weights_of
+from tests.keras_bert.tiny import tiny_config
 
-CONFIG = EncoderConfig(
-    vocabulary_size=20,
-    max_length=9,
-    num_layers=1,
-    hidden_size=8,
-    num_heads=2,
-    intermediate_size=16,
-    layer_norm_epsilon=0.01,
-)
+CONFIG = tiny_config(num_layers=1, layer_norm_epsilon=0.01)
 TEXT = make_inputs()
 INPUTS = {**TEXT, "mask_positions": np.array([[0, 3], [1, 0], [6, 2]], "int32")}
 

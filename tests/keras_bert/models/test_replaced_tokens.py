@@ -8,18 +8,9 @@ from keras_bert.models.replaced_tokens import build_joint, build_replaced_tokens
 from keras_bert.models.saving import load_model, save_model
 from keras_bert.options.pretraining import Generator
 from tests.keras_bert.models.test_encoder import ACTIVATIONS, dense, make_inputs, randomize, weights_of
+from tests.keras_bert.tiny import tiny_config
 
-CONFIG = EncoderConfig(
-    vocabulary_size=20,
-    max_length=9,
-    num_layers=1,
-    hidden_size=8,
-    num_heads=2,
-    intermediate_size=16,
-    layer_norm_epsilon=0.01,
-    dropout=0.0,
-    attention_dropout=0.0,
-)
+CONFIG = tiny_config(num_layers=1, layer_norm_epsilon=0.01, dropout=0.0, attention_dropout=0.0)
 TEXT = make_inputs()
 HIDDEN = {
     "mask_positions": np.array([[1, 3], [1, 0], [2, 5]], "int32"),

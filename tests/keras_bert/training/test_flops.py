@@ -4,10 +4,10 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
-from keras_bert.core.config import EncoderConfig
 from keras_bert.models.encoder import build_encoder
 from keras_bert.models.pretraining import build_pretraining
 from keras_bert.training.flops import PASSES_A_STEP, count_flops
+from tests.keras_bert.tiny import tiny_config
 
 
 def spec(*shape, dtype="float32"):
@@ -39,13 +39,8 @@ def test_two_operations_for_each_pair_of_numbers(function, shapes, pairs):
 
 def test_a_model_against_a_count_by_hand_and_the_profiler():
     batch, length, predictions, hidden, inner, layers, pieces = 3, 8, 2, 16, 24, 2, 31
-    config = EncoderConfig(
-        num_layers=layers,
-        hidden_size=hidden,
-        num_heads=2,
-        intermediate_size=inner,
-        vocabulary_size=pieces,
-        max_length=length,
+    config = tiny_config(
+        num_layers=layers, hidden_size=hidden, intermediate_size=inner, vocabulary_size=pieces, max_length=length
     )
     model = build_pretraining(build_encoder(config))
     widths = {one_spec.name: predictions if one_spec.name == "mask_positions" else length for one_spec in model.inputs}

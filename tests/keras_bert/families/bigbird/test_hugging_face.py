@@ -27,21 +27,6 @@ def test_a_file_that_says_little_is_read_as_transformers_reads_it(folder):
     assert (config.variant, config.max_length, config.num_segments) == (BigBird(), 4096, 2)
 
 
-@pytest.mark.parametrize(
-    ("changes", "message"),
-    [
-        ({"attention_type": "full"}, r"attention_type must be one of \['block_sparse', 'original_full'\], got 'full'"),
-        ({"block_size": 0}, "config.json: BigBird.block_size must be positive, got 0"),
-        ({"use_bias": False}, "use_bias must be True, got False, which is not supported"),
-        ({"rescale_embeddings": True}, "rescale_embeddings must be False, got True, which is not supported"),
-    ],
-)
-def test_what_is_refused(folder, changes, message):
-    change_json(folder / "config.json", **changes)
-    with pytest.raises(ValueError, match=message):
-        read(folder)
-
-
 def test_a_classifier_on_a_pooler_is_none_of_theirs(folder):
     config, family = read(folder), FAMILIES["big_bird"]
     assert config.pooler_activation == config.activation == "gelu_tanh"

@@ -34,21 +34,6 @@ def test_one_window_or_one_for_each_layer(folder, said, variant):
     assert read(folder).variant == variant
 
 
-@pytest.mark.parametrize(
-    ("changes", "message"),
-    [
-        ({"attention_window": 7}, "config.json: Longformer.window must be a multiple of 2, got 7"),
-        ({"attention_window": [4]}, r"attention_window must be a number or list one for each of 2 layers, got \[4\]"),
-        ({"attention_window": "4"}, "attention_window must be a whole number, got '4'"),
-        ({"pad_token_id": 0}, "pad_token_id must be 1, got 0, which is not supported"),
-    ],
-)
-def test_what_is_refused(folder, changes, message):
-    change_json(folder / "config.json", **changes)
-    with pytest.raises(ValueError, match=message):
-        read(folder)
-
-
 def test_the_separator_of_questions(folder):
     chosen = global_tokens_of(read_model(folder))
     assert (chosen.kind, chosen.separator) == ("question", 3)

@@ -5,23 +5,17 @@ import dataclasses
 import numpy as np
 import pytest
 
-from keras_bert.core.config import EncoderConfig
 from keras_bert.families.mobilebert.settings import MobileBERT
 from keras_bert.models.encoder import build_encoder, config_of, encoder_of
 from keras_bert.models.pretraining import build_pretraining
-from keras_bert.models.saving import load_model, save_model
 from tests.keras_bert.models.test_encoder import attention, dense, layer_norm, make_inputs, randomize, weights_of
+from tests.keras_bert.tiny import tiny_config
 
-CONFIG = EncoderConfig(
-    vocabulary_size=20,
-    max_length=9,
+CONFIG = tiny_config(
     num_layers=1,
-    hidden_size=8,
-    num_heads=2,
     intermediate_size=6,
     embedding_size=3,
     activation="relu",
-    # Large enough to be seen, and not the one that the norms without a setting have.
     layer_norm_epsilon=0.5,
     variant=MobileBERT(bottleneck_size=4, feed_forwards=3),
 )
@@ -94,25 +88,6 @@ def test_states_and_heads_against_numpy(model):
     table = [weights["token_embedding/embeddings"], weights["masked_token_columns/embeddings"]]
     scores = transformed @ np.concatenate(table, axis=1).T + weights["masked_token_bias/bias"]
     np.testing.assert_allclose(outputs["masked_tokens"], scores, atol=2e-5)
-
-
-def test_padding_changes_nothing(model):
-    encoder = encoder_of(model)
-    full = {name: array[:, :5] for name, array in TEXT.items()}
-    full["padding_mask"] = np.ones((3, 5), "int32")
-    rng = np.random.default_rng(2)
-    padded = {name: np.concatenate([array, rng.integers(0, 2, (3, 4))], axis=1) for name, array in full.items()}
-    padded["padding_mask"][:, 5:] = 0
-    expected, result = encoder(full)["sequence_output"], encoder(padded)["sequence_output"]
-    np.testing.assert_allclose(result[:, :5], expected, atol=2e-6)
-
-
-def test_a_saved_model_tells_its_configuration(model, tmp_path):
-    save_model(model, tmp_path / "model.keras")
-    loaded = load_model(tmp_path / "model.keras")
-    assert config_of(loaded) == config_of(model)
-    assert config_of(loaded).variant in VARIANTS.values()
-    np.testing.assert_array_equal(loaded(INPUTS)["masked_tokens"], model(INPUTS)["masked_tokens"])
 
 
 def test_of_a_block_dropout_hits_what_comes_out_of_it_alone():

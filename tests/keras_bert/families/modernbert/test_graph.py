@@ -3,23 +3,17 @@ import dataclasses
 import numpy as np
 import pytest
 
-from keras_bert.core.config import EncoderConfig
 from keras_bert.families.modernbert.settings import ModernBERT
-from keras_bert.models.encoder import build_encoder, config_of, encoder_of, input_names
+from keras_bert.models.encoder import build_encoder, encoder_of
 from keras_bert.models.pretraining import build_pretraining
-from keras_bert.models.saving import load_model, save_model
 from keras_bert.tasks.classification import build_classifier
 from keras_bert.tasks.question_answering import build_span_classifier
 from keras_bert.tasks.token_classification import build_tagger
 from tests.keras_bert.models.test_encoder import ACTIVATIONS, make_inputs, randomize
+from tests.keras_bert.tiny import tiny_config
 
 # The second layer sees the whole text, as no rule of every n-th would have it.
-CONFIG = EncoderConfig(
-    vocabulary_size=20,
-    max_length=9,
-    num_layers=2,
-    hidden_size=8,
-    num_heads=2,
+CONFIG = tiny_config(
     intermediate_size=6,
     num_segments=0,
     activation="gelu_erf",
@@ -44,27 +38,6 @@ def norm(x, gamma):
 def predicted(x, model, name):
     head = model.get_layer(name)
     return norm(ACTIVATIONS["gelu_erf"](x @ head.dense.kernel.numpy()), head.norm.gamma.numpy())
-
-
-def test_padding_changes_nothing(encoder):
-    whole = {"token_ids": INPUTS["token_ids"], "padding_mask": np.ones_like(INPUTS["padding_mask"])}
-    expected = encoder(whole)["sequence_output"]
-    rest = np.random.default_rng(2).integers(0, 20, (3, 4))
-    padded = {
-        "token_ids": np.concatenate([whole["token_ids"], rest], axis=1).astype("int32"),
-        "padding_mask": np.pad(whole["padding_mask"], ((0, 0), (0, 4))),
-    }
-    states = np.asarray(encoder(padded)["sequence_output"])[:, :7]
-    np.testing.assert_allclose(states, expected, atol=2e-6)
-
-
-def test_a_saved_model_knows_its_configuration(encoder, tmp_path):
-    save_model(encoder, tmp_path / "model.keras")
-    loaded = load_model(tmp_path / "model.keras")
-    assert config_of(loaded) == CONFIG
-    assert input_names(loaded) == ["token_ids", "padding_mask"]
-    for name, expected in encoder(INPUTS).items():
-        np.testing.assert_array_equal(loaded(INPUTS)[name], expected)
 
 
 def test_the_encoder_inside_a_model_ends_behind_the_final_norm(encoder):
