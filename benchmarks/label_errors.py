@@ -18,18 +18,17 @@ from rich.console import Console
 
 from benchmarks.table import print_table
 from components.artifacts.data import TaskExamples
-from components.artifacts.label_errors import LABEL_TABLES, LabelErrors
+from components.label_errors.artifacts import LABEL_TABLES, LabelErrors
 from components.artifacts.models import Model
 from components.examples.registry import read_rows
 from components.scoring.registry import TASK_SCORING
 from components.training.model_folder import read_model
 from keras_bert.metrics.calibration import probabilities
-from keras_bert.metrics.label_errors import score_labels
+from keras_bert.label_errors.confident_learning import score_labels
 from pipeline.chains import wire_fine_tuning
 from pipeline.job.files import load_settings
-from pipeline.label_errors import wire_label_errors
 from pipeline.orchestrator.runner import run_pipeline
-from pipeline.pipelines import pipeline_of, wire_start
+from pipeline.pipelines import pipeline_of, wire_capabilities, wire_start
 from pipeline.views.terminal import Terminal
 
 
@@ -42,7 +41,8 @@ def main() -> None:
     options = parser.parse_args()
     settings = load_settings(options.job, options.set)
     start, examples = wire_start(settings)
-    label_errors = wire_label_errors(settings, start, examples)
+    (search,) = wire_capabilities(settings, start, examples)
+    label_errors = search.output(LabelErrors)
     teacher = wire_fine_tuning(settings, start, examples, 0).output(Model)
     with tempfile.TemporaryDirectory() as temporary:
         pipeline = pipeline_of(settings.name, [label_errors, teacher])

@@ -1,11 +1,11 @@
 """TaskExamples -> Folds: parts of the training rows, each to be judged by a model that learns from the others."""
 
 from components.artifacts.data import TaskExamples
-from components.artifacts.label_errors import Folds
 from components.dsl.component import component
 from components.dsl.signature import Input, Output
-from components.examples.folds import assign_rows
 from components.examples.registry import TASK_ROWS, read_rows
+from components.label_errors.artifacts import Folds
+from components.label_errors.folds import assign_rows
 
 
 @component(libraries=("numpy", "scipy"))

@@ -7,19 +7,19 @@ from pathlib import Path
 from typing import Any
 
 from components.artifacts.data import TaskExamples
-from components.artifacts.label_errors import LABEL_TABLES, HeldOutProbabilities, LabelErrorReport, LabelErrors
 from components.dsl.component import component
 from components.dsl.signature import Input, Output
 from components.examples.registry import TASK_ROWS, read_rows
 from components.files.csv_files import ESCAPED_COLUMN, csv_line, escape_formula
-from components.scoring.label_errors import RowJudgement, count_pairs, rank_rows
+from components.label_errors.artifacts import LABEL_TABLES, HeldOutProbabilities, LabelErrorReport, LabelErrors
+from components.label_errors.ranking import RowJudgement, count_pairs, rank_rows
 from components.scoring.mistakes import MOST_ROWS, Mistake, Mistakes
 from components.scoring.registry import TASK_SCORING
 from components.sources.label_sets import LabelSetSource
 from components.sources.shared import match_values
 from components.sources.table import TableSource
 from components.sources.tagged_words import SentenceSource
-from keras_bert.options.label_errors import LabelErrorSearch
+from keras_bert.label_errors.search import LabelErrorSearch
 
 logger = logging.getLogger(__name__)
 

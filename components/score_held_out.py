@@ -1,12 +1,12 @@
 """Models, TaskExamples and Folds -> HeldOutProbabilities: each training row by the model that has not seen it."""
 
 from components.artifacts.data import TaskExamples
-from components.artifacts.label_errors import Folds, HeldOutProbabilities, LabelDecisions
 from components.artifacts.models import Model
 from components.dsl.component import component
 from components.dsl.signature import Input, Output
 from components.dsl.workplace import report_progress
 from components.examples.registry import read_rows
+from components.label_errors.artifacts import Folds, HeldOutProbabilities, LabelDecisions
 from components.scoring.registry import TASK_SCORING
 from components.training.model_folder import read_model
 from keras_bert.core.checks import check

@@ -1,9 +1,9 @@
 """The steps of one seed: a teacher, and the smaller models that are made of it."""
 
 from collections.abc import Sequence
-from typing import Literal, NamedTuple
+from typing import Literal
 
-from components.artifacts.data import Corpus, TaskExamples, TextExamples, Vocabulary
+from components.artifacts.data import Corpus, TaskExamples, TextExamples
 from components.artifacts.models import EdgeModel, Model
 from components.distill import distill
 from components.distill_general import distill_general
@@ -20,29 +20,12 @@ from components.sources.text import TextSource
 from keras_bert.options.compression import Distillation, Imitation, Pruning, StateImitation, TeacherLabels
 from keras_bert.options.fine_tuning import Selection
 from keras_bert.options.quantization import Quantization
-from keras_bert.options.training import Training
-from pipeline.settings.schema import DistillationSettings, PretrainingSettings, Settings, select_fields
+from pipeline.nodes import Start, append_name, append_seed, seeded
+from pipeline.settings.schema import Settings, select_fields
 
 # A way to make a model smaller, named as its table in the settings; in the order in which stages follow each other.
 Stage = Literal["student", "pruning", "quantization"]
 STAGES: tuple[Stage, ...] = ("student", "pruning", "quantization")
-
-
-class Start(NamedTuple):
-    """The inputs of fine-tuning.
-
-    Attributes:
-        model: the pre-trained model.
-        vocabulary: the vocabulary that rows are tokenized with.
-        corpus: the text that the model was pre-trained on; None for an imported checkpoint.
-        student: a student of the model, distilled on general text before there is a task; None where students begin
-            with the task.
-    """
-
-    model: Handle[Model]
-    vocabulary: Handle[Vocabulary]
-    corpus: Handle[Corpus] | None = None
-    student: Handle[Model] | None = None
 
 
 class Chain:
@@ -221,23 +204,6 @@ def with_student(settings: Settings, start: Start, task: str = "") -> Start:
         training=seeded(table, 0),
     )
     return start._replace(student=append_name(node, task).output(Model))
-
-
-def seeded(settings: Training | DistillationSettings | PretrainingSettings, seed: int) -> Training:
-    """The training options of a table for the seed of this number, counted from 0."""
-    fields = vars(select_fields(settings, Training))
-    return Training(**{**fields, "seed": settings.seed + seed})
-
-
-def append_seed(settings: Settings, seed: int, node: Node) -> Node:
-    """Appends the number of the seed to a node's name if the job has several seeds."""
-    return append_name(node, str(seed)) if settings.seeds > 1 else node
-
-
-def append_name(node: Node, *names: str) -> Node:
-    """Appends names, joined by hyphens, to a node's name; empty ones are skipped."""
-    node.name = "-".join([node.name, *filter(None, names)])
-    return node
 
 
 def enabled_stages(settings: Settings) -> tuple[Stage, ...]:

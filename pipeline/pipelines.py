@@ -34,18 +34,9 @@ from keras_bert.core.config import EncoderShape
 from keras_bert.options.pretraining import PretrainingRows
 from keras_bert.options.quantization import Quantization
 from keras_bert.options.training import Training
-from pipeline.chains import (
-    Chain,
-    Stage,
-    Start,
-    append_name,
-    append_seed,
-    enabled_stages,
-    seeded,
-    wire_fine_tuning,
-    with_student,
-)
-from pipeline.label_errors import wire_label_errors
+from pipeline.capabilities import enabled_capabilities
+from pipeline.chains import Chain, Stage, enabled_stages, wire_fine_tuning, with_student
+from pipeline.nodes import Start, append_name, append_seed, seeded
 from pipeline.orchestrator.graph import Pipeline
 from pipeline.settings.schema import Settings, select_fields
 
@@ -108,8 +99,17 @@ def build_pipeline(settings: Settings, root: Path) -> Pipeline:
     start, rows = wire_start(settings)
     chains = [Chain(settings, start, rows, seed) for seed in range(settings.seeds)]
     outputs = add_evaluation_and_push(settings, root, rows, [chain.model() for chain in chains], chains)
-    further = [] if settings.label_errors is None else [wire_label_errors(settings, start, rows).node]
-    return Pipeline(settings.name, [outputs.pushed.node, *further])
+    return Pipeline(settings.name, [outputs.pushed.node, *wire_capabilities(settings, start, rows)])
+
+
+def wire_capabilities(settings: Settings, start: Start, rows: Handle[TaskExamples]) -> list[Node]:
+    """The last of the further steps of each optional capability that the job has a table of."""
+
+    def fine_tune(some_rows: Handle[TaskExamples], name: str) -> Handle[Model]:
+        return append_name(wire_fine_tuning(settings, start, some_rows, 0, name), name).output(Model)
+
+    enabled = enabled_capabilities(settings)
+    return [node for capability, table in enabled for node in capability.wire(table, settings, rows, fine_tune)]
 
 
 def add_evaluation_and_push(

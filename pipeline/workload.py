@@ -14,6 +14,7 @@ from components.sources.checkpoint import Checkpoint
 from components.sources.retrieval import RetrievalSource
 from keras_bert.core.processor import native_precision
 from keras_bert.options.compression import Student
+from pipeline.capabilities import enabled_capabilities
 from pipeline.settings.schema import Settings
 
 # Kaplan et al. 2020, section 2.1: two operations for each weight and token forward, and four backward.
@@ -146,10 +147,9 @@ def list_trainings(settings: Settings) -> list[TrainingWork] | None:
         for stage, encoder, teacher in stages
         if stage is not None
     ]
-    search = settings.label_errors
-    # Each of its models learns from all rows but those of its fold.
-    folds = [] if search is None else [tuning._replace(rows=(search.folds - 1) * tuning.rows)]
-    return [*shared, *[tuning, *smaller] * settings.seeds, *folds]
+    teachers = sum(capability.count_teachers(table) for capability, table in enabled_capabilities(settings))
+    further = [tuning._replace(rows=teachers * tuning.rows)] if teachers else []
+    return [*shared, *[tuning, *smaller] * settings.seeds, *further]
 
 
 def _measure_tuning(settings: Settings, lengths: RowLengths, size: EncoderSize) -> TrainingWork:

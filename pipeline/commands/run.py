@@ -6,13 +6,13 @@ from functools import partial
 from rich.console import Console
 
 from components.artifacts.evaluation import Blessing, Evaluation
-from components.artifacts.label_errors import LabelErrors
 from components.artifacts.models import EdgeModel
 from components.artifacts.pushed import Pushed
 from components.objects.mirror import shown_place
 from components.scoring.blessing import NOT_COMPARED
 from keras_bert.core.folders import EXPORT_FILE
 from keras_bert.training.cluster import find_cluster
+from pipeline.capabilities import enabled_capabilities
 from pipeline.commands.arguments import absolute_path, add_overrides, add_root, read_overrides
 from pipeline.commands.command import DONE, FAILED, REFUSED, Command
 from pipeline.job.files import load_settings
@@ -91,10 +91,9 @@ def _run_and_show(
     console: Console,
 ) -> int:
     result = run_pipeline(pipeline, options.root, request=request, observer=observer, **settings.run_options())
-    for label_errors in result.artifacts(LabelErrors):
-        report = label_errors.read()
-        table = shown_place(label_errors.file(label_errors.table))
-        write(console, f"label errors: {report.errors} of {report.rows} training rows are likely wrong: {table}")
+    for capability, _ in enabled_capabilities(settings):
+        for output in (output for kind in capability.outputs for output in result.artifacts(kind)):
+            write(console, capability.summarize(output))
     for evaluation in result.artifacts(Evaluation):
         show_models(evaluation.read(), console)
     reasons = [reason for blessing in result.artifacts(Blessing) for reason in blessing.read().reasons]

@@ -17,6 +17,7 @@ from components.files.paths import join_pattern
 from components.files.text_files import is_remote
 from components.sources.checkpoint import PACKAGE
 from keras_bert.core.validation import field_error, field_place
+from pipeline.capabilities import JobSettings
 from pipeline.job.rules import check_tables
 from pipeline.settings.schema import TASKS, Settings
 
@@ -79,7 +80,7 @@ def make_settings(tables: Mapping[str, Any], overrides: Iterable[str] = ()) -> S
     """Makes settings of the tables that `read_tables` returned; raises as `load_settings` does."""
     raw = override_tables(tables, overrides)
     try:
-        settings = Settings.model_validate_json(json.dumps(raw, default=str))
+        settings = JobSettings.model_validate_json(json.dumps(raw, default=str))
     except pydantic.ValidationError as error:
         problems = [problem for problem in error.errors() if not _follows(problem)]
         raise InputError("; ".join(dict.fromkeys(_explain(problem, raw) for problem in problems))) from None
@@ -225,7 +226,7 @@ def _explain(problem: Mapping[str, Any], tables: Tables) -> str:
 def _suggest(place: Sequence[str], valid_keys: Sequence[str]) -> str:
     """The end of the error about an unknown key: similar keys of its table, else tables that have the key."""
     key, similar = place[-1], difflib.get_close_matches(place[-1], valid_keys, n=1, cutoff=_SIMILAR)
-    paths = [f"{table}.{key}" for table in Settings.model_fields if key in _valid_keys([table])]
+    paths = [f"{table}.{key}" for table in JobSettings.model_fields if key in _valid_keys([table])]
     if similar or not paths or len(place) > 1:
         return nearest(key, valid_keys)
     return f"; did you mean {' or '.join(map(repr, paths))}?"
@@ -233,7 +234,7 @@ def _suggest(place: Sequence[str], valid_keys: Sequence[str]) -> str:
 
 def _valid_keys(sections: list[str]) -> list[str]:
     """The keys that a table of the settings may have."""
-    types: dict[str, Any] = {name: field.annotation for name, field in Settings.model_fields.items()}
+    types: dict[str, Any] = {name: field.annotation for name, field in JobSettings.model_fields.items()}
     for section in sections:
         # Pydantic's discriminators are dataclasses, too, but objects.
         kinds = [kind for kind in _kinds(types[section]) if isinstance(kind, type) and dataclasses.is_dataclass(kind)]

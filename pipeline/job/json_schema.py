@@ -7,7 +7,7 @@ from typing import Any
 from pydantic.json_schema import GenerateJsonSchema, JsonSchemaValue
 from pydantic_core import core_schema
 
-from pipeline.settings.schema import Settings
+from pipeline.capabilities import JobSettings
 
 # The draft that Taplo reads.
 _DRAFT = "http://json-schema.org/draft-07/schema#"
@@ -22,7 +22,7 @@ def job_schema() -> dict[str, Any]:
     It holds names, types and ranges of single settings. Rules between several settings are checked when the file is
     read, so a file may be valid by the schema and still be refused.
     """
-    schema = Settings.model_json_schema(schema_generator=_Generator)
+    schema = JobSettings.model_json_schema(schema_generator=_Generator)
     schema["properties"] = {"extends": _EXTENDS, **schema["properties"]}
     return {"$schema": _DRAFT, **schema, "title": "Job of keras-bert-edge"}
 

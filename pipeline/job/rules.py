@@ -8,7 +8,6 @@ from pathlib import Path
 from typing import Any
 
 from components.dsl.errors import InputError
-from components.examples.folds import check_folds
 from components.examples.label_pairs import check_pairable
 from components.examples.leaks import resolve_leaks
 from components.examples.overlap import check_overlap, count_overlap, count_rows, describe_overlap
@@ -30,6 +29,7 @@ from keras_bert.core.checks import FieldError
 from keras_bert.families.deberta.settings import DeBERTa
 from keras_bert.options.compression import OF_EMBEDDINGS, StateImitation
 from keras_bert.options.pretraining import AT_MOST
+from pipeline.capabilities import CAPABILITIES, enabled_capabilities
 from pipeline.settings.contrast import check_contrast, check_dimensions
 from pipeline.settings.few_shot import check_few_shot
 from pipeline.settings.graphs import check_float_layers, check_shapes, graph_of
@@ -56,7 +56,6 @@ _NEEDS = {
     "contrast": "examples",
     "hard_negatives": "examples",
     "adaptation": "examples",
-    "label_errors": "examples",
     "fitted_vocabulary": "examples",
     "student": "examples",
     "general_distillation": "student",
@@ -80,7 +79,8 @@ _OF_QUESTIONS = ("stride", "max_query_length")
 def check_tables(settings: Settings) -> None:
     """Raises InputError where a table is missing, or one is there that no step would read."""
     given = settings.model_fields_set
-    for name, needed in _NEEDS.items():
+    of_examples = dict.fromkeys((capability.name for capability in CAPABILITIES), "examples")
+    for name, needed in {**_NEEDS, **of_examples}.items():
         if name in given and getattr(settings, needed) is None:
             raise InputError(f"{name} must be left out where there is no [{needed}], as no step would read it")
     if settings.checkpoint is not None:
@@ -118,7 +118,8 @@ def check_tables(settings: Settings) -> None:
         weight = getattr(settings.distillation, name)
         if weight and task not in ("embedding", "retrieval"):
             raise InputError(f"distillation.{name} must be 0 but for embedding and retrieval, got {weight}")
-    _check_label_errors(settings)
+    for capability, table in enabled_capabilities(settings):
+        capability.check_tables(table, settings)
     check_contrast(settings)
     check_few_shot(settings)
     check_page(settings)
@@ -231,10 +232,8 @@ def _check_examples(settings: Settings) -> list[str]:
         task.check(splits)
     else:
         _check_test_rows(settings, source.task, splits, labels)
-    if settings.label_errors is not None:
-        check_folds(splits["train"], task, settings.label_errors.folds)
-        if isinstance(source, TableSource):
-            source.training_columns()  # the table of the rows to correct has them
+    for capability, table in enabled_capabilities(settings):
+        capability.check_rows(table, source, splits)
     if settings.few_shot is not None and settings.few_shot.pairs:
         check_pairable(task, splits["train"])
     if source.overlap == "error":
@@ -310,16 +309,6 @@ def _check_push_folder(folder: Path | None) -> None:
     except OSError as error:
         rule = "must be a folder that can be written to or made"
         raise InputError(f"push.folder {rule}, got {folder}: {error.strerror}") from None
-
-
-def _check_label_errors(settings: Settings) -> None:
-    source = settings.examples
-    if settings.label_errors is None or source is None:
-        return
-    if not TASK_SCORING[source.task].has_probabilities:
-        raise InputError(f"label_errors must be left out for the task {source.task!r}, which has no labels")
-    if isinstance(source, DocstringTask):
-        raise InputError("label_errors must be left out for the built-in examples, whose labels are right")
 
 
 def _check_objective(settings: Settings) -> None:

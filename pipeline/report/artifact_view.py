@@ -4,9 +4,9 @@ import contextlib
 import html
 from typing import NamedTuple
 
-from components.artifacts.label_errors import FOLDS_FILE, LABEL_ERRORS_FILE
 from components.dsl.artifact import MANIFEST, Artifact
 from components.dsl.errors import InputError
+from pipeline.capabilities import UNLISTED_FILES
 from pipeline.orchestrator.store import Store
 from pipeline.report.figure_cache import FigureCache
 from pipeline.report.page import make_artifact_page
@@ -15,7 +15,7 @@ from pipeline.views.artifact_tables import artifact_tables
 
 # Files that other parts of the page show.
 _SHOWN_ELSEWHERE = (
-    *(MANIFEST, FOLDS_FILE, LABEL_ERRORS_FILE),
+    *(MANIFEST, *UNLISTED_FILES),
     *("statistics.json", "features.json", "metrics.json", "answers.json", "samples.json"),
 )
 

@@ -4,13 +4,13 @@ from pathlib import Path
 from typing import Any
 
 from pipeline.report.calibration_figure import draw_reliability
+from pipeline.report.capabilities import read_capabilities
 from pipeline.report.data import read_data
 from pipeline.report.explanation import read_explanation
 from pipeline.report.figure_cache import FigureCache
 from pipeline.report.figures import IN_THE_DARK
 from pipeline.report.head_figure import draw_heads
 from pipeline.report.header import read_header
-from pipeline.report.label_errors import read_label_errors
 from pipeline.report.origins import read_origins
 from pipeline.report.record import RunRecord
 from pipeline.report.scores import Scores, read_scores
@@ -22,6 +22,8 @@ from pipeline.report.trainings import TrainingCurves, read_trainings
 from pipeline.views.loss_plot import COLORS
 
 TEMPLATES = Path(__file__).parent / "templates"
+# The folder of the folders of capabilities, each with its `report.html`.
+CAPABILITY_TEMPLATES = Path(__file__).parents[1]
 
 
 def make_page(record: RunRecord, figures: FigureCache) -> str:
@@ -61,7 +63,7 @@ def _shared(
     """The content that pages of runs and of artifacts share."""
     return {
         "data": read_data(record),
-        "label_errors": read_label_errors(record),
+        "capabilities": read_capabilities(record),
         "trainings": [(training, figures.draw(draw_training, training)) for training in trainings],
         "explanations": [(section, figures.draw(draw_heads, section.heads)) for section in read_explanation(record)],
         "scores": [(result, _draw_scores(result, figures)) for result in scores],
@@ -72,7 +74,7 @@ def _render(template: str, **content: Any) -> str:
     from jinja2 import Environment, FileSystemLoader, StrictUndefined
 
     environment = Environment(
-        loader=FileSystemLoader(TEMPLATES),
+        loader=FileSystemLoader([TEMPLATES, CAPABILITY_TEMPLATES]),
         autoescape=True,
         undefined=StrictUndefined,
         trim_blocks=True,

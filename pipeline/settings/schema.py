@@ -32,7 +32,6 @@ from keras_bert.options.compression import Distillation, Imitation, Pruning, Stu
 from keras_bert.options.data import Pooling, Prompts, VocabularyKind
 from keras_bert.options.export import Export
 from keras_bert.options.fine_tuning import FewShot, HardNegatives, Selection
-from keras_bert.options.label_errors import LabelErrorSearch
 from keras_bert.options.pretraining import Generator, Masking, PretrainingRows
 from keras_bert.options.quantization import Quantization
 from keras_bert.options.training import Contrast, Precision, Training
@@ -249,7 +248,6 @@ class Settings(pydantic.BaseModel):
         hard_negatives: negatives for the training queries of retrieval, which a model searches.
         adaptation: parameter-efficient adaptation, which trains few weights beside the frozen encoder (LoRA, adapters,
             prompt or biases).
-        label_errors: the search for training rows whose labels are likely wrong.
         page: texts that `index.html` of an embedding or a retrieval searches.
     """
 
@@ -298,7 +296,6 @@ class Settings(pydantic.BaseModel):
     contrast: Contrast | None = None
     hard_negatives: HardNegatives | None = None
     adaptation: Adaptation | None = None
-    label_errors: LabelErrorSearch | None = None
     student: Student | None = None
     general_distillation: GeneralDistillationSettings | None = None
     teacher_labels: TeacherLabels | None = None

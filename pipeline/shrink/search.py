@@ -13,7 +13,7 @@ from components.objects.mirror import shown_place
 from components.training.on_rows import VALIDATIONS
 from components.training.progress import training_work
 from keras_bert.options.training import Training
-from pipeline.chains import seeded
+from pipeline.nodes import seeded
 from pipeline.orchestrator.observer import Observer
 from pipeline.orchestrator.runner import RunFailedError, RunResult
 from pipeline.pipelines import pipeline_of

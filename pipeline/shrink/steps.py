@@ -18,7 +18,8 @@ from components.measure_search_space import measure_search_space
 from components.validate import validate
 from keras_bert.options.compression import Distillation, Imitation
 from keras_bert.options.quantization import Quantization
-from pipeline.chains import Chain, Start, append_name, append_seed, enabled_stages, seeded
+from pipeline.chains import Chain, enabled_stages
+from pipeline.nodes import Start, append_name, append_seed, seeded
 from pipeline.orchestrator.graph import Pipeline
 from pipeline.pipelines import PushOutputs, add_evaluation_and_push, ingest_rows, pipeline_of, wire_start
 from pipeline.settings.schema import Settings, select_fields

@@ -8,7 +8,8 @@ from components.artifacts.models import Model
 from components.dsl.component import Handle
 from components.fit_head import fit_head
 from components.validate import validate
-from pipeline.chains import Chain, Stage, append_name
+from pipeline.chains import Chain, Stage
+from pipeline.nodes import append_name
 from pipeline.orchestrator.graph import Pipeline
 from pipeline.pipelines import pipeline_of, wire_start
 from pipeline.settings.schema import Settings

@@ -5,9 +5,9 @@ from collections.abc import Collection, Mapping
 from pathlib import Path
 from typing import Any
 
-from components.artifacts.label_errors import FOLDS_FILE, LABEL_ERRORS_FILE
 from components.dsl.artifact import MANIFEST
 from components.dsl.errors import InputError
+from pipeline.capabilities import UNLISTED_FILES
 from pipeline.orchestrator.changes import flatten
 from pipeline.views.statistics import STATISTICS_FILE, format_value, read_statistics
 
@@ -16,7 +16,7 @@ _MOST_BYTES, _MOST_VALUES, _MOST_CHARACTERS, _MOST_FILES = 20_000, 40, 100, 20
 
 
 # Files that are drawn as figures, or whose values are of no use to a reader.
-_NOT_VALUES = (MANIFEST, STATISTICS_FILE, FOLDS_FILE, LABEL_ERRORS_FILE, "samples.json", "answers.json")
+_NOT_VALUES = (MANIFEST, STATISTICS_FILE, *UNLISTED_FILES, "samples.json", "answers.json")
 
 
 def read_artifact(folder: Path) -> dict[str, Any]:

@@ -1,13 +1,13 @@
-"""The step that deals training rows to folds; `tests/components/examples/test_folds.py` tests how."""
+"""The step that deals training rows to folds; `tests/components/label_errors/test_folds.py` tests how."""
 
 from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
-from components.artifacts.label_errors import Folds
 from components.assign_folds import assign_folds
 from components.examples.registry import read_rows
+from components.label_errors.artifacts import Folds
 from tests.components.tuning_job import Line
 
 

@@ -11,16 +11,16 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from components.artifacts.label_errors import HeldOutProbabilities, LabelDecisions, LabelErrors
 from components.dsl.errors import InputError
 from components.examples.registry import read_rows
 from components.files.csv_files import csv_line
 from components.find_label_errors import find_label_errors
+from components.label_errors.artifacts import HeldOutProbabilities, LabelDecisions, LabelErrors
 from components.sources.label_sets import LabelSetSource
 from components.sources.table import TableSource, TextRow
 from components.sources.tagged_words import SentenceSource
 from keras_bert.data.records import read_features
-from keras_bert.options.label_errors import LabelErrorSearch
+from keras_bert.label_errors.search import LabelErrorSearch
 from tests.components import tuning_job
 from tests.components.tuning_job import Line
 

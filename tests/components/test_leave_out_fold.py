@@ -6,9 +6,9 @@ from pathlib import Path
 import pytest
 
 from components.artifacts.data import TaskExamples
-from components.artifacts.label_errors import Folds
 from components.assign_folds import assign_folds
 from components.examples.registry import TASK_ROWS, read_rows
+from components.label_errors.artifacts import Folds
 from components.leave_out_fold import leave_out_fold
 from keras_bert.data.records import read_features, read_records
 from keras_bert.data.task_batches import task_batches

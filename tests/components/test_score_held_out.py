@@ -6,9 +6,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from components.artifacts.label_errors import Folds, HeldOutProbabilities
 from components.assign_folds import assign_folds
 from components.examples.registry import read_rows
+from components.label_errors.artifacts import Folds, HeldOutProbabilities
 from components.score_held_out import score_held_out
 from components.scoring.registry import TASK_SCORING
 from keras_bert.data.records import read_features

@@ -1,4 +1,4 @@
-"""Makes the reference of tests/keras_bert/metrics/test_label_errors.py with cleanlab.
+"""Makes the reference of tests/keras_bert/label_errors/test_confident_learning.py with cleanlab.
 
     python -m tests.golden.label_errors
 

@@ -12,7 +12,7 @@ from components.sources.checkpoint import Checkpoint
 from components.sources.table import TableSource
 from components.sources.text import TextSource
 from pipeline.job.files import load_settings
-from pipeline.settings.schema import Settings
+from pipeline.capabilities import JobSettings
 from tests.pipeline.settings.texts import CHECKPOINT, CORPUS, EXAMPLES, keys_of, load, refusal
 
 ROOT = Path(__file__).parents[3]
@@ -242,7 +242,7 @@ def mentioned(name: str) -> set[str]:
 
 @pytest.mark.parametrize("name", EXAMPLE_FILES)
 def test_every_key_of_the_examples_is_a_setting(name: str) -> None:
-    known_keys = {key for key, _ in keys_of(Settings)} | set(Settings.model_fields)
+    known_keys = {key for key, _ in keys_of(JobSettings)} | set(JobSettings.model_fields)
     known_keys |= {key.rpartition(".")[0] for key in known_keys}
     # The keys of these two are the user's own.
     free = ("beam.options.", "fine_tuning.class_weights.")

@@ -21,13 +21,13 @@ from keras_bert.options.compression import Student
 from keras_bert.options.export import Export
 from keras_bert.options.fine_tuning import Selection
 from keras_bert.options.training import Training
+from pipeline.capabilities import JobSettings
 from pipeline.settings.schema import (
     DistillationSettings,
     FineTuningSettings,
     PretrainingRowsSettings,
     PretrainingSettings,
     QuantizationSettings,
-    Settings,
     select_fields,
 )
 from tests.pipeline.settings.texts import CHECKPOINT, CORPUS, EXAMPLES, keys_of, load
@@ -109,7 +109,7 @@ def test_class_weights_are_a_word_or_a_table(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("value", ["inf", "-inf", "nan"])
 def test_every_number_is_finite(tmp_path: Path, value: str) -> None:
-    keys = {key for key, kind in keys_of(Settings) if kind is float} - {
+    keys = {key for key, kind in keys_of(JobSettings) if kind is float} - {
         "beam.options",
         "fine_tuning.class_weights",
         "evaluation.min_slice_scores",

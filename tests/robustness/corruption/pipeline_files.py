@@ -5,10 +5,10 @@ import sqlite3
 from pathlib import Path
 from typing import Any
 
-from components.artifacts.label_errors import HeldOutProbabilities, LabelDecisions
 from components.artifacts.pushed import Pushed
 from components.dsl.artifact import Artifact, content_digest
 from components.dsl.errors import InputError
+from components.label_errors.artifacts import HeldOutProbabilities, LabelDecisions
 from pipeline.orchestrator import source_code
 from pipeline.orchestrator.records import Execution, NewArtifact
 from pipeline.orchestrator.store import DATABASE, Store

@@ -2,8 +2,8 @@
 
 from pathlib import Path
 
+from pipeline.report.capabilities import read_capabilities
 from pipeline.report.figure_cache import FigureCache
-from pipeline.report.label_errors import read_label_errors
 from pipeline.report.page import make_page
 from pipeline.report.record import read_record
 from tests.pipeline.report.made_up import SCRIPT, Root, node
@@ -33,9 +33,10 @@ def make_root(folder: Path, files: dict) -> Root:
 def test_the_page_shows_the_rows_to_look_at(tmp_path: Path) -> None:
     make_root(tmp_path, {"label_errors.json": REPORT, "label_errors.csv": "text,label"})
     record = read_record(tmp_path)
-    (section,) = read_label_errors(record)
-    assert section.table == "artifacts/find_label_errors/label_errors-1/label_errors.csv"
+    (section,) = read_capabilities(record)
     page = make_page(record, FigureCache())
+    assert section.folder == "artifacts/find_label_errors/label_errors-1"
+    assert "label_errors-1/label_errors.csv" in page.replace("<wbr>", "")
     for text in ("Of 1,200 training rows, 1 have a label", "as 4 models judge", "<b>sea</b>", "<b>farm</b>", "0.0312"):
         assert text in page
     assert 'href="#label-errors"' in page
@@ -46,5 +47,5 @@ def test_the_page_shows_the_rows_to_look_at(tmp_path: Path) -> None:
 def test_a_search_that_cannot_be_read_is_left_out(tmp_path: Path) -> None:
     make_root(tmp_path, {"label_errors.json": {"rows": 3}})
     record = read_record(tmp_path)
-    assert read_label_errors(record) == []
+    assert read_capabilities(record) == []
     assert "label-errors" not in make_page(record, FigureCache())

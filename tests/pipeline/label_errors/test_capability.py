@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from components.dsl.errors import InputError
-from keras_bert.options.label_errors import LabelErrorSearch
+from keras_bert.label_errors.search import LabelErrorSearch
 from pipeline.job.rules import check_data
 from tests.pipeline.settings.texts import CHECKPOINT, CORPUS, EXAMPLES, load
 from tests.pipeline.test_pipelines import RETRIEVAL, reads, values, wire

@@ -6,8 +6,8 @@ from collections import Counter
 import pytest
 
 from components.dsl.errors import InputError
-from components.examples.folds import assign_rows, check_folds
 from components.examples.registry import TASK_ROWS
+from components.label_errors.folds import assign_rows, check_folds
 from components.sources.label_sets import LabelSetRow
 from components.sources.table import TextRow
 from components.sources.tagged_words import Sentence
@@ -107,6 +107,6 @@ def test_copies_of_a_text_count_once() -> None:
 
 
 def test_a_label_whose_rows_all_came_to_one_fold_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("components.examples.folds._deal", lambda order, *_: dict.fromkeys(order, 0))
+    monkeypatch.setattr("components.label_errors.folds._deal", lambda order, *_: dict.fromkeys(order, 0))
     with pytest.raises(InputError, match="all of 'a' came to one; choose another seed"):
         assign_rows(draw_rows(9, 9), TEXTS, 2, 0, near=False)

@@ -5,7 +5,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from keras_bert.metrics.label_errors import (
+from keras_bert.label_errors.confident_learning import (
     confident_joint,
     confident_thresholds,
     find_label_errors,

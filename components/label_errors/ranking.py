@@ -4,8 +4,8 @@ from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from components.artifacts.label_errors import LabelDecisions, LabelPair
-from keras_bert.options.label_errors import LabelScore
+from components.label_errors.artifacts import LabelDecisions, LabelPair
+from keras_bert.label_errors.search import LabelScore
 
 if TYPE_CHECKING:
     import numpy as np
@@ -92,6 +92,6 @@ def _list_classifications(decisions: LabelDecisions, *, by_label: bool) -> "list
 
 
 def _judge(given: "Array", shares: "Array", score: LabelScore) -> "tuple[Array, Array]":
-    from keras_bert.metrics.label_errors import find_label_errors, score_labels
+    from keras_bert.label_errors.confident_learning import find_label_errors, score_labels
 
     return find_label_errors(given, shares), score_labels(given, shares, score)

@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from keras_bert.options.label_errors import LabelScore
+from keras_bert.label_errors.search import LabelScore
 
 Array = np.ndarray[Any, Any]
 

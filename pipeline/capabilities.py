@@ -1,0 +1,28 @@
+"""The optional capabilities of a job, a line each: the only module that imports them."""
+
+from typing import Any
+
+import pydantic
+
+from pipeline.capability import Capability
+from pipeline.label_errors.capability import LabelErrorCapability
+from pipeline.settings.schema import Settings
+
+CAPABILITIES: tuple[Capability[Any], ...] = (
+    LabelErrorCapability(),
+)  # fmt: skip
+
+_FIELDS: dict[str, Any] = {
+    capability.name: (capability.table | None, pydantic.Field(None, description=capability.purpose))
+    for capability in CAPABILITIES
+}
+# The settings of a job file: a job's own tables, and one for each capability.
+JobSettings = pydantic.create_model("JobSettings", __base__=Settings, __doc__=Settings.__doc__, **_FIELDS)
+# Files of artifacts whose values are of no use to a reader.
+UNLISTED_FILES = tuple(name for capability in CAPABILITIES for name in capability.unlisted_files)
+
+
+def enabled_capabilities(settings: Settings) -> list[tuple[Capability[Any], Any]]:
+    """The capabilities that a job has a table of, each with its table."""
+    tables = ((capability, getattr(settings, capability.name, None)) for capability in CAPABILITIES)
+    return [(capability, table) for capability, table in tables if table is not None]

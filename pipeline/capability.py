@@ -1,0 +1,63 @@
+"""An optional capability of a job: what the rest of the pipeline asks of it."""
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, ClassVar, Generic, TypeVar
+
+from components.artifacts.data import TaskExamples
+from components.artifacts.models import Model
+from components.dsl.artifact import Artifact
+from components.dsl.component import Handle, Node
+from components.examples.source_rows import AnySource
+from pipeline.settings.schema import Settings
+
+T = TypeVar("T")
+# Fine-tunes a teacher of the first seed on other rows; the name ends the names of its nodes.
+FineTune = Callable[[Handle[TaskExamples], str], Handle[Model]]
+
+
+class Capability(Generic[T]):
+    """A capability that a table of its name switches on; `pipeline/NAME` holds it.
+
+    A capability overrides the methods that it needs.
+
+    Attributes:
+        name: of the table in the job file, and of the folders.
+        table: the record of the table.
+        purpose: what the table is, for the reference of settings.
+        outputs: the artifacts that a run tells of when it ends, and that its page shows by `report.html` in the folder.
+        title: of the section of the page.
+        unlisted_files: files of artifacts whose values are of no use to a reader.
+    """
+
+    name: ClassVar[str]
+    table: ClassVar[type]
+    purpose: ClassVar[str]
+    outputs: ClassVar[tuple[type[Artifact], ...]] = ()
+    title: ClassVar[str] = ""
+    unlisted_files: ClassVar[tuple[str, ...]] = ()
+
+    def check_tables(self, table: T, settings: Settings) -> None:
+        """Raises InputError where the other tables of a job, which has `[examples]`, do not go with the table."""
+
+    def check_rows(self, table: T, source: AnySource, splits: Mapping[str, Sequence[Any]]) -> None:
+        """Raises InputError where the rows of the examples do not suit the table."""
+
+    def count_teachers(self, table: T) -> int:
+        """The number of further teachers that train, each counted as one that learns from all rows."""
+        return 0
+
+    def wire(self, table: T, settings: Settings, rows: Handle[TaskExamples], fine_tune: FineTune) -> list[Node]:
+        """The last of the further steps that a job with the table has."""
+        return []
+
+    def summarize(self, output: Any) -> str:
+        """A line for the terminal about one of the `outputs`."""
+        raise NotImplementedError
+
+    def read(self, output: Any) -> Any:
+        """The content of `report.html` for one of the `outputs`.
+
+        Raises:
+            OSError, ValueError, KeyError, TypeError, StopIteration: files are missing or corrupted.
+        """
+        raise NotImplementedError

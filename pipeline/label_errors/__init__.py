@@ -1,0 +1,1 @@
+"""The search for wrong labels among the training rows of a job."""

@@ -1,0 +1,93 @@
+"""The search for wrong labels as a part of a job: its checks, its steps and its section of the page."""
+
+from collections.abc import Mapping, Sequence
+from typing import Any, NamedTuple
+
+from components.artifacts.data import TaskExamples
+from components.assign_folds import assign_folds
+from components.dsl.component import Handle, Node
+from components.dsl.errors import InputError
+from components.examples.registry import TASK_ROWS
+from components.examples.source_rows import AnySource
+from components.find_label_errors import find_label_errors
+from components.label_errors.artifacts import (
+    FOLDS_FILE,
+    LABEL_ERRORS_FILE,
+    Folds,
+    HeldOutProbabilities,
+    LabelErrorReport,
+    LabelErrors,
+)
+from components.label_errors.folds import check_folds
+from components.leave_out_fold import leave_out_fold
+from components.objects.mirror import shown_place
+from components.score_held_out import score_held_out
+from components.scoring.registry import TASK_SCORING
+from components.sources.docstring_task import DocstringTask
+from components.sources.table import TableSource
+from keras_bert.label_errors.search import LabelErrorSearch
+from pipeline.capability import Capability, FineTune
+from pipeline.nodes import append_name
+from pipeline.settings.schema import Settings
+
+
+class LabelErrorSection(NamedTuple):
+    """A search on the page of a run: the rows, and the name of the file that has all of them."""
+
+    report: LabelErrorReport
+    table: str
+
+
+class LabelErrorCapability(Capability[LabelErrorSearch]):
+    """The search for training rows whose labels are likely wrong."""
+
+    name = "label_errors"
+    table = LabelErrorSearch
+    purpose = "the search for training rows whose labels are likely wrong."
+    outputs = (LabelErrors,)
+    title = "Likely wrong labels"
+    unlisted_files = (FOLDS_FILE, LABEL_ERRORS_FILE)
+
+    def check_tables(self, table: LabelErrorSearch, settings: Settings) -> None:
+        """Raises InputError for a task without labels, and for the built-in examples."""
+        source = settings.examples
+        assert source is not None
+        if not TASK_SCORING[source.task].has_probabilities:
+            raise InputError(f"label_errors must be left out for the task {source.task!r}, which has no labels")
+        if isinstance(source, DocstringTask):
+            raise InputError("label_errors must be left out for the built-in examples, whose labels are right")
+
+    def check_rows(self, table: LabelErrorSearch, source: AnySource, splits: Mapping[str, Sequence[Any]]) -> None:
+        """Raises InputError where a label has too few rows, or a column would stand twice in the table to correct."""
+        check_folds(splits["train"], TASK_ROWS[source.task], table.folds)
+        if isinstance(source, TableSource):
+            source.training_columns()
+
+    def count_teachers(self, table: LabelErrorSearch) -> int:
+        """Each of the models learns from all rows but those of its fold."""
+        return table.folds - 1
+
+    def wire(
+        self, table: LabelErrorSearch, settings: Settings, rows: Handle[TaskExamples], fine_tune: FineTune
+    ) -> list[Node]:
+        """A fine-tuning for each fold, as that of the first seed's teacher."""
+        source = settings.examples
+        assert source is not None
+        near = source.near_overlap != "off"
+        assigned = assign_folds(examples=rows, count=table.folds, seed=table.seed, near=near).output(Folds)
+        models = []
+        for fold in range(table.folds):
+            node = append_name(leave_out_fold(examples=rows, folds=assigned, fold=fold), str(fold))
+            # The numbers alone are those of seeds.
+            models.append(fine_tune(node.output(TaskExamples), f"fold-{fold}"))
+        scored = score_held_out(models=models, examples=rows, folds=assigned).output(HeldOutProbabilities)
+        return [find_label_errors(examples=rows, probabilities=scored, source=source, search=table)]
+
+    def summarize(self, output: LabelErrors) -> str:
+        """The number of likely wrong labels, and where the table is."""
+        report, table = output.read(), shown_place(output.file(output.table))
+        return f"label errors: {report.errors} of {report.rows} training rows are likely wrong: {table}"
+
+    def read(self, output: LabelErrors) -> LabelErrorSection:
+        """The rows, and the name of the table."""
+        return LabelErrorSection(output.read(), output.table)

@@ -1,0 +1,43 @@
+"""Nodes of a pipeline: their names, the seeds of their trainings, and those that fine-tuning starts from."""
+
+from typing import NamedTuple
+
+from components.artifacts.data import Corpus, Vocabulary
+from components.artifacts.models import Model
+from components.dsl.component import Handle, Node
+from keras_bert.options.training import Training
+from pipeline.settings.schema import DistillationSettings, PretrainingSettings, Settings, select_fields
+
+
+class Start(NamedTuple):
+    """The inputs of fine-tuning.
+
+    Attributes:
+        model: the pre-trained model.
+        vocabulary: the vocabulary that rows are tokenized with.
+        corpus: the text that the model was pre-trained on; None for an imported checkpoint.
+        student: a student of the model, distilled on general text before there is a task; None where students begin
+            with the task.
+    """
+
+    model: Handle[Model]
+    vocabulary: Handle[Vocabulary]
+    corpus: Handle[Corpus] | None = None
+    student: Handle[Model] | None = None
+
+
+def seeded(settings: Training | DistillationSettings | PretrainingSettings, seed: int) -> Training:
+    """The training options of a table for the seed of this number, counted from 0."""
+    fields = vars(select_fields(settings, Training))
+    return Training(**{**fields, "seed": settings.seed + seed})
+
+
+def append_seed(settings: Settings, seed: int, node: Node) -> Node:
+    """Appends the number of the seed to a node's name if the job has several seeds."""
+    return append_name(node, str(seed)) if settings.seeds > 1 else node
+
+
+def append_name(node: Node, *names: str) -> Node:
+    """Appends names, joined by hyphens, to a node's name; empty ones are skipped."""
+    node.name = "-".join([node.name, *filter(None, names)])
+    return node
