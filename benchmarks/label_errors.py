@@ -18,13 +18,13 @@ from rich.console import Console
 
 from benchmarks.table import print_table
 from components.artifacts.data import TaskExamples
-from components.label_errors.artifacts import LABEL_TABLES, LabelErrors
 from components.artifacts.models import Model
 from components.examples.registry import read_rows
+from components.label_errors.artifacts import LABEL_TABLES, LabelErrors
 from components.scoring.registry import TASK_SCORING
 from components.training.model_folder import read_model
-from keras_bert.metrics.calibration import probabilities
 from keras_bert.label_errors.confident_learning import score_labels
+from keras_bert.metrics.calibration import probabilities
 from pipeline.chains import wire_fine_tuning
 from pipeline.job.files import load_settings
 from pipeline.orchestrator.runner import run_pipeline

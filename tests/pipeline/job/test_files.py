@@ -11,8 +11,8 @@ from components.files.paths import match_files
 from components.sources.checkpoint import Checkpoint
 from components.sources.table import TableSource
 from components.sources.text import TextSource
-from pipeline.job.files import load_settings
 from pipeline.capabilities import JobSettings
+from pipeline.job.files import load_settings
 from tests.pipeline.settings.texts import CHECKPOINT, CORPUS, EXAMPLES, keys_of, load, refusal
 
 ROOT = Path(__file__).parents[3]

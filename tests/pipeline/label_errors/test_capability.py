@@ -75,8 +75,10 @@ def test_values_that_break_a_rule_are_refused(tmp_path: Path, override: str, mes
 def test_labels_with_too_few_rows_are_refused_before_training(tmp_path: Path) -> None:
     rows = [*(("one", f"a text {number}") for number in range(6)), ("two", "another"), ("two", "a third")]
     (tmp_path / "rows.tsv").write_text("label\ttext\n" + "".join(f"{label}\t{text}\n" for label, text in rows))
+    (tmp_path / "test.tsv").write_text("label\ttext\none\tof one\ntwo\tof two\n")
     (tmp_path / "texts").mkdir()
     (tmp_path / "texts" / "one.txt").write_text("A text.")
+    test = f"examples.test={tmp_path / 'test.tsv'}"
     with pytest.raises(InputError, match=r"got 3 beside 2 of 'two'; lower folds to 2, add rows of that label"):
-        check_data(load(tmp_path, CORPUS + EXAMPLES + SEARCH))
-    check_data(load(tmp_path, CORPUS + EXAMPLES + SEARCH, "label_errors.folds=2"))
+        check_data(load(tmp_path, CORPUS + EXAMPLES + SEARCH, test))
+    check_data(load(tmp_path, CORPUS + EXAMPLES + SEARCH, test, "label_errors.folds=2"))
