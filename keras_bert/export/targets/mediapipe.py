@@ -77,5 +77,5 @@ def describe_other_ids(share: float) -> str:
     """
     return (
         f"MediaPipe makes other token ids of {100 * share:.1f} % of validation texts than the training did, as it "
-        "keeps accents; see docs/devices.md"
+        "keeps accents; see docs/guides/ship.md"
     )
