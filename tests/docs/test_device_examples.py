@@ -1,4 +1,4 @@
-"""The example of docs/guides/ship.md that decodes tags and answers of a file with text as input answers as `predict`."""
+"""The example of docs/guides/ship.md decodes tags and answers of a file with text as input as `predict` does."""
 
 import ast
 import unicodedata
