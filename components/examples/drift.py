@@ -72,11 +72,11 @@ def compare_rows(
     numbers = numbers_of(rows, task) if is_labelled else []
     if numbers and schema.numbers:
         bins = count_bins(numbers, schema.number_edges)
-        differences.append(_binned("numbers", schema.numbers, bins, schema.number_edges))
+        differences.append(compare_bins("numbers", schema.numbers, bins, schema.number_edges))
     longer, hashes = share_above(tokens, schema.max_length), hash_row_words(rows, task)
     return [
         *differences,
-        _binned("lengths in tokens", schema.lengths, lengths, schema.length_edges),
+        compare_bins("lengths in tokens", schema.lengths, lengths, schema.length_edges),
         _share(f"rows above {schema.max_length} tokens", schema.longer, longer, _MORE_LONG),
         _scripts(schema.scripts, traits.scripts),
         _share("unknown tokens", schema.unknown, tokens.unknown, _MORE_UNKNOWN),
@@ -169,7 +169,7 @@ def _label_shares(schema: RowSchema, labels: Mapping[str, int]) -> Drift:
     return Drift("label shares", _largest(schema.labels), _largest(got), measure, differs)
 
 
-def _binned(name: str, expected: Sequence[int], got: Sequence[int], edges: Sequence[float]) -> Drift:
+def compare_bins(name: str, expected: Sequence[int], got: Sequence[int], edges: Sequence[float]) -> Drift:
     """Rows in bins: the median's bin for people, and the index."""
     index, limit = _index_and_limit(expected, got)
     before, now = (f"median {_median_bin(counts, edges)}" for counts in (expected, got))

@@ -4,6 +4,7 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from components.dsl.errors import InputError
+from components.examples.row_schema import choose_edges, count_bins
 from components.scoring.base import LabelLogits
 from components.scoring.registry import TASK_SCORING
 
@@ -40,7 +41,7 @@ def calibrate(validation: LabelLogits, labels: Sequence[str], precision: float |
     Returns:
         `temperature`, None where logits stay unchanged, for the reason `no_temperature`: the rows are few, or the
         likelihood has no peak; with a precision `min_precision` and `threshold`, None where no threshold reaches it;
-        and `validation`, see `measure`.
+        `validation`, see `measure`; and `confidences`, the `row_confidences` in bins, with `edges` and `counts`.
     """
     from keras_bert.metrics.calibration import find_temperature, find_threshold
 
@@ -53,6 +54,9 @@ def calibrate(validation: LabelLogits, labels: Sequence[str], precision: float |
     if precision is not None:
         answers = split.confidences(content["temperature"] or 1.0)
         content |= {"min_precision": precision, "threshold": find_threshold(*answers, precision)}
+    confidences = row_confidences(content, validation)
+    edges = choose_edges(confidences)
+    content["confidences"] = {"edges": edges, "counts": count_bins(confidences, edges)}
     return {**content, "validation": measure(content, validation, labels)}
 
 
@@ -92,6 +96,22 @@ def reliability_bins(calibration: Mapping[str, Any], rows: LabelLogits, labels: 
         name: [entry and entry._asdict() for entry in reliability(*split.confidences(temperature))]
         for name, temperature in both.items()
     }
+
+
+def row_confidences(calibration: Mapping[str, Any], rows: LabelLogits) -> list[float]:
+    """The mean calibrated probability of the likeliest classes of each row that has a decision, 0 to 1.
+
+    A row has one decision for each word or label, see `LabelLogits`. The true labels are not read.
+    """
+    import numpy as np
+
+    from keras_bert.metrics.calibration import probabilities
+
+    largest = probabilities(rows.logits, calibration["temperature"] or 1.0).max(axis=1)
+    counts = np.bincount(rows.rows)
+    sums = np.bincount(rows.rows, weights=largest)
+    means: list[float] = (sums[counts > 0] / counts[counts > 0]).tolist()
+    return means
 
 
 def confidences_of(calibration: Mapping[str, Any], rows: LabelLogits, labels: Sequence[str]) -> list[float]:

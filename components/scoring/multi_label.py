@@ -76,7 +76,7 @@ class LabelSetScoring(TaskScoring[LabelSetRow]):
 
         assert isinstance(task, MultiLabelClassification)
         logits = with_absence(np.stack(list(task.outputs(*split_texts(rows)))))
-        truth = [_PRESENT if flag else _ABSENT for flag in task.flags([row.labels for row in rows]).ravel()]
+        truth = [_PRESENT if label in row.labels else _ABSENT for row in rows for label in task.labels]
         rows_and_places = np.indices(logits.shape[:2]).reshape(2, -1)
         return LabelLogits(logits.reshape(-1, 2), truth, *rows_and_places)
 

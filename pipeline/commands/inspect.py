@@ -11,6 +11,7 @@ from components.dsl.errors import InputError
 from components.examples.drift import compare_rows
 from components.examples.new_rows import read_new_rows
 from components.examples.row_schema import SCHEMA_FILE, RowSchema
+from components.scoring.confidence_drift import compare_confidences
 from pipeline.commands.arguments import absolute_path
 from pipeline.commands.command import DONE, REFUSED, Command
 from pipeline.views.artifact_tables import read_artifact
@@ -49,6 +50,7 @@ def _compare(place: Path, model: Path, console: Console) -> int:
     schema = _read_schema(model)
     rows, is_labelled = read_new_rows(schema, str(place))
     differences = compare_rows(schema, rows, _load_tokenizer(model), is_labelled=is_labelled)
+    differences += compare_confidences(model, rows)
     show_differences(differences, console)
     labels = "" if is_labelled else " without labels"
     write(console, f"{len(rows)} rows{labels} beside {schema.rows} training rows")

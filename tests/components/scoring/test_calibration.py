@@ -5,7 +5,14 @@ import pytest
 
 from components.dsl.errors import InputError
 from components.scoring.base import LabelLogits
-from components.scoring.calibration import calibrate, check_precision, confidences_of, measure, reliability_bins
+from components.scoring.calibration import (
+    calibrate,
+    check_precision,
+    confidences_of,
+    measure,
+    reliability_bins,
+    row_confidences,
+)
 
 LABELS = ["no", "yes"]
 # Three of four are right; the wrong one is among the least sure.
@@ -40,7 +47,7 @@ def test_validation_rows_decide_and_test_rows_tell() -> None:
 
 def test_without_a_precision_there_is_no_threshold() -> None:
     calibration = calibrate(VALIDATION, LABELS, None)
-    assert calibration.keys() == {"temperature", "validation"}
+    assert calibration.keys() == {"temperature", "confidences", "validation"}
     assert "kept" not in calibration["validation"]
 
 
@@ -94,3 +101,10 @@ def test_a_diagram_has_the_bins_of_both_and_confidences_are_those_of_the_answers
     assert drawn["after"][12]["accuracy"] == 0.0
     assert sum(bucket["rows"] for bucket in drawn["before"] if bucket) == 3
     assert reliability_bins({"temperature": None}, TEST, LABELS)["after"] == drawn["before"]
+
+
+def test_the_confidence_of_a_row_is_the_mean_over_its_words() -> None:
+    words = LabelLogits(np.array([[4.0, 0.0], [0.0, 2.0], [0.0, 0.0]]), ["no"] * 3, np.array([0, 0, 2]), np.zeros(3))
+    sure = [1 / (1 + np.exp(-logit / 2)) for logit in (4.0, 2.0)]
+    assert row_confidences({"temperature": 2.0}, words) == pytest.approx([sum(sure) / 2, 0.5])
+    assert calibrate(VALIDATION, LABELS, None)["confidences"]["counts"] == [26, 26]

@@ -7,11 +7,15 @@ from pathlib import Path
 import pytest
 
 from components.examples.row_schema import infer_schema
+from components.scoring.calibration import calibrate
+from components.scoring.registry import TASK_SCORING
 from components.sources.table import TableSource
+from keras_bert.tasks.classification import Classification
 from keras_bert.tokenizers.eager import EagerWordPiece
 from keras_bert.tokenizers.wordpiece_vocabulary import SPECIAL_TOKENS
 from pipeline.cli import main
 from tests.pipeline.draft.tiny_rows import WORDS, write_reviews
+from tests.pipeline.table_tasks import make_task
 
 
 @pytest.fixture
@@ -71,3 +75,57 @@ def test_models_without_a_schema_are_refused(
     assert main(["inspect", str(tmp_path / "reviews.csv"), "--against", str(model)]) == 2
     (line,) = capfd.readouterr().err.splitlines()
     assert line.startswith(f"error: {message.format(model=model)}")
+
+
+@pytest.fixture
+def sure_model(tmp_path: Path, model: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """The model with a file that knows four words, calibrated on the rows of `write_reviews`."""
+    numbers = {"cow": [2.0, 0.0], "hen": [4.0, 0.0], "oak": [0.0, 1.0], "the": [0.0, 3.0]}
+    task = make_task(Classification, numbers, labels=["animal", "plant"])
+    monkeypatch.setattr("keras_bert.export.bundle.load_exported", lambda folder: task)
+    rows = TableSource(str(tmp_path / "reviews.csv"), text="review", label="kind").splits()["train"]
+    calibration = calibrate(TASK_SCORING["classification"].logits(task, rows), task.labels, None)
+    (model / "metrics.json").write_text(json.dumps({"calibration": calibration}))
+    return model
+
+
+def test_confidences_like_those_for_validation_rows(
+    tmp_path: Path, sure_model: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
+    assert main(["inspect", str(tmp_path / "reviews.csv"), "--against", str(sure_model)]) == 0
+    (line,) = (line for line in capfd.readouterr().out.splitlines() if "confidences" in line)
+    assert "PSI 0.000" in line
+    assert "as before" in line
+
+
+@pytest.mark.parametrize("labels", [",animal", ",fish"])
+def test_planted_doubt_has_status_3(
+    tmp_path: Path, sure_model: Path, capfd: pytest.CaptureFixture[str], labels: str
+) -> None:
+    rows = tmp_path / "new.csv"
+    text = (tmp_path / "reviews.csv").read_text().replace(",animal", labels)
+    rows.write_text(text.replace("cow", "owl").replace("oak", "elm").replace("hen", "fox").replace(" the", " one"))
+    assert main(["inspect", str(rows), "--against", str(sure_model)]) == 3
+    printed = capfd.readouterr().out
+    (line,) = (line for line in printed.splitlines() if line.startswith("│ confidences"))
+    assert "differs" in line
+    assert "confidences" in printed.splitlines()[-1]
+
+
+@pytest.mark.parametrize("content", [None, {"calibration": None}])
+def test_models_without_probabilities_leave_confidences_out(
+    tmp_path: Path, sure_model: Path, capfd: pytest.CaptureFixture[str], content: object
+) -> None:
+    (sure_model / "metrics.json").unlink()
+    if content is not None:
+        (sure_model / "metrics.json").write_text(json.dumps(content))
+    assert main(["inspect", str(tmp_path / "reviews.csv"), "--against", str(sure_model)]) == 0
+    assert capfd.readouterr().out.count("confidences") == 0
+
+
+def test_damaged_metrics_are_refused(tmp_path: Path, sure_model: Path, capfd: pytest.CaptureFixture[str]) -> None:
+    (sure_model / "metrics.json").write_text('{"calibration": {"temperature": null}}')
+    capfd.readouterr()
+    assert main(["inspect", str(tmp_path / "reviews.csv"), "--against", str(sure_model)]) == 2
+    (line,) = capfd.readouterr().err.splitlines()
+    assert line.endswith(f"whose confidences can be compared, got {sure_model}: the entry 'confidences' is missing")
