@@ -274,37 +274,14 @@ def test_a_narrow_student_imitates_what_stands_between_in_two_stages(line: Lines
     assert shape == {weight.path: tuple(weight.shape) for weight in plain.model.weights}
 
 
-@pytest.mark.parametrize(
-    ("shape", "imitation", "message"),
-    [
-        (
-            Student(num_heads=4),
-            Imitation(attentions=1.0),
-            "distillation.attentions must be 0 where the student has 4 heads and the teacher 2, got 1.0",
-        ),
-        (
-            Student(num_layers=1),
-            Imitation(hidden_states=1.0, layer_map=(1,)),
-            "distillation.layer_map must name for each of the student's 1 layers one of the teacher's, 0 to 0, got [1]",
-        ),
-        (
-            Student(hidden_size=8),
-            Imitation(relations=1.0, relation_heads=3),
-            "distillation.relation_heads must divide the widths of queries, 8 in the student and 16 in the teacher, "
-            "got 3",
-        ),
-        (
-            Student(num_layers=1),
-            Imitation(vectors=1.0),
-            "distillation.vectors must be 0 but for embeddings of texts, got 1.0",
-        ),
-    ],
-)
-def test_what_cannot_be_imitated_is_refused_before_training(
-    line: Lines, tmp_path: Any, shape: Student, imitation: Imitation, message: str
-) -> None:
+def test_unsuited_imitation_is_refused_before_training(line: Lines, tmp_path: Any) -> None:
     artifacts = line("classification")
     given = {"teacher": artifacts.teacher, "examples": artifacts.examples, "training": TRAINING}
-    with pytest.raises(InputError) as caught:
-        distill.run(**given, student=Model(tmp_path / "student"), shape=shape, imitation=imitation)
-    assert str(caught.value) == message
+    message = r"^distillation\.attentions must be 0 where the student has 4 heads and the teacher 2, got 1\.0$"
+    with pytest.raises(InputError, match=message):
+        distill.run(
+            **given,
+            student=Model(tmp_path / "student"),
+            shape=Student(num_heads=4),
+            imitation=Imitation(attentions=1.0),
+        )

@@ -106,24 +106,6 @@ def test_units_are_counted_without_a_look_at_all_of_them(tmp_path, reports, monk
     assert sorted(done for done, _, _ in reports) == list(range(1, 301))
 
 
-@pytest.mark.parametrize(
-    ("bad", "message"),
-    [
-        ({"runner": ""}, "BeamOptions.runner must not be empty, got ''"),
-        ({"workers": 0}, "BeamOptions.workers must be positive, got 0"),
-        (
-            {"runner": "FlnkRunner"},
-            "BeamOptions.runner must be a Beam runner or the full name of a class, got 'FlnkRunner'; "
-            "did you mean 'FlinkRunner'?",
-        ),
-        ({"runner": "Dask"}, "got 'Dask'; known: BundleBasedDirectRunner, DataflowRunner, "),
-    ],
-)
-def test_options_out_of_range(bad, message):
-    with pytest.raises(ValueError, match=message):
-        BeamOptions(**bad)
-
-
 def test_a_worker_that_cannot_log_its_error_is_not_waited_for(monkeypatch):
     """Beam's worker prints an error before it sends it: on a full disk the answer never comes."""
 

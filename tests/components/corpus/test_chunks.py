@@ -40,7 +40,7 @@ def test_pieces_by_hand(text, pieces):
     assert [id_ for id_, _ in cut(None, text, 5)] == [None] * len(pieces)
 
 
-def test_what_a_chunk_says_of_its_documents(tmp_path):
+def test_chunk_names_its_documents(tmp_path):
     texts = ["One. Two.", "\x01 ", "Three\x02."]
     documents = [Document(f"a#{n}", None, text) for n, text in enumerate(texts)]
     documents.append(Document("a#3", "broken", "\ufffdx", "a bad byte"))

@@ -1,5 +1,3 @@
-import pytest
-
 from components.corpus.cleaning import Cleaning, judge, remove_controls
 from components.corpus.repetition import find_repetition
 
@@ -15,7 +13,7 @@ def test_rules_keep_by_default_what_has_any_text():
     assert judge(" \n", Cleaning()) == ("too short", "empty after cleaning")
 
 
-def test_length():
+def test_word_limits():
     cleaning = Cleaning(min_words=3, max_words=4)
     assert judge("one two", cleaning) == ("too short", "2 words, the minimum is 3")
     assert judge("one two three", cleaning) is None
@@ -44,19 +42,3 @@ def test_repeated_ngrams():
     top = find_repetition(" ".join(f"so it {word}" for word in words), ngrams=True)
     assert top is not None
     assert "most frequent 2-gram, the maximum is 20%" in top
-
-
-@pytest.mark.parametrize(
-    ("bad", "message"),
-    [
-        ({"min_words": -1}, "Cleaning.min_words must be at least 0, got -1"),
-        ({"min_words": 5, "max_words": 4}, "Cleaning.max_words must be at least min_words=5, got 4"),
-        ({"repetition": "all"}, "Cleaning.repetition must be 'off', 'lines' or 'gopher'"),
-        ({"threshold": 0.0}, r"Cleaning.threshold must be positive, got 0.0"),
-        ({"permutations": 1}, r"Cleaning.permutations must be at least 2, got 1"),
-        ({"shingle": 0}, "Cleaning.shingle must be positive, got 0"),
-    ],
-)
-def test_settings_out_of_range(bad, message):
-    with pytest.raises(ValueError, match=message):
-        Cleaning(**bad)

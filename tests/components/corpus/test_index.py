@@ -88,7 +88,7 @@ def test_any_record_is_one_line_and_comes_back(record: dict[str, Any]) -> None:
     assert json.loads(line) == record
 
 
-def test_what_is_known_of_a_document_by_hand(tmp_path: Path) -> None:
+def test_index_of_a_document_by_hand(tmp_path: Path) -> None:
     writer = TextsWriter(str(tmp_path))
     whole, piece = hash_text("äb. c\nand more"), hash_text("äb. c")
     writer.add("x/1", "äb. c", (piece, whole), {"source": "s"}, [4, 1], place=9, reason=0, first=False)

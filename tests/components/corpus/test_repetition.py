@@ -15,7 +15,7 @@ WORDS = [chr(0x4E00 + number) for number in range(100)]
 
 @pytest.mark.parametrize("text", ["x", "\n\nx\n \n", "one two\nthree", "a b\na c"])
 @pytest.mark.parametrize("ngrams", [False, True])
-def test_what_does_not_repeat_breaks_no_rule(text: str, ngrams: bool) -> None:
+def test_text_without_repetition_is_kept(text: str, ngrams: bool) -> None:
     assert find_repetition(text, ngrams=ngrams) is None
 
 

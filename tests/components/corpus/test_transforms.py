@@ -86,9 +86,7 @@ def test_a_file_is_read_into_chunks_that_stay_here_or_lie_in_files(
     assert len(list((folder / "scratch").iterdir())) == (0 if scale.alone else 3)
 
 
-def test_what_the_user_has_to_mend_comes_behind_what_could_be_read(
-    folder: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_refusal_comes_behind_readable_documents(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("components.corpus.transforms.CHUNK_CHARACTERS", 1)
     file = write(folder, "a.txt", b"One.\n\nTwo.\n\n\xff")
     chunks = list(ReadFn(job_of(folder)).process(Unit(3, file)))
@@ -188,7 +186,7 @@ def test_a_shard_holds_the_lines_of_the_corpus_and_leaves_a_mark(folder: Path) -
     assert (folder / "scratch" / f"{name}.done").exists()
 
 
-def test_what_was_dropped_is_written_with_the_reason_and_the_twin_that_stayed(folder: Path) -> None:
+def test_dropped_documents_have_reason_and_twin(folder: Path) -> None:
     name = "dropped-00000-of-00003.jsonl.gz"
     do(WriteFn(job_of(folder)), make_order(folder, name))
     records = gzip.decompress((folder / "output" / name).read_bytes()).decode().splitlines()

@@ -60,7 +60,7 @@ def test_links_are_no_files_of_an_artifact(tmp_path: Path) -> None:
     assert not corpus.is_intact()
 
 
-def test_what_was_touched_but_not_changed_is_intact(tmp_path: Path) -> None:
+def test_touched_file_is_intact(tmp_path: Path) -> None:
     corpus = sealed(tmp_path / "c")
     assert corpus.is_intact()
     late = corpus.file(MANIFEST).stat().st_mtime_ns + 10**9
@@ -71,7 +71,7 @@ def test_what_was_touched_but_not_changed_is_intact(tmp_path: Path) -> None:
     assert not corpus.is_intact()
 
 
-def test_what_changed_after_the_clock_was_set_back_is_not_intact(tmp_path: Path) -> None:
+def test_change_with_an_older_timestamp_is_found(tmp_path: Path) -> None:
     corpus = sealed(tmp_path / "c")
     tomorrow = time.time() + 24 * 3600
     for file in corpus.path.iterdir():

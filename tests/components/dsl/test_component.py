@@ -103,7 +103,7 @@ def test_a_call_with_an_output_points_to_run(tmp_path: Path) -> None:
         ({"corpus": "folder"}, "learn.corpus takes a Corpus, got 'folder'"),
     ],
 )
-def test_wrong_arguments(arguments: dict[str, Any], message: str) -> None:
+def test_refuses_wrong_arguments(arguments: dict[str, Any], message: str) -> None:
     with pytest.raises(TypeError, match=message):
         learn(**arguments)
 
@@ -154,7 +154,7 @@ def test_canonical_values(value: Any, expected: Any) -> None:
     assert canonical(value) == expected
 
 
-def test_what_has_no_canonical_form() -> None:
+def test_refuses_objects_without_canonical_form() -> None:
     with pytest.raises(TypeError, match="plain values and dataclasses, got <object"):
         canonical({"x": object()})
 

@@ -6,7 +6,7 @@ MARKS = SpecialTokens(cls_id=2, sep_id=3, pad_id=0)
 FLAT = np.arange(10, 30, dtype=np.int32)
 
 
-def test_pairs():
+def test_layout_of_pairs():
     rows = lay_out_pairs(FLAT, np.array([[0, 2, 2, 5, 0], [18, 20, 0, 1, 1], [4, 5, 6, 7, 0]]), 8, MARKS)
     assert rows.token_ids.tolist() == [
         [2, 10, 11, 3, 12, 13, 14, 3],
@@ -25,7 +25,7 @@ def test_pairs():
     assert (rows.token_ids.dtype, rows.segment_ids.dtype) == (np.int32, np.int32)
 
 
-def test_stretches():
+def test_layout_of_single_texts():
     rows = lay_out_texts(FLAT, np.array([[0, 3], [19, 20]]), 5, MARKS)
     assert rows.token_ids.tolist() == [[2, 10, 11, 12, 3], [2, 29, 3, 0, 0]]
     assert not rows.segment_ids.any()

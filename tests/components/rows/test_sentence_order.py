@@ -49,7 +49,7 @@ def test_three_segments_are_parted_where_one_ends(choices: list[float], pair: li
     assert pairs_of([10, 12, 15, 19], room=20, choices=choices) == [pair]
 
 
-def test_what_is_too_long_is_cut_where_the_two_do_not_meet() -> None:
+def test_long_pair_is_cut_at_its_outer_ends() -> None:
     assert pairs_of([0, 3, 8], room=4, choices=[0.0, FIRST, IN_ORDER]) == [[1, 3, 3, 5, 0]]
     assert pairs_of([0, 3, 8], room=4, choices=[0.0, FIRST, SWAPPED]) == [[3, 5, 1, 3, 1]]
     # The longer one gives first, and the second one gives the odd token.

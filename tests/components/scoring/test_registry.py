@@ -8,7 +8,7 @@ from components.scoring.base import choose_metric
 from components.scoring.registry import TASK_SCORING
 
 
-def test_what_has_rows_is_scored() -> None:
+def test_every_task_with_rows_has_scoring() -> None:
     assert set(TASK_SCORING) == set(TASK_ROWS)
 
 

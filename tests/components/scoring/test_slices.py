@@ -2,7 +2,6 @@
 
 import random
 from collections.abc import Sequence
-from typing import Any
 
 import pytest
 
@@ -135,25 +134,6 @@ def test_a_bad_slice_is_a_reason_against_the_file() -> None:
     assert not decision.blessed
     rule = "must not be significantly below evaluation.min_slice_scores 85 of 'source=mail'"
     assert f"NO: slice source=mail of 40 rows: 70.00 (60.00 to 79.00) {rule}" in decision.reasons
-
-
-@pytest.mark.parametrize(
-    ("settings", "error"),
-    [
-        ({"slice_columns": ("length",)}, r"slice_columns must not name 'length', which is a kind of slice itself"),
-        ({"min_slice_scores": {"source=web": 80.0}}, r"min_slice_scores must be of slices by length, unknown; other"),
-        (
-            {"min_slice_scores": {"length=1-9": 80.0}},
-            r"min_slice_scores must name one of length=1-8, .*got .length=1-9.",
-        ),
-        ({"min_slice_scores": {"length": 101.0}}, r"min_slice_scores.* must be at most 100, got 101"),
-        ({"min_slice_scores": {"length": float("nan")}}, r"min_slice_scores.* must be a finite number, got nan"),
-    ],
-)
-def test_wrong_settings_are_one_line(settings: dict[str, Any], error: str) -> None:
-    with pytest.raises(ValueError, match=rf"^Thresholds\.{error}") as raised:
-        Thresholds(**settings)
-    assert "\n" not in str(raised.value)
 
 
 def test_a_column_has_few_values() -> None:

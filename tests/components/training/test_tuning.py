@@ -29,21 +29,6 @@ def test_a_table_names_some_labels_and_the_others_weigh_one() -> None:
     assert find_class_weights(FEATURES, LABELS, "none") is None
 
 
-@pytest.mark.parametrize(
-    ("labels", "class_weights", "message"),
-    [
-        (LABELS, {"B-y": 1.0}, "class_weights has 'B-y', which is no label; did you mean 'B-x'?"),
-        (LABELS, {"O": -1.0}, "class_weights.O must be positive and finite, got -1.0"),
-        (LABELS, {"O": float("nan")}, "class_weights.O must be positive and finite, got nan"),
-        ([], "balanced", "class_weights must be 'none' for token_classification, which has no labels, got 'balanced'"),
-    ],
-)
-def test_weights_that_cannot_be(labels: list[str], class_weights: ClassWeights, message: str) -> None:
-    with pytest.raises(InputError) as error:
-        find_class_weights(FEATURES, labels, class_weights)
-    assert str(error.value) == message
-
-
 def test_equal_weights_have_one_key() -> None:
     assert canonical({"b": 1.0, "a": 2.0}) == canonical({"a": 2.0, "b": 1.0})
 

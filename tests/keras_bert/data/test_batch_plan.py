@@ -12,7 +12,7 @@ def epoch(plan, number):
     return [plan.batch(number * plan.per_epoch + place) for place in range(plan.per_epoch)]
 
 
-def test_in_order():
+def test_batches_without_shuffling_are_in_order():
     plan = BatchPlan(5, 2, longest=9)
     assert plan.per_epoch == 3
     assert [(batch.epoch, batch.rows.tolist(), batch.width) for batch in map(plan.batch, range(4))] == [
@@ -105,7 +105,7 @@ def test_drop_remainder():
         ({"total": 0}, "batch_size must leave a batch of 0 rows, got 4"),
     ],
 )
-def test_bad_arguments(changes, message):
+def test_refuses_impossible_plan(changes, message):
     with pytest.raises(ValueError, match=message):
         BatchPlan(**{"total": 3, "batch_size": 4, "longest": 8, **changes})
 

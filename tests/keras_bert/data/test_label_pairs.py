@@ -66,7 +66,7 @@ def test_one_label_alone_gives_pairs_of_one_kind() -> None:
     assert len(draw_label_pairs(np.ones((1, 1), int), pairs=2).first) == 0
 
 
-def test_wrong_arguments() -> None:
+def test_refuses_wrong_arguments() -> None:
     with pytest.raises(ValueError, match=r"^draw_label_pairs\.pairs must be at least 1, got 0$"):
         draw_label_pairs(np.eye(2), pairs=0)
     with pytest.raises(

@@ -225,7 +225,7 @@ def test_each_batch_has_the_negatives_of_its_rows(tmp_path, boundaries):
         ("question_answering", [{"positions": [0, 4]}, {"positions": [0, 5]}], 1),
     ],
 )
-def test_a_label_that_there_is_not(tmp_path, kind, rows, record):
+def test_refuses_label_out_of_range(tmp_path, kind, rows, record):
     ranges = {"classification": (0, 2), "multi_label": (0, 1), "token_classification": (-1, 2)}
     least, most = ranges.get(kind, (0, 4))
     message = rf"train.tfrecord of .* must have [a-z]+ from {least} to {most}, but record {record} has"
@@ -240,7 +240,7 @@ def test_flags_are_as_many_as_labels(tmp_path, flags):
         write_rows(tmp_path, "multi_label", [{"label": [1, 0, 0]}, {"label": flags}])
 
 
-def test_missing_split_and_bad_arguments(task):
+def test_refuses_missing_split_and_impossible_batches(task):
     with pytest.raises(FileNotFoundError, match=r"must hold test\.tfrecord, found none"):
         task_batches(task, "test", 2)
     with pytest.raises(ValueError, match="batch_size must be at least 1, got 0"):
@@ -256,7 +256,7 @@ def test_a_split_without_rows(task):
 
 
 @pytest.mark.parametrize("length", [-1, 0, 10**40, True, 8.0, "8", None])
-def test_a_length_that_rows_cannot_have(task, length):
+def test_refuses_length_in_features(task, length):
     content = json.loads((task / FEATURES_FILE).read_text())
     (task / FEATURES_FILE).write_text(json.dumps({**content, "max_length": length}))
     with pytest.raises(

@@ -147,7 +147,7 @@ def test_parameters_of_the_family(name):
         *("longformer-base-4096", "bigbird-roberta-base"),
     ],
 )
-def test_what_is_counted_is_what_is_built(name):
+def test_built_encoder_has_the_counted_parameters(name):
     # Small in all that the formula multiplies.
     small = {"num_layers": 2, "hidden_size": 12, "num_heads": 3, "intermediate_size": 20, "vocabulary_size": 9}
     config = preset(name)

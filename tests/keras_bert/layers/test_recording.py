@@ -5,7 +5,7 @@ from keras_bert.layers.recording import recording, transforming
 from keras_bert.layers.tap import Tap
 
 
-def test_what_passes_is_noted_in_order_and_not_changed():
+def test_tap_records_values_in_order():
     first, second = Tap("first"), Tap("second")
     with recording([first, second, first]) as seen:
         assert [first(1, True), second(2, True), first(3, False)] == [1, 2, 3]
@@ -15,7 +15,7 @@ def test_what_passes_is_noted_in_order_and_not_changed():
     assert seen[first] == [1, 3]
 
 
-def test_what_stood_in_a_tap_is_asked_first_and_stands_there_afterwards():
+def test_recording_restores_the_function_of_a_tap():
     tap = Tap()
     tap.transform = double = lambda x, training: 2 * x
     with recording([tap]) as seen:

@@ -34,7 +34,7 @@ def test_a_sure_generator_gives_the_text_back():
 
 
 @pytest.mark.parametrize("training", [False, True])
-def test_what_is_drawn_does_not_depend_on_the_worker(training):
+def test_draws_do_not_depend_on_the_worker(training):
     whole = call(TokenReplacement(seed=5), training=training)
     for rows in ([0], [1]):  # as two devices have them, each with a generator that stands where the others do
         for part, all_rows in zip(call(TokenReplacement(seed=5), rows, training=training), whole, strict=True):

@@ -66,7 +66,7 @@ def test_every_place_is_as_likely(strategy):
     assert places[low:high].max() < 1350
 
 
-def test_golden():
+def test_golden_masks():
     token_ids = np.arange(10, 22, dtype=np.int32)[None]
     candidates = np.ones_like(token_ids, bool)
     candidates[0, [0, -1]] = False

@@ -24,6 +24,6 @@ def test_ties_share_their_rank():
         ([1.0, 2.0], [1.0, 2.0, 3.0], r"truth must hold 2 numbers, as many as predicted, got 3"),
     ],
 )
-def test_what_has_no_correlation(predicted, truth, message):
+def test_refuses_values_without_correlation(predicted, truth, message):
     with pytest.raises(ValueError, match=message):
         correlations(predicted, truth)

@@ -132,12 +132,12 @@ def test_no_entities_score_zero(rows):
 
 
 @pytest.mark.parametrize("tag", ["", "o", "X-x", "B-", "O-x", "b-x", "person", "-x"])
-def test_what_is_no_tag(tag):
+def test_refuses_malformed_tag(tag):
     with pytest.raises(ValueError, match=f"a tag must be O, or one of B, I, E and S .*, got '{tag}'"):
         split_tag(tag)
 
 
-def test_bad_input():
+def test_refuses_unequal_rows_and_unknown_scheme():
     with pytest.raises(ValueError, match=r"predicted must be as many as true \(2\), got 1"):
         entity_scores([["O"], ["O"]], [["O"]])
     with pytest.raises(ValueError, match=r"predicted\[1\] must be as many as true\[1\] \(1\), got 2"):

@@ -17,6 +17,6 @@ def test_the_mean_of_the_truth_explains_nothing():
     ("truth", "message"),
     [([1.0], "truth must hold 2 numbers, as many as predicted"), ([1.0, 1.0], "at least 2 different numbers")],
 )
-def test_what_cannot_be_measured(truth, message):
+def test_refuses_numbers_without_errors(truth, message):
     with pytest.raises(ValueError, match=message):
         number_errors([1.0, 2.0], truth)

@@ -135,7 +135,7 @@ def test_best_threshold_reaches_its_score():
         assert at_best[name] == pytest.approx(best[f"best_{name}"])
 
 
-def test_bad_input():
+def test_refuses_missing_questions_and_scores():
     for score in (score_v1, score_v2):
         with pytest.raises(ValueError, match="golds must hold at least one question, got none"):
             score({}, {})

@@ -148,13 +148,13 @@ def test_any_length(encoder, length):
     assert encoder(inputs)["sequence_output"].shape == (2, length, 8)
 
 
-def test_too_long(encoder):
+def test_refuses_inputs_longer_than_max_length(encoder):
     inputs = {name: np.ones((2, 10), "int32") for name in INPUT_NAMES}
     with pytest.raises(ValueError, match="at most max_length=9 tokens, got 10"):
         encoder(inputs)
 
 
-def test_too_long_where_the_length_is_not_known_before(encoder):
+def test_refuses_long_inputs_of_unknown_length(encoder):
     tf = pytest.importorskip("tensorflow", reason="only TensorFlow compiles for any length")
     unknown = [tf.TensorSpec((None, None), tf.int32)] * 3
     run = tf.function(lambda *arrays: encoder(dict(zip(INPUT_NAMES, arrays, strict=True))), input_signature=unknown)
@@ -162,7 +162,7 @@ def test_too_long_where_the_length_is_not_known_before(encoder):
         run(*[np.ones((2, 10), "int32")] * 3)
 
 
-def test_names_and_types(encoder):
+def test_names_and_types_of_inputs_and_outputs(encoder):
     assert encoder.input.keys() == set(INPUT_NAMES)
     assert {(spec.dtype, spec.shape) for spec in encoder.inputs} == {("int32", (None, None))}
     assert {name: spec.shape for name, spec in encoder.output.items()} == {

@@ -38,7 +38,7 @@ def test_other_decays(decay, expected):
     assert float(schedule(6)) == 0
 
 
-def test_an_unknown_decay():
+def test_refuses_unknown_decay():
     with pytest.raises(ValueError, match=r"WarmupDecay.decay must be one of \('linear', .*, got 'cosin'"):
         WarmupDecay(1.0, 5, 0.1, "cosin")
 
@@ -88,7 +88,7 @@ def test_steps_against_numpy(clip_norm):
         np.testing.assert_allclose(variable, expected, rtol=1e-5, atol=1e-6)
 
 
-def test_what_decays_in_a_model():
+def test_weight_decay_leaves_out_biases_and_norms():
     config = EncoderConfig(
         vocabulary_size=20, max_length=8, num_layers=2, hidden_size=8, num_heads=2, intermediate_size=16
     )
@@ -118,7 +118,7 @@ def test_what_decays_in_a_model():
         ({"weight_decay": math.inf}, "adamw.weight_decay must be a finite number, got inf"),
     ],
 )
-def test_bad_arguments(arguments, message):
+def test_refuses_wrong_arguments(arguments, message):
     with pytest.raises(ValueError, match=message):
         adamw(**{"learning_rate": 1e-3, "steps": 10} | arguments)
 

@@ -91,7 +91,7 @@ def test_disentangled_embeddings_begin_as_the_discriminators_and_end_as_their_su
 
 
 @pytest.mark.parametrize("sharing", ["embeddings", "none"])
-def test_what_is_shared_otherwise_is_settled_already(sharing, tmp_path):
+def test_weights_shared_in_other_ways_need_no_settling(sharing, tmp_path):
     joint = make_joint(sharing)
     discriminator = joint.get_layer("discriminator")
     before = discriminator.get_weights()

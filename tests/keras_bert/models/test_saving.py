@@ -115,7 +115,7 @@ def rewrite(source, target, member, change):
         ("model.weights.h5", lambda content: b""),
     ],
 )
-def test_a_damaged_file(path, tmp_path, member, change):
+def test_refuses_damaged_file(path, tmp_path, member, change):
     rewrite(path, tmp_path / "model.keras", member, change)
     with pytest.raises(ValueError, match=r"model\.keras must be a model that this library saved, got \w+: "):
         load_model(tmp_path / "model.keras")
@@ -129,7 +129,7 @@ def test_flipped_bytes(path, tmp_path):
         load_model(tmp_path / "model.keras")
 
 
-def test_missing_file(tmp_path):
+def test_refuses_missing_file(tmp_path):
     with pytest.raises(FileNotFoundError, match=r"there is no model at .*model\.keras"):
         load_model(tmp_path / "model.keras")
 

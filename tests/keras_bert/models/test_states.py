@@ -140,7 +140,7 @@ def test_a_prompt_is_left_out():
     assert table.adapter is not None
 
 
-def test_what_an_adapter_adds_to_is_not_read():
+def test_states_below_an_adapter_are_not_read():
     model = build("bert")
     Adapter(model, Lora(rank=2)).attach()
     assert attention_layout(model).unreadable == {"query", "value"}

@@ -64,7 +64,7 @@ def chosen(counts, **settings):
     return [tokenizer.vocabulary[number] for number in choose_vocabulary(tokenizer, all_counts, **settings)]
 
 
-def test_what_is_kept():
+def test_kept_entries():
     letters = ["a", "b", "l", "##a", "##b", "##l"]
     assert chosen({}) == [*SPECIAL_TOKENS, *letters]
     # A character beyond ASCII is spelt where it was seen, at the start of a word and inside of one.

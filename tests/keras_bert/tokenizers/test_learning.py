@@ -37,7 +37,7 @@ def test_pieces_stand_by_their_scores():
     assert vocabulary[5:] == sorted(vocabulary[5:], key=lambda entry: (-entry[1], entry[0]))
 
 
-def test_what_cannot_be_learnt():
+def test_refuses_vocabulary_that_cannot_be_learnt():
     with pytest.raises(ValueError, match="kind must be 'bpe' or 'unigram', got 'wordpiece'"):
         learn_subwords(TEXTS, "wordpiece", 100, lowercase=True)
     with pytest.raises(ValueError, match=r"size must be at most \d+ for these texts, got 9000"):

@@ -29,7 +29,7 @@ def test_punctuation_that_the_matcher_does_not_know_stands_apart():
     assert build(lowercase=False).normalize(["a\u166db"]).numpy() == ["a \u166d b".encode()]
 
 
-def test_what_is_no_utf8_vanishes():
+def test_invalid_utf8_vanishes():
     broken = [b"a\x80\xffb", b"a\xc3", b"a\xe0\xa0b\xf0\x90\x80", b"\xed\xa0\x80a\xc0\xafb\xf4\x90\x80\x80"]
     assert build(lowercase=True).normalize(broken).numpy().tolist() == [b"ab", b"a", b"ab", b"ab"]
 

@@ -138,7 +138,7 @@ SINGLE = "must be a list of texts, got 'hello'"
         (tf.constant([1]), TypeError, "texts must be a tensor of strings, got one of int32"),
     ],
 )
-def test_rejects_what_is_no_list_of_texts(tokenizer, texts, error, message):
+def test_refuses_values_that_are_no_lists_of_texts(tokenizer, texts, error, message):
     for method in (tokenizer.tokenize, tokenizer.tokenize_with_offsets):
         with pytest.raises(error, match=message):
             method(texts)

@@ -105,7 +105,7 @@ def test_minutes_are_timed_before(tmp_path: Path, runs: Runs) -> None:
     assert second["pretrain"].values["training"].steps == 103
 
 
-def test_what_is_told_of_a_variant(tmp_path: Path, runs: Runs) -> None:
+def test_record_of_a_variant(tmp_path: Path, runs: Runs) -> None:
     ((name, record),) = compare(tmp_path, variants(tmp_path, "base"), None)
     assert (name, record["parameters"]) == ("base", 1234)
     assert record["pretraining"] == {

@@ -159,7 +159,7 @@ def _other_text(job: Path) -> None:
         ),
     ],
 )
-def test_what_cannot_be_compared(
+def test_refuses_files_that_cannot_be_compared(
     job: Path, spoil: Callable[[Path], None], files: str, tasks: str, message: str
 ) -> None:
     spoil(job)

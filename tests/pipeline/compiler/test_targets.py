@@ -133,7 +133,7 @@ def test_names_are_those_of_kubernetes() -> None:
         (("--to", "airflow", "--out", "/none/x"), "--out must be in a folder that exists, got /none/x"),
     ],
 )
-def test_bad_input(
+def test_refuses_targets_and_names(
     job: Path, tmp_path: Path, capfd: pytest.CaptureFixture[str], arguments: tuple[str, ...], message: str
 ) -> None:
     out = tmp_path / "out"

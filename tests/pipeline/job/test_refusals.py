@@ -261,6 +261,54 @@ VALUES = {
         ("{kind='lora', rank=0}", "rank must be positive, got 0"),
         ("{kind='lora', size=8}", "size must be left out, as it does not go with the other keys of [adaptation]"),
     ],
+    "evaluation": [
+        ("min_share_of_teacher=1.5", "min_share_of_teacher must be at most 1, got 1.5"),
+        ("max_megabytes=0", "max_megabytes must be positive, got 0"),
+        ("max_milliseconds=-1.0", "max_milliseconds must be positive, got -1.0"),
+        ("min_score=-1", "min_score must be at least 0, got -1"),
+        ("min_score=100.5", "min_score must be at most 100, got 100.5"),
+        ("min_score=0.01", "min_score must be 0, or 1 to 100 points (a share of 0.01 is 1 points), got 0.01"),
+        ("min_score=0.99", "min_score must be 0, or 1 to 100 points (a share of 0.99 is 99 points), got 0.99"),
+        ("max_export_loss=-1", "max_export_loss must be at least 0, got -1"),
+        ("max_export_loss=100.5", "max_export_loss must be at most 100, got 100.5"),
+        ("max_regression=-1", "max_regression must be at least 0, got -1"),
+        ("max_regression=100.5", "max_regression must be at most 100, got 100.5"),
+        ("min_precision=0.0", "min_precision must be positive, got 0.0"),
+        ("min_precision=1.01", "min_precision must be at most 1, got 1.01"),
+        (
+            "slice_columns=['length']",
+            "slice_columns must not name 'length', which is a kind of slice itself; rename the column, got ['length']",
+        ),
+        (
+            "min_slice_scores={'source=web' = 80.0}",
+            "min_slice_scores must be of slices by length, unknown; other columns stand in slice_columns, got "
+            "'source=web'",
+        ),
+        (
+            "min_slice_scores={'length=1-9' = 80.0}",
+            "min_slice_scores must name one of length=1-8, length=9-16, length=17-32, length=33-64, length=65-128, "
+            "length=129-256, length=257-512, length=513-, got 'length=1-9'",
+        ),
+        ("min_slice_scores={length = 101.0}", "min_slice_scores.length must be at most 100, got 101.0"),
+        ("min_slice_scores={length = nan}", "min_slice_scores.length must be a finite number, got nan"),
+    ],
+    "cleaning": [
+        ("min_words=-1", "min_words must be at least 0, got -1"),
+        ("{min_words=5, max_words=4}", "max_words must be at least min_words=5, got 4"),
+        ("repetition='all'", "repetition must be 'off', 'lines' or 'gopher', got 'all'"),
+        ("threshold=0.0", "threshold must be positive, got 0.0"),
+        ("threshold=2.0", "threshold must be at most 1, got 2.0"),
+        ("permutations=1", "permutations must be at least 2, got 1"),
+        ("shingle=0", "shingle must be positive, got 0"),
+    ],
+    "beam": [
+        ("runner=''", "runner must not be empty, got ''"),
+        ("workers=0", "workers must be positive, got 0"),
+        (
+            "runner='FlnkRunner'",
+            "runner must be a Beam runner or the full name of a class, got 'FlnkRunner'; did you mean 'FlinkRunner'?",
+        ),
+    ],
 }
 # A job -> overrides that it cannot have, as the command line has them, and the refusals; "..." stands for more.
 COMBINATIONS = {
@@ -283,9 +331,10 @@ COMBINATIONS = {
         ("adaptation={kind='prompt', token=8}", "there is no setting 'adaptation.token'; did you mean 'tokens'?"),
         ("checkpoint.path=", "checkpoint.path must not be empty, got ''"),
         ("corpus.document_end=page", "corpus.document_end must be 'blank line' or 'file', got 'page'"),
-        ("cleaning.threshold=2.0", "cleaning.threshold must be at most 1, got 2.0"),
-        ("evaluation.min_score=200", "evaluation.min_score must be at most 100, got 200"),
-        ("beam.workers=0", "beam.workers must be positive, got 0"),
+        (
+            "beam.runner='Dask'",
+            "beam.runner must be a Beam runner or the full name of a class, got 'Dask'; known: Bundle...",
+        ),
     ],
     CHECKPOINT + EXAMPLES + STUDENT: [
         ("general_distillation={relations=1.0}", "general_distillation.path must be set"),

@@ -95,7 +95,7 @@ IMITATIONS = [
 
 @pytest.mark.parametrize(("overrides", "message"), IMITATIONS)
 @pytest.mark.parametrize(("start", "layers"), [(CHECKPOINT, 4), (CORPUS, 2)])
-def test_what_is_imitated_is_there(
+def test_refuses_imitation_of_missing_layers_and_heads(
     tmp_path: Path, start: str, layers: int, overrides: tuple[str, ...], message: str
 ) -> None:
     write_data(tmp_path)
@@ -117,7 +117,7 @@ def write_data(folder: Path) -> None:
 
 
 @pytest.mark.parametrize("text", [CHECKPOINT + EXAMPLES, CORPUS + EXAMPLES])
-def test_data_that_is_there(tmp_path: Path, text: str) -> None:
+def test_existing_data_pass(tmp_path: Path, text: str) -> None:
     write_data(tmp_path)
     check_data(load(tmp_path, text))
 
@@ -130,7 +130,7 @@ def test_data_that_is_there(tmp_path: Path, text: str) -> None:
         (CORPUS, "texts/some.txt", "the corpus "),
     ],
 )
-def test_data_that_is_missing(tmp_path: Path, text: str, missing: str, message: str) -> None:
+def test_refuses_missing_data(tmp_path: Path, text: str, missing: str, message: str) -> None:
     write_data(tmp_path)
     (tmp_path / missing).unlink()
     assert refusal(tmp_path, text).startswith(message)
@@ -163,7 +163,7 @@ def test_the_metric_is_one_of_the_task_with_its_labels(tmp_path: Path) -> None:
         check_data(load(tmp_path, text, "evaluation.metric=mcc"))
 
 
-def test_what_is_odd_about_rows_is_told_before_anything_runs(tmp_path: Path) -> None:
+def test_overlap_and_few_rows_are_told_before_a_run(tmp_path: Path) -> None:
     write_data(tmp_path)
     text = CHECKPOINT + EXAMPLES + "test = 'test.tsv'\n"
     (tmp_path / "test.tsv").write_text("text\tlabel\nOne\ta\nfour\tb\n")
@@ -224,7 +224,7 @@ def test_only_labels_have_a_precision(tmp_path: Path) -> None:
     assert line == f"evaluation.min_precision {rule}, got 0.9"
 
 
-def test_what_is_pushed_has_a_place_to_go(tmp_path: Path) -> None:
+def test_refuses_push_folder_that_cannot_be_written(tmp_path: Path) -> None:
     write_data(tmp_path)
     for fine in (tmp_path, tmp_path / "new" / "deep"):
         check_data(load(tmp_path, CHECKPOINT + EXAMPLES, f"push.folder={str(fine)!r}"))

@@ -52,5 +52,5 @@ def test_the_same_has_no_changes() -> None:
         ({"parameters": parameters(source="s2")}, [("setting", "source.fingerprint", "s1", "s2")]),
     ],
 )
-def test_what_changed_is_named(new: dict[str, Any], changes: list[tuple[Any, ...]]) -> None:
+def test_changes_are_named(new: dict[str, Any], changes: list[tuple[Any, ...]]) -> None:
     assert find_changes(OLD, OLD._replace(**new)) == [Change(*change) for change in changes]

@@ -94,7 +94,7 @@ DIFFERENT = (
 )
 
 
-def test_what_parses_otherwise_has_another_fingerprint(shop: Callable[..., str]) -> None:
+def test_changed_code_has_another_fingerprint(shop: Callable[..., str]) -> None:
     fingerprints = [shop(__init__="", steps=STEP, prices=text) for text in DIFFERENT]
     assert len(set(fingerprints)) == len(DIFFERENT)
 

@@ -11,7 +11,7 @@ def test_collects_everything_behind_the_outputs_in_order() -> None:
     assert [node.name for node in pipeline.nodes] == ["write", "shout", "compare", "crown"]
 
 
-def test_what_needs_nothing_runs_first() -> None:
+def test_steps_without_inputs_run_first() -> None:
     deep = toy.shout(text=toy.initial(text=toy.write().output(toy.Text)).output(toy.Text))
     shallow = toy.load(source=toy.File("x"))
     last = toy.compare(candidate=deep.output(toy.Text))

@@ -32,7 +32,7 @@ def test_a_root_that_is_not_there_is_not_made(tmp_path: Path) -> None:
     assert not (tmp_path / "root").exists()
 
 
-def test_what_is_done_and_what_has_changed(tmp_path: Path) -> None:
+def test_preview_tells_done_and_changed_steps(tmp_path: Path) -> None:
     run(tmp_path)
     assert short(preview_chain(tmp_path)) == [("write", "done"), ("initial", "done"), ("shout", "done")]
     (change,) = preview_chain(tmp_path, mark="?")[-1].changes
@@ -74,7 +74,7 @@ def test_it_says_what_a_run_then_does(tmp_path: Path) -> None:
     assert short(preview_chain(tmp_path, request=Request(to="initial"))) == [("write", "done"), ("initial", "done")]
 
 
-def test_what_a_run_would_refuse_is_refused(tmp_path: Path) -> None:
+def test_preview_refuses_like_a_run(tmp_path: Path) -> None:
     run(tmp_path)
     with pytest.raises(InputError, match="--from needs the steps before it done, but write is not"):
         preview_chain(tmp_path, value="other", request=Request(since="initial"))

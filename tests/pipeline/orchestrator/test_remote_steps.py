@@ -72,7 +72,7 @@ def test_a_step_that_is_done_is_recorded_once_a_run(machine: Machine) -> None:
     assert runs(machine("one")) == [(3, "partial", None, ["write"]), (1, "running", "monday", ["write"])]
 
 
-def test_what_a_step_needs_must_be_done(machine: Machine, memory: ObjectStore) -> None:
+def test_refuses_step_whose_inputs_are_missing(machine: Machine, memory: ObjectStore) -> None:
     with pytest.raises(InputError, match=f"^shout needs the steps before it done, but write is not in {ADDRESS}; run"):
         step(machine("one"), "shout", invocation="monday")
     assert not [*memory.find_all("log"), *memory.find_all("heartbeats")]

@@ -76,7 +76,7 @@ def test_a_step_that_another_version_has_run_names_what_changed(tmp_path: Path) 
         step(tmp_path, "shout")
 
 
-def test_an_unknown_step(tmp_path: Path) -> None:
+def test_refuses_unknown_step(tmp_path: Path) -> None:
     with pytest.raises(InputError, match=r"STEP must name a step of the run, got 'shuot'; did you mean 'shout'\?"):
         step(tmp_path / "root", "shuot")
     assert list(tmp_path.iterdir()) == []

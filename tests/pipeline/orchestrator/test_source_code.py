@@ -75,7 +75,7 @@ def test_a_file_that_does_not_parse(module: Path, text: bytes) -> None:
         read(module, "shop.prices")
 
 
-def test_what_was_read_is_remembered(module: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_parsed_sources_are_cached(module: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     before = read(module, "shop.prices")
     save_cache(module.parent / "memory")
     forget(monkeypatch)

@@ -28,7 +28,7 @@ def add(
     return stored["out"]
 
 
-def test_what_is_published_is_found_again(store: Store, tmp_path: Path) -> None:
+def test_published_artifact_is_found_again(store: Store, tmp_path: Path) -> None:
     assert store.find("k") is None
     assert not store.artifacts()
     made = add(store, "k", "f")
@@ -130,7 +130,7 @@ def test_tables_are_created_all_or_nothing(tmp_path: Path, monkeypatch: pytest.M
     assert Store(tmp_path).runs() == []
 
 
-def test_what_a_key_is_made_of_is_kept_once(store: Store) -> None:
+def test_ingredients_of_a_key_are_kept_once(store: Store) -> None:
     run = store.start_run("toy", {"name": "toy", "seeds": 2})
     made = Ingredients(
         "m.node", {"in": "f"}, {"x": [1]}, "c", {"keras": "3"}, "3.11", {"m": "d"}, {"x": {"a.txt": "e"}}

@@ -44,7 +44,7 @@ def test_facts_are_counts_sizes_and_small_files(root: Path) -> None:
     assert facts.tables["pushed.json"]["version"] == "1"
 
 
-def test_what_has_a_section_of_its_own_is_not_told_twice(root: Path) -> None:
+def test_sections_are_not_repeated(root: Path) -> None:
     assert "metrics.json" not in read_facts(Evaluation(root / "artifacts" / "evaluate" / "out-a")).tables
 
 
@@ -67,7 +67,7 @@ def test_an_artifact_that_no_run_has_made(root: Path, tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("given", [None, "examples", {"examples": None}])
-def test_what_is_no_artifact_is_refused(given: Any) -> None:
+def test_refuses_folder_without_artifact(given: Any) -> None:
     with pytest.raises(
         InputError, match=r"^show must be given an artifact, as `job.run\(step\)\[output\]` is one, got "
     ):

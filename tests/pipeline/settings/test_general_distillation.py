@@ -43,7 +43,7 @@ def test_a_table_of_texts_imitation_and_training(tmp_path: Path) -> None:
     ],
 )
 @pytest.mark.parametrize(("start", "layers"), [(CHECKPOINT, 4), (CORPUS, 2)])
-def test_what_is_imitated_is_there(
+def test_refuses_imitation_of_missing_layers_and_heads(
     tmp_path: Path, start: str, layers: int, overrides: tuple[str, ...], message: str
 ) -> None:
     write_data(tmp_path)

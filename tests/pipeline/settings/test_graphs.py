@@ -18,7 +18,7 @@ STUDENT = "[student]\nlayers = [1]\n"
 
 
 @pytest.mark.parametrize(("start", "layers"), [(CHECKPOINT, 4), (CORPUS, 2), (CORPUS + STUDENT, 1)])
-def test_blocks_that_there_are_not(tmp_path: Path, start: str, layers: int) -> None:
+def test_refuses_float_layers_of_missing_blocks(tmp_path: Path, start: str, layers: int) -> None:
     write_data(tmp_path)
     text = start + EXAMPLES + ROUNDED
     check_data(load(tmp_path, text.format(block=layers - 1, place="attention/key")))
@@ -28,7 +28,7 @@ def test_blocks_that_there_are_not(tmp_path: Path, start: str, layers: int) -> N
 
 
 @pytest.mark.parametrize("start", [CHECKPOINT, CORPUS])
-def test_places_that_no_block_has(tmp_path: Path, start: str) -> None:
+def test_refuses_float_layers_that_no_block_has(tmp_path: Path, start: str) -> None:
     write_data(tmp_path)
     message = "got 'block_0/attention/keys'; did you mean 'attention/key'?"
     line = refusal(tmp_path, (start + EXAMPLES + ROUNDED).format(block=0, place="attention/keys"))
@@ -52,7 +52,7 @@ def test_places_that_no_block_has(tmp_path: Path, start: str) -> None:
         ),
     ],
 )
-def test_shapes_that_cannot_be(tmp_path: Path, start: str, overrides: list[str], message: str) -> None:
+def test_refuses_shapes_of_students(tmp_path: Path, start: str, overrides: list[str], message: str) -> None:
     write_data(tmp_path)
     config = {"model_type": "bert", "num_hidden_layers": 2, "hidden_size": 32}
     config |= {"num_attention_heads": 2, "intermediate_size": 64}
@@ -61,7 +61,7 @@ def test_shapes_that_cannot_be(tmp_path: Path, start: str, overrides: list[str],
     assert refusal(tmp_path, start + EXAMPLES, *overrides) == message
 
 
-def test_what_is_not_known_yet_is_left_to_the_step(tmp_path: Path) -> None:
+def test_unknown_graphs_are_left_to_the_step(tmp_path: Path) -> None:
     write_data(tmp_path)
     check_data(load(tmp_path, CORPUS + EXAMPLES + "[quantization]\nfloat_layers = ['poolr']\n"))
     variant = "[encoder.variant]\nkind = 'mobilebert'\nbottleneck_size = 16\n"

@@ -60,7 +60,7 @@ def test_a_file_extends_another_and_each_has_paths_of_its_own(tmp_path: Path) ->
         ("'other.toml'", "extends must not lead back to the file itself, got my.toml in {folder}/other.toml"),
     ],
 )
-def test_what_cannot_be_extended(tmp_path: Path, value: str, message: str) -> None:
+def test_refuses_extends(tmp_path: Path, value: str, message: str) -> None:
     write(tmp_path, "other.toml", "extends = 'my.toml'")
     with pytest.raises(InputError) as caught:
         load_settings(write(tmp_path, "my.toml", f"extends = {value}\n" + CORPUS))

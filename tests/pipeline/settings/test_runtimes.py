@@ -77,7 +77,7 @@ def test_a_checkpoint_that_a_runtime_does_not_know(tmp_path: Path, family: str, 
 
 
 @pytest.mark.parametrize("family", FAMILIES)
-def test_what_the_export_would_refuse_is_refused_before(tmp_path: Path, family: str) -> None:
+def test_refuses_what_the_export_would_refuse(tmp_path: Path, family: str) -> None:
     write_rows(tmp_path)
     task = make_checkpoint(tmp_path / "bert", family, ["one", "two"])
     for runtime, target in TARGETS.items():

@@ -20,5 +20,5 @@ _VALUES = strategies.recursive(
 
 
 @hypothesis.given(strategies.dictionaries(_KEYS, _VALUES, max_size=4))
-def test_what_is_written_is_read(tables: dict[str, Any]) -> None:
+def test_written_toml_is_read_back(tables: dict[str, Any]) -> None:
     assert tomllib.loads(format_tables(tables)) == tables

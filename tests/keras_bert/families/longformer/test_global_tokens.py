@@ -8,7 +8,7 @@ IDS = np.array([[0, 7, 7, 2, 7, 2], [0, 7, 2, 5, 2, 1]], "int32")
 MASK = np.array([[1, 1, 1, 1, 1, 1], [1, 1, 1, 1, 1, 0]], "int32")
 
 
-def test_what_stands_before_the_first_separator():
+def test_tokens_before_the_first_separator():
     assert np.asarray(SeparatorReader(2).before_separator(IDS)).tolist() == [[1, 1, 1, 0, 0, 0], [1, 1, 0, 0, 0, 0]]
 
 
@@ -43,6 +43,6 @@ def test_padding_is_not_global():
         ({"kind": "question"}, "GlobalTokens.separator must be set where the question's tokens are global, got None"),
     ],
 )
-def test_out_of_range(settings, message):
+def test_refuses_settings(settings, message):
     with pytest.raises(ValueError, match=message):
         GlobalTokens(**settings)

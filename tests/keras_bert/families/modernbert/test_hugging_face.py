@@ -94,7 +94,7 @@ def test_both_forms_say_the_same(tmp_path):
     )
 
 
-def test_what_is_left_out_is_as_transformers_has_it(tmp_path):
+def test_missing_keys_have_the_defaults_of_transformers(tmp_path):
     sizes = ("architectures", "hidden_size", "intermediate_size", "model_type", "num_attention_heads", "vocab_size")
     config = read(tmp_path, {key: OLD[key] for key in (*sizes, "num_hidden_layers")})
     nothing = {"dropout": 0.0, "attention_dropout": 0.0}
@@ -142,7 +142,7 @@ def test_written_and_read(layers, tmp_path):
         ({"architectures": ["ModernBertForMultipleChoice"]}, "architectures must be one of"),
     ],
 )
-def test_what_is_not_supported_is_refused_by_name(changes, message, tmp_path):
+def test_refuses_unsupported_configuration(changes, message, tmp_path):
     with pytest.raises(ValueError, match=f"config.json: {message}"):
         read(tmp_path, without(**changes))
 

@@ -22,7 +22,7 @@ def attend(x, seen, weights, num_heads, theta):
     return result @ weights["output_projection"]
 
 
-def test_what_is_padding_or_too_far_is_hidden():
+def test_bias_hides_padding_and_distant_tokens():
     padding = np.array([[0, 0, 0, 0, 0], [0, 0, 0, -120, -120]], "float32")[:, None, None, :]
     bias = np.asarray(WindowBias(2)(padding))
     assert bias.shape == (2, 1, 5, 5)
