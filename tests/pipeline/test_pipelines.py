@@ -7,6 +7,8 @@ import pytest
 
 from components.dsl.errors import InputError
 from components.sources.pushed_version import PreviousVersion
+from keras_bert.core.config import EncoderShape
+from keras_bert.families.bigbird.settings import BigBird
 from keras_bert.options.compression import Distillation, Imitation
 from keras_bert.options.fine_tuning import Selection
 from keras_bert.options.pretraining import PretrainingRows
@@ -183,6 +185,13 @@ def test_a_step_is_measured_in_the_place_of_pre_training(tmp_path: Path, start: 
     timed = values(cost_pipeline(settings, {}, timed=True)[0])["measure_step"]
     assert timed["training"] == dataclasses.replace(trained["training"], steps=None), "whatever the budget was"
     assert timed["timed"]
+
+
+def test_a_graph_reaches_pre_training_in_the_shape_of_its_encoder(tmp_path: Path) -> None:
+    overrides = ("encoder.variant.kind=bigbird", "encoder.variant.block_size=6")
+    encoder = wire(tmp_path, CORPUS, *overrides).nodes[-1].values["encoder"]
+    assert type(encoder) is EncoderShape
+    assert encoder.variant == BigBird(block_size=6)
 
 
 def test_without_a_corpus_there_is_no_step_to_measure(tmp_path: Path) -> None:

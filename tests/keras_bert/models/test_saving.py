@@ -1,6 +1,6 @@
+import importlib
 import json
-import subprocess
-import sys
+import pkgutil
 import time
 import zipfile
 from pathlib import Path
@@ -9,10 +9,11 @@ import keras
 import numpy as np
 import pytest
 
+from keras_bert import families, layers
 from keras_bert.core.config import EncoderConfig
 from keras_bert.models.encoder import build_encoder
 from keras_bert.models.pretraining import build_pretraining
-from keras_bert.models.saving import load_model, save_model
+from keras_bert.models.saving import CUSTOM_OBJECTS, load_model, save_model
 from tests import forked
 from tests.keras_bert.models.test_encoder import SETTINGS, make_inputs, randomize
 
@@ -134,16 +135,16 @@ def test_refuses_missing_file(tmp_path):
         load_model(tmp_path / "model.keras")
 
 
+def import_all_layers() -> None:
+    """What a fresh process does."""
+    for package in (families, layers):
+        for module in pkgutil.walk_packages(package.__path__, f"{package.__name__}."):
+            importlib.import_module(module.name)
+    names = {name for name in keras.saving.get_custom_objects() if name.startswith("keras_bert>")}
+    assert len(CUSTOM_OBJECTS) > 40
+    assert names <= set(CUSTOM_OBJECTS)
+
+
 def test_loading_registers_all_that_a_saved_model_may_hold():
     """Else a model could be loaded only in a process that had imported the layers it holds."""
-    code = """
-import importlib, pkgutil, keras
-from keras_bert.models.saving import CUSTOM_OBJECTS
-import keras_bert.families, keras_bert.layers
-for package in (keras_bert.families, keras_bert.layers):
-    for module in pkgutil.walk_packages(package.__path__, f"{package.__name__}."):
-        importlib.import_module(module.name)
-late = {name for name in keras.saving.get_custom_objects() if name.startswith("keras_bert>")} - set(CUSTOM_OBJECTS)
-assert len(CUSTOM_OBJECTS) > 40 and not late, late
-"""
-    subprocess.run([sys.executable, "-c", code], check=True)
+    forked.run(import_all_layers)

@@ -1,8 +1,6 @@
 """What is compared: tasks over variants, and all that is refused before anything starts."""
 
-from collections.abc import Callable
 from pathlib import Path
-from typing import Any
 
 import pytest
 
@@ -16,6 +14,20 @@ from tests.tiny_job import without, write_job
 AFTER = ("examples", "fine_tuning", "student", "distillation", "quantization", "evaluation")
 BUDGET = Budget("flops", 1e9)
 CHECKPOINT = "[checkpoint]\npath = 'bert'\n"
+ROWS = "[examples]\ntrain = 'rows.tsv'\n"
+# Variants and tasks that cannot be compared with the others.
+UNSUITED = {
+    "shapeless": "[corpus]\npath = 'texts'\n",
+    "more": "extends = 'base.toml'\n[corpus]\npath = 'more'\n",
+    "rows": "extends = 'base.toml'\n" + ROWS,
+    "seed": "extends = 'base.toml'\n[fine_tuning]\nseed = 5\n",
+    "named": "name = 'x'\n" + ROWS,
+    "empty": "[fine_tuning]\n",
+    "misspelt": "[examples]\ntrian = 'x'\n",
+    "long": "max_length = 32\n" + ROWS,
+    "label": ROWS + "label = 'class'\n",
+    "metric": ROWS + "[evaluation]\nmetric = 'spearman'\n",
+}
 
 
 @pytest.fixture
@@ -80,89 +92,34 @@ def test_a_checkpoint_may_be_as_long_as_the_longest_task(job: Path) -> None:
     assert [task.max_length for task in variant.tasks.values()] == [8, 128]
 
 
-def _spoil(name: str, text: str) -> Callable[[Path], Any]:
-    return lambda job: (job / f"{name}.toml").write_text(text)
-
-
-def _nothing(_: Path) -> None:
-    pass
-
-
-def _other_text(job: Path) -> None:
-    (job / "more").mkdir()
-    (job / "more" / "a.txt").write_text("another text\n\nof two documents")
-    _spoil("spans", "extends = 'base.toml'\n[corpus]\npath = 'more'\n")(job)
-
-
 @pytest.mark.parametrize(
-    ("spoil", "files", "tasks", "message"),
+    ("files", "tasks", "message"),
     [
-        (_nothing, "base", "", "there must be several settings files to compare, or a --task to try one on, got "),
-        (_nothing, "base spans base", "", "settings files must have different names, got 'base' twice"),
-        (_nothing, "base spans", "first first", "tasks must have different names, got 'first' twice"),
-        (_nothing, "base gone", "", "gone.toml: the settings file {job}/gone.toml does not exist"),
-        (_nothing, "start base", "first", "start.toml: corpus must be set if --flops or --minutes gives a budget"),
+        ("base", "", "there must be several settings files to compare, or a --task to try one on, got "),
+        ("base spans base", "", "settings files must have different names, got 'base' twice"),
+        ("base spans", "first first", "tasks must have different names, got 'first' twice"),
+        ("base gone", "", "gone.toml: the settings file {job}/gone.toml does not exist"),
+        ("start base", "first", "start.toml: corpus must be set if --flops or --minutes gives a budget"),
+        ("base shapeless", "", "shapeless.toml: encoder must be set where there is no [checkpoint]: the shape of the "),
+        ("base more", "first", "more.toml: corpus must hold the same text as that of base.toml, got "),
+        ("base", "named", "named.toml: name must be left out of a task, which may have examples, fine_tuning, max_le"),
+        ("base", "empty", "empty.toml: examples must be set: there is nothing to fine-tune on"),
         (
-            _spoil("spans", "[corpus]\npath = 'texts'\n"),
-            "base spans",
-            "",
-            "spans.toml: encoder must be set where there is no [checkpoint]: the shape of the encoder to pre-train",
+            *("base", "misspelt"),
+            "base.toml: with misspelt.toml merged, examples.train must be set; there is no setting 'examples.trian'",
         ),
-        (_other_text, "base spans", "first", "spans.toml: corpus must hold the same text as that of base.toml, got "),
-        (
-            _spoil("first", "name = 'x'\n[examples]\ntrain = 'rows.tsv'\n"),
-            "base spans",
-            "first",
-            "first.toml: name must be left out of a task, which may have examples, fine_tuning, max_length, stride, ",
-        ),
-        (
-            _spoil("first", "[fine_tuning]\n"),
-            "base spans",
-            "first",
-            "first.toml: examples must be set: there is nothing to fine-tune on",
-        ),
-        (
-            _spoil("first", "[examples]\ntrian = 'x'\n"),
-            "base spans",
-            "first",
-            "base.toml: with first.toml merged, examples.train must be set; there is no setting 'examples.trian'",
-        ),
-        (
-            _spoil("first", "max_length = 32\n[examples]\ntrain = 'rows.tsv'\n"),
-            "base spans",
-            "second first",
-            "base.toml: max_length must be at least 32, that of a task, got 16",
-        ),
-        (
-            _spoil("first", "[examples]\ntrain = 'rows.tsv'\nlabel = 'class'\n"),
-            "base spans",
-            "second first",
-            "base.toml: with first.toml merged, the table {job}/rows.tsv has no column 'class'",
-        ),
-        (
-            _spoil("first", "[examples]\ntrain = 'rows.tsv'\n[evaluation]\nmetric = 'spearman'\n"),
-            "base spans",
-            "second first",
-            "base.toml: with first.toml merged, evaluation.metric must be one of ['accuracy', 'macro_f1', 'mcc']",
-        ),
-        (
-            _spoil("spans", "extends = 'base.toml'\n[examples]\ntrain = 'rows.tsv'\n"),
-            "base spans",
-            "",
-            "spans.toml: examples must be those of base.toml if there is no --task",
-        ),
-        (
-            _spoil("spans", "extends = 'base.toml'\n[fine_tuning]\nseed = 5\n"),
-            "base spans",
-            "second",
-            "spans.toml: fine_tuning.seed must be 0 as in base.toml, to pair seeds, got 5",
-        ),
+        ("base", "second long", "base.toml: max_length must be at least 32, that of a task, got 16"),
+        ("base", "label", "base.toml: with label.toml merged, the table {job}/rows.tsv has no column 'class'"),
+        ("base", "metric", "base.toml: with metric.toml merged, evaluation.metric must be one of ['accuracy', 'macro_"),
+        ("base rows", "", "rows.toml: examples must be those of base.toml if there is no --task"),
+        ("base seed", "second", "seed.toml: fine_tuning.seed must be 0 as in base.toml, to pair seeds, got 5"),
     ],
 )
-def test_refuses_files_that_cannot_be_compared(
-    job: Path, spoil: Callable[[Path], None], files: str, tasks: str, message: str
-) -> None:
-    spoil(job)
+def test_refuses_files_that_cannot_be_compared(job: Path, files: str, tasks: str, message: str) -> None:
+    (job / "more").mkdir()
+    (job / "more" / "a.txt").write_text("another text\n\nof two documents")
+    for name, text in UNSUITED.items():
+        (job / f"{name}.toml").write_text(text)
     with pytest.raises(InputError) as caught:
         load_all(job, files, tasks)
     assert str(caught.value).startswith(message.format(job=job))
