@@ -22,7 +22,7 @@ from rich.console import Console
 from benchmarks.table import print_table, spread
 from components.artifacts.data import PretrainingExamples
 from components.artifacts.models import Model
-from components.sources.table import read_table
+from components.sources.table import TableSource
 from components.training.model_folder import read_model
 from pipeline.job.files import load_settings
 from pipeline.orchestrator.runner import run_pipeline
@@ -86,7 +86,8 @@ def correlation(model: Model, pairs: Path) -> float:
     from keras_bert.metrics.correlation import correlations
     from keras_bert.tasks.embedding import Embedding
 
-    task, rows = read_model(model), read_table(str(pairs), "sentence1", "score", "sentence2", numbers=True)
+    source = TableSource(str(pairs), text="sentence1", label="score", second_text="sentence2", task="regression")
+    task, rows = read_model(model), source.read(source.train)
     embedding = Embedding.build(task.encoder, task.tokenizer, max_length=task.max_length, normalize=True)
     firsts, seconds = [row.text for row in rows], [str(row.second_text) for row in rows]
     cosines = np.sum(embedding.predict(firsts) * embedding.predict(seconds), axis=1)

@@ -32,7 +32,7 @@ from components.examples.splits import split_rows
 from components.files.csv_files import csv_line
 from components.sources.questions import read_squad
 from components.sources.retrieval import QueryRow
-from components.sources.table import TextRow, read_table
+from components.sources.table import TableSource, TextRow
 from components.sources.tagged_words import SentenceSource
 
 # Name -> training rows, and the columns of text and label.
@@ -82,7 +82,7 @@ def spread(options: argparse.Namespace) -> Files:
 def few(options: argparse.Namespace) -> Files:
     """The rows of each draw; equal rows count once."""
     for name, (file, text, label) in TABLES.items():
-        table = read_table(str(options.data / name / file), text, label)
+        table = TableSource(name, text=text, label=label).read(str(options.data / name / file))
         distinct = list(dict.fromkeys(row._replace(text=" ".join(row.text.split())) for row in table))
         for seed in range(options.draws):
             by_label: dict[str, list[TextRow]] = defaultdict(list)
@@ -100,7 +100,10 @@ def few(options: argparse.Namespace) -> Files:
 def planted(options: argparse.Namespace) -> Files:
     """Rows with distinct texts, and whether the label of each was changed."""
     for name, (file, text, label) in TABLES.items():
-        chance, table = random.Random(0), read_table(str(options.data / name / file), text, label)
+        chance, table = (
+            random.Random(0),
+            TableSource(name, text=text, label=label).read(str(options.data / name / file)),
+        )
         distinct = list({row.text.strip().casefold(): row for row in table}.values())
         rows = chance.sample(distinct, options.rows)
         labels = sorted({row.label for row in rows})

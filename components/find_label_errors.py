@@ -48,11 +48,8 @@ def find_label_errors(
     labels: list[str] = description["settings"]["labels"]
     classes, rows, decisions = scoring.classes(labels), read_rows(examples, "train"), probabilities.read()
     judgements = rank_rows(decisions, len(rows), search.score, by_label=scoring.decides_by_label)
-    table = source.splits()["train"]
-    places = match_values(table, source.training_places(), rows)
-    # Text and label as they were read stand among the other columns of a table of classes.
-    columns = source.training_columns() if isinstance(source, TableSource) else [{}] * len(table)
-    others = match_values(table, columns, rows)
+    table = source.training_rows()
+    placed = match_values([entry.row for entry in table], table, rows)
     mistakes, records = list[Mistake](), list[dict[str, Any]]()
     for judgement in judgements:
         row = rows[judgement.row]
@@ -60,8 +57,9 @@ def find_label_errors(
         if judgement.suggested and len(mistakes) < MOST_ROWS:
             mistakes.append(scoring.compare_labels(row, other, judgement.score))
         suggested = task.answer(other) if judgement.suggested else ""
-        record = {**others[judgement.row], **source.record(row)}
-        records.append(_make_record(record, judgement, suggested, places[judgement.row]))
+        # Text and label as they were read stand among the other columns of a table of classes.
+        record = {**placed[judgement.row].columns, **source.record(row)}
+        records.append(_make_record(record, judgement, suggested, placed[judgement.row].place))
     is_flat = all(isinstance(value, str) for value in source.record(rows[0]).values())
     _write_table(label_errors.path, records, is_flat=is_flat)
     errors = sum(bool(judgement.suggested) for judgement in judgements)

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from components.dsl.errors import InputError
 from components.files.arrow_files import read_batches
 from components.files.columns import find_columns
-from components.files.record_files import JSON_LINES, CellRows, as_text, parse_json
+from components.files.record_files import JSON_LINES, as_text, parse_object, read_cells, read_lines
 from components.files.text_files import Lines, extension
 
 if TYPE_CHECKING:
@@ -94,23 +94,16 @@ def texts_of(values: Sequence[Any], column: str, *, words: bool = False) -> Iter
 
 
 def _read_lines(lines: Lines) -> Iterator[RowBlock]:
-    def rows() -> Iterator[tuple[str, list[str], str | None]]:
-        for line in lines:
-            problem = lines.take_problem()
-            if line.strip():
-                yield f"line {lines.number}", [line], problem or _object_problem(line)
-
-    for block in _collect(rows(), [_LINE]):
+    rows = ((place, [line], problem or _object_problem(line)) for place, line, problem in read_lines(lines))
+    for block in _collect(rows, [_LINE]):
         yield block._replace(rows=block.rows.replace_schema_metadata(_JSON_LINES))
 
 
 def _object_problem(line: str) -> str | None:
     try:
-        value = parse_json(line, "the line")
+        value = parse_object(line, "the line")
     except InputError as error:
         return str(error)
-    if not isinstance(value, dict):
-        return f"the line must be a JSON object, got {line.strip()[:40]}"
     is_deep = line.count("[") + line.count("{") > _DEEPEST and _is_nested(value, _DEEPEST)
     return f"the line must have at most {_DEEPEST} lists and objects inside each other, got more" if is_deep else None
 
@@ -124,18 +117,19 @@ def _is_nested(value: Any, levels: int) -> bool:
 
 
 def _read_cells(lines: Lines, *, tabs: bool) -> Iterator[RowBlock]:
-    rows = CellRows(lines, tabs=tabs)
-    if (problem := lines.take_problem()) is not None:
+    rows = read_cells(lines, tabs=tabs)
+    _, header, problem = next(rows)
+    if problem is not None:
         raise InputError(f"{lines.file} line 1 must be UTF-8, got {problem}")
-    find_columns(lines.file, tuple(rows.header), rows.header)
-    width = len(rows.header)
+    find_columns(lines.file, tuple(header), header)
+    width = len(header)
 
     def checked() -> Iterator[tuple[str, list[str], str | None]]:
         for place, cells, problem in rows:
             wrong = None if len(cells) == width else f"a row must have {width} fields, got {len(cells)}"
             yield place, (cells + [""] * width)[:width], problem or wrong
 
-    yield from _collect(checked(), rows.header)
+    yield from _collect(checked(), header)
 
 
 def _collect(rows: Iterator[tuple[str, list[str], str | None]], names: list[str]) -> Iterator[RowBlock]:

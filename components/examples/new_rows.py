@@ -2,11 +2,9 @@
 
 from typing import Any
 
-from components.dsl.errors import InputError
 from components.examples.row_schema import RowSchema
-from components.files.headers import has_column
 from components.files.paths import match_files
-from components.files.record_files import RECORD_KINDS, as_text, read_records
+from components.files.record_files import RECORD_KINDS, as_text, has_column, read_table
 from components.sources.label_sets import LabelSetRow, LabelSetSource
 from components.sources.questions import QuestionSource
 from components.sources.retrieval import RetrievalSource
@@ -40,14 +38,11 @@ def read_new_rows(schema: RowSchema, path: str) -> tuple[list[Any], bool]:
         return list(source.read(path)), True
     columns = (source.text,) if source.second_text is None else (source.text, source.second_text)
     rows: list[TextRow | LabelSetRow] = []
-    for file in files:
-        for record in read_records(file, columns):
-            texts = [as_text(value, record.where, name) for value, name in zip(record.values, columns, strict=True)]
-            second = texts[1] if len(texts) > 1 else None
-            is_set = schema.task == LabelSetSource.task
-            rows.append(LabelSetRow(texts[0], (), second) if is_set else TextRow(texts[0], "", second))
-    if not rows:
-        raise InputError(f"the table {path} must hold at least one row, got none")
+    for record in read_table(path, columns):
+        texts = [as_text(value, record.where, name) for value, name in zip(record.values, columns, strict=True)]
+        second = texts[1] if len(texts) > 1 else None
+        is_set = schema.task == LabelSetSource.task
+        rows.append(LabelSetRow(texts[0], (), second) if is_set else TextRow(texts[0], "", second))
     return rows, False
 
 

@@ -22,18 +22,24 @@ class UnnamedClass(NamedTuple):
         return f"{self.number}, to which the file gives no name"
 
 
-def read_columns(file: str, fields: tuple[str, ...]) -> Iterator[tuple[Any, ...]]:
-    """The values of some columns, row by row; strings are bytes, for they may not be UTF-8.
+def read_columns(file: str, fields: tuple[str, ...], *, others: bool = False) -> Iterator[dict[str, Any]]:
+    """The values of some columns by their names, row by row; strings are bytes, for they may not be UTF-8.
+
+    Args:
+        file: a Parquet or Arrow file.
+        fields: the names of columns that the file must have.
+        others: whether rows have all other columns, too.
 
     Raises:
-        InputError: the file is missing, no whole file of its kind, or lacks a column.
+        InputError: the file is missing, no whole file of its kind, lacks a column, or has two of one name.
     """
 
-    def rows(batch: Any) -> Iterator[tuple[Any, ...]]:
-        columns = [_cells(batch.column(place), _class_names(batch.schema, field)) for place, field in enumerate(fields)]
-        return zip(*columns, strict=True)
+    def rows(batch: Any) -> Iterator[dict[str, Any]]:
+        names = batch.schema.names
+        columns = [_cells(column, _class_names(batch.schema, name)) for name, column in zip(names, batch, strict=True)]
+        return (dict(zip(names, values, strict=True)) for values in zip(*columns, strict=True))
 
-    return _read_parts(file, fields, rows)
+    return _read_parts(file, fields, rows, others=others)
 
 
 def read_batches(file: str) -> Iterator[Any]:
@@ -42,14 +48,16 @@ def read_batches(file: str) -> Iterator[Any]:
     Raises:
         InputError: the file is missing, no whole file of its kind, or has two columns of one name.
     """
-    return _read_parts(file, None, lambda batch: iter([batch]))
+    return _read_parts(file, (), lambda batch: iter([batch]), others=True)
 
 
-def _read_parts(file: str, fields: tuple[str, ...] | None, parts: Callable[[Any], Iterator[Any]]) -> Iterator[Any]:
+def _read_parts(
+    file: str, fields: tuple[str, ...], parts: Callable[[Any], Iterator[Any]], *, others: bool
+) -> Iterator[Any]:
     """What `parts` makes of each record batch of a file."""
     row = 0
     with _broken_as_input_error(file, lambda: row), open_binary(file) as stream:
-        for batch in _read_batches(file, stream, fields):
+        for batch in _read_batches(file, stream, fields, others=others):
             yield from parts(batch)
             row += batch.num_rows
 
@@ -70,21 +78,21 @@ def _broken_as_input_error(file: str, row: Callable[[], int]) -> Iterator[None]:
         raise InputError(f"{file} must be a whole {kind} file, got after row {row()}: {reason}") from None
 
 
-def _read_batches(file: str, stream: Any, fields: tuple[str, ...] | None) -> Iterator[Any]:
-    """Record batches with only the columns of `fields`, in this order; None for all."""
+def _read_batches(file: str, stream: Any, fields: tuple[str, ...], *, others: bool) -> Iterator[Any]:
+    """Record batches with the columns of `fields`, in this order, or with all columns in that of the file."""
     if extension(file) == ".parquet":
         from pyarrow.parquet import ParquetFile
 
         # Read page by page: a row group may be as large as the file.
         table = ParquetFile(stream, pre_buffer=False, buffer_size=_PAGES_AT_ONCE)
-        fields = _checked_fields(file, fields, table.schema_arrow.names)
-        for batch in table.iter_batches(batch_size=_ROWS_AT_ONCE, columns=list(fields)):
-            yield batch.select(fields)
+        names = _choose_columns(file, fields, table.schema_arrow.names, others=others)
+        for batch in table.iter_batches(batch_size=_ROWS_AT_ONCE, columns=names):
+            yield batch.select(names)
         return
     reader, whole = _open_arrow(stream)
-    fields = _checked_fields(file, fields, reader.schema.names)
+    names = _choose_columns(file, fields, reader.schema.names, others=others)
     for batch in whole:
-        yield _validated(batch, fields)
+        yield _validated(batch, names)
 
 
 def _open_arrow(stream: Any) -> tuple[Any, Iterable[Any]]:
@@ -98,13 +106,12 @@ def _open_arrow(stream: Any) -> tuple[Any, Iterable[Any]]:
     return reader, reader if is_stream else (reader.get_batch(number) for number in range(reader.num_record_batches))
 
 
-def _checked_fields(file: str, fields: tuple[str, ...] | None, header: list[str]) -> tuple[str, ...]:
-    fields = tuple(header) if fields is None else fields
-    find_columns(file, fields, header)
-    return fields
+def _choose_columns(file: str, fields: tuple[str, ...], header: list[str], *, others: bool) -> list[str]:
+    find_columns(file, (*fields, *header) if others else fields, header)
+    return header if others else list(dict.fromkeys(fields))
 
 
-def _validated(batch: Any, fields: tuple[str, ...]) -> Any:
+def _validated(batch: Any, fields: list[str]) -> Any:
     """Selects columns of a batch and validates their offsets, which Arrow does not do by itself.
 
     Raises:

@@ -4,13 +4,14 @@ import csv
 import itertools
 import json
 import math
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator, Mapping
 from typing import Any, NamedTuple
 
 from components.dsl.errors import InputError, nearest
 from components.files.arrow_files import read_columns
 from components.files.columns import find_columns
 from components.files.csv_files import ESCAPED_COLUMN, unescape_formula
+from components.files.paths import match_files, short_name
 from components.files.text_files import COMPRESSIONS, Lines, extension, repair
 
 JSON_LINES = (".jsonl", ".ndjson")
@@ -30,17 +31,23 @@ class Record(NamedTuple):
         values: of the requested fields: strings in CSV and TSV, else what the file holds, strings of
             Parquet and Arrow as bytes.
         problem: what could not be decoded in the row's lines, see `Lines.take_problem`.
+        cells: all fields of the row by their names, where `read_records` was asked for them.
     """
 
     file: str
     place: str
     values: tuple[Any, ...]
     problem: str | None
+    cells: Mapping[str, Any] = {}
 
     @property
     def where(self) -> str:
         """The start of an error message about this row."""
         return f"{self.file} {self.place}"
+
+    def name_in(self, path: str) -> str:
+        """The place of this row in the files that a path matches, as `reviews.csv line 3`."""
+        return f"{short_name(self.file, path)} {self.place}"
 
 
 def is_record_file(file: str) -> bool:
@@ -49,13 +56,16 @@ def is_record_file(file: str) -> bool:
     return kind in RECORD_KINDS and not (kind in (".parquet", ".arrow") and file.lower().endswith(COMPRESSIONS))
 
 
-def read_records(file: str, fields: tuple[str, ...], *, strict: bool = True) -> Iterator[Record]:
-    """The rows of a file, empty lines left out, in constant memory.
+def read_records(
+    file: str, fields: tuple[str, ...], *, strict: bool = True, has_cells: bool = False
+) -> Iterator[Record]:
+    """The rows of a file, empty lines left out, in constant memory; the file is opened once.
 
     Args:
         file: of one of `RECORD_KINDS`; a text file may be compressed.
         fields: the names of the fields or columns to read.
         strict: whether bytes that are not UTF-8 are an error.
+        has_cells: whether records have all cells, but for columns of text files whose name another column has.
 
     Raises:
         InputError: the file is missing, broken, of another kind, or lacks a field; a row is malformed.
@@ -64,23 +74,74 @@ def read_records(file: str, fields: tuple[str, ...], *, strict: bool = True) -> 
     if not is_record_file(file):
         raise InputError(f"a file of rows must be {', '.join(RECORD_KINDS)}, got {file}")
     if kind in (".parquet", ".arrow"):
-        for row, values in enumerate(read_columns(file, fields), start=1):
-            yield Record(file, f"row {row}", values, None)
-    elif kind in JSON_LINES:
-        yield from _read_json_lines(Lines(file, strict=strict), fields)
-    else:
-        yield from _read_cells(Lines(file, strict=strict), fields, tabs=kind == ".tsv")
+        for row, values in enumerate(read_columns(file, fields, others=has_cells), start=1):
+            yield Record(file, f"row {row}", tuple([values[field] for field in fields]), None, values)
+        return
+    lines = Lines(file, strict=strict)
+    if kind in JSON_LINES:
+        for place, line, problem in read_lines(lines):
+            values = parse_object(line, f"{file} {place}")
+            for field in fields:
+                if field not in values:
+                    raise InputError(f"{file} {place} has no field {field!r}{nearest(field, values)}")
+            yield Record(file, place, tuple([values[field] for field in fields]), problem, values)
+        return
+    rows = read_cells(lines, tabs=kind == ".tsv")
+    _, header, _ = next(rows)
+    columns = find_columns(file, fields, header, _NO_HEADER)
+    others = {name: column for column, name in enumerate(header) if header.count(name) == 1} if has_cells else {}
+    for place, cells, problem in rows:
+        if len(cells) != len(header):
+            raise InputError(f"{file} {place} must have {len(header)} fields, got {len(cells)}")
+        values = {name: cells[column] for name, column in others.items()}
+        yield Record(file, place, tuple([cells[column] for column in columns]), problem, values)
 
 
-def as_text(value: Any, where: str, field: str) -> str:
-    """A value as a string.
+def read_table(path: str, fields: tuple[str, ...], *, has_cells: bool = False) -> Iterator[Record]:
+    """The rows of all files that a path matches, see `read_records`.
 
     Raises:
-        InputError: it is missing, neither text nor a number, or not valid Unicode.
+        InputError: there is no file, no row, or see `read_records`.
+    """
+    is_empty = True
+    for file in match_files(path, RECORD_KINDS, what="the table"):
+        for record in read_records(file, fields, has_cells=has_cells):
+            yield record
+            is_empty = False
+    if is_empty:
+        raise InputError(f"the table {path} must hold at least one row, got none")
+
+
+def has_column(file: str, names: Collection[str]) -> bool:
+    """Whether a file of rows has one of some columns; of JSON lines, whether a row has such a field.
+
+    Raises:
+        InputError: see `read_records`.
+    """
+    if extension(file) in (".csv", ".tsv"):
+        _, header, _ = next(read_cells(Lines(file), tabs=extension(file) == ".tsv"))
+        return not set(names).isdisjoint(header)
+    rows = itertools.islice(read_records(file, (), has_cells=True), None if extension(file) in JSON_LINES else 1)
+    return any(not set(names).isdisjoint(row.cells) for row in rows)
+
+
+def as_text(value: Any, where: str, field: str, *, is_filled: bool = False) -> str:
+    """A value as a string.
+
+    Args:
+        value: the value of a field.
+        where: the start of errors.
+        field: the name of the field, for errors.
+        is_filled: whether white space alone is an error.
+
+    Raises:
+        InputError: it is missing, neither text nor a number, not valid Unicode, or empty where it must be filled.
     """
     text, problem = as_any_text(value, where, field)
     if problem:
         raise InputError(f"{where}: field {field!r} must be valid Unicode, got {problem}")
+    if is_filled and not text.strip():
+        raise InputError(f"{where}: column {field!r} must not be empty")
     return text
 
 
@@ -110,81 +171,63 @@ def parse_json(text: str, where: str) -> Any:
         raise InputError(f"{where} must be a JSON object, got an error: {getattr(error, 'msg', error)}") from None
 
 
-def _read_json_lines(lines: Lines, fields: tuple[str, ...]) -> Iterator[Record]:
+def parse_object(line: str, where: str) -> dict[str, Any]:
+    """The JSON object of a line; raises InputError if it is none."""
+    value = parse_json(line, where)
+    if not isinstance(value, dict):
+        raise InputError(f"{where} must be a JSON object, got {line.strip()[:40]}")
+    return value
+
+
+def read_lines(lines: Lines) -> Iterator[tuple[str, str, str | None]]:
+    """The lines of a file that are not blank: the place of each, the line, and what could not be decoded in it."""
     for line in lines:
         problem = lines.take_problem()
-        if not line.strip():
-            continue
-        place = f"line {lines.number}"
-        where = f"{lines.file} {place}"
-        record = parse_json(line, where)
-        if not isinstance(record, dict):
-            raise InputError(f"{where} must be a JSON object, got {line.strip()[:40]}")
-        for field in fields:
-            if field not in record:
-                raise InputError(f"{where} has no field {field!r}{nearest(field, record)}")
-        yield Record(lines.file, place, tuple(record[field] for field in fields), problem)
+        if line.strip():
+            yield f"line {lines.number}", line, problem
 
 
-def _read_cells(lines: Lines, fields: tuple[str, ...], *, tabs: bool) -> Iterator[Record]:
-    rows = CellRows(lines, tabs=tabs)
-    places = find_columns(lines.file, fields, rows.header, _NO_HEADER)
-    for place, cells, problem in rows:
-        if len(cells) != len(rows.header):
-            raise InputError(f"{lines.file} {place} must have {len(rows.header)} fields, got {len(cells)}")
-        yield Record(lines.file, place, tuple(cells[column] for column in places), problem)
+def read_cells(lines: Lines, *, tabs: bool) -> Iterator[tuple[str, list[str], str | None]]:
+    """The rows of a CSV or TSV file: the place of each, its cells, and what could not be decoded in its lines.
 
-
-class CellRows:
-    """The rows of a CSV or TSV file after its header: the place of each, its cells, and the problem of its lines.
+    The first row has the names of the columns.
 
     Args:
         lines: the lines of the file; `Lines.take_problem` gives the problems.
         tabs: whether tabs separate the cells, without quotes; else commas do, or semicolons where the first line has
             some and no comma.
 
-    Attributes:
-        header: the names of the columns.
-
     Raises:
-        InputError: the file is empty, or not valid CSV; also while it is read.
+        InputError: the file is empty, or not valid CSV.
     """
-
-    def __init__(self, lines: Lines, *, tabs: bool) -> None:
-        csv.field_size_limit(_LONGEST_CELL)
-        self._lines, self._kind = lines, "tsv" if tabs else "csv"
-        # GLUE's and most other TSV files leave quotes as they are; CSV files quote their fields.
-        first = list(itertools.islice(lines, 1))
-        ended = (line + lines.end for line in itertools.chain(first, lines))
-        # Spreadsheets write semicolons where numbers have decimal commas.
-        mark = ";" if any(";" in line and "," not in line for line in first) else ","
-        self._reader = (
-            csv.reader(ended, delimiter="\t", quoting=csv.QUOTE_NONE)
-            if tabs
-            else csv.reader(ended, delimiter=mark, strict=True)
-        )
+    csv.field_size_limit(_LONGEST_CELL)
+    first = list(itertools.islice(lines, 1))
+    ended = (line + lines.end for line in itertools.chain(first, lines))
+    # Spreadsheets write semicolons where numbers have decimal commas.
+    mark = ";" if any(";" in line and "," not in line for line in first) else ","
+    # GLUE's and most other TSV files leave quotes as they are; CSV files quote their fields.
+    reader = (
+        csv.reader(ended, delimiter="\t", quoting=csv.QUOTE_NONE)
+        if tabs
+        else csv.reader(ended, delimiter=mark, strict=True)
+    )
+    header: list[str] | None = None
+    while True:
         # Where a row starts: a quote that is never closed is found at the end of the file, or at the limit.
-        self._start = 1
-        header = self._next_cells()
-        if not header:
-            got = "an empty file" if header is None else "an empty line"
-            raise InputError(f"the table {lines.file} must begin with a line of column names, got {got}")
-        self._is_escaped = ESCAPED_COLUMN in header
-        self.header = self._unescape(header)
-
-    def __iter__(self) -> Iterator[tuple[str, list[str], str | None]]:
-        self._start = self._reader.line_num + 1
-        while (cells := self._next_cells()) is not None:
-            place, self._start = f"line {self._start}", self._reader.line_num + 1
-            problem = self._lines.take_problem()
-            if cells:
-                yield place, self._unescape(cells), problem
-
-    def _unescape(self, cells: list[str]) -> list[str]:
-        return list(map(unescape_formula, cells)) if self._is_escaped else cells
-
-    def _next_cells(self) -> list[str] | None:
+        start = reader.line_num + 1
         try:
-            return next(self._reader, None)
+            cells = next(reader, None)
         except csv.Error as error:
-            raise InputError(f"{self._lines.file} line {self._start} must be valid {self._kind}, got {error}") from None
+            kind = "tsv" if tabs else "csv"
+            raise InputError(f"{lines.file} line {start} must be valid {kind}, got {error}") from None
+        if header is None:
+            if not cells:
+                got = "an empty file" if cells is None else "an empty line"
+                raise InputError(f"the table {lines.file} must begin with a line of column names, got {got}")
+            header = cells
+        if cells is None:
+            return
+        problem = lines.take_problem()
+        if cells:
+            is_escaped = ESCAPED_COLUMN in header
+            yield f"line {start}", list(map(unescape_formula, cells)) if is_escaped else cells, problem

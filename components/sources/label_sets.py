@@ -7,14 +7,13 @@ from typing import Any, Literal, NamedTuple, Self
 import pydantic
 
 from components.dsl.errors import InputError
-from components.files.paths import match_files
-from components.files.record_files import RECORD_KINDS, Record, as_text, read_records
+from components.files.record_files import Record, as_text, read_table
 from components.sources.shared import (
     LabelledFiles,
+    PlacedRow,
     check_label,
     check_labels,
 )
-from components.sources.table import find_places
 from keras_bert.core.checks import check
 from keras_bert.core.validation import NonEmptyStr, PositiveShare, validated_dataclass
 
@@ -110,9 +109,11 @@ class LabelSetSource(LabelledFiles):
         """The labels of rows, sorted; with `label_columns` the columns in their order."""
         return list(self.label_columns) if self.label_columns is not None else sorted(self._label_names(rows))
 
-    def training_places(self) -> list[str]:
-        """The file and the line or row of each training row of `splits`, as `reviews.jsonl line 3`."""
-        return find_places(self.train, self.text)
+    def training_rows(self) -> list[PlacedRow]:
+        """The training rows of `splits` with their places."""
+        records = list(read_table(self.train, self._columns()))
+        rows = self._make_rows(self.train, records, must_separate=True)
+        return [PlacedRow(row, record.name_in(self.train)) for row, record in zip(rows, records, strict=True)]
 
     def record(self, row: LabelSetRow) -> dict[str, Any]:
         """The row under the names of this source's columns, which `read` reads again from a `.jsonl` file."""
@@ -135,11 +136,11 @@ class LabelSetSource(LabelledFiles):
         return (self.text, *second, *(self.label_columns or (self.label,)))
 
     def _read(self, path: str, *, must_separate: bool) -> list[LabelSetRow]:
-        files = match_files(path, RECORD_KINDS, what="the table")
+        return self._make_rows(path, read_table(path, self._columns()), must_separate=must_separate)
+
+    def _make_rows(self, path: str, records: Iterable[Record], *, must_separate: bool) -> list[LabelSetRow]:
         separated = _Separated(self.separator)
-        rows = [self._make_row(record, separated) for file in files for record in read_records(file, self._columns())]
-        if not rows:
-            raise InputError(f"the table {path} must hold at least one row, got none")
+        rows = [self._make_row(record, separated) for record in records]
         if len(separated.flag_lengths) == 1 and (length := separated.flag_lengths.pop()):
             raise InputError(
                 f"column {self.label!r} of {path} must hold the names of labels, got {length} numbers in every row, 0 "
@@ -157,12 +158,9 @@ class LabelSetSource(LabelledFiles):
         columns = self._columns()
         texts = 1 if self.second_text is None else 2
         firsts = [
-            as_text(value, record.where, column)
+            as_text(value, record.where, column, is_filled=True)
             for column, value in zip(columns[:texts], record.values[:texts], strict=True)
         ]
-        for column, text in zip(columns[:texts], firsts, strict=True):
-            if not text.strip():
-                raise InputError(f"{record.where}: column {column!r} must not be empty")
         values = dict(zip(columns[texts:], record.values[texts:], strict=True))
         if self.label_columns is None:
             place = f"{record.where}: column {self.label!r}"

@@ -6,8 +6,7 @@ from typing import Any, Literal, NamedTuple, Self
 import pydantic
 
 from components.dsl.errors import InputError
-from components.files.paths import match_files
-from components.files.record_files import RECORD_KINDS, Record, as_text, read_records
+from components.files.record_files import Record, as_text, read_table
 from components.sources.shared import (
     LabelledFiles,
 )
@@ -74,11 +73,8 @@ class RetrievalSource(LabelledFiles):
 
     def _read(self, path: str) -> list[QueryRow]:
         rows = dict[str, tuple[dict[str, str], dict[str, None]]]()
-        for file in match_files(path, RECORD_KINDS, what="the table"):
-            for record in read_records(file, tuple(self._columns())):
-                self._add(rows, record)
-        if not rows:
-            raise InputError(f"the table {path} must hold at least one row, got none")
+        for record in read_table(path, tuple(self._columns())):
+            self._add(rows, record)
         for query, (passages, negatives) in rows.items():
             for negative in negatives:
                 if negative in passages:
@@ -106,7 +102,7 @@ class RetrievalSource(LabelledFiles):
 def _read_texts(value: Any, where: str, column: str) -> list[str]:
     """The text of a cell, or the texts of a list."""
     values: Iterable[Any] = value if isinstance(value, list | tuple) else [value]
-    texts = [as_text(text, where, column).strip() for text in values]
-    if not texts or not all(texts):
+    texts = [as_text(text, where, column, is_filled=True).strip() for text in values]
+    if not texts:
         raise InputError(f"{where}: column {column!r} must not be empty")
     return texts

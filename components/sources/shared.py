@@ -6,7 +6,7 @@ import hashlib
 import statistics
 from collections import defaultdict, deque
 from collections.abc import Hashable, Iterable, Mapping, Sequence
-from typing import Any, ClassVar, Literal, TypeVar
+from typing import Any, ClassVar, Literal, NamedTuple, TypeVar
 
 from components.dsl.errors import InputError, nearest
 from components.files.paths import file_digest, match_files, short_name
@@ -70,6 +70,20 @@ class LabelledFiles:
             for split, path in self.paths().items()
             for file in _match_split(split, path, self.kinds)
         }
+
+
+class PlacedRow(NamedTuple):
+    """A row as its source reads it.
+
+    Attributes:
+        row: the row.
+        place: the file and the line or row where it stands, as `reviews.csv line 3`.
+        columns: all columns of its table as texts; none where the rest of the row is of no use.
+    """
+
+    row: Any
+    place: str
+    columns: Mapping[str, str] = {}
 
 
 def check_label(label: str, place: str) -> None:

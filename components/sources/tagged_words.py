@@ -12,6 +12,7 @@ from components.files.record_files import RECORD_KINDS, Record, as_text, read_re
 from components.files.text_files import Lines, extension
 from components.sources.shared import (
     LabelledFiles,
+    PlacedRow,
     check_label,
     check_labels,
 )
@@ -142,20 +143,32 @@ class SentenceSource(LabelledFiles):
         Raises:
             InputError: a file is missing, malformed or holds no sentence; a tag breaks the scheme.
         """
-        sentences = [sentence for file in self._files(path) for sentence in self._read_file(file)]
-        if not sentences:
-            raise InputError(f"{path} must hold at least one sentence, got none")
-        return sentences
+        return [placed.row for placed in self._read(path)]
 
-    def _read_file(self, file: str) -> list[Sentence]:
+    def training_rows(self) -> list[PlacedRow]:
+        """The training sentences of `splits` with the places of their starts, as `train.conll line 3`."""
+        return self._read(self.train)
+
+    def _read(self, path: str) -> list[PlacedRow]:
+        rows = [
+            PlacedRow(sentence, f"{short_name(file, path)} {place}")
+            for file in self._files(path)
+            for sentence, place in self._read_file(file)
+        ]
+        if not rows:
+            raise InputError(f"{path} must hold at least one sentence, got none")
+        return rows
+
+    def _read_file(self, file: str) -> list[tuple[Sentence, str]]:
+        """The sentences with their places."""
         parsed = list(self._parse_file(file))
-        sentences = [sentence for sentence, _, _ in parsed]
-        for sentence, where, first in parsed:
+        sentences, places = [sentence for sentence, *_ in parsed], [place for _, place, *_ in parsed]
+        for sentence, _, where, first in parsed:
             for number, tag in enumerate(sentence.tags, first):
                 check_label(tag, f"{where} {number}: the tag")
         if self.scheme == "any" and not any(tag[:2] in _ENTITY_TAGS for sentence in sentences for tag in sentence.tags):
-            return sentences
-        for sentence, where, first in parsed:
+            return list(zip(sentences, places, strict=True))
+        for sentence, _, where, first in parsed:
             tags = begin_entities(sentence.tags) if self.scheme == "BIO" else sentence.tags
             error = find_tag_error(tags, self.scheme)
             if error:
@@ -163,9 +176,9 @@ class SentenceSource(LabelledFiles):
                 hint = suggest_scheme([other.tags for other in sentences], self.scheme)
                 advice = "; remove the line if it is a comment" if is_comment else hint
                 raise InputError(f"{where} {first + error[0]}: {error[1]}{advice}")
-        if self.scheme == "any":
-            return sentences
-        return [sentence._replace(tags=to_bio(sentence.tags)) for sentence in sentences]
+        if self.scheme != "any":
+            sentences = [sentence._replace(tags=to_bio(sentence.tags)) for sentence in sentences]
+        return list(zip(sentences, places, strict=True))
 
     def read_tags(self, path: str) -> list[tuple[str, ...]]:
         """The tags of each sentence of files as they are written there, whatever their scheme.
@@ -173,7 +186,7 @@ class SentenceSource(LabelledFiles):
         Raises:
             InputError: a file is missing or malformed.
         """
-        return [sentence.tags for file in self._files(path) for sentence, _, _ in self._parse_file(file)]
+        return [sentence.tags for file in self._files(path) for sentence, *_ in self._parse_file(file)]
 
     def describe(self, splits: Mapping[str, Sequence[Any]]) -> list[str]:
         """The number of entities of each split whose first tag is an `I-` that was read as a `B-`."""
@@ -187,38 +200,25 @@ class SentenceSource(LabelledFiles):
         rule = "begin with an I- tag, which is read as B-, as conlleval does"
         return [f"{count} entities of {split} rows {rule}" for split, count in counts.items() if count]
 
-    def training_places(self) -> list[str]:
-        """The file and the line or row where each training sentence of `splits` starts, as `train.conll line 3`."""
-        return [
-            f"{short_name(file, self.train)} {place}"
-            for file in self._files(self.train)
-            for place in self._find_places(file)
-        ]
-
     def record(self, row: Sentence) -> dict[str, Any]:
         """The sentence under the names of this source's fields, for a `.jsonl` file; entities are in BIO."""
         return {self.words: list(row.words), self.tags: list(row.tags)}
 
-    def _find_places(self, file: str) -> Iterator[str]:
-        if extension(file) in _LIST_KINDS:
-            return (record.place for record in read_records(file, (self.words, self.tags)))
-        if extension(file) == _TREEBANK_KIND:
-            return (f"line {line}" for _, line in self._parse_treebank(file))
-        return (f"line {line}" for _, _, line in self._parse_file(file))
-
-    def _parse_file(self, file: str) -> Iterator[tuple[Sentence, str, int]]:
-        """Each sentence, the start of an error message about a word of it, and the number of the first word there."""
+    def _parse_file(self, file: str) -> Iterator[tuple[Sentence, str, str, int]]:
+        """Each sentence, its place, the start of an error about a word, and the number of its first word there."""
         if extension(file) in _LIST_KINDS:
             for record in read_records(file, (self.words, self.tags)):
-                yield parse_lists(record, (self.words, self.tags)), f"{record.where}, word", 1
+                sentence = parse_lists(record, (self.words, self.tags))
+                yield sentence, record.place, f"{record.where}, word", 1
             return
         if extension(file) == _TREEBANK_KIND:
             for parsed, line in self._parse_treebank(file):
-                yield Sentence(parsed.words, parsed.tags), f"{file} sentence at line {line}, word", 1
+                sentence, where = Sentence(parsed.words, parsed.tags), f"{file} sentence at line {line}, word"
+                yield sentence, f"line {line}", where, 1
             return
         columns = {"word_column": self.word_column, "tag_column": self.tag_column}
         for sentence, line in parse_columns(Lines(file), prefix=self.prefix, **columns):
-            yield sentence, f"{file} line", line
+            yield sentence, f"line {line}", f"{file} line", line
 
     def _parse_treebank(self, file: str) -> Iterator[tuple[TreebankSentence, int]]:
         """Each sentence of a `.conllu` file, and the line of its first word."""

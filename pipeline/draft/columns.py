@@ -6,7 +6,6 @@ from collections.abc import Iterable, Sequence
 from typing import Any, NamedTuple
 
 from components.dsl.errors import InputError, nearest
-from components.files.headers import read_header
 from components.files.record_files import read_records
 from components.files.text_files import repair
 from components.sources.table import parse_number
@@ -95,17 +94,13 @@ def read_sample(file: str) -> list[TableColumn]:
     Raises:
         InputError: the table is missing, broken, or without rows.
     """
-    names = read_header(file)
-    # Others can be read by no job: spreadsheets write empty columns without names.
-    header = tuple(name for name in names if name.strip() and names.count(name) == 1)
-    records = list(itertools.islice(read_records(file, header), _ROWS)) if names else []
-    if not records:
+    rows = [record.cells for record in itertools.islice(read_records(file, (), has_cells=True), _ROWS)]
+    if not rows:
         raise InputError(f"the table {file} must hold at least one row, got none")
-    columns = zip(*(record.values for record in records), strict=True)
-    return [
-        TableColumn(name, [value for value in map(_decode, values) if not _is_empty(value)])
-        for name, values in zip(header, columns, strict=True)
-    ]
+    # Others can be read by no job: spreadsheets write empty columns without names.
+    names = [name for name in rows[0] if name.strip() and all(name in row for row in rows)]
+    values = {name: [_decode(row[name]) for row in rows] for name in names}
+    return [TableColumn(name, [value for value in values[name] if not _is_empty(value)]) for name in names]
 
 
 def find_tagged_columns(columns: Sequence[TableColumn]) -> tuple[str, str] | None:

@@ -13,7 +13,7 @@ from components.files.text_files import Lines, extension
 from components.sources.label_sets import LabelSetSource
 from components.sources.questions import QUESTION_FIELDS, QuestionSource
 from components.sources.retrieval import RetrievalSource
-from components.sources.table import TableSource, read_table
+from components.sources.table import TableSource
 from components.sources.tag_schemes import find_tag_error
 from components.sources.tagged_words import SentenceSource
 from keras_bert.core.checks import FieldError
@@ -210,8 +210,8 @@ def _advise(label: TableColumn) -> str:
 
 def _find_scale(request: DraftRequest, columns: dict[str, Any]) -> float:
     """The largest label of all rows of all splits: later ones may be above those of the sample."""
-    names = (columns["text"], columns["label"], columns.get("second_text"))
-    rows = (row for path in request.paths().values() for row in read_table(path, *names, numbers=True))
+    source = TableSource(request.train, **{**columns, "task": "regression"})
+    rows = (row for path in request.paths().values() for row in source.read(path))
     return max(abs(float(row.label)) for row in rows) or 1.0
 
 

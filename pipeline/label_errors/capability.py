@@ -61,7 +61,7 @@ class LabelErrorCapability(Capability[LabelErrorSearch]):
         """Raises InputError where a label has too few rows, or a column would stand twice in the table to correct."""
         check_folds(splits["train"], TASK_ROWS[source.task], table.folds)
         if isinstance(source, TableSource):
-            source.training_columns()
+            source.training_rows()
 
     def count_teachers(self, table: LabelErrorSearch) -> int:
         """Each of the models learns from all rows but those of its fold."""

@@ -163,9 +163,10 @@ def test_further_columns_of_other_types_are_texts(tmp_path: Path, kind: str) -> 
         file.write_text("\n".join(map(json.dumps, rows)))
     else:
         pq.write_table(pa.Table.from_pylist(rows), file)
-    assert TableSource(str(file)).training_columns() == [
-        {"text": "a", "label": "x", "n": "1", "l": '["é"]'},
-        {"text": "b", "label": "y", "n": "", "l": ""},
+    unit = "line" if kind == ".jsonl" else "row"
+    assert TableSource(str(file)).training_rows() == [
+        (("a", "x", None), f"rows{kind} {unit} 1", {"text": "a", "label": "x", "n": "1", "l": '["é"]'}),
+        (("b", "y", None), f"rows{kind} {unit} 2", {"text": "b", "label": "y", "n": "", "l": ""}),
     ]
 
 
@@ -173,7 +174,7 @@ def test_a_column_that_cannot_be_text_is_refused(tmp_path: Path) -> None:
     table = pa.table({"text": ["a"], "label": ["x"], "at": pa.array([1], pa.timestamp("us", "Mars/Base"))})
     pq.write_table(table, tmp_path / "rows.parquet")
     with pytest.raises(InputError, match=r"rows\.parquet must be a whole \.parquet file, got after row 0: 'Mars/B"):
-        TableSource(str(tmp_path / "rows.parquet")).training_columns()
+        TableSource(str(tmp_path / "rows.parquet")).training_rows()
 
 
 def test_damaged_probabilities_are_refused_in_one_line(tmp_path: Path) -> None:

@@ -12,7 +12,7 @@ from pyarrow import ipc
 
 from components.dsl.errors import InputError
 from components.files.arrow_files import UnnamedClass
-from components.files.record_files import as_text, read_records
+from components.files.record_files import as_text, has_column, read_records, read_table
 
 # No lone surrogates.
 CELLS = st.text(st.characters(exclude_categories=["Cs"]) | st.sampled_from(["\r", "\n"]), max_size=8)
@@ -215,3 +215,51 @@ def test_a_missing_header_is_asked_for_and_long_texts_are_cut(tmp_path):
     named = write(tmp_path, "b.csv", "texts,label\n")
     with pytest.raises(InputError, match=r"has no column 'text'; did you mean 'texts'\?$"):
         read(named, "text")
+
+
+@pytest.mark.parametrize(
+    ("name", "content"),
+    [
+        ("a.csv", 'text,"the, label","the, label"\none,1,2\n'),
+        ("a.tsv", "text\tthe, label\n"),
+        # The second row has a field more.
+        ("a.jsonl", '{"text": ""}\n\n{"text": "", "the, label": 2}\n'),
+        ("b.jsonl", '{"text": "", "the, label": 1}\n{"text": ""}\n'),
+    ],
+)
+def test_the_columns_of_text_files(tmp_path, name, content):
+    file = write(tmp_path, name, content)
+    assert has_column(file, ("id", "the, label"))
+    assert not has_column(file, ("id", "label"))
+
+
+def test_the_columns_of_parquet(tmp_path):
+    pq.write_table(pa.table({"text": ["one"], "label": [1]}), tmp_path / "a.parquet")
+    assert has_column(str(tmp_path / "a.parquet"), ("label",))
+    assert not has_column(str(tmp_path / "a.parquet"), ("id",))
+
+
+def test_files_without_rows_have_no_columns(tmp_path):
+    assert not has_column(write(tmp_path, "a.jsonl", "\n"), ("text",))
+    with pytest.raises(InputError, match=r"a\.csv must begin with a line of column names, got an empty file"):
+        has_column(write(tmp_path, "a.csv", ""), ("text",))
+
+
+def test_all_cells_but_those_of_columns_of_one_name(tmp_path):
+    file = write(tmp_path, "a.csv", "text,n,n,,label\none,1,2,3,x\n")
+    (record,) = read_records(file, ("label",), has_cells=True)
+    assert (record.values, record.cells) == (("x",), {"text": "one", "": "3", "label": "x"})
+    assert [record.cells for record in read_records(file, ("label",))] == [{}]
+
+
+def test_a_table_of_several_files_has_a_row_and_names_their_places(tmp_path):
+    write(tmp_path, "b.csv", "text\nb\n")
+    write(tmp_path, "a.jsonl", '{"text": "a"}')
+    records = list(read_table(str(tmp_path), ("text",)))
+    assert [(record.values, record.name_in(str(tmp_path))) for record in records] == [
+        (("a",), "a.jsonl line 1"),
+        (("b",), "b.csv line 2"),
+    ]
+    empty = write(tmp_path, "c.csv", "text\n")
+    with pytest.raises(InputError, match=r"^the table .*c\.csv must hold at least one row, got none$"):
+        list(read_table(empty, ("text",)))

@@ -205,3 +205,20 @@ def test_values_of_a_further_column_follow_their_rows(tmp_path):
     assert source.column_values("from", rows[:1], "validation") == ["web"]
     with pytest.raises(InputError, match=r"a\.csv has no column 'form'; did you mean 'from'\?"):
         source.column_values("form", rows)
+
+
+def test_places_and_further_columns_are_read_with_the_rows(tmp_path, monkeypatch):
+    opened = []
+
+    def open_counted(file):
+        opened.append(file)
+        return open(file, "rb")
+
+    monkeypatch.setattr("components.files.text_files.open_binary", open_counted)
+    file = str(tmp_path / "a.csv")
+    (tmp_path / "a.csv").write_text("text,label,from\na,0,web\nb,1,\n")
+    source = TableSource(file)
+    assert [row.place for row in source.training_rows()] == ["a.csv line 2", "a.csv line 3"]
+    assert opened == [file]
+    assert source.column_values("from", [TextRow("b", "1")]) == ["(empty)"]
+    assert opened == [file] * 2
