@@ -5,7 +5,6 @@ import dataclasses
 import json
 import os
 import shutil
-import threading
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -19,6 +18,7 @@ from components.answers.table_request import TableRequest, digest_request, match
 from components.answers.work_folder import PARTS, locked_folder
 from components.beam.engine import BYTES_A_PROCESS, choose_scale, run_over
 from components.dsl.errors import InputError
+from components.dsl.heartbeat import Heartbeat
 from components.files.text_files import is_unicode
 from keras_bert.core.folders import write_whole
 
@@ -196,22 +196,16 @@ def _answer(
 @contextlib.contextmanager
 def _watched(writer: PartWriter, chunks: int, progress: Progress) -> Iterator[None]:
     """Reports the number of finished parts during the block, wherever workers write them."""
-    is_done = threading.Event()
 
-    def watch() -> None:
-        while not is_done.wait(_SECONDS_BETWEEN):
-            done = sum(
-                not name.startswith(".") and name.endswith(".json") for name in os.listdir(writer.folder / PARTS)
-            )
-            progress(done, chunks, f"{done} of {chunks} chunks")
+    def report() -> None:
+        done = sum(not name.startswith(".") and name.endswith(".json") for name in os.listdir(writer.folder / PARTS))
+        progress(done, chunks, f"{done} of {chunks} chunks")
 
-    thread = threading.Thread(target=watch, name="watch_parts", daemon=True)
-    thread.start()
+    heartbeat = Heartbeat(report, _SECONDS_BETWEEN)
     try:
         yield
     finally:
-        is_done.set()
-        thread.join()
+        heartbeat.stop()
 
 
 def _publish(request: TableRequest, writer: PartWriter, table: CutTable) -> None:

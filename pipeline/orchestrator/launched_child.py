@@ -4,13 +4,13 @@ import contextlib
 import signal
 import subprocess
 import sys
-import threading
 import time
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import IO, Any, Self
 
 from components.dsl.errors import InputError
+from components.dsl.heartbeat import Heartbeat
 from components.dsl.workplace import Workplace
 from pipeline.orchestrator.executor import GRACE_SECONDS
 from pipeline.orchestrator.mailbox import BEAT_SECONDS, LOST_SECONDS, LauncherBeat, Mailbox, ProcessBeat, StepRequest
@@ -58,7 +58,8 @@ class LaunchedChild:
         self._program, self._log, self._watcher = prefix[0], Path(request.log), watcher
         self._mailbox = Mailbox(folder)
         self._mailbox.write_request(request, arguments, place)
-        self._beats = _LauncherBeats(self._mailbox)
+        self._beat_number, self._should_end = 0, False
+        self._write_beat()
         self._last: ProcessBeat | None = None
         self._exit_time: float | None = None
         self._has_ended = False
@@ -72,7 +73,7 @@ class LaunchedChild:
             self._output.close()
             rule = "begin with a program that can be run"
             raise InputError(f"machine.launch must {rule}, got {self._program!r}: {error.strerror}") from None
-        self._beats.start()
+        self._heartbeat = Heartbeat(self._write_beat, BEAT_SECONDS)
 
     def __enter__(self) -> Self:
         return self
@@ -100,12 +101,13 @@ class LaunchedChild:
         signal_group(self._process.pid, signal.SIGKILL)
         self._process.wait()
         self._wait_for_silence()
-        self._beats.stop()
+        self._heartbeat.stop()
         self._append_output()
 
     def terminate(self) -> None:
         """Requests that the process saves a checkpoint and ends; a program that has not started it is ended at once."""
-        self._beats.request_end()
+        self._should_end = True
+        self._heartbeat.beat_now()
         if self._process.poll() is None and self._mailbox.read_process_beat() is None:
             signal_group(self._process.pid, signal.SIGTERM)
 
@@ -170,38 +172,6 @@ class LaunchedChild:
         with self._output, contextlib.suppress(OSError), self._log.open("ab") as log:
             log.write(self._output.read())
 
-
-class _LauncherBeats:
-    """Writes the launcher's signs of life from a thread, as the launcher may be busy with another step."""
-
-    def __init__(self, mailbox: Mailbox) -> None:
-        self._mailbox = mailbox
-        self._changed = threading.Event()
-        self._should_end = self._should_stop = False
-        self._number = 0
-        self._write()
-
-    def start(self) -> None:
-        self._thread = threading.Thread(target=self._run, daemon=True)
-        self._thread.start()
-
-    def request_end(self) -> None:
-        self._should_end = True
-        self._changed.set()
-
-    def stop(self) -> None:
-        self._should_stop = True
-        self._changed.set()
-        self._thread.join()
-
-    def _run(self) -> None:
-        while not self._should_stop:
-            self._changed.wait(BEAT_SECONDS)
-            self._changed.clear()
-            # A full disk, or a server that is away for a moment, must not end the thread.
-            with contextlib.suppress(OSError):
-                self._write()
-
-    def _write(self) -> None:
-        self._number += 1
-        self._mailbox.write_launcher_beat(LauncherBeat(self._number, self._should_end))
+    def _write_beat(self) -> None:
+        self._beat_number += 1
+        self._mailbox.write_launcher_beat(LauncherBeat(self._beat_number, self._should_end))

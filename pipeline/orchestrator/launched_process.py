@@ -1,11 +1,9 @@
 """The process of a step that a program has started: reads the request, runs the step, and ends with its launcher."""
 
-import contextlib
 import os
 import signal
 import socket
 import sys
-import threading
 import time
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -13,6 +11,7 @@ from typing import Any
 
 from components.dsl.component import Component, find_component
 from components.dsl.errors import InputError
+from components.dsl.heartbeat import Heartbeat
 from pipeline.orchestrator.fingerprint import find_code, find_ingredients
 from pipeline.orchestrator.locks import process_locked
 from pipeline.orchestrator.mailbox import BEAT_SECONDS, LOST_SECONDS, Mailbox, ProcessBeat, StepRequest
@@ -37,7 +36,7 @@ def main(file: str) -> int:
     os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "2")
     begin_process(Path(request.log))
     beats = ProcessBeats(mailbox)
-    threading.Thread(target=beats.run, daemon=True).start()
+    Heartbeat(beats.beat, BEAT_SECONDS)
     with process_locked(Path(request.lock), lambda: time.sleep(_WAIT_SECONDS)):
         outcome = _run(request, mailbox, beats)
         mailbox.write_outcome(outcome)
@@ -116,16 +115,12 @@ class ProcessBeats:
         """Receives the progress of the step."""
         self._beat = ProcessBeat(self._beat.number, done, total, note)
 
-    def run(self) -> None:
-        """Beats until the end of the process."""
-        while True:
-            time.sleep(BEAT_SECONDS)
-            if self._is_orphan():
-                signal_group(0, signal.SIGKILL)
-            # A full disk, or a server that is away for a moment, must not end the thread.
-            with contextlib.suppress(OSError):
-                self._beat = self._beat._replace(number=self._beat.number + 1)
-                self._mailbox.write_process_beat(self._beat)
+    def beat(self) -> None:
+        """Writes the next sign of life, or ends an orphan."""
+        if self._is_orphan():
+            signal_group(0, signal.SIGKILL)
+        self._beat = self._beat._replace(number=self._beat.number + 1)
+        self._mailbox.write_process_beat(self._beat)
 
     def _is_orphan(self) -> bool:
         """Whether the launcher is gone: its folder, its beats, or the program that started this process."""

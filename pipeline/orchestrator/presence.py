@@ -1,6 +1,5 @@
 """Files by which processes of one root see each other's state, and whether they are alive."""
 
-import contextlib
 import json
 import os
 import threading
@@ -9,6 +8,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
 
+from components.dsl.heartbeat import Heartbeat
 from keras_bert.core.folders import write_whole
 from pipeline.orchestrator.mailbox import BEAT_SECONDS, LOST_SECONDS
 
@@ -28,19 +28,18 @@ class Presence:
 
     def __init__(self, file: Path, **state: Any) -> None:
         self._file, self._state = file, state
-        self._lock, self._ends, self._beat = threading.Lock(), threading.Event(), 0
-        self._thread = threading.Thread(target=self._run, daemon=True)
+        self._lock, self._beat = threading.Lock(), 0
 
     def __enter__(self) -> Self:
         self.update()
-        self._thread.start()
+        # On a full disk, or where the root is being moved, the other side notices that the count stands still.
+        self._heartbeat = Heartbeat(self.update, BEAT_SECONDS)
         return self
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        self._ends.set()
-        self._thread.join()
+        self._heartbeat.stop()
 
     def update(self, **state: Any) -> None:
         """Changes parts of the state and publishes all of it."""
@@ -48,12 +47,6 @@ class Presence:
             self._state |= state
             self._beat += 1
             write_whole(self._file, {**self._state, "beat": self._beat})
-
-    def _run(self) -> None:
-        while not self._ends.wait(BEAT_SECONDS):
-            # A full disk, or a root that is being moved: the other side notices that the count stands still.
-            with contextlib.suppress(OSError):
-                self.update()
 
 
 class Sighting:

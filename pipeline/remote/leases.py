@@ -10,13 +10,13 @@ artifacts.
 import contextlib
 import json
 import os
-import threading
 import time
 import uuid
 from collections.abc import Iterator, Sequence
 from typing import Any, NamedTuple
 
 from components.dsl.errors import InputError
+from components.dsl.heartbeat import Heartbeat
 from components.objects.store import ObjectStore, number_of
 
 HEARTBEATS = "heartbeats"
@@ -72,10 +72,9 @@ class Leases:
         self._seconds = lease_seconds()
         self._watched: dict[tuple[str, int], tuple[Any, float]] = {}
         self._held: dict[str, int] = {}
-        self._has_ended = threading.Event()
-        self._thread = threading.Thread(target=self._beat, daemon=True)
         self._write_beat()
-        self._thread.start()
+        # A server that does not answer will show in a request of the run itself; a lost lease costs no result.
+        self._heartbeat = Heartbeat(self._write_beat, self._seconds / _BEATS, InputError)
 
     def claim(self, key: str, step: str, inputs: Sequence[str]) -> Lease | None:
         """Claims a step for this run; returns the lease of the run that has it, None if it is ours now.
@@ -104,8 +103,7 @@ class Leases:
 
     def end(self) -> None:
         """Gives everything back and ends the heartbeat."""
-        self._has_ended.set()
-        self._thread.join()
+        self._heartbeat.stop()
         for key in [*self._held]:
             self.release(key)
         self._store.remove([_heartbeat(self._run)])
@@ -122,12 +120,6 @@ class Leases:
             self._watched[key, number] = beat, now
             return False
         return now - since > self._seconds
-
-    def _beat(self) -> None:
-        while not self._has_ended.wait(self._seconds / _BEATS):
-            # A server that does not answer will show in a request of the run itself; a lost lease costs no result.
-            with contextlib.suppress(InputError):
-                self._write_beat()
 
     def _write_beat(self) -> None:
         content = {"owner": self._owner, "time": time.time(), "beat": uuid.uuid4().hex}

@@ -306,12 +306,16 @@ def test_windows_without_room(tmp_path, vocabulary, sizes, message):
 @pytest.mark.parametrize("task", ["regression", "embedding", "token_classification", "question_answering"])
 def test_splits_of_all_tasks_are_taken_whatever_the_order_of_the_rows(tmp_path, vocabulary, task):
     texts = [f"{first} {second}" for first in "abcd" for second in LETTERS]
-    answers = {"text": [], "answer_start": []}
     made = {
         "regression": lambda text: {"text": text, "label": texts.index(text)},
         "embedding": lambda text: {"text": text, "second_text": "j", "label": texts.index(text) / 40},
         "token_classification": lambda text: {"words": text, "tags": "B-x O"},
-        "question_answering": lambda text: {"id": text, "question": "j", "context": text, "answers": answers},
+        "question_answering": lambda text: {
+            "id": text,
+            "question": "j",
+            "context": text,
+            "answers": {"text": [text[0]], "answer_start": [0]},
+        },
     }
     sources = {
         "regression": lambda file: TableSource(file, task="regression"),

@@ -117,7 +117,7 @@ def test_a_step_that_another_machine_runs_is_waited_for(
         store.forget([str(published.artifact.path) for published in store.artifacts()])
     killed = Leases(memory, 99, "elsewhere/1")
     assert killed.claim(key, "write", []) is None
-    killed._has_ended.set()
+    killed._heartbeat.stop()
     lines: list[str] = []
 
     class Lines(Observer):
@@ -163,7 +163,7 @@ def test_a_killed_run_gets_its_end_from_the_next_one_of_its_mirror(machine: Mach
     with store_of(root) as store:
         store.start_run("toy")
         leases, store._leases = store.leases(), None  # killed: nothing is given back
-        leases._has_ended.set()
+        leases._heartbeat.stop()
     with store_of(machine("other")) as store:
         assert [run.state for run in store.runs()] == ["running"]
     run(root)

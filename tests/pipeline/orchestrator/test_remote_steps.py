@@ -136,7 +136,7 @@ def test_the_same_step_on_another_machine_is_waited_for(
         store.join_run("toy", None, PLAN, "monday")
         leases, store._leases = store.leases(), None  # killed: nothing is given back
     leases.claim(key, "write", [])
-    leases._has_ended.set()
+    leases._heartbeat.stop()
     lines: list[str] = []
 
     class Lines(Observer):

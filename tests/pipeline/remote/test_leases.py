@@ -43,8 +43,7 @@ def test_a_heartbeat_keeps_a_lease(memory: ObjectStore) -> None:
 def test_a_run_that_was_killed_loses_its_lease_after_the_timeout(memory: ObjectStore) -> None:
     one, other = Leases(memory, 1, "a"), Leases(memory, 2, "b")
     one.claim("key", "train", [])
-    one._has_ended.set()  # its thread writes no more, as after a kill
-    one._thread.join()
+    one._heartbeat.stop()  # its thread writes no more, as after a kill
     start = time.monotonic()
     while other.claim("key", "train", []) is not None:
         assert time.monotonic() < start + 5
