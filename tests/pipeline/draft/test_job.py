@@ -1,5 +1,6 @@
 """A job that `init` wrote runs from its rows to a pushed model, with their schema."""
 
+from collections import Counter
 from pathlib import Path
 
 import pytest
@@ -19,7 +20,9 @@ def test_long_answers_of_a_conflict_are_shown_where_they_are_different() -> None
     rows = [Sentence(words, row) for row in tags]
     (line,) = (
         line
-        for line in describe_rows(measure_rows(rows, TASK_ROWS["token_classification"]), TokenTraits([62], [60], 0.0))
+        for line in describe_rows(
+            measure_rows(rows, TASK_ROWS["token_classification"]), TokenTraits([62], [60], 0.0, Counter())
+        )
         if line.startswith("conflicts")
     )
     before, after = "O " * 14, " O" * 9
