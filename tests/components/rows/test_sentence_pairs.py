@@ -36,11 +36,8 @@ def document_of(bounds, position):
     st.integers(5, 30),
     st.integers(0, 1000),
 )
-def test_pairs(sizes, room, seed):
-    documents, start = [], 0
-    for part in sizes:
-        documents.append(SegmentBounds(np.cumsum([start, *part])))
-        start = int(documents[-1].bounds[-1])
+def test_pairs_fit_the_room_and_tell_random_from_next(sizes, room, seed):
+    documents = documents_of(sizes)
     whole = [(int(d.bounds[0]), int(d.bounds[-1])) for d in documents]
     options = {"room": room, "short_share": 0.1}
     made_pairs = make_pairs(documents, documents, **options, rng=np.random.default_rng(seed))
@@ -198,11 +195,3 @@ def test_half_of_the_ordered_pairs_are_swapped():
     assert pairs[:, 4].mean() == pytest.approx(0.5, abs=0.03)
     sizes = pairs[:, 1] - pairs[:, 0] + pairs[:, 3] - pairs[:, 2]
     assert np.mean(sizes == 125) > 0.7
-
-
-def test_a_segment_that_is_left_alone_is_cut_in_two():
-    pairs = make_ordered_pairs(documents_of([[6]]), room=20, short_share=0.0, rng=np.random.default_rng(0))
-    assert len(pairs) == 1
-    assert sorted(pairs[0, :4].tolist())[0] == 0
-    assert pairs[0, :4].max() == 6
-    assert not len(make_ordered_pairs(documents_of([[1]]), room=20, short_share=0.0, rng=np.random.default_rng(0)))

@@ -1,26 +1,11 @@
 import numpy as np
 import pytest
 
-from components.rows.row_layout import SpecialTokens, lay_out_pairs, lay_out_texts
+from components.rows.row_layout import SpecialTokens, lay_out_pairs
 from components.rows.statistics import add, describe, tally_rows
 from keras_bert.masking.masks import Masked
 
 MARKS = SpecialTokens(cls_id=2, sep_id=3, pad_id=0)
-FLAT = np.arange(10, 30, dtype=np.int32)
-
-
-def test_rows_by_hand():
-    rows = lay_out_pairs(FLAT, np.array([[0, 2, 5, 8, 1], [3, 4, 4, 5, 0]]), 9, MARKS)
-    assert rows.token_ids.tolist() == [[2, 10, 11, 3, 15, 16, 17, 3, 0], [2, 13, 3, 14, 3, 0, 0, 0, 0]]
-    assert rows.lengths.tolist() == [8, 5]
-    for row, length in enumerate(rows.lengths):
-        expected = [[0, 0, 0, 0, 1, 1, 1, 1], [0, 0, 0, 1, 1]][row]
-        assert rows.segment_ids[row, :length].tolist() == expected
-    assert rows.labels.tolist() == [1, 0]
-    rows = lay_out_texts(FLAT, np.array([[0, 3], [19, 20]]), 5, MARKS)
-    assert rows.token_ids.tolist() == [[2, 10, 11, 12, 3], [2, 29, 3, 0, 0]]
-    assert rows.labels is None
-    assert not rows.segment_ids.any()
 
 
 def test_a_tally_by_hand():
