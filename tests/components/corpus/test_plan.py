@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from components.corpus import clusters
-from components.corpus.chunks import Chunk, clean_chunk, cut
+from components.corpus.chunks import Chunk, clean_chunk
 from components.corpus.cleaning import REASONS, Cleaning
 from components.corpus.clusters import link_to_first
 from components.corpus.index import ROW, IndexedTexts, TextsReader, TextsWriter, as_place, hash_text
@@ -44,17 +44,6 @@ def test_shards_grow_with_the_corpus():
         4_000_000,
         4_000_000,
     ]
-
-
-def test_cuts_long_documents_at_the_ends_of_lines():
-    text = "\n".join(["x" * 9] * 10)
-    parts = list(cut("a", text, most=30))
-    assert [name for name, _ in parts] == ["a/0", "a/1", "a/2", "a/3"]
-    assert "\n".join(part for _, part in parts) == text
-    assert all(len(part) <= 30 for _, part in parts)
-    assert list(cut("a", "x" * 100, most=30)) == [("a", "x" * 100)]
-    assert [name for name, _ in cut(None, text, most=30)] == [None] * 4
-    assert list(cut("a", "short")) == [("a", "short")]
 
 
 def partitions_of(rows, count, folder):

@@ -3,11 +3,9 @@
 import numpy as np
 import pytest
 
-from components.dsl.errors import InputError
 from components.scoring.base import LabelLogits
 from components.scoring.calibration import (
     calibrate,
-    check_precision,
     confidences_of,
     measure,
     reliability_bins,
@@ -80,14 +78,6 @@ def test_few_rows_fit_no_temperature(rows: int) -> None:
     before, after = calibration["validation"]["calibration_error"]
     assert before == after
     assert calibration["threshold"] is not None, "asked for, and of the probabilities as they are"
-
-
-def test_answers_that_are_no_labels_have_no_precision() -> None:
-    check_precision(None, "regression")
-    check_precision(0.9, "token_classification")
-    rule = r"^min_precision must be left out but for classification and token_classification, got 0\.9$"
-    with pytest.raises(InputError, match=rule):
-        check_precision(0.9, "regression")
 
 
 def test_a_diagram_has_the_bins_of_both_and_confidences_are_those_of_the_answers() -> None:

@@ -2,7 +2,6 @@
 
 import pytest
 
-from components.dsl.errors import InputError
 from components.examples.registry import TASK_ROWS
 from components.scoring.base import choose_metric
 from components.scoring.registry import TASK_SCORING
@@ -34,19 +33,3 @@ def test_the_first_metric_is_the_main_one(task: str, labels: list[str], names: t
     assert scoring.metrics(labels) == names
     assert choose_metric("", scoring, labels) == names[0]
     assert choose_metric(names[-1], scoring, labels) == names[-1]
-
-
-@pytest.mark.parametrize(
-    ("task", "labels", "message"),
-    [
-        (
-            *("classification", ["a", "b", "c"]),
-            "metric must be one of ['accuracy', 'macro_f1'] for classification with 3 labels, got 'mcc'",
-        ),
-        ("regression", [], "metric must be one of ['spearman', 'pearson', 'r2'] for regression, got 'mcc'"),
-    ],
-)
-def test_a_metric_that_the_task_has_not(task: str, labels: list[str], message: str) -> None:
-    with pytest.raises(InputError) as error:
-        choose_metric("mcc", TASK_SCORING[task], labels)
-    assert str(error.value) == message

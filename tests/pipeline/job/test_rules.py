@@ -157,10 +157,12 @@ def test_the_metric_is_one_of_the_task_with_its_labels(tmp_path: Path) -> None:
     line = refusal(tmp_path, text, "evaluation.metric=f1")
     assert line == f"evaluation.metric must be one of ['accuracy', 'macro_f1', 'mcc'] for {kind}, got 'f1'"
     (tmp_path / "rows.tsv").write_text("text\tlabel\n" + "one\ta\ntwo\tb\nthree\tc\n" * 10)
-    with pytest.raises(
-        InputError, match=r"one of \['accuracy', 'macro_f1'\] for classification with 3 labels, got 'mcc'"
-    ):
-        check_data(load(tmp_path, text, "evaluation.metric=mcc"))
+    rule = "evaluation.metric must be one of"
+    line = refusal(tmp_path, text, "evaluation.metric=mcc")
+    assert line == f"{rule} ['accuracy', 'macro_f1'] for classification with 3 labels, got 'mcc'"
+    (tmp_path / "rows.tsv").write_text("text\tlabel\n" + "one\t1\ntwo\t2\n" * 10)
+    line = refusal(tmp_path, text + "task = 'regression'", "evaluation.metric=mcc")
+    assert line == f"{rule} ['spearman', 'pearson', 'r2'] for regression, got 'mcc'"
 
 
 def test_overlap_and_few_rows_are_told_before_a_run(tmp_path: Path) -> None:
