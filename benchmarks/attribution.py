@@ -18,6 +18,7 @@ from pathlib import Path
 import numpy as np
 
 import keras_bert
+from benchmarks.table import print_table
 from components.artifacts.data import TaskExamples
 from components.examples.registry import read_rows
 from components.sources.docstring_task import harvest_sentences
@@ -38,17 +39,6 @@ _METHODS: tuple[tuple[Method, Baseline], ...] = (
     ("input_x_gradient", "[PAD]"),
     _OCCLUSION,
 )
-_COLUMNS = (
-    "model",
-    "method",
-    "area",
-    "random order",
-    "difference",
-    "gap, % (absolute)",
-    "gap ≤ 1 %",
-    "both swapped",
-    "s",
-)
 
 
 def main() -> None:
@@ -62,17 +52,18 @@ def main() -> None:
     texts = [row.text for row in read_rows(TaskExamples(str(options.examples)), "test")][: options.rows]
     originals = originals_of(set(texts))
     print(f"{len(texts)} test rows; area: the mean fall of the logit of the answer, mean (sd) over rows\n")
-    print(f"| {' | '.join(_COLUMNS)} |\n|---|---|{'---:|' * (len(_COLUMNS) - 2)}")
+    rows = []
     for model in options.models:
         task = keras_bert.load(model)
         for method in _METHODS if is_keras_model(task.model) else (_OCCLUSION,):
-            cells = line_of(task, *method, texts, originals, options.steps)
-            print(f"| {model.parent.name}/{model.name} | {cells}", flush=True)
+            cells = measure(task, *method, texts, originals, options.steps)
+            rows.append({"model": f"{model.parent.name}/{model.name}", **cells})
+    print_table(rows)
 
 
-def line_of(
+def measure(
     task: Task, method: Method, baseline: Baseline, texts: list[str], originals: dict[str, str], steps: int
-) -> str:
+) -> dict[str, str]:
     """The cells of a method."""
     random, start = np.random.default_rng(0), time.perf_counter()
     explained = [attributions(task, text, method=method, baseline=baseline, steps=steps) for text in texts]
@@ -88,17 +79,17 @@ def line_of(
             hits.append(swapped_words(task, attribution, originals[text]) <= set(order[:3].tolist()))
     gaps = np.array([(one.gap, one.absolute_gap) for one in explained if one.gap is not None])
     difference = np.subtract(areas, chance)
-    cells = [
-        method if method == "input_x_gradient" else f"{method}, {baseline}",
-        f"{np.mean(areas):.2f} ({np.std(areas):.2f})",
-        f"{np.mean(chance):.2f} ({np.std(chance):.2f})",
-        f"{np.mean(difference):.2f} ± {np.std(difference) / np.sqrt(len(texts)):.2f}",
-        "{:.3f} ({:.1g}) median, {:.2f} ({:.1g}) largest".format(*_gap_figures(gaps)) if len(gaps) else "",
-        f"{np.mean(gaps[:, 0] <= _SMALL_GAP):.1%} of rows" if len(gaps) else "",
-        f"{np.mean(hits):.0%} of {len(hits)}" if hits else "",
-        f"{seconds:.0f}",
-    ]
-    return " | ".join(cells) + " |"
+    gap_text = "{:.3f} ({:.1g}) median, {:.2f} ({:.1g}) largest"
+    return {
+        "method": method if method == "input_x_gradient" else f"{method}, {baseline}",
+        "area": f"{np.mean(areas):.2f} ({np.std(areas):.2f})",
+        "random order": f"{np.mean(chance):.2f} ({np.std(chance):.2f})",
+        "difference": f"{np.mean(difference):.2f} ± {np.std(difference) / np.sqrt(len(texts)):.2f}",
+        "gap, % (absolute)": gap_text.format(*_gap_figures(gaps)) if len(gaps) else "",
+        "gap ≤ 1 %": f"{np.mean(gaps[:, 0] <= _SMALL_GAP):.1%} of rows" if len(gaps) else "",
+        "both swapped": f"{np.mean(hits):.0%} of {len(hits)}" if hits else "",
+        "s": f"{seconds:.0f}",
+    }
 
 
 def _gap_figures(gaps: np.ndarray) -> tuple[float, ...]:

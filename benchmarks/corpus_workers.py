@@ -26,6 +26,7 @@ from components.artifacts.data import Corpus
 from components.beam.engine import BeamOptions
 from components.dsl.artifact import content_digest, list_files
 from components.ingest_corpus import ingest_corpus
+from components.scoring.process_memory import peak_megabytes
 from components.sources.docstrings import DocstringCorpus
 from components.sources.text import TextSource
 
@@ -90,24 +91,16 @@ def ingest(text: Path, workers: int) -> dict[str, Any]:
         ingest_corpus.run(corpus=corpus, source=TextSource(str(text)), beam=BeamOptions(workers=workers))
         seconds = time.perf_counter() - start
         digests = [content_digest(corpus.path / name) for name in list_files(corpus.path) if "manifest" not in name]
+    # Linux's `ru_maxrss` of this process would include that of the process that started it.
     usages = [resource.getrusage(who) for who in (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN)]
     unit = 1e6 if sys.platform == "darwin" else 1e3
     return {
         "seconds": seconds,
         "cores": sum(usage.ru_utime + usage.ru_stime for usage in usages),
-        "launcher": own_peak(),
+        "launcher": peak_megabytes() or usages[0].ru_maxrss / unit,
         "worker": usages[1].ru_maxrss / unit,
         "digest": sha256("".join(digests).encode()).hexdigest(),
     }
-
-
-def own_peak() -> float:
-    """MB of this process at most; Linux's `ru_maxrss` would include that of the process that started it."""
-    status = Path("/proc/self/status")
-    if not status.is_file():
-        return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1e6
-    (line,) = (line for line in status.read_text().splitlines() if line.startswith("VmHWM:"))
-    return int(line.split()[1]) / 1e3
 
 
 def print_tables(results: dict[tuple[int, float], dict[str, Any]]) -> None:

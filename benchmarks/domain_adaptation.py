@@ -1,13 +1,12 @@
 """Pre-training that goes on with texts of one domain: held-out perplexity before and after, there and elsewhere.
 
-    python -m benchmarks.domain_adaptation benchmarks/domain/base.toml --general FILE --domain FILE --pairs FILE.tsv
+    python -m benchmarks.domain_adaptation benchmarks/jobs/domain.toml --general FILE --domain FILE --pairs FILE.tsv
 
 The files are text, a blank line ending a document. A checkpoint as all-MiniLM has no head for masked tokens, and a new
-one knows nothing: first, head and encoder train on general text.
-From there one model goes on with the domain's text and one, for comparison, with general text, for as many steps. A
-twentieth of each text's documents is held out of all trainings. The pairs (columns sentence1, sentence2, score) tell
-how much of the checkpoint's own training is lost: the correlation of their vectors' cosines, means of the tokens, with
-people's scores.
+one knows nothing: first, head and encoder train on general text. From there one model goes on with the domain's text
+and one, for comparison, with general text, for as many steps. A twentieth of each text's documents is held out of all
+trainings. The pairs (columns sentence1, sentence2, score) tell how much of the checkpoint's own training is lost: the
+correlation of their vectors' cosines, means of the tokens, with people's scores.
 """
 
 import argparse
@@ -17,17 +16,15 @@ import tempfile
 from pathlib import Path
 
 import numpy as np
-from rich.console import Console
 
+from benchmarks.harness.runs import run
 from benchmarks.table import print_table, spread
 from components.artifacts.data import PretrainingExamples
 from components.artifacts.models import Model
 from components.sources.table import TableSource
 from components.training.model_folder import read_model
 from pipeline.job.files import load_settings
-from pipeline.orchestrator.runner import run_pipeline
 from pipeline.pipelines import build_pipeline
-from pipeline.views.terminal import Terminal
 
 
 def main() -> None:
@@ -64,9 +61,7 @@ def pretrain(
 ) -> tuple[Model, PretrainingExamples]:
     """A model that went on with a text, and the text's rows."""
     settings = load_settings(options.job, [*options.set, f"corpus.path={json.dumps(str(text))}", *overrides])
-    result = run_pipeline(build_pipeline(settings, root), root, observer=Terminal(Console(stderr=True)))
-    if result.state != "done":
-        raise SystemExit(result.message)
+    result = run(settings, build_pipeline(settings, root), root)
     return result.artifacts(Model)[-1], result.artifacts(PretrainingExamples)[0]
 
 

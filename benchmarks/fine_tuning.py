@@ -1,12 +1,13 @@
 """Sentences a second of fine-tuning, ours and Hugging Face's loop with dynamic padding, in turn.
 
-    python -m benchmarks.fine_tuning --peers-python PATH --checkpoint FOLDER --train FILE.tsv --dev FILE.tsv
+    python -m benchmarks.fine_tuning [JOB.toml] --peers-python PATH
 
-PATH is a Python interpreter with torch and transformers, FOLDER a BERT in Hugging Face's format, the files are tables
-with a header. Both train on batches of as many sentences, with dropout, AdamW and clipping; ours are the batches and
-the step of the pipeline's `fine_tune`; the peer's model runs eager and by `torch.compile`. Every contestant is a
-process of its own, in each round for as many steps; first ones, in which graphs are traced and compiled, do not count,
-nor does tokenizing. `benchmarks/jobs/accuracy` says what both reach in whole trainings.
+PATH is a Python interpreter with torch and transformers, JOB a classification of single texts from a checkpoint in
+Hugging Face's format (default: SST-2, `benchmarks/jobs/accuracy/sst2.toml`). Both train on batches of as many
+sentences, with dropout, AdamW and clipping; ours are the batches and the step of the pipeline's `fine_tune`; the peer's
+model runs eager and by `torch.compile`. Every contestant is a process of its own, in each round for as many steps;
+first ones, in which graphs are traced and compiled, do not count, nor does tokenizing. `benchmarks/jobs/accuracy` says
+what both reach in whole trainings.
 """
 
 import argparse
@@ -21,13 +22,14 @@ from pathlib import Path
 from typing import Any
 
 from benchmarks.harness.contestants import Contestant, answer, questions
-from components.artifacts.data import TaskExamples, Vocabulary
-from components.artifacts.models import Model
-from components.import_checkpoint import import_checkpoint
-from components.ingest_examples import ingest_examples
-from components.sources.checkpoint import Checkpoint
+from benchmarks.harness.runs import run
+from components.artifacts.data import TaskExamples
 from components.sources.table import TableSource
+from pipeline.job.files import load_settings
+from pipeline.pipelines import pipeline_of, wire_start
+from pipeline.settings.schema import Settings
 
+JOB = Path(__file__).parent / "jobs" / "accuracy" / "sst2.toml"
 PRECISIONS = ("float32", "bfloat16")
 WARM_UP = 200
 # The peer compiles in its first steps, once for all lengths.
@@ -38,29 +40,26 @@ PEERS = {"Hugging Face, eager": (), "Hugging Face, torch.compile": ("--compiled"
 def main() -> None:
     """Prints a table, or is one of the contestants."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("job", nargs="?", type=Path, default=JOB)
     parser.add_argument("--peers-python", default=sys.executable)
-    parser.add_argument("--checkpoint", type=Path)
-    parser.add_argument("--train", type=Path)
-    parser.add_argument("--dev", type=Path)
-    parser.add_argument("--text", default="sentence", help="column")
-    parser.add_argument("--label", default="label", help="column")
     parser.add_argument("--batch-size", type=int, default=32)
     parser.add_argument("--steps", type=int, default=60)
     parser.add_argument("--rounds", type=int, default=5)
     parser.add_argument("--precisions", nargs="+", choices=PRECISIONS, default=PRECISIONS)
-    parser.add_argument("--serve", nargs=2, metavar=("FOLDER", "PRECISION"), help=argparse.SUPPRESS)
+    parser.add_argument("--serve", nargs=3, metavar=("MODEL", "EXAMPLES", "PRECISION"), help=argparse.SUPPRESS)
     options = parser.parse_args()
     if options.serve:
-        serve(Path(options.serve[0]), options.serve[1], options.batch_size, options.steps)
+        serve(options.serve, options.batch_size, options.steps)
         return
     with tempfile.TemporaryDirectory() as folder:
-        prepare(Path(folder), options)
-        ours = {precision: start(folder, precision, options) for precision in options.precisions}
+        settings = load_settings(options.job)
+        trained = prepare(settings, folder)
+        ours = {precision: start(*trained, precision, options) for precision in options.precisions}
         rates_by_name: dict[str, list[float]] = {}
         for _ in range(options.rounds):
             for precision in options.precisions:
                 rates = {"ours": ours[precision].ask("rate")}
-                rates |= {name: time_peer(precision, flags, options) for name, flags in PEERS.items()}
+                rates |= {name: time_peer(precision, flags, settings, options) for name, flags in PEERS.items()}
                 for name, rate in rates.items():
                     rates_by_name.setdefault(f"{name}, {precision}", []).append(rate)
         for contestant in ours.values():
@@ -68,28 +67,23 @@ def main() -> None:
     print_table(rates_by_name)
 
 
-def prepare(folder: Path, options: argparse.Namespace) -> None:
-    """The checkpoint and the rows as artifacts."""
-    model, vocabulary = Model(folder / "model"), Vocabulary(folder / "vocabulary")
-    import_checkpoint.run(source=Checkpoint(str(options.checkpoint)), model=model, vocabulary=vocabulary)
-    source = TableSource(
-        train=str(options.train),
-        validation=str(options.dev),
-        test=str(options.dev),
-        text=options.text,
-        label=options.label,
-    )
-    ingest_examples.run(vocabulary=vocabulary, examples=TaskExamples(folder / "examples"), source=source)
+def prepare(settings: Settings, root: str) -> tuple[Path, Path]:
+    """The folders of the checkpoint and of the rows."""
+    begin, rows = wire_start(settings)
+    result = run(settings, pipeline_of(settings.name, [begin.model, rows]), Path(root))
+    return result.artifact(begin.model).path, result.artifact(rows).path
 
 
-def start(folder: str, precision: str, options: argparse.Namespace) -> Contestant:
+def start(model: Path, examples: Path, precision: str, options: argparse.Namespace) -> Contestant:
     """A process that trains on, a round at a time; it says hello when all lengths are compiled."""
     sizes = ["--batch-size", str(options.batch_size), "--steps", str(options.steps)]
-    return Contestant(sys.executable, ["benchmarks.fine_tuning", "--serve", folder, precision, *sizes])
+    return Contestant(
+        sys.executable, ["benchmarks.fine_tuning", "--serve", str(model), str(examples), precision, *sizes]
+    )
 
 
-def serve(folder: Path, precision: Any, batch_size: int, steps: int) -> None:
-    """Answers each question with the rate of so many steps."""
+def serve(trained: Sequence[Any], batch_size: int, steps: int) -> None:
+    """Answers each question with the rate of so many steps; of a model, with rows, in a precision."""
     from components.training.on_rows import training_rows
     from keras_bert.data.records import read_labels
     from keras_bert.models.encoder import encoder_of
@@ -99,9 +93,10 @@ def serve(folder: Path, precision: Any, batch_size: int, steps: int) -> None:
     from keras_bert.tasks.classification import build_classifier
     from keras_bert.training.trainer import Trainer
 
-    examples = TaskExamples(folder / "examples")
+    model_folder, rows_folder, precision = trained
+    examples = TaskExamples(rows_folder)
     labels = read_labels(examples.path)
-    model = build_classifier(encoder_of(load_model(folder / "model" / "model.keras")), len(labels))
+    model = build_classifier(encoder_of(load_model(Path(model_folder) / "model.keras")), len(labels))
     training = Training(batch_size=batch_size, precision=precision)
     trainer = Trainer(model, ClassificationObjective(), training, 10_000)
     batches = iter(training_rows(examples, training).after(0))
@@ -118,18 +113,16 @@ def serve(folder: Path, precision: Any, batch_size: int, steps: int) -> None:
         answer(rows / (time.perf_counter() - began))
 
 
-def time_peer(precision: str, mode: Sequence[str], options: argparse.Namespace) -> float:
+def time_peer(precision: str, mode: Sequence[str], settings: Settings, options: argparse.Namespace) -> float:
     """Sentences a second of a round of the peer."""
-    command = [
-        options.peers_python,
-        "benchmarks/peers/hugging_face_loop.py",
-        options.checkpoint,
-        options.train,
-        options.dev,
-    ]
+    source, checkpoint = settings.examples, settings.checkpoint
+    assert isinstance(source, TableSource)
+    assert checkpoint is not None
+    files = [str(checkpoint.folder()), source.train, str(source.test)]
+    command = [options.peers_python, "-m", "benchmarks.peers.hugging_face_loop", *files]
     flags = [*mode, *(["--bfloat16"] if precision == "bfloat16" else [])]
     sizes = ["--batch-size", str(options.batch_size), "--max-steps", str(PEER_WARM_UP + options.steps)]
-    sizes += ["--warm-up", str(PEER_WARM_UP), "--text", options.text, "--label", options.label]
+    sizes += ["--warm-up", str(PEER_WARM_UP), "--text", source.text, "--label", source.label]
     done = subprocess.run([*command, *sizes, *flags], check=True, capture_output=True, text=True)
     return float(json.loads(done.stdout.splitlines()[-1])["sentences_per_second"])
 

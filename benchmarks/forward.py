@@ -18,14 +18,12 @@ from typing import Any
 
 import numpy as np
 
+from benchmarks.harness.bert_shapes import SHAPES, Shape
 from benchmarks.harness.contestants import Contestant, answer, questions
+from benchmarks.harness.masked_batches import VOCABULARY
 
-MODELS = {
-    "MiniLM": {"layers": 6, "hidden": 384, "heads": 12, "intermediate": 1536},
-    "BERT-base": {"layers": 12, "hidden": 768, "heads": 12, "intermediate": 3072},
-}
+MODELS = ("MiniLM", "BERT-base")
 CALLS = {"1x32": 20, "32x128": 1, "32x128 padded": 1}
-VOCABULARY, POSITIONS = 30522, 512
 OURS, KERAS_HUB, TRANSFORMERS = "ours", "keras-hub", "transformers"
 
 Batch = dict[str, np.ndarray[Any, Any]]
@@ -51,7 +49,7 @@ def main() -> None:
     for model in options.models:
         contestants = {name: start(name, model, options) for name in (OURS, KERAS_HUB, TRANSFORMERS)}
         times = {shape: race(contestants, shape, options.rounds) for shape in CALLS}
-        print(f"\n{model}, {MODELS[model]}, {options.threads} threads: ms, median (minimum)\n")
+        print(f"\n{model}, {SHAPES[model]}, {options.threads} threads: ms, median (minimum)\n")
         print_table(times)
         for name, contestant in contestants.items():
             print(f"{name}: {contestant.hello['versions']}")
@@ -95,9 +93,9 @@ def print_table(times: dict[str, Times]) -> None:
 def serve(contestant: str, model: str, threads: int, compiled: bool) -> None:
     """Answers each line of standard input, a mode and a shape, with the seconds of one call."""
     if contestant == TRANSFORMERS:
-        modes, versions = serve_transformers(MODELS[model], threads, compiled)
+        modes, versions = serve_transformers(SHAPES[model], threads, compiled)
     else:
-        modes, versions = serve_keras(contestant, MODELS[model], threads)
+        modes, versions = serve_keras(contestant, SHAPES[model], threads)
     answer({"versions": versions, "modes": list(modes)})
     ready: dict[tuple[str, str], Callable[[], Any]] = {}
     for mode, shape in questions():
@@ -121,7 +119,7 @@ def make_batch(shape: str) -> Batch:
     return {"token_ids": tokens, "segment_ids": np.zeros_like(tokens), "padding_mask": mask}
 
 
-def serve_keras(contestant: str, shape: dict[str, int], threads: int) -> tuple[Modes, dict[str, str]]:
+def serve_keras(contestant: str, shape: Shape, threads: int) -> tuple[Modes, dict[str, str]]:
     """Ours or keras-hub's, called as Keras users do."""
     import keras
     import tensorflow as tf
@@ -130,11 +128,13 @@ def serve_keras(contestant: str, shape: dict[str, int], threads: int) -> tuple[M
     tf.config.threading.set_inter_op_parallelism_threads(threads)
     versions = {"keras": keras.__version__, "tensorflow": tf.__version__}
     if contestant == OURS:
-        model = build_ours(shape)
+        from keras_bert.models.encoder import build_encoder
+
+        model = build_encoder(shape.config())
     else:
         import keras_hub
 
-        model = build_keras_hub(shape)
+        model = keras_hub.models.BertBackbone(**shape.keras_hub())
         versions["keras-hub"] = keras_hub.__version__
 
     def compiled(jit: bool) -> Callable[[Batch], Callable[[], Any]]:
@@ -171,52 +171,13 @@ def prepare_file(model: Any, batch: Batch, threads: int) -> Callable[[], Any]:
     return lambda: compiled.predict_on_batch(batch)
 
 
-def build_ours(shape: dict[str, int]) -> Any:
-    """Our encoder."""
-    from keras_bert.core.config import EncoderConfig
-    from keras_bert.models.encoder import build_encoder
-
-    config = EncoderConfig(
-        vocabulary_size=VOCABULARY,
-        num_layers=shape["layers"],
-        hidden_size=shape["hidden"],
-        num_heads=shape["heads"],
-        intermediate_size=shape["intermediate"],
-        max_length=POSITIONS,
-        activation="gelu_erf",
-    )
-    return build_encoder(config)
-
-
-def build_keras_hub(shape: dict[str, int]) -> Any:
-    """keras-hub's encoder, whose inputs are named as ours."""
-    import keras_hub
-
-    return keras_hub.models.BertBackbone(
-        vocabulary_size=VOCABULARY,
-        num_layers=shape["layers"],
-        num_heads=shape["heads"],
-        hidden_dim=shape["hidden"],
-        intermediate_dim=shape["intermediate"],
-        max_sequence_length=POSITIONS,
-    )
-
-
-def serve_transformers(shape: dict[str, int], threads: int, compiled: bool) -> tuple[Modes, dict[str, str]]:
+def serve_transformers(shape: Shape, threads: int, compiled: bool) -> tuple[Modes, dict[str, str]]:
     """BertModel in evaluation mode with its default attention."""
     import torch
     import transformers
 
     torch.set_num_threads(threads)
-    config = transformers.BertConfig(
-        vocab_size=VOCABULARY,
-        num_hidden_layers=shape["layers"],
-        hidden_size=shape["hidden"],
-        num_attention_heads=shape["heads"],
-        intermediate_size=shape["intermediate"],
-        max_position_embeddings=POSITIONS,
-    )
-    model = transformers.BertModel(config).eval()
+    model = transformers.BertModel(transformers.BertConfig(**shape.transformers())).eval()
 
     def prepare(batch: Batch, call: Callable[..., Any]) -> Callable[[], Any]:
         names = {"input_ids": "token_ids", "token_type_ids": "segment_ids", "attention_mask": "padding_mask"}

@@ -20,9 +20,9 @@ import sys
 import tempfile
 from typing import Any, get_args
 
+from benchmarks.harness.bert_shapes import SHAPES, Shape
 from benchmarks.harness.contestants import Contestant, answer, take_turns
-from benchmarks.harness.masked_batches import POSITIONS, VOCABULARY, Step, make_batch, serve_steps
-from benchmarks.train import SHAPES, Shape
+from benchmarks.harness.masked_batches import Step, make_batch, serve_steps
 from keras_bert.options.training import Precision
 
 OURS, TRANSFORMERS = "keras on jax", "transformers"
@@ -56,29 +56,16 @@ def main() -> None:
 def race(shape: Shape, options: argparse.Namespace) -> tuple[dict[tuple[str, str], float], dict[str, Any]]:
     """Seconds a step, the median of all rounds, of each contestant and mode; and what each contestant is."""
     arguments = ["--shape", options.shape, "--rows", str(shape.rows), "--length", str(shape.length)]
-    serving = [
-        "benchmarks.jax_training",
-        "--serve",
-        *arguments,
-        "--matrix",
-        str(options.matrix),
-        "--steps",
-        str(options.steps),
-    ]
+    arguments += ["--matrix", str(options.matrix), "--steps", str(options.steps)]
+    serving = ["benchmarks.jax_training", "--serve", *arguments]
     seconds = ["--seconds", str(options.seconds)]
     entries = [(OURS, mode) for name in options.precision for mode in (name, f"peak {name}")]
     with tempfile.TemporaryDirectory() as folder:
         contestants = {OURS: Contestant(sys.executable, [*serving, *seconds], backend="jax")}
         if options.torch_python:
             batch = ["--rows", str(shape.rows), "--length", str(shape.length), *seconds]
-            peer = [
-                "benchmarks.peers.transformers_masked_tokens",
-                "bert",
-                json.dumps(settings_of(shape)),
-                folder,
-                *batch,
-            ]
-            contestants[TRANSFORMERS] = Contestant(options.torch_python, peer)
+            peer = ["benchmarks.peers.transformers_masked_tokens", "bert", json.dumps(shape.transformers()), folder]
+            contestants[TRANSFORMERS] = Contestant(options.torch_python, [*peer, *batch])
             entries += [(TRANSFORMERS, mode + end) for mode in options.precision for end in ("", " compiled")]
         times = take_turns(contestants, entries, options.rounds)
         for contestant in contestants.values():
@@ -87,18 +74,6 @@ def race(shape: Shape, options: argparse.Namespace) -> tuple[dict[tuple[str, str
     for precision in options.precision:
         medians[OURS, precision] /= options.steps
     return medians, {name: contestant.hello for name, contestant in contestants.items()}
-
-
-def settings_of(shape: Shape) -> dict[str, int]:
-    """The settings of transformers' configuration."""
-    return {
-        "num_hidden_layers": shape.layers,
-        "hidden_size": shape.hidden,
-        "num_attention_heads": shape.heads,
-        "intermediate_size": shape.intermediate,
-        "vocab_size": VOCABULARY,
-        "max_position_embeddings": POSITIONS,
-    }
 
 
 def print_table(name: str, shape: Shape, medians: dict[tuple[str, str], float], hellos: dict[str, Any]) -> None:
@@ -160,22 +135,12 @@ def make_fit(shape: Shape, precision: Precision, steps: int) -> Step:
     """A call of `fit` of so many steps; returns the mean loss of a masked token, in nats."""
     import keras
 
-    from keras_bert.core.config import EncoderConfig
     from keras_bert.models.encoder import build_encoder
     from keras_bert.models.optimizer import adamw
     from keras_bert.models.pretraining import build_pretraining
     from keras_bert.training.precision import computing_in
 
-    config = EncoderConfig(
-        vocabulary_size=VOCABULARY,
-        num_layers=shape.layers,
-        hidden_size=shape.hidden,
-        num_heads=shape.heads,
-        intermediate_size=shape.intermediate,
-        max_length=POSITIONS,
-        activation="gelu_erf",
-    )
-    model = build_pretraining(build_encoder(config, pooler=False), next_sentence=False)
+    model = build_pretraining(build_encoder(shape.config(), pooler=False), next_sentence=False)
     batch = make_batch(steps * shape.rows, shape.length)
     inputs = {name: batch[name] for name in model.input}
     loss = keras.losses.SparseCategoricalCrossentropy(from_logits=True)

@@ -14,8 +14,8 @@ import tempfile
 from pathlib import Path
 
 import numpy as np
-from rich.console import Console
 
+from benchmarks.harness.runs import run
 from benchmarks.table import print_table
 from components.artifacts.data import TaskExamples
 from components.artifacts.models import Model
@@ -27,9 +27,7 @@ from keras_bert.label_errors.confident_learning import score_labels
 from keras_bert.metrics.calibration import probabilities
 from pipeline.chains import wire_fine_tuning
 from pipeline.job.files import load_settings
-from pipeline.orchestrator.runner import run_pipeline
 from pipeline.pipelines import pipeline_of, wire_capabilities, wire_start
-from pipeline.views.terminal import Terminal
 
 
 def main() -> None:
@@ -46,10 +44,9 @@ def main() -> None:
     teacher = wire_fine_tuning(settings, start, examples, 0).output(Model)
     with tempfile.TemporaryDirectory() as temporary:
         pipeline = pipeline_of(settings.name, [label_errors, teacher])
-        result = run_pipeline(pipeline, options.root or Path(temporary), observer=Terminal(Console(stderr=True)))
-        if result.state != "done":
-            raise SystemExit(result.message)
-        table = read_ranked(result.artifact(label_errors))
+        result = run(settings, pipeline, options.root or Path(temporary))
+        with (result.artifact(label_errors).path / LABEL_TABLES[0]).open(encoding="utf-8", newline="") as stream:
+            table = list(csv.DictReader(stream))
         in_sample = in_sample_scores(result.artifact(teacher), result.artifact(examples))
     is_planted = np.array([row["planted"] == "yes" for row in table])
     issues, count = sum(row["likely_wrong"] == "yes" for row in table), int(is_planted.sum())
@@ -63,12 +60,6 @@ def main() -> None:
     rankings = {name: is_planted[np.argsort(scores, kind="stable")] for name, scores in losses.items()}
     rankings = {"confident learning, out of fold": is_planted, **rankings}
     print_table([{"ranking": name, **describe(ranked, count)} for name, ranked in rankings.items()])
-
-
-def read_ranked(label_errors: LabelErrors) -> list[dict[str, str]]:
-    """The training rows in the order of confident learning."""
-    with (label_errors.path / LABEL_TABLES[0]).open(encoding="utf-8", newline="") as stream:
-        return list(csv.DictReader(stream))
 
 
 def describe(ranked: np.ndarray, count: int) -> dict[str, str]:

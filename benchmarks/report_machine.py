@@ -145,7 +145,8 @@ def measure_answers(options: argparse.Namespace) -> dict[str, float]:
 
 def measure_training(options: argparse.Namespace) -> dict[str, float]:
     """Tokens a second by mode."""
-    from benchmarks.train import SHAPES, our_step
+    from benchmarks.harness.bert_shapes import SHAPES
+    from benchmarks.train import our_step
 
     shape = SHAPES["L4 H256"]
     modes = ["float32 XLA parts", *(["bfloat16 XLA parts"] if native_precision() == "bfloat16" else [])]

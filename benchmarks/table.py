@@ -16,9 +16,8 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
-from rich.console import Console
-
 from benchmarks.harness.processes import watch
+from benchmarks.harness.runs import run
 from components.artifacts.evaluation import Evaluation, MeasuredModel, Metrics
 from components.artifacts.measurements import Latency
 from components.artifacts.models import Model
@@ -28,9 +27,8 @@ from components.measure_latency import measure_latency
 from components.scoring.blessing import STUDENT, TEACHER
 from pipeline.chains import Chain, enabled_stages
 from pipeline.job.files import Tables, make_settings, override_tables, read_tables
-from pipeline.orchestrator.runner import RunResult, run_pipeline
+from pipeline.orchestrator.runner import RunResult
 from pipeline.pipelines import pipeline_of, wire_start
-from pipeline.views.terminal import Terminal
 
 # The steps whose minutes are those of a model.
 TRAININGS = {TEACHER: ("fine_tune", "fit_head"), STUDENT: ("distill",)}
@@ -90,10 +88,7 @@ def measure(file: Path, draw: int, options: argparse.Namespace, root: Path) -> M
         baselines=bool(edges),
     ).output(Evaluation)
     timed = [measure_latency(edge=edges[0], lengths=tuple(options.lengths)).output(Latency)] if options.lengths else []
-    pipeline = pipeline_of(settings.name, [evaluated, *timed])
-    result = run_pipeline(pipeline, root, observer=Terminal(Console(stderr=True)), **settings.run_options())
-    if result.state != "done":
-        raise SystemExit(result.message)
+    result = run(settings, pipeline_of(settings.name, [evaluated, *timed]), root)
     milliseconds = next(iter(result.artifact(timed[0]).read().values())).milliseconds if timed else {}
     metrics, teacher = result.artifact(evaluated).read(), result.artifact(chains[0].model())
     score = {"job": file.stem, "draw": draw, metrics.metric: metrics.score.seeds}

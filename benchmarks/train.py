@@ -21,47 +21,17 @@ import argparse
 import json
 import statistics
 import sys
-from typing import NamedTuple
 
 from benchmarks.family_race import race_families
+from benchmarks.harness.bert_shapes import SHAPES, Shape
 from benchmarks.harness.contestants import Contestant, Times, answer, take_turns
-from benchmarks.harness.masked_batches import POSITIONS, PREDICTIONS, VOCABULARY, Step, make_batch, serve_steps
+from benchmarks.harness.masked_batches import Step, make_batch, serve_steps
 from keras_bert.families.registry import FAMILIES
 
 OURS, KERAS_HUB = "ours", "keras-hub"
 MATRIX = 2048
 
 
-class Shape(NamedTuple):
-    """An encoder and its batches."""
-
-    layers: int
-    hidden: int
-    heads: int
-    intermediate: int
-    rows: int
-    length: int
-
-    @property
-    def tokens(self) -> int:
-        """Tokens a step."""
-        return self.rows * self.length
-
-    @property
-    def flops(self) -> float:
-        """Floating-point operations of a step, forwards and backwards."""
-        block = 4 * self.hidden**2 + 2 * self.hidden * self.intermediate
-        encoder = (6 * self.layers * block + 12 * self.layers * self.hidden * self.length) * self.tokens
-        head = 6 * (self.hidden * VOCABULARY + self.hidden**2) * self.rows * PREDICTIONS
-        return encoder + head
-
-
-SHAPES = {
-    "L2 H128": Shape(2, 128, 2, 512, 32, 128),
-    "L4 H256": Shape(4, 256, 4, 1024, 32, 128),
-    "MiniLM": Shape(6, 384, 12, 1536, 32, 24),
-    "BERT-base": Shape(12, 768, 12, 3072, 8, 128),
-}
 MODES = {
     OURS: ("float32", "float32 XLA", "float32 XLA parts", "bfloat16", "bfloat16 XLA", "bfloat16 XLA parts"),
     KERAS_HUB: ("float32", "float32 XLA", "bfloat16", "bfloat16 XLA"),
@@ -104,14 +74,8 @@ def start(name: str, encoder: str, options: argparse.Namespace) -> Contestant:
     if name == OURS:
         return Contestant(sys.executable, ["benchmarks.train", "--serve", encoder, *seconds])
     shape = SHAPES[encoder]
-    arguments = {
-        "num_layers": shape.layers,
-        "num_heads": shape.heads,
-        "hidden_dim": shape.hidden,
-        "intermediate_dim": shape.intermediate,
-    }
     batch = ["--rows", str(shape.rows), "--length", str(shape.length), *seconds]
-    peer = ["benchmarks.peers.keras_hub_masked_tokens", "bert", json.dumps(arguments), *batch]
+    peer = ["benchmarks.peers.keras_hub_masked_tokens", "bert", json.dumps(shape.keras_hub()), *batch]
     return Contestant(options.peers_python or sys.executable, peer)
 
 
@@ -160,20 +124,10 @@ def product(mode: str) -> Step:
 def our_step(mode: str, shape: Shape) -> Step:
     """The step of our trainer on a new encoder."""
     from benchmarks.harness.our_steps import make_step
-    from keras_bert.core.config import EncoderConfig
     from keras_bert.models.encoder import build_encoder
     from keras_bert.models.pretraining import build_pretraining
 
-    config = EncoderConfig(
-        vocabulary_size=VOCABULARY,
-        num_layers=shape.layers,
-        hidden_size=shape.hidden,
-        num_heads=shape.heads,
-        intermediate_size=shape.intermediate,
-        max_length=POSITIONS,
-        activation="gelu_erf",
-    )
-    model = build_pretraining(build_encoder(config, pooler=False), next_sentence=False)
+    model = build_pretraining(build_encoder(shape.config(), pooler=False), next_sentence=False)
     return make_step(model, mode, make_batch(shape.rows, shape.length))
 
 

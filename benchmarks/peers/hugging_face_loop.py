@@ -1,6 +1,6 @@
 """Fine-tuning as the Hugging Face examples do it, to compare with: for an interpreter with torch and transformers.
 
-    PYTHON benchmarks/peers/hugging_face_loop.py CHECKPOINT TRAIN DEV --seeds 0 1 2
+    PYTHON -m benchmarks.peers.hugging_face_loop CHECKPOINT TRAIN DEV --seeds 0 1 2
 
 One classifier or regressor on the pooled first token, batches in random order, each padded to its longest row, AdamW
 without decay on biases and LayerNorm, linear decay after a linear warm-up, gradients clipped at a norm of 1. It reads
@@ -18,6 +18,8 @@ import numpy as np
 import torch
 from scipy.stats import spearmanr
 from transformers import AutoModelForSequenceClassification, AutoTokenizer, get_linear_schedule_with_warmup
+
+from benchmarks.peers.transformers_masked_tokens import groups
 
 
 def main() -> None:
@@ -102,14 +104,6 @@ def train(options: argparse.Namespace, seed: int) -> dict[str, float]:
         "minutes": seconds / 60,
         "score": evaluate(model, tokenizer, classes, options),
     }
-
-
-def groups(model: torch.nn.Module, decay: float) -> list[dict[str, Any]]:
-    """The parameters that decay, and those that do not."""
-    named = list(model.named_parameters())
-    exempt = [parameter for name, parameter in named if name.endswith("bias") or "LayerNorm" in name]
-    rest = [parameter for name, parameter in named if not (name.endswith("bias") or "LayerNorm" in name)]
-    return [{"params": rest, "weight_decay": decay}, {"params": exempt, "weight_decay": 0.0}]
 
 
 @torch.no_grad()  # type: ignore[untyped-decorator]

@@ -1,11 +1,10 @@
 """sentence-transformers' side of `benchmarks/jobs/retrieval.toml`: for an interpreter with torch and its libraries.
 
-    PYTHON benchmarks/peers/sentence_transformers_retrieval.py CHECKPOINT PAIRS --out FOLDER
+    PYTHON -m benchmarks.peers.sentence_transformers_retrieval CHECKPOINT PAIRS --out FOLDER
 
-PAIRS is JSON Lines with `query` and `passage`.
-The loss is `MultipleNegativesRankingLoss` with its scale of 20; batches in random order, AdamW without decay on biases
-and LayerNorm, linear decay after a linear warm-up of a tenth, gradients clipped at a norm of 1, bfloat16 (autocast).
-It prints a line of JSON and saves the model.
+PAIRS is JSON Lines with `query` and `passage`. The loss is `MultipleNegativesRankingLoss` with its scale of 20; batches
+in random order, AdamW without decay on biases and LayerNorm, linear decay after a linear warm-up of a tenth, gradients
+clipped at a norm of 1, bfloat16 (autocast). It prints a line of JSON and saves the model.
 """
 
 import argparse
@@ -18,6 +17,8 @@ import torch
 from sentence_transformers import SentenceTransformer
 from sentence_transformers.sentence_transformer import losses
 from transformers import get_linear_schedule_with_warmup
+
+from benchmarks.peers.transformers_masked_tokens import groups
 
 
 def main() -> None:
@@ -47,10 +48,7 @@ def train(model: SentenceTransformer, pairs: list[list[str]], options: argparse.
     """Trains the model; returns the minutes and the number of steps."""
     random = np.random.default_rng(options.seed)
     loss = losses.MultipleNegativesRankingLoss(model)
-    exempt = [weight for name, weight in model.named_parameters() if name.endswith("bias") or "LayerNorm" in name]
-    rest = [weight for name, weight in model.named_parameters() if not (name.endswith("bias") or "LayerNorm" in name)]
-    groups = [{"params": rest, "weight_decay": 0.01}, {"params": exempt, "weight_decay": 0.0}]
-    optimizer = torch.optim.AdamW(groups, lr=options.learning_rate, betas=(0.9, 0.999), eps=1e-6)
+    optimizer = torch.optim.AdamW(groups(model, 0.01), lr=options.learning_rate, betas=(0.9, 0.999), eps=1e-6)
     steps = max(1, round(options.epochs * len(pairs) / options.batch_size))
     schedule = get_linear_schedule_with_warmup(optimizer, round(0.1 * steps), steps)
     model.train()
