@@ -159,7 +159,7 @@ $(MLFLOW)/.ready: requirements/mlflow.lock $(LIBRARIES)
 
 TUNE := build/tune
 test-tune: $(READY) $(TUNE)/.ready ## searches for settings with Optuna
-	PYTHONPATH=$(CURDIR)/$(TUNE) $(BIN)/python -m pytest -m tune tests/test_tune.py tests/pipeline/tune
+	PYTHONPATH=$(CURDIR)/$(TUNE) $(BIN)/python -m pytest -m tune tests/test_tune.py tests/pipeline/search
 
 # Beside the environment, which stays as it is locked.
 $(TUNE)/.ready: requirements/tune.lock $(LIBRARIES)

@@ -85,7 +85,7 @@ def job(tmp_path_factory: pytest.TempPathFactory) -> Path:
         return run_pipeline(pipeline, *given, **further)
 
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("pipeline.search_runs.run_pipeline", stopped)
+        patch.setattr("pipeline.search.runs.run_pipeline", stopped)
         assert main(arguments) == 130
     assert main(arguments) == 0
     return folder

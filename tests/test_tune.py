@@ -18,8 +18,8 @@ from pipeline.job.files import load_settings
 from pipeline.orchestrator.observer import Observer, StoppedRunError
 from pipeline.orchestrator.runner import run_pipeline
 from pipeline.orchestrator.store import Store
-from pipeline.tune.steps import wire_trial
-from pipeline.tune.trial import TrialObserver
+from pipeline.search.trial import TrialObserver
+from pipeline.search.trial_steps import wire_trial
 from tests.components import tuning_job
 
 pytestmark = pytest.mark.tune

@@ -8,9 +8,9 @@ from pipeline.commands.arguments import absolute_path, add_overrides, add_root, 
 from pipeline.commands.command import DONE, REFUSED, Command
 from pipeline.job.files import load_settings
 from pipeline.job.rules import check_data
-from pipeline.shrink.files import write_search
-from pipeline.shrink.limits import Limits, check_job
-from pipeline.shrink.search import reasons_of, shrink
+from pipeline.search.files import write_search
+from pipeline.search.limits import Limits, check_job
+from pipeline.search.student_search import reasons_of, shrink
 from pipeline.views.shrink import show_search
 from pipeline.views.terminal import Terminal, write, write_warnings
 

@@ -9,10 +9,10 @@ from pipeline.commands.arguments import absolute_path, add_root, add_set
 from pipeline.commands.command import DONE, Command
 from pipeline.job.files import make_settings, override_tables, read_tables
 from pipeline.job.rules import check_data
-from pipeline.tune.files import WINNER_FILE, write_tuning
-from pipeline.tune.plan import SearchBudget
-from pipeline.tune.search import Tuning, check_job, search_folder
-from pipeline.tune.study import Sampler, check_optuna
+from pipeline.search.budget import SearchBudget
+from pipeline.search.files import WINNER_FILE, write_tuning
+from pipeline.search.settings_search import Tuning, check_job, search_folder
+from pipeline.search.study import Sampler, check_optuna
 from pipeline.views.terminal import Terminal, write, write_warnings
 from pipeline.views.tune import show_tuning
 

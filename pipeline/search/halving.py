@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from typing import NamedTuple, Self
 
 from components.dsl.errors import InputError
-from pipeline.shrink.candidates import Candidate
+from pipeline.search.candidates import Candidate
 
 # Every round has this many times fewer candidates, which train this many times longer.
 FACTOR = 3

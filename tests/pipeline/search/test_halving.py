@@ -3,8 +3,8 @@
 import pytest
 
 from components.dsl.errors import InputError
-from pipeline.shrink.plan import Costs, Round, affordable, keep_best, plan_count, rounds_of, seconds_of
-from tests.pipeline.shrink.grids import WHOLE
+from pipeline.search.halving import Costs, Round, affordable, keep_best, plan_count, rounds_of, seconds_of
+from tests.pipeline.search.grids import WHOLE
 
 COSTS = Costs(measuring=1.0, begin=2.0, training=90.0, finishing=3.0, last=20.0)
 

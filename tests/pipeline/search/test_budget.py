@@ -3,7 +3,7 @@
 import pytest
 
 from components.dsl.errors import InputError
-from pipeline.tune.plan import SearchBudget, StageCosts, check_time, kept_seconds
+from pipeline.search.budget import SearchBudget, StageCosts, check_time, kept_seconds
 
 
 def test_a_budget_of_options() -> None:

@@ -6,8 +6,8 @@ from pathlib import Path
 import pytest
 
 from keras_bert.options.compression import Student
-from pipeline.shrink.candidates import Candidate, settings_of
-from tests.pipeline.shrink.grids import CONFIG, WHOLE, grid, job
+from pipeline.search.candidates import Candidate, settings_of
+from tests.pipeline.search.grids import CONFIG, WHOLE, grid, job
 
 
 def test_levels_are_shares_of_the_teachers_from_the_most_down(tmp_path: Path) -> None:

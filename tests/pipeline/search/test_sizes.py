@@ -4,9 +4,9 @@ from pathlib import Path
 
 import pytest
 
-from pipeline.shrink.candidates import Candidate
-from pipeline.shrink.sizes import Footprint, count_operations, predict_all, reduce_footprint, weights_bytes
-from tests.pipeline.shrink.grids import WHOLE, grid
+from pipeline.search.candidates import Candidate
+from pipeline.search.sizes import Footprint, count_operations, predict_all, reduce_footprint, weights_bytes
+from tests.pipeline.search.grids import WHOLE, grid
 
 
 def test_bytes_of_a_layer_and_a_table(tmp_path: Path) -> None:

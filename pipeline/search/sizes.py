@@ -6,7 +6,7 @@ from typing import NamedTuple, Self
 
 from keras_bert.core.config import EncoderConfig
 from keras_bert.options.quantization import RECIPES, RecipeName
-from pipeline.shrink.candidates import Candidate, Grid
+from pipeline.search.candidates import Candidate, Grid
 
 # Bytes of a scale: a float32 an output unit, or a float16 a block of 32 weights.
 _SCALE_BYTES, _BLOCK_SCALE_BYTES = 4, 2

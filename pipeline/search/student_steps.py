@@ -22,8 +22,8 @@ from pipeline.chains import Chain, enabled_stages
 from pipeline.nodes import Start, append_name, append_seed, seeded
 from pipeline.orchestrator.graph import Pipeline
 from pipeline.pipelines import PushOutputs, add_evaluation_and_push, ingest_rows, pipeline_of, wire_start
+from pipeline.search.candidates import Candidate, Grid, settings_of
 from pipeline.settings.schema import Settings, select_fields
-from pipeline.shrink.candidates import Candidate, Grid, settings_of
 
 TEACHER = "teacher"
 # The largest difference of scores in points: no regression is too large.

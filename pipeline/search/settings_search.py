@@ -19,14 +19,13 @@ from pipeline.orchestrator.observer import Observer, StoppedRunError
 from pipeline.orchestrator.places import open_store
 from pipeline.orchestrator.runner import RunFailedError
 from pipeline.report.trainings import read_history
-from pipeline.search_runs import SearchRuns
+from pipeline.search.budget import SearchBudget, StageCosts, check_time, kept_seconds
+from pipeline.search.runs import SearchRuns
+from pipeline.search.space import Dimension, SearchStage, apply_values, find_space
+from pipeline.search.study import OpenTrial, Sampler, Study, Trial, find_levels, storage_errors_as_input_errors
+from pipeline.search.trial import TrialObserver, validation_values
+from pipeline.search.trial_steps import start_pipeline, teacher_pipeline, wire_trial
 from pipeline.settings.schema import Settings
-from pipeline.tune.plan import SearchBudget, StageCosts, check_time, kept_seconds
-from pipeline.tune.space import Dimension, SearchStage, apply_values, find_space
-from pipeline.tune.steps import start_pipeline, teacher_pipeline, wire_trial
-from pipeline.tune.study import OpenTrial, Sampler, Study, Trial, storage_errors_as_input_errors
-from pipeline.tune.trial import TrialObserver, validation_values
-from pipeline.tune.worth import find_levels
 from pipeline.views.tune import BASELINE, describe_count, describe_finalist, describe_values
 
 # The stages of compression that make the model of each stage of the search, and the step that trains it.

@@ -5,8 +5,8 @@ from typing import Any
 
 from components.artifacts.measurements import SearchBounds, VocabularySize
 from keras_bert.core.config import EncoderConfig
+from pipeline.search.candidates import Candidate, Grid
 from pipeline.settings.schema import Settings
-from pipeline.shrink.candidates import Candidate, Grid
 from tests.pipeline.settings.texts import CHECKPOINT, EXAMPLES, load
 
 CONFIG = EncoderConfig(

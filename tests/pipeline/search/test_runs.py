@@ -11,7 +11,7 @@ from components.dsl.errors import InputError
 from pipeline.orchestrator.graph import Pipeline
 from pipeline.orchestrator.observer import Observer
 from pipeline.orchestrator.runner import RunFailedError, run_pipeline
-from pipeline.search_runs import SearchRuns, seconds_of_minutes
+from pipeline.search.runs import SearchRuns, seconds_of_minutes
 from tests.pipeline.orchestrator import toy
 from tests.pipeline.settings.texts import CHECKPOINT, EXAMPLES, load
 
@@ -23,7 +23,7 @@ def initial(value: str) -> Node:
 @pytest.fixture
 def runs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> SearchRuns:
     # Toy steps need no libraries.
-    monkeypatch.setattr("pipeline.search_runs.run_pipeline", functools.partial(run_pipeline, preload=()))
+    monkeypatch.setattr("pipeline.search.runs.run_pipeline", functools.partial(run_pipeline, preload=()))
     return SearchRuns(load(tmp_path, CHECKPOINT + EXAMPLES), tmp_path / "root", Observer())
 
 

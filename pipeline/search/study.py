@@ -1,7 +1,10 @@
 """The trials of one stage in Optuna's storage, in which a search that was stopped finds them again."""
 
 import contextlib
+import itertools
+import math
 import sqlite3
+import statistics
 import warnings
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
@@ -10,7 +13,7 @@ from typing import Any, Literal, NamedTuple
 from components.dsl.errors import InputError
 from components.dsl.extras import install_command
 from pipeline.orchestrator.disk import full_disk_error, is_disk_full
-from pipeline.tune.space import Dimension
+from pipeline.search.space import Dimension
 
 Sampler = Literal["tpe", "random"]
 TrialState = Literal["done", "pruned", "rejected"]
@@ -23,6 +26,8 @@ STARTUP_TRIALS = 5
 LEAST_FOR_IMPORTANCE = 20
 # So many proposals in a row that were tried before mean that few are left.
 _MOST_REPEATED = 20
+# The parts of a range in the table of what each setting is worth.
+_PARTS = 3
 _COSTS, _REASON, _REPEATED = "costs", "reason", "repeated"
 
 
@@ -218,6 +223,52 @@ class Study:
             trial.user_attrs[_COSTS],
             reason,
         )
+
+
+class Level(NamedTuple):
+    """The trials with one value of a setting, or with a value in one part of its range.
+
+    Attributes:
+        low: the value, or the least of the part.
+        high: the value, or the largest of the part.
+        trials: the number of whole trials.
+        pruned: the number of trials that were pruned or rejected.
+        mean: the mean score of the whole trials; None without any.
+        best: their best score; None likewise.
+    """
+
+    low: Any
+    high: Any
+    trials: int
+    pruned: int
+    mean: float | None
+    best: float | None
+
+
+def find_levels(dimension: Dimension, trials: Sequence[Trial]) -> list[Level]:
+    """The levels of a setting with their trials, from the least value on."""
+    is_list = dimension.scale == "choices"
+    ends = [(value, value) for value in sorted(dimension.values)] if is_list else _parts(dimension)
+    # A value on the border of two parts belongs to the lower one.
+    levels, rest = [], list(trials)
+    for low, high in ends:
+        part = [trial for trial in rest if low <= trial.values[dimension.name] <= high]
+        rest = [trial for trial in rest if trial not in part]
+        scores = [trial.score for trial in part if trial.score is not None]
+        mean, best = (statistics.fmean(scores), max(scores)) if scores else (None, None)
+        levels.append(Level(low, high, len(scores), len(part) - len(scores), mean, best))
+    return levels
+
+
+def _parts(dimension: Dimension) -> list[tuple[float, float]]:
+    low, high = dimension.values
+    if dimension.scale == "logarithmic":
+        borders = [low * math.exp(math.log(high / low) * part / _PARTS) for part in range(_PARTS + 1)]
+    else:
+        borders = [low + (high - low) * part / _PARTS for part in range(_PARTS + 1)]
+    inner = [dimension.round(round(border) if dimension.is_whole else border) for border in borders[1:-1]]
+    borders = list(dict.fromkeys([low, *inner, high]))
+    return list(itertools.pairwise(borders))
 
 
 def check_optuna() -> None:

@@ -4,9 +4,9 @@ import math
 from collections.abc import Iterable, Mapping, Sequence
 
 from keras_bert.options.quantization import RECIPES
-from pipeline.shrink.candidates import Candidate, Grid
-from pipeline.shrink.limits import Limits
-from pipeline.shrink.sizes import Footprint
+from pipeline.search.candidates import Candidate, Grid
+from pipeline.search.limits import Limits
+from pipeline.search.sizes import Footprint
 
 # The value of doubling a field relative to doubling the layers, which doubles heads and units, too. Vocabulary counts
 # least, because the frequent tokens stay.

@@ -1,8 +1,7 @@
 """Scores of trials by the values of a setting."""
 
-from pipeline.tune.space import Dimension
-from pipeline.tune.study import Trial
-from pipeline.tune.worth import Level, find_levels
+from pipeline.search.space import Dimension
+from pipeline.search.study import Level, Trial, find_levels
 
 RATE = "fine_tuning.learning_rate"
 

@@ -9,8 +9,8 @@ import pytest
 
 from components.dsl.errors import InputError
 from pipeline.cli import main
-from pipeline.tune.space import Dimension
-from pipeline.tune.study import STUDIES_FILE, Study, check_optuna, storage_errors_as_input_errors
+from pipeline.search.space import Dimension
+from pipeline.search.study import STUDIES_FILE, Study, check_optuna, storage_errors_as_input_errors
 from tests.pipeline.settings.texts import CHECKPOINT, EXAMPLES
 
 RATE = Dimension.of("fine_tuning.learning_rate", (1e-5, 1e-3), 1e-4)

@@ -11,11 +11,11 @@ from components.dsl.errors import InputError
 from keras_bert.options.training import Training
 from pipeline.job.files import read_tables
 from pipeline.orchestrator.observer import Observer
-from pipeline.tune.plan import SearchBudget
-from pipeline.tune.search import Tuning
-from pipeline.tune.study import STARTUP_TRIALS, Sampler
+from pipeline.search.budget import SearchBudget
+from pipeline.search.settings_search import Tuning
+from pipeline.search.study import STARTUP_TRIALS, Sampler
+from tests.pipeline.search.made_up import DIVERGED, SECONDS, VALIDATIONS, MadeUpRuns, Score, peak
 from tests.pipeline.settings.texts import CORPUS, EXAMPLES
-from tests.pipeline.tune.made_up import DIVERGED, SECONDS, VALIDATIONS, MadeUpRuns, Score, peak
 
 pytestmark = pytest.mark.tune
 
@@ -44,7 +44,7 @@ class Searches:
 
     def __init__(self, folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         self.root, self._patch, self._folder = folder / "root", monkeypatch, folder
-        monkeypatch.setattr("pipeline.tune.trial._LOOK_SECONDS", 0.0)
+        monkeypatch.setattr("pipeline.search.trial._LOOK_SECONDS", 0.0)
         self.diary, self.runs = Diary(), MadeUpRuns(self.root)
 
     def tune(
@@ -60,8 +60,8 @@ class Searches:
     ) -> dict[str, Any]:
         """The content of `tune.json`."""
         self.diary, self.runs = Diary(), MadeUpRuns(self.root, score, **options)
-        self._patch.setattr("pipeline.search_runs.run_pipeline", self.runs.run_pipeline)
-        self._patch.setattr("pipeline.tune.search.open_store", self.runs.open_store)
+        self._patch.setattr("pipeline.search.runs.run_pipeline", self.runs.run_pipeline)
+        self._patch.setattr("pipeline.search.settings_search.open_store", self.runs.open_store)
         (self._folder / "job.toml").write_text(CORPUS + EXAMPLES + text)
         tables, budget = read_tables(self._folder / "job.toml"), SearchBudget.of(minutes, trials, seeds)
         return Tuning(tables, names, budget, sampler, self.root, self.diary).run()

@@ -5,8 +5,7 @@ from pathlib import Path
 import pytest
 
 from components.dsl.errors import InputError
-from pipeline.shrink.limits import Limits, check_job
-from pipeline.shrink.misses import describe_miss, unmet_limits, violated_limits
+from pipeline.search.limits import Limits, check_job, describe_miss, unmet_limits, violated_limits
 from tests.pipeline.settings.texts import CHECKPOINT, CORPUS, EXAMPLES, load
 
 LIMITS = Limits(megabytes=3.0, milliseconds=2.0, min_share=0.96, seconds=60.0)

@@ -7,7 +7,7 @@ import pytest
 
 from components.dsl.errors import InputError
 from pipeline.job.files import make_settings, read_tables
-from pipeline.tune.space import Dimension, SearchStage, apply_values, find_space
+from pipeline.search.space import Dimension, SearchStage, apply_values, find_space
 from tests.pipeline.settings.texts import CORPUS, EXAMPLES
 
 STUDENT = "[student]\nlayers = [0, 1]\n"

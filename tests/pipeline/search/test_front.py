@@ -2,10 +2,10 @@
 
 from pathlib import Path
 
-from pipeline.shrink.front import capacity, distance, select_distant, select_maximal_fitting, select_uncontained
-from pipeline.shrink.limits import Limits
-from pipeline.shrink.sizes import Footprint
-from tests.pipeline.shrink.grids import WHOLE, grid
+from pipeline.search.front import capacity, distance, select_distant, select_maximal_fitting, select_uncontained
+from pipeline.search.limits import Limits
+from pipeline.search.sizes import Footprint
+from tests.pipeline.search.grids import WHOLE, grid
 
 LIMITS = Limits(megabytes=10.0, milliseconds=None, min_share=0.9, seconds=60.0)
 

@@ -5,9 +5,11 @@ from pathlib import Path
 from typing import Any
 
 from pipeline.job.files import Tables
+from pipeline.search.space import apply_values
 from pipeline.settings.toml_text import format_tables
-from pipeline.tune.space import apply_values
+from pipeline.views.pareto_plot import draw_front
 from pipeline.views.reports import write_report
+from pipeline.views.shrink import render_search
 from pipeline.views.tune import render_tuning
 
 WINNER_FILE = "winner.toml"
@@ -26,3 +28,8 @@ def write_tuning(content: Mapping[str, Any], tables: Tables, folder: Path) -> li
     files = write_report("tune", content, folder, render_tuning)
     file.write_text(format_tables(winner), encoding="utf-8")
     return [*files, file]
+
+
+def write_search(content: Mapping[str, Any], folder: Path) -> list[Path]:
+    """Writes `shrink.json`, `shrink.md` and the plot; returns the files."""
+    return write_report("shrink", content, folder, render_search, draw_front)

@@ -17,13 +17,9 @@ from pipeline.nodes import seeded
 from pipeline.orchestrator.observer import Observer
 from pipeline.orchestrator.runner import RunFailedError, RunResult
 from pipeline.pipelines import pipeline_of
-from pipeline.search_runs import SearchRuns
-from pipeline.settings.schema import QuantizationSettings, Settings
-from pipeline.shrink.candidates import Candidate, Grid
-from pipeline.shrink.front import select_distant, select_maximal_fitting, select_uncontained
-from pipeline.shrink.limits import Limits
-from pipeline.shrink.misses import Record, describe_miss, unmet_limits, violated_limits
-from pipeline.shrink.plan import (
+from pipeline.search.candidates import Candidate, Grid
+from pipeline.search.front import select_distant, select_maximal_fitting, select_uncontained
+from pipeline.search.halving import (
     FACTOR,
     Costs,
     Round,
@@ -34,8 +30,11 @@ from pipeline.shrink.plan import (
     rounds_of,
     seconds_of,
 )
-from pipeline.shrink.sizes import Footprint, count_operations, predict_all, reduce_footprint
-from pipeline.shrink.steps import TEACHER, Wiring
+from pipeline.search.limits import Limits, Record, describe_miss, unmet_limits, violated_limits
+from pipeline.search.runs import SearchRuns
+from pipeline.search.sizes import Footprint, count_operations, predict_all, reduce_footprint
+from pipeline.search.student_steps import TEACHER, Wiring
+from pipeline.settings.schema import QuantizationSettings, Settings
 
 # Number of times that new measurements correct the prediction of fitting candidates.
 _PASSES = 4

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from typing import NamedTuple, Self
 
 from components.dsl.errors import InputError
-from pipeline.search_runs import seconds_of_minutes
+from pipeline.search.runs import seconds_of_minutes
 
 MOST_SEEDS = 100
 # The share of a stage that is kept for repetitions at most, unless two settings need more.
