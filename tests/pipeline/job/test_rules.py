@@ -64,44 +64,54 @@ def test_a_student_beside_an_encoder_that_is_yet_to_be_trained_has_a_shape(tmp_p
     assert line == "student: EncoderConfig.hidden_size must be a multiple of num_heads=2, got 33"
 
 
-IMITATIONS = [
-    (
-        ("distillation.hidden_states=1", "distillation.layer_map=[0, 1]"),
-        "layer_map must name for each of the student's 1 layers one of the teacher's, 0 to {last}, got [0, 1]",
-    ),
-    (
-        ("distillation.attentions=1", "distillation.layer_map=[4]"),
-        "layer_map must name for each of the student's 1 layers one of the teacher's, 0 to {last}, got [4]",
-    ),
-    (
-        ("distillation.relations=1", "distillation.teacher_layer=4"),
-        "teacher_layer must be from -{layers} to {last}, the teacher's layers, got 4",
-    ),
-    (
-        ("distillation.attentions=1", "student.num_heads=4"),
-        "attentions must be 0 where the student has 4 heads and the teacher 2, got 1.0",
-    ),
-    (
-        ("distillation.relations=1", "distillation.teacher_layer=-5"),
-        "teacher_layer must be from -{layers} to {last}, the teacher's layers, got -5",
-    ),
-    (
-        ("distillation.hidden_states=1", "student={num_layers=5, hidden_size=16}"),
-        "layer_map must be set where the student has more layers, 5, than the teacher, {layers}, got None",
-    ),
-    (("distillation.vectors=1",), "vectors must be 0 but for embedding and retrieval, got 1.0"),
-]
+NAMED = "layer_map must name for each of the student's 1 layers one of the teacher's, 0 to {last}, got "
+PLACE = "teacher_layer must be from -{layers} to {last}, the teacher's layers, got "
+HEADS = "where the student has 4 heads and the teacher 2, got"
+# What a student with one layer cannot imitate, in the table of its distillation or of that on texts.
+IMITATIONS = {
+    "distillation": [
+        ("{hidden_states=1, layer_map=[0, 1]}", NAMED + "[0, 1]"),
+        ("{attentions=1, layer_map=[4]}", NAMED + "[4]"),
+        ("{relations=1, teacher_layer=4}", PLACE + "4"),
+        ("{relations=1, teacher_layer=-5}", PLACE + "-5"),
+        ("{attentions=1}", f"attentions must be 0 {HEADS} 1.0"),
+        ("{vectors=1}", "vectors must be 0 but for embedding and retrieval, got 1.0"),
+    ],
+    "general_distillation": [
+        ("{path='texts', hidden_states=1, layer_map=[4]}", NAMED + "[4]"),
+        ("{path='texts', relations=1, teacher_layer=4}", PLACE + "4"),
+        ("{path='texts', attentions=1}", f"attentions must be 0 {HEADS} 1.0"),
+        (
+            "{path='texts', relations=1, relation_kind='attention_value'}",
+            f"relation_kind must be 'query_key_value' {HEADS} 'attention_value'",
+        ),
+    ],
+}
 
 
-@pytest.mark.parametrize(("overrides", "message"), IMITATIONS)
+@pytest.mark.parametrize(
+    ("table", "settings", "message"), [(table, *row) for table, rows in IMITATIONS.items() for row in rows]
+)
 @pytest.mark.parametrize(("start", "layers"), [(CHECKPOINT, 4), (CORPUS, 2)])
 def test_refuses_imitation_of_missing_layers_and_heads(
-    tmp_path: Path, start: str, layers: int, overrides: tuple[str, ...], message: str
+    tmp_path: Path, start: str, layers: int, table: str, settings: str, message: str
 ) -> None:
     write_data(tmp_path)
-    text = start + EXAMPLES + "[student]\nnum_layers = 1\n"
-    check_data(load(tmp_path, text, "distillation.hidden_states=1", "distillation.layer_map=[1]"))
-    assert refusal(tmp_path, text, *overrides) == "distillation." + message.format(layers=layers, last=layers - 1)
+    heads = 4 if HEADS in message else 2
+    text = start + EXAMPLES + f"[student]\nnum_layers = 1\nnum_heads = {heads}\n"
+    line = refusal(tmp_path, text, f"{table}={settings}")
+    assert line == f"{table}.{message.format(layers=layers, last=layers - 1)}"
+    general = "[general_distillation]\npath = 'texts'\nrelations = 1.0\n"
+    check_data(load(tmp_path, text + general, "distillation.hidden_states=1", "distillation.layer_map=[1]"))
+
+
+@pytest.mark.parametrize(("start", "layers"), [(CHECKPOINT, 4), (CORPUS, 2)])
+def test_deeper_student_needs_a_layer_map(tmp_path: Path, start: str, layers: int) -> None:
+    write_data(tmp_path)
+    text = start + EXAMPLES + "[student]\nnum_layers = 5\nhidden_size = 16\n"
+    line = refusal(tmp_path, text, "distillation.hidden_states=1")
+    rule = f"be set where the student has more layers, 5, than the teacher, {layers}, got None"
+    assert line == f"distillation.layer_map must {rule}"
 
 
 def write_data(folder: Path) -> None:

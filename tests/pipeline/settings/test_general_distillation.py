@@ -26,34 +26,6 @@ def test_a_table_of_texts_imitation_and_training(tmp_path: Path) -> None:
     assert select_fields(settings, Training) == Training(epochs=1.0, steps=7, learning_rate=5e-4)
 
 
-@pytest.mark.parametrize(
-    ("overrides", "message"),
-    [
-        (
-            ("hidden_states=1", "layer_map=[4]"),
-            "layer_map must name for each of the student's 1 layers one of the teacher's, 0 to {last}, got [4]",
-        ),
-        (("teacher_layer=4",), "teacher_layer must be from -{layers} to {last}, the teacher's layers, got 4"),
-        (("attentions=1",), "attentions must be 0 where the student has 4 heads and the teacher 2, got 1.0"),
-        (
-            ("relation_kind=attention_value",),
-            "relation_kind must be 'query_key_value' where the student has 4 heads and the teacher 2, "
-            "got 'attention_value'",
-        ),
-    ],
-)
-@pytest.mark.parametrize(("start", "layers"), [(CHECKPOINT, 4), (CORPUS, 2)])
-def test_refuses_imitation_of_missing_layers_and_heads(
-    tmp_path: Path, start: str, layers: int, overrides: tuple[str, ...], message: str
-) -> None:
-    write_data(tmp_path)
-    text = start + EXAMPLES + STUDENT + "num_heads = 4\n" + RELATIONS
-    check_data(load(tmp_path, text))
-    assert refusal(
-        tmp_path, text, *(f"general_distillation.{override}" for override in overrides)
-    ) == "general_distillation." + message.format(layers=layers, last=layers - 1)
-
-
 def test_widths_that_relations_cannot_be_cut_into(tmp_path: Path) -> None:
     write_data(tmp_path)
     text = CORPUS + EXAMPLES + STUDENT + "hidden_size = 20\n" + RELATIONS
