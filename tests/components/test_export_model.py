@@ -221,10 +221,12 @@ def test_a_file_that_breaks_a_rule_is_not_published(float_model, examples, tmp_p
 
 
 @pytest.mark.parametrize(
-    ("segments", "pairs"), [([[0, 0], [0, 0]], False), ([[0, 1], [0, 1]], True), ([[0, 0], [0, 1]], None)]
+    ("ends", "pairs"), [([[0, 1, 0], [1, 0, 0]], False), ([[1, 1, 0], [1, 0, 1]], True), ([[0, 1, 0], [1, 1, 0]], None)]
 )
-def test_rows_tell_whether_they_are_pairs(student, segments, pairs):
-    assert _are_pairs(read_model(student), {"segment_ids": np.array(segments)}) is pairs
+def test_rows_tell_whether_they_are_pairs(student, ends, pairs):
+    task = read_model(student)
+    ids = np.where(ends, task.tokenizer.sep_id, task.tokenizer.cls_id)
+    assert _are_pairs(task, {"token_ids": ids, "padding_mask": np.ones_like(ids)}) is pairs
 
 
 @pytest.mark.parametrize(("count", "percentage"), [(64, 50), (1, 0)])
