@@ -28,8 +28,8 @@ def regression() -> Regression:
     return make_task(Regression, {"cow": [1.5], "oak": [-0.25]})
 
 
-def embedding() -> Embedding:
-    return make_task(Embedding, {"cow": [3, 0], "hen": [0, 4], "oak": [1 / 3, -2]}, max_length=16)
+def embedding(max_length: int = 16) -> Embedding:
+    return make_task(Embedding, {"cow": [3, 0], "hen": [0, 4], "oak": [1 / 3, -2]}, max_length=max_length)
 
 
 def tagger(*labels: str) -> TokenClassification:

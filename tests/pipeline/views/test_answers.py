@@ -9,33 +9,13 @@ import pytest
 from components.dsl.errors import InputError
 from keras_bert.tasks.calibration import Calibration
 from keras_bert.tasks.classification import Classification
-from keras_bert.tasks.embedding import Embedding
-from keras_bert.tasks.question_answering import QuestionAnswering
 from keras_bert.tasks.regression import Regression
-from keras_bert.tasks.token_classification import TokenClassification
 from pipeline.views.answers import answer_lines, note_lines
+from tests.components.answers.table_models import classification, embedding, questions, tagger
 from tests.pipeline.table_tasks import make_task
 
 # 1 / (1 + e^-2) and 1 / (1 + e^-1) of two labels, 1 / (1 + 2 e^-2) of three.
 TWO, ONE, TWO_OF_THREE = "0.8808", "0.7311", "0.7870"
-
-
-def classification(max_length: int = 16) -> Classification:
-    return make_task(Classification, {"cow": [2, 0], "oak": [0, 1]}, labels=["animal", "plant"], max_length=max_length)
-
-
-def embedding(max_length: int = 16) -> Embedding:
-    return make_task(Embedding, {"cow": [3, 0], "hen": [0, 4], "oak": [1 / 3, -2]}, max_length=max_length)
-
-
-def tagger(labels: list[str], max_length: int = 16) -> TokenClassification:
-    numbers = {"cow": [0, 2, 0], "hen": [0, 0, 2], "oak": [2, 0, 0], "the": [2, 0, 0]}
-    return make_task(TokenClassification, numbers, labels=labels, max_length=max_length)
-
-
-def questions() -> QuestionAnswering:
-    numbers = {"cow": [9, 0], "hen": [0, 9], "[CLS]": [4, 4]}
-    return make_task(QuestionAnswering, numbers, max_length=32, stride=8, max_query_length=8)
 
 
 def answers(task: Any, *texts: str, second: list[str] | None = None) -> list[list[str]]:
@@ -56,7 +36,7 @@ def test_a_tab_or_a_control_character_shifts_no_field() -> None:
     assert answers(task, "the\tcow\n\x1b[2J") == [["ani\\tmal", TWO, "the\\tcow\\n\\x1b[2J"]]
     assert answers(task, "the", second=["a\tcow"]) == [["ani\\tmal", TWO, "the", "a\\tcow"]]
     assert answers(embedding(), "cow\t", second=["cow"]) == [["1.0000", "cow\\t", "cow"]]
-    assert answers(tagger(["O", "B-x", "B-y"]), "the\toak") == [["(no entity)", "", "", "the\\toak"]]
+    assert answers(tagger("O", "B-x", "B-y"), "the\toak") == [["(no entity)", "", "", "the\\toak"]]
 
 
 def test_a_label_below_the_threshold_is_not_sure() -> None:
@@ -67,7 +47,7 @@ def test_a_label_below_the_threshold_is_not_sure() -> None:
 
 
 def test_an_entity_below_the_threshold_is_not_sure() -> None:
-    task = tagger(["O", "B-animal", "I-animal"])
+    task = tagger("O", "B-animal", "I-animal")
     task.calibration = Calibration(1.0, 0.8)
     assert answers(task, "the cow") == [["not sure (animal)", TWO_OF_THREE, "4:7", "cow"]]
     task.calibration = Calibration(1.0, 0.7)
@@ -90,7 +70,7 @@ def test_a_vector_or_how_alike_two_texts_are() -> None:
 
 
 def test_entities_with_their_places() -> None:
-    task = tagger(["O", "B-animal", "I-animal"])
+    task = tagger("O", "B-animal", "I-animal")
     assert answers(task, "the cow  hen the cow", "the oak") == [
         ["animal", TWO_OF_THREE, "4:12", "cow  hen"],
         ["animal", TWO_OF_THREE, "17:20", "cow"],
@@ -99,7 +79,7 @@ def test_entities_with_their_places() -> None:
 
 
 def test_tags_that_mark_no_entities_stand_beside_their_words() -> None:
-    lines = list(answer_lines(tagger(["DET", "NOUN", "VERB"]), ["the  cow", "Hen the"], None))
+    lines = list(answer_lines(tagger("DET", "NOUN", "VERB"), ["the  cow", "Hen the"], None))
     assert lines == ["the/DET cow/NOUN", "Hen/VERB the/DET"]
 
 
@@ -114,7 +94,7 @@ def test_second_texts_are_asked_for_and_refused() -> None:
     with pytest.raises(InputError, match=r"^--second must give the context of each question, got none$"):
         answers(questions(), "the ?")
     with pytest.raises(InputError, match=r"^--second must be left out: the model takes single texts$"):
-        answers(tagger(["O", "B-animal", "I-animal"]), "the cow", second=["the hen"])
+        answers(tagger("O", "B-animal", "I-animal"), "the cow", second=["the hen"])
 
 
 @pytest.mark.parametrize("make", [classification, embedding, questions])
@@ -143,9 +123,11 @@ def test_texts_without_pieces_are_told_of() -> None:
 
 def test_texts_that_were_cut_are_told_of() -> None:
     texts, seconds = ["cow", "the cow the hen", "the cow the hen the"], ["the", "the", "the cow"]
-    assert list(note_lines(classification(6), texts, None)) == ["text 3: 1 of 7 tokens were cut, the model reads 6"]
+    assert list(note_lines(classification(max_length=6), texts, None)) == [
+        "text 3: 1 of 7 tokens were cut, the model reads 6"
+    ]
     # A pair has one more special token, and loses tokens as one text does.
-    assert list(note_lines(classification(6), texts, seconds)) == [
+    assert list(note_lines(classification(max_length=6), texts, seconds)) == [
         "text 2: 2 of 8 tokens were cut, the model reads 6",
         "text 3: 4 of 10 tokens were cut, the model reads 6",
     ]
@@ -160,6 +142,6 @@ def test_each_side_has_a_vector_of_its_own() -> None:
 
 def test_what_is_read_in_several_rows_is_not_cut() -> None:
     long = "the cow " * 40
-    assert list(note_lines(tagger(["O", "B-animal", "I-animal"]), [long], None)) == []
+    assert list(note_lines(tagger("O", "B-animal", "I-animal"), [long], None)) == []
     assert list(note_lines(questions(), ["the ?"], [long])) == []
-    assert len(answers(tagger(["O", "B-animal", "I-animal"]), long)) == 40, "and every entity is found"
+    assert len(answers(tagger("O", "B-animal", "I-animal"), long)) == 40, "and every entity is found"
