@@ -93,7 +93,7 @@ def job(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="module")
 def content(job: Path) -> dict[str, Any]:
-    actual_content: dict[str, Any] = json.loads((job / "root/shrunk/small/shrink.json").read_text())
+    actual_content: dict[str, Any] = json.loads((job / "root/searched/small-student/search.json").read_text())
     return actual_content
 
 
@@ -146,8 +146,8 @@ def test_the_winner_is_measured_on_test_rows_and_pushed(job: Path, content: dict
 
 @pytest.mark.long
 def test_a_table_and_a_plot_show_it(job: Path, content: dict[str, Any]) -> None:
-    folder = job / "root/shrunk/small"
-    table = (folder / "shrink.md").read_text()
+    folder = job / "root/searched/small-student"
+    table = (folder / "search.md").read_text()
     for name in content["rungs"]:
         assert f"| {name}" in table
     assert '    recipe = "weights_wi4"' in table
@@ -162,7 +162,7 @@ def test_a_search_that_was_stopped_goes_on(job: Path, content: dict[str, Any]) -
     before = len(executions(job))
     assert main(arguments) == 0
     assert {state for _, _, state in executions(job)[: len(executions(job)) - before]} == {"cached"}
-    assert json.loads((job / "root/shrunk/small/shrink.json").read_text()) == content
+    assert json.loads((job / "root/searched/small-student/search.json").read_text()) == content
 
 
 @pytest.mark.long

@@ -106,7 +106,7 @@ def trained(folder: Path) -> list[Path]:
 
 @pytest.fixture(scope="module")
 def content(job: Path) -> dict[str, Any]:
-    actual_content: dict[str, Any] = json.loads((job / "root/tuned/tuned/tune.json").read_text())
+    actual_content: dict[str, Any] = json.loads((job / "root/searched/tuned/search.json").read_text())
     return actual_content
 
 
@@ -125,13 +125,13 @@ def test_the_same_command_finds_everything_done(job: Path, content: dict[str, An
     before = len([one for one in executions(job) if one[2] == "ran"])
     assert main(command(job)) == 0
     assert len([one for one in executions(job) if one[2] == "ran"]) == before
-    assert json.loads((job / "root/tuned/tuned/tune.json").read_text()) == content
+    assert json.loads((job / "root/searched/tuned/search.json").read_text()) == content
 
 
 def test_the_winner_is_a_job_whose_trainings_are_done(job: Path, content: dict[str, Any]) -> None:
     winner = job / "elsewhere" / "winner.toml"
     winner.parent.mkdir()
-    shutil.copy(job / "root/tuned/tuned/winner.toml", winner)
+    shutil.copy(job / "root/searched/tuned/winner.toml", winner)
     assert "[tune" not in winner.read_text()
     trainings = {"fine_tune", "distill", "quantize"}
     before = [one[0] for one in executions(job) if one[2] == "ran"]
@@ -163,7 +163,7 @@ def test_a_training_is_ended_after_one_of_its_validations(tmp_path: Path) -> Non
 
 
 def test_tables_show_the_best_few_and_each_setting(job: Path, content: dict[str, Any]) -> None:
-    table = (job / "root/tuned/tuned/tune.md").read_text()
+    table = (job / "root/searched/tuned/search.md").read_text()
     for name in SPACE:
         assert f"| {name} |" in table
     assert "the job's own settings" in table

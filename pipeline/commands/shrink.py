@@ -8,10 +8,11 @@ from pipeline.commands.arguments import absolute_path, add_overrides, add_root, 
 from pipeline.commands.command import DONE, REFUSED, Command
 from pipeline.job.files import load_settings
 from pipeline.job.rules import check_data
-from pipeline.search.files import write_search
+from pipeline.search.files import write_student
 from pipeline.search.limits import Limits, check_job
-from pipeline.search.student_search import reasons_of, shrink
-from pipeline.views.shrink import show_search
+from pipeline.search.results import search_folder
+from pipeline.search.student_search import StudentSearch
+from pipeline.search.student_tables import show_student
 from pipeline.views.terminal import Terminal, write, write_warnings
 
 
@@ -49,15 +50,15 @@ def _run(options: argparse.Namespace, console: Console) -> int:
     settings = load_settings(options.settings, read_overrides(options))
     check_job(settings)
     write_warnings(console, check_data(settings))
-    content = shrink(settings, limits, options.root, Terminal(console))
-    show_search(content, console)
-    for file in write_search(content, options.root / "shrunk" / settings.name):
+    result = StudentSearch(settings, limits, options.root, Terminal(console)).run()
+    show_student(result, console)
+    for file in write_student(result, search_folder(options.root, settings.name, "student")):
         write(console, f"written: {file}")
-    for reason in reasons_of(content):
+    for reason in result.reasons():
         write(Console(stderr=True), f"error: {reason}")
-    if not content["pushed"]:
+    if not result.pushed:
         return REFUSED
-    write(console, f"pushed: {content['pushed']}")
+    write(console, f"pushed: {result.pushed}")
     return DONE
 
 

@@ -10,11 +10,12 @@ from pipeline.commands.command import DONE, Command
 from pipeline.job.files import make_settings, override_tables, read_tables
 from pipeline.job.rules import check_data
 from pipeline.search.budget import SearchBudget
-from pipeline.search.files import WINNER_FILE, write_tuning
-from pipeline.search.settings_search import Tuning, check_job, search_folder
+from pipeline.search.files import WINNER_FILE, write_settings
+from pipeline.search.results import search_folder
+from pipeline.search.settings_search import SettingsSearch, check_job
+from pipeline.search.settings_tables import show_settings
 from pipeline.search.study import Sampler, check_optuna
 from pipeline.views.terminal import Terminal, write, write_warnings
-from pipeline.views.tune import show_tuning
 
 
 def _add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -63,12 +64,12 @@ def _run(options: argparse.Namespace, console: Console) -> int:
     settings = make_settings(tables)
     check_job(settings)
     check_optuna()
-    search = Tuning(tables, options.space, budget, options.sampler, options.root, Terminal(console))
+    search = SettingsSearch(tables, options.space, budget, options.sampler, options.root, Terminal(console))
     write_warnings(console, check_data(settings))
-    content = search.run()
-    show_tuning(content, console)
-    folder = search_folder(options.root, settings, options.sampler)
-    for file in write_tuning(content, tables, folder):
+    result = search.run()
+    show_settings(result, console)
+    folder = search_folder(options.root, settings.name, "" if options.sampler == "tpe" else options.sampler)
+    for file in write_settings(result, tables, folder):
         write(console, f"written: {file}")
     write(console, f"next: keras-bert-edge run {folder / WINNER_FILE}")
     return DONE

@@ -1,35 +1,28 @@
-"""The files of a search: its values, its tables, and the job with the best settings."""
+"""The files of a search: its values, its tables, a plot of candidates, and the job with the best settings."""
 
-from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
 
 from pipeline.job.files import Tables
+from pipeline.search.results import SettingsResult, StudentResult, as_json
+from pipeline.search.settings_tables import render_settings
 from pipeline.search.space import apply_values
+from pipeline.search.student_tables import render_student
 from pipeline.settings.toml_text import format_tables
 from pipeline.views.pareto_plot import draw_front
 from pipeline.views.reports import write_report
-from pipeline.views.shrink import render_search
-from pipeline.views.tune import render_tuning
 
 WINNER_FILE = "winner.toml"
 
 
-def write_tuning(content: Mapping[str, Any], tables: Tables, folder: Path) -> list[Path]:
-    """Writes `tune.json`, `tune.md` and `winner.toml`, a whole job; returns the files.
-
-    Args:
-        content: the result of the search.
-        tables: the tables of the job.
-        folder: the folder of the search.
-    """
-    winner = apply_values({name: table for name, table in tables.items() if name != "tune"}, content["values"])
+def write_settings(result: SettingsResult, tables: Tables, folder: Path) -> list[Path]:
+    """Writes `search.json`, `search.md` and `winner.toml`, a whole job made of the job's tables; returns the files."""
+    winner = apply_values({name: table for name, table in tables.items() if name != "tune"}, result.values)
     file = folder / WINNER_FILE
-    files = write_report("tune", content, folder, render_tuning)
+    files = write_report("search", as_json(result), folder, lambda _: render_settings(result))
     file.write_text(format_tables(winner), encoding="utf-8")
     return [*files, file]
 
 
-def write_search(content: Mapping[str, Any], folder: Path) -> list[Path]:
-    """Writes `shrink.json`, `shrink.md` and the plot; returns the files."""
-    return write_report("shrink", content, folder, render_search, draw_front)
+def write_student(result: StudentResult, folder: Path) -> list[Path]:
+    """Writes `search.json`, `search.md` and the plot of the Pareto front; returns the files."""
+    return write_report("search", as_json(result), folder, lambda _: render_student(result), draw_front)

@@ -7,8 +7,6 @@ from components.dsl.errors import InputError
 from pipeline.search.runs import seconds_of_minutes
 from pipeline.settings.schema import Settings
 
-Record = dict[str, Any]
-
 _FLAGS = {"megabytes": "--max-megabytes", "milliseconds": "--max-milliseconds", "share": "--min-share"}
 _MESSAGES = {
     "megabytes": "the smallest file, {name}, has {value:.3g} MB, {over:.2g} too many",
@@ -16,6 +14,30 @@ _MESSAGES = {
     "both": "{name}, the nearest, has {value:.3g} of them, {over:.2g} too many",
     "share": "the best model, {name}, keeps {value:.3f}, {over:.2g} too little",
 }
+
+
+class Miss(NamedTuple):
+    """A limit that cannot be met.
+
+    Attributes:
+        measure: what is limited.
+        kind: the kind of the message: the measure, or `both` where each limit could be met alone.
+        name: the nearest candidate.
+        value: what that one measures.
+        limit: the limit.
+        over: the difference between both.
+    """
+
+    measure: str
+    kind: str
+    name: str
+    value: float
+    limit: float
+    over: float
+
+    def describe(self) -> str:
+        """The miss as a sentence."""
+        return f"{_FLAGS[self.measure]} {self.limit:g} cannot be met: {_MESSAGES[self.kind].format(**self._asdict())}"
 
 
 class Limits(NamedTuple):
@@ -76,7 +98,7 @@ def check_job(settings: Settings) -> None:
         raise InputError("general_distillation must be left out: every candidate would need a separate one")
 
 
-def unmet_limits(footprints: Mapping[str, Mapping[str, float]], limits: Limits) -> list[Record]:
+def unmet_limits(footprints: Mapping[str, Mapping[str, float]], limits: Limits) -> list[Miss]:
     """The limits that no candidate meets, each with the nearest candidate; empty if a candidate meets all limits.
 
     Args:
@@ -94,7 +116,7 @@ def unmet_limits(footprints: Mapping[str, Mapping[str, float]], limits: Limits) 
     return misses or _misses_of_nearest(footprints, limits)
 
 
-def violated_limits(name: str, record: Mapping[str, float], limits: Limits) -> list[Record]:
+def violated_limits(name: str, record: Mapping[str, float], limits: Limits) -> list[Miss]:
     """The limits that a trained model violates."""
     misses = [
         _miss(measure, name, record[measure], most)
@@ -106,12 +128,7 @@ def violated_limits(name: str, record: Mapping[str, float], limits: Limits) -> l
     return misses
 
 
-def describe_miss(miss: Record) -> str:
-    """A miss as a sentence."""
-    return f"{_FLAGS[miss['measure']]} {miss['limit']:g} cannot be met: {_MESSAGES[miss['kind']].format(**miss)}"
-
-
-def _misses_of_nearest(footprints: Mapping[str, Mapping[str, float]], limits: Limits) -> list[Record]:
+def _misses_of_nearest(footprints: Mapping[str, Mapping[str, float]], limits: Limits) -> list[Miss]:
     bounds = limits.bounds()
 
     def excess(candidate: str) -> float:
@@ -126,12 +143,5 @@ def _misses_of_nearest(footprints: Mapping[str, Mapping[str, float]], limits: Li
     ]
 
 
-def _miss(measure: str, name: str, value: float, limit: float, kind: str = "") -> Record:
-    return {
-        "measure": measure,
-        "kind": kind or measure,
-        "name": name,
-        "value": value,
-        "limit": limit,
-        "over": abs(value - limit),
-    }
+def _miss(measure: str, name: str, value: float, limit: float, kind: str = "") -> Miss:
+    return Miss(measure, kind or measure, name, value, limit, abs(value - limit))

@@ -9,6 +9,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from components.artifacts.evaluation import SeedScores
 from components.dsl.errors import InputError
 from components.training.model_folder import HISTORY_FILE
 from keras_bert.core.digests import digest
@@ -20,24 +21,20 @@ from pipeline.orchestrator.places import open_store
 from pipeline.orchestrator.runner import RunFailedError
 from pipeline.report.trainings import read_history
 from pipeline.search.budget import SearchBudget, StageCosts, check_time, kept_seconds
+from pipeline.search.results import Finalist, SettingsResult, SettingWorth, StageResult, Winner, search_folder
 from pipeline.search.runs import SearchRuns
+from pipeline.search.settings_tables import BASELINE, describe_count, describe_finalist, describe_values
 from pipeline.search.space import Dimension, SearchStage, apply_values, find_space
 from pipeline.search.study import OpenTrial, Sampler, Study, Trial, find_levels, storage_errors_as_input_errors
 from pipeline.search.trial import TrialObserver, validation_values
 from pipeline.search.trial_steps import start_pipeline, teacher_pipeline, wire_trial
 from pipeline.settings.schema import Settings
-from pipeline.views.tune import BASELINE, describe_count, describe_finalist, describe_values
 
 # The stages of compression that make the model of each stage of the search, and the step that trains it.
 _STAGES: dict[SearchStage, tuple[Stage, ...]] = {"teacher": (), "student": ("student",)}
 _TRAINING_STEPS: dict[SearchStage, str] = {"teacher": "fine_tune", "student": "distill"}
 # The error of a training with too high a learning rate; importing its class would import TensorFlow.
 _DIVERGED = "NonFiniteLossError"
-
-
-def search_folder(root: Path, settings: Settings, sampler: Sampler) -> Path:
-    """The folder of a search: that of a random one stands beside, as it is compared with the other."""
-    return root / "tuned" / (settings.name if sampler == "tpe" else f"{settings.name}-{sampler}")
 
 
 def check_job(settings: Settings) -> None:
@@ -96,7 +93,7 @@ class _Search(NamedTuple):
     observer: Observer
 
 
-class Tuning:
+class SettingsSearch:
     """A search for the settings of a job with the best score on validation rows.
 
     Args:
@@ -129,19 +126,19 @@ class Tuning:
             budget=budget,
             sampler=sampler,
             root=root,
-            folder=search_folder(root, settings, sampler),
+            folder=search_folder(root, settings.name, "" if sampler == "tpe" else sampler),
             runs=SearchRuns(settings, root, observer),
             observer=observer,
         )
 
-    def run(self) -> dict[str, Any]:
-        """Runs the search and returns the content of `tune.json`.
+    def run(self) -> SettingsResult:
+        """Runs the search and returns what it found.
 
         Raises:
             InputError: the user's input cannot be used, the time is too short, or another process searches.
             RunFailedError: a step failed.
         """
-        search, stages = self._search, dict[str, Any]()
+        search, stages = self._search, dict[SearchStage, StageResult]()
         search.runs.leave_out(search.runs.run(start_pipeline(search.settings)))
         if "teacher" not in search.space:
             for seed in range(search.budget.seeds):
@@ -150,20 +147,20 @@ class Tuning:
         with self._locked_folder(), storage_errors_as_input_errors(search.root, search.folder):
             for shares, stage in zip(range(len(search.space), 0, -1), search.space, strict=True):
                 stages[stage] = self._run_stage(stage, values, shares)
-                values |= stages[stage]["winner"]["values"]
+                values |= stages[stage].winner.values
         last = stages[next(reversed(stages))]
         defaults = {one.name: one.default for dimensions in search.space.values() for one in dimensions}
-        return {
-            "name": search.settings.name,
-            "sampler": search.sampler,
-            "minutes": search.budget.seconds / 60,
-            "seeds": search.budget.seeds,
-            "metric": last["metric"],
-            "rows": last["rows"],
-            "stages": stages,
-            "values": {name: value for name, value in values.items() if value != defaults[name]},
-            "seconds": search.runs.spent,
-        }
+        return SettingsResult(
+            name=search.settings.name,
+            sampler=search.sampler,
+            minutes=search.budget.seconds / 60,
+            seeds=search.budget.seeds,
+            metric=last.metric,
+            rows=last.rows,
+            stages=stages,
+            values={name: value for name, value in values.items() if value != defaults[name]},
+            seconds=search.runs.spent,
+        )
 
     @contextlib.contextmanager
     def _locked_folder(self) -> Iterator[None]:
@@ -174,10 +171,10 @@ class Tuning:
             if not try_lock(lock, fcntl.LOCK_EX):
                 rule = f"must have no other search for {search.settings.name!r}"
                 raise InputError(f"--root {rule}, got {search.root}: {read_holder(lock)} runs one")
-            write_holder(lock, "tune")
+            write_holder(lock, "search")
             yield
 
-    def _run_stage(self, stage: SearchStage, values: Mapping[str, Any], shares: int) -> dict[str, Any]:
+    def _run_stage(self, stage: SearchStage, values: Mapping[str, Any], shares: int) -> StageResult:
         """Searches the settings of one model; the others have the values of the stage before."""
         search = self._search
         spent = search.runs.spent
@@ -227,9 +224,9 @@ class _StageSearch:
             self._observer.say(f"{self._stage}, trial {trial.number}: {describe_values(trial.values)}")
             self._run_trial(trial)
 
-    def repeat(self) -> dict[str, Any]:
+    def repeat(self) -> StageResult:
         """Trains the best few and the job's own settings with all seeds, and returns what the stage found."""
-        finalists: dict[str, dict[str, Any]] = {}
+        finalists: dict[str, Finalist] = {}
         best = self._best_trials()
         for name, values in [*((str(trial.number), trial.values) for trial in best[:1]), (BASELINE, self._job_values)]:
             self._repeat(name, values, finalists)
@@ -238,19 +235,25 @@ class _StageSearch:
                 self._repeat(str(trial.number), trial.values, finalists)
         # Of equal means the job's own settings win, else the trial that was better in the search.
         order = [BASELINE, *(name for name in finalists if name != BASELINE)]
-        winner = max(order, key=lambda name: finalists[name]["score"]["mean"])
+        winner = max(order, key=lambda name: finalists[name].score.mean)
         if self._is_last:
-            self._train(finalists[winner]["values"], seed=0, later=self._later, completes=True)
-        return {
-            "metric": self._metric,
-            "rows": self._rows,
-            "winner": {"name": winner, "values": finalists[winner]["values"]},
-            "later": list(self._later),
-            "finalists": finalists,
-            "job_score": self._baseline.score,
-            "trials": [self._describe(trial) for trial in self._study.trials()],
-            "settings": self._describe_settings(),
-        }
+            self._train(finalists[winner].values, seed=0, later=self._later, completes=True)
+        trials, importances = self._study.trials(), self._study.importances()
+        return StageResult(
+            metric=self._metric,
+            rows=self._rows,
+            winner=Winner(winner, finalists[winner].values),
+            later=list(self._later),
+            finalists=finalists,
+            job_score=self._baseline.score,
+            trials=trials,
+            settings={
+                one.name: SettingWorth(
+                    one.default, None if importances is None else importances[one.name], find_levels(one, trials)
+                )
+                for one in self._dimensions
+            },
+        )
 
     def _run_trial(self, trial: OpenTrial) -> None:
         start = time.monotonic()
@@ -314,7 +317,7 @@ class _StageSearch:
         count = self._search.settings.tune.finalists
         return sorted(done, key=lambda trial: -(trial.score or 0.0))[:count]
 
-    def _repeat(self, name: str, values: Mapping[str, Any], finalists: dict[str, dict[str, Any]]) -> None:
+    def _repeat(self, name: str, values: Mapping[str, Any], finalists: dict[str, Finalist]) -> None:
         """Trains values with all seeds; values whose training diverges with one of them are no finalists."""
         self._observer.say(f"{self._stage}, {describe_finalist(name)}: {describe_count(self._budget.seeds, 'seed')}")
         scores = []
@@ -328,8 +331,7 @@ class _StageSearch:
                 return
             scores.append(training.last_score)
         sd = statistics.stdev(scores) if len(scores) > 1 else None
-        score = {"mean": statistics.fmean(scores), "sd": sd, "seeds": scores}
-        finalists[name] = {"values": dict(values), "score": score}
+        finalists[name] = Finalist(dict(values), SeedScores(statistics.fmean(scores), sd, scores))
 
     def _train(
         self,
@@ -362,19 +364,3 @@ class _StageSearch:
         keys = sorted(execution.key for execution in executions)
         content = [keys, [one._asdict() for one in self._dimensions], self._search.sampler]
         return f"{self._stage}-{digest([json.dumps(content).encode()])}"
-
-    def _describe(self, trial: Trial) -> dict[str, Any]:
-        content = {**trial._asdict(), "validations": [*trial.validations], "seconds": trial.seconds}
-        del content["costs"]
-        return content
-
-    def _describe_settings(self) -> dict[str, Any]:
-        trials, importances = self._study.trials(), self._study.importances()
-        return {
-            one.name: {
-                "job": one.default,
-                "importance": None if importances is None else importances[one.name],
-                "levels": [level._asdict() for level in find_levels(one, trials)],
-            }
-            for one in self._dimensions
-        }

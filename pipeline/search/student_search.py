@@ -4,8 +4,8 @@ import math
 import statistics
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
-from typing import Any
 
+from components.artifacts.evaluation import SeedScores
 from components.artifacts.measurements import FileFootprint
 from components.dsl.artifact import Artifact
 from components.dsl.component import Handle
@@ -30,7 +30,8 @@ from pipeline.search.halving import (
     rounds_of,
     seconds_of,
 )
-from pipeline.search.limits import Limits, Record, describe_miss, unmet_limits, violated_limits
+from pipeline.search.limits import Limits, unmet_limits, violated_limits
+from pipeline.search.results import RoundResult, Rung, StudentResult
 from pipeline.search.runs import SearchRuns
 from pipeline.search.sizes import Footprint, count_operations, predict_all, reduce_footprint
 from pipeline.search.student_steps import TEACHER, Wiring
@@ -40,8 +41,10 @@ from pipeline.settings.schema import QuantizationSettings, Settings
 _PASSES = 4
 
 
-class Search:
-    """A search. After an interruption a new one takes the same decisions, because they depend on artifacts alone.
+class StudentSearch:
+    """A search for the best small model within limits.
+
+    After an interruption a new search takes the same decisions, because they depend on artifacts alone.
 
     Args:
         settings: the settings of the job.
@@ -56,17 +59,8 @@ class Search:
         self._runs = SearchRuns(settings, root, observer)
         self._measured: dict[Candidate, Footprint] = {}
         self._measuring_seconds: list[float] = []
-        self.content: dict[str, Any] = {
-            "name": settings.name,
-            "seeds": settings.seeds,
-            "lengths": [settings.max_length],
-            "limits": {**limits.bounds(), "share": limits.min_share, "minutes": limits.seconds / 60},
-            "rungs": {},
-            "rounds": [],
-            "missed": [],
-            "refused": "",
-            "pushed": "",
-        }
+        bounds = {**limits.bounds(), "share": limits.min_share, "minutes": limits.seconds / 60}
+        self._result = StudentResult(settings.name, settings.seeds, [settings.max_length], bounds)
 
     @property
     def spent(self) -> float:
@@ -78,8 +72,8 @@ class Search:
         """Remaining seconds of the search."""
         return self._limits.seconds - self.spent
 
-    def run(self) -> dict[str, Any]:
-        """Runs the search and returns the content of `shrink.json`.
+    def run(self) -> StudentResult:
+        """Runs the search and returns what it found.
 
         Raises:
             InputError: the user's input cannot be used, or the time is too short for one candidate.
@@ -91,16 +85,17 @@ class Search:
         self._measure([grid.ends(recipe)[0] for recipe in grid.recipes()], grid)
         smallest = {candidate._replace(vocabulary_size=grid.levels[4][-1]) for candidate in self._measured}
         footprints = {grid.name(candidate): self._footprint(candidate, grid)._asdict() for candidate in smallest}
-        self.content["missed"] = unmet_limits(footprints, self._limits)
-        if not self.content["missed"]:
+        self._result.missed = unmet_limits(footprints, self._limits)
+        if not self._result.missed:
             self._measure([grid.ends(recipe)[-1] for recipe in grid.recipes()], grid)
             costs = self._find_costs(self._largest(grid), grid)
             count = plan_count(costs, self.spent, self._limits.seconds)
             self._finish(self._halve(self._shortlist(count, grid), costs, grid), grid)
-        self.content["seconds"] = self.spent
-        for record in self.content["rungs"].values():
-            record["on_front"] = _on_front(record, self.content["rungs"].values())
-        return self.content
+        self._result.seconds, rungs = self.spent, self._result.rungs
+        self._result.rungs = {
+            name: rung._replace(on_front=_on_front(rung, rungs.values())) for name, rung in rungs.items()
+        }
+        return self._result
 
     def _measure_teacher(self) -> Grid:
         outputs = self._wiring.measure_teacher()
@@ -109,7 +104,7 @@ class Search:
         footprint = _footprint_of(result.artifact(outputs.latency).read(), self._length)
         self._scoring = result.step(outputs.validation.node.name).worked
         self._whole_score = scored.score
-        self.content |= {"metric": scored.metric, "rows": scored.rows}
+        self._result.metric, self._result.rows = scored.metric, scored.rows
         self._record(TEACHER, footprint, [scored.score], 1.0)
         return Grid.of(self._settings, result.artifact(outputs.search_space).read())
 
@@ -211,7 +206,7 @@ class Search:
             ratio = (self.spent - spent_before) / (len(scores) * costs.trial(share))
             corrected = costs.times(max(1.0, ratio))
         by_name = {grid.name(candidate): score for candidate, score in scores.items()}
-        self.content["rounds"].append({"share": share, "scores": by_name})
+        self._result.rounds.append(RoundResult(share, by_name))
         return scores, corrected
 
     def _try(self, candidate: Candidate, share: float, number: int, grid: Grid) -> float:
@@ -231,38 +226,31 @@ class Search:
         earlier = self._footprint(winner, grid).milliseconds
         footprint = timed._replace(milliseconds=min(timed.milliseconds, earlier))
         self._record(name, footprint, scores, 1.0)
-        record = {**footprint._asdict(), "share": self.content["rungs"][name]["share"]}
-        self.content |= {"winner": name, "missed": violated_limits(name, record, self._limits)}
-        self.content["tables"] = self._wiring.tables(winner, grid)
-        if self.content["missed"]:
+        record = {**footprint._asdict(), "share": self._result.rungs[name].share}
+        self._result.winner, self._result.missed = name, violated_limits(name, record, self._limits)
+        self._result.tables = self._wiring.tables(winner, grid)
+        if self._result.missed:
             return
         push = self._wiring.push_winner(winner, grid, self._root)
         result = self._runs.start(pipeline_of(self._settings.name, [push.pushed]))
         if result.state == "failed":
             raise RunFailedError(result.message)
-        self.content["refused"] = result.message
-        self.content["test"] = result.artifact(push.evaluation).read().as_json()
+        self._result.refused = result.message
+        self._result.test = result.artifact(push.evaluation).read().as_json()
         if result.state == "done":
-            self.content["pushed"] = shown_place(result.artifact(push.pushed).location())
+            self._result.pushed = shown_place(result.artifact(push.pushed).location())
 
     def _record(self, name: str, footprint: Footprint, scores: Sequence[float], trained: float) -> None:
         mean = statistics.fmean(scores)
-        self.content["rungs"][name] = {
-            "megabytes": footprint.megabytes,
-            "milliseconds": {str(self._length): footprint.milliseconds},
-            "score": {
-                "mean": mean,
-                "sd": statistics.stdev(scores) if len(scores) > 1 else None,
-                "seeds": [*scores],
-            },
-            "share": mean / self._whole_score if self._whole_score else 0.0,
-            "trained": trained,
-        }
+        score = SeedScores(mean, statistics.stdev(scores) if len(scores) > 1 else None, [*scores])
+        share = mean / self._whole_score if self._whole_score else 0.0
+        milliseconds = {str(self._length): footprint.milliseconds}
+        self._result.rungs[name] = Rung(footprint.megabytes, milliseconds, score, share, trained)
 
     def _announce_plan(self, planned: Sequence[Round], costs: Costs) -> None:
         count = planned[0].candidates if planned else 1
         expected = self.spent + seconds_of(count, costs)
-        self.content |= {"planned": [one._asdict() for one in planned], "expected": expected}
+        self._result.planned, self._result.expected = tuple(planned), expected
         rounds = ", ".join(f"{one.candidates} for {100 * one.share:.0f} % of the training" for one in planned)
         minutes = f"about {expected / 60:.1f} of {self._limits.seconds / 60:g} minutes"
         self._observer.say(f"plan: {rounds + ', then ' if rounds else ''}one for all of it; {minutes}")
@@ -271,29 +259,13 @@ class Search:
         return self._runs.run(self._wiring.pipeline(handles), is_whole=is_whole)
 
 
-def shrink(settings: Settings, limits: Limits, root: Path, observer: Observer) -> dict[str, Any]:
-    """Searches for the best model within limits, see `Search.run`."""
-    return Search(settings, limits, root, observer).run()
-
-
-def reasons_of(content: Mapping[str, Any]) -> list[str]:
-    """The reasons why nothing was pushed, one a line; empty if a model was pushed."""
-    missed: list[Record] = content["missed"]
-    return [*map(describe_miss, missed), *([content["refused"]] if content["refused"] else [])]
-
-
-def _on_front(record: Record, records: Iterable[Record]) -> bool:
-    """Whether no other record is at least as small, fast and good, and better in one of these (Pareto front)."""
-    measures = _measures(record)
+def _on_front(rung: Rung, rungs: Iterable[Rung]) -> bool:
+    """Whether no other rung is at least as small, fast and good, and better in one of these (Pareto front)."""
+    measures = rung.measures()
     return not any(
         other != measures and all(theirs <= ours for theirs, ours in zip(other, measures, strict=True))
-        for other in map(_measures, records)
+        for other in (rung.measures() for rung in rungs)
     )
-
-
-def _measures(record: Record) -> tuple[float, ...]:
-    """The measures of which less is better."""
-    return (record["megabytes"], *record["milliseconds"].values(), -record["score"]["mean"])
 
 
 def _footprint_of(files: Mapping[str, FileFootprint], length: int) -> Footprint:

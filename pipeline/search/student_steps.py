@@ -159,7 +159,7 @@ class Wiring:
 
     def pipeline(self, handles: Sequence[Handle[Artifact]]) -> Pipeline:
         """The pipeline that makes these outputs."""
-        return pipeline_of(f"{self._settings.name}/shrink", handles)
+        return pipeline_of(f"{self._settings.name}/search-student", handles)
 
     def _winner_chains(self, candidate: Candidate, grid: Grid) -> list[Chain]:
         settings = settings_of(candidate, grid, self._settings, None)

@@ -81,7 +81,7 @@ def wire_trial(settings: Settings, seed: int, stages: Sequence[Stage], later: Se
 
 
 def _name(settings: Settings) -> str:
-    return f"{settings.name}/tune"
+    return f"{settings.name}/search"
 
 
 def _step_names(*handles: Handle[Any]) -> frozenset[str]:

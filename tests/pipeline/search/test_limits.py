@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from components.dsl.errors import InputError
-from pipeline.search.limits import Limits, check_job, describe_miss, unmet_limits, violated_limits
+from pipeline.search.limits import Limits, check_job, unmet_limits, violated_limits
 from tests.pipeline.settings.texts import CHECKPOINT, CORPUS, EXAMPLES, load
 
 LIMITS = Limits(megabytes=3.0, milliseconds=2.0, min_share=0.96, seconds=60.0)
@@ -65,10 +65,10 @@ def test_by_how_much_the_smallest_and_the_fastest_miss() -> None:
     small = {"megabytes": 3.5, "milliseconds": 1.0}
     assert unmet_limits({"small": small, "fits": {"megabytes": 3.0, "milliseconds": 2.0}}, LIMITS) == []
     (miss,) = unmet_limits({"small": small, "large": {"megabytes": 9.0, "milliseconds": 1.5}}, LIMITS)
-    assert describe_miss(miss) == "--max-megabytes 3 cannot be met: the smallest file, small, has 3.5 MB, 0.5 too many"
+    assert miss.describe() == "--max-megabytes 3 cannot be met: the smallest file, small, has 3.5 MB, 0.5 too many"
     two = unmet_limits({"slow": {"megabytes": 3.25, "milliseconds": 4.0}}, LIMITS)
-    assert [one_miss["over"] for one_miss in two] == [0.25, 2.0]
-    assert describe_miss(two[1]).endswith("the fastest file, slow, takes 4 ms, 2 too many")
+    assert [one_miss.over for one_miss in two] == [0.25, 2.0]
+    assert two[1].describe().endswith("the fastest file, slow, takes 4 ms, 2 too many")
 
 
 def test_limits_that_no_one_keeps_to_together() -> None:
@@ -77,10 +77,10 @@ def test_limits_that_no_one_keeps_to_together() -> None:
         "large": {"megabytes": 9.0, "milliseconds": 1.0},
     }
     (miss,) = unmet_limits(weights, LIMITS)
-    assert describe_miss(miss) == "--max-milliseconds 2 cannot be met: slow, the nearest, has 2.5 of them, 0.5 too many"
+    assert miss.describe() == "--max-milliseconds 2 cannot be met: slow, the nearest, has 2.5 of them, 0.5 too many"
 
 
 def test_what_a_trained_model_breaks() -> None:
     assert violated_limits("best", {"megabytes": 3.0, "milliseconds": 2.0, "share": 0.96}, LIMITS) == []
     (miss,) = violated_limits("best", {"megabytes": 3.0, "milliseconds": 2.0, "share": 0.92}, LIMITS)
-    assert describe_miss(miss) == "--min-share 0.96 cannot be met: the best model, best, keeps 0.920, 0.04 too little"
+    assert miss.describe() == "--min-share 0.96 cannot be met: the best model, best, keeps 0.920, 0.04 too little"

@@ -12,7 +12,8 @@ from keras_bert.options.training import Training
 from pipeline.job.files import read_tables
 from pipeline.orchestrator.observer import Observer
 from pipeline.search.budget import SearchBudget
-from pipeline.search.settings_search import Tuning
+from pipeline.search.results import as_json
+from pipeline.search.settings_search import SettingsSearch
 from pipeline.search.study import STARTUP_TRIALS, Sampler
 from tests.pipeline.search.made_up import DIVERGED, SECONDS, VALIDATIONS, MadeUpRuns, Score, peak
 from tests.pipeline.settings.texts import CORPUS, EXAMPLES
@@ -58,13 +59,14 @@ class Searches:
         score: Score = peak,
         **options: Any,
     ) -> dict[str, Any]:
-        """The content of `tune.json`."""
+        """The content of `search.json`."""
         self.diary, self.runs = Diary(), MadeUpRuns(self.root, score, **options)
         self._patch.setattr("pipeline.search.runs.run_pipeline", self.runs.run_pipeline)
         self._patch.setattr("pipeline.search.settings_search.open_store", self.runs.open_store)
         (self._folder / "job.toml").write_text(CORPUS + EXAMPLES + text)
         tables, budget = read_tables(self._folder / "job.toml"), SearchBudget.of(minutes, trials, seeds)
-        return Tuning(tables, names, budget, sampler, self.root, self.diary).run()
+        content: dict[str, Any] = as_json(SettingsSearch(tables, names, budget, sampler, self.root, self.diary).run())
+        return content
 
 
 @pytest.fixture

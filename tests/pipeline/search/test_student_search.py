@@ -19,7 +19,7 @@ from pipeline.orchestrator.observer import Observer
 from pipeline.orchestrator.runner import RunResult, StepResult
 from pipeline.pipelines import pipeline_of
 from pipeline.search.limits import Limits
-from pipeline.search.student_search import Search
+from pipeline.search.student_search import StudentSearch
 from pipeline.search.student_steps import Wiring
 from tests.pipeline.search.grids import WHOLE, grid, job, make_bounds
 from tests.pipeline.settings.texts import CHECKPOINT, EXAMPLES, load
@@ -58,7 +58,7 @@ def test_a_time_that_is_too_short_is_told_before_all_recipes_are_weighed(
 ) -> None:
     steps = Steps(tmp_path)
     monkeypatch.setattr("pipeline.search.runs.run_pipeline", steps.run_pipeline)
-    search = Search(job(tmp_path), Limits.of(8.0, None, 0.9, 3.0), tmp_path, Observer())
+    search = StudentSearch(job(tmp_path), Limits.of(8.0, None, 0.9, 3.0), tmp_path, Observer())
     with pytest.raises(InputError, match=r"^--minutes must be at least [0-9.]+ for this job, .*, got 3$"):
         search.run()
     smallest = "measure_footprint-l1-h3-f384-r64-mi8"
@@ -86,7 +86,7 @@ def test_its_runs_belong_together_and_the_last_one_completes_them(
 
     monkeypatch.setattr("pipeline.search.runs.run_pipeline", run_pipeline)
     settings = load(tmp_path, CHECKPOINT + EXAMPLES + "[student]\nnum_layers = 1\n[quantization]\n")
-    one = Search(settings, Limits.of(3.0, None, 0.0, 10.0), tmp_path, Observer())
+    one = StudentSearch(settings, Limits.of(3.0, None, 0.0, 10.0), tmp_path, Observer())
     nodes = one._wiring.wire_teachers()
     one._run(nodes)
     one._run(nodes)

@@ -1,0 +1,140 @@
+"""The tables of a search for settings: the best few beside the job's own, and what each setting is worth."""
+
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from rich.console import Console
+
+from components.scoring.model_card import format_score
+from pipeline.search.results import SettingsResult, StageResult
+from pipeline.search.space import SearchStage
+from pipeline.settings.toml_text import format_value
+from pipeline.views.tables import render_table, show_grid, show_table
+from pipeline.views.terminal import format_seconds
+
+# The name of the job's own settings among the finalists.
+BASELINE = "job"
+
+
+def describe_values(values: Mapping[str, Any]) -> str:
+    """Values as `key = value`, one behind the other."""
+    return ", ".join(f"{name} = {format_value(value)}" for name, value in values.items())
+
+
+def describe_finalist(name: str) -> str:
+    """A finalist in words: `trial 7`, or the job's own settings."""
+    return "the job's own settings" if name == BASELINE else f"trial {name}"
+
+
+def describe_count(count: int, noun: str) -> str:
+    """A number of things."""
+    return f"{count} {noun}{'' if count == 1 else 's'}"
+
+
+def show_settings(result: SettingsResult, console: Console) -> None:
+    """Prints the tables of each stage, and the notes that explain them."""
+    for name, stage in result.stages.items():
+        headings, rows = build_finalists(result, stage)
+        show_table(headings, rows, build_notes(result, name), console, title=_title(name))
+        headings, rows = build_settings(stage)
+        show_grid(headings, rows, console, title=f"{name}: settings")
+    for note in build_last_notes(result):
+        console.print(note, markup=False, highlight=False, soft_wrap=True)
+
+
+def render_settings(result: SettingsResult) -> str:
+    """Renders the tables as Markdown."""
+    parts = []
+    for name, stage in result.stages.items():
+        parts.append(render_table(_title(name), *build_finalists(result, stage), build_notes(result, name)))
+        parts.append(render_table(f"{name}: settings", *build_settings(stage), ()))
+        parts.append(render_table(f"{name}: trials", *build_trials(stage), ()))
+    return "\n".join([*parts, *build_last_notes(result)]) + "\n"
+
+
+def build_finalists(result: SettingsResult, stage: StageResult) -> tuple[list[str], list[list[str]]]:
+    """Returns the headings, and a row for each finalist, the winner first."""
+    metric = result.metric.replace("_", " ")
+    headings = [
+        "settings",
+        f"validation {metric}, {describe_count(result.seeds, 'seed')}",
+        "against the job's",
+        "values",
+    ]
+    finalists, winner = stage.finalists, stage.winner.name
+    job_mean = finalists[BASELINE].score.mean
+    order = sorted(finalists, key=lambda name: (name != winner, -finalists[name].score.mean))
+    rows = []
+    for name in order:
+        values, score = finalists[name]
+        difference = "" if name == BASELINE else f"{100 * (score.mean - job_mean):+.2f}"
+        shown = format_score(score)
+        label = describe_finalist(name) + (" •" if name == winner else "")
+        rows.append([label, shown, difference, "\n".join(f"{key} = {format_value(v)}" for key, v in values.items())])
+    return headings, rows
+
+
+def build_settings(stage: StageResult) -> tuple[list[str], list[list[str]]]:
+    """Returns the headings, and a row for each value of a setting, or part of its range."""
+    shares = any(setting.importance is not None for setting in stage.settings.values())
+    headings = ["setting", "values", "trials", "pruned", "mean score", "best score"]
+    headings += ["share of variance"] if shares else []
+    rows = []
+    for name, setting in stage.settings.items():
+        for number, level in enumerate(setting.levels):
+            ends = dict.fromkeys(map(format_value, (level.low, level.high)))
+            row = [name if number == 0 else "", " to ".join(ends), str(level.trials), str(level.pruned)]
+            row += ["" if score is None else f"{100 * score:.2f}" for score in (level.mean, level.best)]
+            if setting.importance is not None:
+                row.append(f"{100 * setting.importance:.0f} %" if number == 0 else "")
+            rows.append(row)
+    return headings, rows
+
+
+def build_trials(stage: StageResult) -> tuple[list[str], list[list[str]]]:
+    """Returns the headings, and a row for each trial."""
+    headings = ["trial", "validation score", "time", *stage.settings]
+    rows = [["job", f"{100 * stage.job_score:.2f}", "", *_values(stage, None)]]
+    for trial in stage.trials:
+        score = trial.state if trial.score is None else f"{100 * trial.score:.2f}"
+        rows.append([str(trial.number), score, format_seconds(trial.seconds), *_values(stage, trial.values)])
+    return headings, rows
+
+
+def build_notes(result: SettingsResult, name: SearchStage) -> Iterator[str]:
+    """Yields the notes below the first table of a stage, one per line."""
+    stage = result.stages[name]
+    trials = stage.trials
+    states = [trial.state for trial in trials]
+    yield (
+        f"scores: x 100, on {result.rows} validation rows; the mean over seeds decides (•); the first seed is the "
+        "one that was searched with, so that its score is too high"
+    )
+    if stage.later:
+        yield f"trials were scored before {' and '.join(stage.later)}, the best few after"
+    yield (
+        f"{describe_count(len(trials), 'trial')} besides the job's own settings: {states.count('done')} whole, "
+        f"{states.count('pruned')} pruned, {states.count('rejected')} rejected"
+    )
+
+
+def build_last_notes(result: SettingsResult) -> Iterator[str]:
+    """Yields the notes about the whole search, one per line; the last gives the duration."""
+    settings = [one for stage in result.stages.values() for one in stage.settings.values()]
+    yield (
+        "scores of settings: means of whole trials, which pruning and a sampler that prefers good values raise; "
+        "a mean of one or two trials says little"
+    )
+    if any(one.importance is not None for one in settings):
+        yield "share of variance: fANOVA (Hutter et al. 2014) on the whole trials, by all values of a setting"
+    else:
+        yield "no shares of variance: they need 20 whole trials of a model"
+    yield f"the search took {format_seconds(result.seconds)} of {result.minutes:g} minutes"
+
+
+def _title(name: str) -> str:
+    return f"{name}: the best settings"
+
+
+def _values(stage: StageResult, values: Mapping[str, Any] | None) -> list[str]:
+    return [format_value(setting.job if values is None else values[name]) for name, setting in stage.settings.items()]
