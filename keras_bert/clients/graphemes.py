@@ -89,16 +89,12 @@ def read_charsmap(content: bytes) -> dict[str, str]:
             if units[place] >> 8 & 1:
                 start = units[child] & 0x7FFFFFFF
                 replacements[key + bytes([byte])] = texts[start : texts.index(b"\0", start)].decode()
-    return {key.decode(): text for key, text in replacements.items() if _is_text(key)}
+    return {key.decode(): text for key, text in replacements.items() if key == key.decode(errors="ignore").encode()}
 
 
 def _offset(unit: int) -> int:
     """The field of a unit of Darts-clone that leads to its children."""
     return unit >> 10 << ((unit & 1 << 9) >> 6)
-
-
-def _is_text(key: bytes) -> bool:
-    return key == key.decode(errors="ignore").encode()
 
 
 def _with_mark(letter: str, character: str) -> str:

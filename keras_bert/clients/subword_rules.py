@@ -106,12 +106,9 @@ def _normalizer_lines(step: Mapping[str, Any], classes: dict[str, frozenset[int]
     elif kind == "Precompiled":
         yield "step graphemes"
         replaced = read_charsmap(base64.b64decode(step["precompiled_charsmap"]))
-        yield from _maps({key: text for key, text in replaced.items() if len(key) == 1 or _is_looked_up(key)})
+        looked_up = (key for key in replaced if len(key) == 1 or len(key.encode()) <= _LONGEST_GRAPHEME)
+        yield from _maps({key: replaced[key] for key in looked_up})
         classes.update(grapheme_classes())
-
-
-def _is_looked_up(key: str) -> bool:
-    return len(key.encode()) <= _LONGEST_GRAPHEME
 
 
 def _splitter_lines(step: Mapping[str, Any], classes: dict[str, frozenset[int]]) -> Iterator[str]:

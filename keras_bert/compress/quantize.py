@@ -4,7 +4,7 @@ The model is not copied or rewritten: its taps and kernels get transforms, which
 """
 
 import contextlib
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
 import keras
@@ -70,12 +70,19 @@ class QuantizationAware:
         self._model, settings = model, RECIPES[recipe]
         heads = {layer.path for layer in model.layers if isinstance(layer, Dense)}
         kernels = sublayers(model, Dense)
-        _check_layers(float_layers, kernels)
+        for name in float_layers:
+            if name not in kernels:
+                raise ValueError(f"float_layers must be layers of the model, got {name!r}{nearest_name(name, kernels)}")
         if not settings.integers:
             _check_float16(model, float_layers)
         left = {*float_layers, *(() if settings.heads else heads)}
         self.kernels = {path: layer for path, layer in kernels.items() if path not in left}
-        grids = {path: _kernel_grid(layer, settings) for path, layer in self.kernels.items()}
+        grids: dict[str, KernelQuantizer | Float16Kernel] = {
+            path: KernelQuantizer(tuple(layer.kernel.shape), settings.weight_bits, settings.block)
+            if settings.integers
+            else Float16Kernel()
+            for path, layer in self.kernels.items()
+        }
         opened = taps(model)
         self._tables = {path: TableQuantizer(layer) for path, layer in int8_tables(model, settings).items()}
         moving = _with_ranges(opened.keys() - table_taps(model).keys(), heads, settings)
@@ -170,13 +177,6 @@ def taps_around(layer: str) -> tuple[str, ...]:
     return (f"{layer}/output_tap", *(f"{parent}/{tap}" for tap in beside))
 
 
-def _check_layers(names: Iterable[str], layers: Mapping[str, Any]) -> None:
-    for name in names:
-        if name not in layers:
-            hint = nearest_name(name, layers)
-            raise ValueError(f"float_layers must be layers of the model, got {name!r}{hint}")
-
-
 def _check_float16(model: keras.Model, float_layers: Sequence[str]) -> None:
     """Raises ValueError if a weight is infinite as float16, unless its layer stays float."""
     largest = float(np.finfo(np.float16).max)
@@ -184,12 +184,6 @@ def _check_float16(model: keras.Model, float_layers: Sequence[str]) -> None:
         size = float(np.abs(np.asarray(weight, "float32")).max(initial=0.0))
         if size > largest and weight.path.rpartition("/")[0] not in float_layers:
             raise ValueError(f"{weight.path} must be from {-largest} to {largest} as float16, got a weight of {size:g}")
-
-
-def _kernel_grid(layer: Any, recipe: Recipe) -> KernelQuantizer | Float16Kernel:
-    if not recipe.integers:
-        return Float16Kernel()
-    return KernelQuantizer(tuple(layer.kernel.shape), recipe.weight_bits, recipe.block)
 
 
 def _with_ranges(paths: Iterable[str], heads: Iterable[str], recipe: Recipe) -> set[str]:

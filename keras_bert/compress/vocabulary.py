@@ -51,12 +51,9 @@ def _with_rows(model: keras.Model, kept: Sequence[int]) -> keras.Model:
     for layer in smaller.layers:
         weights = {weight.path: weight for weight in model.get_layer(layer.name).weights}
         for weight in layer.weights:
-            weight.assign(_rows_of(layer.name, weight, np.asarray(weights[weight.path]), kept))
+            values = np.asarray(weights[weight.path])
+            weight.assign(values[np.asarray(kept)] if _ROWS.get(layer.name) == weight.name else values)
     return smaller
-
-
-def _rows_of(layer: str, weight: Any, values: Any, kept: Sequence[int]) -> Any:
-    return values[np.asarray(kept)] if _ROWS.get(layer) == weight.name else values
 
 
 def count_token_ids(batches: Iterable[Batch], vocabulary_size: int) -> Any:

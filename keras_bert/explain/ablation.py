@@ -1,10 +1,11 @@
 """The score of a model without each of its attention heads (Michel et al. 2019, section 3)."""
 
+import contextlib
 import dataclasses
-from collections.abc import Callable, Iterable
+import itertools
+from collections.abc import Iterable
 from typing import Any
 
-import keras
 import numpy as np
 from keras import ops
 
@@ -75,19 +76,19 @@ def leave_one_head_out(task: Task, batches: Iterable[Batch], metric: str = "loss
     check(owner, "batches", bool(rows), "hold at least one batch of rows", rows)
     network, objective = task.network(), task.objective()
 
-    def measure() -> dict[str, float]:
-        with task._answering():
+    def measure(mask: _HeadMask | None = None) -> dict[str, float]:
+        with task._answering(), contextlib.nullcontext() if mask is None else transforming(mask.tap, mask):
             return means([objective(network, batch, False) for batch in rows])
 
     whole = measure()
     check(owner, "metric", metric in whole, f"be one of {sorted(whole)}", metric)
-    scores = [[_measure_with(mask, measure)[metric] for mask in masks] for masks in _head_masks(network)]
+    blocks: list[Any] = blocks_of(network)
+    calls = config_of(network).num_layers // len(blocks)
+    scores = []
+    for block, call in itertools.product(blocks, range(calls)):
+        masks = [_HeadMask(block.attention.context_tap, head, call, calls) for head in range(block.attention.num_heads)]
+        scores.append([measure(mask)[metric] for mask in masks])
     return HeadAblation(metric, whole[metric], np.array(scores, "float64"))
-
-
-def _measure_with(mask: "_HeadMask", measure: Callable[[], dict[str, float]]) -> dict[str, float]:
-    with transforming(mask.tap, mask):
-        return measure()
 
 
 class _HeadMask:
@@ -104,14 +105,3 @@ class _HeadMask:
             return x
         kept = np.arange(x.shape[1]) != self._head
         return ops.multiply(x, ops.cast(kept[:, None, None], x.dtype))
-
-
-def _head_masks(network: keras.Model) -> list[list[_HeadMask]]:
-    """A mask for each head of each layer."""
-    blocks: list[Any] = blocks_of(network)
-    calls = config_of(network).num_layers // len(blocks)
-    return [
-        [_HeadMask(block.attention.context_tap, head, call, calls) for head in range(block.attention.num_heads)]
-        for block in blocks
-        for call in range(calls)
-    ]

@@ -63,17 +63,9 @@ class Delegate(NamedTuple):
     reads_float16: bool = True
 
 
-def _first_input(node: GraphNode) -> Sequence[Tensor]:
-    return node.inputs[:1]
-
-
 def _value_inputs(node: GraphNode) -> Sequence[Tensor]:
     """The values: behind the condition of a choice, behind the ids of a look-up."""
     return node.inputs[1:2] if node.operation.kind in ("EMBEDDING_LOOKUP", "SELECT", "SPLIT") else node.inputs[:1]
-
-
-def _runtime_inputs(node: GraphNode) -> Sequence[Tensor]:
-    return node.runtime_inputs
 
 
 def _at_most_four_axes(node: GraphNode) -> str | None:
@@ -312,6 +304,6 @@ _CORE_ML = {
 
 DELEGATES = (
     Delegate("NNAPI", "tflite/delegates/nnapi/nnapi_delegate.cc", _value_inputs, _NNAPI, reads_float16=False),
-    Delegate("GPU", "tflite/tools/versioning/gpu_compatibility.cc", _runtime_inputs, _GPU),
-    Delegate("Core ML", "tflite/delegates/coreml/coreml_delegate.mm", _first_input, _CORE_ML),
+    Delegate("GPU", "tflite/tools/versioning/gpu_compatibility.cc", lambda node: node.runtime_inputs, _GPU),
+    Delegate("Core ML", "tflite/delegates/coreml/coreml_delegate.mm", lambda node: node.inputs[:1], _CORE_ML),
 )

@@ -91,13 +91,12 @@ class EncoderBlock(TransformerBlock):
         return ops.reshape(x, ops.shape(inputs))
 
     def _has_transforms(self) -> bool:
+        # A low-rank adapter only adds a term to the outputs.
         return any(
-            (isinstance(part, Dense) and (part.kernel_transform is not None or not _only_adds(part.adapter)))
+            (
+                isinstance(part, Dense)
+                and (part.kernel_transform is not None or not isinstance(part.adapter, LowRankAdapter | None))
+            )
             or any(tap.transform is not None for tap in taps_of(part).values())
             for part in self._flatten_layers()
         )
-
-
-def _only_adds(adapter: keras.layers.Layer | None) -> bool:
-    """True if there is no adapter, or one that only adds a term to the outputs."""
-    return adapter is None or isinstance(adapter, LowRankAdapter)

@@ -126,7 +126,9 @@ def mask_rows(
         ValueError: the strategy masks words, and `continues` is missing.
     """
     random = RowRandom(keys)
-    budget = _budget(candidates.sum(axis=1), masking, random.uniform(1)[:, 0])
+    available = candidates.sum(axis=1)
+    targets = np.floor(available * masking.rate + random.uniform(1)[:, 0]).astype(np.int64)
+    budget = np.minimum(np.clip(targets, 1, masking.max_predictions), available)
     # Drawn before tokens are chosen, because the number of draws for the choice depends on the other rows of the batch.
     fates, replacements = random.uniform(masking.max_predictions), random.uniform(masking.max_predictions)
     spans = None
@@ -154,9 +156,3 @@ def mask_rows(
         table[rows, slots] = values
         filled.append(table)
     return Masked(masked, filled[0], filled[1], filled[2].astype(np.float32))
-
-
-def _budget(available: NDArray[np.int64], masking: Masking, draw: NDArray[np.float64]) -> NDArray[np.int64]:
-    """Number of tokens to mask (batch,) in rows with `available` candidates; `draw` is uniform in [0, 1)."""
-    targets = np.floor(available * masking.rate + draw).astype(np.int64)
-    return np.minimum(np.clip(targets, 1, masking.max_predictions), available)

@@ -92,7 +92,7 @@ def choose_words(candidates: Flags, continues: Flags, budget: Numbers, random: R
         taken[word[fits]] = True
         left[active[fits]] -= words.sizes[word[fits]]
         active = active[left[active] > 0]
-    return _spread(taken, words, candidates)
+    return candidates & taken[words.numbers] if len(taken) else np.zeros_like(candidates)
 
 
 def choose_spans(candidates: Flags, continues: Flags, budget: Numbers, random: RowRandom) -> Numbers:
@@ -135,11 +135,6 @@ def _take_span(
         span_of[word] = span
         left[rows] -= words.sizes[word]
         word = word + 1
-
-
-def _spread(taken: Flags, words: WordSpans, candidates: Flags) -> Flags:
-    """Whether a token belongs to a chosen word (batch, length)."""
-    return candidates & taken[words.numbers] if len(taken) else np.zeros_like(candidates)
 
 
 def _shuffled_places(flags: Flags, random: RowRandom) -> NDArray[np.uint64]:

@@ -49,8 +49,14 @@ class SubwordVocabulary(BaseTokenizer):
         self.matcher.encode_special_tokens = True
         if self.kind == "bpe" and "ByteLevel" not in json.dumps(content.get("pre_tokenizer")):
             raise ValueError("tokenizer.json: a BPE must work on bytes, with the pre_tokenizer ByteLevel")
-        vocabulary = _in_order(self.matcher.get_vocab(with_added_tokens=True))
-        _check_lines(vocabulary)
+        ids: dict[str, int] = self.matcher.get_vocab(with_added_tokens=True)
+        if sorted(ids.values()) != list(range(len(ids))):
+            raise ValueError("tokenizer.json must number its tokens from 0 on, each once")
+        vocabulary = tuple(sorted(ids, key=ids.__getitem__))
+        for number, token in enumerate(vocabulary):
+            if "\n" in token or "\r" in token:
+                rule = "tokenizer.json must hold no token with a line end, which vocab.txt cannot hold"
+                raise ValueError(f"{rule}; got {token!r} as token {number}: train it on texts without line ends")
         between, second_segment = self._find_between()
         super().__init__(vocabulary, self._find_special(vocabulary), between, second_segment)
 
@@ -138,17 +144,3 @@ def _check_templates(processor: Any) -> None:
             if token not in special_tokens:
                 rule = f"tokenizer.json: post_processor.special_tokens must hold {token!r}"
                 raise ValueError(f"{rule}, got {list(special_tokens)}")
-
-
-def _in_order(ids: Mapping[str, int]) -> tuple[str, ...]:
-    if sorted(ids.values()) != list(range(len(ids))):
-        raise ValueError("tokenizer.json must number its tokens from 0 on, each once")
-    return tuple(sorted(ids, key=ids.__getitem__))
-
-
-def _check_lines(vocabulary: Sequence[str]) -> None:
-    """Raises ValueError if a token holds a line end: `vocab.txt` has one token on each line."""
-    for number, token in enumerate(vocabulary):
-        if "\n" in token or "\r" in token:
-            rule = "tokenizer.json must hold no token with a line end, which vocab.txt cannot hold"
-            raise ValueError(f"{rule}; got {token!r} as token {number}: train it on texts without line ends")

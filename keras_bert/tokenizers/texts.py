@@ -15,15 +15,11 @@ def as_strings(name: str, texts: Any, like: tf.Tensor | None = None) -> tf.Tenso
         ValueError: there are no texts, or not as many as in `like`; a text has a lone surrogate; a tensor is not
             (batch,).
     """
-    strings = _check_tensor(name, texts) if tf.is_tensor(texts) else tf.constant(encode_texts(name, texts), tf.string)
+    strings = texts if tf.is_tensor(texts) else tf.constant(encode_texts(name, texts), tf.string)
+    if strings.dtype != tf.string:
+        raise TypeError(f"{name} must be a tensor of strings, got one of {strings.dtype.name}")
+    if strings.shape.rank not in (None, 1):
+        raise ValueError(f"{name} must be a tensor of shape (batch,), got {tuple(strings.shape)}")
     if like is not None and not strings.shape.is_compatible_with(like.shape):
         raise ValueError(f"{name} must hold as many texts as texts does, {like.shape[0]}, got {strings.shape[0]}")
     return strings
-
-
-def _check_tensor(name: str, tensor: tf.Tensor) -> tf.Tensor:
-    if tensor.dtype != tf.string:
-        raise TypeError(f"{name} must be a tensor of strings, got one of {tensor.dtype.name}")
-    if tensor.shape.rank not in (None, 1):
-        raise ValueError(f"{name} must be a tensor of shape (batch,), got {tuple(tensor.shape)}")
-    return tensor

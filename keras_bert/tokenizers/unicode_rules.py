@@ -78,7 +78,8 @@ def normalize(code_point: int, lowercase: bool) -> str:
     character = chr(code_point)
     if character in "\t\n\r":
         return " "
-    if code_point in (0, 0xFFFD) or _is_control(code_point):
+    is_control = unicodedata.category(character) in ("Cc", "Cf", "Co") and code_point not in LATER_FORMATS
+    if code_point in (0, 0xFFFD) or is_control:
         return ""
     if character.isspace():
         return " "
@@ -96,10 +97,6 @@ def stays(code_points: range, lowercase: bool) -> bool:
     return not lowercase or (
         text.lower() == unicodedata.normalize("NFD", text) == text and _DIFFERENT.isdisjoint(code_points)
     )
-
-
-def _is_control(code_point: int) -> bool:
-    return unicodedata.category(chr(code_point)) in ("Cc", "Cf", "Co") and code_point not in LATER_FORMATS
 
 
 def _is_nonspacing(code_point: int) -> bool:

@@ -25,7 +25,17 @@ class WordPieceVocabulary(BaseTokenizer):
     kind = "wordpiece"
 
     def __init__(self, vocabulary: Sequence[str], lowercase: bool) -> None:
-        _check(vocabulary)
+        if not vocabulary:
+            raise ValueError("Tokenizer.vocabulary must hold at least the special tokens, got no tokens")
+        seen: set[str] = set()
+        for position, token in enumerate(vocabulary):
+            if not token or token in seen:
+                rule = "hold each token once" if token else "hold no empty token"
+                raise ValueError(f"Tokenizer.vocabulary must {rule}, got {token!r} as token {position}")
+            if len(token.encode()) > _MAX_TOKEN_BYTES:
+                rule = f"hold tokens of at most {_MAX_TOKEN_BYTES} bytes"
+                raise ValueError(f"Tokenizer.vocabulary must {rule}, got {token!r} as token {position}")
+            seen.add(token)
         super().__init__(vocabulary, SPECIAL_TOKENS)
         self.lowercase: bool = lowercase
 
@@ -40,18 +50,3 @@ class WordPieceVocabulary(BaseTokenizer):
     def count_bytes(self, token: str) -> int:
         """See `BaseTokenizer`; bytes of the normalized text."""
         return len(token.removeprefix(CONTINUATION).encode()) + (not self.continues(token))
-
-
-def _check(vocabulary: Sequence[str]) -> None:
-    """Raises ValueError if a vocabulary is empty, or has a token twice, an empty or a very long one."""
-    if not vocabulary:
-        raise ValueError("Tokenizer.vocabulary must hold at least the special tokens, got no tokens")
-    seen: set[str] = set()
-    for position, token in enumerate(vocabulary):
-        if not token or token in seen:
-            rule = "hold each token once" if token else "hold no empty token"
-            raise ValueError(f"Tokenizer.vocabulary must {rule}, got {token!r} as token {position}")
-        if len(token.encode()) > _MAX_TOKEN_BYTES:
-            rule = f"hold tokens of at most {_MAX_TOKEN_BYTES} bytes"
-            raise ValueError(f"Tokenizer.vocabulary must {rule}, got {token!r} as token {position}")
-        seen.add(token)

@@ -115,7 +115,10 @@ class Loop:
         finally:
             if live:
                 live.close()
-        self._finish()
+        if self._best:
+            self._trainer.set_weights(self._best)
+        else:
+            self._trainer.swap_mean()
         if request.signal:
             # The signal came after the last step. The caller must still receive it.
             signal.raise_signal(signal.Signals[request.signal])
@@ -239,13 +242,6 @@ class Loop:
             if self._patience is not None and progress.waited >= self._patience:
                 logger.info("stopped at step %d: the best was after step %d", progress.step, progress.best_step)
                 progress.ended = True
-
-    def _finish(self) -> None:
-        """Assigns the selected weights to the model."""
-        if self._best:
-            self._trainer.set_weights(self._best)
-        else:
-            self._trainer.swap_mean()
 
     def _stop(self, cause: str, checkpoints: Checkpoints | None) -> str:
         """Saves a checkpoint and returns a message that says how to continue."""

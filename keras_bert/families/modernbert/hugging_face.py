@@ -26,7 +26,10 @@ def _read(content: Mapping[str, Any]) -> ModernBERT:
         local_theta=read_number(f"rope_theta of {_SLIDING}", thetas[_SLIDING]),
         embedding_dropout=read_number("embedding_dropout", content["embedding_dropout"]),
     )
-    _check_head(content)
+    activation, expected = content["classifier_activation"], content["hidden_activation"]
+    # It does not matter in models without a head.
+    if activation != expected and content["architectures"] != ["ModernBertModel"]:
+        raise ValueError(f"classifier_activation must be hidden_activation, {expected!r}, got {activation!r}")
     kinds, layers = content["layer_types"], content.get("num_hidden_layers")
     if kinds is None:
         return variant
@@ -34,13 +37,6 @@ def _read(content: Mapping[str, Any]) -> ModernBERT:
         raise ValueError(f"layer_types must list {_FULL!r} or {_SLIDING!r} for {layers} layers, got {kinds!r}")
     global_layers = tuple(layer for layer, kind in enumerate(kinds) if kind == _FULL)
     return dataclasses.replace(variant, global_layers=global_layers).of_layers(range(len(kinds)))
-
-
-def _check_head(content: Mapping[str, Any]) -> None:
-    """Raises if the head's activation differs from the encoder's; it does not matter in models without a head."""
-    activation, expected = content["classifier_activation"], content["hidden_activation"]
-    if activation != expected and content["architectures"] != ["ModernBertModel"]:
-        raise ValueError(f"classifier_activation must be hidden_activation, {expected!r}, got {activation!r}")
 
 
 def _write(config: EncoderConfig) -> dict[str, Any]:
