@@ -121,11 +121,6 @@ def attend(task: Task, rows: Iterable[tuple[Tokens, Features]]) -> Iterator[Atte
     Args:
         task: a task with a Keras model.
         rows: the tokens of each row, and the model's inputs (1, length).
-
-    Examples:
-        >>> (attention,) = attend(task, [read_row(task, ["film"])[:2]])
-        >>> attention.weights.shape
-        (1, 2, 3, 3)
     """
     encoder = _Encoder(task.model)
     for tokens, features in rows:
@@ -154,10 +149,6 @@ def attention_weights(model: keras.Model, inputs: Mapping[str, Any]) -> Array:
 
     Raises:
         ValueError: there is no encoder in the model.
-
-    Examples:
-        >>> attention_weights(task.model, task.encode(["film", "film film"])).shape
-        (1, 2, 2, 4, 4)
     """
     return _Encoder(model).weights(inputs)
 

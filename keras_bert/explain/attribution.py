@@ -143,9 +143,6 @@ def check_method(task: Task, method: Method, baseline: Baseline | None = None, s
     Raises:
         ValueError: there is no such method or baseline, no whole number of steps from 1 to 10,000, or no gradient, as
             in an exported file.
-
-    Examples:
-        >>> check_method(task, "integrated_gradients", "[MASK]", steps=8)  # a Keras model has gradients
     """
     owner = "attributions"
     check(owner, "method", method in get_args(Method), f"be one of {get_args(Method)}", method)
@@ -161,12 +158,7 @@ def check_method(task: Task, method: Method, baseline: Baseline | None = None, s
 def attribute(
     task: Task, row: ExplainedRow, method: Method, baseline: Baseline | None = None, steps: int = 64
 ) -> Attribution:
-    """The attribution of a row that is encoded already, see `attributions`.
-
-    Examples:
-        >>> attribute(task, ExplainedRow.of(task, "film"), "occlusion").by_word().shape
-        (1,)
-    """
+    """The attribution of a row that is encoded already, see `attributions`."""
     baseline = baseline or ("[MASK]" if method == "occlusion" else "[PAD]")
     empty, baseline_score = baseline_id(task.tokenizer, baseline), None
     if method == "occlusion":

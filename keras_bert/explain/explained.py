@@ -20,11 +20,6 @@ class ExplainedRow:
         features: the model's inputs (1, length).
         target: the number.
         answer: the characters of the answer in its text, 0 and 0 for no answer; None where answers are no spans.
-
-    Examples:
-        >>> row = ExplainedRow.of(task, "film film", "yes")
-        >>> row.tokens.word_texts, row.target.name
-        (('film', 'film'), 'yes')
     """
 
     tokens: Tokens
@@ -63,10 +58,6 @@ class ExplainedRow:
         Raises:
             UnexplainedRowError: the number is of a word that the other model does not read.
             ValueError: see `of`.
-
-        Examples:
-            >>> ExplainedRow.of(task, "film film", "no").beside(task).target.name
-            'no'
         """
         _check_task(task)
         last = len(self.tokens.texts) - 1
@@ -105,11 +96,6 @@ def read_row(
         task: a task with any model that takes tokens.
         texts: one text, or the two of a pair.
         characters: see `Task.read_row`.
-
-    Examples:
-        >>> tokens, features, answer = read_row(task, ["film"])
-        >>> tokens.tokens, features["token_ids"].shape, answer
-        (('[CLS]', 'film', '[SEP]'), (1, 3), None)
     """
     row = task.read_row(texts, characters)
     tokens = Tokens.of(task.tokenizer, texts, max_length=task.max_length, parts=row.parts, answer=row.span)

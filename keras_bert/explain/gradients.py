@@ -22,11 +22,6 @@ def scores_and_gradients(function: Callable[[Any], Any], inputs: Array) -> tuple
 
     Raises:
         NotImplementedError: Keras runs on a backend other than TensorFlow and JAX.
-
-    Examples:
-        >>> scores, gradients = scores_and_gradients(lambda x: x[:, 0] * x[:, 0], np.array([[3.0], [4.0]], "float32"))
-        >>> scores.tolist(), gradients.tolist()
-        ([9.0, 16.0], [[6.0], [8.0]])
     """
     name = keras.backend.backend()
     if name not in _BACKENDS:

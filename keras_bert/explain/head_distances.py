@@ -22,11 +22,6 @@ def distance_sums(weights: Array) -> Array:
 
     Returns:
         float64 (layers x heads, layers x heads), symmetric.
-
-    Examples:
-        >>> weights = np.array([[[1.0, 0.0]], [[0.0, 1.0]], [[0.0, 1.0]]])  # of three heads, two look at the same token
-        >>> distance_sums(weights).tolist()
-        [[0.0, 1.0, 1.0], [1.0, 0.0, 0.0], [1.0, 0.0, 0.0]]
     """
     from scipy.special import entr
 
@@ -57,11 +52,6 @@ def plane_positions(distances: Array) -> Array:
 
     Returns:
         float64 (points, 2).
-
-    Examples:
-        >>> points = plane_positions(np.array([[0.0, 3.0, 5.0], [3.0, 0.0, 2.0], [5.0, 2.0, 0.0]]))
-        >>> points[:, 0].round(3).tolist(), bool(np.abs(points[:, 1]).max() < 1e-6)
-        ([2.667, -0.333, -2.333], True)
     """
     count = len(distances)
     centering = np.eye(count) - 1 / count

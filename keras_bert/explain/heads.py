@@ -139,12 +139,6 @@ def attention_sums(weights: Array, first: int, separators: Array) -> dict[str, A
 
     Returns:
         float64, each (layers, heads).
-
-    Examples:
-        >>> weights = np.array([[[[0.0, 1.0], [0.5, 0.5]]]])  # one head, two tokens
-        >>> sums = attention_sums(weights, 0, np.array([False, True]))
-        >>> {name: round(float(array[0, 0]), 2) for name, array in sums.items() if name.startswith("to_")}
-        {'to_first': 0.5, 'to_separators': 1.5, 'to_itself': 0.5, 'to_previous': 0.5, 'to_next': 1.0}
     """
     # Layer by layer, as the copies with 8 bytes a number are large.
     layers = [_layer_sums(np.asarray(layer, "float64"), first, separators) for layer in weights]
@@ -170,14 +164,7 @@ def _layer_sums(weights: Array, first: int, separators: Array) -> dict[str, Arra
 
 
 def head_kinds(means: dict[str, Array], uniform_entropy: float) -> Array:
-    """The kind of each head by its mean shares and entropy, see `HeadStatistics.kind`.
-
-    Examples:
-        >>> shares = dict.fromkeys(("to_first", "to_separators", "to_itself", "to_previous"), np.zeros((1, 3)))
-        >>> means = shares | {"to_next": np.array([[0.8, 0.2, 0.2]]), "entropy": np.array([[0.5, 0.5, 2.0]])}
-        >>> head_kinds(means, uniform_entropy=2.1).tolist()
-        [['next token', 'narrow', 'broad']]
-    """
+    """The kind of each head by its mean shares and entropy, see `HeadStatistics.kind`."""
     shares = np.stack([means[name] for name in _KINDS])
     entropy = means["entropy"]
     by_entropy = np.where(entropy >= _BROAD_PART * uniform_entropy, "broad", "mixed")

@@ -15,12 +15,7 @@ Baseline = Literal["[PAD]", "[MASK]"]
 
 
 def baseline_id(tokenizer: BaseTokenizer, baseline: Baseline) -> int:
-    """The id of the token that stands for no information.
-
-    Examples:
-        >>> task.tokenizer.vocabulary[baseline_id(task.tokenizer, "[MASK]")]
-        '[MASK]'
-    """
+    """The id of the token that stands for no information."""
     return tokenizer.pad_id if baseline == "[PAD]" else tokenizer.mask_id
 
 
@@ -35,11 +30,6 @@ def scores_without(task: Task, row: ExplainedRow, empty: int, hidden: Array) -> 
 
     Returns:
         The scores, float64 (rows,).
-
-    Examples:
-        >>> row = ExplainedRow.of(task, "film film")
-        >>> scores_without(task, row, task.tokenizer.mask_id, np.array([[False, False], [True, True]])).shape
-        (2,)
     """
     rows = {name: np.repeat(array, len(hidden), axis=0) for name, array in row.features.items()}
     # Special tokens are word -1: the last column, which is never hidden.

@@ -102,10 +102,6 @@ class ProbedWords:
         states: (layers + 1, words, hidden).
         words: the words, strings (words,).
         tags: their tags, strings (words,).
-
-    Examples:
-        >>> ProbedWords(np.zeros((2, 1, 8)), np.array(["film"]), np.array(["N"])).tags.tolist()
-        ['N']
     """
 
     states: Array
@@ -114,14 +110,7 @@ class ProbedWords:
 
 
 def fit_probes(train: ProbedWords, test: ProbedWords, *, seed: int = 0, left_out: tuple[int, int] = (0, 0)) -> Probes:
-    """The probes of words with given states, see `probe`.
-
-    Examples:
-        >>> states = np.array([[[0.0], [9.0]]])  # one layer, two words, one feature
-        >>> words = ProbedWords(states, np.array(["film", "see"]), np.array(["N", "V"]))
-        >>> fit_probes(words, words).accuracy.tolist()
-        [1.0]
-    """
+    """The probes of words with given states, see `probe`."""
     tags, numbers = np.unique(train.tags, return_inverse=True)
     rule = "be of at least two kinds, else there is nothing to learn; add sentences"
     check("probe", "train tags", len(tags) > 1, rule, tags.tolist())

@@ -53,13 +53,6 @@ def fit_scalar_mix(states: Array, tags: Array, count: int) -> ScalarMix:
         states: (layers + 1, words, hidden), in the same units in all layers.
         tags: the number of the tag of each word (words,).
         count: the number of tags.
-
-    Examples:
-        >>> tags = np.array([0, 1] * 20)
-        >>> states = np.stack([np.zeros((40, 1)), tags[:, None]])  # the second layer holds the tag
-        >>> mix = fit_scalar_mix(states, tags, count=2)
-        >>> bool(mix.weights[1] > mix.weights[0]), mix.predict(states)[:3].tolist()
-        (True, [0, 1, 0])
     """
     from scipy.optimize import minimize
 
@@ -71,13 +64,7 @@ def fit_scalar_mix(states: Array, tags: Array, count: int) -> ScalarMix:
 
 
 def mix_loss(states: Array, tags: Array, count: int) -> Callable[[Array], tuple[float, Array]]:
-    """The loss of a word, and its gradient, as a function of all parameters in a row: layers, kernel, bias.
-
-    Examples:
-        >>> loss, gradient = mix_loss(np.ones((3, 4, 2)), np.array([0, 1, 0, 1]), count=2)(np.zeros(3 + 2 * 2 + 2))
-        >>> round(loss, 4), gradient.shape  # log 2
-        (0.6931, (9,))
-    """
+    """The loss of a word, and its gradient, as a function of all parameters in a row: layers, kernel, bias."""
     from scipy.special import log_softmax
 
     layers, words, hidden = states.shape

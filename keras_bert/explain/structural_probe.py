@@ -134,11 +134,6 @@ class ParsedStates:
         states: of each sentence (layers + 1, words, hidden).
         trees: of each sentence, the number of edges between each two words (words, words).
         left_out: the number of words without tokens.
-
-    Examples:
-        >>> parsed = ParsedStates.of(task, "train", ([["film", "film"]], [[0, 1]]))
-        >>> parsed.states[0].shape, parsed.trees[0].tolist()
-        ((2, 2, 8), [[0.0, 1.0], [1.0, 0.0]])
     """
 
     states: list[Array]
@@ -166,12 +161,7 @@ class ParsedStates:
 
 
 def squared_distances(states: Array, matrix: Array) -> Array:
-    """The squared lengths of the mapped differences of states: (words, hidden), (rank, hidden) -> (words, words).
-
-    Examples:
-        >>> squared_distances(np.array([[1.0, 5.0], [4.0, 7.0]]), np.array([[2.0, 0.0]])).tolist()
-        [[0.0, 36.0], [36.0, 0.0]]
-    """
+    """The squared lengths of the mapped differences of states: (words, hidden), (rank, hidden) -> (words, words)."""
     mapped = np.asarray(states, "float64") @ matrix.T
     return np.square(mapped[:, None] - mapped).sum(axis=-1)
 
@@ -201,13 +191,6 @@ def fit_distances(
 
     Returns:
         float64 (rank, hidden).
-
-    Examples:
-        >>> states = [np.array([[0.0, 3.0], [1.0, 5.0], [2.0, -4.0]])]  # the first feature holds the distances
-        >>> distances = [np.array([[0.0, 1.0, 4.0], [1.0, 0.0, 1.0], [4.0, 1.0, 0.0]])]
-        >>> matrix = fit_distances(states, distances, rank=2, epochs=1000, learning_rate=0.01)
-        >>> bool(np.abs(squared_distances(states[0], matrix) - distances[0]).max() < 0.1)
-        True
     """
     rng = np.random.default_rng(seed)
     deviations = np.concatenate(states).std(axis=0, dtype="float64")
@@ -234,14 +217,7 @@ def fit_distances(
 
 
 def distance_loss(matrix: Array, states: Array, distances: Array) -> tuple[float, Array]:
-    """The mean absolute difference of squared distances and given ones, and its gradient (rank, hidden).
-
-    Examples:
-        >>> states, distances = np.array([[0.0], [2.0]]), np.array([[0.0, 1.0], [1.0, 0.0]])
-        >>> loss, gradient = distance_loss(np.array([[1.0]]), states, distances)
-        >>> loss, gradient.tolist()  # 4 in the place of 1, twice among four pairs
-        (1.5, [[4.0]])
-    """
+    """The mean absolute difference of squared distances and given ones, and its gradient (rank, hidden)."""
     mapped = states @ matrix.T
     errors = np.square(mapped[:, None] - mapped).sum(axis=-1) - distances
     signs = np.sign(errors)

@@ -28,11 +28,6 @@ class Tokens:
         dropped: the number of tokens of each text that the row has no room for.
         answer: the first and the last token of the answer, where a task looks for it in several rows of one text; else
             None.
-
-    Examples:
-        >>> row = Tokens.of(task.tokenizer, ["film films"], max_length=16)
-        >>> row.tokens, row.words.tolist()
-        (('[CLS]', 'film', '[UNK]', '[SEP]'), [-1, 0, 1, -1])
     """
 
     texts: tuple[str, ...]
@@ -106,12 +101,7 @@ class Tokens:
 
     @property
     def word_offsets(self) -> Array:
-        """The place of each word: its start and end in its text, and the number of the text: int32 (words, 3).
-
-        Examples:
-            >>> Tokens.of(task.tokenizer, ["film films", "a film"], max_length=16).word_offsets.tolist()
-            [[0, 4, 0], [5, 10, 0], [0, 1, 1], [2, 6, 1]]
-        """
+        """The place of each word: its start and end in its text, and the number of the text: int32 (words, 3)."""
         places = np.flatnonzero(self.words >= 0)
         numbers = self.words[places]
         firsts = places[np.unique(numbers, return_index=True)[1]]
@@ -124,12 +114,7 @@ class Tokens:
         return tuple(self.texts[text][start:end] for start, end, text in self.word_offsets.tolist())
 
     def characters_read(self, text: int) -> tuple[int, int]:
-        """The start and end of the part of a text that stands in the row; 0 and 0 if nothing of it does.
-
-        Examples:
-            >>> Tokens.of(task.tokenizer, ["film " * 100], max_length=16).characters_read(0)  # 14 words
-            (0, 69)
-        """
+        """The start and end of the part of a text that stands in the row; 0 and 0 if nothing of it does."""
         if not self.dropped[text]:
             return 0, len(self.texts[text])
         places = self.offsets[(self.segments == text) & (self.words >= 0)]

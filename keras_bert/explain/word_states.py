@@ -27,12 +27,6 @@ class WordStates:
             control characters alone, have no state.
         sentences: the index of the sentence of each word (words,).
         left_out: the number of words without tokens.
-
-    Examples:
-        >>> from keras_bert.explain import word_states
-        >>> states = word_states(task, [["film", "films"], ["film"]])
-        >>> states.states.shape, states.sentences.tolist(), states.left_out
-        ((2, 3, 8), [0, 0, 1], 0)
     """
 
     states: Array
@@ -56,10 +50,6 @@ def word_states(task: Task, sentences: Sequence[Sequence[str]], *, batch_size: i
     Raises:
         TypeError: a word is no string.
         ValueError: there are no sentences, no word has a token, or the task's model is an exported file.
-
-    Examples:
-        >>> word_states(task, [["film"] * 30]).words.shape  # the model reads 16 tokens at once
-        (30,)
     """
     owner, room, tokenizer = "word_states", task.max_length - 2, task.tokenizer
     rule = "be a Keras model; the states inside of a file cannot be read"

@@ -68,13 +68,6 @@ def load_exported(place: str | os.PathLike[str], file: str = "", *, num_threads:
     Raises:
         FileNotFoundError: the file or folder does not exist, or a file is missing in the folder.
         ValueError: a file is damaged.
-
-    Examples:
-        >>> from keras_bert.export.tflite import export_tflite
-        >>> export_tflite(task.network(), "model.tflite", lengths=[16])
-        >>> attach_companions(task, Path("model.tflite"))
-        >>> load_exported("model.tflite").labels
-        ('no', 'yes')
     """
     place = Path(place)
     if place.is_dir():

@@ -37,10 +37,6 @@ def parity_tolerance(reference: Array, padding_mask: Array, *, half: bool) -> fl
         reference: (rows, ...), the model's outputs.
         padding_mask: (rows, length); outputs (rows, length, ...) at padding do not count.
         half: whether the file computes in float16; else in float32.
-
-    Examples:
-        >>> parity_tolerance(np.full((1, 2), 10.0), np.ones((1, 5)), half=False)
-        0.0001
     """
     counted = reference[padding_mask == 1] if reference.ndim == 3 else reference
     size = float(np.abs(counted).max())
@@ -97,12 +93,6 @@ def expected_agreement(agreement: Array) -> float:
 
     Args:
         agreement: (rows,) from 0 to 1, of the quantized model with the float model, see `Task.agreement`.
-
-    Examples:
-        >>> expected_agreement(np.ones(8))
-        1.0
-        >>> round(expected_agreement(np.array([0.0] * 20 + [1.0] * 480)), 3)
-        0.895
     """
     # Of the file's share less sqrt(2) times the model's: sqrt(2) times as many rows differ, and both are samples.
     error = float(agreement.std()) * math.sqrt((2 + math.sqrt(2)) / agreement.size)
@@ -124,10 +114,6 @@ def check_agreement(name: str, agreement: Array, answers: Array, minimum: float)
     Raises:
         ParityError: the mean is below `minimum`, an output is not a finite number, there are no rows, or the numbers
             of rows differ.
-
-    Examples:
-        >>> check_agreement("model.tflite", np.ones(4), answers=np.zeros((4, 2)), minimum=0.95)
-        1.0
     """
     if agreement.shape != answers.shape[:1] or not agreement.size:
         raise ParityError(f"{name} must answer each row, got {answers.shape} against {agreement.shape}")

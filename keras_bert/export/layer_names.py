@@ -11,20 +11,10 @@ def make_layer_pattern(layer: str) -> str:
     """Makes a regular expression that finds a layer's path, such as `block_0/attention/key`, in a tensor's name.
 
     Tensors are named after the layers that make them; each part of the path may have a numeric suffix.
-
-    Examples:
-        >>> pattern = make_layer_pattern("block_0/attention/key")
-        >>> re.search(pattern, "classification/block_0_1/attention_1/key_1/MatMul") is not None
-        True
     """
     return "/".join(rf"{re.escape(part)}(_\d+)?" for part in layer.split("/"))
 
 
 def is_head_float(float_layers: Iterable[str]) -> bool:
-    """True if the model's head is among the float layers: a layer outside blocks has no "/" in its path.
-
-    Examples:
-        >>> is_head_float(["classifier"]), is_head_float(["block_0/attention/key"])
-        (True, False)
-    """
+    """True if the model's head is among the float layers: a layer outside blocks has no "/" in its path."""
     return any("/" not in layer for layer in float_layers)

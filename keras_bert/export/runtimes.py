@@ -25,10 +25,6 @@ class Output(NamedTuple):
 
     Attributes:
         shape: the size of each axis; None or a name where any size is allowed.
-
-    Examples:
-        >>> Output((None, 2)).shape[-1]
-        2
     """
 
     shape: tuple[Any, ...]
@@ -138,14 +134,7 @@ class LogProbabilityClassifier:
 
 
 def logits_of(probabilities: Array, *, independent: bool) -> Array:
-    """Probabilities (..., labels) -> float32 logits whose softmax, or sigmoid if they are independent, they are.
-
-    Examples:
-        >>> [round(float(logit), 4) for logit in logits_of(np.array([0.5, 1.0]), independent=False)]  # log 0.5
-        [-0.6931, 0.0]
-        >>> [round(float(logit), 4) for logit in logits_of(np.array([0.5, 0.75]), independent=True)]  # log 3
-        [0.0, 1.0986]
-    """
+    """Probabilities (..., labels) -> float32 logits whose softmax, or sigmoid if they are independent, they are."""
     smallest = np.finfo(np.float32)
     logs = np.log(np.maximum(probabilities, smallest.tiny))
     odds = logs - np.log(np.maximum(1 - probabilities, smallest.epsneg)) if independent else logs
@@ -248,11 +237,6 @@ def _for_task(outputs: dict[str, Any]) -> Any:
 
 
 def count_tokens(padding_mask: Array) -> int:
-    """Counts the tokens up to the last one that is not padding; at least 1.
-
-    Examples:
-        >>> count_tokens(np.array([1, 1, 1, 0]))
-        3
-    """
+    """Counts the tokens up to the last one that is not padding; at least 1."""
     filled = np.flatnonzero(padding_mask)
     return int(filled[-1]) + 1 if filled.size else 1

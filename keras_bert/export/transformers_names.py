@@ -16,10 +16,6 @@ def our_outputs(outputs: Mapping[str, Any], pair: Callable[[Any, Any], Any]) -> 
     Args:
         outputs: the outputs by transformers' names.
         pair: a function from two outputs (batch, length) to one (batch, length, 2).
-
-    Examples:
-        >>> our_outputs({"start_logits": [1, 0], "end_logits": [0, 1]}, pair=lambda start, end: [*zip(start, end)])
-        {'logits': [(1, 0), (0, 1)]}
     """
     if START_LOGITS in outputs:
         return {LOGITS: pair(outputs[START_LOGITS], outputs[END_LOGITS])}

@@ -19,10 +19,6 @@ class TaskNames(NamedTuple):
         peft_type: peft's `task_type`; None if it has none.
         output_layer: the output layer, if a dropout layer `{output_layer}_dropout` precedes it; None if there is no
             dropout.
-
-    Examples:
-        >>> TASK_NAMES["regression"].output_layer
-        'regressor'
     """
 
     model_class: str
@@ -49,21 +45,12 @@ def class_of(task: str) -> str:
     """The task that shares a task's class in transformers: regression is a classification with one output.
 
     A model with several labels is a classification with another `problem_type`.
-
-    Examples:
-        >>> class_of("regression")
-        'classification'
     """
     return "classification" if task in ("regression", "multi_label") else task
 
 
 def classifies_texts(task: str) -> bool:
-    """True if transformers implements a task as a classification of texts, with one vector per text.
-
-    Examples:
-        >>> classifies_texts("regression"), classifies_texts("embedding")
-        (True, False)
-    """
+    """True if transformers implements a task as a classification of texts, with one vector per text."""
     return class_of(task) == "classification"
 
 
@@ -127,14 +114,6 @@ def read_number(key: str, value: Tensor, *, whole: bool = False) -> Tensor:
 
     Raises:
         ValueError: the value is not a number, or not a whole number.
-
-    Examples:
-        >>> read_number("hidden_size", 768, whole=True)
-        768
-        >>> read_number("hidden_size", "768")
-        Traceback (most recent call last):
-        ...
-        ValueError: hidden_size must be a number, got '768'
     """
     kind, noun = (int, "a whole number") if whole else ((int, float), "a number")
     if isinstance(value, bool) or not isinstance(value, kind):
@@ -148,10 +127,6 @@ class Fused(NamedTuple):
     Attributes:
         whole: the end of its name.
         parts: the ends of the names of the interleaved tensors; with a single part the tensor is only renamed.
-
-    Examples:
-        >>> Fused("Wqkv.weight", ("query.weight", "key.weight", "value.weight")).whole
-        'Wqkv.weight'
     """
 
     whole: str
@@ -192,13 +167,6 @@ class Family:
         other_names: alternative beginnings of tensors' names in some files -> the beginnings in all other files.
         fused: tensors that combine several of the tensors in `encoder`.
         unread: the beginnings of the names of tensors that transformers ignores if a class has no layer for them.
-
-    Examples:
-        >>> from keras_bert.families.registry import FAMILIES
-        >>> FAMILIES["bert"].architecture("token_classification")
-        'BertForTokenClassification'
-        >>> FAMILIES["bert"].stems("classification")["pooler/dense"]
-        'bert.pooler.dense'
     """
 
     name: str

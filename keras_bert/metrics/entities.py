@@ -79,10 +79,6 @@ def split_tag(tag: str) -> tuple[str, str]:
 
     Raises:
         ValueError: the tag is not a tag of BIO, IOB1 or IOBES.
-
-    Examples:
-        >>> split_tag("B-person"), split_tag("O")
-        (('B', 'person'), ('O', '_'))
     """
     prefix, dash, label = tag.partition("-")
     if tag != OUTSIDE and (prefix not in ("B", "I", "E", "S") or (dash and not label)):

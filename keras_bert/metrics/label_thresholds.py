@@ -15,12 +15,7 @@ HALF = 0.5
 
 
 def with_absence(logits: Array) -> Array:
-    """The logits of a label's absence and presence: (...) -> (..., 2), whose softmax has the sigmoid as second share.
-
-    Examples:
-        >>> with_absence(np.array([1.5, -2.0])).tolist()
-        [[0.0, 1.5], [0.0, -2.0]]
-    """
+    """The logits of a label's absence and presence: (...) -> (..., 2); their softmax ends with the sigmoid."""
     return np.stack([np.zeros_like(logits), logits], axis=-1)
 
 

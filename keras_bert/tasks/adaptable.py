@@ -27,14 +27,6 @@ class Adaptable(abc.ABC):
         adapter: the adapter beside the encoder; None without one, or after it was merged or dropped.
         positions: maximum number of tokens of the model.
         max_length: maximum number of tokens of a text or pair, special tokens included.
-
-    Examples:
-        >>> adapter = task.adapt(keras_bert.Lora(rank=2))
-        >>> task.adapter is adapter
-        True
-        >>> task.merge_adapter()
-        >>> task.adapter is None
-        True
     """
 
     name: ClassVar[str]

@@ -14,10 +14,6 @@ class Vector:
     Attributes:
         size: how many numbers a vector has.
         number: the type of a number.
-
-    Examples:
-        >>> Vector(384).size
-        384
     """
 
     size: int

@@ -18,11 +18,6 @@ class Spans:
         lasts: index of the span's last token in `contexts.ids`.
         totals: logarithm of the sum of e^score over all possible spans.
         null_scores: score of `[CLS]`, that of no answer; for a row the smallest score of its windows.
-
-    Examples:
-        >>> first = Spans(*(np.array([number]) for number in (3.0, 4, 5, 3.1, -1.0)))
-        >>> int(first.firsts[0]), int(first.lasts[0])
-        (4, 5)
     """
 
     scores: Array
@@ -40,15 +35,6 @@ def best_spans(logits: Array, windows: Windows, widest: Array, max_answer_length
         windows: the windows.
         widest: the result of `widest_windows`.
         max_answer_length: maximum number of tokens of a span.
-
-    Examples:
-        >>> fields = {"numbers": 0, "rows": 0, "question_lengths": 1, "columns": 3, "firsts": 0, "lengths": 2}
-        >>> windows = Windows(**{name: np.array([number]) for name, number in fields.items()})
-        >>> logits = np.zeros((1, 6, 2))
-        >>> logits[0, 4] = 9.0  # the second token of the context, as start and as end
-        >>> spans = best_spans(logits, windows, widest=np.zeros(3, int), max_answer_length=2)
-        >>> spans.firsts.tolist(), spans.lasts.tolist(), spans.scores.tolist()
-        ([1], [1], [18.0])
     """
     count, length, _ = logits.shape
     logits = logits.astype("float64")
@@ -75,11 +61,6 @@ def best_of_rows(parts: list[Spans], rows: Array) -> Spans:
     Args:
         parts: the spans of all windows, in order.
         rows: the row of each window (windows,).
-
-    Examples:
-        >>> windows = [Spans(*(np.array([number]) for number in (score, 4, 5, score, -1.0))) for score in (1.0, 3.0)]
-        >>> best_of_rows(windows, rows=np.array([0, 0])).scores.tolist()  # two windows of one row
-        [3.0]
     """
     fields = (np.concatenate([getattr(part, field.name) for part in parts]) for field in dataclasses.fields(Spans))
     scores, firsts, lasts, totals, null_scores = fields

@@ -26,11 +26,6 @@ class TokenizedTexts:
         starts: index of the first character of each token in its text (tokens,).
         ends: index after the last character of each token (tokens,).
         splits: text t has the tokens splits[t]:splits[t + 1] (texts + 1,).
-
-    Examples:
-        >>> texts = TokenizedTexts.of(task.tokenizer, ["film film", "film"])
-        >>> texts.ids.tolist(), texts.starts.tolist(), texts.lengths.tolist()
-        ([5, 5, 5], [0, 5, 0], [2, 1])
     """
 
     ids: Array
@@ -62,12 +57,6 @@ class Windows:
         columns: column of the first token of the context.
         firsts: index of the first token of the context in `contexts.ids`.
         lengths: number of tokens of the context in the window; 0 for an empty context.
-
-    Examples:
-        >>> questions, contexts = (TokenizedTexts.of(task.tokenizer, [text]) for text in ("film", "film " * 6))
-        >>> windows = cut_windows(questions, contexts, max_length=8, stride=2, max_query_length=2, special=3)
-        >>> windows.firsts.tolist(), windows.lengths.tolist(), windows.part(slice(1)).firsts.tolist()
-        ([0, 2], [4, 4], [0])
     """
 
     numbers: Array
@@ -101,11 +90,6 @@ def cut_windows(
         stride: tokens of the context from the start of one window to the start of the next.
         max_query_length: maximum number of tokens of a question.
         special: number of special tokens of a window.
-
-    Examples:
-        >>> questions, contexts = (TokenizedTexts.of(task.tokenizer, [text]) for text in ("film", "film " * 6))
-        >>> cut_windows(questions, contexts, max_length=8, stride=2, max_query_length=2, special=3).rows.tolist()
-        [0, 0]
     """
     question_lengths = np.minimum(questions.lengths, max_query_length)
     room = max_length - question_lengths - special
@@ -121,14 +105,7 @@ def cut_windows(
 def window_features(
     questions: TokenizedTexts, contexts: TokenizedTexts, windows: Windows, tokenizer: "BaseTokenizer"
 ) -> Features:
-    """The model's inputs (windows, longest window), int32.
-
-    Examples:
-        >>> questions, contexts = (TokenizedTexts.of(task.tokenizer, [text]) for text in ("film", "film " * 6))
-        >>> windows = cut_windows(questions, contexts, max_length=8, stride=2, max_query_length=2, special=3)
-        >>> window_features(questions, contexts, windows, task.tokenizer)["token_ids"].tolist()
-        [[2, 5, 3, 5, 5, 5, 5, 3], [2, 5, 3, 5, 5, 5, 5, 3]]
-    """
+    """The model's inputs (windows, longest window), int32."""
     sizes = windows.columns + windows.lengths + 1
     columns = np.arange(sizes.max())
     token_ids = np.full((len(sizes), len(columns)), tokenizer.pad_id, "int32")
@@ -159,11 +136,6 @@ def find_tokens(contexts: TokenizedTexts, bounds: Sequence[tuple[int, int] | Non
 
     Raises:
         ValueError: a span holds no token, only characters that the tokenizer leaves out.
-
-    Examples:
-        >>> contexts = TokenizedTexts.of(task.tokenizer, ["film film film"])
-        >>> find_tokens(contexts, [(5, 9)]).tolist()
-        [[1, 1]]
     """
     spans = np.full((len(bounds), 2), -1)
     for row, bound in enumerate(bounds):
@@ -187,12 +159,6 @@ def answer_positions(spans: Array, windows: Windows) -> Array:
     Returns:
         (windows, 2) int32; 0 and 0, the column of `[CLS]`, for windows without the whole answer (Devlin et al. 2019,
         section 4.3).
-
-    Examples:
-        >>> questions, contexts = (TokenizedTexts.of(task.tokenizer, [text]) for text in ("film", "film " * 6))
-        >>> windows = cut_windows(questions, contexts, max_length=8, stride=2, max_query_length=2, special=3)
-        >>> answer_positions(np.array([[4, 5]]), windows).tolist()  # the last two tokens, in the second window alone
-        [[0, 0], [5, 6]]
     """
     places = spans[windows.rows] - windows.firsts[:, None]
     whole = (places[:, 0] >= 0) & (places[:, 1] < windows.lengths)
@@ -205,12 +171,6 @@ def drop_split_answers(spans: Array, windows: Windows) -> Windows:
     Args:
         spans: see `answer_positions`.
         windows: the windows of these rows.
-
-    Examples:
-        >>> questions, contexts = (TokenizedTexts.of(task.tokenizer, ["film"] * 2) for _ in range(2))
-        >>> windows = cut_windows(questions, contexts, max_length=8, stride=2, max_query_length=2, special=3)
-        >>> drop_split_answers(np.array([[0, 0], [0, 5]]), windows).rows.tolist()  # the second is of 6 tokens
-        [0]
     """
     whole = answer_positions(spans, windows).any(axis=1)
     fits = (spans[:, 0] < 0) | (np.bincount(windows.rows[whole], minlength=len(spans)) > 0)
@@ -229,12 +189,6 @@ def widest_windows(windows: Windows, tokens: int) -> Array:
 
     Returns:
         (tokens + 1,); the last entry is that of padding.
-
-    Examples:
-        >>> questions, contexts = (TokenizedTexts.of(task.tokenizer, [text]) for text in ("film", "film " * 6))
-        >>> windows = cut_windows(questions, contexts, max_length=8, stride=2, max_query_length=2, special=3)
-        >>> widest_windows(windows, tokens=6)[:6].tolist()
-        [0, 0, 0, 1, 1, 1]
     """
     window = np.repeat(windows.numbers, windows.lengths)
     places = _ranges(np.zeros_like(windows.lengths), windows.lengths)

@@ -22,12 +22,6 @@ class Answer:
             start logit plus its end logit.
         null_score_difference: score of no answer minus score of the best span (`score_diff` of `run_squad.py`);
             infinite if the context has no tokens. `score_v2` chooses a `null_threshold` by it.
-
-    Examples:
-        >>> context = "The tower opened in 1889."
-        >>> answer = Answer("1889", start=20, end=24, probability=0.9, null_score_difference=-3.0)
-        >>> context[answer.start : answer.end]
-        '1889'
     """
 
     text: str
@@ -40,14 +34,7 @@ class Answer:
 def answers_of(
     spans: Spans, tokens: TokenizedTexts, contexts: Sequence[str], null_threshold: float | None
 ) -> list[Answer]:
-    """The best span of each row as its answer; no answer where the null score exceeds its score by the threshold.
-
-    Examples:
-        >>> contexts = ["film film"]
-        >>> spans = Spans(*(np.array([number]) for number in (9.0, 1, 1, 9.0, -9.0)))
-        >>> answers_of(spans, TokenizedTexts.of(task.tokenizer, contexts), contexts, null_threshold=0.0)[0].text
-        'film'
-    """
+    """The best span of each row as its answer; no answer where the null score exceeds its score by the threshold."""
     has_span = np.isfinite(spans.scores)
     differences = spans.null_scores - spans.scores
     if null_threshold is None:

@@ -469,11 +469,6 @@ def run_rows(
         positions: maximum number of tokens of the model.
         batch_size: see `Task.forward`.
         keep: see `Task.forward`.
-
-    Examples:
-        >>> outputs = run_rows(task.encoder, task.encode(["film film", "film"]), task.positions)
-        >>> outputs[1]["pooled_output"].shape
-        (8,)
     """
     lengths = features["padding_mask"].sum(axis=1)
     answers: list[Any] = [None] * len(lengths)
@@ -508,22 +503,12 @@ def _as_rows(texts: Sequence[str], pairs: Sequence[str] | None) -> tuple[list[st
 
 
 def slices(rows: int, at_once: int) -> list[slice]:
-    """Consecutive slices of at most `at_once` rows that cover all rows.
-
-    Examples:
-        >>> [[10, 11, 12, 13, 14][part] for part in slices(5, at_once=2)]
-        [[10, 11], [12, 13], [14]]
-    """
+    """Consecutive slices of at most `at_once` rows that cover all rows."""
     return [slice(start, start + at_once) for start in range(0, rows, at_once)]
 
 
 def pad_rows(rows: Sequence[Sequence[int]], filling: int) -> Array:
-    """Rows of numbers -> (rows, longest row) int32.
-
-    Examples:
-        >>> pad_rows([[2, 7, 3], [2, 3]], filling=0).tolist()
-        [[2, 7, 3], [2, 3, 0]]
-    """
+    """Rows of numbers -> (rows, longest row) int32."""
     padded = np.full((len(rows), max((len(row) for row in rows), default=0)), filling, "int32")
     for number, row in enumerate(rows):
         padded[number, : len(row)] = row
@@ -538,11 +523,6 @@ def pad_batch(features: Features, chosen: Array, longest: int, most: int) -> Fea
         chosen: the numbers of the rows.
         longest: number of tokens of the longest of these rows.
         most: maximum number of tokens of the model.
-
-    Examples:
-        >>> batch = pad_batch(task.encode(["film", "film film"]), np.array([1]), longest=4, most=16)
-        >>> batch["padding_mask"].tolist()
-        [[1, 1, 1, 1, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0]]
     """
     width = min(-(-longest // _LENGTH_STEP) * _LENGTH_STEP, most)
     batch = {name: array[chosen] for name, array in features.items()}

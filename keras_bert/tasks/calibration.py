@@ -30,11 +30,6 @@ def read_calibration(file: Path) -> Calibration:
 
     Raises:
         ValueError: the file is damaged.
-
-    Examples:
-        >>> _ = Path("metrics.json").write_text('{"calibration": {"temperature": 1.5}}')
-        >>> read_calibration(Path("metrics.json"))
-        Calibration(temperature=1.5, threshold=None)
     """
     try:
         content = json.loads(file.read_text(encoding="utf-8"))

@@ -15,12 +15,7 @@ Array = np.ndarray[Any, Any]
 
 
 def is_keras_model(model: Any) -> "TypeGuard[keras.Model]":
-    """Whether a model is one of Keras, and not an exported file; where nothing imported Keras, there is none.
-
-    Examples:
-        >>> is_keras_model(task.model), is_keras_model("model.tflite")
-        (True, False)
-    """
+    """Whether a model is one of Keras, and not an exported file; where nothing imported Keras, there is none."""
     keras = sys.modules.get("keras")
     return keras is not None and isinstance(model, keras.Model)
 
@@ -34,9 +29,6 @@ def check_keras_model(task: Any, use: str) -> None:
 
     Raises:
         ValueError: the task's model is an exported file.
-
-    Examples:
-        >>> check_keras_model(task, "trained")
     """
     if not is_keras_model(task.model):
         raise ValueError(
@@ -51,14 +43,6 @@ def as_texts(name: str, texts: Any, *, at_least: int = 1) -> list[str]:
     Raises:
         TypeError: `texts` is one string or no collection, or an item is no string.
         ValueError: there are fewer than `at_least` items.
-
-    Examples:
-        >>> as_texts("texts", ("a film", "a book"))
-        ['a film', 'a book']
-        >>> as_texts("texts", "a film")
-        Traceback (most recent call last):
-        ...
-        TypeError: texts must be a list of strings, got 'a film'
     """
     if isinstance(texts, str | bytes) or not isinstance(texts, Iterable):
         raise TypeError(f"{name} must be a list of strings, got {texts!r}")
@@ -77,10 +61,6 @@ def as_sentences(name: str, sentences: Any) -> list[list[str]]:
     Raises:
         TypeError: one of them is no list of strings.
         ValueError: there are none.
-
-    Examples:
-        >>> as_sentences("words", [("a", "film"), []])
-        [['a', 'film'], []]
     """
     if isinstance(sentences, str | bytes) or not isinstance(sentences, Iterable):
         raise TypeError(f"{name} must be a list of lists of strings, got {sentences!r}")
@@ -96,10 +76,6 @@ def as_numbers(name: str, values: Sequence[float]) -> Array:
     Raises:
         TypeError: one of the values is no number.
         ValueError: one is not finite, or larger than float32 can hold.
-
-    Examples:
-        >>> as_numbers("scores", [1, 2.5]).tolist()
-        [[1.0], [2.5]]
     """
     for place, value in enumerate(values):
         try:
@@ -115,14 +91,7 @@ def as_numbers(name: str, values: Sequence[float]) -> Array:
 
 
 def check_same_length(first: str, texts: Sized, second: str, others: Sized) -> None:
-    """Raises ValueError unless both are equally long; `first` and `second` are their names.
-
-    Examples:
-        >>> check_same_length("texts", ["a film"], "labels", [])
-        Traceback (most recent call last):
-        ...
-        ValueError: labels must be as many as texts (1), got 0
-    """
+    """Raises ValueError unless both are equally long; `first` and `second` are their names."""
     if len(texts) != len(others):
         raise ValueError(f"{second} must be as many as {first} ({len(texts)}), got {len(others)}")
 
@@ -133,10 +102,6 @@ def check_labels(owner: str, labels: Sequence[str], outputs: int) -> tuple[str, 
     Raises:
         TypeError: a label is no string.
         ValueError: a label stands twice, or there are not as many as the model has outputs.
-
-    Examples:
-        >>> check_labels("Classification", ["no", "yes"], outputs=2)
-        ('no', 'yes')
     """
     names = as_texts(f"{owner}.labels", labels)
     check(owner, "labels", len(names) == outputs, f"be as many as the model's outputs ({outputs})", len(names))
@@ -154,14 +119,6 @@ def label_number(name: str, label: Any, allowed: Sequence[str]) -> int:
 
     Raises:
         ValueError: the label is unknown.
-
-    Examples:
-        >>> label_number("target", "yes", ["no", "yes"])
-        1
-        >>> label_number("target", "Yes", ["no", "yes"])
-        Traceback (most recent call last):
-        ...
-        ValueError: target must be one of ['no', 'yes'], got 'Yes'; the nearest is 'yes'
     """
     if label not in allowed:
         raise ValueError(f"{name} must be one of {list(allowed)}, got {label!r}{nearest_name(str(label), allowed)}")
@@ -173,10 +130,6 @@ def label_numbers(labels: Sequence[str], allowed: Sequence[str]) -> Array:
 
     Raises:
         ValueError: a label is unknown.
-
-    Examples:
-        >>> label_numbers(["yes", "no"], allowed=["no", "yes"]).tolist()
-        [1, 0]
     """
     numbers = {label: number for number, label in enumerate(allowed)}
     for row, label in enumerate(labels):

@@ -62,10 +62,6 @@ def default_pooling(encoder: keras.Model) -> Pooling:
 
     Raises:
         ValueError: the model is not an encoder.
-
-    Examples:
-        >>> default_pooling(keras_bert.TASKS["embedding"].build(task.encoder, task.tokenizer, max_length=16).encoder)
-        'mean'
     """
     from keras_bert.models.encoder import pooling_of_origin, sequence_output
 
@@ -78,10 +74,6 @@ def pool(encoder: keras.Model, pooling: Pooling) -> Any:
 
     Raises:
         ValueError: there is no such pooling, or the encoder has no pooler.
-
-    Examples:
-        >>> pool(task.encoder, "mean").shape
-        (None, 8)
     """
     from keras_bert.layers.heads import MeanPooler
     from keras_bert.layers.tap import TapLayer
@@ -98,12 +90,7 @@ def pool(encoder: keras.Model, pooling: Pooling) -> Any:
 
 
 def pooling_of(model: keras.Model) -> Pooling:
-    """The pooling of a model that `build_classifier` or `build_regressor` built.
-
-    Examples:
-        >>> pooling_of(build_classifier(task.encoder, num_labels=3, pooling="mean"))
-        'mean'
-    """
+    """The pooling of a model that `build_classifier` or `build_regressor` built."""
     from keras_bert.models.encoder import has_layer
 
     return "mean" if has_layer(model, "mean_pooler") else "cls"
@@ -127,13 +114,7 @@ class Prediction:
 
 
 def decode(logits: Array, labels: Sequence[str], temperature: float = 1.0) -> Prediction:
-    """Logits of one text (labels,) -> its most probable label, with its probability at a temperature.
-
-    Examples:
-        >>> import numpy as np
-        >>> decode(np.array([0.0, 0.0, 100.0]), ["bad", "fair", "good"])
-        Prediction(label='good', probability=1.0)
-    """
+    """Logits of one text (labels,) -> its most probable label, with its probability at a temperature."""
     best = int(logits.argmax())
     return Prediction(labels[best], float(probabilities(logits, temperature)[best]))
 

@@ -230,10 +230,6 @@ class Embedding(Task):
 
         Raises:
             ValueError: the vectors are not wider.
-
-        Examples:
-            >>> Embedding.build(task.encoder, task.tokenizer, max_length=16).truncated(4).predict(["film"]).shape
-            (1, 4)
         """
         head = {**self.head(), "dimension": dimension}
         return type(self).build(self.encoder, self.tokenizer, **self.settings(), **head)

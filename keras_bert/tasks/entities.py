@@ -41,11 +41,6 @@ def decode(text: str, tags: Sequence[str], probabilities: Array, starts: Array, 
         probabilities: the probability of each tag (words,).
         starts: index of the first character of each word (words,).
         ends: index after the last character of each word (words,).
-
-    Examples:
-        >>> tags, probabilities = ["B-person", "O"], np.array([0.75, 1.0])
-        >>> decode("Ada wrote", tags, probabilities, starts=np.array([0, 4]), ends=np.array([3, 9]))
-        [Entity(label='person', text='Ada', start=0, end=3, probability=0.75)]
     """
     entities = []
     for label, first, last in entities_of([tag if _is_tag(tag) else OUTSIDE for tag in tags]):
@@ -63,10 +58,6 @@ def are_entity_tags(labels: Sequence[str]) -> bool:
 
     Raises:
         ValueError: only some of the labels with a type are entity tags, or none marks words outside of entities.
-
-    Examples:
-        >>> are_entity_tags(["O", "B-person", "I-person"]), are_entity_tags(["NOUN", "VERB"])
-        (True, False)
     """
     if not any(label[:2] in ("B-", "I-", "E-", "S-") for label in labels):
         return OUTSIDE in labels and set(labels) <= set("OBIES")

@@ -42,12 +42,6 @@ def fit_logistic_head(
 
     Raises:
         ValueError: the model is an exported file, the penalty is not positive, no row has a label, or all rows do.
-
-    Examples:
-        >>> x, y = task.examples(["film", "film film", "films"], ["no", "yes", "yes"])
-        >>> fit_logistic_head(task, x, y)
-        >>> [answer.label for answer in task.predict(["film film", "films"])]
-        ['yes', 'yes']
     """
     import keras
 

@@ -18,10 +18,6 @@ def end_with_marks(text: str, end: int) -> int:
     Args:
         text: the whole text.
         end: the index after the last character of the part's last token.
-
-    Examples:
-        >>> end_with_marks("cafe\u0301 noir", 4)
-        5
     """
     while end < len(text) and unicodedata.category(text[end]).startswith("M"):
         end += 1

@@ -101,12 +101,7 @@ def build_span_classifier(
 
 
 def separator_of(model: keras.Model) -> int | None:
-    """The id of the separator by which a model finds the end of a question; None for a model that does not.
-
-    Examples:
-        >>> separator_of(build_span_classifier(task.encoder)) is None  # BERT's graph reads none
-        True
-    """
+    """The id of the separator by which a model finds the end of a question; None for a model that does not."""
     from keras_bert.models.encoder import has_layer
     from keras_bert.models.global_tokens import global_tokens_of
 

@@ -142,11 +142,6 @@ def restore(
 
     Raises:
         ValueError: they are not those of the task, or do not fit its model; names `file`, which they were read from.
-
-    Examples:
-        >>> settings = task.settings()
-        >>> restore(Classification, task.model, task.tokenizer, settings, Path("task.json")).labels
-        ('no', 'yes')
     """
     pairs = settings.pop("pairs", None)
     if pairs not in (None, True, False):
@@ -166,11 +161,6 @@ def read_settings(file: Path) -> tuple[type[Task], dict[str, Any]]:
 
     Raises:
         ValueError: it is damaged, or names no known task.
-
-    Examples:
-        >>> task.save("sentiment")
-        >>> read_settings(Path("sentiment/task.json"))[1]
-        {'labels': ['no', 'yes'], 'max_length': 16}
     """
     try:
         settings = json.loads(file.read_text(encoding="utf-8"))

@@ -43,10 +43,6 @@ class RowRead(NamedTuple):
         parts: the tokens of each text that stand in the row; None for as many of the first ones as `encode` takes.
         span: the first and the last token of the answer in the row; None where there is no such thing.
         answer: the characters of the answer in its text, 0 and 0 for no answer; None where answers are no spans.
-
-    Examples:
-        >>> RowRead(task.encode(["film"])).parts is None
-        True
     """
 
     features: dict[str, np.ndarray[Any, Any]]
@@ -77,10 +73,6 @@ class Target:
         score: selects the number of each row: the model's outputs (rows, ...) -> (rows,).
         word: the number of the word that it is a number of, such as a tag; None for a number of the whole row.
         choice_at: the choice of this number at a word with another number; None without a word.
-
-    Examples:
-        >>> Target("yes", "yes", lambda logits: logits[:, 1]).score(np.array([[0.5, 2.5]])).tolist()
-        [2.5]
     """
 
     name: str
@@ -91,13 +83,7 @@ class Target:
 
 
 def first_tokens(row: WordPlaces) -> list[int]:
-    """The place of the first token of each word in its row.
-
-    Examples:
-        >>> from keras_bert.explain import Tokens
-        >>> first_tokens(Tokens.of(task.tokenizer, ["film film"], max_length=16))
-        [1, 2]
-    """
+    """The place of the first token of each word in its row."""
     numbers, places = np.unique(row.words, return_index=True)
     return [int(place) for place in places[numbers >= 0]]
 
@@ -108,12 +94,6 @@ def word_number(choice: str, row: WordPlaces) -> int:
     Raises:
         UnexplainedRowError: the row has no words.
         ValueError: there is no such word.
-
-    Examples:
-        >>> from keras_bert.explain import Tokens
-        >>> row = Tokens.of(task.tokenizer, ["a film"], max_length=16)
-        >>> word_number("1", row), word_number("film", row)
-        (1, 1)
     """
     words = list(row.word_texts)
     if not words:

@@ -20,11 +20,6 @@ class Words:
         ids: token ids of all words, in order (tokens,).
         sizes: number of tokens of each word (words,); 0 for a word of which the tokenizer leaves nothing.
         splits: sentence s has the words splits[s]:splits[s + 1] (sentences + 1,).
-
-    Examples:
-        >>> words = Words(ids=np.array([5, 6, 7]), sizes=np.array([2, 1]), splits=np.array([0, 2]))  # one sentence
-        >>> pack_words(words, room=4).token_ids.tolist()
-        [[5, 6, 7]]
     """
 
     ids: Array
@@ -42,12 +37,6 @@ class WordRows:
         word: index of each word with tokens, once for each row that holds it (places,), row by row.
         row: row of the word (places,).
         column: column of the word's first token (places,).
-
-    Examples:
-        >>> words = Words(ids=np.array([5, 6, 7]), sizes=np.array([2, 1]), splits=np.array([0, 2]))
-        >>> rows = pack_words(words, room=4)
-        >>> rows.column.tolist(), rows.model_inputs(cls_id=2, sep_id=3, pad_id=0)["token_ids"].tolist()
-        ([0, 2], [[2, 5, 6, 7, 3]])
     """
 
     token_ids: Array
@@ -92,12 +81,7 @@ class WordRows:
 
 
 def tokenize_words(tokenizer: "BaseTokenizer", sentences: Sequence[Sequence[str]]) -> Words:
-    """The words of sentences, each word tokenized by itself.
-
-    Examples:
-        >>> tokenize_words(task.tokenizer, [["film", "film"], ["films"]]).splits.tolist()
-        [0, 2, 3]
-    """
+    """The words of sentences, each word tokenized by itself."""
     words = [word for sentence in sentences for word in sentence]
     # The tokenizer wants at least one text.
     tokens = tokenizer.tokenize_words(words or [""])
@@ -115,11 +99,6 @@ def pack_words(words: Words, room: int, overlap: int = 0) -> WordRows:
 
     Returns:
         The rows, sentence by sentence; none for a sentence without tokens.
-
-    Examples:
-        >>> words = Words(ids=np.array([5, 6, 7]), sizes=np.array([2, 1]), splits=np.array([0, 2]))
-        >>> pack_words(words, room=2).token_ids.tolist()
-        [[5, 6], [7, 0]]
     """
     ids = words.ids[_count_up(words.sizes) < room]
     sizes = np.minimum(words.sizes, room)
@@ -147,10 +126,6 @@ def split_words(sizes: Sequence[int] | Array, room: int, overlap: int = 0) -> li
 
     Returns:
         For each run the index of its first word, and the index after its last.
-
-    Examples:
-        >>> split_words([2, 1, 2], room=3), split_words([2, 1, 2], room=3, overlap=1)
-        ([(0, 2), (2, 3)], [(0, 2), (1, 3)])
     """
     before = np.concatenate([[0], np.cumsum(sizes)])
     runs, first = [], 0

@@ -15,11 +15,6 @@ class Expected(NamedTuple):
         labels: the labels of the training rows, in the order of the classes; empty for tasks without labels.
         recipe: a key of `RECIPES`; None for a float file.
         float_layers: the layers whose products stay float.
-
-    Examples:
-        >>> expected = Expected(vocabulary_size=6, recipe="static_wi8_ai8", float_layers=("classifier",))
-        >>> expected.integers_alone, expected.stays_float("classification/classifier/MatMul")
-        (True, True)
     """
 
     vocabulary_size: int

@@ -12,11 +12,6 @@ def find_reachable_operations(
         start: the name of the input.
         operations: the kind, the inputs and the outputs of each operation, in the order in which they run.
         through: the kinds of operations that are followed: operations that use their outputs are found, too.
-
-    Examples:
-        >>> nodes = [("Cast", ["ids"], ["cast"]), ("Gather", ["cast"], ["vectors"]), ("Add", ["vectors"], ["sum"])]
-        >>> list(find_reachable_operations("ids", nodes, through=frozenset(["Cast"])))
-        [0, 1]
     """
     reachable = {start}
     for number, (kind, inputs, outputs) in enumerate(operations):

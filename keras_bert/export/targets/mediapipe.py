@@ -69,12 +69,7 @@ class MediaPipe(ExportTarget):
 
 
 def describe_other_ids(share: float) -> str:
-    """The warning about the share of validation texts, above 0, that get other token ids in MediaPipe.
-
-    Examples:
-        >>> describe_other_ids(0.0625)[:55]
-        'MediaPipe makes other token ids of 6.2 % of validation '
-    """
+    """The warning about the share of validation texts, above 0, that get other token ids in MediaPipe."""
     return (
         f"MediaPipe makes other token ids of {100 * share:.1f} % of validation texts than the training did, as it "
         "keeps accents; see docs/guides/ship.md"

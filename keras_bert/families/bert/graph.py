@@ -13,14 +13,7 @@ from keras_bert.layers.tap import TapLayer
 
 
 def bert_states(config: EncoderConfig, inputs: Mapping[str, Any]) -> Any:
-    """Inputs by name, each int32 (batch, length) -> states (batch, length, hidden).
-
-    Examples:
-        >>> config = EncoderConfig(num_layers=1, hidden_size=8, num_heads=2, intermediate_size=16, vocabulary_size=20)
-        >>> names = ("token_ids", "padding_mask", "segment_ids")
-        >>> bert_states(config, {name: keras.Input((None,), dtype="int32") for name in names}).shape
-        (None, None, 8)
-    """
+    """Inputs by name, each int32 (batch, length) -> states (batch, length, hidden)."""
     x = embed(config, inputs)
     attention_bias = AttentionBias(name="attention_bias")(inputs["padding_mask"])
     block = None
@@ -42,11 +35,6 @@ def embed(config: EncoderConfig, inputs: Mapping[str, Any], *, positions: bool =
 
     Returns:
         (batch, length, hidden).
-
-    Examples:
-        >>> config = EncoderConfig(num_layers=1, hidden_size=8, num_heads=2, intermediate_size=16, vocabulary_size=20)
-        >>> embed(config, {name: keras.Input((5,), dtype="int32") for name in ("token_ids", "segment_ids")}).shape
-        (None, 5, 8)
     """
     spread, width = config.initializer_range, config.embedding_size or config.hidden_size
     tokens = TokenEmbedding(config.vocabulary_size, width, spread, config.embedding_rank, name="token_embedding")

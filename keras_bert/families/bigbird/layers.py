@@ -34,13 +34,6 @@ class BigBirdAttention(ConfiguredAttention):
     Args:
         config: the configuration of the encoder, or its plain values.
         index: the index of the layer, from 0; the seed of its random blocks.
-
-    Examples:
-        >>> sizes = {"num_layers": 1, "hidden_size": 8, "num_heads": 2, "intermediate_size": 16, "vocabulary_size": 20}
-        >>> config = EncoderConfig(**sizes, variant=BigBird(block_size=1, random_blocks=1))
-        >>> states, attention_bias = ops.ones((2, 9, 8)), ops.zeros((2, 1, 1, 9))
-        >>> ops.shape(BigBirdAttention(config, index=0)(states, attention_bias))  # blocks of one token
-        (2, 9, 8)
     """
 
     scores_all_pairs: ClassVar[bool] = False
@@ -183,12 +176,6 @@ class BigBirdBlock(EncoderBlock):
     Args:
         config: the configuration of the encoder, or its plain values.
         index: the index of the layer, from 0.
-
-    Examples:
-        >>> sizes = {"num_layers": 1, "hidden_size": 8, "num_heads": 2, "intermediate_size": 16, "vocabulary_size": 20}
-        >>> block = BigBirdBlock(EncoderConfig(**sizes, variant=BigBird()), index=0)
-        >>> ops.shape(block(ops.ones((2, 5, 8)), ops.zeros((2, 1, 1, 5))))
-        (2, 5, 8)
     """
 
     def __init__(self, config: EncoderConfig | Mapping[str, Any], index: int, **kwargs: Any) -> None:

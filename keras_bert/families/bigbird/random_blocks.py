@@ -34,10 +34,6 @@ def draw_blocks(blocks: int, heads: int, count: int, seed: int) -> Array:
 
     Returns:
         int32 (heads, blocks - 2, count).
-
-    Examples:
-        >>> draw_blocks(blocks=12, heads=2, count=3, seed=0).shape
-        (2, 10, 3)
     """
     random = np.random.RandomState(seed)
     end = 2 * count + 5
@@ -68,10 +64,6 @@ def draw_planned_blocks(longest: int, size: int, heads: int, count: int, seed: i
 
     Raises:
         ValueError: there are fewer than `count` blocks to draw from.
-
-    Examples:
-        >>> draw_planned_blocks(longest=1024, size=64, heads=2, count=3, seed=0).shape
-        (2, 14, 3)
     """
     random = np.random.RandomState(seed)
     blocks = longest // size

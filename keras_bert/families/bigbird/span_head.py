@@ -23,11 +23,6 @@ class SpanTransform(keras.layers.Layer):
         dropout: the dropout rate on the inputs and on the outputs of the feed-forward layer.
         layer_norm_epsilon: a number added to the variance.
         initializer_range: the standard deviation of the truncated normal initializer.
-
-    Examples:
-        >>> layer = SpanTransform(16, "gelu_tanh", dropout=0.1, layer_norm_epsilon=1e-12, initializer_range=0.02)
-        >>> ops.shape(layer(ops.ones((2, 5, 8))))
-        (2, 5, 8)
     """
 
     def __init__(
@@ -78,11 +73,6 @@ class QuestionBias(SeparatorReader):
 
     Args:
         separator: the id of the separator.
-
-    Examples:
-        >>> token_ids, attention_bias = ops.convert_to_tensor([[2, 7, 3, 9, 3]]), ops.zeros((1, 1, 1, 5))
-        >>> np.asarray(QuestionBias(separator=3)(token_ids, attention_bias)).astype(int).tolist()
-        [[[[0, -120, -120, 0, 0]]]]
     """
 
     def __init__(self, separator: int, **kwargs: Any) -> None:

@@ -21,12 +21,6 @@ class ConvolutionSum(ConfiguredLayer):
 
     It is `ConvLayer` of DeBERTa's released code. The convolution is computed as a matrix product of windows of tokens,
     so that it is quantized as any other dense layer.
-
-    Examples:
-        >>> sizes = {"num_layers": 1, "hidden_size": 8, "num_heads": 2, "intermediate_size": 16, "vocabulary_size": 20}
-        >>> layer = ConvolutionSum(EncoderConfig(**sizes, variant=DeBERTa(convolution=3)))
-        >>> ops.shape(layer(ops.ones((2, 5, 8)), ops.ones((2, 5, 8)), ops.ones((2, 5))))
-        (2, 5, 8)
     """
 
     def __init__(self, config: EncoderConfig | Mapping[str, Any], **kwargs: Any) -> None:

@@ -14,15 +14,7 @@ from keras_bert.layers.attention import AttentionBias
 
 
 def deberta_states(config: EncoderConfig, inputs: Mapping[str, Any]) -> Any:
-    """Inputs by name, each int32 (batch, length) -> states (batch, length, hidden).
-
-    Examples:
-        >>> import keras
-        >>> sizes = {"num_layers": 2, "hidden_size": 8, "num_heads": 2, "intermediate_size": 16, "vocabulary_size": 20}
-        >>> inputs = {name: keras.Input((5,), dtype="int32") for name in ("token_ids", "padding_mask")}
-        >>> deberta_states(EncoderConfig(**sizes, num_segments=0, variant=DeBERTa()), inputs).shape
-        (None, 5, 8)
-    """
+    """Inputs by name, each int32 (batch, length) -> states (batch, length, hidden)."""
     variant = config.variant
     assert isinstance(variant, DeBERTa)
     # The final states must be the output of a block, not of the convolution after the first block.

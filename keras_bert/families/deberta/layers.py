@@ -25,13 +25,6 @@ class DeBERTaAttention(ConfiguredAttention):
 
     Args:
         config: the configuration of the encoder, or its plain values.
-
-    Examples:
-        >>> sizes = {"num_layers": 1, "hidden_size": 8, "num_heads": 2, "intermediate_size": 16, "vocabulary_size": 20}
-        >>> attention = DeBERTaAttention(EncoderConfig(**sizes, variant=DeBERTa()))
-        >>> states, attention_bias, relative = ops.ones((2, 5, 8)), ops.zeros((2, 1, 1, 5)), ops.ones((2, 10, 8))
-        >>> ops.shape(attention(states, attention_bias, relative))
-        (2, 5, 8)
     """
 
     def __init__(self, config: EncoderConfig | Mapping[str, Any], **kwargs: Any) -> None:
@@ -116,12 +109,6 @@ class DeBERTaBlock(EncoderBlock):
 
     Args:
         config: the configuration of the encoder, or its plain values.
-
-    Examples:
-        >>> sizes = {"num_layers": 1, "hidden_size": 8, "num_heads": 2, "intermediate_size": 16, "vocabulary_size": 20}
-        >>> block = DeBERTaBlock(EncoderConfig(**sizes, variant=DeBERTa()))
-        >>> ops.shape(block(ops.ones((2, 5, 8)), ops.zeros((2, 1, 1, 5)), ops.ones((2, 10, 8))))
-        (2, 5, 8)
     """
 
     def __init__(self, config: EncoderConfig | Mapping[str, Any], **kwargs: Any) -> None:

@@ -31,12 +31,6 @@ class GlobalTokens(SeparatorReader, PromptAwareLayer):
 
     Raises:
         ValueError: the kind is unknown, `most` is below 1, or a question has no separator.
-
-    Examples:
-        >>> token_ids = ops.convert_to_tensor([[2, 7, 3, 9, 3]])
-        >>> layer = GlobalTokens("question", most=4, separator=3)
-        >>> np.asarray(layer(token_ids, ops.ones_like(token_ids))).tolist()
-        [[1, 1, 0, 0]]
     """
 
     def __init__(self, kind: GlobalKind = "none", most: int = 1, separator: int | None = None, **kwargs: Any) -> None:

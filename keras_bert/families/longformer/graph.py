@@ -14,16 +14,7 @@ GLOBAL_TOKENS = "global_tokens"
 
 
 def longformer_states(config: EncoderConfig, inputs: Mapping[str, Any]) -> Any:
-    """Inputs by name, each int32 (batch, length) -> states (batch, length, hidden).
-
-    Examples:
-        >>> import keras
-        >>> from keras_bert.families.longformer.settings import Longformer
-        >>> sizes = {"num_layers": 2, "hidden_size": 8, "num_heads": 2, "intermediate_size": 16, "vocabulary_size": 20}
-        >>> inputs = {name: keras.Input((5,), dtype="int32") for name in ("token_ids", "padding_mask")}
-        >>> longformer_states(EncoderConfig(**sizes, num_segments=1, variant=Longformer()), inputs).shape
-        (None, 5, 8)
-    """
+    """Inputs by name, each int32 (batch, length) -> states (batch, length, hidden)."""
     x = embed(config, inputs)
     attention_bias = AttentionBias(name="attention_bias")(inputs["padding_mask"])
     global_tokens = GlobalTokens(name=GLOBAL_TOKENS)(inputs["token_ids"], inputs["padding_mask"])

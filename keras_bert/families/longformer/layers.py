@@ -33,13 +33,6 @@ class LongformerAttention(ConfiguredAttention):
     Args:
         config: the configuration of the encoder, or its plain values.
         index: the index of the layer, from 0.
-
-    Examples:
-        >>> sizes = {"num_layers": 1, "hidden_size": 8, "num_heads": 2, "intermediate_size": 16, "vocabulary_size": 20}
-        >>> attention = LongformerAttention(EncoderConfig(**sizes, variant=Longformer(window=4)), index=0)
-        >>> global_tokens = ops.ones((2, 1), "int32")  # the first token alone
-        >>> ops.shape(attention(ops.ones((2, 9, 8)), ops.zeros((2, 1, 1, 9)), global_tokens))
-        (2, 9, 8)
     """
 
     scores_all_pairs: ClassVar[bool] = False
@@ -157,12 +150,6 @@ class LongformerBlock(EncoderBlock):
     Args:
         config: the configuration of the encoder, or its plain values.
         index: the index of the layer, from 0.
-
-    Examples:
-        >>> sizes = {"num_layers": 1, "hidden_size": 8, "num_heads": 2, "intermediate_size": 16, "vocabulary_size": 20}
-        >>> block = LongformerBlock(EncoderConfig(**sizes, variant=Longformer(window=4)), index=0)
-        >>> ops.shape(block(ops.ones((2, 9, 8)), ops.zeros((2, 1, 1, 9)), ops.ones((2, 1), "int32")))
-        (2, 9, 8)
     """
 
     def __init__(self, config: EncoderConfig | Mapping[str, Any], index: int, **kwargs: Any) -> None:

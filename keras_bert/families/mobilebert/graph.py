@@ -16,15 +16,7 @@ from keras_bert.layers.tap import TapLayer
 
 
 def mobilebert_states(config: EncoderConfig, inputs: Mapping[str, Any]) -> Any:
-    """Inputs by name, each int32 (batch, length) -> states (batch, length, hidden).
-
-    Examples:
-        >>> sizes = {"num_layers": 2, "hidden_size": 8, "num_heads": 2, "intermediate_size": 16, "vocabulary_size": 20}
-        >>> config = EncoderConfig(**sizes, embedding_size=4, variant=MobileBERT(bottleneck_size=4))
-        >>> inputs = {name: keras.Input((5,), dtype="int32") for name in ("token_ids", "padding_mask", "segment_ids")}
-        >>> mobilebert_states(config, inputs).shape
-        (None, 5, 8)
-    """
+    """Inputs by name, each int32 (batch, length) -> states (batch, length, hidden)."""
     x = _embed(config, inputs)
     attention_bias = AttentionBias(name="attention_bias")(inputs["padding_mask"])
     for index in range(config.num_layers):

@@ -29,12 +29,6 @@ class MobileBERTBlock(TransformerBlock):
 
     Args:
         config: the configuration of the encoder, or its plain values.
-
-    Examples:
-        >>> sizes = {"num_layers": 1, "hidden_size": 8, "num_heads": 2, "intermediate_size": 16, "vocabulary_size": 20}
-        >>> config = EncoderConfig(**sizes, embedding_size=4, variant=MobileBERT(bottleneck_size=4))
-        >>> ops.shape(MobileBERTBlock(config)(ops.ones((2, 5, 8)), ops.zeros((2, 1, 1, 5))))
-        (2, 5, 8)
     """
 
     def __init__(self, config: EncoderConfig | Mapping[str, Any], **kwargs: Any) -> None:

@@ -11,12 +11,7 @@ from keras_bert.families.mobilebert.settings import Normalization
 
 @keras.saving.register_keras_serializable("keras_bert")
 class NoNorm(keras.layers.Layer):
-    """MobileBERT's replacement of LayerNorm: gamma x + beta, element by element (Sun et al. 2020, section 3.3).
-
-    Examples:
-        >>> np.asarray(NoNorm()(ops.convert_to_tensor([[1.0, 5.0]]))).tolist()  # gamma 1 and beta 0 change nothing
-        [[1.0, 5.0]]
-    """
+    """MobileBERT's replacement of LayerNorm: gamma x + beta, element by element (Sun et al. 2020, section 3.3)."""
 
     def build(self, input_shape: tuple[int | None, ...]) -> None:
         """Makes gamma (hidden,) of ones, and beta (hidden,) of zeros."""
@@ -38,9 +33,5 @@ def make_norm(kind: Normalization, epsilon: float, **kwargs: Any) -> keras.layer
         kind: `no_norm` or `layer_norm`.
         epsilon: a number that LayerNorm adds to the variance.
         kwargs: further arguments of the layer, such as its name.
-
-    Examples:
-        >>> type(make_norm("layer_norm", epsilon=1e-12, name="norm")).__name__
-        'LayerNormalization'
     """
     return NoNorm(**kwargs) if kind == "no_norm" else keras.layers.LayerNormalization(epsilon=epsilon, **kwargs)

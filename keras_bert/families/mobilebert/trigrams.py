@@ -15,11 +15,6 @@ class Trigrams(keras.layers.Layer):
 
     Beyond the ends of a text, and in its padding, embeddings are zero, so that the result does not depend on the length
     of the batch. transformers uses the embedding of the padding token, which is zero in models trained with it.
-
-    Examples:
-        >>> embeddings, padding_mask = ops.convert_to_tensor([[[1.0], [2.0], [3.0]]]), ops.ones((1, 3))
-        >>> np.asarray(Trigrams()(embeddings, padding_mask)).tolist()
-        [[[2.0, 1.0, 0.0], [3.0, 2.0, 1.0], [0.0, 3.0, 2.0]]]
     """
 
     def __init__(self, **kwargs: Any) -> None:

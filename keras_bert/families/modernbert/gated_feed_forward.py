@@ -20,10 +20,6 @@ class GatedFeedForward(FeedForward):
         dropout: the dropout rate before W2.
         initializer_range: the standard deviation of the truncated normal initializer.
         output_range: the standard deviation of the initializer of W2.
-
-    Examples:
-        >>> ops.shape(GatedFeedForward(intermediate_size=16)(ops.ones((2, 5, 8))))
-        (2, 5, 8)
     """
 
     def __init__(

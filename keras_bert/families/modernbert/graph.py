@@ -15,14 +15,7 @@ from keras_bert.layers.tap import TapLayer
 
 
 def modernbert_states(config: EncoderConfig, inputs: Mapping[str, Any]) -> Any:
-    """Inputs by name, each int32 (batch, length) -> states (batch, length, hidden).
-
-    Examples:
-        >>> sizes = {"num_layers": 2, "hidden_size": 8, "num_heads": 2, "intermediate_size": 16, "vocabulary_size": 20}
-        >>> inputs = {name: keras.Input((5,), dtype="int32") for name in ("token_ids", "padding_mask")}
-        >>> modernbert_states(EncoderConfig(**sizes, num_segments=0, variant=ModernBERT()), inputs).shape
-        (None, 5, 8)
-    """
+    """Inputs by name, each int32 (batch, length) -> states (batch, length, hidden)."""
     variant = config.variant
     assert isinstance(variant, ModernBERT)
     table = TokenEmbedding(config.vocabulary_size, config.hidden_size, config.initializer_range, name="token_embedding")

@@ -26,12 +26,6 @@ class ModernBERTBlock(TransformerBlock):
     Args:
         config: the configuration of the encoder, or its plain values.
         index: the index of the block, from 0; it decides whether the attention is local.
-
-    Examples:
-        >>> sizes = {"num_layers": 1, "hidden_size": 8, "num_heads": 2, "intermediate_size": 16, "vocabulary_size": 20}
-        >>> block = ModernBERTBlock(EncoderConfig(**sizes, num_segments=0, variant=ModernBERT()), index=0)
-        >>> block(keras.Input((5, 8)), keras.Input((1, 1, 5))).shape
-        (None, 5, 8)
     """
 
     def __init__(self, config: EncoderConfig | Mapping[str, Any], index: int, **kwargs: Any) -> None:

@@ -17,11 +17,6 @@ def rotary_table(length: Tensor, size: int, theta: float) -> tuple[Tensor, Tenso
         length: the number of positions, an integer or a tensor.
         size: the width of a head, even.
         theta: the base of the angles.
-
-    Examples:
-        >>> cosines, sines = rotary_table(length=5, size=4, theta=10_000.0)
-        >>> ops.shape(cosines), ops.shape(sines)
-        ((5, 4), (5, 4))
     """
     rates = theta ** (-np.arange(0, size, 2) / size)
     angles = ops.cast(ops.arange(length), "float32")[:, None] * rates.astype("float32")
@@ -34,11 +29,6 @@ def rotate(x: Tensor, table: tuple[Any, Any]) -> Tensor:
     """Rotates the pairs (x[i], x[i + size / 2]) of each head.
 
     (batch, heads, length, size) -> the same shape, computed in float32: bfloat16 cannot tell near positions apart.
-
-    Examples:
-        >>> x = ops.ones((1, 2, 5, 4))
-        >>> bool(ops.all(rotate(x, rotary_table(5, 4, 10_000.0))[:, :, 0] == x[:, :, 0]))  # the first position stays
-        True
     """
     cosines, sines = table
     exact = ops.cast(x, "float32")

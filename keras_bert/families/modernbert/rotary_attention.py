@@ -18,10 +18,6 @@ class WindowBias(keras.layers.Layer):
 
     Args:
         reach: the largest distance in tokens within the window.
-
-    Examples:
-        >>> np.asarray(WindowBias(reach=1)(ops.zeros((1, 1, 1, 3))))[0, 0].astype(int).tolist()
-        [[0, 0, -120], [0, 0, 0], [-120, 0, 0]]
     """
 
     def __init__(self, reach: int, **kwargs: Any) -> None:
@@ -54,11 +50,6 @@ class RotaryAttention(SelfAttention):
         dropout: the dropout rate on the attention probabilities and on the output.
         initializer_range: the standard deviation of the truncated normal initializer.
         output_range: the standard deviation of the initializer of the output projection.
-
-    Examples:
-        >>> attention = RotaryAttention(num_heads=2, theta=10_000.0)
-        >>> ops.shape(attention(ops.ones((2, 5, 8)), ops.zeros((2, 1, 1, 5))))
-        (2, 5, 8)
     """
 
     # No tap on the queries before the rotation: it is computed in float, so that no int8 kernel reads them.
