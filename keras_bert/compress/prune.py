@@ -14,7 +14,6 @@ import tensorflow as tf
 
 from keras_bert.compress.ranges import sublayers
 from keras_bert.compress.tfmot import pruning_schedule, pruning_utils
-from keras_bert.core.checks import check
 from keras_bert.layers.dense import Dense
 from keras_bert.models.traces import check_attached
 from keras_bert.options.compression import Pruning
@@ -63,14 +62,9 @@ class Masks:
 
 
 class MagnitudePruning(Masks):
-    """Prunes the smallest weights of each kernel, more of them from step to step.
-
-    Raises:
-        ValueError: there are no steps.
-    """
+    """Prunes the smallest weights of each kernel, more of them from step to step."""
 
     def __init__(self, model: keras.Model, settings: Pruning, steps: int) -> None:
-        check("MagnitudePruning", "steps", steps >= 1, "be at least 1", steps)
         super().__init__(model)
         self._settings = settings
         self._end = max(1, round(settings.ramp * steps))

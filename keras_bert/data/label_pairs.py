@@ -4,8 +4,6 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from keras_bert.core.checks import check
-
 Array = np.ndarray[Any, Any]
 
 
@@ -33,15 +31,8 @@ def draw_label_pairs(flags: Array, partner_flags: Array | None = None, *, pairs:
 
     Returns:
         The pairs, those of the first row first.
-
-    Raises:
-        ValueError: `pairs` is below 1, or rows and partners do not have the same number of labels.
     """
-    check("draw_label_pairs", "pairs", pairs >= 1, "be at least 1", pairs)
     partners = flags if partner_flags is None else partner_flags
-    fits = flags.ndim == partners.ndim == 2 and flags.shape[1] == partners.shape[1]
-    rule = f"have as many columns as the {flags.shape} of rows"
-    check("draw_label_pairs", "partner_flags", fits, rule, partners.shape)
     chance, labelled = np.random.default_rng(seed), np.asarray(partners.any(axis=1))
     drawn: list[tuple[Array, Array, bool]] = []
     for row, labels in enumerate(flags.astype(bool)):

@@ -12,8 +12,6 @@ import numpy as np
 import safetensors
 from safetensors.numpy import load_file, save_file
 
-from keras_bert.core.checks import check
-
 logger = logging.getLogger(__name__)
 
 _SUFFIX = ".safetensors"
@@ -38,13 +36,9 @@ class Checkpoints:
     """The newest `keep` checkpoints of a training, in a folder.
 
     The name of a file holds the step and the digest of its bytes, so that truncated or corrupted files are detected.
-
-    Raises:
-        ValueError: `keep` is less than 1.
     """
 
     def __init__(self, folder: str | os.PathLike[str], *, keep: int = 2) -> None:
-        check("Checkpoints", "keep", keep >= 1, "be at least 1", keep)
         self.folder = Path(folder)
         self._keep = keep
 

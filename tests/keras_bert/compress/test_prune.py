@@ -73,11 +73,6 @@ def test_what_an_interrupted_training_needs_are_the_masks():
     np.testing.assert_equal(held, [(kernel != 0).astype("float32") for kernel in kernels(model).values()])
 
 
-def test_a_training_without_steps():
-    with pytest.raises(ValueError, match=r"^MagnitudePruning.steps must be at least 1, got 0$"):
-        MagnitudePruning(tiny.build(), Pruning(), 0)
-
-
 def test_what_was_done_stands_beside_a_model(tmp_path):
     assert find_sparsity(tmp_path) is None
     save_sparsity({"sparsity": 0.5, "pattern": "2:4"}, tmp_path)

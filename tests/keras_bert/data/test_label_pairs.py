@@ -3,7 +3,6 @@
 from collections import Counter
 
 import numpy as np
-import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as arrays
@@ -64,12 +63,3 @@ def test_one_label_alone_gives_pairs_of_one_kind() -> None:
     assert draw_label_pairs(np.ones((3, 1), int), pairs=2).is_same.all()
     assert not draw_label_pairs(np.eye(3, dtype=int), pairs=2).is_same.any()
     assert len(draw_label_pairs(np.ones((1, 1), int), pairs=2).first) == 0
-
-
-def test_refuses_wrong_arguments() -> None:
-    with pytest.raises(ValueError, match=r"^draw_label_pairs\.pairs must be at least 1, got 0$"):
-        draw_label_pairs(np.eye(2), pairs=0)
-    with pytest.raises(
-        ValueError, match=r"partner_flags must have as many columns as the \(2, 2\) of rows, got \(3, 3\)$"
-    ):
-        draw_label_pairs(np.eye(2), np.eye(3), pairs=1)

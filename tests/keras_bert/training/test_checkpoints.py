@@ -59,8 +59,3 @@ def test_a_full_disk_leaves_what_was_there(tmp_path):
         resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
     assert files(tmp_path) == before
     assert checkpoints.load().state == {"step": 1}
-
-
-def test_keep():
-    with pytest.raises(ValueError, match=r"Checkpoints\.keep must be at least 1, got 0"):
-        Checkpoints("nowhere", keep=0)

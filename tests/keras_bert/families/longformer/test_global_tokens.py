@@ -38,7 +38,6 @@ def test_padding_is_not_global():
 @pytest.mark.parametrize(
     ("settings", "message"),
     [
-        ({"kind": "last"}, "GlobalTokens.kind must be one of .*, got 'last'"),
         ({"most": 0}, "GlobalTokens.most must be at least 1, got 0"),
         ({"kind": "question"}, "GlobalTokens.separator must be set where the question's tokens are global, got None"),
     ],
