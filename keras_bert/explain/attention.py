@@ -116,12 +116,7 @@ def _read_rows(task: Task, rows: Iterable[tuple[str, ...]]) -> Iterator[tuple[To
 
 
 def attend(task: Task, rows: Iterable[tuple[Tokens, Features]]) -> Iterator[Attention]:
-    """Yields the attention of rows that are encoded already, see `attentions`.
-
-    Args:
-        task: a task with a Keras model.
-        rows: the tokens of each row, and the model's inputs (1, length).
-    """
+    """Yields the attention of rows that are encoded already, their tokens and inputs (1, length); see `attentions`."""
     encoder = _Encoder(task.model)
     for tokens, features in rows:
         # No name for the result: it would stay in memory while the next one is computed.
@@ -138,14 +133,9 @@ def _attend_row(task: Task, encoder: "_Encoder", tokens: Tokens, features: Featu
 
 
 def attention_weights(model: keras.Model, inputs: Mapping[str, Any]) -> Array:
-    """The attention probabilities of a model.
+    """The attention probabilities of a model with an encoder: float32 (layers, batch, heads, length, length).
 
-    Args:
-        model: an encoder, or a model with an encoder inside.
-        inputs: the inputs by name, int32 (batch, length).
-
-    Returns:
-        float32 (layers, batch, heads, length, length); a prompt makes the length greater.
+    A prompt makes the length greater than that of the inputs, int32 (batch, length).
 
     Raises:
         ValueError: there is no encoder in the model.

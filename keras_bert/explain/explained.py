@@ -48,12 +48,9 @@ class ExplainedRow:
         return cls._choose(task, *read_row(task, task.explained_texts(texts)), choice)
 
     def beside(self, task: Task) -> Self:
-        """The same number of another model for the same texts, which it may split into other words.
+        """The same number of another model of the same task for the same texts, which it may split into other words.
 
         Where long texts have several rows, it is the row with the most text of this one.
-
-        Args:
-            task: another model of the same task.
 
         Raises:
             UnexplainedRowError: the number is of a word that the other model does not read.
@@ -90,13 +87,7 @@ class ExplainedRow:
 def read_row(
     task: Task, texts: Sequence[str], characters: tuple[int, int] | None = None
 ) -> tuple[Tokens, Features, tuple[int, int] | None]:
-    """The tokens of a text or pair in the row that the answer comes from, the model's inputs, and the answer's place.
-
-    Args:
-        task: a task with any model that takes tokens.
-        texts: one text, or the two of a pair.
-        characters: see `Task.read_row`.
-    """
+    """Tokens of a text or pair in the row that `Task.read_row` reads, the model's inputs, and the answer's place."""
     row = task.read_row(texts, characters)
     tokens = Tokens.of(task.tokenizer, texts, max_length=task.max_length, parts=row.parts, answer=row.span)
     return tokens, row.features, row.answer

@@ -11,14 +11,9 @@ from keras_bert.explain.tokens import Array
 
 
 def scores_and_gradients(function: Callable[[Any], Any], inputs: Array) -> tuple[Array, Array]:
-    """The scores of rows, and the gradient of each score with respect to its row.
+    """The scores (rows,) of rows (rows, ...), and the gradient of each score with respect to its row, float32.
 
-    Args:
-        function: rows (rows, ...) -> scores (rows,); each score depends on its own row alone.
-        inputs: the rows, float32.
-
-    Returns:
-        The scores (rows,) and gradients (rows, ...), float32.
+    Each score of the function depends on its own row alone.
 
     Raises:
         NotImplementedError: Keras runs on a backend other than TensorFlow and JAX.

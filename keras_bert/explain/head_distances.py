@@ -14,14 +14,8 @@ def distance_sums(weights: Array) -> Array:
     """The Jensen-Shannon distances between heads, with base 2, added up over the queries of one text.
 
     The distance is the square root of the divergence: the entropy of the mean of two distributions less the mean of
-    their entropies, in bits.
-
-    Args:
-        weights: the attention probabilities of all heads (heads, queries, keys), or of all layers and heads (layers,
-            heads, queries, keys).
-
-    Returns:
-        float64 (layers x heads, layers x heads), symmetric.
+    their entropies, in bits. Weights (heads, queries, keys) or (layers, heads, queries, keys) give a symmetric float64
+    (layers x heads, layers x heads).
     """
     from scipy.special import entr
 
@@ -42,16 +36,10 @@ def distance_sums(weights: Array) -> Array:
 
 
 def plane_positions(distances: Array) -> Array:
-    """Points in the plane with distances close to given ones, by classical scaling (Torgerson 1952).
+    """Points (points, 2) in the plane with distances close to given ones, by classical scaling (Torgerson 1952).
 
     The points are the first two principal coordinates. Their mean is 0, and the point that is farthest from it along an
     axis, the first of several, lies on its positive side: the same distances give the same picture.
-
-    Args:
-        distances: symmetric (points, points).
-
-    Returns:
-        float64 (points, 2).
     """
     count = len(distances)
     centering = np.eye(count) - 1 / count

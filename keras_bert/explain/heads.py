@@ -132,13 +132,8 @@ def _special_tokens(attention: Attention, tokenizer: BaseTokenizer) -> tuple[int
 def attention_sums(weights: Array, first: int, separators: Array) -> dict[str, Array]:
     """The sums over the queries of one text, by the names of `HeadStatistics`; `first_entropy` is of one query.
 
-    Args:
-        weights: attention probabilities (layers, heads, tokens, tokens), queries before keys.
-        first: the place of `[CLS]`.
-        separators: whether each token is a separator, bool (tokens,).
-
-    Returns:
-        float64, each (layers, heads).
+    Weights are (layers, heads, tokens, tokens), queries before keys; `first` is the place of `[CLS]`. The sums are
+    float64 (layers, heads).
     """
     # Layer by layer, as the copies with 8 bytes a number are large.
     layers = [_layer_sums(np.asarray(layer, "float64"), first, separators) for layer in weights]

@@ -20,17 +20,7 @@ def baseline_id(tokenizer: BaseTokenizer, baseline: Baseline) -> int:
 
 
 def scores_without(task: Task, row: ExplainedRow, empty: int, hidden: Array) -> Array:
-    """The scores of a row with words replaced.
-
-    Args:
-        task: the task of the row.
-        row: the row; its target is the score.
-        empty: the id in the place of each token of a hidden word.
-        hidden: the words to replace, bool (rows, words).
-
-    Returns:
-        The scores, float64 (rows,).
-    """
+    """The scores, float64 (rows,), of a row with words replaced: `hidden`, bool (rows, words), by the id `empty`."""
     rows = {name: np.repeat(array, len(hidden), axis=0) for name, array in row.features.items()}
     # Special tokens are word -1: the last column, which is never hidden.
     replaced = np.pad(hidden, ((0, 0), (0, 1)))[:, row.tokens.words]

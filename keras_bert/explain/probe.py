@@ -96,13 +96,7 @@ def probe(task: Task, train: Tagged, test: Tagged, *, seed: int = 0, batch_size:
 
 @dataclasses.dataclass(frozen=True)
 class ProbedWords:
-    """Words with their states and tags.
-
-    Attributes:
-        states: (layers + 1, words, hidden).
-        words: the words, strings (words,).
-        tags: their tags, strings (words,).
-    """
+    """Words with their states (layers + 1, words, hidden) and tags."""
 
     states: Array
     words: Array

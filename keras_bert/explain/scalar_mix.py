@@ -48,11 +48,7 @@ def fit_scalar_mix(states: Array, tags: Array, count: int) -> ScalarMix:
     linear classifier contains. The loss is that of scikit-learn's `LogisticRegression`, so that one layer alone gives
     its classifier: the sum of the cross-entropies plus half of the sum of the squares of the kernel. The squares of the
     layers' numbers are added likewise: without them, the layer that is best by little would get all of the weight.
-
-    Args:
-        states: (layers + 1, words, hidden), in the same units in all layers.
-        tags: the number of the tag of each word (words,).
-        count: the number of tags.
+    States (layers + 1, words, hidden) have the same units in all layers.
     """
     from scipy.optimize import minimize
 

@@ -175,22 +175,12 @@ def fit_distances(
     learning_rate: float = 0.001,
     seed: int = 0,
 ) -> Array:
-    """The linear map whose squared distances are close to given ones, by Adam on batches of 20 sentences.
+    """The linear map (rank, hidden) whose squared distances are close to given ones, by Adam on 20 sentences at a time.
 
     The loss of a sentence is the mean of the absolute differences over all pairs of its words (Hewitt and Manning 2019,
     section 3.1). The features are divided by their deviations while the map is trained, which changes no distance that
-    a map can give. The first map is random and gives the right distance on average.
-
-    Args:
-        states: the states of each sentence (words, hidden).
-        distances: the distances of each sentence (words, words).
-        rank: dimensions of the map.
-        epochs: see `structural_probe`.
-        learning_rate: see `structural_probe`.
-        seed: see `structural_probe`.
-
-    Returns:
-        float64 (rank, hidden).
+    a map can give. The first map is random and gives the right distance on average. States of a sentence are (words,
+    hidden), its distances (words, words).
     """
     rng = np.random.default_rng(seed)
     deviations = np.concatenate(states).std(axis=0, dtype="float64")

@@ -29,14 +29,10 @@ class ParityError(AssertionError):
 
 
 def parity_tolerance(reference: Array, padding_mask: Array, *, half: bool) -> float:
-    """Returns the largest absolute difference that a file's outputs may have from the model's.
+    """Returns the largest absolute difference that a file's outputs may have from the model's (rows, ...).
 
-    In float32 outputs of up to 10 may differ by `FLOAT32_TOLERANCE`, larger ones by a share of their size.
-
-    Args:
-        reference: (rows, ...), the model's outputs.
-        padding_mask: (rows, length); outputs (rows, length, ...) at padding do not count.
-        half: whether the file computes in float16; else in float32.
+    In float32 outputs of up to 10 may differ by `FLOAT32_TOLERANCE`, larger ones by a share of their size; `half` is
+    for files that compute in float16. Outputs (rows, length, ...) at padding do not count.
     """
     counted = reference[padding_mask == 1] if reference.ndim == 3 else reference
     size = float(np.abs(counted).max())
@@ -103,17 +99,12 @@ def check_agreement(name: str, agreement: Array, answers: Array, minimum: float)
     """Checks that a file agrees with its reference, and returns the mean agreement over the rows.
 
     It is for quantized files: another order of rounding moves single values by a quantization step, and the sum of
-    these errors depends on the model. Therefore predictions are compared rather than outputs.
-
-    Args:
-        name: the file's name, for the message.
-        agreement: (rows,) from 0 to 1, see `Task.agreement`.
-        answers: the file's outputs (rows, ...).
-        minimum: the smallest mean, 0 to 1; one row may always differ.
+    these errors depends on the model. Therefore predictions are compared rather than outputs. The agreement (rows,) is
+    that of `Task.agreement`; one row may always differ.
 
     Raises:
-        ParityError: the mean is below `minimum`, an output is not a finite number, there are no rows, or the numbers
-            of rows differ.
+        ParityError: the mean is below `minimum`, an output is not a finite number, there are no rows, or the numbers of
+            rows differ.
     """
     if agreement.shape != answers.shape[:1] or not agreement.size:
         raise ParityError(f"{name} must answer each row, got {answers.shape} against {agreement.shape}")

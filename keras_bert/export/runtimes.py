@@ -21,11 +21,7 @@ TEXT_SIGNATURES = {"serve_text": ("text",), "serve_pair": ("text", "second")}
 
 
 class Output(NamedTuple):
-    """The description of an output.
-
-    Attributes:
-        shape: the size of each axis; None or a name where any size is allowed.
-    """
+    """The description of an output: the size of each axis; None or a name where any size is allowed."""
 
     shape: tuple[Any, ...]
 

@@ -11,12 +11,7 @@ OURS = {theirs: ours for ours, theirs in INPUTS.items()}
 
 
 def our_outputs(outputs: Mapping[str, Any], pair: Callable[[Any, Any], Any]) -> dict[str, Any]:
-    """Renames outputs to our names; outputs that have these names already stay as they are.
-
-    Args:
-        outputs: the outputs by transformers' names.
-        pair: a function from two outputs (batch, length) to one (batch, length, 2).
-    """
+    """Renames outputs to our names, if they have others; `pair` makes one (batch, length, 2) of two."""
     if START_LOGITS in outputs:
         return {LOGITS: pair(outputs[START_LOGITS], outputs[END_LOGITS])}
     return {"embedding": outputs[SENTENCE_VECTOR]} if SENTENCE_VECTOR in outputs else dict(outputs)

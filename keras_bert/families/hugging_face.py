@@ -105,12 +105,7 @@ WRITTEN_ACTIVATIONS: dict[Activation, str] = {"gelu_erf": "gelu", "gelu_tanh": "
 
 
 def read_number(key: str, value: Tensor, *, whole: bool = False) -> Tensor:
-    """Checks that a value of `config.json` is a number, and returns it.
-
-    Args:
-        key: the key of the value, for the message.
-        value: the value in the file.
-        whole: True if it must be a whole number.
+    """Checks that the value of a key of `config.json` is a number, or a whole one, and returns it.
 
     Raises:
         ValueError: the value is not a number, or not a whole number.

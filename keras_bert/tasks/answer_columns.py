@@ -9,12 +9,7 @@ NumberType = Literal["float32", "int8", "uint8"]
 
 @dataclasses.dataclass(frozen=True)
 class Vector:
-    """The type of a column of vectors, all of one size.
-
-    Attributes:
-        size: how many numbers a vector has.
-        number: the type of a number.
-    """
+    """The type of a column of vectors, all with `size` numbers of a type."""
 
     size: int
     number: NumberType = "float32"

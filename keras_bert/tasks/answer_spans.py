@@ -30,11 +30,7 @@ class Spans:
 def best_spans(logits: Array, windows: Windows, widest: Array, max_answer_length: int) -> Spans:
     """The best span of each window, inside of the context and with its start in the window with the most context.
 
-    Args:
-        logits: start and end logits (windows, length, 2).
-        windows: the windows.
-        widest: the result of `widest_windows`.
-        max_answer_length: maximum number of tokens of a span.
+    Logits of start and end are (windows, length, 2); `widest` is the result of `widest_windows`.
     """
     count, length, _ = logits.shape
     logits = logits.astype("float64")
@@ -56,12 +52,7 @@ def best_spans(logits: Array, windows: Windows, widest: Array, max_answer_length
 
 
 def best_of_rows(parts: list[Spans], rows: Array) -> Spans:
-    """The best span of each row.
-
-    Args:
-        parts: the spans of all windows, in order.
-        rows: the row of each window (windows,).
-    """
+    """The best span of each row, from those of all windows in order, and the row of each window (windows,)."""
     fields = (np.concatenate([getattr(part, field.name) for part in parts]) for field in dataclasses.fields(Spans))
     scores, firsts, lasts, totals, null_scores = fields
     begins = np.flatnonzero(np.diff(rows, prepend=-1))

@@ -83,13 +83,8 @@ def cut_windows(
 ) -> Windows:
     """Splits each row into windows; the last window of a row ends with its context.
 
-    Args:
-        questions: the question of each row; longer ones are truncated to `max_query_length`.
-        contexts: the context of each row.
-        max_length: maximum number of tokens of a window, special tokens included.
-        stride: tokens of the context from the start of one window to the start of the next.
-        max_query_length: maximum number of tokens of a question.
-        special: number of special tokens of a window.
+    A window has at most `max_length` tokens, `special` ones included, and starts `stride` tokens of the context behind
+    the window before. Questions are truncated to `max_query_length` tokens.
     """
     question_lengths = np.minimum(questions.lengths, max_query_length)
     room = max_length - question_lengths - special
@@ -127,12 +122,8 @@ def window_features(
 def find_tokens(contexts: TokenizedTexts, bounds: Sequence[tuple[int, int] | None]) -> Array:
     """The first and the last token of each span of characters; tokens that are partly in a span belong to it.
 
-    Args:
-        contexts: the context of each row.
-        bounds: for each row the index of a span's first character and the index after its last, or None.
-
-    Returns:
-        Indices in `contexts.ids` (rows, 2); -1 for None.
+    Bounds are the index of a span's first character and the index after its last, or None. The result has indices in
+    `contexts.ids` (rows, 2); -1 for None.
 
     Raises:
         ValueError: a span holds no token, only characters that the tokenizer leaves out.
@@ -150,15 +141,10 @@ def find_tokens(contexts: TokenizedTexts, bounds: Sequence[tuple[int, int] | Non
 
 
 def answer_positions(spans: Array, windows: Windows) -> Array:
-    """The columns of each window where its row's answer starts and ends.
+    """The columns of each window where its row's answer starts and ends: (windows, 2) int32.
 
-    Args:
-        spans: indices of the answer's first and last token in `contexts.ids` (rows, 2); -1 for no answer.
-        windows: the windows of these rows.
-
-    Returns:
-        (windows, 2) int32; 0 and 0, the column of `[CLS]`, for windows without the whole answer (Devlin et al. 2019,
-        section 4.3).
+    Spans are indices of the answer's first and last token in `contexts.ids` (rows, 2); -1 for no answer. Windows
+    without the whole answer have 0 and 0, the column of `[CLS]` (Devlin et al. 2019, section 4.3).
     """
     places = spans[windows.rows] - windows.firsts[:, None]
     whole = (places[:, 0] >= 0) & (places[:, 1] < windows.lengths)
@@ -168,9 +154,7 @@ def answer_positions(spans: Array, windows: Windows) -> Array:
 def drop_split_answers(spans: Array, windows: Windows) -> Windows:
     """The windows without those of rows whose answer stands whole in none: they would teach that there is no answer.
 
-    Args:
-        spans: see `answer_positions`.
-        windows: the windows of these rows.
+    `spans` are those of `answer_positions`.
     """
     whole = answer_positions(spans, windows).any(axis=1)
     fits = (spans[:, 0] < 0) | (np.bincount(windows.rows[whole], minlength=len(spans)) > 0)
@@ -178,17 +162,10 @@ def drop_split_answers(spans: Array, windows: Windows) -> Windows:
 
 
 def widest_windows(windows: Windows, tokens: int) -> Array:
-    """For each token of the contexts the index of the window with the most context around it.
+    """For each token of the contexts the index of the window with the most context around it; one more for padding.
 
-    That is the window with the greatest smaller side, left or right, plus a hundredth of its length; the first one on
-    a tie (`_check_is_max_context` of google-research/bert).
-
-    Args:
-        windows: all windows.
-        tokens: number of tokens of all contexts.
-
-    Returns:
-        (tokens + 1,); the last entry is that of padding.
+    That is the window with the greatest smaller side, left or right, plus a hundredth of its length; the first one on a
+    tie (`_check_is_max_context` of google-research/bert). `tokens` is the number of tokens of all contexts.
     """
     window = np.repeat(windows.numbers, windows.lengths)
     places = _ranges(np.zeros_like(windows.lengths), windows.lengths)

@@ -461,15 +461,7 @@ def run_rows(
     batch_size: int = 32,
     keep: Callable[[Any], Any] = lambda outputs: outputs,
 ) -> list[Any]:
-    """Runs a model on rows as `Task.forward` does, with the adapter that is attached.
-
-    Args:
-        model: a Keras model, or an exported file.
-        features: see `Task.forward`.
-        positions: maximum number of tokens of the model.
-        batch_size: see `Task.forward`.
-        keep: see `Task.forward`.
-    """
+    """Runs a Keras model or an exported file on rows as `Task.forward` does, with the adapter that is attached."""
     lengths = features["padding_mask"].sum(axis=1)
     answers: list[Any] = [None] * len(lengths)
     batch_size = rows_at_once(batch_size, int(lengths.max(initial=0)))
@@ -518,11 +510,7 @@ def pad_rows(rows: Sequence[Sequence[int]], filling: int) -> Array:
 def pad_batch(features: Features, chosen: Array, longest: int, most: int) -> Features:
     """Chosen rows; inputs along the tokens are cut or padded to a multiple of the length step.
 
-    Args:
-        features: the model's inputs (rows, length), and further ones.
-        chosen: the numbers of the rows.
-        longest: number of tokens of the longest of these rows.
-        most: maximum number of tokens of the model.
+    `longest` is the number of tokens of the longest of these rows, `most` that of the model.
     """
     width = min(-(-longest // _LENGTH_STEP) * _LENGTH_STEP, most)
     batch = {name: array[chosen] for name, array in features.items()}

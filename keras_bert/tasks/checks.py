@@ -21,11 +21,7 @@ def is_keras_model(model: Any) -> "TypeGuard[keras.Model]":
 
 
 def check_keras_model(task: Any, use: str) -> None:
-    """Refuses a task on an exported file where only a Keras model will do.
-
-    Args:
-        task: the task.
-        use: the use, as a participle, for the error.
+    """Refuses a task on an exported file where only a Keras model will do; `use` is a participle for the error.
 
     Raises:
         ValueError: the task's model is an exported file.
@@ -112,13 +108,8 @@ def check_labels(owner: str, labels: Sequence[str], outputs: int) -> tuple[str, 
 def label_number(name: str, label: Any, allowed: Sequence[str]) -> int:
     """A label -> its index among the allowed labels.
 
-    Args:
-        name: the argument's name, for the error.
-        label: the label.
-        allowed: all labels.
-
     Raises:
-        ValueError: the label is unknown.
+        ValueError: the label is unknown; the error names the argument.
     """
     if label not in allowed:
         raise ValueError(f"{name} must be one of {list(allowed)}, got {label!r}{nearest_name(str(label), allowed)}")

@@ -35,12 +35,7 @@ class Entity:
 def decode(text: str, tags: Sequence[str], probabilities: Array, starts: Array, ends: Array) -> list[Entity]:
     """The entities that the tags of a text's words mark; tags of no scheme, as `X`, mark none.
 
-    Args:
-        text: the text.
-        tags: the tag of each word.
-        probabilities: the probability of each tag (words,).
-        starts: index of the first character of each word (words,).
-        ends: index after the last character of each word (words,).
+    Each word has a tag, its probability, and the indices of its first character and after its last, all (words,).
     """
     entities = []
     for label, first, last in entities_of([tag if _is_tag(tag) else OUTSIDE for tag in tags]):

@@ -9,15 +9,11 @@ each; of the tokens of the last text; or none."""
 
 
 def end_with_marks(text: str, end: int) -> int:
-    r"""The end of a part of a text, moved behind the marks that belong to its last character.
+    """The end of a part of a text, moved behind the marks that belong to its last character.
 
     Marks are the characters of Unicode's category M: accents, vowel signs of Devanagari and Thai, variation selectors.
     A lowercasing tokenizer strips them, so that no token covers them. The page of `keras_bert.clients` has the same
     rule, `endWithMarks` in `answers.js`.
-
-    Args:
-        text: the whole text.
-        end: the index after the last character of the part's last token.
     """
     while end < len(text) and unicodedata.category(text[end]).startswith("M"):
         end += 1

@@ -90,15 +90,9 @@ def tokenize_words(tokenizer: "BaseTokenizer", sentences: Sequence[Sequence[str]
 
 
 def pack_words(words: Words, room: int, overlap: int = 0) -> WordRows:
-    """Packs each sentence into one row, or into several if it has more tokens than `room`.
+    """Packs each sentence into one row, or into several of at most `room` tokens; none for one without tokens.
 
-    Args:
-        words: the words of all sentences; a word longer than `room` is truncated.
-        room: maximum number of tokens of a row.
-        overlap: maximum number of tokens that a row repeats of the row before.
-
-    Returns:
-        The rows, sentence by sentence; none for a sentence without tokens.
+    A word longer than `room` is truncated; a row repeats at most `overlap` tokens of the row before.
     """
     ids = words.ids[_count_up(words.sizes) < room]
     sizes = np.minimum(words.sizes, room)
@@ -117,15 +111,9 @@ def pack_words(words: Words, room: int, overlap: int = 0) -> WordRows:
 
 
 def split_words(sizes: Sequence[int] | Array, room: int, overlap: int = 0) -> list[tuple[int, int]]:
-    """Splits a sentence between words into runs of at most `room` tokens.
+    """Splits a sentence into runs of at most `room` tokens: the first word of each, and the one after its last.
 
-    Args:
-        sizes: number of tokens of each word, at most `room`.
-        room: maximum number of tokens of a run.
-        overlap: maximum number of tokens that a run repeats of the run before.
-
-    Returns:
-        For each run the index of its first word, and the index after its last.
+    Sizes are the numbers of tokens of the words; a run repeats at most `overlap` tokens of the run before.
     """
     before = np.concatenate([[0], np.cumsum(sizes)])
     runs, first = [], 0

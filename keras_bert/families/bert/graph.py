@@ -26,16 +26,7 @@ def bert_states(config: EncoderConfig, inputs: Mapping[str, Any]) -> Any:
 
 
 def embed(config: EncoderConfig, inputs: Mapping[str, Any], *, positions: bool = True) -> Any:
-    """Adds the embeddings of tokens, positions and segments, and normalizes the sum.
-
-    Args:
-        config: the configuration of the encoder.
-        inputs: the inputs of the encoder by name, each int32 (batch, length).
-        positions: whether position embeddings are added.
-
-    Returns:
-        (batch, length, hidden).
-    """
+    """Adds the embeddings of tokens, positions (if asked) and segments, and normalizes: (batch, length, hidden)."""
     spread, width = config.initializer_range, config.embedding_size or config.hidden_size
     tokens = TokenEmbedding(config.vocabulary_size, width, spread, config.embedding_rank, name="token_embedding")
     x = tokens(inputs["token_ids"])

@@ -29,11 +29,7 @@ class BigBirdAttention(ConfiguredAttention):
 
     As in transformers, all random blocks are the first block at inference. Rather than repeating this block, the
     attention adds the logarithm of the number of copies to its scores, so that no keys are gathered. Texts of up to
-    `BigBird.longest_full` tokens get full attention.
-
-    Args:
-        config: the configuration of the encoder, or its plain values.
-        index: the index of the layer, from 0; the seed of its random blocks.
+    `BigBird.longest_full` tokens get full attention. The index of the layer, from 0, is the seed of its random blocks.
     """
 
     scores_all_pairs: ClassVar[bool] = False
@@ -171,12 +167,7 @@ class BigBirdAttention(ConfiguredAttention):
 
 @keras.saving.register_keras_serializable("keras_bert")
 class BigBirdBlock(EncoderBlock):
-    """BigBird's encoder block: BERT's block with `BigBirdAttention`.
-
-    Args:
-        config: the configuration of the encoder, or its plain values.
-        index: the index of the layer, from 0.
-    """
+    """BigBird's encoder block: BERT's block with `BigBirdAttention`."""
 
     def __init__(self, config: EncoderConfig | Mapping[str, Any], index: int, **kwargs: Any) -> None:
         attention = BigBirdAttention(config, index, name="attention", dtype=kwargs.get("dtype"))

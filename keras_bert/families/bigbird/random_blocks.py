@@ -24,16 +24,8 @@ _PLAN_END = 1024
 def draw_blocks(blocks: int, heads: int, count: int, seed: int) -> Array:
     """Draws `count` of the first 2 x `count` + 5 blocks, for a length that is not in `PLANNED_LENGTHS`.
 
-    The table of a shorter text has the first rows of the table of a longer text.
-
-    Args:
-        blocks: the number of blocks of the text, more than 2 x `count` + 5.
-        heads: the number of attention heads.
-        count: the number of random blocks for each block of queries.
-        seed: the index of the layer, from 0.
-
-    Returns:
-        int32 (heads, blocks - 2, count).
+    The table of a shorter text has the first rows of the table of a longer text: int32 (heads, blocks - 2, count). The
+    seed is the index of the layer.
     """
     random = np.random.RandomState(seed)
     end = 2 * count + 5
@@ -50,17 +42,10 @@ def draw_blocks(blocks: int, heads: int, count: int, seed: int) -> Array:
 
 @functools.lru_cache(maxsize=64)
 def draw_planned_blocks(longest: int, size: int, heads: int, count: int, seed: int) -> Array:
-    """Draws blocks for one of `PLANNED_LENGTHS`, from the first 1024 tokens.
+    """Draws blocks for one of `PLANNED_LENGTHS`, from the first 1024 tokens: int32 (heads, longest // size - 2, count).
 
-    Args:
-        longest: the length in tokens of the model's longest input; shorter texts use the first rows.
-        size: the number of tokens of a block.
-        heads: the number of attention heads.
-        count: the number of random blocks for each block of queries.
-        seed: the index of the layer, from 0.
-
-    Returns:
-        int32 (heads, longest // size - 2, count).
+    `longest` is the model's longest input and `size` that of a block, both in tokens; shorter texts use the first rows.
+    The seed is the index of the layer.
 
     Raises:
         ValueError: there are fewer than `count` blocks to draw from.

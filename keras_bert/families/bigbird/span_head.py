@@ -15,14 +15,8 @@ from keras_bert.layers.separator import SeparatorReader
 class SpanTransform(keras.layers.Layer):
     """The hidden layer of BigBird's head for question answering: LayerNorm(h + feed-forward(h)) of every token.
 
-    It follows transformers' `BigBirdForQuestionAnsweringHead`.
-
-    Args:
-        intermediate_size: the width of the feed-forward layer.
-        activation: a key of `feed_forward.ACTIVATIONS`.
-        dropout: the dropout rate on the inputs and on the outputs of the feed-forward layer.
-        layer_norm_epsilon: a number added to the variance.
-        initializer_range: the standard deviation of the truncated normal initializer.
+    It follows transformers' `BigBirdForQuestionAnsweringHead`; the dropout is on inputs and outputs of the feed-forward
+    layer.
     """
 
     def __init__(
@@ -70,9 +64,6 @@ class QuestionBias(SeparatorReader):
     """Masks the question, which cannot contain the answer: all tokens up to the first separator except the first token.
 
     transformers subtracts 1e6 from the logits of these tokens; this layer gives them the bias of padding.
-
-    Args:
-        separator: the id of the separator.
     """
 
     def __init__(self, separator: int, **kwargs: Any) -> None:

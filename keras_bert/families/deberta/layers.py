@@ -22,9 +22,6 @@ class DeBERTaAttention(ConfiguredAttention):
 
     It is softmax((Q K^T + Q Kr^T + (K Qr^T)^T) / sqrt(3 head_size) + bias) V, where Kr and Qr are the keys and queries
     of the relative positions between pairs of tokens (He et al. 2021, equation 4).
-
-    Args:
-        config: the configuration of the encoder, or its plain values.
     """
 
     def __init__(self, config: EncoderConfig | Mapping[str, Any], **kwargs: Any) -> None:
@@ -105,11 +102,7 @@ class DeBERTaAttention(ConfiguredAttention):
 
 @keras.saving.register_keras_serializable("keras_bert")
 class DeBERTaBlock(EncoderBlock):
-    """DeBERTa's encoder block: BERT's block with `DeBERTaAttention`.
-
-    Args:
-        config: the configuration of the encoder, or its plain values.
-    """
+    """DeBERTa's encoder block: BERT's block with `DeBERTaAttention`."""
 
     def __init__(self, config: EncoderConfig | Mapping[str, Any], **kwargs: Any) -> None:
         super().__init__(config, DeBERTaAttention(config, name="attention", dtype=kwargs.get("dtype")), **kwargs)

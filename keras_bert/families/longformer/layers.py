@@ -29,10 +29,6 @@ class LongformerAttention(ConfiguredAttention):
     Global tokens have separate projections. Time and memory are linear in the length: queries are split into blocks of
     half a window, and each block attends to its keys and those of both neighbours ("sliding chunks", section 3.1 and
     appendix A).
-
-    Args:
-        config: the configuration of the encoder, or its plain values.
-        index: the index of the layer, from 0.
     """
 
     scores_all_pairs: ClassVar[bool] = False
@@ -145,12 +141,7 @@ class LongformerAttention(ConfiguredAttention):
 
 @keras.saving.register_keras_serializable("keras_bert")
 class LongformerBlock(EncoderBlock):
-    """Longformer's encoder block: BERT's block with `LongformerAttention`.
-
-    Args:
-        config: the configuration of the encoder, or its plain values.
-        index: the index of the layer, from 0.
-    """
+    """Longformer's encoder block: BERT's block with `LongformerAttention`."""
 
     def __init__(self, config: EncoderConfig | Mapping[str, Any], index: int, **kwargs: Any) -> None:
         attention = LongformerAttention(config, index, name="attention", dtype=kwargs.get("dtype"))

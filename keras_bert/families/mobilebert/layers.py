@@ -26,9 +26,6 @@ class MobileBERTBlock(TransformerBlock):
 
     Each sublayer is followed by a norm, most of them also by a residual: norm(x + sublayer(x)) (Sun et al. 2020, figure
     1 and table 1). As in transformers, the last feed-forward layer has the name of BERT's, the others have numbers.
-
-    Args:
-        config: the configuration of the encoder, or its plain values.
     """
 
     def __init__(self, config: EncoderConfig | Mapping[str, Any], **kwargs: Any) -> None:

@@ -27,11 +27,5 @@ class NoNorm(keras.layers.Layer):
 
 
 def make_norm(kind: Normalization, epsilon: float, **kwargs: Any) -> keras.layers.Layer:
-    """Makes a normalization layer.
-
-    Args:
-        kind: `no_norm` or `layer_norm`.
-        epsilon: a number that LayerNorm adds to the variance.
-        kwargs: further arguments of the layer, such as its name.
-    """
+    """Makes a normalization layer; LayerNorm adds epsilon to the variance."""
     return NoNorm(**kwargs) if kind == "no_norm" else keras.layers.LayerNormalization(epsilon=epsilon, **kwargs)

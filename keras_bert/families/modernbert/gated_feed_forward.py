@@ -14,12 +14,7 @@ from keras_bert.layers.feed_forward import ACTIVATIONS, FeedForward
 class GatedFeedForward(FeedForward):
     """The gated feed-forward layer, (activation(x W) * x V) W2; with GELU it is GeGLU.
 
-    Args:
-        intermediate_size: the width between the products.
-        activation: a key of `feed_forward.ACTIVATIONS`.
-        dropout: the dropout rate before W2.
-        initializer_range: the standard deviation of the truncated normal initializer.
-        output_range: the standard deviation of the initializer of W2.
+    The dropout is before W2, whose initializer has the standard deviation `output_range`.
     """
 
     def __init__(

@@ -21,11 +21,7 @@ from keras_bert.layers.tap import Tap
 class ModernBERTBlock(TransformerBlock):
     """ModernBERT's pre-norm encoder block: x + sub-layer(LayerNorm(x)), twice.
 
-    The first block has no LayerNorm before its attention.
-
-    Args:
-        config: the configuration of the encoder, or its plain values.
-        index: the index of the block, from 0; it decides whether the attention is local.
+    The first block has no LayerNorm before its attention. The index, from 0, decides whether the attention is local.
     """
 
     def __init__(self, config: EncoderConfig | Mapping[str, Any], index: int, **kwargs: Any) -> None:

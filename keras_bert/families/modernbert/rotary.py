@@ -12,11 +12,6 @@ def rotary_table(length: Tensor, size: int, theta: float) -> tuple[Tensor, Tenso
     """The cosines and sines of the angles p theta^(-2 i / size) of position p and pair i, each float32 (length, size).
 
     Both halves of the last axis have the same angles. The sines of the first half are negated, as `rotate` needs them.
-
-    Args:
-        length: the number of positions, an integer or a tensor.
-        size: the width of a head, even.
-        theta: the base of the angles.
     """
     rates = theta ** (-np.arange(0, size, 2) / size)
     angles = ops.cast(ops.arange(length), "float32")[:, None] * rates.astype("float32")

@@ -14,11 +14,7 @@ from keras_bert.layers.dense import Dense
 
 @keras.saving.register_keras_serializable("keras_bert")
 class WindowBias(keras.layers.Layer):
-    """Makes the bias of local attention, which masks padding and the tokens outside each token's window.
-
-    Args:
-        reach: the largest distance in tokens within the window.
-    """
+    """Makes the bias of local attention, which masks padding and tokens that are further than `reach` tokens away."""
 
     def __init__(self, reach: int, **kwargs: Any) -> None:
         super().__init__(**kwargs)
@@ -44,12 +40,8 @@ class WindowBias(keras.layers.Layer):
 class RotaryAttention(SelfAttention):
     """Self-attention with rotary position embeddings, and one projection without bias to queries, keys and values.
 
-    Args:
-        num_heads: the number of attention heads.
-        theta: the base of the rotary angles.
-        dropout: the dropout rate on the attention probabilities and on the output.
-        initializer_range: the standard deviation of the truncated normal initializer.
-        output_range: the standard deviation of the initializer of the output projection.
+    `theta` is the base of the rotary angles, `output_range` the standard deviation of the output projection's
+    initializer; the dropout is on attention probabilities and output.
     """
 
     # No tap on the queries before the rotation: it is computed in float, so that no int8 kernel reads them.
