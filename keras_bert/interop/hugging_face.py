@@ -53,6 +53,7 @@ from keras_bert.interop.vocabularies import (
 )
 from keras_bert.interop.weights import (
     POOLER_LAYER,
+    Array,
     Tensors,
     check_layers,
     has_pooler,
@@ -246,12 +247,7 @@ def _read_model(folder: Path, family: Family, content: Mapping[str, Any]) -> tup
         )
     # A pooler without weights is always part of the encoder.
     model = build_model(config, head, pooler=has_pooler(tensors, form) or config.pooler_activation == "none")
-    for copy, original in copies.items():
-        if copy in tensors and not np.array_equal(tensors[copy], tensors[original]):
-            raise ValueError(
-                f"{folder}: tensor {copy!r} must equal {original!r}, which this library uses in both places; "
-                "a model whose weights are not tied is not supported"
-            )
+    _check_copies(tensors, folder, copies)
     ignored = {*copies, *(f"{family.prefix}embeddings.{name}" for name in _BUFFERS)}
     ignored |= {name for name in tensors if name.startswith(family.unread)}
     if not has_layer(model, "pooler"):
@@ -284,3 +280,12 @@ def _present_names(tensors: Tensors, folder: Path, family: Family, copies: Mappi
         if copy in renamed and original not in renamed:
             renamed[original] = renamed[copy]
     return Tensors(renamed)
+
+
+def _check_copies(tensors: Mapping[str, Array], folder: Path, copies: Mapping[str, str]) -> None:
+    for copy, original in copies.items():
+        if copy in tensors and not np.array_equal(tensors[copy], tensors[original]):
+            raise ValueError(
+                f"{folder}: tensor {copy!r} must equal {original!r}, which this library uses in both places; "
+                "a model whose weights are not tied is not supported"
+            )

@@ -147,10 +147,8 @@ def write_config(
     Raises:
         ValueError: the family has no such head, no pooling by the mean, or another activation in front of a classifier.
     """
-    activation = config.activation if classifies_texts(head.task) else "tanh"
-    if family.text_activation and head.reads_pooler and config.pooler_activation != activation:
-        rule = f"be {activation!r} under a head for {head.task}, as transformers has no other"
-        raise ValueError(f"pooler_activation must {rule}, got {config.pooler_activation!r}")
+    if family.text_activation:
+        _check_activation(config, head)
     architecture = family.architecture(head.task, next_sentence=head.next_sentence)
     if family.classifier_pooling is None:
         check_pooling(head)
@@ -176,6 +174,14 @@ def write_config(
             content[family.classifier_pooling] = head.pooling
         content["problem_type"] = _PROBLEMS[head.task]
     return content
+
+
+def _check_activation(config: EncoderConfig, head: Head) -> None:
+    """Checks the activation of the pooler for a family where it depends on the head."""
+    expected = config.activation if classifies_texts(head.task) else "tanh"
+    if head.reads_pooler and config.pooler_activation != expected:
+        rule = f"be {expected!r} under a head for {head.task}, as transformers has no other"
+        raise ValueError(f"pooler_activation must {rule}, got {config.pooler_activation!r}")
 
 
 def _read_separator(path: Path, content: Mapping[str, Any]) -> int:

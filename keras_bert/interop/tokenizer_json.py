@@ -53,11 +53,7 @@ def read_tokenizer(path: Path, tokenizer: Mapping[str, Any]) -> tuple[str, ...]:
     if not isinstance(added, list):
         raise ValueError(f"{path}: added_tokens must be a list, got {added!r}")
     check_added(path, "added_tokens", added)
-    ids = tokenizer["model"].get("vocab")
-    are_whole = isinstance(ids, dict) and all(type(number) is int for number in ids.values())
-    if not are_whole or sorted(ids.values()) != list(range(len(ids))):
-        raise ValueError(f"{path}: model.vocab must map tokens to the ids from 0 on, each once")
-    tokens = tuple(sorted(ids, key=ids.__getitem__))
+    tokens = _sort_by_id(path, tokenizer["model"].get("vocab"))
     _check_post_processor(path, tokenizer.get("post_processor"), tokens)
     return tokens
 
@@ -116,6 +112,16 @@ def content_of(path: Path, field: str, token: Any) -> str:
     if not isinstance(content, str):
         raise ValueError(f"{path}: {field} must hold strings or objects with a content, got {token!r}")
     return content
+
+
+def _sort_by_id(path: Path, ids: Any) -> tuple[str, ...]:
+    if (
+        not isinstance(ids, dict)
+        or not all(type(number) is int for number in ids.values())
+        or sorted(ids.values()) != list(range(len(ids)))
+    ):
+        raise ValueError(f"{path}: model.vocab must map tokens to the ids from 0 on, each once")
+    return tuple(sorted(ids, key=ids.__getitem__))
 
 
 def _check_post_processor(path: Path, processor: Any, tokens: tuple[str, ...]) -> None:

@@ -70,8 +70,7 @@ def read_weights(
     for weight in weights:
         foreign = names[weight.path]
         array = as_float32(tensors[foreign.name], foreign.name, source)
-        split = _split_windows(tuple(weight.shape), foreign)
-        shape = split[::-1] if foreign.transposed else split
+        shape = _foreign_shape(tuple(weight.shape), foreign)
         if array.shape != shape:
             cause = _CAUSES.get(weight.path, "the configuration is another model's (wrong preset)")
             raise ValueError(
@@ -149,6 +148,11 @@ def as_float32(array: Array, name: str, source: str) -> Array:
 
 def _split_windows(shape: tuple[int, ...], foreign: Foreign) -> tuple[int, ...]:
     return (shape[0] // shape[1], shape[1], shape[1]) if foreign.windowed else shape
+
+
+def _foreign_shape(shape: tuple[int, ...], foreign: Foreign) -> tuple[int, ...]:
+    split = _split_windows(shape, foreign)
+    return split[::-1] if foreign.transposed else split
 
 
 def _check_names(expected: Collection[str], present: Collection[str], source: str, ignored: Collection[str]) -> None:
