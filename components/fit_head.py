@@ -5,9 +5,9 @@ from components.artifacts.models import Model
 from components.dsl.component import component
 from components.dsl.errors import InputError
 from components.dsl.signature import Input, Output
-from components.examples.label_pairs import PAIRED_TASKS
 from components.examples.registry import read_rows
 from components.examples.texts import split_texts
+from components.few_shot.label_pairs import PAIRED_TASKS
 from components.training.model_folder import read_model, write_model
 from components.training.tuning import ClassWeights, build_task, find_class_weights, tune_task
 from keras_bert.core.checks import check
@@ -39,8 +39,8 @@ def fit_head(
         InputError: all training rows have a label, the class weights do not fit, or the encoder does not fit the rows.
     """
     from keras_bert.data.records import read_features
+    from keras_bert.few_shot.logistic_head import fit_logistic_head
     from keras_bert.tasks.classification import Classification
-    from keras_bert.tasks.logistic_head import fit_logistic_head
     from keras_bert.tasks.multi_label import MultiLabelClassification
     from keras_bert.training.trainer import make_deterministic
 

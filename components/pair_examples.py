@@ -6,8 +6,8 @@ from components.artifacts.data import TaskExamples, Vocabulary
 from components.dsl.component import component
 from components.dsl.signature import Input, Output
 from components.examples.base import Encoding
-from components.examples.label_pairs import PAIRED_TASKS, check_pairable, pair_rows
 from components.examples.registry import TASK_ROWS, read_rows, write_rows
+from components.few_shot.label_pairs import PAIRED_TASKS, check_pairable, pair_rows
 from keras_bert.core.checks import check
 
 logger = logging.getLogger(__name__)

@@ -5,10 +5,12 @@ from typing import Any
 import pydantic
 
 from pipeline.capability import Capability
+from pipeline.few_shot.capability import FewShotCapability
 from pipeline.label_errors.capability import LabelErrorCapability
 from pipeline.settings.schema import Settings
 
 CAPABILITIES: tuple[Capability[Any], ...] = (
+    FewShotCapability(),
     LabelErrorCapability(),
 )  # fmt: skip
 

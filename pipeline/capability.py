@@ -7,8 +7,11 @@ from components.artifacts.data import TaskExamples
 from components.artifacts.models import Model
 from components.dsl.artifact import Artifact
 from components.dsl.component import Handle, Node
+from components.examples.row_traits import RowTraits
 from components.examples.source_rows import AnySource
-from pipeline.settings.schema import Settings
+from pipeline.nodes import Start
+from pipeline.proposal import Proposal, Setting
+from pipeline.settings.schema import FineTuningSettings, Settings
 
 T = TypeVar("T")
 # Fine-tunes a teacher of the first seed on other rows; the name ends the names of its nodes.
@@ -42,9 +45,27 @@ class Capability(Generic[T]):
     def check_rows(self, table: T, source: AnySource, splits: Mapping[str, Sequence[Any]]) -> None:
         """Raises InputError where the rows of the examples do not suit the table."""
 
+    def count_texts(self, table: T, tuning: FineTuningSettings, rows: float) -> int | None:
+        """The number of texts that pass through the training of a teacher on so many rows; None for the usual one."""
+        return None
+
+    def why_untrained(self, table: T) -> str:
+        """Why a teacher has no training whose settings could be searched, as the end of an error; empty if it has."""
+        return ""
+
+    def propose(self, source: AnySource, rows: RowTraits, rate: Setting) -> Proposal | None:
+        """The tables that `init` proposes for rows in place of the usual ones, with this learning rate, if any."""
+        return None
+
     def count_teachers(self, table: T) -> int:
         """The number of further teachers that train, each counted as one that learns from all rows."""
         return 0
+
+    def wire_teacher(
+        self, table: T, settings: Settings, start: Start, rows: Handle[TaskExamples], seed: int, label: str
+    ) -> Node | None:
+        """The step that makes the teacher of a seed in place of `fine_tune`; see `pipeline.chains.wire_fine_tuning`."""
+        return None
 
     def wire(self, table: T, settings: Settings, rows: Handle[TaskExamples], fine_tune: FineTune) -> list[Node]:
         """The last of the further steps that a job with the table has."""

@@ -10,16 +10,15 @@ from components.distill_general import distill_general
 from components.dsl.component import Handle, Node
 from components.export_model import export_model
 from components.fine_tune import fine_tune
-from components.fit_head import fit_head
 from components.ingest_texts import ingest_texts
 from components.label_with_teacher import label_with_teacher
-from components.pair_examples import pair_examples
 from components.prune import prune
 from components.quantize import quantize
 from components.sources.text import TextSource
 from keras_bert.options.compression import Distillation, Imitation, Pruning, StateImitation, TeacherLabels
 from keras_bert.options.fine_tuning import Selection
 from keras_bert.options.quantization import Quantization
+from pipeline.capabilities import enabled_capabilities
 from pipeline.nodes import Start, append_name, append_seed, seeded
 from pipeline.settings.schema import Settings, select_fields
 
@@ -141,7 +140,7 @@ class Chain:
 def wire_fine_tuning(settings: Settings, start: Start, rows: Handle[TaskExamples], seed: int, label: str = "") -> Node:
     """The step that makes the teacher of a seed.
 
-    With `[few_shot]` it fits a head on an encoder that was fine-tuned on pairs of rows, if there are pairs.
+    A capability may fine-tune in another way.
 
     Args:
         settings: the job.
@@ -150,33 +149,21 @@ def wire_fine_tuning(settings: Settings, start: Start, rows: Handle[TaskExamples
         seed: the number of the seed, from 0.
         label: a suffix of the names of the steps before, see `Chain`.
     """
-    table, few_shot = settings.fine_tuning, settings.few_shot
-    training = seeded(table, seed)
-    pooling = settings.pooling if few_shot is None else "mean"
-    options = {"pooling": pooling, "training": training, "selection": select_fields(table, Selection)}
-    if few_shot is None:
-        return fine_tune(
-            pretrained=start.model,
-            examples=rows,
-            class_weights=table.class_weights,
-            adaptation=settings.adaptation,
-            contrast=settings.contrast,
-            normalize=settings.normalize,
-            **options,
-        )
-    encoder = start.model
-    if few_shot.pairs:
-        pairs = pair_examples(vocabulary=start.vocabulary, examples=rows, pairs=few_shot.pairs, seed=training.seed)
-        append_seed(settings, seed, append_name(pairs, label))
-        tuned = fine_tune(pretrained=start.model, examples=pairs.output(TaskExamples), **options)
-        encoder = append_seed(settings, seed, append_name(tuned, label)).output(Model)
-    return fit_head(
-        encoder=encoder,
+    for capability, own_table in enabled_capabilities(settings):
+        node = capability.wire_teacher(own_table, settings, start, rows, seed, label)
+        if node is not None:
+            return node
+    table = settings.fine_tuning
+    return fine_tune(
+        pretrained=start.model,
         examples=rows,
-        pooling=pooling,
+        pooling=settings.pooling,
         class_weights=table.class_weights,
-        l2=few_shot.l2,
-        seed=training.seed,
+        adaptation=settings.adaptation,
+        contrast=settings.contrast,
+        normalize=settings.normalize,
+        training=seeded(table, seed),
+        selection=select_fields(table, Selection),
     )
 
 

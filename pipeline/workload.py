@@ -153,12 +153,11 @@ def list_trainings(settings: Settings) -> list[TrainingWork] | None:
 
 
 def _measure_tuning(settings: Settings, lengths: RowLengths, size: EncoderSize) -> TrainingWork:
-    """The training of a teacher: on rows, or on the two texts of each pair of rows, or nothing where there are none."""
-    tuning, few_shot = settings.fine_tuning, settings.few_shot
-    if few_shot is None:
-        return TrainingWork(tuning.count_steps(round(lengths.rows)) * tuning.batch_size, lengths.tokens, size)
-    steps = tuning.count_steps(round(2 * few_shot.pairs * lengths.rows)) if few_shot.pairs else 0
-    return TrainingWork(2 * steps * tuning.batch_size, lengths.tokens, size)
+    """The training of a teacher: on rows, or on the texts that a capability makes of them."""
+    tuning, enabled = settings.fine_tuning, enabled_capabilities(settings)
+    counts = (capability.count_texts(table, tuning, lengths.rows) for capability, table in enabled)
+    usual = tuning.count_steps(round(lengths.rows)) * tuning.batch_size
+    return TrainingWork(next((count for count in counts if count is not None), usual), lengths.tokens, size)
 
 
 def guess_seconds(settings: Settings) -> TimeGuess | None:

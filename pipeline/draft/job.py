@@ -17,10 +17,11 @@ from components.sources.shared import SPLITS
 from keras_bert.core.folders import replaced_file
 from keras_bert.core.processor import native_precision
 from pipeline.draft.job_text import write_toml
-from pipeline.draft.settings import SettingsTable, propose_settings
+from pipeline.draft.settings import propose_settings
 from pipeline.draft.source import DraftRequest, guess_source
 from pipeline.job.files import PATHS, load_settings
 from pipeline.job.rules import check_data
+from pipeline.proposal import SettingsTable
 from pipeline.settings.schema import LONGEST_NAME
 from pipeline.views.terminal import format_minutes
 from pipeline.workload import TimeGuess, estimate_seconds

@@ -4,7 +4,7 @@ import textwrap
 from collections.abc import Sequence
 
 from components.text.escaping import escape_field
-from pipeline.draft.settings import SettingsTable
+from pipeline.proposal import SettingsTable
 from pipeline.settings.toml_text import format_value
 
 _WIDTH = 118

@@ -2,13 +2,14 @@
 
 import dataclasses
 import math
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
-from components.examples.label_pairs import PAIRED_TASKS
 from components.examples.row_traits import RowTraits, TokenTraits, percentile
 from components.sources.checkpoint import Checkpoint
 from components.sources.shared import SPLITS
+from pipeline.capabilities import CAPABILITIES
 from pipeline.draft.source import AnySource
+from pipeline.proposal import RECIPE, Setting, SettingsTable, propose_class_weights
 from pipeline.workload import EncoderSize, RowLengths, TrainingWork
 
 # Rows that are longer are cut, or read in windows; one of two lengths takes half of the time.
@@ -20,35 +21,10 @@ _LONGEST_WINDOW = 384
 # (Mosbach et al. 2021, section 6: 20 epochs for sets of thousands of rows).
 _EPOCHS = ((500, 10.0), (2_000, 6.0), (10_000, 4.0), (50_000, 3.0), (200_000, 2.0))
 _FEWEST_EPOCHS = 1.0
-# Up to so many rows a label `[few_shot]` is proposed: twice those that docs/accuracy.md has figures of.
-_FEW_ROWS = 16
-# Pairs of each kind for a row (Tunstall et al. 2022, released code), and pairs in all for a training of minutes. Where
-# more would be needed, there are none: with fewer for each row, the head alone was better (docs/accuracy.md).
-_PAIRS, _MOST_PAIRS, _PAIRS_BATCH_SIZE = 20, 5_000, 16
 # Small encoders need larger steps: the rates of the jobs in docs/accuracy.md for 384 units, of Devlin et al. for more.
 _NARROW = 384
 _RATES = {True: (1e-4, 2e-4), False: (3e-5, 1e-4)}
 _BATCH_SIZE = 32
-# Counts of labels that differ by more than this factor are worth a look at weights.
-_IMBALANCE = 10
-
-
-class Setting(NamedTuple):
-    """A line of a job file: a key, its value, and why it is so."""
-
-    key: str
-    value: Any
-    reason: str = ""
-
-
-_RECIPE = Setting("recipe", "mixed_wi8_ai8", "8 bits; other recipes: docs/guides/compress.md")
-
-
-class SettingsTable(NamedTuple):
-    """A table of a job file; its first one has no name."""
-
-    name: str
-    settings: list[Setting]
 
 
 class Draft(NamedTuple):
@@ -78,17 +54,19 @@ def propose_settings(
         SettingsTable("checkpoint", [Setting("path", checkpoint.path, "the encoder to start from")]),
         SettingsTable("examples", _source_settings(source)),
     ]
-    if _has_few_rows(source, rows):
-        tables, texts = _few_shot_tables(rows, rate)
-        read = RowLengths.of_tokens(tokens.lengths, texts, lengths[0].value)
-        return Draft([*start, *tables], None if size is None else [TrainingWork(read.rows, read.tokens, size)])
+    for capability in CAPABILITIES:
+        proposal = capability.propose(source, rows, rate)
+        if proposal is not None:
+            read = RowLengths.of_tokens(tokens.lengths, proposal.texts, lengths[0].value)
+            works = None if size is None else [TrainingWork(read.rows, read.tokens, size)]
+            return Draft([*start, *proposal.tables], works)
     epochs = next((epochs for most, epochs in _EPOCHS if rows.rows <= most), _FEWEST_EPOCHS)
     student = None if size is None or size.layers < 2 else size._replace(layers=size.layers // 2)
     training = [
         Setting("epochs", epochs, f"for {rows.rows} rows: the fewer, the more"),
         Setting("batch_size", _BATCH_SIZE),
         rate,
-        *_class_weights(rows),
+        *propose_class_weights(rows),
     ]
     tables = [*start, SettingsTable("fine_tuning", training)]
     if size is not None and student is not None:
@@ -97,39 +75,8 @@ def propose_settings(
             SettingsTable("student", [Setting("num_layers", student.layers, reason)]),
             SettingsTable("distillation", [Setting("epochs", epochs), Setting("learning_rate", rates[1])]),
         ]
-    tables.append(SettingsTable("quantization", [_RECIPE, Setting("epochs", 1.0)]))
+    tables.append(SettingsTable("quantization", [RECIPE, Setting("epochs", 1.0)]))
     return Draft(tables, None if size is None else _list_trainings(size, student, lengths, tokens, rows.rows, epochs))
-
-
-def _has_few_rows(source: AnySource, rows: RowTraits) -> bool:
-    """Whether rows are texts with labels, and few of each label."""
-    is_text = source.task in PAIRED_TASKS and getattr(source, "second_text", None) is None
-    return is_text and _rows_of_a_label(rows) <= _FEW_ROWS and max(rows.labels.values()) > 1
-
-
-def _rows_of_a_label(rows: RowTraits) -> float:
-    return sum(rows.labels.values()) / len(rows.labels)
-
-
-def _few_shot_tables(rows: RowTraits, rate: Setting) -> tuple[list[SettingsTable], int]:
-    """The tables of a job for few rows of each label, and the number of texts that its training reads."""
-    few = f"few rows a label ({_rows_of_a_label(rows):.3g} on average)"
-    pairs, reason = _PAIRS, f"{few} teach by pairs, here {2 * _PAIRS * rows.rows}, before a head is fitted (SetFit)"
-    training = [Setting("epochs", 1.0, "a pass through the pairs"), Setting("batch_size", _PAIRS_BATCH_SIZE), rate]
-    if 2 * _PAIRS * rows.rows > _MOST_PAIRS:
-        pairs, training = 0, []
-        reason = f"{few}, but many in all: only a head is fitted; {_PAIRS} pairs a row would take long"
-    training += _class_weights(rows)
-    recipe = [
-        _RECIPE,
-        Setting("post_training", True, "few rows train no numbers better; nor a [student], without [unlabelled] texts"),
-    ]
-    tables = [
-        SettingsTable("few_shot", [Setting("pairs", pairs, reason)]),
-        *([SettingsTable("fine_tuning", training)] if training else []),
-        SettingsTable("quantization", recipe),
-    ]
-    return tables, 4 * pairs * rows.rows
 
 
 def _propose_lengths(source: AnySource, checkpoint: Checkpoint, tokens: TokenTraits) -> list[Setting]:
@@ -162,16 +109,6 @@ def _source_settings(source: AnySource) -> list[Setting]:
         note = f"a tenth of the rows each for {' and '.join(missing)} is taken out of it"
         settings[0] = train._replace(reason=note)
     return settings
-
-
-def _class_weights(rows: RowTraits) -> list[Setting]:
-    counts = list(rows.labels.values())
-    if not counts or counts[0] <= _IMBALANCE * counts[-1]:
-        return []
-    reason = (
-        f'counts of labels from {counts[-1]} to {counts[0]}; "balanced" weighs rare ones more, at the others\' cost'
-    )
-    return [Setting("class_weights", "none", reason)]
 
 
 def _list_trainings(

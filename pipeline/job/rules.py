@@ -8,7 +8,6 @@ from pathlib import Path
 from typing import Any
 
 from components.dsl.errors import InputError
-from components.examples.label_pairs import check_pairable
 from components.examples.leaks import resolve_leaks
 from components.examples.overlap import check_overlap, count_overlap, count_rows, describe_overlap
 from components.examples.registry import TASK_ROWS, check_unlabelled
@@ -31,7 +30,6 @@ from keras_bert.options.compression import OF_EMBEDDINGS, StateImitation
 from keras_bert.options.pretraining import AT_MOST
 from pipeline.capabilities import CAPABILITIES, enabled_capabilities
 from pipeline.settings.contrast import check_contrast, check_dimensions
-from pipeline.settings.few_shot import check_few_shot
 from pipeline.settings.graphs import check_float_layers, check_shapes, graph_of
 from pipeline.settings.page import check_page, check_search_texts
 from pipeline.settings.runtimes import check_models_of_runtimes, check_runtimes
@@ -52,7 +50,6 @@ _NEEDS = {
     "pooling": "examples",
     "normalize": "examples",
     "fine_tuning": "examples",
-    "few_shot": "examples",
     "contrast": "examples",
     "hard_negatives": "examples",
     "adaptation": "examples",
@@ -121,7 +118,6 @@ def check_tables(settings: Settings) -> None:
     for capability, table in enabled_capabilities(settings):
         capability.check_tables(table, settings)
     check_contrast(settings)
-    check_few_shot(settings)
     check_page(settings)
 
 
@@ -234,8 +230,6 @@ def _check_examples(settings: Settings) -> list[str]:
         _check_test_rows(settings, source.task, splits, labels)
     for capability, table in enabled_capabilities(settings):
         capability.check_rows(table, source, splits)
-    if settings.few_shot is not None and settings.few_shot.pairs:
-        check_pairable(task, splits["train"])
     if source.overlap == "error":
         check_overlap(splits, task, "in")
     if source.near_overlap == "error":

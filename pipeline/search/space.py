@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, Literal, NamedTuple, Self
 
 from components.dsl.errors import InputError, nearest
+from pipeline.capabilities import enabled_capabilities
 from pipeline.job.files import Tables, make_settings
 from pipeline.settings.graphs import check_float_layers, graph_of
 from pipeline.settings.schema import Settings
@@ -122,8 +123,7 @@ def _candidates(tables: Tables, settings: Settings) -> dict[str, Dimension]:
     if settings.examples is not None and settings.examples.task in _POOLED_TASKS:
         pooling = settings.pooling or "mean"
         defaults[POOLING] = (pooling, "cls" if pooling == "mean" else "mean"), pooling
-    few_shot = settings.few_shot
-    trains = {"teacher": few_shot is None or few_shot.pairs > 0, "student": settings.student is not None}
+    trains = {"teacher": not _why_untrained(settings), "student": settings.student is not None}
     for stage, section in _TRAININGS.items():
         space: TrainingSpace = getattr(tune, section)
         chosen |= {f"{section}.{name}": values for name, values in vars(space).items()}
@@ -213,14 +213,18 @@ def _check_value(tables: Tables, name: str, value: Any) -> None:
     check_float_layers(settings)
 
 
+def _why_untrained(settings: Settings) -> str:
+    return "".join(capability.why_untrained(table) for capability, table in enabled_capabilities(settings))
+
+
 def _reason_of_absence(name: str, settings: Settings) -> str:
     """Why a job does not have a setting, as the end of an error."""
     section, _, key = name.rpartition(".")
     if name == POOLING:
         task = None if settings.examples is None else settings.examples.task
         return f": {task} reads the states of single tokens"
-    if section == _TRAININGS["teacher"] and settings.few_shot is not None and not settings.few_shot.pairs:
-        return " where few_shot.pairs is 0, as only a head is fitted"
+    if section == _TRAININGS["teacher"] and _why_untrained(settings):
+        return _why_untrained(settings)
     if section in ("student", "distillation") and settings.student is None:
         return " where there is no [student]"
     if name == DEPTH and settings.general_distillation is not None:

@@ -6,7 +6,6 @@ from typing import Any, NamedTuple
 from components.artifacts.measurements import Validation
 from components.artifacts.models import Model
 from components.dsl.component import Handle
-from components.fit_head import fit_head
 from components.validate import validate
 from pipeline.chains import Chain, Stage
 from pipeline.nodes import append_name
@@ -20,7 +19,7 @@ class TrialOutputs(NamedTuple):
 
     Attributes:
         training: the output of the training whose settings are searched.
-        model: the trained model: that output, or with `[few_shot]` the classifier that is fitted on it.
+        model: the trained model: that output, or the classifier whose head is fitted on it.
         validation: its score.
         last_validation: the score of the last model; that of the trained one without later stages.
         steps: the names of the steps from the input of the training to the score.
@@ -69,9 +68,8 @@ def wire_trial(settings: Settings, seed: int, stages: Sequence[Stage], later: Se
         return append_name(node, model.node.name).output(Validation)
 
     training = model = chain.model(stages)
-    if model.node.component is fit_head:
-        encoder = model.node.inputs["encoder"]
-        assert isinstance(encoder, Handle)
+    encoder = model.node.inputs.get("encoder")
+    if isinstance(encoder, Handle):  # whose vectors a head is fitted to
         training = encoder.node.output(Model)
     validation = score(model)
     last_validation = score(chain.model([*stages, *later])) if later else validation

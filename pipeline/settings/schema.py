@@ -31,7 +31,7 @@ from keras_bert.options.adaptation import Adaptation
 from keras_bert.options.compression import Distillation, Imitation, Pruning, Student, TeacherLabels
 from keras_bert.options.data import Pooling, Prompts, VocabularyKind
 from keras_bert.options.export import Export
-from keras_bert.options.fine_tuning import FewShot, HardNegatives, Selection
+from keras_bert.options.fine_tuning import HardNegatives, Selection
 from keras_bert.options.pretraining import Generator, Masking, PretrainingRows
 from keras_bert.options.quantization import Quantization
 from keras_bert.options.training import Contrast, Precision, Training
@@ -242,8 +242,6 @@ class Settings(pydantic.BaseModel):
             deviation.
         probes: tagged sentences with which `explain` probes the layers of the teacher and the student; `.conllu` files
             also bring dependency trees. Without it, the examples serve if their words are tagged.
-        few_shot: fine-tuning of classification on few rows of each label: with the settings of `fine_tuning` the
-            encoder learns from pairs of rows, then a head is fitted. Without it, both learn together.
         contrast: the loss of retrieval, for the teacher and for all models that are made of it.
         hard_negatives: negatives for the training queries of retrieval, which a model searches.
         adaptation: parameter-efficient adaptation, which trains few weights beside the frozen encoder (LoRA, adapters,
@@ -292,7 +290,6 @@ class Settings(pydantic.BaseModel):
         | None
     ) = None
     fine_tuning: FineTuningSettings = FineTuningSettings()
-    few_shot: FewShot | None = None
     contrast: Contrast | None = None
     hard_negatives: HardNegatives | None = None
     adaptation: Adaptation | None = None

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from keras_bert.options.fine_tuning import FewShot
+from keras_bert.few_shot.options import FewShot
 from pipeline.cli import main
 from pipeline.job.files import load_settings
 from tests.pipeline.draft.tiny_rows import KINDS, make_texts, topic, write_checkpoint, write_reviews

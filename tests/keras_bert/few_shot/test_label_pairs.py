@@ -7,7 +7,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as arrays
 
-from keras_bert.data.label_pairs import draw_label_pairs
+from keras_bert.few_shot.label_pairs import draw_label_pairs
 
 FLAGS = arrays.arrays(np.int8, arrays.array_shapes(min_dims=2, max_dims=2, max_side=9), elements=st.integers(0, 1))
 CLASSES = st.lists(st.integers(0, 4), min_size=1, max_size=20).map(lambda labels: np.eye(5, dtype=int)[labels])

@@ -6,10 +6,10 @@ import pytest
 from scipy.special import expit, softmax
 from sklearn.linear_model import LogisticRegression
 
+from keras_bert.few_shot.logistic_head import fit_logistic_head
 from keras_bert.objectives.class_weights import balanced_class_weights
 from keras_bert.tasks.classification import Classification
 from keras_bert.tasks.embedding import Embedding
-from keras_bert.tasks.logistic_head import fit_logistic_head
 from keras_bert.tasks.multi_label import MultiLabelClassification
 from tests.keras_bert.tasks.tiny import make_encoder, make_tokenizer
 

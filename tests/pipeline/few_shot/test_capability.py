@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from keras_bert.options.fine_tuning import FewShot
+from keras_bert.few_shot.options import FewShot
 from pipeline.job.rules import check_data
 from tests.pipeline.settings.texts import CHECKPOINT, EXAMPLES, load, refusal, write_checkpoint
 

@@ -26,10 +26,10 @@ def pair_rows(
         task: the task of the rows, one of `PAIRED_TASKS`.
         rows: rows of single texts.
         partners: rows that stand in the second place; None for the same rows.
-        pairs: see `keras_bert.data.label_pairs.draw_label_pairs`.
+        pairs: see `keras_bert.few_shot.label_pairs.draw_label_pairs`.
         seed: the seed of the draws.
     """
-    from keras_bert.data.label_pairs import draw_label_pairs
+    from keras_bert.few_shot.label_pairs import draw_label_pairs
 
     labels = sorted(task.count_labels([*rows, *(partners or ())]) or ())
     flags = _flag_labels(task, rows, labels)
