@@ -21,7 +21,6 @@ from benchmarks.harness.runs import run
 from components.artifacts.evaluation import Evaluation, MeasuredModel, Metrics
 from components.artifacts.measurements import Latency
 from components.artifacts.models import Model
-from components.dsl.artifact import Artifact
 from components.evaluate import evaluate
 from components.measure_latency import measure_latency
 from components.scoring.blessing import STUDENT, TEACHER
@@ -149,14 +148,11 @@ def describe_step(measured: Measured) -> dict[str, str]:
     watched = watch("benchmarks.harness.job_steps", [json.dumps(measured.tables)])
     share = 100 * measured.teacher.manifest()["counts"].get("trained_share", 1.0)
     figures = {"ms a step": f"{watched.answer['ms']:.0f}", "peak MB": f"{watched.peak:.0f}"}
-    return {"trained": f"{share:.2f} %", **figures, "MB to keep": f"{kept(measured.teacher):.1f}"}
-
-
-def kept(model: Artifact) -> float:
-    """Megabytes of what a task needs beside the checkpoint: its adapter, or the whole model."""
-    folder = model.file("adapter")
-    files = list(folder.iterdir()) if folder.is_dir() else [model.file("model.keras")]
-    return sum(file.stat().st_size for file in files) / 1e6
+    # An adapter, or else the whole model.
+    folder = measured.teacher.file("adapter")
+    files = list(folder.iterdir()) if folder.is_dir() else [measured.teacher.file("model.keras")]
+    kept = sum(file.stat().st_size for file in files) / 1e6
+    return {"trained": f"{share:.2f} %", **figures, "MB to keep": f"{kept:.1f}"}
 
 
 def spread(values: Sequence[float]) -> str:
