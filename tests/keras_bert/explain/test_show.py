@@ -2,6 +2,7 @@
 
 import base64
 import json
+import os
 import re
 import zlib
 
@@ -134,7 +135,7 @@ def test_a_page_that_cannot_be_saved_leaves_no_part(task, tmp_path, monkeypatch)
     def fail(part, target):
         raise OSError(f"{target} must be in a folder that can be written")
 
-    monkeypatch.setattr(type(tmp_path), "replace", fail)
+    monkeypatch.setattr(os, "replace", fail)
     with pytest.raises(OSError, match="must be in a folder that can be written"):
         page.save(tmp_path / "page.html")
     assert [file.name for file in tmp_path.iterdir()] == ["folder"]

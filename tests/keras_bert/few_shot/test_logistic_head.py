@@ -31,7 +31,8 @@ def build(kind, labels):
 
 def vectors_of(task):
     """Through another model on the same encoder."""
-    return Embedding.build(task.encoder, task.tokenizer, max_length=20, pooling="mean").predict(TEXTS).astype("float64")
+    embedding = Embedding.build(task.encoder, task.tokenizer, max_length=20, pooling="mean", normalize=False)
+    return embedding.predict(TEXTS).astype("float64")
 
 
 def logits_of(task):

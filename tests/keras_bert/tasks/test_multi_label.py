@@ -95,7 +95,9 @@ def test_the_explained_number_is_that_of_a_label(shared):
     target = shared.target("drama", outputs_of(shared)[0], None)
     assert (target.name, target.choice) == ("drama", "drama")
     np.testing.assert_array_equal(target.score(outputs_of(shared)), outputs_of(shared)[:, 2])
-    with pytest.raises(ValueError, match=r"target must be one of \['action', 'comedy', 'drama'\], got 'dram'; near"):
+    with pytest.raises(
+        ValueError, match=r"target must be one of \['action', 'comedy', 'drama'\], got 'dram'; the nearest is 'drama'"
+    ):
         shared.target("dram", outputs_of(shared)[0], None)
 
 
