@@ -13,7 +13,7 @@ from keras_bert.objectives.pretraining import PretrainingObjective
 from keras_bert.options.training import Training
 from keras_bert.training.step import TrainingStep
 from keras_bert.training.trainer import Trainer
-from tests.keras_bert.test_optimizer import ReferenceAdamW
+from tests.keras_bert.models.test_optimizer import ReferenceAdamW
 from tests.keras_bert.training.small import BATCH, LinearObjective, Rows, fit, linear, rows, small_classifier
 
 
