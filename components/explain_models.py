@@ -100,7 +100,7 @@ def _probe_sentences(probes: SentenceSource | None, examples: TaskExamples) -> P
 
 def _read_batches(examples: TaskExamples, rows: int) -> list[Any]:
     """At least `rows` random labelled validation rows, or all, in batches of rows of about one length."""
-    from keras_bert.data.batch_plan import LENGTH_BUCKETS
+    from keras_bert.core.row_limits import LENGTH_BUCKETS
     from keras_bert.data.records import read_features
     from keras_bert.data.task_batches import task_batches
     from keras_bert.training.trainer import validation_rows

@@ -25,7 +25,7 @@ from components.training.copy_filter import CopyFilter
 from components.training.model_folder import read_model
 from components.training.teacher_labeler import TeacherLabeler
 from keras_bert.core.folders import LABELS_FILE, replaced_file
-from keras_bert.data.batch_plan import LENGTH_BUCKETS
+from keras_bert.core.row_limits import LENGTH_BUCKETS
 from keras_bert.options.compression import TeacherLabels
 
 if TYPE_CHECKING:

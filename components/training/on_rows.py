@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 from components.artifacts.data import TaskExamples, TextExamples
 from components.dsl.workplace import ProgressParts, workplace
 from components.training.progress import TrainingProgress, forward_work, training_work
-from keras_bert.data.batch_plan import LENGTH_BUCKETS
+from keras_bert.core.row_limits import LENGTH_BUCKETS
 from keras_bert.options.training import Training
 
 if TYPE_CHECKING:

@@ -8,7 +8,8 @@ import numpy as np
 import tensorflow as tf
 
 from keras_bert.core.folders import INPUT_NAMES
-from keras_bert.data.batch_plan import LENGTH_BUCKETS, BatchPlan
+from keras_bert.core.row_limits import LENGTH_BUCKETS
+from keras_bert.data.batch_plan import BatchPlan
 
 Array = np.ndarray[Any, Any]
 

@@ -12,10 +12,6 @@ from keras_bert.masking.row_random import row_keys
 
 Indices = NDArray[np.int64]
 
-# Rows are batched with rows of about their length, as padding costs as much as tokens. Each length is compiled
-# separately, which takes seconds, so there are few.
-LENGTH_BUCKETS = (8, 16, 24, 32, 48, 64, 96, 128, 192, 256, 384, 512, 768, 1024, 1536, 2048, 3072, 4096, 6144)
-
 # Makes the order of the rows independent of other draws with the same seed, epoch and row.
 _ORDER, _BATCH_ORDER = 0x6F72646572, 0x6261746368
 
