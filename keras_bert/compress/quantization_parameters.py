@@ -12,10 +12,9 @@ import keras
 from keras_bert.compress.fake_quantizers import quantize_rows
 from keras_bert.compress.quantize import read_taps
 from keras_bert.compress.ranges import Ranges, fixed_ranges
+from keras_bert.core.folders import QUANTIZATION_FILE
 from keras_bert.models.traces import forget_traces
 from keras_bert.options.quantization import RECIPES, RecipeName
-
-QUANTIZATION_FILE = "quantization.json"
 
 
 class QuantizationParameters(NamedTuple):

@@ -158,13 +158,20 @@ class QuantizationAware:
         for path, grid in self._moving.items():
             self._taps[path].transform = grid.observe
         empty = True
-        for batch in batches:
-            empty = False
-            if not self._moving:
-                break
-            self._model(batch, training=False)
-        if empty:
-            raise ValueError("QuantizationAware.batches must hold at least one batch, got none")
+        try:
+            for batch in batches:
+                empty = False
+                if not self._moving:
+                    break
+                self._model(batch, training=False)
+            if empty:
+                raise ValueError("QuantizationAware.batches must hold at least one batch, got none")
+        except BaseException:
+            # Ctrl-C in a notebook, where the model lives on.
+            for path in self._moving:
+                self._taps[path].transform = None
+            forget_traces(self._model)
+            raise
         for grid in self._moving.values():
             grid.start()
 

@@ -23,7 +23,7 @@ from keras_bert.tasks.base import Task
 from keras_bert.tasks.checks import check_keras_model
 from keras_bert.tasks.classification import TextClassifier
 from keras_bert.tasks.regression import Regression
-from keras_bert.training.fit import Rows, batches, columns, train
+from keras_bert.training.fit import Rows, batches, columns, count_steps, read_rows, start_bias, train
 
 # The learning rates of the pipeline's steps.
 _DISTILLATION_RATE, _PRUNING_RATE, _QUANTIZATION_RATE = 1e-4, 5e-5, 2e-5
@@ -72,14 +72,23 @@ def distill(
     plan = Training(**{"precision": "auto", "learning_rate": _DISTILLATION_RATE, **training})
     rows, distillation = _read_rows(teacher, data, pairs, distillation)
     first = batches(teacher, rows, plan.part_size, shuffle=True, seed=plan.seed).after(0, stop=STARTING_BATCHES)
-    small, _ = make_student(teacher, student or Student(layers=tuple(layers or ())), first)
-    network, objective = small.network(), small.objective()
-    if imitation.is_on:
-        imitating = ImitationObjective(objective, network, teacher.network(), distillation, imitation)
-        train(small, imitating.joint, imitating, rows, plan, verbose=verbose)
-    else:
-        plain = DistillationObjective(objective, teacher.network(), distillation)
-        train(small, network, plain, rows, plan, verbose=verbose)
+    with teacher._attached(teacher.adapter):
+        small, _ = make_student(teacher, student or Student(layers=tuple(layers or ())), first)
+        start_bias(small, rows)
+        network, objective = small.network(), small.objective()
+        if imitation.is_on:
+            imitating = ImitationObjective(objective, network, teacher.network(), distillation, imitation)
+            steps = count_steps(small, rows, plan)
+            alone = round(imitation.intermediate_steps * steps)
+            if alone:
+                alone = min(max(1, alone), steps - 1)
+                part = dataclasses.replace(plan, steps=alone)
+                train(small, imitating.joint, imitating.without_answers(), rows, part, verbose=verbose)
+            rest = dataclasses.replace(plan, steps=steps - alone)
+            train(small, imitating.joint, imitating, rows, rest, verbose=verbose)
+        else:
+            plain = DistillationObjective(objective, teacher.network(), distillation)
+            train(small, network, plain, rows, plan, verbose=verbose)
     return small
 
 
@@ -114,9 +123,9 @@ def prune(
     """
     plan = _check_float(task, "pruned", _PRUNING_RATE, training)
     rows, distillation = _read_rows(task, data, pairs, distillation)
-    steps, network = plan.count_steps(len(rows["padding_mask"])), task.network()
-    masks = MagnitudePruning(network, pruning, steps)
-    with _unchanged_if_failed(network) as teacher:
+    steps, network = count_steps(task, rows, plan), task.network()
+    with task._attached(None), _unchanged_if_failed(network) as teacher:
+        masks = MagnitudePruning(network, pruning, steps)
         objective = DistillationObjective(task.objective(), teacher, distillation)
         variables, after_step = masks.variables(), masks.after_step
         train(task, network, objective, rows, plan, verbose=verbose, variables=variables, after_step=after_step)
@@ -167,7 +176,7 @@ def quantize(
     calibration = order.after(0, stop=settings.calibration_batches)
     inputs = [{name: batch[name] for name in input_names(network)} for batch in calibration]
     float_layers = (*settings.float_layers, *task.float_layers)
-    with _unchanged_if_failed(network) as teacher:
+    with task._attached(None), _unchanged_if_failed(network) as teacher:
         masks = Masks(network)
         after_step = masks.after_step if masks.sparsity() else None
         aware = QuantizationAware(network, inputs, settings.recipe, float_layers)
@@ -195,11 +204,11 @@ def _read_rows(
     task: Task, data: Sequence[Any], pairs: Sequence[str] | None, distillation: Distillation
 ) -> tuple[Rows, Distillation]:
     """Rows for training; texts alone get the labels of the task, which then have no share in the loss."""
-    given = columns(data)
-    if len(given) > 1 or not isinstance(task, TextClassifier | Regression):
-        return task.training_rows(*given, **({} if pairs is None else {"pairs": pairs})), distillation
+    objective, given = task.objective(), columns(data)
+    if len(given) != 1 or not isinstance(task, TextClassifier | Regression):
+        return read_rows(task, data, pairs), distillation
     features = task.encode(given[0], pairs)
-    labels = task.objective().labels_from(np.stack(task.forward(features)), features)
+    labels = objective.labels_from(np.stack(task.forward(features)), features)
     return {**features, **labels}, dataclasses.replace(distillation, hard_weight=0.0)
 
 

@@ -18,6 +18,7 @@ START_LOGITS, END_LOGITS = "start_logits", "end_logits"
 HIDDEN_STATES, SENTENCE_VECTOR = "last_hidden_state", "sentence_embedding"
 
 MODEL_FILE = "model.keras"
+QUANTIZATION_FILE = "quantization.json"
 TASK_FILE = "task.json"
 METRICS_FILE = "metrics.json"
 ADAPTER_FOLDER = "adapter"

@@ -9,6 +9,7 @@ from typing import Any
 from keras_bert.core.folders import (
     ANSWERING_FILES,
     METRICS_FILE,
+    MODEL_FILE,
     TASK_FILE,
     TFLITE_FILE,
     TOKENIZER_FILES,
@@ -43,8 +44,9 @@ def load(place: str | os.PathLike[str]) -> Task:
         [True]
     """
     place = Path(place)
+    is_saved = (place / MODEL_FILE).is_file()
     is_exported = place.is_file() or any((place / name).is_file() for name in ANSWERING_FILES) or _hint(place)
-    if is_exported:
+    if is_exported and not is_saved:
         return load_exported(place)
     from keras_bert.compress.quantization_parameters import read_quantization
 

@@ -24,6 +24,7 @@ def export_task(
     task: Task,
     path: str | os.PathLike[str],
     texts: Sequence[str] = (),
+    pairs: Sequence[str] | None = None,
     *,
     lengths: Sequence[int] = Export().lengths,
     opset: int = Export().opset,
@@ -37,6 +38,7 @@ def export_task(
         task: a task with a Keras model.
         path: the file to write, `.tflite` or `.onnx`.
         texts: varied texts that measure the ranges of activations; needed by recipes that quantize all of them.
+        pairs: the second text of each, where the task takes one.
         lengths: tokens of the signatures of a `.tflite` file, see `Export`.
         opset: the version of ONNX' operator set.
 
@@ -56,9 +58,10 @@ def export_task(
     recipe = quantization.recipe if quantization is not None and is_lite else None
     rule = f"hold texts that measure the ranges of activations for the recipe {recipe}"
     check("export", "texts", bool(len(texts)) or not needs_calibration_rows(recipe), rule, list(texts))
+    check("export", "task", task.name != "pretraining", "be fine-tuned to be exported", task.name)
     with staged_files(path.parent) as staging, task._answering():
         options = Export(lengths=tuple(lengths), opset=opset)
-        rows = task.encode(list(texts)) if len(texts) else None
+        rows = task.encode(texts, pairs) if len(texts) else None
         source = ExportInputs(task, quantization, options, staging, rows)
         network, file = task.network(), staging / path.name
         if is_lite:

@@ -11,7 +11,6 @@ The key `architectures` of `config.json` decides which task a folder becomes, he
 """
 
 import dataclasses
-import difflib
 import functools
 import os
 import re
@@ -22,7 +21,7 @@ from typing import TYPE_CHECKING, Any
 import keras
 import numpy as np
 
-from keras_bert.core.checks import check
+from keras_bert.core.checks import check, nearest_name
 from keras_bert.core.folders import TOKENIZER_FILE, staged_files
 from keras_bert.families.hugging_face import Family
 from keras_bert.families.registry import family_of
@@ -64,6 +63,7 @@ from keras_bert.interop.weights import (
 from keras_bert.models.encoder import config_of, has_layer
 from keras_bert.tasks.base import Task
 from keras_bert.tasks.checks import check_keras_model
+from keras_bert.tasks.embedding import Embedding
 from keras_bert.tasks.registry import TASKS
 
 if TYPE_CHECKING:
@@ -109,14 +109,20 @@ def from_hugging_face(folder: str | os.PathLike[str], task: str | None = None, *
         ('O', 'B-film')
     """
     if task is not None and task not in TASKS:
-        near = difflib.get_close_matches(task, TASKS, n=1)
-        hint = f"; the nearest is {near[0]!r}" if near else ""
+        hint = nearest_name(task, TASKS)
         raise ValueError(f"from_hugging_face.task must be one of {sorted(TASKS)}, got {task!r}{hint}")
     loaded = _read_task(Path(folder))
-    if task is None or (type(loaded) is TASKS[task] and _has_settings(loaded, settings)):
-        return loaded
-    built = {"max_length": loaded.max_length, **settings}
-    return TASKS[task].build(loaded.encoder, loaded.tokenizer, **built)
+    kind = type(loaded) if task is None else TASKS[task]
+    of_model = {"max_length": loaded.max_length}
+    if isinstance(loaded, Embedding) and issubclass(kind, Embedding):
+        # Vectors keep the prompts and the comparison that they were trained with.
+        of_model |= {**loaded.settings(), **loaded.head()}
+    of_head = {name: value for name, value in settings.items() if name != "max_length"}
+    if type(loaded) is not kind or not _has_settings(loaded, of_head):
+        return kind.build(loaded.encoder, loaded.tokenizer, **{**of_model, **settings})
+    if "max_length" in settings:
+        return kind.from_settings(loaded.model, loaded.tokenizer, {**loaded.settings(), **settings})
+    return loaded
 
 
 def _has_settings(task: Task, settings: Mapping[str, Any]) -> bool:

@@ -25,6 +25,10 @@ class Student:
         num_heads: number of attention heads in a block; without `hidden_size` they are as wide as the teacher's.
         intermediate_size: width of the feed-forward layer.
         embedding_rank: columns of the table of token embeddings, see `EncoderShape`.
+
+    Examples:
+        >>> Student(layers=(1, 3, 5)).layers
+        (1, 3, 5)
     """
 
     num_layers: pydantic.PositiveInt | None = None
@@ -83,6 +87,10 @@ class Distillation:
         temperature: divisor of the logits of both models, above 0; a higher one shows more of the differences between
             unlikely labels.
         hard_weight: share of the loss that goes to the true labels, 0 to 1; the rest goes to the teacher's answers.
+
+    Examples:
+        >>> Distillation(temperature=4.0).hard_weight
+        0.5
     """
 
     temperature: pydantic.PositiveFloat = 2.0
@@ -221,6 +229,10 @@ class Imitation(StateImitation):
         intermediate_steps: share of the steps, 0 to below 1, in which these losses count alone, before the loss of the
             answers is added. These first steps are a separate training with its own warm-up and decay (Jiao et al.
             2020, section 4).
+
+    Examples:
+        >>> Imitation(relations=1.0).is_on
+        True
     """
 
     names: ClassVar[tuple[str, ...]] = WEIGHTS
@@ -265,6 +277,10 @@ class Pruning:
             faster (Mishra et al. 2021); its sparsity is 0.5.
         ramp: share of the steps, above 0 and at most 1, in which the sparsity rises (Zhu and Gupta 2017, equation 1);
             the other weights go on training after it.
+
+    Examples:
+        >>> Pruning(sparsity=0.8).pattern
+        'unstructured'
     """
 
     sparsity: OpenShare = 0.5

@@ -79,6 +79,10 @@ class Quantization:
             moves the ranges.
         float_layers: names of the products with weights that stay float32, such as `block_0/attention/key`; the command
             `doctor` measures their worth.
+
+    Examples:
+        >>> Quantization(float_layers=("block_0/attention/key",)).recipe
+        'mixed_wi8_ai8'
     """
 
     recipe: RecipeName = "mixed_wi8_ai8"

@@ -12,7 +12,15 @@ from typing import TYPE_CHECKING, Any, ClassVar, Literal, Protocol, Self
 import numpy as np
 
 from keras_bert.core.checks import check
-from keras_bert.core.folders import ADAPTER_FOLDER, INPUT_NAMES, LOGITS, MODEL_FILE, TASK_FILE, staged_files
+from keras_bert.core.folders import (
+    ADAPTER_FOLDER,
+    INPUT_NAMES,
+    LOGITS,
+    MODEL_FILE,
+    QUANTIZATION_FILE,
+    TASK_FILE,
+    staged_files,
+)
 from keras_bert.core.row_limits import rows_at_once
 from keras_bert.tasks.adaptable import Adaptable
 from keras_bert.tasks.answer_columns import ColumnType
@@ -373,6 +381,9 @@ class Task(Adaptable):
                 self.save_adapter(staging / ADAPTER_FOLDER)
             if self.quantization is not None:
                 self.quantization.save(staging)
+        if self.quantization is None:
+            # That of a model which was saved there before.
+            (Path(folder) / QUANTIZATION_FILE).unlink(missing_ok=True)
 
     def save_settings(self, folder: str | os.PathLike[str], *, adapted: bool = False) -> None:
         """Writes all files but the model into an existing folder: `vocab.txt`, `tokenizer.json` and `task.json`.

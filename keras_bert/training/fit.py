@@ -8,8 +8,9 @@ import numpy as np
 
 from keras_bert.core.checks import check
 from keras_bert.core.folders import INPUT_NAMES
+from keras_bert.core.losses import IGNORED
 from keras_bert.data.array_batches import ArrayBatches
-from keras_bert.data.schemas import COMPARED_ROWS
+from keras_bert.data.schemas import COMPARED_ROWS, SCHEMAS
 from keras_bert.objectives.base import Objective, means
 from keras_bert.options.training import Training
 from keras_bert.tasks.base import Task
@@ -61,18 +62,24 @@ def fit(
     check_keras_model(task, "trained")
     rule = "be None, as training moves weights off their grid; train the float model and quantize it again"
     check(type(task).__name__, "quantization", task.quantization is None, rule, task.quantization)
-    rows = task.training_rows(*columns(data), **({} if pairs is None else {"pairs": pairs}))
     objective = task.objective(class_weights)
-    return train(
-        task,
-        task.network(),
-        objective,
-        rows,
-        Training(**{"precision": "auto", **training}),
-        validation_split=validation_split,
-        select=task.selected_by if validation_split else None,
-        verbose=verbose,
-    )
+    rows, settings = read_rows(task, data, pairs), Training(**{"precision": "auto", **training})
+    if task.second_text == "optional":
+        task.pairs = pairs is not None
+    start_bias(task, rows, class_weights)
+    select = task.selected_by if validation_split else None
+    # An encoder may be shared with tasks that have other adapters.
+    with task._attached(task.adapter):
+        return train(
+            task,
+            task.network(),
+            objective,
+            rows,
+            settings,
+            validation_split=validation_split,
+            select=select,
+            verbose=verbose,
+        )
 
 
 def train(
@@ -102,16 +109,44 @@ def train(
     source = batches(task, learned, training.part_size, shuffle=True, seed=training.seed)
     # Without a validation nothing reads the rows of one.
     validation = batches(task, held_out, validation_rows(task.max_length)) if validation_split else source
-    steps = training.count_steps(first)
+    steps = count_steps(task, learned, training)
     bar = keras.utils.Progbar(steps, verbose=verbose)
     trainer = Trainer(network, objective, training, steps, variables=variables, after_step=after_step)
     return trainer.fit(
         source,
         validation=validation,
         on_progress=lambda step, *_: bar.update(step),
-        validations=max(1, round(steps * training.batch_size / first)) if validation_split else 0,
+        validations=max(1, round(steps * training.accumulation / source.per_epoch)) if validation_split else 0,
         select=select,
     )
+
+
+def count_steps(task: Task, rows: Rows, training: Training) -> int:
+    """The number of steps of a training on rows in memory; an epoch has every row once, also in batches not full."""
+    per_epoch = batches(task, rows, training.part_size).per_epoch
+    return training.steps or max(1, round(training.epochs * per_epoch / training.accumulation))
+
+
+def start_bias(task: Task, rows: Rows, class_weights: Sequence[float] | None = None) -> None:
+    """Starts a new head of labels from their frequencies in rows, see `Task.initialize_bias`."""
+    if task.label_name == "label":
+        labels = rows["label"]
+        number = task.model.output.shape[-1]
+        counts = (
+            labels.sum(axis=0)
+            if labels.ndim == 2 and task.independent_labels
+            else np.bincount(labels[labels != IGNORED], minlength=number)
+        )
+        task.initialize_bias(counts.tolist(), len(labels), class_weights)
+
+
+def read_rows(task: Task, data: Sequence[Any], pairs: Sequence[str] | None = None) -> dict[str, Array]:
+    """The rows of `Task.training_rows`; reading them does not set the bias of a new head."""
+    is_new, task.has_new_head = task.has_new_head, False
+    try:
+        return task.training_rows(*columns(data), **({} if pairs is None else {"pairs": pairs}))
+    finally:
+        task.has_new_head = is_new
 
 
 def evaluate(task: Task, *data: Any, pairs: Sequence[str] | None = None, batch_size: int = 64) -> dict[str, float]:
@@ -134,13 +169,7 @@ def evaluate(task: Task, *data: Any, pairs: Sequence[str] | None = None, batch_s
         >>> sorted(evaluate(task, ["film film", "film"], ["yes", "no"]))
         ['accuracy', 'loss']
     """
-    # Rows to score must not set the bias of a new head, as rows to learn from do.
-    is_new, task.has_new_head = task.has_new_head, False
-    try:
-        rows = task.training_rows(*columns(data), **({} if pairs is None else {"pairs": pairs}))
-    finally:
-        task.has_new_head = is_new
-    objective = task.objective()
+    objective, rows = task.objective(), read_rows(task, data, pairs)
     is_file = not is_keras_model(task.model)
     model: Any = _FileModel(task.model) if is_file else task.network()
     with task._answering():
@@ -150,7 +179,7 @@ def evaluate(task: Task, *data: Any, pairs: Sequence[str] | None = None, batch_s
 
 def batches(task: Task, rows: Rows, batch_size: int, *, shuffle: bool = False, seed: int = 0) -> ArrayBatches:
     """Rows of a task as batches; rows of all lengths share them where the loss compares rows."""
-    along = [task.label_name] if rows.get(task.label_name, np.zeros(0)).shape == rows["padding_mask"].shape else []
+    along = [name for name, feature in SCHEMAS.get(task.name, {}).items() if feature.kind == "labels"]
     mixed = task.name in COMPARED_ROWS
     return ArrayBatches(rows, batch_size, along_tokens=along, shuffle=shuffle, seed=seed, mixed=mixed)
 
@@ -167,6 +196,8 @@ def _plain(value: Any) -> Any:
     """A value of a `tf.data.Dataset` as one of Python: bytes as text, arrays as lists."""
     if isinstance(value, bytes):
         return value.decode()
+    if isinstance(value, tuple):
+        return tuple(_plain(item) for item in value)
     return [_plain(item) for item in value] if isinstance(value, np.ndarray) and value.ndim else value
 
 
