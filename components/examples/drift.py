@@ -181,7 +181,8 @@ def _index_and_limit(expected: Sequence[int], got: Sequence[int]) -> tuple[float
 
 
 def _share(name: str, expected: float, got: float, more: float) -> Drift:
-    limit = 2 * expected + more
+    # A share that is large already may not double: below 1, so that other rows are told apart.
+    limit = min(2 * expected + more, (1 + expected) / 2)
     return Drift(name, _percent(expected), _percent(got), f"at most {_percent(limit)}", got > limit)
 
 

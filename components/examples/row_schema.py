@@ -78,6 +78,8 @@ class RowSchema:
         try:
             schema = cls(**content)
             decode_words(schema.words)
+            if OTHER not in schema.tokens or not all(name == OTHER or name.isdecimal() for name in schema.tokens):
+                raise ValueError(f"tokens must have {OTHER!r} and ids of tokens, got {list(schema.tokens)[:3]}")
         except (TypeError, ValueError) as error:
             reason = " ".join(str(error).split())
             raise InputError(f"{file} must hold the schema of labelled rows, got an error: {reason}") from None

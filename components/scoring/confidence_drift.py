@@ -40,7 +40,7 @@ def compare_confidences(folder: Path, rows: Sequence[Any]) -> list[Drift]:
         logits = TASK_SCORING[task.name].logits(task, sample_rows(rows))
         got = count_bins(row_confidences(calibration, logits), edges)
         return [compare_bins("confidences", counts, got, edges)] if any(got) else []
-    except (OSError, KeyError, TypeError, ValueError, RecursionError) as error:
+    except (OSError, KeyError, TypeError, ValueError, RecursionError, ArithmeticError) as error:
         reason = f"the entry {error} is missing" if isinstance(error, KeyError) else " ".join(str(error).split())
         raise InputError(
             f"--against must be a pushed model whose confidences can be compared, got {folder}: {reason}"

@@ -211,7 +211,8 @@ def _read_list(value: Any, place: str, separated: _Separated) -> list[str]:
     for name in names:
         check_label(name, f"{place}: the label")
     are_flags = len(names) > 1 and all(name.lower() in _FLAGS for name in names)
-    separated.flag_lengths.add(len(names) if are_flags else 0)
+    if names:
+        separated.flag_lengths.add(len(names) if are_flags else 0)
     return names
 
 

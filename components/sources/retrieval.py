@@ -7,9 +7,8 @@ import pydantic
 
 from components.dsl.errors import InputError
 from components.files.record_files import Record, as_text, read_table
-from components.sources.shared import (
-    LabelledFiles,
-)
+from components.sources.shared import LabelledFiles
+from components.text.folding import fold
 from keras_bert.core.checks import check
 from keras_bert.core.validation import NonEmptyStr, validated_dataclass
 from keras_bert.options.data import Prompts
@@ -76,10 +75,11 @@ class RetrievalSource(LabelledFiles):
         for record in read_table(path, tuple(self._columns())):
             self._add(rows, record)
         for query, (passages, negatives) in rows.items():
+            folded = {fold(passage): place for passage, place in passages.items()}
             for negative in negatives:
-                if negative in passages:
+                if (place := folded.get(fold(negative))) is not None:
                     rule = f"be no passage of its query {query[:40]!r}"
-                    raise InputError(f"{passages[negative]}: the negative {negative[:40]!r} must {rule}; remove it")
+                    raise InputError(f"{place}: the negative {negative[:40]!r} must {rule}; remove it")
         return [QueryRow(query, tuple(passages), tuple(negatives)) for query, (passages, negatives) in rows.items()]
 
     def _add(self, rows: dict[str, tuple[dict[str, str], dict[str, None]]], record: Record) -> None:

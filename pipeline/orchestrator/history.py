@@ -76,11 +76,12 @@ class History:
 
         Args:
             component: its name.
-            pipeline: the name of a job, or one such as `JOB/ladder`. What other jobs took says nothing about this one.
+            pipeline: the name of a job, or one such as `JOB/ladder`. What other jobs took says nothing about this one;
+                executions of this pipeline take precedence over those of others of its job, as its searches.
         """
         newest = self._executions(
-            f"{_OF_JOB} AND x.component = ? AND x.state = 'ran' ORDER BY x.id DESC LIMIT 1",
-            *(_job_prefix(pipeline), component),
+            f"{_OF_JOB} AND x.component = ? AND x.state = 'ran' ORDER BY r.pipeline = ? DESC, x.id DESC LIMIT 1",
+            *(_job_prefix(pipeline), component, pipeline),
         )
         return next((past.execution for past in newest), None)
 

@@ -10,7 +10,14 @@ import numpy as np
 import pytest
 
 from components.dsl.errors import InputError
-from components.examples.drift import chance_distance, chance_index, compare_rows, shares_distance, stability_index
+from components.examples.drift import (
+    _share,
+    chance_distance,
+    chance_index,
+    compare_rows,
+    shares_distance,
+    stability_index,
+)
 from components.examples.new_rows import read_new_rows
 from components.examples.registry import TASK_ROWS
 from components.examples.row_schema import RowSchema, choose_edges, count_bins, infer_schema
@@ -227,3 +234,9 @@ def test_a_schema_whose_numbers_do_not_fit_their_edges_is_refused() -> None:
     content = dataclasses.asdict(SCHEMA) | {"numbers": [1, 2, 3], "number_edges": [0.5]}
     with pytest.raises(InputError, match="or bins without edges"):
         RowSchema.parse(content, "schema.json")
+
+
+def test_a_share_that_is_large_already_has_a_limit_below_all() -> None:
+    assert not _share("words", 0.6, 0.7, 0.03).differs
+    assert _share("words", 0.6, 0.9, 0.03).differs
+    assert _share("words", 0.01, 0.06, 0.03).differs

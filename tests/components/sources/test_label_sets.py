@@ -115,6 +115,8 @@ def test_lists_of_0_and_1_are_no_names(tmp_path, flags):
     cells = "".join(f'{text},"{",".join(map(str, row))}"\n' for text, row in zip("ab", flags, strict=True))
     with pytest.raises(InputError, match=rule):
         LabelSetSource(write_text(tmp_path, f"text,label\n{cells}")).check()
+    with pytest.raises(InputError, match=rule):
+        LabelSetSource(write_lists(tmp_path, [*zip("ab", flags, strict=True), ("c", [])])).check()
 
 
 def test_0_and_1_may_be_names(tmp_path):

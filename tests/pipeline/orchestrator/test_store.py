@@ -60,6 +60,10 @@ def test_only_what_ran_is_found(store: Store) -> None:
     assert last is not None
     assert last.seconds == 2.0
     assert store.last_ran("node", "toy/ladder") == last
+    search = store.start_run("toy/search")
+    store.record(Execution(search, "node", "node", "k2", "ran", 9.0), {})
+    assert store.last_ran("node", "toy") == last, "a trial of a search takes another time than the job"
+    assert store.last_ran("node", "toy/search").seconds == 9.0
     assert [store.last_ran("node", job) for job in ("to", "toyota", "other")] == [None] * 3
     assert store.ran_under("k") == last
     assert store.ran_under("other") is None
