@@ -24,7 +24,7 @@ from pipeline.search.budget import SearchBudget, StageCosts, check_time, kept_se
 from pipeline.search.results import Finalist, SettingsResult, SettingWorth, StageResult, Winner, search_folder
 from pipeline.search.runs import SearchRuns
 from pipeline.search.settings_tables import BASELINE, describe_count, describe_finalist, describe_values
-from pipeline.search.space import Dimension, SearchStage, apply_values, find_space
+from pipeline.search.space import POOLING, Dimension, SearchStage, apply_values, find_space
 from pipeline.search.study import OpenTrial, Sampler, Study, Trial, find_levels, storage_errors_as_input_errors
 from pipeline.search.trial import TrialObserver, validation_values
 from pipeline.search.trial_steps import start_pipeline, teacher_pipeline, wire_trial
@@ -158,7 +158,12 @@ class SettingsSearch:
             metric=last.metric,
             rows=last.rows,
             stages=stages,
-            values={name: value for name, value in values.items() if value != defaults[name]},
+            # A job without a pooling was trained with the value that is named here.
+            values={
+                name: value
+                for name, value in values.items()
+                if value != defaults[name] or (name == POOLING and search.settings.pooling is None)
+            },
             seconds=search.runs.spent,
         )
 

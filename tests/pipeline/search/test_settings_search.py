@@ -157,7 +157,7 @@ def test_a_random_search_prunes_nothing_and_stands_beside(searches: Searches) ->
     searches.tune(trials=4)
     content = searches.tune(trials=16, sampler="random")
     assert {trial["state"] for trial in content["stages"]["teacher"]["trials"]} == {"done"}
-    assert sorted(folder.name for folder in (searches.root / "tuned").iterdir()) == ["model", "model-random"]
+    assert sorted(folder.name for folder in (searches.root / "searched").iterdir()) == ["model", "model-random"]
 
 
 def test_values_that_diverge_are_rejected_and_never_win(searches: Searches) -> None:
@@ -287,11 +287,11 @@ def test_the_best_few_are_scored_as_they_are_shipped(searches: Searches) -> None
 
 def test_two_searches_of_a_job_do_not_run_at_once(searches: Searches) -> None:
     searches.tune(trials=1)
-    with (searches.root / "tuned" / "model" / "lock").open("a+") as lock:
+    with (searches.root / "searched" / "model" / "lock").open("a+") as lock:
         import fcntl
 
         fcntl.flock(lock, fcntl.LOCK_EX)
-        with pytest.raises(InputError, match=r"^--root must have no other search for 'model', got .*: tune, process"):
+        with pytest.raises(InputError, match=r"^--root must have no other search for 'model', got .*: search, process"):
             searches.tune(trials=2)
     assert len(searches.tune(trials=2)["stages"]["teacher"]["trials"]) == 2
 
