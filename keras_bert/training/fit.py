@@ -133,9 +133,7 @@ def start_bias(task: Task, rows: Rows, class_weights: Sequence[float] | None = N
         labels = rows["label"]
         number = task.model.output.shape[-1]
         counts = (
-            labels.sum(axis=0)
-            if labels.ndim == 2 and task.independent_labels
-            else np.bincount(labels[labels != IGNORED], minlength=number)
+            labels.sum(axis=0) if task.independent_labels else np.bincount(labels[labels != IGNORED], minlength=number)
         )
         task.initialize_bias(counts.tolist(), len(labels), class_weights)
 

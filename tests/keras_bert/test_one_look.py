@@ -165,7 +165,7 @@ def test_scoring_does_not_set_the_bias_of_a_new_head() -> None:
     assert np.all(task.model.get_layer("classifier").bias)
 
 
-def test_class_weights_and_held_out_rows_set_the_first_bias_as_in_a_job() -> None:
+def test_class_weights_set_the_first_bias_as_in_a_job() -> None:
     texts, labels = ROWS["multi_label"]
     even = make_task("multi_label")
     task = even.rebuilt(make_encoder(even.tokenizer))
