@@ -38,9 +38,6 @@ class LabelSetSource(LabelledFiles):
     A row without labels is a row that has none of them.
 
     Attributes:
-        train: the table of training rows; a folder or a pattern stands for several, see `TextSource.path`.
-        validation: the table of validation rows; None takes a tenth of the training rows.
-        test: the table of test rows; None takes a tenth of the training rows.
         text: the column of the text.
         label: the column of the labels: lists of strings (`.jsonl`, `.parquet`, `.arrow`), or text with a separator.
         separator: the text between two labels of a cell; white space around labels does not count.
@@ -51,9 +48,6 @@ class LabelSetSource(LabelledFiles):
         task: `multi_label`.
     """
 
-    train: NonEmptyStr
-    validation: str | None = None
-    test: str | None = None
     text: NonEmptyStr = "text"
     label: NonEmptyStr = _DEFAULT_LABEL
     separator: NonEmptyStr = ","
@@ -72,10 +66,6 @@ class LabelSetSource(LabelledFiles):
                 value = getattr(self, field)
                 check("LabelSetSource", field, value == usual, "be left out beside label_columns", value)
         return self
-
-    def check(self) -> None:
-        """Raises InputError unless the tables can be read, have their columns and fit together, see `splits`."""
-        self.splits()
 
     def splits(self) -> dict[str, list[LabelSetRow]]:
         """The rows of each table that is given, by split.

@@ -9,7 +9,7 @@ from components.files.paths import match_files
 from components.files.record_files import RECORD_KINDS, Record, as_text, parse_json, read_records
 from components.files.text_files import Lines, extension
 from components.sources.shared import LabelledFiles
-from keras_bert.core.validation import NonEmptyStr, validated_dataclass
+from keras_bert.core.validation import validated_dataclass
 
 _KINDS = (".json", *RECORD_KINDS)
 
@@ -42,22 +42,12 @@ class QuestionSource(LabelledFiles):
     `answers`, see `components.sources.questions.parse_question`.
 
     Attributes:
-        train: the training questions: a file, a folder or a pattern, see `TextSource.path`.
-        validation: the validation questions; None takes those of a tenth of the training contexts.
-        test: the test questions; None takes those of a tenth of the training contexts.
         task: `question_answering`.
     """
 
-    train: NonEmptyStr
-    validation: str | None = None
-    test: str | None = None
     task: Literal["question_answering"] = "question_answering"
 
     kinds: ClassVar[tuple[str, ...]] = _KINDS
-
-    def check(self) -> None:
-        """Raises InputError unless the files can be read and all answers stand where they are said to."""
-        self.splits()
 
     def splits(self) -> dict[str, list[Question]]:
         """The questions of each split that is given.

@@ -31,9 +31,6 @@ class RetrievalSource(LabelledFiles):
     lists.
 
     Attributes:
-        train: the table of training rows; a folder or a pattern stands for several, see `TextSource.path`.
-        validation: the table of validation rows; None takes a tenth of the training rows.
-        test: the table of test rows; None takes a tenth of the training rows.
         query: the column of the query, or of a triplet's anchor.
         passage: the column of the passage that answers the query, or of a triplet's positive.
         negatives: the columns of passages that do not answer the query; empty for pairs.
@@ -41,9 +38,6 @@ class RetrievalSource(LabelledFiles):
         task: `retrieval`.
     """
 
-    train: NonEmptyStr
-    validation: str | None = None
-    test: str | None = None
     query: NonEmptyStr = "query"
     passage: NonEmptyStr = "passage"
     negatives: tuple[NonEmptyStr, ...] = ()
@@ -56,10 +50,6 @@ class RetrievalSource(LabelledFiles):
         different = len(set(columns)) == len(columns)
         check("RetrievalSource", "query", different, "be another column than passage and negatives", columns)
         return self
-
-    def check(self) -> None:
-        """Raises InputError unless the tables can be read and have their columns, see `splits`."""
-        self.splits()
 
     def splits(self) -> dict[str, list[QueryRow]]:
         """The rows of each table that is given, by split; each query once, in the order of the table.

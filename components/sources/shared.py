@@ -13,7 +13,7 @@ from components.files.paths import file_digest, match_files, short_name
 from components.files.record_files import RECORD_KINDS
 from components.files.text_files import extension
 from keras_bert.core.checks import broken_label_rule
-from keras_bert.core.validation import validated_dataclass
+from keras_bert.core.validation import NonEmptyStr, validated_dataclass
 
 R = TypeVar("R", bound=Hashable)
 V = TypeVar("V")
@@ -28,11 +28,15 @@ NearOverlap = Literal["off", "keep", "drop", "error"]
 _LEAST_SPREAD = 1e-4
 
 
-@validated_dataclass
+@validated_dataclass(kw_only=False)
 class LabelledFiles:
     """Settings that all sources of labelled files share.
 
     Attributes:
+        train: the training rows: a file, a folder or a pattern, see `TextSource.path`.
+        validation: the validation rows; None takes a tenth of the training rows, of questions those of a tenth of the
+            contexts.
+        test: likewise the test rows.
         overlap: the treatment of rows that stand in two of the splits train, validation and test: `keep` keeps them,
             and log, metrics and model card name their number; `drop` leaves them out of the earlier split; `error`
             stops the run. It also holds for validation and test rows in the text of the pre-training, in unlabelled
@@ -41,10 +45,25 @@ class LabelledFiles:
             `off` looks for none.
     """
 
-    overlap: Overlap = "keep"
-    near_overlap: NearOverlap = "keep"
+    train: NonEmptyStr
+    validation: str | None = None
+    test: str | None = None
+    overlap: Overlap = dataclasses.field(default="keep", kw_only=True)
+    near_overlap: NearOverlap = dataclasses.field(default="keep", kw_only=True)
 
     kinds: ClassVar[tuple[str, ...]] = RECORD_KINDS
+
+    def check(self) -> None:
+        """Raises InputError unless the files can be read and their rows fit together, see `splits`."""
+        self.splits()
+
+    def splits(self) -> dict[str, list[Any]]:
+        """The rows of each split that is given.
+
+        Raises:
+            InputError: a file is missing, malformed or without rows, or the rows of the splits do not fit together.
+        """
+        raise NotImplementedError
 
     def paths(self) -> dict[str, str]:
         """The paths of the splits that are given, by split."""

@@ -40,9 +40,6 @@ class TableSource(LabelledFiles):
     where its first line has some and no comma.
 
     Attributes:
-        train: the table of training rows; a folder or a pattern stands for several, see `TextSource.path`.
-        validation: the table of validation rows; None takes a tenth of the training rows.
-        test: the table of test rows; None takes a tenth of the training rows.
         text: the column of the text.
         label: the column of the label: a string, or a finite number for `regression` and `embedding`.
         second_text: the column of the second text of pairs; None for single texts.
@@ -51,9 +48,6 @@ class TableSource(LabelledFiles):
         scale: for `embedding`, the label of two texts of the same meaning, above 0; labels are divided by it.
     """
 
-    train: NonEmptyStr
-    validation: str | None = None
-    test: str | None = None
     text: NonEmptyStr = "text"
     label: NonEmptyStr = "label"
     second_text: str | None = None
@@ -69,10 +63,6 @@ class TableSource(LabelledFiles):
         check("TableSource", "second_text", has_pairs, "be set for embedding", None)
         check("TableSource", "scale", is_embedding or self.scale == 1.0, "be left out but for embedding", self.scale)
         return self
-
-    def check(self) -> None:
-        """Raises InputError unless the tables can be read, have their columns and fit together, see `splits`."""
-        self.splits()
 
     def splits(self) -> dict[str, list[TextRow]]:
         """The rows of each table that is given, by split.

@@ -49,9 +49,6 @@ class SentenceSource(LabelledFiles):
     give their forms and universal parts of speech.
 
     Attributes:
-        train: the training sentences: a file, a folder or a pattern, see `TextSource.path`.
-        validation: the validation sentences; None takes a tenth of the training sentences.
-        test: the test sentences; None takes a tenth of the training sentences.
         word_column: the number of the column of words, from 0; negative numbers count from the end.
         tag_column: the number of the column of tags, from 0; negative numbers count from the end. In `.conllu` files 3
             (UPOS, the default), 4 (XPOS) or 7 (DEPREL).
@@ -66,9 +63,6 @@ class SentenceSource(LabelledFiles):
         task: `token_classification`.
     """
 
-    train: NonEmptyStr
-    validation: str | None = None
-    test: str | None = None
     word_column: int = 0
     tag_column: int = -1
     prefix: str = ""
@@ -85,10 +79,6 @@ class SentenceSource(LabelledFiles):
             value = getattr(self, field)
             check("SentenceSource", field, value != getattr(self, other), f"be another than {other}", value)
         return self
-
-    def check(self) -> None:
-        """Raises InputError unless the files can be read, and the splits agree on the tags."""
-        self.splits()
 
     def splits(self) -> dict[str, list[Sentence]]:
         """The sentences of each split that has a file; their entities are in BIO.
