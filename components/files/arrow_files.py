@@ -22,22 +22,26 @@ class UnnamedClass(NamedTuple):
         return f"{self.number}, to which the file gives no name"
 
 
-def read_columns(file: str, fields: tuple[str, ...], *, others: bool = False) -> Iterator[dict[str, Any]]:
-    """The values of some columns by their names, row by row; strings are bytes, for they may not be UTF-8.
+def read_columns(file: str, fields: tuple[str, ...], *, others: bool = False) -> Iterator[Any]:
+    """The values of some columns, row by row; strings are bytes, for they may not be UTF-8.
 
     Args:
         file: a Parquet or Arrow file.
         fields: the names of columns that the file must have.
-        others: whether rows have all other columns, too.
+        others: whether to read all columns.
+
+    Yields:
+        A row: the values of `fields` as a tuple, or those of all columns by their names.
 
     Raises:
         InputError: the file is missing, no whole file of its kind, lacks a column, or has two of one name.
     """
 
-    def rows(batch: Any) -> Iterator[dict[str, Any]]:
+    def rows(batch: Any) -> Iterator[Any]:
         names = batch.schema.names
         columns = [_cells(column, _class_names(batch.schema, name)) for name, column in zip(names, batch, strict=True)]
-        return (dict(zip(names, values, strict=True)) for values in zip(*columns, strict=True))
+        values = zip(*columns, strict=True)
+        return (dict(zip(names, row, strict=True)) for row in values) if others else values
 
     return _read_parts(file, fields, rows, others=others)
 
@@ -108,7 +112,7 @@ def _open_arrow(stream: Any) -> tuple[Any, Iterable[Any]]:
 
 def _choose_columns(file: str, fields: tuple[str, ...], header: list[str], *, others: bool) -> list[str]:
     find_columns(file, (*fields, *header) if others else fields, header)
-    return header if others else list(dict.fromkeys(fields))
+    return header if others else list(fields)
 
 
 def _validated(batch: Any, fields: list[str]) -> Any:

@@ -75,7 +75,10 @@ def read_records(
         raise InputError(f"a file of rows must be {', '.join(RECORD_KINDS)}, got {file}")
     if kind in (".parquet", ".arrow"):
         for row, values in enumerate(read_columns(file, fields, others=has_cells), start=1):
-            yield Record(file, f"row {row}", tuple([values[field] for field in fields]), None, values)
+            if has_cells:
+                yield Record(file, f"row {row}", tuple([values[field] for field in fields]), None, values)
+            else:
+                yield Record(file, f"row {row}", values, None)
         return
     lines = Lines(file, strict=strict)
     if kind in JSON_LINES:

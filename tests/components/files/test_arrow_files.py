@@ -2,7 +2,6 @@ import json
 import random
 import subprocess
 import sys
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -34,10 +33,6 @@ def write(folder: Path, table: pa.Table, kind: str, *, rows: int = 1 << 20) -> s
     return str(file)
 
 
-def read_values(file: str, fields: tuple[str, ...]) -> Iterator[tuple[Any, ...]]:
-    return (tuple(row[field] for field in fields) for row in read_columns(file, fields))
-
-
 def described(table: pa.Table, features: Any) -> pa.Table:
     return table.replace_schema_metadata({"huggingface": json.dumps({"info": {"features": features}})})
 
@@ -52,45 +47,45 @@ def test_any_rows_come_back_with_their_strings_as_bytes(
     expected = [(number, None if text is None else text.encode()) for text, number in rows]
     folder = tmp_path_factory.mktemp("rows")
     for kind in KINDS:
-        assert list(read_values(write(folder, table, kind, rows=group), ("n", "text"))) == expected
+        assert list(read_columns(write(folder, table, kind, rows=group), ("n", "text"))) == expected
 
 
 @pytest.mark.parametrize("kind", KINDS)
 def test_many_rows_stay_in_their_order(tmp_path: Path, kind: str) -> None:
     # More than are read at once, in groups that end elsewhere.
     file = write(tmp_path, pa.table({"n": range(1000)}), kind, rows=300)
-    assert list(read_values(file, ("n",))) == [(number,) for number in range(1000)]
+    assert list(read_columns(file, ("n",))) == [(number,) for number in range(1000)]
 
 
 @pytest.mark.parametrize("kind", KINDS)
 def test_only_the_columns_that_are_asked_for_are_looked_at(tmp_path: Path, kind: str) -> None:
     table = pa.Table.from_arrays([BROKEN, BROKEN, pa.array([1, 2])], names=["twice", "twice", "n"])
     file = write(tmp_path, table, kind)
-    assert list(read_values(file, ("n", "n"))) == [(1, 1), (2, 2)]
+    assert list(read_columns(file, ("n", "n"))) == [(1, 1), (2, 2)]
 
 
 @pytest.mark.parametrize("kind", KINDS)
 def test_a_dot_in_a_name_is_a_dot_and_no_way_into_a_column(tmp_path: Path, kind: str) -> None:
     table = pa.table({"a": [{"b": 1}], "a.b": ["x"]})
-    assert list(read_values(write(tmp_path, table, kind), ("a.b", "a"))) == [(b"x", {"b": 1})]
+    assert list(read_columns(write(tmp_path, table, kind), ("a.b", "a"))) == [(b"x", {"b": 1})]
     file = write(tmp_path, table.select(["a"]), kind)
     with pytest.raises(InputError) as error:
-        list(read_values(file, ("a.b",)))
+        list(read_columns(file, ("a.b",)))
     assert str(error.value) == f"the table {file} has no column 'a.b'; known: a"
 
 
 @pytest.mark.parametrize("kind", KINDS)
 def test_strings_that_are_not_utf8_come_as_they_are(tmp_path: Path, kind: str) -> None:
-    assert list(read_values(write(tmp_path, pa.table({"text": BROKEN}), kind), ("text",))) == [(b"a",), (b"\xff",)]
+    assert list(read_columns(write(tmp_path, pa.table({"text": BROKEN}), kind), ("text",))) == [(b"a",), (b"\xff",)]
     if kind != "parquet":
         table = pa.table({"text": pa.DictionaryArray.from_arrays([1, 0, 1], BROKEN)})
-        assert list(read_values(write(tmp_path, table, kind), ("text",))) == [(b"\xff",), (b"a",), (b"\xff",)]
+        assert list(read_columns(write(tmp_path, table, kind), ("text",))) == [(b"\xff",), (b"a",), (b"\xff",)]
 
 
 @pytest.mark.parametrize("kind", ["stream", "file"])
 def test_a_list_of_strings_that_are_not_utf8_is_named_by_the_row_before(tmp_path: Path, kind: str) -> None:
     file = write(tmp_path, pa.table({"words": pa.ListArray.from_arrays([0, 1, 2], BROKEN)}), kind, rows=1)
-    rows = read_values(file, ("words",))
+    rows = read_columns(file, ("words",))
     assert next(rows) == (["a"],)
     with pytest.raises(InputError) as error:
         next(rows)
@@ -104,7 +99,7 @@ def test_rows_before_the_place_where_a_stream_ends_too_early_are_given(tmp_path:
     file = write(tmp_path, pa.table({"text": ["x" * 1000] * 4}), "stream", rows=1)
     whole = Path(file).read_bytes()
     Path(file).write_bytes(whole[: len(whole) * 5 // 8])
-    rows = read_values(file, ("text",))
+    rows = read_columns(file, ("text",))
     assert [next(rows), next(rows)] == [(b"x" * 1000,)] * 2
     with pytest.raises(InputError) as error:
         next(rows)
@@ -165,9 +160,9 @@ def test_damage_in_a_column_that_nobody_asks_for_is_no_damage(tmp_path: Path) ->
     offsets = pa.py_buffer(np.array([0, 3, 1], np.int32))
     table = pa.table({"text": pa.StringArray.from_buffers(2, offsets, pa.py_buffer(b"abc")), "n": [1, 2]})
     file = write(tmp_path, table, "stream")
-    assert list(read_values(file, ("n",))) == [(1,), (2,)]
+    assert list(read_columns(file, ("n",))) == [(1,), (2,)]
     with pytest.raises(InputError) as error:
-        list(read_values(file, ("n", "text")))
+        list(read_columns(file, ("n", "text")))
     assert str(error.value).startswith(f"{file} must be a whole .arrow file, got after row 0: ")
 
 
@@ -175,28 +170,28 @@ def test_an_extension_type_is_read_as_any_other(tmp_path: Path) -> None:
     kind = pa.fixed_shape_tensor(pa.int32(), [2])
     column = pa.ExtensionArray.from_storage(kind, pa.array([[1, 2], [3, 4]], pa.list_(pa.int32(), 2)))
     file = write(tmp_path, pa.table({"x": column, "s": pa.StructArray.from_arrays([column], ["t"])}), "stream")
-    assert list(read_values(file, ("x",))) == [([1, 2],), ([3, 4],)]
-    assert [row for (row,) in read_values(file, ("s",))] == [{"t": [1, 2]}, {"t": [3, 4]}]
+    assert list(read_columns(file, ("x",))) == [([1, 2],), ([3, 4],)]
+    assert [row for (row,) in read_columns(file, ("s",))] == [{"t": [1, 2]}, {"t": [3, 4]}]
 
 
 @pytest.mark.parametrize("unit", ["s", "ns"])
 def test_a_time_that_python_cannot_tell(tmp_path: Path, unit: str) -> None:
     file = write(tmp_path, pa.table({"when": pa.array([1 << 62], pa.timestamp(unit))}), "stream")
     with pytest.raises(InputError) as error:
-        list(read_values(file, ("when",)))
+        list(read_columns(file, ("when",)))
     assert str(error.value).startswith(f"{file} must be a whole .arrow file, got after row 0: ")
 
 
 @pytest.mark.parametrize("name", ["a.parquet", "a.arrow"])
 def test_a_file_that_is_not_there(tmp_path: Path, name: str) -> None:
     with pytest.raises(InputError) as error:
-        next(read_values(str(tmp_path / name), ("text",)))
+        next(read_columns(str(tmp_path / name), ("text",)))
     assert str(error.value) == f"the file {tmp_path / name} must exist, found nothing there"
 
 
 def test_the_case_of_the_extension_does_not_matter(tmp_path: Path) -> None:
     file = Path(write(tmp_path, pa.table({"n": [3]}), "parquet"))
-    assert list(read_values(str(file.rename(tmp_path / "B.PARQUET")), ("n",))) == [(3,)]
+    assert list(read_columns(str(file.rename(tmp_path / "B.PARQUET")), ("n",))) == [(3,)]
 
 
 @pytest.mark.parametrize("kind", KINDS)
@@ -206,7 +201,7 @@ def test_only_numbers_of_a_class_become_its_name(tmp_path: Path, kind: str) -> N
         pa.table({"tags": values, "n": [0, 1, 1], "text": ["0", "1", ""]}),
         {"tags": {"feature": CLASSES}, "n": {"dtype": "int8"}, "text": CLASSES},
     )
-    assert list(read_values(write(tmp_path, table, kind), ("n", "tags", "text"))) == [
+    assert list(read_columns(write(tmp_path, table, kind), ("n", "tags", "text"))) == [
         (0, [["good", "bad"], [UnnamedClass(-1)]], b"0"),
         (1, [[UnnamedClass(2)]], b"1"),
         (1, None, b""),
@@ -228,4 +223,4 @@ def test_only_numbers_of_a_class_become_its_name(tmp_path: Path, kind: str) -> N
 )
 def test_numbers_stay_numbers_where_the_metadata_name_no_classes(tmp_path: Path, metadata: Any) -> None:
     table = pa.table({"label": [1, 0]}).replace_schema_metadata(metadata)
-    assert list(read_values(write(tmp_path, table, "stream"), ("label",))) == [(1,), (0,)]
+    assert list(read_columns(write(tmp_path, table, "stream"), ("label",))) == [(1,), (0,)]
