@@ -2,7 +2,6 @@
 
 import contextlib
 import errno
-import fcntl
 import logging
 import os
 import shutil
@@ -20,6 +19,7 @@ from components.artifacts.pushed import PUSHED_FILE, Pushed
 from components.dsl.artifact import content_digest, format_json, holds_files, list_files, sync
 from components.dsl.component import component
 from components.dsl.errors import Refusal
+from components.dsl.locks import folder_locked
 from components.dsl.signature import Input, Local, Output
 from components.dsl.workplace import report_progress
 from components.examples.registry import read_rows
@@ -222,10 +222,10 @@ def _staged(folder: Path) -> Iterator[Path]:
     staging = folder / f"{_STAGING}{_machine()}-{uuid.uuid4().hex}"
     with contextlib.ExitStack() as stack:
         # No other push may sweep between the making and the locking of this folder.
-        with _locked(folder, wait=True):
+        with folder_locked(folder):
             _sweep(folder)
             staging.mkdir()
-            stack.enter_context(_locked(staging, wait=True))
+            stack.enter_context(folder_locked(staging))
         try:
             yield staging
         finally:
@@ -260,7 +260,7 @@ def _is_abandoned(staging: Path) -> bool:
     """Whether no process of this machine has locked a staging folder; without locks, whether it is old."""
     if staging.name.startswith(f"{_STAGING}{_machine()}-"):
         try:
-            with _locked(staging, wait=False) as is_locked:
+            with folder_locked(staging, wait=False) as is_locked:
                 if is_locked:
                     return True
         except BlockingIOError:
@@ -270,30 +270,3 @@ def _is_abandoned(staging: Path) -> bool:
 
 def _machine() -> str:
     return _STARTED.read_text().strip() if _STARTED.is_file() else socket.gethostname()
-
-
-@contextlib.contextmanager
-def _locked(folder: Path, *, wait: bool) -> Iterator[bool]:
-    """Locks a folder during the block; the lock ends with this process. Yields whether the file system has locks.
-
-    Raises:
-        BlockingIOError: another process holds the lock, and `wait` is False.
-        OSError: the folder cannot be opened.
-    """
-    place = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
-    try:
-        yield _lock(place, fcntl.LOCK_EX | (0 if wait else fcntl.LOCK_NB))
-    finally:
-        # Without this, a process that was started meanwhile would keep the lock.
-        _lock(place, fcntl.LOCK_UN)
-        os.close(place)
-
-
-def _lock(place: int, how: int) -> bool:
-    try:
-        fcntl.flock(place, how)
-    except BlockingIOError:
-        raise
-    except OSError:
-        return False
-    return True

@@ -1,7 +1,6 @@
 """The folder beside an output that holds finished parts, so that a run that was killed goes on where it was."""
 
 import contextlib
-import fcntl
 import json
 import os
 import shutil
@@ -10,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from components.dsl.errors import InputError
+from components.dsl.locks import lock_file
 from keras_bert.core.folders import write_whole
 
 _KEY = "key.json"
@@ -55,12 +55,11 @@ def _locked(folder: Path, output: Path) -> Iterator[None]:
         except OSError as error:
             raise InputError(f"--out must be in a folder that can be written, got {output}: {error.strerror}") from None
         try:
-            fcntl.flock(place, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            if not lock_file(place):
+                raise InputError(f"--out must be free, got {output}: another run is writing it")
             if _is_open(place, folder):
                 yield
                 return
-        except BlockingIOError:
-            raise InputError(f"--out must be free, got {output}: another run is writing it") from None
         finally:
             os.close(place)
 

@@ -1,16 +1,13 @@
-"""Locks of steps, by files in the root: the same step runs once at a time, and a measurement alone on its machine.
-
-The system releases them at the end of the process, however it ends; on a shared file system they hold across machines.
-"""
+"""Locks of steps, by files in the root: the same step runs once at a time, and a measurement alone on its machine."""
 
 import contextlib
-import fcntl
 import os
 import socket
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import IO
 
+from components.dsl.locks import lock_file
 from components.dsl.paths import own_entries
 
 LOCKS = ".locks"
@@ -27,7 +24,7 @@ def step_locked(root: Path, name: str, key: str, say: Callable[[str], None]) -> 
         say: receives a message if there is a wait.
     """
     with _open(root, f"{key}.lock") as lock:
-        _acquire(lock, fcntl.LOCK_EX, lambda holder: say(f"{name}: waits for the same step ({holder})"))
+        _acquire(lock, lambda holder: say(f"{name}: waits for the same step ({holder})"))
         write_holder(lock, name)
         yield
 
@@ -43,8 +40,8 @@ def machine_locked(root: Path, name: str, say: Callable[[str], None], *, is_alon
         is_alone: whether the step must run beside no other step.
     """
     with _open(root, f"{socket.gethostname()}.machine") as lock:
-        mode = fcntl.LOCK_EX if is_alone else fcntl.LOCK_SH
-        _acquire(lock, mode, lambda _: say(f"{name}: waits for other steps on this machine, to measure time alone"))
+        announcement = f"{name}: waits for other steps on this machine, to measure time alone"
+        _acquire(lock, lambda _: say(announcement), is_shared=not is_alone)
         yield
 
 
@@ -58,9 +55,9 @@ def cache_locked(root: Path, *, is_alone: bool) -> Iterator[bool]:
     """
     with _open(root, "cache") as lock:
         if is_alone:
-            yield try_lock(lock, fcntl.LOCK_EX)
+            yield lock_file(lock)
         else:
-            fcntl.flock(lock, fcntl.LOCK_SH)
+            lock_file(lock, is_shared=True, wait=True)
             yield False
 
 
@@ -76,7 +73,7 @@ def process_locked(file: Path, wait: Callable[[], None]) -> Iterator[None]:
         wait: called again and again while another process holds the lock; ends the wait by an exception.
     """
     with file.open("a+") as lock:
-        while not try_lock(lock, fcntl.LOCK_EX):
+        while not lock_file(lock):
             wait()
         yield
 
@@ -86,7 +83,7 @@ def find_holders(root: Path) -> list[str]:
     holders = []
     for file in sorted((root / LOCKS).glob("*.lock")):
         with file.open("a+") as lock:
-            if not try_lock(lock, fcntl.LOCK_SH):
+            if not lock_file(lock, is_shared=True):
                 holders.append(read_holder(lock))
     return holders
 
@@ -95,7 +92,7 @@ def remove_free_locks(root: Path) -> None:
     """Removes the files of locks that nobody holds; the caller holds the root alone, so that no step begins."""
     for file in own_entries(root, f"{LOCKS}/*"):
         with file.open("a+") as lock:
-            if try_lock(lock, fcntl.LOCK_EX):
+            if lock_file(lock):
                 file.unlink()
 
 
@@ -110,19 +107,10 @@ def _open(root: Path, name: str) -> IO[str]:
     return (root / LOCKS / name).open("a+")
 
 
-def _acquire(lock: IO[str], mode: int, announce: Callable[[str], None]) -> None:
-    if not try_lock(lock, mode):
+def _acquire(lock: IO[str], announce: Callable[[str], None], *, is_shared: bool = False) -> None:
+    if not lock_file(lock, is_shared=is_shared):
         announce(read_holder(lock))
-        fcntl.flock(lock, mode)
-
-
-def try_lock(lock: IO[str], mode: int) -> bool:
-    """Takes a lock, `LOCK_EX` or `LOCK_SH`, if that needs no wait; returns whether it did."""
-    try:
-        fcntl.flock(lock, mode | fcntl.LOCK_NB)
-    except BlockingIOError:
-        return False
-    return True
+        lock_file(lock, is_shared=is_shared, wait=True)
 
 
 def write_holder(lock: IO[str], name: str) -> None:

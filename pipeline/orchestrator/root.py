@@ -1,7 +1,6 @@
 """The root folder of a pipeline: creates, locks and sweeps it, and removes it if a run made nothing."""
 
 import contextlib
-import fcntl
 import shutil
 import time
 from collections.abc import Iterator
@@ -9,9 +8,10 @@ from pathlib import Path
 from typing import IO
 
 from components.dsl.errors import InputError
+from components.dsl.locks import lock_file
 from components.dsl.paths import own_entries
 from components.objects.mirror import REMOTE_FILE
-from pipeline.orchestrator.locks import find_holders, read_holder, remove_free_locks, try_lock, write_holder
+from pipeline.orchestrator.locks import find_holders, read_holder, remove_free_locks, write_holder
 from pipeline.orchestrator.records import ARTIFACTS
 from pipeline.orchestrator.store import ABANDONED_SECONDS, DATABASE, Store
 
@@ -73,7 +73,7 @@ class Root:
 
     def _is_alone(self) -> bool:
         """Whether no other process has locked the root, which then is locked for this one alone."""
-        return self.lock is None or try_lock(self.lock, fcntl.LOCK_EX)
+        return self.lock is None or lock_file(self.lock)
 
     def _holds_work(self) -> bool:
         places = (self.path / ARTIFACTS, self.path / UNFINISHED, self.path / LOGS)
@@ -132,7 +132,7 @@ def locked_root(path: Path, *, is_shared: bool = False) -> Iterator[Root]:
         except OSError as error:
             root.remove()
             raise InputError(f"root must be a folder that can be written to, got {path}: {error.strerror}") from error
-        if not try_lock(lock, fcntl.LOCK_SH if is_shared else fcntl.LOCK_EX):
+        if not lock_file(lock, is_shared=is_shared):
             raise InputError(
                 f"root must be free, got {path}: {_describe_holder(path, lock)}; commands that start as `flock FILE "
                 "keras-bert-edge ...`, all with one FILE, wait for each other, and another --root is free"

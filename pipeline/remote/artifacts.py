@@ -1,7 +1,6 @@
 """Artifacts of a remote root: uploaded and downloaded whole, and a cache of limited size."""
 
 import contextlib
-import fcntl
 import json
 import os
 import shutil
@@ -12,6 +11,7 @@ from pathlib import Path
 
 from components.dsl.artifact import MANIFEST, Artifact, list_files
 from components.dsl.errors import InputError
+from components.dsl.locks import lock_file
 from components.dsl.paths import has_link, own_entries
 from components.objects.store import ObjectStore
 
@@ -58,7 +58,7 @@ def pull_artifact(store: ObjectStore, place: str, root: Path, folder: Path, stor
         raise InputError(f"root must have no links in the place of artifacts, got {folder}; remove the link")
     # Of steps of this machine that read the same artifact, one downloads it.
     with (root / _PULL_LOCK).open("a") as lock:
-        fcntl.flock(lock, fcntl.LOCK_EX)
+        lock_file(lock, wait=True)
         return _is_there(folder, *stored) or _download(store, place, root, folder, stored)
 
 

@@ -1,7 +1,6 @@
 """The search: trials of the teacher, then of the student, and the best few of each with several seeds."""
 
 import contextlib
-import fcntl
 import json
 import statistics
 import time
@@ -11,11 +10,12 @@ from typing import Any, NamedTuple
 
 from components.artifacts.evaluation import SeedScores
 from components.dsl.errors import InputError
+from components.dsl.locks import lock_file
 from components.training.model_folder import HISTORY_FILE
 from keras_bert.core.digests import digest
 from pipeline.chains import Stage, enabled_stages
 from pipeline.job.files import Tables, make_settings
-from pipeline.orchestrator.locks import read_holder, try_lock, write_holder
+from pipeline.orchestrator.locks import read_holder, write_holder
 from pipeline.orchestrator.observer import Observer, StoppedRunError
 from pipeline.orchestrator.places import open_store
 from pipeline.orchestrator.runner import RunFailedError
@@ -173,7 +173,7 @@ class SettingsSearch:
         search = self._search
         search.folder.mkdir(parents=True, exist_ok=True)
         with (search.folder / "lock").open("a+") as lock:
-            if not try_lock(lock, fcntl.LOCK_EX):
+            if not lock_file(lock):
                 rule = f"must have no other search for {search.settings.name!r}"
                 raise InputError(f"--root {rule}, got {search.root}: {read_holder(lock)} runs one")
             write_holder(lock, "search")

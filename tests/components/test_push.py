@@ -327,7 +327,7 @@ def test_where_no_lock_tells_what_is_old_is_swept(tmp_path: Path, monkeypatch: p
     def no_locks(*_: object) -> None:
         raise OSError(errno.ENOLCK, "No locks available")
 
-    monkeypatch.setattr(push_module.fcntl, "flock", no_locks)
+    monkeypatch.setattr("components.dsl.locks.fcntl.flock", no_locks)
     here = push_module._machine()
     old, new = leave(tmp_path, f"{here}-old", old=True), leave(tmp_path, f"{here}-new")
     push_once(tmp_path, 2, edge_model(tmp_path / "b", "other"))

@@ -1,0 +1,51 @@
+"""Locks of open files and folders.
+
+The system releases them at the end of the process, however it ends; on a shared file system they hold across machines.
+"""
+
+import contextlib
+import fcntl
+import os
+from collections.abc import Iterator
+from pathlib import Path
+from typing import IO
+
+
+def lock_file(opened: int | IO[str], *, is_shared: bool = False, wait: bool = False) -> bool:
+    """Takes the lock of an open file or folder, alone or with others that share it; returns whether it did.
+
+    Args:
+        opened: the file, or its descriptor.
+        is_shared: whether others may have the lock at the same time, who share it, too.
+        wait: whether to wait for those who have the lock.
+    """
+    try:
+        fcntl.flock(opened, (fcntl.LOCK_SH if is_shared else fcntl.LOCK_EX) | (0 if wait else fcntl.LOCK_NB))
+    except BlockingIOError:
+        return False
+    return True
+
+
+@contextlib.contextmanager
+def folder_locked(folder: Path, *, wait: bool = True) -> Iterator[bool]:
+    """Locks a folder during the block. Yields whether the file system has locks.
+
+    Raises:
+        BlockingIOError: another process holds the lock, and `wait` is False.
+        OSError: the folder cannot be opened.
+    """
+    opened = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
+    try:
+        try:
+            fcntl.flock(opened, fcntl.LOCK_EX | (0 if wait else fcntl.LOCK_NB))
+            has_locks = True
+        except BlockingIOError:
+            raise
+        except OSError:
+            has_locks = False
+        yield has_locks
+    finally:
+        # Without this, a process that was started meanwhile would keep the lock.
+        with contextlib.suppress(OSError):
+            fcntl.flock(opened, fcntl.LOCK_UN)
+        os.close(opened)
