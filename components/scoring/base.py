@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Generic, NamedTuple, TypeVar
 
 from components.dsl.errors import InputError
 from components.scoring.mistakes import Mistake, Mistakes
-from components.scoring.row_statistics import RowStatistics
+from components.scoring.row_statistics import Measure
 
 if TYPE_CHECKING:
     import numpy as np
@@ -22,9 +22,6 @@ Report = dict[str, dict[str, float]]
 
 # Name of a method -> function that returns its answers to the test rows.
 Baselines = dict[str, Callable[[], list[Any]]]
-
-# How often each row is drawn (samples, rows) -> scores (samples,); not a number where a score is undefined.
-Measure = Callable[["np.ndarray[Any, Any]"], "np.ndarray[Any, Any]"]
 
 # Errors of numbers, in the unit of the labels; smaller is better.
 IN_LABEL_UNITS = ("rmse", "mae")
@@ -148,31 +145,14 @@ class TaskScoring(abc.ABC, Generic[R]):
         """Whether the metric says anything about answers to these rows."""
         return True
 
-    def row_scores(self, metric: str, rows: Sequence[R], answers: Sequence[Any]) -> list[float] | None:
-        """A score for each row, whose mean is the metric; None where the metric is no mean over rows."""
-        return None
-
-    def row_statistics(
-        self, metric: str, rows: Sequence[R], answers: Sequence[Any], labels: Sequence[str]
-    ) -> RowStatistics | None:
-        """The metric as a function of means over rows; None where it is none, such as a correlation of ranks."""
-        import numpy as np
-
-        scores = self.row_scores(metric, rows, answers)
-        return None if scores is None else RowStatistics(np.array(scores)[:, None], lambda means: means[..., 0])
-
     def sample_measure(
         self, metric: str, rows: Sequence[R], answers: Sequence[Any], labels: Sequence[str]
     ) -> Measure | None:
-        """The function that scores samples of the rows all at once, by `row_statistics`.
+        """The function that scores samples of the rows all at once, mostly a `RowStatistics`.
 
-        None where there is none: samples are scored one by one then, which is slow.
+        None where there is none, as for a correlation of ranks: samples are scored one by one then, which is slow.
         """
-        statistics = self.row_statistics(metric, rows, answers, labels)
-        if statistics is None:
-            return None
-        values, combine = statistics
-        return lambda counts: combine(counts @ values / len(rows))
+        return None
 
     def variants(self, task: "Task", rows: Sequence[R]) -> dict[str, list[Any]]:
         """Answers that other uses of a task's outputs give: name of the use -> an answer to each row."""

@@ -3,7 +3,8 @@
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from components.scoring.base import Measure, TaskScoring
+from components.scoring.base import TaskScoring
+from components.scoring.row_statistics import Measure, score_rows
 
 if TYPE_CHECKING:
     import numpy as np
@@ -88,7 +89,7 @@ def score_interval(
     """
     measure, fast = make_measure(scoring, rows, answers, labels, metric)
     interval = draw_interval(measure, len(rows), fast=fast)
-    scores = scoring.row_scores(metric, rows, answers) if interval.low == interval.high else None
+    scores = score_rows(measure) if interval.low == interval.high else None
     if scores is None or not set(scores) <= {0.0, 1.0}:
         return interval
     from scipy import stats

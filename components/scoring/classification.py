@@ -73,16 +73,12 @@ class ClassificationScoring(TaskScoring[TextRow]):
         """Of rows with one label Matthews' correlation is 0, even if all answers are right."""
         return metric != "mcc" or len({row.label for row in rows}) > 1
 
-    def row_scores(self, metric: str, rows: Sequence[TextRow], answers: Sequence[str]) -> list[float] | None:
-        """Of accuracy 1 for a right label, else 0."""
-        if metric != "accuracy":
-            return None
-        return [float(answer == row.label) for row, answer in zip(rows, answers, strict=True)]
-
-    def row_statistics(
+    def sample_measure(
         self, metric: str, rows: Sequence[TextRow], answers: Sequence[str], labels: Sequence[str]
     ) -> RowStatistics | None:
-        """See `label_statistics`."""
+        """Of accuracy a row scores 1 for the right label, else 0; see `label_statistics` for other metrics."""
+        if metric == "accuracy":
+            return RowStatistics.of_scores(answer == row.label for row, answer in zip(rows, answers, strict=True))
         return label_statistics(metric, [[row.label] for row in rows], [[answer] for answer in answers], labels)
 
     def trivial(self, train: Sequence[TextRow], test: Sequence[TextRow]) -> tuple[str, list[str]]:

@@ -57,7 +57,7 @@ class EmbeddingScoring(TaskScoring[TextRow]):
         ]
         return Mistakes("distance of ranks", worst_first(mistakes), None, len(rows))
 
-    def row_statistics(
+    def sample_measure(
         self, metric: str, rows: Sequence[TextRow], answers: Sequence[float], labels: Sequence[str]
     ) -> RowStatistics | None:
         """See `number_statistics`."""

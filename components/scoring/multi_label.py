@@ -1,14 +1,15 @@
 """The scoring of sets of labels: micro, macro and sample F1, subset accuracy and average precision."""
 
+import functools
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from components.examples.texts import split_texts
-from components.scoring.base import Baselines, LabelLogits, Measure, Report, TaskScores, TaskScoring
+from components.scoring.base import Baselines, LabelLogits, Report, TaskScores, TaskScoring
 from components.scoring.baselines import NGRAMS, classify_sets_by_ngrams
 from components.scoring.mistakes import Mistake, Mistakes, worst_first
-from components.scoring.row_statistics import RowStatistics, sample_average_precision, set_statistics
+from components.scoring.row_statistics import Measure, RowStatistics, sample_average_precision, set_statistics
 from components.scoring.texts import displayed_texts
 from components.sources.label_sets import LabelSetRow
 
@@ -114,34 +115,23 @@ class LabelSetScoring(TaskScoring[LabelSetRow]):
         """Without any true label all metrics but those of single rows are 0, even of answers that are all right."""
         return metric in ("sample_f1", "subset_accuracy") or any(row.labels for row in rows)
 
-    def row_scores(
-        self, metric: str, rows: Sequence[LabelSetRow], answers: Sequence[LabelSetAnswer]
-    ) -> list[float] | None:
-        """Of subset accuracy 1 where all labels are right, else 0; of sample F1 the F1 of the row."""
-        sets = [(frozenset(row.labels), answer.labels) for row, answer in zip(rows, answers, strict=True)]
-        if metric == "subset_accuracy":
-            return [float(truth == given) for truth, given in sets]
-        if metric == "sample_f1":
-            sizes = [(2 * len(truth & given), len(truth) + len(given)) for truth, given in sets]
-            return [both / size if size else 1.0 for both, size in sizes]
-        return None
-
-    def row_statistics(
-        self, metric: str, rows: Sequence[LabelSetRow], answers: Sequence[LabelSetAnswer], labels: Sequence[str]
-    ) -> RowStatistics | None:
-        """See `set_statistics`; metrics of single rows are means of their scores."""
-        sets = [row.labels for row in rows], [answer.labels for answer in answers]
-        statistics = set_statistics(metric, *(flag_sets(side, labels) for side in sets))
-        return statistics or super().row_statistics(metric, rows, answers, labels)
-
     def sample_measure(
         self, metric: str, rows: Sequence[LabelSetRow], answers: Sequence[LabelSetAnswer], labels: Sequence[str]
     ) -> Measure | None:
-        """See `sample_average_precision`."""
-        if metric != "average_precision":
-            return super().sample_measure(metric, rows, answers, labels)
-        truth, shares = flag_sets([row.labels for row in rows], labels), _stack_probabilities(answers, labels)
-        return lambda counts: sample_average_precision(truth, shares, counts)
+        """Of sample F1 a row scores its F1, of subset accuracy 1 where all labels are right, else 0.
+
+        See `sample_average_precision` and `set_statistics` for other metrics.
+        """
+        sets = [(frozenset(row.labels), answer.labels) for row, answer in zip(rows, answers, strict=True)]
+        if metric == "subset_accuracy":
+            return RowStatistics.of_scores(truth == given for truth, given in sets)
+        if metric == "sample_f1":
+            sizes = [(2 * len(truth & given), len(truth) + len(given)) for truth, given in sets]
+            return RowStatistics.of_scores(both / size if size else 1.0 for both, size in sizes)
+        truth, given = (flag_sets(side, labels) for side in zip(*sets, strict=True))
+        if metric == "average_precision":
+            return functools.partial(sample_average_precision, truth, _stack_probabilities(answers, labels))
+        return set_statistics(metric, truth, given)
 
     def trivial(self, train: Sequence[LabelSetRow], test: Sequence[LabelSetRow]) -> tuple[str, list[LabelSetAnswer]]:
         """Always the commonest label of training."""

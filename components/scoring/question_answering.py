@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING
 
 from components.scoring.base import Report, TaskScores, TaskScoring
 from components.scoring.mistakes import Mistake, Mistakes, cut, worst_first
+from components.scoring.row_statistics import RowStatistics
 from components.sources.questions import Question
 
 if TYPE_CHECKING:
@@ -51,13 +52,15 @@ class QuestionScoring(TaskScoring[Question]):
                 report[kind] = {**part, "support": scores[f"{prefix}total"]}
         return TaskScores({name: scores[name] / 100 for name in _NAMES}, report)
 
-    def row_scores(self, metric: str, rows: Sequence[Question], answers: Sequence[str]) -> list[float]:
-        """F1 or exact match of each answer."""
+    def sample_measure(
+        self, metric: str, rows: Sequence[Question], answers: Sequence[str], labels: Sequence[str]
+    ) -> RowStatistics:
+        """The mean F1 or exact match of the answers."""
         from keras_bert.metrics.squad import exact_match, f1
 
         measure = {"f1": f1, "exact": exact_match}[metric]
         golds = [[text for text, _ in row.answers] for row in rows]
-        return [measure(answer, texts) for answer, texts in zip(answers, golds, strict=True)]
+        return RowStatistics.of_scores(measure(answer, texts) for answer, texts in zip(answers, golds, strict=True))
 
     def trivial(self, train: Sequence[Question], test: Sequence[Question]) -> tuple[str, list[str]]:
         """Never an answer: right about the questions that have none."""

@@ -54,7 +54,7 @@ class RegressionScoring(TaskScoring[TextRow]):
         ]
         return Mistakes("difference", worst_first(mistakes), None, len(rows))
 
-    def row_statistics(
+    def sample_measure(
         self, metric: str, rows: Sequence[TextRow], answers: Sequence[float], labels: Sequence[str]
     ) -> RowStatistics | None:
         """See `number_statistics`."""

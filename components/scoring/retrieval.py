@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from components.examples.retrieval import SplitCorpus
 from components.scoring.base import Baselines, TaskScores, TaskScoring
 from components.scoring.mistakes import Mistake, Mistakes, cut, worst_first
+from components.scoring.row_statistics import RowStatistics
 from components.sources.retrieval import QueryRow
 
 if TYPE_CHECKING:
@@ -67,11 +68,13 @@ class RetrievalScoring(TaskScoring[QueryRow]):
 
         return TaskScores(retrieval_scores([answer.ranks for answer in answers]))
 
-    def row_scores(self, metric: str, rows: Sequence[QueryRow], answers: Sequence[Ranking]) -> list[float]:
-        """The score of each query."""
+    def sample_measure(
+        self, metric: str, rows: Sequence[QueryRow], answers: Sequence[Ranking], labels: Sequence[str]
+    ) -> RowStatistics:
+        """The mean score of the queries."""
         from keras_bert.metrics.retrieval import query_scores
 
-        return [query_scores(answer.ranks)[metric] for answer in answers]
+        return RowStatistics.of_scores(query_scores(answer.ranks)[metric] for answer in answers)
 
     def variants(self, task: "Task", rows: Sequence[QueryRow]) -> dict[str, list[Ranking]]:
         """The rankings by vectors in fewer bytes, see `keras_bert.core.vector_codes`."""

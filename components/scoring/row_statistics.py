@@ -1,7 +1,8 @@
 """Metrics as functions of means over rows, so that the scores of all samples of the rows are one matrix product."""
 
-from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Any, NamedTuple
+import dataclasses
+from collections.abc import Callable, Iterable, Sequence
+from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     import numpy as np
@@ -9,12 +10,16 @@ if TYPE_CHECKING:
 
     Array = np.ndarray[Any, Any]
 
+# How often each row is drawn (samples, rows) -> scores (samples,); not a number where a score is undefined.
+Measure = Callable[["Array"], "Array"]
+
 # The variance of equal numbers over their mean square, at most: what rounding leaves of 0 in float64.
 _ROUNDED_VARIANCE = 1e-12
 
 
-class RowStatistics(NamedTuple):
-    """Numbers of each row, and the metric as a function of their means.
+@dataclasses.dataclass(frozen=True)
+class RowStatistics:
+    """A metric as a function of the means of some numbers of each row; a `Measure`.
 
     Attributes:
         values: the numbers (rows, numbers); sparse where most are 0.
@@ -24,11 +29,30 @@ class RowStatistics(NamedTuple):
     values: "Array | csr_array"
     combine: "Callable[[Array], Array]"
 
+    @classmethod
+    def of_scores(cls, scores: Iterable[float]) -> "RowStatistics":
+        """The metric that is the mean of a score for each row."""
+        import numpy as np
+
+        return cls(np.array([*scores], "float64")[:, None], lambda means: means[..., 0])
+
+    def __call__(self, counts: "Array") -> "Array":
+        """The metric of samples (samples,), given how often they draw each row (samples, rows)."""
+        return self.combine(counts @ self.values / self.values.shape[0])
+
+
+def score_rows(measure: Measure) -> list[float] | None:
+    """The score of each row, where the metric is their mean."""
+    if not isinstance(measure, RowStatistics) or measure.values.shape[1] != 1:
+        return None
+    scores: list[float] = measure.values[:, 0].tolist()
+    return scores
+
 
 def label_statistics(
     metric: str, true: Sequence[Sequence[str]], predicted: Sequence[Sequence[str]], labels: Sequence[str]
 ) -> RowStatistics | None:
-    """The statistics of accuracy, macro F1 and Matthews' correlation, as `score_labels` defines them.
+    """The statistics of accuracy over words, macro F1 and Matthews' correlation, as `score_labels` defines them.
 
     Args:
         metric: `accuracy`, `macro_f1` or `mcc`; None is returned for another.

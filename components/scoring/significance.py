@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from components.scoring.base import TaskScoring
 from components.scoring.bootstrap import CONFIDENCE, Interval, draw_interval, make_measure
+from components.scoring.row_statistics import score_rows
 
 if TYPE_CHECKING:
     import numpy as np
@@ -72,23 +73,12 @@ def compare_models(
     difference = float(measure(np.ones((1, len(rows)), int))[0])
     fast = all(is_fast for side in sides for _, is_fast in side)
     interval = draw_interval(measure, len(rows), fast=fast)
-    return PairedDifference(difference, interval, _mcnemar(scoring, rows, first, second, metric))
-
-
-def _mcnemar(
-    scoring: TaskScoring[Any],
-    rows: Sequence[Any],
-    first: Sequence[Sequence[Any]],
-    second: Sequence[Sequence[Any]],
-    metric: str,
-) -> float | None:
-    if len(first) != 1 or len(second) != 1:
-        return None
-    one, other = (scoring.row_scores(metric, rows, model[0]) for model in (first, second))
+    one, other = (score_rows(side[0][0]) if len(side) == 1 else None for side in sides)
     if one is None or other is None or not {*one, *other} <= {0.0, 1.0}:
-        return None
+        return PairedDifference(difference, interval)
     pairs = list(zip(one, other, strict=True))
-    return mcnemar_p_value(pairs.count((1.0, 0.0)), pairs.count((0.0, 1.0)))
+    p_value = mcnemar_p_value(pairs.count((1.0, 0.0)), pairs.count((0.0, 1.0)))
+    return PairedDifference(difference, interval, p_value)
 
 
 def mcnemar_p_value(first_alone: int, second_alone: int) -> float:

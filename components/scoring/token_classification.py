@@ -93,7 +93,7 @@ class TaggedScoring(TaskScoring[Sentence]):
         """Without any true entity the scores of entities are 0, even of answers that are all right."""
         return metric not in _OF_ENTITIES or any(tag != "O" for row in rows for tag in row.tags)
 
-    def row_statistics(
+    def sample_measure(
         self, metric: str, rows: Sequence[Sentence], answers: Sequence[Sequence[str]], labels: Sequence[str]
     ) -> RowStatistics | None:
         """Of entities the numbers that are right, predicted and true in each sentence; else see `label_statistics`."""

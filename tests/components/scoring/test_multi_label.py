@@ -3,6 +3,7 @@ import pytest
 from sklearn import metrics as sklearn_metrics
 
 from components.scoring.multi_label import LabelSetAnswer, LabelSetScoring, score_sets
+from components.scoring.row_statistics import score_rows
 from components.sources.label_sets import LabelSetRow
 
 LABELS = ["a", "b", "c", "d"]
@@ -72,8 +73,9 @@ def test_rows_have_scores_whose_mean_is_the_metric():
     rows, answers = as_rows(*random_rows(1))
     scores = SCORING.score(rows, answers, LABELS).metrics
     for metric in ("sample_f1", "subset_accuracy"):
-        assert np.mean(SCORING.row_scores(metric, rows, answers)) == pytest.approx(scores[metric])
-    assert SCORING.row_scores("micro_f1", rows, answers) is None
+        row_scores = score_rows(SCORING.sample_measure(metric, rows, answers, LABELS))
+        assert np.mean(row_scores) == pytest.approx(scores[metric])
+    assert score_rows(SCORING.sample_measure("micro_f1", rows, answers, LABELS)) is None
 
 
 def test_the_worst_rows_have_the_most_wrong_labels():

@@ -120,8 +120,8 @@ def test_samples_of_equal_numbers_are_left_out_whatever_rounding_leaves(metric: 
 def test_counts_of_many_labels_are_sparse() -> None:
     names = [str(number) for number in range(1000)]
     rows = [TextRow("", name) for name in names]
-    statistics = ClassificationScoring().row_statistics("macro_f1", rows, names, names)
-    sets = LabelSetScoring().row_statistics(
+    statistics = ClassificationScoring().sample_measure("macro_f1", rows, names, names)
+    sets = LabelSetScoring().sample_measure(
         "macro_f1", [LabelSetRow("", (name,)) for name in names], [LabelSetAnswer(frozenset(), {})] * 1000, names
     )
     assert statistics is not None
