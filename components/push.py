@@ -157,10 +157,7 @@ def place_version(staging: Path, folder: Path, name: str) -> int:
 
     Other processes may push to the same folder at the same time, from other roots.
 
-    Args:
-        staging: a folder with all files but the card.
-        folder: the folder of all versions.
-        name: the name of the model, for its card.
+    Other files than the card are staged; `name` is that of the model, for its card.
     """
     version = max(list_versions(folder), default=0) + 1
     while not _claim(staging, folder, name, version):
@@ -174,12 +171,7 @@ def place_remote_version(
 ) -> int:
     """Uploads a staged folder as the next version, and returns its number; the folder becomes the local copy.
 
-    Args:
-        staging: a folder with all files but the card.
-        folder: the folder of all versions, in the mirror of a root in object storage.
-        name: the name of the model, for its card.
-        digests: of the staged files.
-        origin: the fingerprints of the artifacts that the files were made of.
+    `origin` has the fingerprints of the artifacts that the files were made of.
     """
     versions = RemoteVersions(str(address_of(folder)))
     version = max(versions.numbers(), default=0)

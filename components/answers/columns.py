@@ -40,11 +40,6 @@ def arrow_type(column_type: ColumnType) -> "pa.DataType":
 def name_answers(columns: Iterable[str], answers: Iterable[str], prefix: str) -> list[str]:
     """The names of the columns of answers, each with the prefix.
 
-    Args:
-        columns: the names of the columns of the input.
-        answers: the names of the task.
-        prefix: is put before the names of the task.
-
     Raises:
         InputError: the input has a column of such a name.
     """

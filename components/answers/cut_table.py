@@ -32,14 +32,8 @@ def cut_table(
 ) -> CutTable:
     """Writes chunks of rows into a work folder, and the reasons of all other rows into a side file.
 
-    Args:
-        table: the path or pattern of the files.
-        files: the files, all of one kind.
-        columns: the columns of the texts.
-        folder: the work folder.
-        side_file: a line of JSON for each row that cannot be answered.
-        kind: the kind of the output, see `check_columns`.
-        words: whether a text may be a list of words.
+    `side_file` gets a line of JSON for each row that cannot be answered. `kind` is that of the output, see
+    `check_columns`; with `words` a text may be a list of words.
 
     Raises:
         InputError: a file cannot be read, or has other columns than the first one; no row has a column of `columns`;
@@ -77,11 +71,7 @@ class TableCutter:
     def add(self, file: str, block: RowBlock, name: str, errors: IO[str]) -> None:
         """Adds the rows of a block.
 
-        Args:
-            file: the file of the block.
-            block: its rows.
-            name: the name of the file in the side file.
-            errors: the side file.
+        The side file names the file of the block by `name`.
         """
         rows = self._with_columns(file, block)
         problems = dict(self._find_problems(rows, block.problems))
@@ -97,9 +87,6 @@ class TableCutter:
 
     def finish(self, table: str) -> CutTable:
         """Writes the last chunk.
-
-        Args:
-            table: the path or pattern of the table, for errors.
 
         Raises:
             InputError: there was no row, or none that can be answered.

@@ -53,14 +53,7 @@ class OutputFormat(NamedTuple):
 
 
 def write_part(file: Path, rows: "pa.Table", values: Sequence[tuple[Any, ...]], output: OutputFormat) -> None:
-    """Writes rows with their answers; the file appears when all of it is written.
-
-    Args:
-        file: the part.
-        rows: rows of the input as `RowBlock` has them.
-        values: the answers of each row.
-        output: the columns.
-    """
+    """Writes rows with their answers; the file appears when all of it is written."""
     with replaced_file(file) as temporary:
         if output.kind == ".parquet":
             write_arrow(temporary, add_answers(rows, values, output))
@@ -142,10 +135,6 @@ def _typed_columns(records: Sequence[Mapping[str, Any]], types: Mapping[str, str
 
 def check_columns(rows: "pa.Table", kind: str) -> None:
     """Checks that an output can hold rows of the input, by making what it would hold.
-
-    Args:
-        rows: rows of the input as `RowBlock` has them.
-        kind: of `OUTPUT_KINDS`.
 
     Raises:
         InputError: a column has a type, or a value, that it cannot hold.

@@ -16,10 +16,6 @@ def takes_pairs(task: "Task") -> bool | None:
 def check_second(task: "Task", *, given: bool) -> None:
     """Checks that there are second texts if the task needs them, and none if it takes none.
 
-    Args:
-        task: the task.
-        given: whether there are second texts.
-
     Raises:
         InputError: the task takes no second texts, or cannot do without.
     """

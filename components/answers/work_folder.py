@@ -25,9 +25,7 @@ def work_folder(output: Path) -> Path:
 def locked_folder(output: Path, key: Mapping[str, Any]) -> Iterator[Path]:
     """The work folder of an output, locked during the block; without the parts of a run of another key.
 
-    Args:
-        output: the file that is made.
-        key: the digests of all that the parts depend on.
+    The key has the digests of all that the parts depend on.
 
     Raises:
         InputError: another run makes the same output, or the folder cannot be written.

@@ -71,10 +71,7 @@ class BeamOptions:
 def count_processes(beam: BeamOptions, size: int, bytes_a_process: int = BYTES_A_PROCESS) -> int:
     """Number of local worker processes.
 
-    Args:
-        beam: `workers` wins if it is set.
-        size: size of the work in bytes of text.
-        bytes_a_process: the size of the work that pays for the start of a process.
+    `beam.workers` wins if it is set; `size` is in bytes of text, and `bytes_a_process` pay for the start of a process.
     """
     return beam.workers or max(1, min(len(os.sched_getaffinity(0)), size // bytes_a_process))
 
@@ -99,10 +96,7 @@ class Scale(NamedTuple):
 def choose_scale(beam: BeamOptions, size: int, *, threaded: bool) -> Scale:
     """Chooses one thread a core on this machine, up to four a process; other runners manage their threads themselves.
 
-    Args:
-        beam: `workers` wins if it is set.
-        size: size of the work in bytes of text.
-        threaded: whether the transforms use threads.
+    `beam.workers` wins if it is set; `size` is in bytes of text.
     """
     if beam.runner != LOCAL:
         return Scale(processes=0, threads=1)
@@ -137,9 +131,7 @@ def begin(pipeline: Any, label: str, elements: list[Any], scale: Scale) -> Any:
 def make_options(beam: BeamOptions, processes: int) -> Any:
     """Beam's pipeline options.
 
-    Args:
-        beam: its options win over the computed ones.
-        processes: number of processes of the local runner.
+    The options of `beam` win over the computed ones.
     """
     from apache_beam.options.pipeline_options import PipelineOptions
 
@@ -160,12 +152,8 @@ def run_over(
 ) -> dict[str, int]:
     """Runs transforms over units of work and waits for the end.
 
-    Args:
-        work: the elements of the first collection, one unit of work each.
-        steps: applies transforms to that collection.
-        beam: the runner and its options.
-        size: size of the work in bytes of text.
-        scale: number of processes and threads; None chooses it by the size.
+    `steps` applies transforms to the collection of all units. `size` is in bytes of text; it chooses the scale where
+    none is given.
 
     Returns:
         The transforms' counters by name; empty if the runner has none. A bundle that ran twice may count twice.
@@ -291,11 +279,7 @@ def _importable_by_workers() -> Iterator[None]:
 def report_unit(scratch: str, name: str, total: int, note: str) -> None:
     """Reports that a unit of work is done. Only reports from the process that runs the step are shown.
 
-    Args:
-        scratch: a folder that all units of work share; every unit leaves a file in it, so that it counts once.
-        name: name of the unit.
-        total: number of units.
-        note: a short description of the work.
+    Every unit leaves a file in `scratch`, which all units share, so that it counts once.
     """
     try:
         (Path(scratch) / f"{name}.done").touch(exist_ok=False)

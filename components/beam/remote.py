@@ -20,9 +20,6 @@ _LOST_WORKER = re.compile(r"SDK worker disconnected|StatusRuntimeException: (UNA
 def check_servers(options: dict[str, Any]) -> None:
     """Connects to the servers that Beam's options name; Beam itself would wait for a minute or more.
 
-    Args:
-        options: Beam's options by name.
-
     Raises:
         InputError: one does not answer.
     """

@@ -78,10 +78,7 @@ def clean_chunk(
 def cut(id_: str | None, text: str, most: int = DOCUMENT_BYTES) -> Iterator[tuple[str | None, str]]:
     """Cuts a document at line ends into parts of about `most` bytes; yields (id, text).
 
-    Args:
-        id_: id of the document; several parts are called `id/0`, `id/1` and so on.
-        text: text of the document.
-        most: target size of a part in bytes.
+    The ids of several parts are `id/0`, `id/1` and so on.
     """
     if len(text) <= most and len(text.encode()) <= most:
         yield id_, text

@@ -18,10 +18,7 @@ from components.corpus.partitions import PartitionTables, split_number, unique_r
 def link_to_first(links: PartitionTables, partitions: Sequence[int], folder: Path) -> PartitionTables:
     """Links (later documents, 2) of every document with the first one of its component, by partition; consumes `links`.
 
-    Args:
-        links: numbers of connected documents (links, 2), by the partition of the first column.
-        partitions: the numbers of all partitions.
-        folder: an existing folder for the tables.
+    `links` are numbers of connected documents (links, 2), by the partition of the first column.
     """
     lower = links
     while True:
@@ -55,8 +52,7 @@ def _small_star(links: Ints) -> Ints:
 def _large_star(links: Ints) -> tuple[Ints, bool]:
     """Links the higher neighbours of every document to the lowest of all; says whether there are only stars.
 
-    Args:
-        links: (links, 2), each one in both directions.
+    `links` (links, 2) has each link in both directions.
     """
     if not len(links):
         return links, True

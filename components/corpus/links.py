@@ -61,11 +61,8 @@ def as_documents(rows: IndexRows) -> NDArray[np.void]:
 def write_links(kind: str, parts: Iterable[HashedDocuments], partitions: int, scratch: str) -> Links | None:
     """Links every document to the first one with the same hash; returns None if no hash comes twice.
 
-    Args:
-        kind: what the hashes are of.
-        parts: all hashes of a range, in any order.
-        partitions: number of partitions of the corpus.
-        scratch: the folder of the file, whose name is random because Beam may write the same links twice.
+    `parts` are all hashes of a range, in any order. The name of the file is random because Beam may write the same
+    links twice.
     """
     hashes, documents = (np.concatenate(arrays) for arrays in zip(*parts, strict=True))
     repeats, firsts = find_repeats(hashes, documents["key"], documents["place"])
@@ -84,11 +81,6 @@ def resolve_links(links: Sequence[Links], partitions: Sequence[Partition], folde
     """The links as numbers of documents (links, 2), later and first one, by the partition of the later one.
 
     One partition is in memory at a time, with its links.
-
-    Args:
-        links: all links of a kind.
-        partitions: all partitions that have documents.
-        folder: an existing folder for the tables.
     """
     count = len(links[0].starts) - 1 if links else 0
     half_resolved, resolved = PartitionTables(folder, 3), PartitionTables(folder, 2)

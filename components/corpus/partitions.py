@@ -91,10 +91,7 @@ def unique_rows(table: NDArray[Any]) -> NDArray[Any]:
 def write_partition(number: int, parts: Iterable[IndexedTexts], scratch: str) -> Partition:
     """Sorts the documents of a partition into the order of the corpus, by key and place, and writes them to a file.
 
-    Args:
-        number: number of the partition.
-        parts: its documents by file of texts, in any order.
-        scratch: the folder of the file, whose name is random because Beam may write the same partition twice.
+    The names of the files are random because Beam may write the same partition twice.
     """
     texts = list(parts)
     rows = np.empty(sum(len(part.rows) for part in texts), PARTITION_ROW)
@@ -123,10 +120,7 @@ def find_clash(rows: IndexRows) -> tuple[int, ...]:
 def locate(rows: IndexRows, keys: NDArray[np.uint64], places: NDArray[np.uint64]) -> Ints:
     """The row (documents,) of every document, by its key and place; all must be in the partition.
 
-    Args:
-        rows: the sorted rows of a partition.
-        keys: (documents,) keys.
-        places: (documents,) places.
+    `rows` are sorted; `keys` and `places` are (documents,).
     """
     row_keys, row_places = np.array(rows["key"]), np.array(rows["place"])
     low, high = (np.searchsorted(row_keys, keys, side) for side in ("left", "right"))

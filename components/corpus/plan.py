@@ -50,9 +50,7 @@ class CorpusPlan:
     def pack(self, most: int, *, kept: bool) -> Iterator[list[RowRange]]:
         """Splits consecutive documents into shards, see `pack`; yields the spans of each.
 
-        Args:
-            most: target size of a shard in bytes.
-            kept: whether the documents are those that stay, else those that were dropped.
+        The documents are those that stay (`kept`), else those that were dropped.
         """
         counts = self.tally.kept_by_partition if kept else self.tally.dropped_by_partition
         total = self.tally.kept_bytes if kept else self.tally.bytes - self.tally.kept_bytes
@@ -90,10 +88,7 @@ def make_plan(partitions: Sequence[Partition], links: Sequence[Links], scratch: 
     ordered by the hash of the id, then by the place in the source. The stronger reason wins: a document may be both an
     exact and a near duplicate.
 
-    Args:
-        partitions: all documents.
-        links: pairs of near duplicates (`NEAR`) and of documents with the same text (`EXACT`).
-        scratch: a folder for the marked partitions.
+    `links` are pairs of near duplicates (`NEAR`) and of documents with the same text (`EXACT`).
     """
     partitions = sorted(partitions)
     folder = Path(scratch)
@@ -125,11 +120,7 @@ def pack(sizes: Iterable[int], count: int, total: int, most: int) -> Iterator[in
 
     A shard holds at least two documents, because a random next sentence comes from another document.
 
-    Args:
-        sizes: sizes of the documents in bytes.
-        count: number of documents.
-        total: size of all of them in bytes.
-        most: target size of a shard in bytes.
+    Sizes are in bytes; `count` and `total` are those of all documents.
 
     Returns:
         Where each shard ends.

@@ -23,9 +23,7 @@ _FACTOR = np.uint64(0x9E3779B97F4A7C15)
 def find_repetition(text: str, *, ngrams: bool) -> str | None:
     """The first of Gopher's rules that a document breaks, with its figures, or None.
 
-    Args:
-        text: not blank.
-        ngrams: whether the rules about n-grams count, too.
+    The text must not be blank; with `ngrams` the rules about n-grams count, too.
     """
     shares = [*_part_shares(text), *(_ngram_shares(text) if ngrams else ())]
     violations = (f"{share:.0%} {rule}, the maximum is {most:.0%}" for rule, share, most in shares if share > most)

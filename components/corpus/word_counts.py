@@ -22,12 +22,7 @@ _BATCH = 256
 def count_words(shards: list[Path], lowercase: bool, beam: BeamOptions, size: int, scratch: Path) -> dict[str, int]:
     """Counts of the words of all shards, as BERT's basic tokenizer splits them.
 
-    Args:
-        shards: files of a Corpus.
-        lowercase: whether words are lowercased and stripped of accents.
-        beam: the Beam runner and its options.
-        size: size of the shards in bytes of text.
-        scratch: an existing folder for intermediate files.
+    `size` is that of the shards in bytes of text.
     """
     with tempfile.TemporaryDirectory(dir=scratch) as folder:
         run_over(

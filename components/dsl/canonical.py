@@ -38,8 +38,7 @@ class Lookup(Protocol):
     def look_up(self, inputs: Mapping[str, str | None]) -> Source | None:
         """The data, or None if there is none.
 
-        Args:
-            inputs: the fingerprint of each artifact that the step reads, None for one that is absent.
+        `inputs` has the fingerprint of each artifact that the step reads, None for one that is absent.
 
         Raises:
             InputError: the data cannot be used.

@@ -18,10 +18,7 @@ class Refusal(Exception):
 def nearest(name: str, valid: Iterable[str], otherwise: str = "") -> str:
     """The end of an error message about an unknown name: the nearest valid name, or the first 20 of all.
 
-    Args:
-        name: the unknown name.
-        valid: all valid names.
-        otherwise: text to add if no valid name is near.
+    `otherwise` is added if no valid name is near.
     """
     names = sorted(valid)
     close = difflib.get_close_matches(name, names, n=1)

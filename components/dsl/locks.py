@@ -14,10 +14,7 @@ from typing import IO
 def lock_file(opened: int | IO[str], *, is_shared: bool = False, wait: bool = False) -> bool:
     """Takes the lock of an open file or folder, alone or with others that share it; returns whether it did.
 
-    Args:
-        opened: the file, or its descriptor.
-        is_shared: whether others may have the lock at the same time, who share it, too.
-        wait: whether to wait for those who have the lock.
+    With `wait` it waits for those who have the lock.
     """
     try:
         fcntl.flock(opened, (fcntl.LOCK_SH if is_shared else fcntl.LOCK_EX) | (0 if wait else fcntl.LOCK_NB))

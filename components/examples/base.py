@@ -94,9 +94,7 @@ class TaskRows(abc.ABC, Generic[R]):
     def labels(self, source: Any, train: Sequence[R]) -> list[str]:
         """The labels in the order of their numbers; empty for tasks without labels.
 
-        Args:
-            source: the source of the rows.
-            train: all training rows, before any are held out.
+        `train` are all training rows, before any are held out.
         """
         return []
 
@@ -110,9 +108,7 @@ class TaskRows(abc.ABC, Generic[R]):
     def balanced_weights(self, counts: Sequence[int], rows: int) -> list[float]:
         """The weights of labels that balance their rows.
 
-        Args:
-            counts: number of training rows of each label.
-            rows: number of training rows.
+        `counts` are the numbers of training rows of each label.
         """
         from keras_bert.objectives.class_weights import balanced_class_weights
 
@@ -137,10 +133,7 @@ class TaskRows(abc.ABC, Generic[R]):
 def serialize_padded(inputs: Mapping[str, Any], along: Mapping[str, Any], beside: Mapping[str, Any]) -> Iterator[bytes]:
     """Records of padded arrays.
 
-    Args:
-        inputs: the model's inputs (rows, length).
-        along: further arrays along the tokens (rows, length).
-        beside: further arrays of other shapes (rows, ...).
+    `inputs` and `along` are (rows, length), arrays `beside` them (rows, ...).
     """
     from keras_bert.data.records import serialize
 

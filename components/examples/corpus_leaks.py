@@ -74,13 +74,7 @@ def scan_corpus(
 
     Memory holds the texts, and a shard for each worker.
 
-    Args:
-        corpus: the corpus.
-        texts: the texts, all different.
-        near: whether texts are looked for that are nearly the same.
-        folder: for temporary files, and for the remaining shards.
-        beam: the engine.
-        removed: the relations that remove sentences.
+    With `near`, texts are looked for that are nearly the same. `folder` gets temporary files and the remaining shards.
     """
     shards = sorted(str(path) for path in corpus.path.glob("corpus-*.jsonl.gz"))
     with tempfile.TemporaryDirectory(dir=folder) as scratch:

@@ -55,14 +55,7 @@ class Drift(NamedTuple):
 def compare_rows(
     schema: RowSchema, rows: Sequence[Any], tokenizer: "BaseTokenizer", *, is_labelled: bool
 ) -> list[Drift]:
-    """Holds rows against the schema of those that a model learnt from.
-
-    Args:
-        schema: that of the training rows.
-        rows: the new rows.
-        tokenizer: the model's, an eager one.
-        is_labelled: whether the new rows have labels.
-    """
+    """Holds rows against the schema of those that a model learnt from."""
     task = TASK_ROWS[schema.task]
     traits, tokens = measure_rows(rows, task), measure_tokens(rows, task, tokenizer)
     lengths = count_bins(tokens.lengths, schema.length_edges)

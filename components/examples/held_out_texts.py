@@ -59,11 +59,7 @@ class HeldOutTexts:
         self._sizes = sorted({min(len(split_sentences(text)), _MOST_SENTENCES) for text in short})
 
     def find_matches(self, sentences: Sequence[str]) -> Iterator[TextMatch]:
-        """The matches of a document.
-
-        Args:
-            sentences: the sentences of the document, in order.
-        """
+        """The matches of a document."""
         yield from self._find_long(sentences)
         for size in self._sizes:
             for start in range(len(sentences) - size + 1):
@@ -107,11 +103,7 @@ def count_rows_with(
 ) -> dict[str, int]:
     """Split -> the number of its rows that have one of some texts.
 
-    Args:
-        splits: validation and test rows, and others that are ignored.
-        task: the task of the rows.
-        texts: the texts of `list_held_out_texts`.
-        numbers: the numbers of the texts to look for.
+    `texts` are those of `list_held_out_texts`, `numbers` the ones to look for.
     """
     leaked_texts = {texts[number] for number in numbers}
     return {split: sum(not leaked_texts.isdisjoint(task.key(row)) for row in splits[split]) for split in HELD_OUT}

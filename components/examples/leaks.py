@@ -25,13 +25,6 @@ def resolve_leaks(
 
     A model that learns from the teacher's answers to test texts is no longer measured on new ones.
 
-    Args:
-        texts: the texts without labels.
-        splits: the labelled rows; training rows are ignored.
-        task: the task of the rows.
-        overlap: what happens to texts that are equal, see `fold`.
-        near_overlap: what happens to those that are nearly equal, see `NearTexts`.
-
     Returns:
         The texts that stay, and the counts of those that were found, by names such as `unlabelled_in_test` and
         `unlabelled_near_test`.

@@ -15,10 +15,6 @@ from components.sources.tagged_words import SentenceSource
 def read_new_rows(schema: RowSchema, path: str) -> tuple[list[Any], bool]:
     """The rows of files, and whether they have labels.
 
-    Args:
-        schema: that of the training rows.
-        path: a file, a folder or a pattern, see `components.files.paths.match_files`.
-
     Raises:
         InputError: a file is missing or malformed, or lacks a column that the training rows had; the column of labels
             alone may be missing, in all files and rows.

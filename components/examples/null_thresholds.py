@@ -21,9 +21,7 @@ def tune_threshold(task: "QuestionAnswering", questions: Sequence[Question]) -> 
 def find_threshold(questions: Sequence[Question], answers: Sequence["Answer"]) -> float:
     """The `null_threshold` with the best F1, as the official script of SQuAD v2.0 finds it.
 
-    Args:
-        questions: the questions with their right answers, if they have any.
-        answers: the answer to each question without a threshold.
+    `answers` are those without a threshold.
     """
     from keras_bert.metrics.squad import score_v2
 

@@ -37,12 +37,7 @@ def resolve_overlap(
 ) -> tuple[dict[str, list[R]], OverlapCounts]:
     """Keeps, drops or refuses rows that share texts with a later split.
 
-    Args:
-        splits: some of train, validation and test.
-        task: the task's rows.
-        relation: whether rows share texts that are equal, or nearly so.
-        treatment: `off` looks for none, `keep` keeps all rows, `drop` drops those of the earlier split, `error`
-            refuses them.
+    `off` looks for none, `keep` keeps all rows, `drop` drops those of the earlier split, `error` refuses them.
 
     Returns:
         The rows, and the counts of those that are left, see `count_overlap`; no counts if `off`.
@@ -89,11 +84,6 @@ def count_overlap(
 
     Texts are the same that `split_rows` keeps together, see `components.text.folding.fold`; those are not near ones.
 
-    Args:
-        splits: some of train, validation and test.
-        key: the texts of a row that, all together, no two splits should share.
-        relation: whether texts are equal, or nearly so.
-
     Returns:
         Split -> earlier split -> rows of the split, as `{"test": {"train": 2, "validation": 0}}`.
     """
@@ -109,14 +99,7 @@ def count_overlap(
 def describe_overlap(
     overlap: Mapping[str, Mapping[str, int]], rows: Mapping[str, int], several: str, relation: Relation = "in"
 ) -> list[str]:
-    """One clause for each two splits that share texts, as `3 of 100 test rows have their texts in training rows, too`.
-
-    Args:
-        overlap: the result of `count_overlap`.
-        rows: number of rows of each split.
-        several: the plural name of the rows' keys, see `TaskRows.several`.
-        relation: that of `count_overlap`.
-    """
+    """A clause for each two splits that share texts: `3 of 100 test rows have their texts in training rows, too`."""
     names = {"train": "training rows", CORPUS: "the corpus"}
     clause = "have nearly the {} of {}" if relation == "near" else "have their {} in {}, too"
     return [

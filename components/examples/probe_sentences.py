@@ -68,9 +68,7 @@ def read_probe_sentences(source: SentenceSource) -> ProbeSentences:
 def hold_sentences(train: Sequence[tuple[Any, ...]], test: Sequence[tuple[Any, ...]]) -> ProbeSentences:
     """The first sentences of both parts, as many as probes need.
 
-    Args:
-        train: words, tags and, if known, heads of each training sentence.
-        test: those of the sentences that measure the probes.
+    Sentences have words, tags and, if known, heads.
 
     Raises:
         InputError: no test sentence has only tags of training sentences.

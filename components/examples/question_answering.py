@@ -97,13 +97,7 @@ class QuestionRows(TaskRows[Question]):
 
 
 def describe_left_out(left_out: Mapping[str, int], rows: Mapping[str, int], max_length: int) -> list[str]:
-    """A warning for each split with questions whose answer stands whole in no window.
-
-    Args:
-        left_out: split -> the number of these questions.
-        rows: split -> the number of all of its questions.
-        max_length: the tokens of a window.
-    """
+    """A warning for each split with questions whose answer stands whole in no window."""
     rule = f"have an answer that stands whole in no window of {max_length} tokens: no model learns or finds it"
     return [f"{count} of {rows[split]} {split} questions {rule}" for split, count in left_out.items() if count]
 

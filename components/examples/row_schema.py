@@ -95,11 +95,7 @@ class RowSchema:
 def infer_schema(rows: Sequence[Any], source: Any, max_length: int, tokenizer: "BaseTokenizer") -> RowSchema:
     """The schema of training rows.
 
-    Args:
-        rows: the rows.
-        source: where they came from; its `task` is that of the rows.
-        max_length: the most tokens of a row that the model reads.
-        tokenizer: an eager one, see `keras_bert.tokenizers.loading.load_eager_tokenizer`.
+    `max_length` is the most tokens of a row that the model reads; the tokenizer is an eager one.
     """
     task = TASK_ROWS[source.task]
     traits, tokens = measure_rows(rows, task), measure_tokens(rows, task, tokenizer)

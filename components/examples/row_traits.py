@@ -78,10 +78,7 @@ def measure_rows(rows: Sequence[Any], task: TaskRows[Any]) -> RowTraits:
 def measure_tokens(rows: Sequence[Any], task: TaskRows[Any], tokenizer: "BaseTokenizer") -> TokenTraits:
     """Measures the tokens of rows; texts that a model reads apart from one another are measured by the longer one.
 
-    Args:
-        rows: the rows.
-        task: their task.
-        tokenizer: an eager one, see `keras_bert.tokenizers.loading.load_eager_tokenizer`.
+    The tokenizer is an eager one, see `keras_bert.tokenizers.loading.load_eager_tokenizer`.
     """
     import numpy as np
 

@@ -35,12 +35,7 @@ def split_rows(
     Rows whose keys are equal, or nearly so (`fold`: in all but white space, letter case and their representation in
     Unicode), come to the same split, whatever else they differ in; the order of the rows does not matter.
 
-    Args:
-        rows: the training rows.
-        missing: names of the splits to make.
-        key: the texts of a row; rows of different splits may not share all of them.
-        stratum: the group of a row, such as its label; every split gets a part of each group.
-        several: the plural name of the keys, for errors.
+    `key` gives the texts of a row, `stratum` its group, such as its label, and `several` the plural name of the keys.
 
     Raises:
         InputError: there are too few rows to have one of each split, or none of a stratum stays in train.

@@ -18,12 +18,7 @@ def describe_heads(
 ) -> HeadReport:
     """Statistics of the heads of a model, and its loss without each of them.
 
-    Args:
-        name: the model's name.
-        task: a task with a Keras model of any family.
-        texts: texts, or the first of each pair.
-        seconds: the second text of each pair; None for single texts.
-        batches: labelled rows for the loss; the first ones alone are read without each head.
+    `batches` are labelled rows for the loss; the first ones alone are read without each head.
     """
     import numpy as np
 

@@ -10,13 +10,7 @@ if TYPE_CHECKING:
 
 
 def describe_probes(name: str, task: "Task", sentences: ProbeSentences) -> ProbeReport:
-    """Probes of the tags of words, and of their dependency trees where the sentences have some.
-
-    Args:
-        name: the model's name.
-        task: a task with a Keras model of any family.
-        sentences: the words, tags and trees.
-    """
+    """Probes of the tags of words, and of their dependency trees where the sentences have some."""
     from keras_bert.explain import probe, structural_probe
 
     train, test = sentences.tagged()

@@ -22,12 +22,8 @@ def pair_rows(
 ) -> list[TextRow]:
     """Rows of the task `embedding`: the texts of a row and of a partner, and the cosine that their vectors shall have.
 
-    Args:
-        task: the task of the rows, one of `PAIRED_TASKS`.
-        rows: rows of single texts.
-        partners: rows that stand in the second place; None for the same rows.
-        pairs: see `keras_bert.few_shot.label_pairs.draw_label_pairs`.
-        seed: the seed of the draws.
+    `partners` stand in the second place; None for the same rows. See `keras_bert.few_shot.label_pairs.draw_label_pairs`
+    for `pairs`.
     """
     from keras_bert.few_shot.label_pairs import draw_label_pairs
 

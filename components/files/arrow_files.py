@@ -25,10 +25,7 @@ class UnnamedClass(NamedTuple):
 def read_columns(file: str, fields: tuple[str, ...], *, others: bool = False) -> Iterator[Any]:
     """The values of some columns, row by row; strings are bytes, for they may not be UTF-8.
 
-    Args:
-        file: a Parquet or Arrow file.
-        fields: the names of columns that the file must have.
-        others: whether to read all columns.
+    The file must have all `fields`; `others` reads its other columns, too.
 
     Yields:
         A row: the values of `fields` as a tuple, or those of all columns by their names.

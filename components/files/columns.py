@@ -9,11 +9,7 @@ _SHOWN = 40
 def find_columns(file: str, fields: tuple[str, ...], header: list[str], advice: str = "") -> list[int]:
     """The places of the fields among the names of a table's columns.
 
-    Args:
-        file: the table, for errors.
-        fields: the columns to find.
-        header: the names of all columns.
-        advice: the end of the error where a column is missing and none has a similar name.
+    `advice` ends the error where a column is missing and none has a similar name.
 
     Raises:
         InputError: one is not there, or there are two of the same name.

@@ -133,9 +133,7 @@ def _match_local(path: str) -> tuple[list[str], bool]:
 def _walk(folder: str, *, hidden: bool = True) -> Iterator[tuple[str, list[str]]]:
     """Each folder from this one down, also behind links, with the names of what it holds besides folders.
 
-    Args:
-        folder: where to begin.
-        hidden: whether to enter folders whose names begin with a dot.
+    Folders whose names begin with a dot are entered where `hidden` is set.
     """
 
     def refuse(error: OSError) -> None:

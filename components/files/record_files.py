@@ -61,11 +61,8 @@ def read_records(
 ) -> Iterator[Record]:
     """The rows of a file, empty lines left out, in constant memory; the file is opened once.
 
-    Args:
-        file: of one of `RECORD_KINDS`; a text file may be compressed.
-        fields: the names of the fields or columns to read.
-        strict: whether bytes that are not UTF-8 are an error.
-        has_cells: whether records have all cells, but for columns of text files whose name another column has.
+    Unless it is `strict`, bytes that are not UTF-8 are a problem of the record. With `has_cells`, records have all
+    cells, but for columns of text files whose name another column has.
 
     Raises:
         InputError: the file is missing, broken, of another kind, or lacks a field; a row is malformed.
@@ -131,11 +128,7 @@ def has_column(file: str, names: Collection[str]) -> bool:
 def as_text(value: Any, where: str, field: str, *, is_filled: bool = False) -> str:
     """A value as a string.
 
-    Args:
-        value: the value of a field.
-        where: the start of errors.
-        field: the name of the field, for errors.
-        is_filled: whether white space alone is an error.
+    `where` is the start of errors; with `is_filled` white space alone is one.
 
     Raises:
         InputError: it is missing, neither text nor a number, not valid Unicode, or empty where it must be filled.
@@ -195,10 +188,8 @@ def read_cells(lines: Lines, *, tabs: bool) -> Iterator[tuple[str, list[str], st
 
     The first row has the names of the columns.
 
-    Args:
-        lines: the lines of the file; `Lines.take_problem` gives the problems.
-        tabs: whether tabs separate the cells, without quotes; else commas do, or semicolons where the first line has
-            some and no comma.
+    With `tabs`, tabs separate the cells, without quotes; else commas do, or semicolons where the first line has some
+    and no comma.
 
     Raises:
         InputError: the file is empty, or not valid CSV.

@@ -19,13 +19,6 @@ def assign_rows(rows: Sequence[R], task: TaskRows[R], folds: int, seed: int, *, 
     Rows with the same texts, and with `near` those with nearly the same ones, come to one fold. Every fold gets a part
     of each label (iterative stratification, Sechidis et al. 2011, which begins with the rarest label).
 
-    Args:
-        rows: the training rows.
-        task: their task, which has labels.
-        folds: number of folds, at least 2.
-        seed: of the order in which rows are dealt.
-        near: whether nearly equal texts stay together, see `NearTexts`.
-
     Raises:
         InputError: a label has too few different texts; or all its rows came to one fold.
     """

@@ -33,11 +33,7 @@ class RowJudgement(NamedTuple):
 def rank_rows(decisions: LabelDecisions, rows: int, score: LabelScore, *, by_label: bool) -> list[RowJudgement]:
     """The judgements of all rows: those with likely wrong labels first, and of either the lowest score.
 
-    Args:
-        decisions: the decisions about the rows' labels.
-        rows: number of rows.
-        score: the order, see `LabelErrorSearch`.
-        by_label: whether each label is a classification by itself, see `TaskScoring.decides_by_label`.
+    With `by_label` each label is a classification by itself, see `TaskScoring.decides_by_label`.
     """
     import numpy as np
 
@@ -62,11 +58,7 @@ def count_pairs(
 ) -> list[LabelPair]:
     """The most frequent pairs of a given and a suggested label.
 
-    Args:
-        judgements: the rows.
-        decisions: the decisions behind them.
-        classes: the names of the classes, see `TaskScoring.classes`.
-        labels: the labels; where classes are others, each label by itself is present or absent.
+    Where `classes` are other than `labels`, each label by itself is present or absent.
     """
     columns = (decisions.rows.tolist(), decisions.places.tolist(), decisions.given.tolist())
     given = {(row, place): number for row, place, number in zip(*columns, strict=True)}

@@ -32,9 +32,7 @@ def local_file(address: str) -> Path:
 def local_folder(address: str, is_read: Callable[[str], bool] = lambda name: True) -> Path:
     """The copy of a folder in the cache, as `local_file`.
 
-    Args:
-        address: of the folder.
-        is_read: relative name of a file -> whether to download it.
+    `is_read` chooses the files to download by their relative names.
 
     Raises:
         InputError: nothing is there, or it cannot be read.

@@ -14,10 +14,8 @@ def choose_cut_documents(parts: Mapping[str, int], share: float, documents: int)
     Documents are taken in the order of their hashes, as long as their parts are at most `share` of all parts of cut
     documents. If a corpus holds cut documents only and none fits, the document with the fewest parts is held out.
 
-    Args:
-        parts: number of parts by cut document, keyed as `ShardDocument.whole`.
-        share: share of the parts that goes to validation, from 0 to 1.
-        documents: number of documents in the corpus, where every part counts as one.
+    `parts` has the number of parts by cut document, keyed as `ShardDocument.whole`; in `documents` every part counts as
+    one.
 
     Raises:
         InputError: the whole corpus is one document.
@@ -44,10 +42,7 @@ def hold_out_documents(documents: Sequence[ShardDocument], share: float, wholes:
     All parts of held-out cut documents are held out. Of the other documents, those with the smallest hashes of their
     ids follow, but at least two documents stay for training if the parts leave that many.
 
-    Args:
-        documents: the shard.
-        share: share of the uncut documents that is held out, rounded up to whole documents.
-        wholes: the held-out cut documents, see `choose_cut_documents`.
+    `share` is that of the uncut documents, rounded up to whole documents.
     """
     held = {number for number, document in enumerate(documents) if document.whole in wholes}
     others = [number for number, document in enumerate(documents) if document.whole is None]

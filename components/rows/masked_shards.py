@@ -123,14 +123,7 @@ def write_shard(path: Path, tokenizer: BaseTokenizer, vocabulary: MaskingVocabul
 def tokenize_shard(
     documents: list[ShardDocument], tokenizer: BaseTokenizer, held_out: float, wholes: frozenset[str] = frozenset()
 ) -> TokenizedShard:
-    """Tokenizes a shard and splits its documents into training and validation.
-
-    Args:
-        documents: the shard.
-        tokenizer: tokenizes the sentences.
-        held_out: share of the documents that go to `validation`, see `hold_out_documents`.
-        wholes: the cut documents that go to `validation`.
-    """
+    """Tokenizes a shard and splits its documents into training and validation."""
     sentences = [document.sentences for document in documents]
     flat_sentences = [sentence for part in sentences for sentence in part]
     # A tensor, because the tokenizer would check the sentences of a list one by one.
@@ -160,15 +153,7 @@ def make_records(
 ) -> Iterator[bytes]:
     """The serialized records of a split of a shard, in rows of at most `length` tokens.
 
-    Args:
-        texts: the shard.
-        split: `train` or `validation`.
-        length: number of tokens that a row holds at most.
-        place: the name of the shard, which seeds every choice.
-        tokenizer: has the special tokens.
-        vocabulary: the tokenizer's vocabulary as masking needs it.
-        job: the settings that all shards share.
-        tallies: receives the statistics of every batch.
+    `place`, the name of the shard, seeds every choice; `tallies` receives the statistics of every batch.
     """
     for copy in range(job.rows.duplication if split == "train" else 1):
         seed = hash_key(f"{job.seed}/{place}/{split}/{length}/{copy}")

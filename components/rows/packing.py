@@ -41,12 +41,8 @@ def pack_rows(
     Every token belongs to exactly one row. Only a separator at the end of a row is left out, because the row ends in a
     separator anyway. A segment longer than a row is cut.
 
-    Args:
-        ends: ends of the segments, ascending.
-        separators: positions of the separators, each at the end of its document's last segment.
-        room: number of tokens that a row holds at most.
-        short_share: share of the rows with a random shorter target length; RoBERTa uses 0.
-        rng: the source of all randomness.
+    `ends` are those of the segments, ascending; each of `separators` is at the end of its document's last segment. A
+    share of the rows, `short_share`, has a random shorter target length; RoBERTa uses 0.
     """
     draw = uniform_draws(rng)
     stops, skipped = ends.tolist(), set(separators.tolist())

@@ -35,11 +35,7 @@ class TokenRows(NamedTuple):
 def lay_out_pairs(flat: NDArray[np.int32], ranges: NDArray[np.int64], width: int, special: SpecialTokens) -> TokenRows:
     """Lays out rows of two texts.
 
-    Args:
-        flat: all tokens of the shard (tokens,).
-        ranges: (rows, 5), see `sentence_pairs.Pairs`.
-        width: number of tokens that a row holds at most.
-        special: the special tokens.
+    `flat` has all tokens of the shard (tokens,); `ranges` is (rows, 5), see `sentence_pairs.Pairs`.
     """
     first, second = ranges[:, 1] - ranges[:, 0], ranges[:, 3] - ranges[:, 2]
     places, begins = np.arange(width), first + 1 + special.between
@@ -54,11 +50,7 @@ def lay_out_pairs(flat: NDArray[np.int32], ranges: NDArray[np.int64], width: int
 def lay_out_texts(flat: NDArray[np.int32], ranges: NDArray[np.int64], width: int, special: SpecialTokens) -> TokenRows:
     """Lays out rows of one text, which is segment 0.
 
-    Args:
-        flat: all tokens of the shard (tokens,).
-        ranges: (rows, 2), see `packing.TokenRanges`.
-        width: number of tokens that a row holds at most.
-        special: the special tokens.
+    `flat` has all tokens of the shard (tokens,); `ranges` is (rows, 2), see `packing.TokenRanges`.
     """
     sources = (ranges[:, 0] - 1)[:, None] + np.arange(width)
     return _fill(flat, sources, ranges[:, 1] - ranges[:, 0] + 2, special)

@@ -21,12 +21,7 @@ def sample_rows(
 ) -> list[dict[str, Any]]:
     """Reads the first rows of a record file as tokens.
 
-    Args:
-        file: a file of pre-training records.
-        tokenizer: the tokenizer of the rows.
-        vocabulary: the tokenizer's vocabulary as masking needs it.
-        masking: masks the rows if `rows.dynamic` leaves masking to training, as one epoch of it might.
-        rows: the options that the rows were made with.
+    Where `rows.dynamic` leaves masking to training, the rows are masked as one epoch of it might.
 
     Returns:
         A dict a row: `pieces`, the tokens that the model sees; `hidden`, a list of [index in `pieces`, original

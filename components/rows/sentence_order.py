@@ -14,11 +14,7 @@ def make_ordered_pairs(
     in two. Pairs that are too long are cut at their outer ends, so that A and B stay neighbours; ALBERT's released code
     cuts at all ends.
 
-    Args:
-        documents: the documents to cover.
-        room: number of tokens that A and B have together at most.
-        short_share: share of the pairs with a random shorter target length.
-        rng: the source of all randomness.
+    A share of the pairs, `short_share`, has a random shorter target length.
     """
     draw = uniform_draws(rng)
     pairs = []

@@ -62,12 +62,8 @@ def make_pairs(
     - The released code draws a shorter length once a document, which makes many short rows of some documents. Here it
       is drawn for every pair.
 
-    Args:
-        documents: the documents to cover.
-        others: the documents that random B come from, never the document itself; may be the same list.
-        room: number of tokens that A and B have together at most.
-        short_share: share of the pairs with a random shorter target length (0.1 in the paper, appendix A.2).
-        rng: the source of all randomness.
+    Random B come from `others`, never from the document itself. A share of the pairs, `short_share`, has a random
+    shorter target length (0.1 in the paper, appendix A.2).
     """
     draw = uniform_draws(rng)
     pairs: list[tuple[int, int, int, int, int]] = []

@@ -21,12 +21,7 @@ def tally_rows(
 ) -> Tally:
     """Counts the tokens, masks and lengths of a batch.
 
-    Args:
-        rows: the batch before masking.
-        candidates: (rows, width) whether a token may be masked.
-        masked: the batch after masking; None if training masks it (dynamic masking).
-        unknown_id: the id of `[UNK]`.
-        mask_id: the id of `[MASK]`.
+    `candidates` (rows, width) says whether a token may be masked; `masked` is None if training masks the rows.
     """
     inside = np.arange(rows.token_ids.shape[1]) < rows.lengths[:, None]
     maskable = int(candidates.sum())
@@ -73,10 +68,7 @@ def _add_lists(first: list[int], second: list[int]) -> list[int]:
 def describe(title: str, tally: Tally, one: str = "") -> dict[str, Any]:
     """Readable statistics, see `pipeline.views.statistics`: {title: {label: value} or [[label, count], ...]}.
 
-    Args:
-        title: the heading.
-        tally: the counts of at least one row.
-        one: the meaning of label 1.
+    `one` is the meaning of label 1.
     """
     table = {"rows": tally["rows"], "tokens": tally["tokens"], "tokens that may be masked": tally["maskable"]}
     # [UNK] is a special token and is never masked.

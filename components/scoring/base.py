@@ -109,10 +109,7 @@ class TaskScoring(abc.ABC, Generic[R]):
     def relabel(self, row: R, classes: Mapping[int, str], labels: Sequence[str]) -> R:
         """The row with other labels.
 
-        Args:
-            row: the row.
-            classes: place in the row, see `LabelLogits.places` -> its new class.
-            labels: the labels of the task.
+        `classes` has the new classes by their places in the row, see `LabelLogits.places`.
 
         Raises:
             NotImplementedError: the task has no probabilities.
@@ -135,10 +132,7 @@ class TaskScoring(abc.ABC, Generic[R]):
     def mistakes(self, rows: Sequence[R], answers: Sequence[Any], confidences: Sequence[float] | None) -> Mistakes:
         """The worst answers.
 
-        Args:
-            rows: the rows.
-            answers: the result of `answer` for them.
-            confidences: the probability of each answer, 0 to 1; None where `logits` has no row for each of `rows`.
+        `confidences` are the probabilities of the answers, 0 to 1; None where `logits` has no row for each of `rows`.
         """
 
     def defines(self, metric: str, rows: Sequence[R]) -> bool:

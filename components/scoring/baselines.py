@@ -40,12 +40,7 @@ def classify_sets_by_ngrams(
 ) -> "Array":
     """The probabilities (rows, labels) of a logistic regression for each label, chosen as in `classify_by_ngrams`.
 
-    Args:
-        train: rows to learn from.
-        validation: rows to choose a vectorizer by.
-        test: rows to answer.
-        train_flags: 1 for each label of a training row, else 0 (rows, labels); each label needs rows with and without.
-        validation_flags: likewise for validation rows.
+    Flags are 1 for each label of a row, else 0 (rows, labels); each label needs training rows with and without it.
     """
     import numpy as np
     from sklearn.linear_model import LogisticRegression

@@ -97,15 +97,9 @@ def decide(
 
     The reasons say what was compared; the reason of a refusal names the setting that would allow it.
 
-    Args:
-        rows: name -> a row of the table of models.
-        metric: the metric that decides.
-        shipped: the name of the row whose file is shipped.
-        thresholds: the scores and sizes that the row must reach.
-        calibration: the calibration of the shipped file, see `calibrate`; None if it has none.
-        files: the names of all rows whose files are pushed, if the shipped one is not alone.
-        differences: the differences on test rows; losses and baselines that are not named are compared by their scores.
-        slices: the scores of the shipped file on parts of the test rows.
+    `files` are all rows whose files are pushed, if the shipped one is not alone. Losses and baselines that
+    `differences` do not name are compared by their scores. `slices` are the scores of the shipped file on parts of the
+    test rows.
     """
     points = {name: 100 * row.metrics[metric].mean for name, row in rows.items()}
     score = points[shipped]

@@ -49,10 +49,7 @@ def make_measure(
 def draw_interval(measure: Measure, rows: int, *, fast: bool) -> Interval:
     """The percentile interval of a measure; from -1 to 1 where there is too little to draw from.
 
-    Args:
-        measure: scores samples of the rows.
-        rows: the number of rows.
-        fast: whether the measure scores a sample without its single rows.
+    `fast` says that the measure scores a sample without its single rows.
     """
     import numpy as np
 
@@ -79,13 +76,6 @@ def score_interval(
     """The interval of one model's score on some rows.
 
     Rows that are all right, or all wrong, look alike in each sample: their interval is Clopper and Pearson's (1934).
-
-    Args:
-        scoring: of the task.
-        rows: the rows.
-        answers: the model's answers to them.
-        labels: of the task.
-        metric: of the task's scores.
     """
     measure, fast = make_measure(scoring, rows, answers, labels, metric)
     interval = draw_interval(measure, len(rows), fast=fast)

@@ -33,10 +33,7 @@ def check_precision(precision: float | None, task: str) -> None:
 def calibrate(validation: LabelLogits, labels: Sequence[str], precision: float | None) -> dict[str, Any]:
     """Chooses a temperature and a threshold on validation rows.
 
-    Args:
-        validation: the file's logits for the validation rows.
-        labels: the labels in the order of the logits.
-        precision: required share of right answers above the threshold, 0 to 1; None for no threshold.
+    `precision` is the required share of right answers above the threshold, 0 to 1; None for no threshold.
 
     Returns:
         `temperature`, None where logits stay unchanged, for the reason `no_temperature`: the rows are few, or the
@@ -62,11 +59,6 @@ def calibrate(validation: LabelLogits, labels: Sequence[str], precision: float |
 
 def measure(calibration: Mapping[str, Any], rows: LabelLogits, labels: Sequence[str]) -> dict[str, Any]:
     """Measures a calibration on the rows of a split.
-
-    Args:
-        calibration: the result of `calibrate`.
-        rows: the file's logits for the rows.
-        labels: the labels in the order of the logits.
 
     Returns:
         `rows`, the number of rows; `calibration_error`, 0 to 1, and `likelihood_loss`, in nats, before and after

@@ -76,9 +76,7 @@ def count_threads() -> int:
 def measure_size(candidate: ScoredFile, features: "Sequence[Features]") -> tuple[float, float]:
     """Megabytes of a file, and milliseconds for one row on one thread.
 
-    Args:
-        candidate: the file.
-        features: rows as model inputs, each (1, length).
+    `features` are rows as model inputs, each (1, length).
     """
     from components.scoring.latency import time_rows, traced
     from keras_bert.export.runtimes import open_file

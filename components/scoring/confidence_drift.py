@@ -17,10 +17,6 @@ from keras_bert.core.folders import METRICS_FILE
 def compare_confidences(folder: Path, rows: Sequence[Any]) -> list[Drift]:
     """Runs a pushed file on new rows and compares its confidences with those for validation rows.
 
-    Args:
-        folder: a pushed model.
-        rows: the new rows, labelled or not.
-
     Returns:
         One entry; none for a model whose evaluation has no confidences, as of a regression.
 

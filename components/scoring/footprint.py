@@ -21,12 +21,8 @@ def measure_file(
 ) -> dict[str, Any]:
     """Bytes of the `.tflite` file that a model becomes, and milliseconds for a full row on one thread, by tokens.
 
-    Args:
-        task: its model; where it was rounded, as `QuantizationAware.finish` left it.
-        quantization: the recipe and the ranges; None for a float file.
-        lengths: of the file's signatures.
-        timed: tokens of the rows that it is timed with.
-        rows: inputs of the model (rows, width), where the recipe rounds all activations.
+    `lengths` are those of the file's signatures, `timed` the tokens of the rows that it is timed with. `rows` are
+    inputs of the model (rows, width), where the recipe rounds all activations.
     """
     from keras_bert.export.bundle import attach_companions
     from keras_bert.export.quantized import export_quantized

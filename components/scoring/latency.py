@@ -26,9 +26,7 @@ TIMED_ROWS = 100
 def time_rows(answer: "Callable[[Features], Any]", rows: "Sequence[Features]") -> float:
     """Median milliseconds for one row, after a first pass that is not counted.
 
-    Args:
-        answer: a function of a model's inputs (1, length).
-        rows: the rows, without padding; the first of them are timed.
+    `answer` is a function of a model's inputs (1, length). Rows have no padding; the first of them are timed.
     """
     with on_processors(1):
         return statistics.median(times_of(answer, rows[:TIMED_ROWS]))

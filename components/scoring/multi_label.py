@@ -188,11 +188,7 @@ def score_sets(truth: "Array", given: "Array", shares: "Array", labels: Sequence
     Macro F1 is the mean over the labels that are true or given somewhere, average precision that over the labels that
     are true somewhere. A text that has no label and gets none has an F1 of 1.
 
-    Args:
-        truth: True for each label of each row (rows, labels).
-        given: True for each label that is given (rows, labels).
-        shares: the probability of each label (rows, labels).
-        labels: the names of the labels.
+    `truth` and `given` are True for each label of a row, `shares` are the probabilities (rows, labels).
     """
     from sklearn.metrics import accuracy_score, average_precision_score, f1_score, precision_recall_fscore_support
 

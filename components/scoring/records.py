@@ -23,10 +23,6 @@ def count_records(metrics: Metrics, files: Mapping[str, Path]) -> Metrics:
 
     The records hold the size itself, and digests that nobody knows before: other ones of the same length stand for
     them, with which compressed records differ by some bytes.
-
-    Args:
-        metrics: the metrics, with the sizes of the files as they are.
-        files: name of a model -> its file, beside its `export.json`.
     """
     origin = {name: hashlib.sha256(name.encode()).hexdigest() for name in ORIGINS}
     contents = {METRICS_FILE: format_json(metrics.as_json()), ORIGIN_FILE: format_json(origin)}

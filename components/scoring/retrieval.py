@@ -117,9 +117,7 @@ def _embed(task: Any, rows: Sequence[QueryRow]) -> "tuple[SplitCorpus, Array, Ar
 def rank_rows(corpus: SplitCorpus, scores: "Scores") -> list[Ranking]:
     """The rankings of all rows.
 
-    Args:
-        corpus: the passages, and the relevant ones of each row.
-        scores: a function from a slice of the rows to their scores with all passages (rows, passages).
+    `scores` gives the scores of a slice of the rows with all passages (rows, passages).
     """
     from keras_bert.metrics.retrieval import rank_scores
     from keras_bert.tasks.base import slices

@@ -54,11 +54,8 @@ def label_statistics(
 ) -> RowStatistics | None:
     """The statistics of accuracy over words, macro F1 and Matthews' correlation, as `score_labels` defines them.
 
-    Args:
-        metric: `accuracy`, `macro_f1` or `mcc`; None is returned for another.
-        true: the true labels of each row: one of a text, one a word of a sentence.
-        predicted: the predicted ones.
-        labels: the labels of the task; a predicted label that is not among them is wrong.
+    A text has one label, a sentence one a word. A predicted label that is not among `labels` is wrong. None for another
+    metric.
     """
     import numpy as np
     from scipy.sparse import csr_array
@@ -82,10 +79,7 @@ def label_statistics(
 def set_statistics(metric: str, truth: "Array", given: "Array") -> RowStatistics | None:
     """The statistics of micro and macro F1 of sets of labels, as `score_sets` defines them; None for another metric.
 
-    Args:
-        metric: `micro_f1` or `macro_f1`.
-        truth: True for each label of each row (rows, labels).
-        given: True for each label that is given (rows, labels).
+    `truth` and `given` are True for each label of a row (rows, labels).
     """
     import numpy as np
     from scipy.sparse import csr_array, hstack
@@ -102,10 +96,7 @@ def set_statistics(metric: str, truth: "Array", given: "Array") -> RowStatistics
 def sample_average_precision(truth: "Array", shares: "Array", counts: "Array") -> "Array":
     """The mean over labels of the average precision of samples (samples,), as `score_sets` defines it.
 
-    Args:
-        truth: True for each label of each row (rows, labels).
-        shares: the probability of each label (rows, labels).
-        counts: how often each sample draws each row (samples, rows).
+    `truth` and `shares` are (rows, labels); `counts` says how often each sample draws each row (samples, rows).
     """
     import numpy as np
 

@@ -54,13 +54,7 @@ def compare_models(
     rows are right or wrong, McNemar's exact test (1947) looks at those that one model alone has right: of few such rows
     the bootstrap is too sure.
 
-    Args:
-        scoring: of the task.
-        rows: of a split.
-        first: answers of a model to the rows, one sequence a seed; the score is the mean over the seeds.
-        second: those of the other model.
-        labels: of the task.
-        metric: of the task's scores.
+    `first` and `second` are the answers of a model, one sequence a seed; the score is the mean over the seeds.
     """
     import numpy as np
 

@@ -37,10 +37,6 @@ _AT_ONCE = 1024
 def check_slice_names(columns: Sequence[str], minimums: Collection[str]) -> None:
     """Checks the names of slices with a minimum score; those of columns only up to the column.
 
-    Args:
-        columns: the columns whose values are slices.
-        minimums: names of slices, `NAME` or `NAME=VALUE`.
-
     Raises:
         FieldError: a column has the name of another kind of slice, or a name is of no slice.
     """
@@ -59,11 +55,6 @@ def check_slice_names(columns: Sequence[str], minimums: Collection[str]) -> None
 
 def check_column_values(column: str, values: Iterable[str], minimums: Collection[str]) -> None:
     """Checks a column whose values are slices.
-
-    Args:
-        column: its name.
-        values: its values in all rows.
-        minimums: names of slices with a minimum score.
 
     Raises:
         InputError: the column has too many values, or a minimum is for a value that no row has.
@@ -94,13 +85,7 @@ def score_slices(
     Slices of fewer than 10 rows are left out, and those whose score is undefined: a correlation with a constant, or
     the F1 of rows without any label.
 
-    Args:
-        scoring: of the task.
-        rows: the test rows.
-        answers: a model's answers to them.
-        labels: of the task.
-        metric: the metric of the scores.
-        values: kind of slice -> the value of each row.
+    `values` has the value of each row by the kind of the slice.
     """
     scores = []
     for kind, value, places in _split(values):
@@ -129,10 +114,7 @@ def slice_texts(
 ) -> dict[str, list[str]]:
     """The values of each row by length and by unknown tokens.
 
-    Args:
-        tokenizer: that of the scored model.
-        texts: the text of each row, or its question.
-        second_texts: the second texts of pairs, or contexts; the tokens of both are counted. None for single texts.
+    Of pairs, or of questions and contexts, the tokens of both are counted.
     """
     lengths, unknown = _count_tokens(tokenizer, texts)
     if second_texts is not None:
@@ -165,21 +147,14 @@ def describe_slice(scores: SliceScore) -> str:
 
 
 def worst_slices(scores: Sequence[SliceScore], total: int) -> list[SliceScore]:
-    """The worst slices that are not all rows.
-
-    Args:
-        scores: the scores of all slices, the worst first.
-        total: the number of all rows.
-    """
+    """The worst slices that are not all rows."""
     return [one for one in scores if one.rows < total][:_MOST_SHOWN]
 
 
 def judge_slices(scores: Sequence[SliceScore], minimums: Mapping[str, float]) -> Iterator[tuple[bool, str]]:
     """Whether each slice with a minimum reaches it, or misses it by no more than chance, and the comparison.
 
-    Args:
-        scores: the scores of slices.
-        minimums: name of a slice, `NAME=VALUE` or `NAME` for all values, to its minimum in points.
+    `minimums` are points by `NAME=VALUE`, or by `NAME` for all values.
     """
     for name, minimum in minimums.items():
         slices = [one for one in scores if name in (one.kind, one.name)]

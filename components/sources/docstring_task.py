@@ -91,8 +91,7 @@ class DocstringTask:
 def harvest_sentences(rows: int) -> dict[str, list[tuple[str, str]]]:
     """Split -> (sentence, library) of plain ones in the order of a hash, none nearly the same as one of any split.
 
-    Args:
-        rows: the number of training rows; parsing is slow, so each library is read only until it has given its share.
+    Parsing is slow, so each library is read only until it has given its share of the training rows.
     """
     unique: dict[str, dict[str, tuple[str, str]]] = {split: {} for split in _ORDER}
     for number, library in enumerate(LIBRARIES):

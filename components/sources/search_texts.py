@@ -46,10 +46,7 @@ class SizedTexts(NamedTuple):
 def read_search_texts(source: SearchTexts, passages: Iterable[str], width: int) -> SizedTexts:
     """The distinct texts that a page searches, in their order.
 
-    Args:
-        source: the settings.
-        passages: the passages and negatives of the examples, each once; they are searched where `source` has no path.
-        width: the number of entries of a vector.
+    `passages` are searched where `source` has no path; `width` is the number of entries of a vector.
 
     Raises:
         InputError: there is no text, or the page would be larger than `source` allows.

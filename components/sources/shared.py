@@ -108,9 +108,7 @@ class PlacedRow(NamedTuple):
 def check_label(label: str, place: str) -> None:
     """Checks that a label can stand on a line of its own, as in `labels.txt`.
 
-    Args:
-        label: as it was read.
-        place: the file and the line or row, then the name of the value, for errors.
+    `place` names the file, the line or row and the value.
 
     Raises:
         InputError: the label is empty or has a line end.
@@ -122,9 +120,7 @@ def check_label(label: str, place: str) -> None:
 def check_labels(labels: Mapping[str, set[str]], owner: str) -> None:
     """Checks the labels of each split.
 
-    Args:
-        labels: by split; `train` is one of them.
-        owner: what holds those of training, for errors.
+    `owner` is what holds those of training.
 
     Raises:
         InputError: training has fewer than two labels, or another split has one that training has not.
@@ -141,9 +137,7 @@ def check_labels(labels: Mapping[str, set[str]], owner: str) -> None:
 def check_numbers(numbers: Mapping[str, Iterable[str]], advice: str = "") -> None:
     """Checks the numbers of the splits that a regression is scored on: nothing correlates with a constant.
 
-    Args:
-        numbers: the numbers of each split as they were read; those of training may be equal.
-        advice: a hint that ends the error.
+    Those of training may be equal. `advice` ends the error.
 
     Raises:
         InputError: all numbers of a split are equal.
@@ -159,9 +153,7 @@ def check_numbers(numbers: Mapping[str, Iterable[str]], advice: str = "") -> Non
 def check_spread(numbers: Sequence[float], owner: str) -> None:
     """Checks that float32 can tell the numbers of a regression's training rows apart.
 
-    Args:
-        numbers: the numbers, which may all be the same.
-        owner: their column and table, for the error.
+    `owner` is the column and the table.
 
     Raises:
         InputError: their standard deviation is too small beside their mean.
@@ -176,13 +168,7 @@ def check_spread(numbers: Sequence[float], owner: str) -> None:
 
 
 def match_values(table: Sequence[R], values: Sequence[V], rows: Sequence[R]) -> list[V]:
-    """The value of each of some rows of a table; of equal rows the first has the first value.
-
-    Args:
-        table: all rows of the table.
-        values: a value for each of them.
-        rows: rows of the table, in any order.
-    """
+    """The value of each of some rows of a table; of equal rows the first has the first value."""
     values_of_row: dict[R, deque[V]] = defaultdict(deque)
     for row, value in zip(table, values, strict=True):
         values_of_row[row].append(value)

@@ -38,9 +38,7 @@ _OF_BILOU = {"L": "E", "U": "S"}
 def find_tag_error(tags: Sequence[str], scheme: str) -> tuple[int, str] | None:
     """The place of the first tag that breaks a scheme, and the rule that it breaks; None if all are right.
 
-    Args:
-        tags: of one sentence.
-        scheme: BIO, IOB1, IOBES or BILOU; `any` for tags of BIO, IOB1 and IOBES in any order.
+    With the scheme `any`, tags may be those of BIO, IOB1 and IOBES, in any order.
     """
     rules = _RULES[scheme]
     # The tag before, and the type of the entity that it may leave open.
@@ -79,12 +77,7 @@ def to_bio(tags: Sequence[str]) -> tuple[str, ...]:
 
 
 def suggest_scheme(sentences: Sequence[Sequence[str]], scheme: str) -> str:
-    """The end of an error message about tags that break a scheme: the one in which all are right, if there is one.
-
-    Args:
-        sentences: the tags of each.
-        scheme: which they break.
-    """
+    """The end of an error message about tags that break a scheme: the one in which all are right, if there is one."""
     tags_seen = {tag for tags in sentences for tag in tags}
     prefixes = {tag.partition("-")[0] if "-" in tag or tag == OUTSIDE else "" for tag in tags_seen}
     if all(tag.isdecimal() for tag in tags_seen):

@@ -229,11 +229,8 @@ def parse_columns(
 ) -> Iterator[tuple[Sentence, int]]:
     """Sentences from lines with one word each; a line of white space, or `-DOCSTART-`, ends a sentence.
 
-    Args:
-        lines: columns are separated by tabs in a line that has tabs, by blanks otherwise.
-        word_column: from 0; negative ones count from the end.
-        tag_column: likewise.
-        prefix: prefix of every word, which is cut off, as `en:` in WikiANN.
+    Tabs separate the columns of a line that has tabs, blanks those of others. Columns count from 0, negative ones from
+    the end. `prefix` is cut off every word, as `en:` in WikiANN.
 
     Yields:
         Each sentence, and the line of its first word; its others stand on the lines below.
@@ -257,10 +254,6 @@ def parse_columns(
 
 def parse_lists(record: Record, fields: tuple[str, str]) -> Sentence:
     """The sentence of a row: two lists of strings, or two strings parted by blanks.
-
-    Args:
-        record: its values are words and tags.
-        fields: what they are called.
 
     Raises:
         InputError: they are neither, empty, or not equally many.

@@ -110,9 +110,6 @@ class TextSource:
     def documents(self, file: str) -> Iterator[Document]:
         """The documents of one file in their order, in constant memory but for the longest of them.
 
-        Args:
-            file: one of `files`.
-
         Raises:
             InputError: the file is missing, broken or of an unknown kind, a field is missing or holds no text; or a
                 document is not valid Unicode and `undecodable` is `error`.

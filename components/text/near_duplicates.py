@@ -144,10 +144,8 @@ def _powers(count: int) -> tuple[Hashes, Hashes]:
 def find_repeats(hashes: Hashes, keys: Hashes, places: Hashes) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
     """Documents whose hash another document has: positions (repeats,), and for each the first document with that hash.
 
-    Args:
-        hashes: (documents, numbers of a hash).
-        keys: (documents,) the order of the documents, ...
-        places: (documents,) ... and of those with the same key.
+    `hashes` is (documents, numbers of a hash). `keys` are the order of the documents, and `places` that of those with
+    the same key (documents,).
     """
     order = np.lexsort((places, keys, *hashes.T))
     ordered = hashes[order]
@@ -161,9 +159,7 @@ def find_repeats(hashes: Hashes, keys: Hashes, places: Hashes) -> tuple[NDArray[
 def find_clusters(count: int, pairs: NDArray[np.int64]) -> NDArray[np.int64]:
     """Connected components: for every item the smallest item (count,) of its component.
 
-    Args:
-        count: number of items.
-        pairs: (pairs, 2) numbers of connected items.
+    `pairs` are the numbers of connected items (pairs, 2).
     """
     from scipy.sparse import coo_array
     from scipy.sparse.csgraph import connected_components

@@ -50,9 +50,7 @@ def measure_sentences(text: str) -> list[int]:
 def cut_sentences(text: str, sizes: Sequence[int]) -> list[str]:
     """The sentences of a text, stripped of white space.
 
-    Args:
-        text: the text that `measure_sentences` measured.
-        sizes: the result of `measure_sentences`.
+    `sizes` is the result of `measure_sentences`.
     """
     return [text[start:end].strip() for start, end in pairwise(accumulate(sizes, initial=0))]
 

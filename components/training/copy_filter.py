@@ -41,9 +41,7 @@ class CopyFilter:
     def select(self, batch: "Batch", counts: Counter[str]) -> "Batch":
         """The copies that stay.
 
-        Args:
-            batch: the inputs of the copies, and labels.
-            counts: gets the numbers of those that were found, by names such as `copies_near_test`.
+        `counts` gets the numbers of those that were found, by names such as `copies_near_test`.
 
         Raises:
             InputError: there are such copies, and their setting is `error`.

@@ -11,11 +11,8 @@ def count_short_steps(share: float, steps: int) -> int:
 def cost_after(costs: Sequence[float], share: float, done: int, steps: int) -> float:
     """The cost of the first `done` steps of a training.
 
-    Args:
-        costs: the cost of a step on rows of each length, one or two, the shorter first.
-        share: the share of the steps that are on the shorter rows of two lengths.
-        done: the number of steps to count.
-        steps: the number of steps of the whole training.
+    `costs` are those of a step on rows of each length, one or two, the shorter first; `share` is that of the steps on
+    the shorter rows of two lengths.
     """
     short = min(done, count_short_steps(share, steps)) if len(costs) > 1 else 0
     return short * costs[0] + (done - short) * costs[-1]

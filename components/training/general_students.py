@@ -15,11 +15,6 @@ logger = logging.getLogger(__name__)
 def resume_student(teacher: "Task", shape: Student, general_student: "Task") -> "Task":
     """A student with the encoder of a general student, and with the layers of the teacher's head that fit.
 
-    Args:
-        teacher: a fine-tuned task.
-        shape: how the student differs from the teacher.
-        general_student: a task whose encoder was distilled on general text.
-
     Raises:
         InputError: the shape is invalid, or differs from the general student's.
     """

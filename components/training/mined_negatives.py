@@ -40,11 +40,7 @@ def mine_rows(
 ) -> MinedRows:
     """Adds to each row the passages of other queries that are nearest to its query, but not too near.
 
-    Args:
-        rows: the rows of a split; their passages and negatives are searched.
-        embed_queries: a function from queries to vectors (queries, width).
-        embed_passages: a function from passages to vectors (passages, width).
-        options: how many are searched, and which of them are left out.
+    `embed_queries` and `embed_passages` turn texts into vectors (texts, width).
     """
     import numpy as np
 

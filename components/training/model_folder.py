@@ -13,14 +13,7 @@ HISTORY_FILE = "history.jsonl"
 
 
 def write_model(output: Model, task: "Task", history: Sequence[Mapping[str, float]], precision: Precision) -> None:
-    """Writes a task for `keras_bert.load`, and `history.jsonl`, whose last entry becomes the artifact's counts.
-
-    Args:
-        output: an empty artifact.
-        task: the trained model with its tokenizer.
-        history: the history that `Trainer.fit` returned.
-        precision: the arithmetic of the training.
-    """
+    """Writes a task for `keras_bert.load`, and `history.jsonl`, whose last entry becomes the artifact's counts."""
     from keras_bert.training.history import write_history
 
     output.path.mkdir(exist_ok=True)

@@ -54,18 +54,8 @@ def train_on_rows(
 
     Must be called in the scope of the strategy that the network was built in.
 
-    Args:
-        network: the model to train.
-        objective: the losses to minimize.
-        examples: labelled rows of any task, or rows of text.
-        training: how long and how to train.
-        select: the validation metric that chooses the weights to keep, see `Trainer.fit`.
-        patience: validations without an improvement before the training stops, see `Trainer.fit`.
-        validations: the number of validations, evenly spread over the training.
-        scored_after: the number of rows that the step scores after the training, for its progress.
-        variables: variables beside the weights that checkpoints hold, see `Trainer`.
-        after_step: is called with the number of each step, see `Trainer`.
-        phase: which of the step's trainings this is.
+    `scored_after` is the number of rows that the step scores after the training, for its progress. See `Trainer` for
+    `variables` and `after_step`, and `Trainer.fit` for `select`, `patience` and `validations`.
 
     Returns:
         The training history, one entry a report.

@@ -38,14 +38,8 @@ def build_pretraining_task(
 ) -> "Task":
     """Builds the encoder with the heads that are kept; must be called in the scope of the training's strategy.
 
-    Args:
-        examples: the rows to train on.
-        vocabulary: the vocabulary of the rows.
-        start: the model to continue from; None for random weights.
-        encoder: the shape of an encoder with random weights.
-        generator: the generator that replaces tokens, for an encoder that detects replaced tokens.
-        mask_decoder: whether masked tokens are predicted by DeBERTa's decoder, see `build_pretraining`; a generator has
-            it instead of the encoder.
+    `start` is the model to continue from; None for random weights in the shape of `encoder`. With `mask_decoder`
+    DeBERTa's decoder predicts masked tokens, for the generator if there is one.
 
     Raises:
         ValueError: neither `start` nor `encoder` is given, or both.

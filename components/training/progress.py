@@ -24,13 +24,7 @@ def forward_work(rows: int, training: Training) -> float:
 
 
 def training_work(counts: Mapping[str, int], training: Training, validations: int) -> float:
-    """The work of a training, in training steps.
-
-    Args:
-        counts: the number of rows of `train` and `validation`.
-        training: how long and how to train.
-        validations: the number of validations.
-    """
+    """The work of a training, in training steps."""
     return training.count_steps(counts["train"]) + validations * forward_work(counts["validation"], training)
 
 

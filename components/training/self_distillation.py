@@ -41,15 +41,8 @@ def self_distill(
 
     Must be called in the scope of the strategy that the network was built in.
 
-    Args:
-        model: the model before the change: the teacher.
-        task: the task that was read from `model` and changed.
-        network: the network of the task, see `Task.network`.
-        examples: the labelled rows.
-        distillation: temperature and weights of the losses against labels and teacher.
-        training: how long and how to train.
-        variables: the variables that `Trainer` restores from checkpoints beside the weights.
-        after_step: is called by `Trainer` with the number of each step.
+    `model` is the model before the change; `task` was read from it and changed. See `Trainer` for `variables` and
+    `after_step`.
 
     Returns:
         The training history, one entry a report.

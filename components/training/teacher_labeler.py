@@ -51,9 +51,7 @@ class TeacherLabeler:
     def records(self, batch: "Batch", *, has_labels: bool) -> "Iterator[bytes]":
         """A record for each row.
 
-        Args:
-            batch: the model's inputs, and labels.
-            has_labels: whether the labels are those of the rows; if not, they are replaced by the teacher's.
+        Labels that are not those of the rows are replaced by the teacher's.
         """
         import numpy as np
 

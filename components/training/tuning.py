@@ -30,13 +30,8 @@ def build_task(
 ) -> "Task":
     """Builds the task of the examples on an encoder, with a new head.
 
-    Args:
-        initial: the task whose encoder and tokenizer are taken; the weights are shared.
-        description: the content of `features.json`.
-        pooling: how the states of the tokens become one vector, if the task needs one; None for as in the initial task,
-            or for the mean where it has no such vector.
-        contrast: the settings of the loss, if the task is retrieval.
-        vectors: further settings of an embedding or a retrieval.
+    The weights are shared. `pooling` None stands for that of the initial task, or for the mean where it has no such
+    vector; `vectors` are further settings of an embedding or a retrieval.
 
     Raises:
         InputError: the encoder has fewer positions than the longest row, no pooler, or is too narrow for a setting.
@@ -58,13 +53,7 @@ def build_task(
 
 
 def initialize_bias(task: "Task", description: Mapping[str, Any], class_weights: Sequence[float] | None = None) -> None:
-    """Starts a new head from the frequencies of the labels in the training rows, see `Task.initialize_bias`.
-
-    Args:
-        task: a task for the examples.
-        description: the content of `features.json`.
-        class_weights: the weights that `find_class_weights` returned.
-    """
+    """Starts a new head from the frequencies of the labels in the training rows, see `Task.initialize_bias`."""
     labels = description["settings"].get("labels", [])
     if labels:
         counts = description["labels"]["train"]
@@ -113,10 +102,8 @@ def find_class_weights(
 ) -> tuple[float, ...] | None:
     """The weight of each label in the loss; None for equal weights.
 
-    Args:
-        description: the content of `features.json`, with the counts of the labels in the training rows.
-        labels: the labels of the examples; empty if the task has none.
-        class_weights: `none`, `balanced` as in `TaskRows.balanced_weights`, or label -> weight, 1 for all other labels.
+    `class_weights` are `none`, `balanced` as in `TaskRows.balanced_weights`, or label -> weight, 1 for all other
+    labels.
 
     Raises:
         InputError: the class weights do not fit the labels, see `check_class_weights`.
@@ -134,11 +121,6 @@ def find_class_weights(
 
 def check_class_weights(task: str, labels: Sequence[str], class_weights: ClassWeights) -> None:
     """Checks class weights against the labels of the training rows.
-
-    Args:
-        task: the name of the task, a key of `keras_bert.TASKS`.
-        labels: the labels of the training rows; empty if the task has none.
-        class_weights: the weights, as `find_class_weights` takes them.
 
     Raises:
         InputError: the task has no labels, a label is unknown, or a weight is not positive and finite.
