@@ -21,8 +21,7 @@ import keras_bert
 from benchmarks.table import print_table
 from components.artifacts.data import TaskExamples
 from components.examples.registry import read_rows
-from components.sources.docstring_task import harvest_sentences
-from components.sources.word_order import SWAPPED, swap_words
+from components.sources.docstring_task import SWAPPED, harvest_sentences, swap_words
 from keras_bert.explain import Attribution, Tokens, attributions, deletion_curve
 from keras_bert.explain.attribution import Method
 from keras_bert.explain.occlusion import Baseline

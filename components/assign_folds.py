@@ -1,8 +1,7 @@
 """TaskExamples -> Folds: parts of the training rows, each to be judged by a model that learns from the others."""
 
 from components.artifacts.data import TaskExamples
-from components.dsl.component import component
-from components.dsl.signature import Input, Output
+from components.dsl.component import Input, Output, component
 from components.examples.registry import TASK_ROWS, read_rows
 from components.label_errors.artifacts import Folds
 from components.label_errors.folds import assign_rows

@@ -5,9 +5,8 @@ from pathlib import Path
 
 from components.artifacts.data import Corpus, Vocabulary
 from components.beam.engine import BeamOptions
-from components.dsl.component import component
+from components.dsl.component import Input, Local, Output, component
 from components.dsl.errors import InputError
-from components.dsl.signature import Input, Local, Output
 from components.dsl.workplace import report_progress
 from keras_bert.options.data import VocabularyKind
 

@@ -5,13 +5,12 @@ from typing import TYPE_CHECKING, Any
 from components.artifacts.data import TaskExamples
 from components.artifacts.measurements import Diagnosis, DiagnosisReport
 from components.artifacts.models import Model
-from components.dsl.component import component
+from components.dsl.component import Input, Output, component
 from components.dsl.errors import InputError
-from components.dsl.signature import Input, Output
 from components.dsl.workplace import report_progress
 from components.examples.registry import read_rows
 from components.scoring.base import choose_metric
-from components.scoring.footprint import measure_file
+from components.scoring.latency import measure_file
 from components.scoring.registry import TASK_SCORING
 from components.training.model_folder import read_model
 from components.training.on_rows import training_rows

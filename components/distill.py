@@ -5,13 +5,10 @@ from typing import TYPE_CHECKING
 
 from components.artifacts.data import TaskExamples
 from components.artifacts.models import Model
-from components.dsl.component import component
-from components.dsl.signature import Input, Output
-from components.training.general_students import resume_student
+from components.dsl.component import Input, Output, component
 from components.training.model_folder import read_model, write_model
-from components.training.on_rows import VALIDATIONS, TrainingPhase, train_on_rows
-from components.training.progress import training_work
-from components.training.students import build_distillation_objective, initialize_student
+from components.training.on_rows import VALIDATIONS, TrainingPhase, train_on_rows, training_work
+from components.training.students import build_distillation_objective, initialize_student, resume_student
 from components.training.tuning import count_tuning_rows, initialize_bias, tune_task
 from keras_bert.options.compression import Distillation, Imitation, Student
 from keras_bert.options.training import Training

@@ -4,9 +4,8 @@ from typing import TYPE_CHECKING
 
 from components.artifacts.data import TextExamples
 from components.artifacts.models import Model
-from components.dsl.component import component
+from components.dsl.component import Input, Output, component
 from components.dsl.errors import InputError
-from components.dsl.signature import Input, Output
 from components.training.model_folder import read_model, write_model
 from components.training.on_rows import train_on_rows, training_rows
 from components.training.students import make_student

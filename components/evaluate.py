@@ -6,14 +6,13 @@ from typing import TYPE_CHECKING, Any
 from components.artifacts.data import TaskExamples
 from components.artifacts.evaluation import Blessing, Decision, Evaluation, MeasuredModel, Metrics, SeedScores
 from components.artifacts.models import EdgeModel, Model
-from components.dsl.component import component
+from components.dsl.component import Input, Output, component
 from components.dsl.errors import InputError
-from components.dsl.signature import Input, Output
 from components.examples.question_answering import describe_left_out
 from components.examples.registry import read_rows
-from components.scoring.base import choose_metric
+from components.scoring.base import LabelLogits, choose_metric
 from components.scoring.blessing import PREVIOUS, STUDENT, TEACHER, UNTRAINED, Thresholds, decide, loss_metrics
-from components.scoring.calibration import check_precision, measure
+from components.scoring.calibration import check_precision, confidences_of, measure, reliability_bins
 from components.scoring.candidates import (
     SHIPPED,
     ScoredFile,
@@ -26,7 +25,6 @@ from components.scoring.records import count_records
 from components.scoring.registry import TASK_SCORING
 from components.scoring.scorer import ModelScorer, Scored, ScoredBaselines
 from components.scoring.significance import PairedDifference
-from components.scoring.single_answers import describe_answers
 from components.scoring.slices import slice_texts
 from components.sources.pushed_version import PushedVersion
 from components.sources.table import TableSource
@@ -159,7 +157,7 @@ def evaluate(
     decision = judge(metrics.models)
     if not_compared:
         decision = decision._replace(reasons=[*decision.reasons, not_compared])
-    evaluation.write(metrics, describe_answers(scorer.scoring, test, best.answers, scorer.classes, calibration, logits))
+    evaluation.write(metrics, _describe_answers(scorer, test, best.answers, calibration, logits))
     blessing.write(decision)
     evaluation.counts = {"test_rows": len(test), metric: metrics.score.mean}
     blessing.counts = {"blessed": decision.blessed}
@@ -215,3 +213,19 @@ def _compare_with_references(
         reference: {name: scorer.compare(rows, scores[shipped], scores[reference], name) for name in chosen}
         for reference, chosen in compared.items()
     }
+
+
+def _describe_answers(
+    scorer: ModelScorer,
+    rows: Sequence[Any],
+    answers: Sequence[Any],
+    calibration: Mapping[str, Any] | None,
+    logits: LabelLogits | None,
+) -> dict[str, Any]:
+    """The worst answers to the test rows, see `Mistakes`, and their `reliability_bins`; None without a calibration."""
+    confidences, bins = None, None
+    if calibration is not None and logits is not None:
+        bins = reliability_bins(calibration, logits, scorer.classes)
+        # A row of the logits may be a word, or a label of a text; a sentence or a text has no confidence then.
+        confidences = confidences_of(calibration, logits, scorer.classes) if len(logits.truth) == len(rows) else None
+    return {"mistakes": scorer.scoring.mistakes(rows, answers, confidences).as_dict(), "reliability": bins}

@@ -5,15 +5,13 @@ from typing import TYPE_CHECKING, Any
 from components.artifacts.data import TaskExamples
 from components.artifacts.measurements import Explanation, ExplanationReport
 from components.artifacts.models import EdgeModel, Model
-from components.dsl.component import component
-from components.dsl.signature import Input, Output
+from components.dsl.component import Input, Output, component
 from components.dsl.workplace import report_progress
-from components.examples.probe_sentences import ProbeSentences, hold_sentences, read_probe_sentences
 from components.examples.registry import read_rows
 from components.examples.token_classification import TaggedRows
 from components.explaining.agreement import describe_agreement
 from components.explaining.heads import describe_heads
-from components.explaining.probes import describe_probes
+from components.explaining.probes import ProbeSentences, describe_probes, hold_sentences, read_probe_sentences
 from components.scoring.registry import TASK_SCORING
 from components.sources.tagged_words import SentenceSource
 from components.training.model_folder import read_model

@@ -6,9 +6,8 @@ from typing import TYPE_CHECKING, Any
 
 from components.artifacts.data import TaskExamples
 from components.artifacts.models import EdgeModel, Model
-from components.dsl.component import component
+from components.dsl.component import Input, Output, component
 from components.dsl.errors import InputError
-from components.dsl.signature import Input, Output
 from components.dsl.workplace import ProgressParts
 from components.examples.registry import read_rows
 from components.sources.retrieval import QueryRow

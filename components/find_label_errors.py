@@ -7,8 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from components.artifacts.data import TaskExamples
-from components.dsl.component import component
-from components.dsl.signature import Input, Output
+from components.dsl.component import Input, Output, component
 from components.examples.registry import TASK_ROWS, read_rows
 from components.files.csv_files import ESCAPED_COLUMN, csv_line, escape_formula
 from components.label_errors.artifacts import LABEL_TABLES, HeldOutProbabilities, LabelErrorReport, LabelErrors

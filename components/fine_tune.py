@@ -2,8 +2,7 @@
 
 from components.artifacts.data import TaskExamples
 from components.artifacts.models import Model
-from components.dsl.component import component
-from components.dsl.signature import Input, Output
+from components.dsl.component import Input, Output, component
 from components.training.model_folder import read_model, write_model
 from components.training.on_rows import train_on_rows
 from components.training.tuning import (

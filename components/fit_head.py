@@ -2,9 +2,8 @@
 
 from components.artifacts.data import TaskExamples
 from components.artifacts.models import Model
-from components.dsl.component import component
+from components.dsl.component import Input, Output, component
 from components.dsl.errors import InputError
-from components.dsl.signature import Input, Output
 from components.examples.registry import read_rows
 from components.examples.texts import split_texts
 from components.few_shot.label_pairs import PAIRED_TASKS

@@ -2,9 +2,8 @@
 
 from components.artifacts.data import TaskExamples, Vocabulary
 from components.artifacts.models import Model
-from components.dsl.component import component
+from components.dsl.component import Input, Output, component
 from components.dsl.errors import InputError
-from components.dsl.signature import Input, Output
 from components.dsl.workplace import report_progress
 from components.training.model_folder import read_model
 from components.training.vocabulary import count_tokens

@@ -4,9 +4,8 @@ from typing import TYPE_CHECKING
 
 from components.artifacts.data import Vocabulary
 from components.artifacts.models import Model
-from components.dsl.component import component
+from components.dsl.component import Output, component
 from components.dsl.errors import InputError
-from components.dsl.signature import Output
 from components.sources.checkpoint import Checkpoint
 
 if TYPE_CHECKING:

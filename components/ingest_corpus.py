@@ -8,9 +8,8 @@ from components.artifacts.data import Corpus
 from components.beam.engine import BeamOptions, choose_scale, run_over
 from components.corpus.cleaning import Cleaning
 from components.corpus.shards import CUT_DOCUMENTS
-from components.dsl.component import component
+from components.dsl.component import Local, Output, component
 from components.dsl.errors import InputError
-from components.dsl.signature import Local, Output
 from components.dsl.workplace import report_progress
 from components.sources.docstrings import DocstringCorpus
 from components.sources.text import TextSource

@@ -7,8 +7,7 @@ from typing import Any
 
 from components.artifacts.data import Corpus, TaskExamples, Vocabulary
 from components.beam.engine import BeamOptions
-from components.dsl.component import component
-from components.dsl.signature import Input, Local, Output
+from components.dsl.component import Input, Local, Output, component
 from components.dsl.workplace import report_progress
 from components.examples.base import Encoding, TaskRows
 from components.examples.overlap import (

@@ -4,15 +4,13 @@ import itertools
 from collections.abc import Iterator
 
 from components.artifacts.data import TextExamples, Vocabulary
-from components.dsl.component import component
+from components.dsl.component import Input, Output, component
 from components.dsl.errors import InputError
-from components.dsl.signature import Input, Output
 from components.dsl.workplace import report_progress
 from components.examples.base import ROWS_AT_ONCE, Encoding
 from components.examples.texts import encode_texts
-from components.sources.lines import line_digest, read_lines
 from components.sources.table import TextRow
-from components.sources.text import TextSource
+from components.sources.text import TextSource, line_digest, read_lines
 
 # One text of this many is held out for validation.
 _HELD_OUT = 20

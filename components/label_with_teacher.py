@@ -13,14 +13,12 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from components.artifacts.data import TaskExamples
 from components.artifacts.models import Model
-from components.dsl.component import component
-from components.dsl.signature import Input, Output
+from components.dsl.component import Input, Output, component
 from components.dsl.workplace import report_progress, workplace
 from components.examples.leaks import resolve_leaks
 from components.examples.registry import TASK_ROWS, check_unlabelled, read_rows
-from components.sources.lines import read_lines
 from components.sources.shared import NearOverlap, Overlap
-from components.sources.text import TextSource
+from components.sources.text import TextSource, read_lines
 from components.training.copy_filter import CopyFilter
 from components.training.model_folder import read_model
 from components.training.teacher_labeler import TeacherLabeler

@@ -5,8 +5,7 @@ import shutil
 from collections.abc import Iterator, Sequence
 
 from components.artifacts.data import TaskExamples
-from components.dsl.component import component
-from components.dsl.signature import Input, Output
+from components.dsl.component import Input, Output, component
 from components.examples.registry import TASK_ROWS, read_rows, write_rows
 from components.label_errors.artifacts import Folds
 from keras_bert.core.folders import LABELS_FILE

@@ -10,9 +10,8 @@ from typing import Any
 from components.artifacts.data import Corpus, PretrainingExamples, Vocabulary
 from components.beam.engine import BeamOptions, choose_scale, run_over
 from components.corpus.shards import read_cut_documents
-from components.dsl.component import component
+from components.dsl.component import Input, Local, Output, component
 from components.dsl.errors import InputError
-from components.dsl.signature import Input, Local, Output
 from components.dsl.workplace import report_progress
 from components.rows.held_out_documents import choose_cut_documents
 from keras_bert.core.checks import check

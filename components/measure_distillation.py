@@ -6,8 +6,7 @@ from typing import TYPE_CHECKING
 from components.artifacts.data import TaskExamples
 from components.artifacts.measurements import TrainingCost, TrainingTimes
 from components.artifacts.models import Model
-from components.dsl.component import component
-from components.dsl.signature import Input, Output
+from components.dsl.component import Input, Output, component
 from components.dsl.workplace import report_progress
 from components.training.model_folder import read_model
 from components.training.on_rows import training_rows

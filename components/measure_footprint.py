@@ -6,11 +6,10 @@ from typing import TYPE_CHECKING
 from components.artifacts.data import TaskExamples
 from components.artifacts.measurements import FileFootprint, Latency
 from components.artifacts.models import Model
-from components.dsl.component import component
+from components.dsl.component import Input, Output, component
 from components.dsl.errors import InputError
-from components.dsl.signature import Input, Output
 from components.dsl.workplace import report_progress
-from components.scoring.footprint import measure_file
+from components.scoring.latency import measure_file
 from components.training.model_folder import read_model
 from components.training.on_rows import training_rows
 from keras_bert.core.folders import TFLITE_FILE, TFLITE_FLOAT_FILE

@@ -2,8 +2,7 @@
 
 from components.artifacts.measurements import FileFootprint, Latency
 from components.artifacts.models import EdgeModel
-from components.dsl.component import component
-from components.dsl.signature import Input, Output
+from components.dsl.component import Input, Output, component
 from components.dsl.workplace import report_progress
 from keras_bert.core.checks import check
 from keras_bert.core.folders import ANSWERING_FILES, TASK_FILE, TOKENIZER_FILES

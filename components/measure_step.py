@@ -7,8 +7,7 @@ from typing import TYPE_CHECKING, Any
 from components.artifacts.data import PretrainingExamples, Vocabulary
 from components.artifacts.measurements import LengthCost, PretrainingStepCosts, StepCost
 from components.artifacts.models import Model
-from components.dsl.component import component
-from components.dsl.signature import Input, Output
+from components.dsl.component import Input, Output, component
 from components.dsl.workplace import report_progress
 from components.training.pretraining import (
     build_pretraining_task,

@@ -5,8 +5,7 @@ import shutil
 
 from components.artifacts.data import TaskExamples
 from components.artifacts.models import Model
-from components.dsl.component import component
-from components.dsl.signature import Input, Output
+from components.dsl.component import Input, Output, component
 from components.dsl.workplace import report_progress
 from components.examples.base import Encoding
 from components.examples.registry import TASK_ROWS, read_rows, write_rows

@@ -3,8 +3,7 @@
 import logging
 
 from components.artifacts.data import TaskExamples, Vocabulary
-from components.dsl.component import component
-from components.dsl.signature import Input, Output
+from components.dsl.component import Input, Output, component
 from components.examples.base import Encoding
 from components.examples.registry import TASK_ROWS, read_rows, write_rows
 from components.few_shot.label_pairs import PAIRED_TASKS, check_pairable, pair_rows

@@ -5,19 +5,17 @@ import math
 
 from components.artifacts.data import PretrainingExamples, Vocabulary
 from components.artifacts.models import Model
-from components.dsl.component import component
-from components.dsl.signature import Input, Output
+from components.dsl.component import Input, Output, component
 from components.dsl.workplace import report_progress
 from components.training.costs import count_short_steps
 from components.training.model_folder import write_model
-from components.training.on_rows import VALIDATIONS, training_folders
+from components.training.on_rows import VALIDATIONS, TrainingProgress, training_folders
 from components.training.pretraining import (
     build_pretraining_task,
     pretraining_objective,
     row_lengths,
     training_batches,
 )
-from components.training.progress import TrainingProgress
 from keras_bert.core.checks import check
 from keras_bert.core.config import EncoderShape
 from keras_bert.options.pretraining import Generator

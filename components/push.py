@@ -17,10 +17,9 @@ from components.artifacts.evaluation import Blessing, Evaluation
 from components.artifacts.models import EdgeModel
 from components.artifacts.pushed import PUSHED_FILE, Pushed
 from components.dsl.artifact import content_digest, format_json, holds_files, list_files, sync
-from components.dsl.component import component
+from components.dsl.component import Input, Local, Output, component
 from components.dsl.errors import Refusal
 from components.dsl.locks import folder_locked
-from components.dsl.signature import Input, Local, Output
 from components.dsl.workplace import report_progress
 from components.examples.registry import read_rows
 from components.examples.retrieval import SplitCorpus

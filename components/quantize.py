@@ -2,9 +2,8 @@
 
 from components.artifacts.data import TaskExamples
 from components.artifacts.models import Model
-from components.dsl.component import component
+from components.dsl.component import Input, Output, component
 from components.dsl.errors import InputError
-from components.dsl.signature import Input, Output
 from components.training.model_folder import write_model
 from components.training.on_rows import training_rows
 from components.training.self_distillation import read_trainable_task, self_distill

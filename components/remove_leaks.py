@@ -6,9 +6,8 @@ import logging
 from components.artifacts.data import Corpus
 from components.beam.engine import BeamOptions
 from components.corpus.shards import CUT_DOCUMENTS, read_cut_documents
-from components.dsl.component import component
+from components.dsl.component import Input, Local, Output, component
 from components.dsl.errors import InputError
-from components.dsl.signature import Input, Local, Output
 from components.examples.overlap import SETTINGS
 from components.examples.registry import TASK_ROWS
 from components.examples.source_rows import read_source

@@ -2,8 +2,7 @@
 
 from components.artifacts.data import TaskExamples
 from components.artifacts.models import Model
-from components.dsl.component import component
-from components.dsl.signature import Input, Output
+from components.dsl.component import Input, Output, component
 from components.dsl.workplace import report_progress
 from components.examples.registry import read_rows
 from components.label_errors.artifacts import Folds, HeldOutProbabilities, LabelDecisions

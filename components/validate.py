@@ -5,8 +5,7 @@ import contextlib
 from components.artifacts.data import TaskExamples
 from components.artifacts.measurements import Validation, ValidationScore
 from components.artifacts.models import EdgeModel, Model
-from components.dsl.component import component
-from components.dsl.signature import Input, Output
+from components.dsl.component import Input, Output, component
 from components.dsl.workplace import report_progress
 from components.examples.registry import read_rows
 from components.scoring.base import choose_metric

@@ -7,15 +7,16 @@ pipeline; `run` runs the function at once, on plain folders.
 """
 
 import dataclasses
+import enum
 import importlib
 import inspect
+import types
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any, Generic, Literal, TypeVar
+from typing import Annotated, Any, Generic, Literal, TypeVar, Union, get_args, get_origin
 
 from components.dsl.artifact import Artifact
 from components.dsl.canonical import canonical
 from components.dsl.errors import nearest
-from components.dsl.signature import Parameter, Role, read_signature
 
 T = TypeVar("T")
 A = TypeVar("A", bound=Artifact)
@@ -23,6 +24,75 @@ A_co = TypeVar("A_co", bound=Artifact, covariant=True)
 
 StepKind = Literal["data", "training", "measurement"]
 """The needs of a step: cores and memory; an accelerator for its models; or a quiet machine, as it measures time."""
+
+
+class Role(enum.Enum):
+    """The role of a component's parameter for the runtime."""
+
+    INPUT = "input"
+    OUTPUT = "output"
+    LOCAL = "local"
+    PARAMETER = "parameter"
+
+
+Input = Annotated[T, Role.INPUT]
+Output = Annotated[T, Role.OUTPUT]
+Local = Annotated[T, Role.LOCAL]
+
+
+@dataclasses.dataclass(frozen=True)
+class Parameter:
+    """One parameter of a component.
+
+    Attributes:
+        artifact: the artifact type of an input or output, else None.
+        optional: an input that may be None.
+        many: an input that is a list of artifacts.
+        default: the default value, `inspect.Parameter.empty` where there is none.
+    """
+
+    name: str
+    role: Role
+    artifact: type[Artifact] | None
+    optional: bool
+    many: bool
+    default: Any
+
+
+def read_signature(function: Callable[..., None]) -> dict[str, Parameter]:
+    """The parameters of a typed function, in order.
+
+    Raises:
+        TypeError: an artifact is no input or output, or one of these is no artifact.
+    """
+    return {
+        parameter.name: _read_parameter(function.__name__, parameter)
+        for parameter in inspect.signature(function, eval_str=True).parameters.values()
+    }
+
+
+def _read_parameter(owner: str, parameter: inspect.Parameter) -> Parameter:
+    annotation, optional = _strip_none(parameter.annotation)
+    role = Role.PARAMETER
+    if get_origin(annotation) is Annotated:
+        annotation, *marks = get_args(annotation)
+        role = next((mark for mark in marks if isinstance(mark, Role)), role)
+    many = role is Role.INPUT and get_origin(annotation) is list
+    kind = get_args(annotation)[0] if many else annotation
+    is_artifact = isinstance(kind, type) and issubclass(kind, Artifact)
+    if is_artifact != (role in (Role.INPUT, Role.OUTPUT)):
+        raise TypeError(f"{owner}.{parameter.name}: Input[...] and Output[...] go with artifacts, got {annotation!r}")
+    return Parameter(parameter.name, role, kind if is_artifact else None, optional, many, parameter.default)
+
+
+def _strip_none(annotation: Any) -> tuple[Any, bool]:
+    """`X | None` -> (X, True); anything else -> (itself, False)."""
+    arguments = get_args(annotation)
+    if get_origin(annotation) in (types.UnionType, Union) and len(arguments) == 2:
+        rest = [argument for argument in arguments if argument is not type(None)]
+        if len(rest) == 1:
+            return rest[0], True
+    return annotation, False
 
 
 @dataclasses.dataclass(frozen=True, eq=False)

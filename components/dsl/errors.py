@@ -1,10 +1,14 @@
 """Errors of steps: input that cannot be used, and refusals; hints at similar names."""
 
 import difflib
+import importlib.metadata
+import shlex
 from collections.abc import Iterable
 
 # The most names in an error message.
 _SHOWN = 20
+
+_DISTRIBUTION = "keras-bert-edge"
 
 
 class InputError(ValueError):
@@ -26,3 +30,13 @@ def nearest(name: str, valid: Iterable[str], otherwise: str = "") -> str:
         return f"; did you mean {close[0]!r}?"
     more = f" and {len(names) - _SHOWN} more" if len(names) > _SHOWN else ""
     return f"; known: {', '.join(names[:_SHOWN])}{more}{otherwise}"
+
+
+def install_command(extra: str) -> str:
+    """The command that installs the packages of an extra, by the names that the installed distribution requires.
+
+    They are on every index; the project may have been installed from a clone or a wheel, where pip would not find it.
+    """
+    requirements = importlib.metadata.requires(_DISTRIBUTION) or ()
+    packages = [line.partition(";")[0].strip() for line in requirements if line.endswith(f'extra == "{extra}"')]
+    return f"pip install {shlex.join(packages)}"

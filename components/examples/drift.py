@@ -5,12 +5,20 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from components.examples.registry import TASK_ROWS
-from components.examples.row_schema import OTHER, RowSchema, count_bins, count_tokens, numbers_of, share_above
+from components.examples.row_schema import (
+    OTHER,
+    RowSchema,
+    count_bins,
+    count_tokens,
+    decode_words,
+    hash_row_words,
+    numbers_of,
+    share_above,
+)
 from components.examples.row_traits import measure_rows, measure_tokens
-from components.examples.word_reference import decode_words, hash_row_words
 
 if TYPE_CHECKING:
-    from components.examples.word_reference import WordHashes
+    from components.examples.row_schema import WordHashes
     from keras_bert.tokenizers.base import BaseTokenizer
 
 # Population stability index: from 0.25 on a population has changed (Siddiqi 2006, Credit Risk Scorecards, section 9).

@@ -10,10 +10,9 @@ from components.artifacts.data import TaskExamples
 from components.dsl.errors import InputError
 from components.examples.base import TaskRows
 from components.examples.classification import ClassificationRows
-from components.examples.embedding import EmbeddingRows
 from components.examples.multi_label import LabelSetRows
 from components.examples.question_answering import QuestionRows
-from components.examples.regression import RegressionRows
+from components.examples.regression import EmbeddingRows, RegressionRows
 from components.examples.retrieval import RetrievalRows
 from components.examples.token_classification import TaggedRows
 from components.files.record_files import read_records

@@ -5,7 +5,7 @@ from typing import Any
 
 from components.dsl.errors import InputError
 from components.examples.base import Encoding
-from components.examples.texts import TextRows, encode_texts
+from components.examples.texts import TextRows, encode_apart, encode_texts
 from components.sources.shared import check_numbers
 from components.sources.table import TextRow
 
@@ -61,3 +61,22 @@ def _require_finite_losses(splits: Mapping[str, Sequence[TextRow]]) -> None:
                     f"{split} must hold numbers within {most:.3g} of the mean of the training numbers, {mean:.3g}, as "
                     f"losses are squares in float32, got {float(row.label):.3g}; correct that row or leave it out"
                 )
+
+
+class EmbeddingRows(TextRows):
+    """The similarity of two texts, each with a vector."""
+
+    name = "embedding"
+    answers_numbers = True
+    reads_apart = True
+
+    def check(self, splits: Mapping[str, Sequence[TextRow]]) -> None:
+        """Raises InputError where a split to measure on has no two different numbers."""
+        require_different_numbers(splits)
+
+    def records(self, rows: Sequence[TextRow], encoding: Encoding) -> Iterator[bytes]:
+        """One record a row."""
+        from keras_bert.data.records import serialize
+
+        for row, features in encode_apart(rows, encoding):
+            yield serialize({**features, "value": float(row.label)})

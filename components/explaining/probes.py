@@ -1,12 +1,87 @@
 """What the layers of a model know about words: linear probes of tags, structural probes of trees."""
 
-from typing import TYPE_CHECKING
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from components.artifacts.measurements import ProbeReport, TreeProbeReport
-from components.examples.probe_sentences import ProbeSentences
+from components.dsl.errors import InputError
+from components.examples.splits import split_rows
+from components.sources.tagged_words import SentenceSource
 
 if TYPE_CHECKING:
     from keras_bert.tasks.base import Task
+
+# More training words hardly change a linear classifier on a few hundred features; a fit takes seconds a layer.
+MOST_TRAINING, MOST_TEST = 2000, 1000
+
+
+class ProbeSentence(NamedTuple):
+    """The words of a sentence with a tag each; `heads` is empty without a dependency tree."""
+
+    words: tuple[str, ...]
+    tags: tuple[str, ...]
+    heads: tuple[int, ...] = ()
+
+
+class ProbeSentences(NamedTuple):
+    """Training sentences of probes, and others by which the probes are measured."""
+
+    train: Sequence[ProbeSentence]
+    test: Sequence[ProbeSentence]
+
+    def tagged(self) -> list[tuple[list[tuple[str, ...]], list[tuple[str, ...]]]]:
+        """The words and the tags of both parts, as `keras_bert.explain.probe` takes them.
+
+        Test sentences with a tag that no training sentence has are left out: no probe can know it.
+        """
+        trained = {tag for sentence in self.train for tag in sentence.tags}
+        measurable = [sentence for sentence in self.test if trained.issuperset(sentence.tags)]
+        return [
+            ([sentence.words for sentence in part], [sentence.tags for sentence in part])
+            for part in (self.train, measurable)
+        ]
+
+    def parsed(self) -> list[tuple[list[tuple[str, ...]], list[tuple[int, ...]]]] | None:
+        """The words and the heads of the sentences with a tree; None if a part has no tree."""
+        parts = [[sentence for sentence in part if sentence.heads] for part in self]
+        if not all(any(len(sentence.heads) > 1 for sentence in part) for part in parts):
+            return None
+        return [([sentence.words for sentence in part], [sentence.heads for sentence in part]) for part in parts]
+
+
+def read_probe_sentences(source: SentenceSource) -> ProbeSentences:
+    """Reads the sentences of a source: those of `test`, else of `validation`, else a tenth measures the probes.
+
+    Raises:
+        InputError: a file cannot be used, or there are too few sentences.
+    """
+    heads = source.heads()
+    splits = {
+        split: [ProbeSentence(*sentence, tree) for sentence, tree in zip(sentences, heads[split], strict=True)]
+        for split, sentences in source.splits().items()
+    }
+    held_out = splits.get("test") or splits.get("validation")
+    if held_out is None:
+        splits = split_rows(
+            splits["train"], ["test"], key=lambda sentence: (" ".join(sentence.words),), several="sentences"
+        )
+        held_out = splits["test"]
+    return hold_sentences(splits["train"], held_out)
+
+
+def hold_sentences(train: Sequence[tuple[Any, ...]], test: Sequence[tuple[Any, ...]]) -> ProbeSentences:
+    """The first sentences of both parts, as many as probes need.
+
+    Sentences have words, tags and, if known, heads.
+
+    Raises:
+        InputError: no test sentence has only tags of training sentences.
+    """
+    parts = ((train, MOST_TRAINING), (test, MOST_TEST))
+    sentences = ProbeSentences(*([ProbeSentence(*row) for row in rows[:most]] for rows, most in parts))
+    if not sentences.tagged()[1][0]:
+        raise InputError("probes must have a test sentence whose tags all occur in training sentences, got none")
+    return sentences
 
 
 def describe_probes(name: str, task: "Task", sentences: ProbeSentences) -> ProbeReport:

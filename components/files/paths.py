@@ -4,12 +4,12 @@ import glob
 import hashlib
 import os
 import re
+import time
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from components.dsl.errors import InputError, nearest
-from components.files.stamps import Stamp
 from components.files.text_files import extension, is_remote
 from components.objects.downloads import local_file
 from components.objects.store import ObjectStore, is_object_address
@@ -18,11 +18,44 @@ from components.objects.store import ObjectStore, is_object_address
 _SPLITS_FILE = "dataset_dict.json"
 _OWN_FILES = (_SPLITS_FILE, "dataset_info.json", "state.json")
 _CACHE = "cache-"
-# A file's path and state -> the digest of its content; several checks before a step need it.
-_DIGESTS: dict[tuple[str, Stamp], str] = {}
 _MAGIC = re.compile(r"[*?\[]")
 # As `glob.escape` writes one of these that stands for itself.
 _ESCAPED = re.compile(r"\[([*?\[])\]")
+
+# The coarsest clock of a file system that is in use (FAT).
+SETTLED_NANOSECONDS = 2_000_000_000
+
+
+class Stamp(NamedTuple):
+    """A file's state; times in nanoseconds since the epoch.
+
+    Attributes:
+        modified: when the content was written last; tools that copy files set it back.
+        changed: when content or metadata were changed last (`st_ctime`); no tool sets it back.
+        inode: the number of the file, another one when a file is replaced.
+        size: in bytes.
+    """
+
+    modified: int
+    changed: int
+    inode: int
+    size: int
+
+    @classmethod
+    def of(cls, status: os.stat_result) -> "Stamp":
+        """The stamp of a file, from the result of `os.stat`."""
+        return cls(status.st_mtime_ns, status.st_ctime_ns, status.st_ino, status.st_size)
+
+    def is_settled(self) -> bool:
+        """True if the next change will change the stamp: two changes within one tick of the clock leave one stamp.
+
+        Call it before the file is read.
+        """
+        return time.time_ns() - self.changed > SETTLED_NANOSECONDS
+
+
+# A file's path and state -> the digest of its content; several checks before a step need it.
+_DIGESTS: dict[tuple[str, Stamp], str] = {}
 
 
 def match_files(path: str, kinds: Sequence[str], split: str = "", *, what: str) -> list[str]:

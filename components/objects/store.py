@@ -13,8 +13,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple, TypeVar
 
-from components.dsl.errors import InputError
-from components.dsl.extras import install_command
+from components.dsl.errors import InputError, install_command
 from components.dsl.paths import leads_out
 
 T = TypeVar("T")

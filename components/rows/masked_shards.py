@@ -17,8 +17,7 @@ from components.rows.held_out_documents import hash_key, hold_out_documents
 from components.rows.packing import join_documents, pack_rows
 from components.rows.row_layout import SpecialTokens, TokenRows, lay_out_pairs, lay_out_texts
 from components.rows.samples import SAMPLES_FILE, sample_rows
-from components.rows.sentence_order import make_ordered_pairs
-from components.rows.sentence_pairs import SegmentBounds, make_pairs
+from components.rows.sentence_pairs import SegmentBounds, make_ordered_pairs, make_pairs
 from components.rows.statistics import Tally, add, tally_rows
 from keras_bert.core.folders import write_whole
 from keras_bert.data.record_bytes import Column, serialize_rows

@@ -2,6 +2,8 @@
 
 from typing import Any
 
+from components.examples.base import TaskRows
+from components.examples.registry import TASK_ROWS
 from components.scoring.base import TaskScoring
 from components.scoring.classification import ClassificationScoring
 from components.scoring.embedding import EmbeddingScoring
@@ -18,3 +20,19 @@ TASK_SCORING: dict[str, TaskScoring[Any]] = {
         EmbeddingScoring(), RetrievalScoring(),
     )
 }  # fmt: skip
+
+
+def register_task(rows: TaskRows[Any], scoring: TaskScoring[Any]) -> None:
+    """Adds the rows and the scoring of a task that `keras_bert.tasks.registry.register_task` has added.
+
+    Rows and scoring stay two objects: training steps import rows alone, so that a change of the scoring trains nothing
+    again.
+
+    Raises:
+        ValueError: rows and scoring have different names, or the name is taken.
+    """
+    if rows.name != scoring.name or rows.name in TASK_ROWS:
+        rule = f"have one name beside {sorted(TASK_ROWS)}"
+        raise ValueError(f"register_task: rows and scoring must {rule}, got {rows.name!r} and {scoring.name!r}")
+    TASK_ROWS[rows.name] = rows
+    TASK_SCORING[scoring.name] = scoring

@@ -16,10 +16,8 @@ from components.sources.docstrings import (
     read_docstrings,
     split_of,
 )
-from components.sources.library_names import library_row
 from components.sources.shared import SPLITS, NearOverlap, Overlap, digest, stable_hash
 from components.sources.table import TextRow
-from components.sources.word_order import INTACT, SWAPPED, order_row
 from keras_bert.core.validation import validated_dataclass
 
 Question = Literal["word_order", "library"]
@@ -38,6 +36,17 @@ _SPARE = 2.0
 
 # Sentences are short: a Jaccard similarity of about 0.5 over runs of three words counts as a duplicate.
 _THRESHOLD, _PERMUTATIONS, _SHINGLE = 0.5, 64, 3
+
+NEUTRAL = "library"
+
+# Anywhere in a word, as in "KerasTensor"; then what is a name only as a word of its own.
+_NAMES = re.compile(r"tensor[ -]?flow|keras|numpy|scipy|(?:c|i|jy)?python", re.IGNORECASE)
+_ALIASES = re.compile(r"\b(?:apache beam|apache|beam|np|tf|sp|py)\b", re.IGNORECASE)
+
+INTACT, SWAPPED = "intact", "swapped"
+
+# Punctuation around a word stays in its place when the word moves.
+_EDGES = re.compile(r"^([\"'(]*)(.*?)([,;:)\"']*)$")
 
 
 @validated_dataclass(kw_only=False)
@@ -150,3 +159,42 @@ def first_of_each(sentences: list[str]) -> list[int]:
 
 def _key(sentence: tuple[str, str]) -> tuple[int, str]:
     return stable_hash("order", sentence[0]), sentence[0]
+
+
+def library_row(sentence: str, library: str) -> TextRow:
+    """Returns a sentence without the libraries' names, labelled with the library it comes from."""
+    return TextRow(blank_names(sentence), library)
+
+
+def blank_names(text: str) -> str:
+    """Replaces every name and import alias of the libraries with a neutral word."""
+    return _ALIASES.sub(NEUTRAL, _NAMES.sub(NEUTRAL, text))
+
+
+def order_row(sentence: str, _: str) -> TextRow | None:
+    """The row of a sentence; its hash decides whether words are swapped. None if no words can be swapped."""
+    swapped = swap_words(sentence)
+    if swapped is None:
+        return None
+    return TextRow(swapped, SWAPPED) if stable_hash("side", sentence) % 2 else TextRow(sentence, INTACT)
+
+
+def swap_words(sentence: str) -> str | None:
+    """Swaps two neighbouring words that a hash of the sentence chooses; None if all neighbours are equal.
+
+    The first word stays, as its capital letter would reveal the swap; the last one stays before the full stop.
+    """
+    parts = [_split_word(word) for word in sentence[:-1].split()]
+    words = [word for _, word, _ in parts]
+    places = [place for place in range(1, len(words) - 2) if words[place].lower() != words[place + 1].lower()]
+    if not places:
+        return None
+    place = places[stable_hash("place", sentence) % len(places)]
+    words[place : place + 2] = words[place + 1], words[place]
+    return " ".join(f"{left}{word}{right}" for (left, _, right), word in zip(parts, words, strict=True)) + "."
+
+
+def _split_word(word: str) -> tuple[str, str, str]:
+    match = _EDGES.match(word)
+    assert match is not None
+    return match[1], match[2], match[3]

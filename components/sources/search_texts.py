@@ -6,8 +6,7 @@ from typing import NamedTuple
 import pydantic
 
 from components.dsl.errors import InputError
-from components.sources.lines import read_lines
-from components.sources.text import TextSource
+from components.sources.text import TextSource, read_lines
 from keras_bert.core.validation import validated_dataclass
 
 _MEGABYTE = 1e6

@@ -1,6 +1,7 @@
 """Text without labels, one document at a time: text files, JSON lines, CSV, TSV, Parquet and saved datasets."""
 
 import dataclasses
+import hashlib
 import itertools
 from collections.abc import Iterator
 from pathlib import Path
@@ -176,3 +177,25 @@ def _read_cells(record: Record, fields: tuple[str, ...], *, strict: bool) -> tup
     # The line's fault may be in a field that is not read.
     touched = any("\ufffd" in text for text, _ in cells)
     return [text for text, _ in cells], problem or (record.problem if touched else None)
+
+
+def read_lines(source: TextSource) -> Iterator[str]:
+    """Yields the distinct lines of all documents, stripped of white space; the first of equal lines.
+
+    It holds 16 bytes of each line in memory.
+    """
+    seen = set()
+    for file in source.files():
+        for document in source.documents(file):
+            if document.problem is not None:
+                continue
+            for line in map(str.strip, document.text.split("\n")):
+                key = line_digest(line)
+                if line and key not in seen:
+                    seen.add(key)
+                    yield line
+
+
+def line_digest(line: str) -> bytes:
+    """Returns a 16-byte digest of a line; sorting by it is independent of the content."""
+    return hashlib.blake2b(line.encode(), digest_size=16).digest()

@@ -18,11 +18,10 @@ from components.scoring.calibration import check_precision
 from components.scoring.registry import TASK_SCORING
 from components.scoring.slices import check_column_values
 from components.sources.docstring_task import DocstringTask
-from components.sources.lines import read_lines
 from components.sources.retrieval import RetrievalSource
 from components.sources.table import TableSource, TextRow
 from components.sources.tagged_words import SentenceSource
-from components.sources.text import TextSource
+from components.sources.text import TextSource, read_lines
 from components.training.tuning import check_class_weights
 from keras_bert.core.checks import FieldError
 from keras_bert.families.deberta.settings import DeBERTa

@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from components.dsl.component import Component
-from components.files.stamps import Stamp
+from components.files.paths import Stamp
 from pipeline.orchestrator.records import Ingredients
 from pipeline.orchestrator.source_code import CodeError, Import, SourceFile, read, stamp
 

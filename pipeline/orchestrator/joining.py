@@ -7,9 +7,8 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from components.dsl.component import find_component
+from components.dsl.component import Role, find_component
 from components.dsl.errors import InputError
-from components.dsl.signature import Role
 from components.dsl.workplace import Workplace
 from keras_bert.training.cluster import Cluster
 from pipeline.orchestrator.arguments import decode_argument

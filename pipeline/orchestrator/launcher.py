@@ -12,9 +12,8 @@ from typing import Any, NamedTuple
 
 from components.dsl.artifact import Artifact, sync
 from components.dsl.canonical import Lookup, canonical, outside_data
-from components.dsl.component import Node
+from components.dsl.component import Node, Role
 from components.dsl.errors import InputError, Refusal
-from components.dsl.signature import Role
 from components.dsl.workplace import Workplace
 from pipeline.machine import ONE_BY_ONE, Machine
 from pipeline.orchestrator.arguments import encode_argument

@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from components.files.stamps import Stamp
+from components.files.paths import Stamp
 from keras_bert.core.folders import write_whole
 
 

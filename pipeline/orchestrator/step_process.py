@@ -18,9 +18,8 @@ from pathlib import Path
 from typing import Any
 
 from components.dsl.artifact import sync
-from components.dsl.component import Component
+from components.dsl.component import Component, Role
 from components.dsl.errors import InputError, Refusal
-from components.dsl.signature import Role
 from components.dsl.workplace import ProgressSink, Workplace, set_progress_sink, set_workplace
 from keras_bert.training.cluster import TF_CONFIG
 from pipeline.orchestrator.disk import is_disk_full

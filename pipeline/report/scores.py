@@ -43,8 +43,8 @@ class Scores(NamedTuple):
         few: a remark if labels are left out.
         confusion: the confusion matrix; None for a task without labels.
         calibration: lines about the calibration.
-        reliability: see `components.scoring.single_answers`; None without calibration.
-        mistakes: the worst answers, see `components.scoring.single_answers`.
+        reliability: see `components.evaluate`; None without calibration.
+        mistakes: the worst answers, see `components.evaluate`.
         slices: the worst slices: name, rows, score and interval, as text.
         measured: all metrics.
     """

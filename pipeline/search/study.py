@@ -10,8 +10,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Literal, NamedTuple
 
-from components.dsl.errors import InputError
-from components.dsl.extras import install_command
+from components.dsl.errors import InputError, install_command
 from pipeline.orchestrator.disk import full_disk_error, is_disk_full
 from pipeline.search.space import Dimension
 

@@ -8,8 +8,7 @@ from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any, NamedTuple, TypeVar
 
-from components.dsl.errors import InputError
-from components.dsl.extras import install_command
+from components.dsl.errors import InputError, install_command
 from keras_bert.core.folders import ANSWERING_FILES
 from pipeline.orchestrator.records import Run
 from pipeline.orchestrator.store import Store

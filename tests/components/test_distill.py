@@ -14,7 +14,7 @@ from components.artifacts.models import Model
 from components.distill import distill
 from components.dsl.errors import InputError
 from components.dsl.workplace import set_progress_sink
-from components.examples.null_thresholds import tune_threshold
+from components.examples.question_answering import tune_threshold
 from components.examples.registry import TASK_ROWS, read_rows
 from components.training.model_folder import read_model
 from components.training.students import make_student

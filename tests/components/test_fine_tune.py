@@ -12,7 +12,7 @@ import pytest
 from components.artifacts.data import TaskExamples
 from components.artifacts.models import Model
 from components.dsl.errors import InputError
-from components.examples.null_thresholds import tune_threshold
+from components.examples.question_answering import tune_threshold
 from components.examples.registry import read_rows
 from components.fine_tune import fine_tune
 from components.scoring.registry import TASK_SCORING

@@ -10,7 +10,7 @@ import pytest
 
 from components.artifacts.models import EdgeModel, Model
 from components.dsl.errors import InputError
-from components.examples.null_thresholds import tune_threshold
+from components.examples.question_answering import tune_threshold
 from components.examples.registry import read_rows
 from components.export_model import export_model
 from components.quantize import quantize

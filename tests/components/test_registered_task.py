@@ -26,8 +26,8 @@ from components.label_with_teacher import label_with_teacher
 from components.push import push
 from components.scoring.base import TaskScores, TaskScoring
 from components.scoring.mistakes import Mistakes
-from components.scoring.registration import register_task as register_steps
 from components.scoring.registry import TASK_SCORING
+from components.scoring.registry import register_task as register_steps
 from components.sources.table import TableSource, TextRow
 from keras_bert.core.config import EncoderConfig
 from keras_bert.core.losses import weighted_sums

@@ -8,9 +8,8 @@ import pytest
 
 from components.artifacts.data import Corpus, Vocabulary
 from components.dsl.canonical import canonical
-from components.dsl.component import Handle, Node, component, find_component
+from components.dsl.component import Handle, Input, Local, Node, Output, Role, component, find_component
 from components.dsl.errors import nearest
-from components.dsl.signature import Input, Local, Output, Role
 
 
 class Case(enum.Enum):

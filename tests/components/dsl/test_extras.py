@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from components.dsl.extras import install_command
+from components.dsl.errors import install_command
 
 EXTRAS = tomllib.loads((Path(__file__).parents[3] / "pyproject.toml").read_text())["project"]["optional-dependencies"]
 

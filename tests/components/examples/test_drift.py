@@ -20,8 +20,16 @@ from components.examples.drift import (
 )
 from components.examples.new_rows import read_new_rows
 from components.examples.registry import TASK_ROWS
-from components.examples.row_schema import RowSchema, choose_edges, count_bins, infer_schema
-from components.examples.word_reference import MOST_WORDS, WordReference, decode_words, hash_row_words
+from components.examples.row_schema import (
+    MOST_WORDS,
+    RowSchema,
+    WordReference,
+    choose_edges,
+    count_bins,
+    decode_words,
+    hash_row_words,
+    infer_schema,
+)
 from components.sources.label_sets import LabelSetRow, LabelSetSource
 from components.sources.questions import Question, QuestionSource
 from components.sources.retrieval import QueryRow, RetrievalSource

@@ -4,7 +4,7 @@ import math
 
 import pytest
 
-from components.examples.null_thresholds import find_threshold, tune_threshold
+from components.examples.question_answering import find_threshold, tune_threshold
 from components.scoring.question_answering import QuestionScoring
 from components.sources.questions import Question
 from keras_bert.tasks.answers import Answer

@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from components.dsl.errors import InputError
-from components.examples.probe_sentences import (
+from components.explaining.probes import (
     MOST_TEST,
     MOST_TRAINING,
     ProbeSentence,

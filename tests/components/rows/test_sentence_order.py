@@ -7,8 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from components.rows.sentence_order import make_ordered_pairs
-from components.rows.sentence_pairs import SegmentBounds
+from components.rows.sentence_pairs import SegmentBounds, make_ordered_pairs
 
 IN_ORDER, SWAPPED = 0.5, 0.49
 FIRST, LAST = 0.0, 0.999

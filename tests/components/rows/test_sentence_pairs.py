@@ -5,8 +5,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from components.rows.sentence_order import make_ordered_pairs
-from components.rows.sentence_pairs import SegmentBounds, _truncate, make_pairs, uniform_draws
+from components.rows.sentence_pairs import SegmentBounds, _truncate, make_ordered_pairs, make_pairs, uniform_draws
 
 
 class Pair(NamedTuple):

@@ -3,10 +3,9 @@
 import pytest
 
 from components.sources import docstring_task
-from components.sources.docstring_task import DocstringTask, first_of_each, harvest_sentences, is_plain
+from components.sources.docstring_task import INTACT, SWAPPED, DocstringTask, first_of_each, harvest_sentences, is_plain
 from components.sources.docstrings import Library, find_sources, read_docstrings, split_of
 from components.sources.table import TextRow
-from components.sources.word_order import INTACT, SWAPPED
 
 SHARED = "One of many the same that all of them say."
 

@@ -2,7 +2,7 @@
 
 import pytest
 
-from components.sources.library_names import blank_names, library_row
+from components.sources.docstring_task import blank_names, library_row
 from components.sources.table import TextRow
 
 

@@ -1,7 +1,6 @@
 from pathlib import Path
 
-from components.sources.lines import read_lines
-from components.sources.text import TextSource
+from components.sources.text import TextSource, read_lines
 
 
 def test_each_line_once_without_the_space_around_it(tmp_path: Path) -> None:

@@ -5,7 +5,7 @@ import collections
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from components.sources.word_order import INTACT, SWAPPED, order_row, swap_words
+from components.sources.docstring_task import INTACT, SWAPPED, order_row, swap_words
 
 WORDS = ("array", "Sums", "the", "a", "of", "can't", "well-known", "axes")
 

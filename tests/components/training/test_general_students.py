@@ -4,8 +4,7 @@ import numpy as np
 import pytest
 
 from components.dsl.errors import InputError
-from components.training.general_students import resume_student
-from components.training.students import make_student
+from components.training.students import make_student, resume_student
 from keras_bert.compress.new_students import measure_by_states
 from keras_bert.options.compression import Student
 from keras_bert.tasks.base import Task

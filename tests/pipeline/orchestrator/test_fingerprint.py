@@ -17,7 +17,7 @@ from tests.pipeline.orchestrator import toy
 
 STEP = """
 from components.dsl.component import component
-from components.dsl.signature import Output
+from components.dsl.component import Output
 from components.dsl.artifact import Artifact
 @component()
 def make(out: Output[Artifact]) -> None:

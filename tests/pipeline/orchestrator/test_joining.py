@@ -6,9 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from components.dsl.component import component
+from components.dsl.component import Output, component
 from components.dsl.errors import InputError
-from components.dsl.signature import Output
 from keras_bert.training.cluster import TF_CONFIG, Cluster
 from pipeline.machine import Machine
 from pipeline.orchestrator import joining

@@ -119,7 +119,7 @@ def test_edited_code_runs_again_and_comments_do_not(tmp_path: Path) -> None:
     (package / "__init__.py").write_text("")
     (package / "steps.py").write_text(
         "from components.dsl.component import component\n"
-        "from components.dsl.signature import Output\n"
+        "from components.dsl.component import Output\n"
         "from tests.pipeline.orchestrator.toy import Text\n"
         "@component()\n"
         "def make(out: Output[Text]) -> None:\n"

@@ -14,9 +14,8 @@ from pathlib import Path
 import psutil
 
 from components.dsl.artifact import Artifact
-from components.dsl.component import Node, component
+from components.dsl.component import Input, Local, Node, Output, component
 from components.dsl.errors import InputError, Refusal
-from components.dsl.signature import Input, Local, Output
 from components.dsl.workplace import report_progress, workplace
 
 

@@ -9,9 +9,8 @@ from typing import Any
 
 from components.artifacts.measurements import Validation, ValidationScore
 from components.artifacts.models import Model
-from components.dsl.component import Node
+from components.dsl.component import Node, Role
 from components.dsl.errors import InputError
-from components.dsl.signature import Role
 from keras_bert.options.training import Training
 from pipeline.orchestrator.graph import Pipeline, sources_of
 from pipeline.orchestrator.observer import Observer

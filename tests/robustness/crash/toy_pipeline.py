@@ -4,9 +4,8 @@ import sys
 import time
 from pathlib import Path
 
-from components.dsl.component import component
+from components.dsl.component import Input, Output, component
 from components.dsl.errors import InputError
-from components.dsl.signature import Input, Output
 from components.dsl.workplace import workplace
 from pipeline.commands.arguments import absolute_path, open_address
 from pipeline.orchestrator.graph import Pipeline
