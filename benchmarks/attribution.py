@@ -19,7 +19,7 @@ import numpy as np
 
 import keras_bert
 from benchmarks.table import print_table
-from components.artifacts.data import TaskExamples
+from components.artifacts.standard import TaskExamples
 from components.examples.registry import read_rows
 from components.sources.docstring_task import SWAPPED, harvest_sentences, swap_words
 from keras_bert.explain import Attribution, Tokens, attributions, deletion_curve

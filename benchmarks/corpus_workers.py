@@ -22,7 +22,7 @@ from pathlib import Path
 from typing import Any
 
 from benchmarks.harness.processes import watch
-from components.artifacts.data import Corpus
+from components.artifacts.standard import Corpus
 from components.beam.engine import BeamOptions
 from components.dsl.artifact import content_digest, list_files
 from components.ingest_corpus import ingest_corpus

@@ -34,7 +34,7 @@ from rich.table import Table
 
 from benchmarks.harness.processes import Watched, watch
 from benchmarks.peers.google_bert import create, write_text
-from components.artifacts.data import Corpus
+from components.artifacts.standard import Corpus
 from components.corpus.shards import read_shard
 from components.ingest_corpus import ingest_corpus
 from components.sources.text import TextSource

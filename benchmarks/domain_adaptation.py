@@ -19,8 +19,7 @@ import numpy as np
 
 from benchmarks.harness.runs import run
 from benchmarks.table import print_table, spread
-from components.artifacts.data import PretrainingExamples
-from components.artifacts.models import Model
+from components.artifacts.standard import Model, PretrainingExamples
 from components.sources.table import TableSource
 from components.training.model_folder import read_model
 from pipeline.job.files import load_settings

@@ -23,7 +23,7 @@ from typing import Any
 
 from benchmarks.harness.contestants import Contestant, answer, questions
 from benchmarks.harness.runs import run
-from components.artifacts.data import TaskExamples
+from components.artifacts.standard import TaskExamples
 from components.sources.table import TableSource
 from pipeline.job.files import load_settings
 from pipeline.pipelines import pipeline_of, wire_start

@@ -17,8 +17,7 @@ import numpy as np
 
 from benchmarks.harness.runs import run
 from benchmarks.table import print_table
-from components.artifacts.data import TaskExamples
-from components.artifacts.models import Model
+from components.artifacts.standard import Model, TaskExamples
 from components.examples.registry import read_rows
 from components.label_errors.artifacts import LABEL_TABLES, LabelErrors
 from components.scoring.registry import TASK_SCORING

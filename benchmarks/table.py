@@ -20,7 +20,7 @@ from benchmarks.harness.processes import watch
 from benchmarks.harness.runs import run
 from components.artifacts.evaluation import Evaluation, MeasuredModel, Metrics
 from components.artifacts.measurements import Latency
-from components.artifacts.models import Model
+from components.artifacts.standard import Model
 from components.evaluate import evaluate
 from components.measure_latency import measure_latency
 from components.scoring.blessing import STUDENT, TEACHER

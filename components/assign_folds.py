@@ -1,6 +1,6 @@
 """TaskExamples -> Folds: parts of the training rows, each to be judged by a model that learns from the others."""
 
-from components.artifacts.data import TaskExamples
+from components.artifacts.standard import TaskExamples
 from components.dsl.component import Input, Output, component
 from components.examples.registry import TASK_ROWS, read_rows
 from components.label_errors.artifacts import Folds

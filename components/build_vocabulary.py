@@ -3,7 +3,7 @@
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
-from components.artifacts.data import Corpus, Vocabulary
+from components.artifacts.standard import Corpus, Vocabulary
 from components.beam.engine import BeamOptions
 from components.dsl.component import Input, Local, Output, component
 from components.dsl.errors import InputError

@@ -2,9 +2,8 @@
 
 from typing import TYPE_CHECKING, Any
 
-from components.artifacts.data import TaskExamples
 from components.artifacts.measurements import Diagnosis, DiagnosisReport
-from components.artifacts.models import Model
+from components.artifacts.standard import Model, TaskExamples
 from components.dsl.component import Input, Output, component
 from components.dsl.errors import InputError
 from components.dsl.workplace import report_progress

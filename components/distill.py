@@ -3,8 +3,7 @@
 import dataclasses
 from typing import TYPE_CHECKING
 
-from components.artifacts.data import TaskExamples
-from components.artifacts.models import Model
+from components.artifacts.standard import Model, TaskExamples
 from components.dsl.component import Input, Output, component
 from components.training.model_folder import read_model, write_model
 from components.training.on_rows import VALIDATIONS, TrainingPhase, train_on_rows, training_work

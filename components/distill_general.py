@@ -2,8 +2,7 @@
 
 from typing import TYPE_CHECKING
 
-from components.artifacts.data import TextExamples
-from components.artifacts.models import Model
+from components.artifacts.standard import Model, TextExamples
 from components.dsl.component import Input, Output, component
 from components.dsl.errors import InputError
 from components.training.model_folder import read_model, write_model

@@ -3,9 +3,8 @@
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from components.artifacts.data import TaskExamples
 from components.artifacts.evaluation import Blessing, Decision, Evaluation, MeasuredModel, Metrics, SeedScores
-from components.artifacts.models import EdgeModel, Model
+from components.artifacts.standard import EdgeModel, Model, TaskExamples
 from components.dsl.component import Input, Output, component
 from components.dsl.errors import InputError
 from components.examples.question_answering import describe_left_out

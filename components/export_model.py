@@ -4,8 +4,7 @@ import json
 import shutil
 from typing import TYPE_CHECKING, Any
 
-from components.artifacts.data import TaskExamples
-from components.artifacts.models import EdgeModel, Model
+from components.artifacts.standard import EdgeModel, Model, TaskExamples
 from components.dsl.component import Input, Output, component
 from components.dsl.errors import InputError
 from components.dsl.workplace import ProgressParts

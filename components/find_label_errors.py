@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from components.artifacts.data import TaskExamples
+from components.artifacts.standard import TaskExamples
 from components.dsl.component import Input, Output, component
 from components.examples.registry import TASK_ROWS, read_rows
 from components.files.csv_files import ESCAPED_COLUMN, csv_line, escape_formula

@@ -1,7 +1,6 @@
 """Fine-tuning of a pre-trained encoder on labelled rows."""
 
-from components.artifacts.data import TaskExamples
-from components.artifacts.models import Model
+from components.artifacts.standard import Model, TaskExamples
 from components.dsl.component import Input, Output, component
 from components.training.model_folder import read_model, write_model
 from components.training.on_rows import train_on_rows

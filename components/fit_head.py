@@ -1,7 +1,6 @@
 """The head of a classifier as a logistic regression on the vectors of an encoder."""
 
-from components.artifacts.data import TaskExamples
-from components.artifacts.models import Model
+from components.artifacts.standard import Model, TaskExamples
 from components.dsl.component import Input, Output, component
 from components.dsl.errors import InputError
 from components.examples.registry import read_rows

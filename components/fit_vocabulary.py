@@ -1,7 +1,6 @@
 """Model and TaskExamples -> Model and Vocabulary, reduced to the tokens that the examples need."""
 
-from components.artifacts.data import TaskExamples, Vocabulary
-from components.artifacts.models import Model
+from components.artifacts.standard import Model, TaskExamples, Vocabulary
 from components.dsl.component import Input, Output, component
 from components.dsl.errors import InputError
 from components.dsl.workplace import report_progress

@@ -2,8 +2,7 @@
 
 from typing import TYPE_CHECKING
 
-from components.artifacts.data import Vocabulary
-from components.artifacts.models import Model
+from components.artifacts.standard import Model, Vocabulary
 from components.dsl.component import Output, component
 from components.dsl.errors import InputError
 from components.sources.checkpoint import Checkpoint

@@ -4,7 +4,7 @@ import json
 import tempfile
 from pathlib import Path
 
-from components.artifacts.data import Corpus
+from components.artifacts.standard import Corpus
 from components.beam.engine import BeamOptions, choose_scale, run_over
 from components.corpus.cleaning import Cleaning
 from components.corpus.shards import CUT_DOCUMENTS

@@ -5,7 +5,7 @@ import logging
 from collections.abc import Mapping
 from typing import Any
 
-from components.artifacts.data import Corpus, TaskExamples, Vocabulary
+from components.artifacts.standard import Corpus, TaskExamples, Vocabulary
 from components.beam.engine import BeamOptions
 from components.dsl.component import Input, Local, Output, component
 from components.dsl.workplace import report_progress

@@ -3,7 +3,7 @@
 import itertools
 from collections.abc import Iterator
 
-from components.artifacts.data import TextExamples, Vocabulary
+from components.artifacts.standard import TextExamples, Vocabulary
 from components.dsl.component import Input, Output, component
 from components.dsl.errors import InputError
 from components.dsl.workplace import report_progress

@@ -4,7 +4,7 @@ import itertools
 import shutil
 from collections.abc import Iterator, Sequence
 
-from components.artifacts.data import TaskExamples
+from components.artifacts.standard import TaskExamples
 from components.dsl.component import Input, Output, component
 from components.examples.registry import TASK_ROWS, read_rows, write_rows
 from components.label_errors.artifacts import Folds

@@ -7,7 +7,7 @@ import tempfile
 from pathlib import Path
 from typing import Any
 
-from components.artifacts.data import Corpus, PretrainingExamples, Vocabulary
+from components.artifacts.standard import Corpus, PretrainingExamples, Vocabulary
 from components.beam.engine import BeamOptions, choose_scale, run_over
 from components.corpus.shards import read_cut_documents
 from components.dsl.component import Input, Local, Output, component

@@ -1,7 +1,7 @@
 """EdgeModel -> Latency: the sizes of its files, and the time of an answer."""
 
 from components.artifacts.measurements import FileFootprint, Latency
-from components.artifacts.models import EdgeModel
+from components.artifacts.standard import EdgeModel
 from components.dsl.component import Input, Output, component
 from components.dsl.workplace import report_progress
 from keras_bert.core.checks import check

@@ -4,9 +4,8 @@ import statistics
 import time
 from typing import TYPE_CHECKING, Any
 
-from components.artifacts.data import PretrainingExamples, Vocabulary
 from components.artifacts.measurements import LengthCost, PretrainingStepCosts, StepCost
-from components.artifacts.models import Model
+from components.artifacts.standard import Model, PretrainingExamples, Vocabulary
 from components.dsl.component import Input, Output, component
 from components.dsl.workplace import report_progress
 from components.training.pretraining import (

@@ -3,8 +3,7 @@
 import logging
 import shutil
 
-from components.artifacts.data import TaskExamples
-from components.artifacts.models import Model
+from components.artifacts.standard import Model, TaskExamples
 from components.dsl.component import Input, Output, component
 from components.dsl.workplace import report_progress
 from components.examples.base import Encoding

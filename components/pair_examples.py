@@ -2,7 +2,7 @@
 
 import logging
 
-from components.artifacts.data import TaskExamples, Vocabulary
+from components.artifacts.standard import TaskExamples, Vocabulary
 from components.dsl.component import Input, Output, component
 from components.examples.base import Encoding
 from components.examples.registry import TASK_ROWS, read_rows, write_rows

@@ -3,8 +3,7 @@
 import logging
 import math
 
-from components.artifacts.data import PretrainingExamples, Vocabulary
-from components.artifacts.models import Model
+from components.artifacts.standard import Model, PretrainingExamples, Vocabulary
 from components.dsl.component import Input, Output, component
 from components.dsl.workplace import report_progress
 from components.training.costs import count_short_steps

@@ -2,8 +2,7 @@
 
 import dataclasses
 
-from components.artifacts.data import TaskExamples
-from components.artifacts.models import Model
+from components.artifacts.standard import Model, TaskExamples
 from components.dsl.component import Input, Output, component
 from components.training.model_folder import write_model
 from components.training.self_distillation import read_trainable_task, self_distill

@@ -12,10 +12,9 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from components.artifacts.data import Corpus, TaskExamples
 from components.artifacts.evaluation import Blessing, Evaluation
-from components.artifacts.models import EdgeModel
 from components.artifacts.pushed import PUSHED_FILE, Pushed
+from components.artifacts.standard import Corpus, EdgeModel, TaskExamples
 from components.dsl.artifact import content_digest, format_json, holds_files, list_files, sync
 from components.dsl.component import Input, Local, Output, component
 from components.dsl.errors import Refusal

@@ -1,7 +1,6 @@
 """Quantization of a student, or of a teacher without a student: quantization-aware or post-training."""
 
-from components.artifacts.data import TaskExamples
-from components.artifacts.models import Model
+from components.artifacts.standard import Model, TaskExamples
 from components.dsl.component import Input, Output, component
 from components.dsl.errors import InputError
 from components.training.model_folder import write_model

@@ -3,7 +3,7 @@
 import json
 import logging
 
-from components.artifacts.data import Corpus
+from components.artifacts.standard import Corpus
 from components.beam.engine import BeamOptions
 from components.corpus.shards import CUT_DOCUMENTS, read_cut_documents
 from components.dsl.component import Input, Local, Output, component

@@ -1,7 +1,6 @@
 """Models, TaskExamples and Folds -> HeldOutProbabilities: each training row by the model that has not seen it."""
 
-from components.artifacts.data import TaskExamples
-from components.artifacts.models import Model
+from components.artifacts.standard import Model, TaskExamples
 from components.dsl.component import Input, Output, component
 from components.dsl.workplace import report_progress
 from components.examples.registry import read_rows

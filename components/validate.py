@@ -2,9 +2,8 @@
 
 import contextlib
 
-from components.artifacts.data import TaskExamples
 from components.artifacts.measurements import Validation, ValidationScore
-from components.artifacts.models import EdgeModel, Model
+from components.artifacts.standard import EdgeModel, Model, TaskExamples
 from components.dsl.component import Input, Output, component
 from components.dsl.workplace import report_progress
 from components.examples.registry import read_rows

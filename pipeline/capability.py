@@ -3,8 +3,7 @@
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, ClassVar, Generic, TypeVar
 
-from components.artifacts.data import TaskExamples
-from components.artifacts.models import Model
+from components.artifacts.standard import Model, TaskExamples
 from components.dsl.artifact import Artifact
 from components.dsl.component import Handle, Node
 from components.examples.row_traits import RowTraits

@@ -3,8 +3,7 @@
 from collections.abc import Sequence
 from typing import Literal
 
-from components.artifacts.data import Corpus, TaskExamples, TextExamples
-from components.artifacts.models import EdgeModel, Model
+from components.artifacts.standard import Corpus, EdgeModel, Model, TaskExamples, TextExamples
 from components.distill import distill
 from components.distill_general import distill_general
 from components.dsl.component import Handle, Node

@@ -2,8 +2,7 @@
 
 from typing import NamedTuple
 
-from components.artifacts.data import Corpus, Vocabulary
-from components.artifacts.models import Model
+from components.artifacts.standard import Corpus, Model, Vocabulary
 from components.dsl.component import Handle, Node
 from keras_bert.options.training import Training
 from pipeline.settings.schema import DistillationSettings, PretrainingSettings, Settings, select_fields

@@ -5,11 +5,10 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from components.artifacts.data import Corpus, PretrainingExamples, TaskExamples, Vocabulary
 from components.artifacts.evaluation import Blessing, Evaluation
 from components.artifacts.measurements import Diagnosis, Explanation, Latency, StepCost
-from components.artifacts.models import EdgeModel, Model
 from components.artifacts.pushed import Pushed
+from components.artifacts.standard import Corpus, EdgeModel, Model, PretrainingExamples, TaskExamples, Vocabulary
 from components.build_vocabulary import build_vocabulary
 from components.diagnose import diagnose
 from components.dsl.artifact import Artifact

@@ -16,7 +16,7 @@ from pathlib import Path
 
 from benchmarks.harness.processes import tree_memory
 from benchmarks.tokenizer import load
-from components.artifacts.data import Corpus, PretrainingExamples, Vocabulary
+from components.artifacts.standard import Corpus, PretrainingExamples, Vocabulary
 from components.beam.engine import BeamOptions
 from components.ingest_corpus import ingest_corpus
 from components.mask_examples import mask_examples

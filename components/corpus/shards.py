@@ -5,7 +5,7 @@ import json
 from collections.abc import Iterator
 from typing import Any, NamedTuple
 
-from components.artifacts.data import Corpus
+from components.artifacts.standard import Corpus
 from components.text.sentences import cut_sentences, split_sentences
 
 # Missing if no document was cut.

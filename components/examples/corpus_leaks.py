@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 
 import apache_beam
 
-from components.artifacts.data import Corpus
+from components.artifacts.standard import Corpus
 from components.beam.engine import BeamOptions, choose_scale, report_unit, run_over
 from components.corpus.index import make_line, write_gzip
 from components.corpus.shards import read_records

@@ -5,8 +5,7 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from components.artifacts.data import TaskExamples
-from components.artifacts.models import EdgeModel, Model
+from components.artifacts.standard import EdgeModel, Model, TaskExamples
 from components.scoring.blessing import STUDENT, TEACHER
 from keras_bert.core.folders import EXPORT_FILE, MODEL_FILE, ONNX_FILE, TFLITE_FILE, TFLITE_FLOAT_FILE
 from keras_bert.options.quantization import RECIPES

@@ -3,7 +3,7 @@
 from collections import Counter
 from typing import TYPE_CHECKING, Any
 
-from components.artifacts.data import TaskExamples
+from components.artifacts.standard import TaskExamples
 from components.examples.overlap import HELD_OUT, HeldOutKeys, refuse_overlap
 from components.sources.shared import NearOverlap, Overlap
 

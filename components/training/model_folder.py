@@ -3,7 +3,7 @@
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
-from components.artifacts.models import Model
+from components.artifacts.standard import Model
 from keras_bert.options.training import Precision
 
 if TYPE_CHECKING:

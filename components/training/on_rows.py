@@ -4,7 +4,7 @@ import dataclasses
 from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from components.artifacts.data import TaskExamples, TextExamples
+from components.artifacts.standard import TaskExamples, TextExamples
 from components.dsl.workplace import ProgressParts, ProgressSink, workplace
 from keras_bert.core.row_limits import LENGTH_BUCKETS
 from keras_bert.options.training import Training

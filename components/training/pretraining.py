@@ -3,8 +3,7 @@
 from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
-from components.artifacts.data import PretrainingExamples, Vocabulary
-from components.artifacts.models import Model
+from components.artifacts.standard import Model, PretrainingExamples, Vocabulary
 from components.dsl.errors import InputError
 from components.training.model_folder import read_model
 from keras_bert.core.checks import check

@@ -3,8 +3,7 @@
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 
-from components.artifacts.data import TaskExamples
-from components.artifacts.models import Model
+from components.artifacts.standard import Model, TaskExamples
 from components.training.model_folder import read_model
 from components.training.on_rows import train_on_rows
 from components.training.tuning import count_tuning_rows

@@ -6,7 +6,7 @@ import math
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Literal
 
-from components.artifacts.data import TaskExamples
+from components.artifacts.standard import TaskExamples
 from components.dsl.errors import InputError, nearest
 from components.examples.registry import TASK_ROWS, read_rows
 from keras_bert.options.adaptation import Adaptation

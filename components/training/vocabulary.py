@@ -2,7 +2,7 @@
 
 from typing import TYPE_CHECKING
 
-from components.artifacts.data import TaskExamples
+from components.artifacts.standard import TaskExamples
 
 if TYPE_CHECKING:
     import numpy as np

@@ -3,7 +3,7 @@
 from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
-from components.artifacts.data import TaskExamples
+from components.artifacts.standard import TaskExamples
 from components.assign_folds import assign_folds
 from components.dsl.component import Handle, Node
 from components.dsl.errors import InputError

@@ -4,8 +4,8 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import NamedTuple
 
-from components.artifacts.models import EdgeModel, Model
 from components.artifacts.pushed import Pushed
+from components.artifacts.standard import EdgeModel, Model
 from components.dsl.artifact import content_digest
 from components.dsl.errors import InputError
 from components.sources.pushed_version import ORIGIN_FILE, edge_of

@@ -9,7 +9,7 @@ from itertools import islice
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from components.artifacts.data import Corpus, PretrainingExamples, TaskExamples, TextExamples
+from components.artifacts.standard import Corpus, PretrainingExamples, TaskExamples, TextExamples
 from components.examples.row_schema import SCHEMA_FILE
 from components.rows.histogram import bars
 from components.scoring.mistakes import cut

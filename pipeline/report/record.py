@@ -7,7 +7,7 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import Any, NamedTuple
 
-from components.artifacts.models import EdgeModel, Model
+from components.artifacts.standard import EdgeModel, Model
 from components.dsl.errors import InputError
 from pipeline.orchestrator.places import open_store
 from pipeline.orchestrator.records import Execution, Run, StoredArtifact

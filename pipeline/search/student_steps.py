@@ -5,9 +5,8 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from components.artifacts.data import TaskExamples, Vocabulary
 from components.artifacts.measurements import Latency, SearchSpace, TrainingCost, Validation
-from components.artifacts.models import Model
+from components.artifacts.standard import Model, TaskExamples, Vocabulary
 from components.dsl.artifact import Artifact
 from components.dsl.component import Handle
 from components.fit_vocabulary import fit_vocabulary

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 from components.artifacts.measurements import Validation
-from components.artifacts.models import Model
+from components.artifacts.standard import Model
 from components.dsl.component import Handle
 from components.validate import validate
 from pipeline.chains import Chain, Stage

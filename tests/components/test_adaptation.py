@@ -10,7 +10,7 @@ import pytest
 import tensorflow as tf
 
 import keras_bert
-from components.artifacts.models import EdgeModel, Model
+from components.artifacts.standard import EdgeModel, Model
 from components.distill import distill
 from components.dsl.errors import InputError
 from components.export_model import export_model

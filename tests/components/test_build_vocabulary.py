@@ -1,6 +1,6 @@
 import pytest
 
-from components.artifacts.data import Corpus, Vocabulary
+from components.artifacts.standard import Corpus, Vocabulary
 from components.beam.engine import BeamOptions
 from components.build_vocabulary import build_vocabulary, learn_entries
 from components.corpus.cleaning import Cleaning

@@ -9,8 +9,7 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
-from components.artifacts.data import TaskExamples
-from components.artifacts.models import EdgeModel, Model
+from components.artifacts.standard import EdgeModel, Model, TaskExamples
 from components.distill import distill
 from components.examples.registry import TASK_ROWS, read_rows
 from components.export_model import export_model

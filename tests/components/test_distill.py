@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
-from components.artifacts.models import Model
+from components.artifacts.standard import Model
 from components.distill import distill
 from components.dsl.errors import InputError
 from components.dsl.workplace import set_progress_sink

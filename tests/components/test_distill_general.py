@@ -12,8 +12,7 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
-from components.artifacts.data import TextExamples, Vocabulary
-from components.artifacts.models import Model
+from components.artifacts.standard import Model, TextExamples, Vocabulary
 from components.distill import distill
 from components.distill_general import distill_general
 from components.dsl.errors import InputError

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from components.artifacts.measurements import Explanation, ExplanationReport
-from components.artifacts.models import Model
+from components.artifacts.standard import Model
 from components.examples.registry import read_rows
 from components.explain_models import explain_models
 from components.scoring.registry import TASK_SCORING

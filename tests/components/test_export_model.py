@@ -7,8 +7,7 @@ import sys
 import numpy as np
 import pytest
 
-from components.artifacts.data import TaskExamples
-from components.artifacts.models import EdgeModel, Model
+from components.artifacts.standard import EdgeModel, Model, TaskExamples
 from components.examples.registry import TASK_ROWS, read_rows, write_rows
 from components.export_model import _are_pairs, _read_features, export_model
 from components.sources.table import TextRow

@@ -7,8 +7,7 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
-from components.artifacts.data import Vocabulary
-from components.artifacts.models import EdgeModel, Model
+from components.artifacts.standard import EdgeModel, Model, Vocabulary
 from components.distill import distill
 from components.export_model import export_model
 from components.fine_tune import fine_tune

@@ -9,8 +9,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from components.artifacts.data import TaskExamples
-from components.artifacts.models import Model
+from components.artifacts.standard import Model, TaskExamples
 from components.dsl.errors import InputError
 from components.examples.question_answering import tune_threshold
 from components.examples.registry import read_rows

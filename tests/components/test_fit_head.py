@@ -6,8 +6,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from components.artifacts.data import TaskExamples
-from components.artifacts.models import Model
+from components.artifacts.standard import Model, TaskExamples
 from components.dsl.errors import InputError
 from components.examples.registry import read_rows
 from components.fine_tune import fine_tune

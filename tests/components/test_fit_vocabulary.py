@@ -5,8 +5,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from components.artifacts.data import TaskExamples, Vocabulary
-from components.artifacts.models import Model
+from components.artifacts.standard import Model, TaskExamples, Vocabulary
 from components.dsl.errors import InputError
 from components.fit_vocabulary import fit_vocabulary
 from components.ingest_examples import ingest_examples

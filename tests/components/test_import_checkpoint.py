@@ -7,8 +7,7 @@ from typing import Any
 
 import pytest
 
-from components.artifacts.data import Vocabulary
-from components.artifacts.models import Model
+from components.artifacts.standard import Model, Vocabulary
 from components.dsl.errors import InputError
 from components.import_checkpoint import import_checkpoint
 from components.sources.checkpoint import Checkpoint

@@ -5,7 +5,7 @@ import shutil
 
 import pytest
 
-from components.artifacts.data import Corpus
+from components.artifacts.standard import Corpus
 from components.beam.engine import BeamOptions
 from components.corpus.cleaning import Cleaning
 from components.corpus.index import hash_text

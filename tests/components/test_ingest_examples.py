@@ -3,7 +3,7 @@ import json
 import pytest
 import tensorflow as tf
 
-from components.artifacts.data import TaskExamples, Vocabulary
+from components.artifacts.standard import TaskExamples, Vocabulary
 from components.dsl.errors import InputError
 from components.examples.registry import read_rows
 from components.examples.row_schema import RowSchema

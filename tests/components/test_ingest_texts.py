@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from components.artifacts.data import TextExamples, Vocabulary
+from components.artifacts.standard import TextExamples, Vocabulary
 from components.dsl.errors import InputError
 from components.ingest_texts import ingest_texts
 from components.sources.text import TextSource

@@ -9,8 +9,7 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
-from components.artifacts.data import TaskExamples
-from components.artifacts.models import Model
+from components.artifacts.standard import Model, TaskExamples
 from components.distill import distill
 from components.dsl.errors import InputError
 from components.dsl.workplace import Workplace, set_workplace, workplace

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from components.artifacts.data import TaskExamples
+from components.artifacts.standard import TaskExamples
 from components.assign_folds import assign_folds
 from components.examples.registry import TASK_ROWS, read_rows
 from components.label_errors.artifacts import Folds

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
-from components.artifacts.data import Corpus, PretrainingExamples, Vocabulary
+from components.artifacts.standard import Corpus, PretrainingExamples, Vocabulary
 from components.beam.engine import BeamOptions
 from components.build_vocabulary import build_vocabulary
 from components.corpus.shards import read_cut_documents, read_sentences

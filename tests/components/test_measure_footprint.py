@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from components.artifacts.measurements import FileFootprint, Latency
-from components.artifacts.models import EdgeModel, Model
+from components.artifacts.standard import EdgeModel, Model
 from components.dsl.errors import InputError
 from components.export_model import export_model
 from components.measure_footprint import measure_footprint

@@ -2,9 +2,8 @@
 
 from pathlib import Path
 
-from components.artifacts.data import TaskExamples, Vocabulary
 from components.artifacts.measurements import SearchSpace
-from components.artifacts.models import Model
+from components.artifacts.standard import Model, TaskExamples, Vocabulary
 from components.ingest_examples import ingest_examples
 from components.measure_search_space import measure_search_space
 from components.sources.table import TableSource

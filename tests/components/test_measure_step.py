@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
-from components.artifacts.data import PretrainingExamples
 from components.artifacts.measurements import StepCost
+from components.artifacts.standard import PretrainingExamples
 from components.mask_examples import mask_examples
 from components.measure_step import _TIMED, _WARM, measure_step
 from keras_bert.core.config import EncoderShape

@@ -7,8 +7,7 @@ import math
 import numpy as np
 import pytest
 
-from components.artifacts.data import PretrainingExamples
-from components.artifacts.models import Model
+from components.artifacts.standard import Model, PretrainingExamples
 from components.dsl.errors import InputError
 from components.dsl.workplace import set_progress_sink
 from components.mask_examples import mask_examples

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
-from components.artifacts.models import EdgeModel, Model
+from components.artifacts.standard import EdgeModel, Model
 from components.export_model import export_model
 from components.prune import prune
 from components.quantize import quantize

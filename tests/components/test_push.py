@@ -13,10 +13,9 @@ import onnx
 import pytest
 
 from components import push as push_module
-from components.artifacts.data import TaskExamples
 from components.artifacts.evaluation import Blessing, Evaluation
-from components.artifacts.models import EdgeModel
 from components.artifacts.pushed import Pushed
+from components.artifacts.standard import EdgeModel, TaskExamples
 from components.dsl.artifact import Artifact
 from components.dsl.errors import Refusal
 from components.push import ALWAYS_FILES, push

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from components.artifacts.models import EdgeModel, Model
+from components.artifacts.standard import EdgeModel, Model
 from components.dsl.errors import InputError
 from components.examples.question_answering import tune_threshold
 from components.examples.registry import read_rows

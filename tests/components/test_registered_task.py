@@ -15,9 +15,9 @@ from keras import ops
 from components.answers.answer_table import answer_table
 from components.answers.model_handler import TaskModelHandler, registered_tasks
 from components.answers.table_request import TableRequest
-from components.artifacts.data import TaskExamples
 from components.artifacts.evaluation import Blessing, Evaluation
 from components.artifacts.pushed import Pushed
+from components.artifacts.standard import TaskExamples
 from components.evaluate import evaluate
 from components.examples.base import Encoding
 from components.examples.registry import TASK_ROWS

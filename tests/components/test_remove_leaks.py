@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from components.artifacts.data import Corpus, TaskExamples, Vocabulary
+from components.artifacts.standard import Corpus, TaskExamples, Vocabulary
 from components.beam.engine import BeamOptions
 from components.corpus.shards import read_sentences
 from components.dsl.errors import InputError

@@ -8,11 +8,10 @@ import re
 import numpy as np
 import pytest
 
-from components.artifacts.data import TaskExamples
 from components.artifacts.evaluation import Blessing, Evaluation
 from components.artifacts.measurements import Validation
-from components.artifacts.models import EdgeModel, Model
 from components.artifacts.pushed import Pushed
+from components.artifacts.standard import EdgeModel, Model, TaskExamples
 from components.dsl.errors import InputError
 from components.evaluate import evaluate
 from components.examples.registry import read_rows

@@ -12,8 +12,7 @@ from typing import Any
 import keras
 import tensorflow as tf
 
-from components.artifacts.data import TaskExamples, Vocabulary
-from components.artifacts.models import EdgeModel, Model
+from components.artifacts.standard import EdgeModel, Model, TaskExamples, Vocabulary
 from components.distill import distill
 from components.examples.registry import read_rows
 from components.export_model import export_model

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from components.artifacts.data import TaskExamples
+from components.artifacts.standard import TaskExamples
 from components.dsl.errors import InputError
 from pipeline.notebook import Job, show
 from pipeline.orchestrator.runner import RunFailedError, RunResult

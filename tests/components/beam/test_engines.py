@@ -11,7 +11,7 @@ from pathlib import Path
 import psutil
 import pytest
 
-from components.artifacts.data import Corpus
+from components.artifacts.standard import Corpus
 from components.beam.engine import BeamOptions, run_over
 from components.ingest_corpus import ingest_corpus
 from components.sources.text import TextSource
@@ -69,7 +69,7 @@ KILLED = """
 import os, signal, sys
 from pathlib import Path
 import components.corpus.transforms
-from components.artifacts.data import Corpus
+from components.artifacts.standard import Corpus
 from components.beam.engine import BeamOptions
 from components.ingest_corpus import ingest_corpus
 from components.sources.text import TextSource

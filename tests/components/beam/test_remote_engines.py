@@ -11,7 +11,7 @@ import threading
 import psutil
 import pytest
 
-from components.artifacts.data import Corpus, PretrainingExamples, Vocabulary
+from components.artifacts.standard import Corpus, PretrainingExamples, Vocabulary
 from components.beam.engine import BeamOptions
 from components.build_vocabulary import build_vocabulary
 from components.ingest_corpus import ingest_corpus

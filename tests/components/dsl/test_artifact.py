@@ -5,8 +5,8 @@ from pathlib import Path
 
 import pytest
 
-from components.artifacts.data import Corpus, Vocabulary
 from components.artifacts.pushed import Pushed
+from components.artifacts.standard import Corpus, Vocabulary
 from components.dsl.artifact import MANIFEST, content_digest, list_files
 
 

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from components.artifacts.data import Corpus, Vocabulary
+from components.artifacts.standard import Corpus, Vocabulary
 from components.dsl.canonical import canonical
 from components.dsl.component import Handle, Input, Local, Node, Output, Role, component, find_component
 from components.dsl.errors import nearest

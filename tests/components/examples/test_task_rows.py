@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
-from components.artifacts.data import TaskExamples
+from components.artifacts.standard import TaskExamples
 from components.dsl.errors import InputError
 from components.examples.base import ROWS_AT_ONCE, Encoding
 from components.examples.registry import TASK_ROWS, read_rows, write_rows

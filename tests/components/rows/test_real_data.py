@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from components.artifacts.data import Corpus, PretrainingExamples, Vocabulary
+from components.artifacts.standard import Corpus, PretrainingExamples, Vocabulary
 from components.build_vocabulary import build_vocabulary
 from components.ingest_corpus import ingest_corpus
 from components.mask_examples import mask_examples

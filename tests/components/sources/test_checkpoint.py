@@ -9,8 +9,7 @@ import numpy as np
 import pytest
 
 import keras_bert
-from components.artifacts.data import Vocabulary
-from components.artifacts.models import Model
+from components.artifacts.standard import Model, Vocabulary
 from components.dsl.errors import InputError
 from components.import_checkpoint import import_checkpoint
 from components.sources.checkpoint import Checkpoint

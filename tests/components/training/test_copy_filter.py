@@ -6,7 +6,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from components.artifacts.data import TaskExamples, Vocabulary
+from components.artifacts.standard import TaskExamples, Vocabulary
 from components.dsl.errors import InputError
 from components.sources.table import TableSource
 from components.training.copy_filter import CopyFilter

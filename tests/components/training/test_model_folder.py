@@ -6,7 +6,7 @@ import keras
 import numpy as np
 import pytest
 
-from components.artifacts.models import Model
+from components.artifacts.standard import Model
 from components.training.model_folder import read_model, write_model
 from keras_bert.core.config import EncoderConfig
 from keras_bert.models.encoder import build_encoder

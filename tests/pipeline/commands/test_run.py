@@ -7,8 +7,8 @@ from typing import Any
 import pytest
 
 from components.artifacts.evaluation import Blessing, Decision
-from components.artifacts.models import EdgeModel
 from components.artifacts.pushed import PUSHED_FILE, Pushed
+from components.artifacts.standard import EdgeModel
 from components.dsl.artifact import Artifact
 from pipeline.cli import main
 from pipeline.orchestrator.runner import RunResult, StepResult

@@ -9,7 +9,7 @@ import pytest
 
 from components.artifacts.evaluation import Evaluation
 from components.artifacts.measurements import StepCost
-from components.artifacts.models import Model
+from components.artifacts.standard import Model
 from components.dsl.artifact import Artifact
 from components.dsl.errors import InputError
 from pipeline.comparison.budget import Budget

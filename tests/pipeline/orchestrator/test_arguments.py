@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from components.artifacts.data import Corpus
+from components.artifacts.standard import Corpus
 from components.dsl.workplace import Workplace
 from components.sources.pushed_version import PreviousVersion
 from pipeline.job.files import load_settings

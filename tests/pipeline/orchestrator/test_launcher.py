@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
-from components.artifacts.data import TaskExamples
 from components.artifacts.pushed import Pushed
+from components.artifacts.standard import TaskExamples
 from components.dsl.artifact import Artifact
 from components.dsl.component import Node
 from components.dsl.errors import InputError, Refusal

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from components.artifacts.measurements import Validation, ValidationScore
-from components.artifacts.models import Model
+from components.artifacts.standard import Model
 from components.dsl.component import Node, Role
 from components.dsl.errors import InputError
 from keras_bert.options.training import Training

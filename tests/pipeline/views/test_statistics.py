@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 from rich.console import Console
 
-from components.artifacts.data import TaskExamples
+from components.artifacts.standard import TaskExamples
 from pipeline.cli import main
 from pipeline.views.statistics import format_value, show_statistics
 

@@ -1,4 +1,4 @@
-"""Text, vocabularies and rows."""
+"""The artifacts that most steps read or write: texts, vocabularies, rows, models and their files."""
 
 from components.dsl.artifact import Artifact
 
@@ -37,3 +37,15 @@ class TaskExamples(Artifact):
 
 class TextExamples(Artifact):
     """Rows without labels: `train.tfrecord`, `validation.tfrecord` and `features.json`."""
+
+
+class Model(Artifact):
+    """`model.keras`, the tokenizer's files beside it, and `task.json` (what the model was trained for)."""
+
+
+class EdgeModel(Artifact):
+    """Files for runtimes, `task.json`, the tokenizer's files, `golden.json` and `export.json`.
+
+    The settings choose among `model.tflite` (quantized), `model_float32.tflite`, the folder `transformers_js` and
+    others; `labels.json` exists if the task has labels.
+    """
