@@ -7,9 +7,11 @@ transformers, and without it the table has our lines alone. Each contestant is a
 library sees one, else on the CPU, and all take turns. With several devices ours is `keras.distribution.DataParallel`.
 
 A step of ours is one of `fit` over NumPy arrays: copies to the device, AdamW with decay 0.01, gradients clipped at a
-global norm of 1, dropout 0.1, the scores of 20 masked tokens a row; transformers' heads compute those of all tokens.
-bfloat16 is Keras' mixed precision and `torch.autocast`. FLOPs are those of `benchmarks.train`; the peak is that of a
-product of two square matrices by JAX on one device, in the same rounds, times the number of devices.
+global norm of 1, dropout 0.1, the scores of 20 masked tokens a row, or of all tokens as transformers' heads compute
+them. A loss is read once in `--steps` steps of either. bfloat16 is Keras' mixed precision and `torch.autocast`; graphs
+of CUDA are tried where there is a GPU. FLOPs are those of `benchmarks.train`, with the scores that a contestant
+computes; the peak is that of a product of two square matrices by JAX on one device, in the same rounds, times the
+number of devices.
 """
 
 import argparse
@@ -22,11 +24,11 @@ from typing import Any, get_args
 
 from benchmarks.harness.bert_shapes import SHAPES, Shape
 from benchmarks.harness.contestants import Contestant, answer, take_turns
-from benchmarks.harness.masked_batches import Step, make_batch, serve_steps
+from benchmarks.harness.masked_batches import PREDICTIONS, Step, make_batch, score_everywhere, serve_steps
 from keras_bert.options.training import Precision
 
 OURS, TRANSFORMERS = "keras on jax", "transformers"
-TINY = "L2 H128"
+TINY, EVERYWHERE = "L2 H128", " all tokens"
 # Both processes share the GPU's memory.
 _SHARED_MEMORY = {"XLA_PYTHON_CLIENT_PREALLOCATE": "false"}
 
@@ -59,20 +61,26 @@ def race(shape: Shape, options: argparse.Namespace) -> tuple[dict[tuple[str, str
     arguments += ["--matrix", str(options.matrix), "--steps", str(options.steps)]
     serving = ["benchmarks.jax_training", "--serve", *arguments]
     seconds = ["--seconds", str(options.seconds)]
-    entries = [(OURS, mode) for name in options.precision for mode in (name, f"peak {name}")]
+    entries = [(OURS, mode) for name in options.precision for mode in (name, name + EVERYWHERE, f"peak {name}")]
     with tempfile.TemporaryDirectory() as folder:
         contestants = {OURS: Contestant(sys.executable, [*serving, *seconds], backend="jax")}
         if options.torch_python:
             batch = ["--rows", str(shape.rows), "--length", str(shape.length), *seconds]
             peer = ["benchmarks.peers.transformers_masked_tokens", "bert", json.dumps(shape.transformers()), folder]
-            contestants[TRANSFORMERS] = Contestant(options.torch_python, [*peer, *batch])
-            entries += [(TRANSFORMERS, mode + end) for mode in options.precision for end in ("", " compiled")]
+            contestants[TRANSFORMERS] = Contestant(options.torch_python, [*peer, *batch, "--steps", str(options.steps)])
+            ways = (
+                ("", " compiled", " graphs")
+                if contestants[TRANSFORMERS].hello["device"] == "cuda"
+                else ("", " compiled")
+            )
+            entries += [(TRANSFORMERS, mode + way) for mode in options.precision for way in ways]
         times = take_turns(contestants, entries, options.rounds)
         for contestant in contestants.values():
             contestant.stop()
     medians = {entry: statistics.median(wall for wall, _ in values) for entry, values in times.items()}
-    for precision in options.precision:
-        medians[OURS, precision] /= options.steps
+    for name, mode in medians:
+        if not mode.startswith("peak "):
+            medians[name, mode] /= options.steps
     return medians, {name: contestant.hello for name, contestant in contestants.items()}
 
 
@@ -81,12 +89,13 @@ def print_table(name: str, shape: Shape, medians: dict[tuple[str, str], float], 
     devices = hellos[OURS]["devices"]
     peaks = {mode.removeprefix("peak "): devices * speed for mode, speed in _peaks(medians, hellos[OURS]["matrix"])}
     batch = f"{shape.rows} x {shape.length} tokens"
-    print(f"\n{name}, {batch}, {shape.flops / 1e9:.2f} GFLOP a step, on {devices} device(s)\n")
+    print(f"\n{name}, {batch}, {shape.flops() / 1e9:.2f} GFLOP a step, on {devices} device(s)\n")
     print("| contestant | mode | ms a step | tokens/s | share of peak |")
     print("|---|---|---:|---:|---:|")
     for (contestant, mode), seconds in medians.items():
         if not mode.startswith("peak "):
-            share = shape.flops / seconds / peaks[mode.split()[0]]
+            everywhere = contestant == TRANSFORMERS or mode.endswith(EVERYWHERE)
+            share = shape.flops(shape.length if everywhere else PREDICTIONS) / seconds / peaks[mode.split()[0]]
             print(f"| {contestant} | {mode} | {1000 * seconds:.1f} | {shape.tokens / seconds:,.0f} | {share:.0%} |")
     print("\npeak, GFLOP/s:", ", ".join(f"{precision} {peak / 1e9:,.0f}" for precision, peak in peaks.items()))
     for contestant, hello in hellos.items():
@@ -113,7 +122,8 @@ def serve(shape: Shape, options: argparse.Namespace) -> None:
     def prepare(mode: str) -> Step:
         if mode.startswith("peak "):
             return multiply(mode.removeprefix("peak "), options.matrix)
-        return make_fit(shape, next(choice for choice in get_args(Precision) if choice == mode), options.steps)
+        precision = next(choice for choice in get_args(Precision) if choice == mode.split()[0])
+        return make_fit(shape, precision, options.steps, everywhere=mode.endswith(EVERYWHERE))
 
     serve_steps(prepare, options.seconds)
 
@@ -131,8 +141,8 @@ def multiply(precision: str, matrix: int) -> Step:
     return step
 
 
-def make_fit(shape: Shape, precision: Precision, steps: int) -> Step:
-    """A call of `fit` of so many steps; returns the mean loss of a masked token, in nats."""
+def make_fit(shape: Shape, precision: Precision, steps: int, everywhere: bool = False) -> Step:
+    """A call of `fit` of so many steps, with the scores of masked tokens or of all; returns the mean loss, in nats."""
     import keras
 
     from keras_bert.models.encoder import build_encoder
@@ -142,15 +152,16 @@ def make_fit(shape: Shape, precision: Precision, steps: int) -> Step:
 
     model = build_pretraining(build_encoder(shape.config(), pooler=False), next_sentence=False)
     batch = make_batch(steps * shape.rows, shape.length)
+    batch = score_everywhere(batch) if everywhere else batch
     inputs = {name: batch[name] for name in model.input}
-    loss = keras.losses.SparseCategoricalCrossentropy(from_logits=True)
+    loss = keras.losses.SparseCategoricalCrossentropy(from_logits=True, reduction="mean_with_sample_weight")
     model.compile(adamw(1e-4, steps=100_000, clip_norm=1.0), {"masked_tokens": loss})
+    weights = {"masked_tokens": batch["mask_weights"]}
 
     def step() -> float:
         with computing_in(model, precision):
-            history = model.fit(
-                inputs, {"masked_tokens": batch["mask_ids"]}, batch_size=shape.rows, shuffle=False, verbose=0
-            )
+            labels = {"masked_tokens": batch["mask_ids"]}
+            history = model.fit(inputs, labels, sample_weight=weights, batch_size=shape.rows, shuffle=False, verbose=0)
         return float(history.history["loss"][-1])
 
     return step

@@ -91,11 +91,11 @@ def print_table(encoder: str, times: Times) -> None:
     medians = {entry: statistics.median(wall for wall, _ in values) for entry, values in times.items()}
     peaks = {mode.removeprefix("peak "): 2 * MATRIX**3 / medians.pop((OURS, mode)) for mode in PEAKS}
     best = min(seconds for (name, _), seconds in medians.items() if name == KERAS_HUB)
-    print(f"\n{encoder}, {shape}, {shape.flops / 1e9:.0f} GFLOP a step\n")
+    print(f"\n{encoder}, {shape}, {shape.flops() / 1e9:.0f} GFLOP a step\n")
     print("| contestant | mode | ms, median (minimum) | ms of cores | tokens/s | x best of keras-hub | share of peak |")
     print("|---|---|---:|---:|---:|---:|---:|")
     for (name, mode), seconds in medians.items():
-        share = shape.flops / seconds / peaks[mode.split()[0]]
+        share = shape.flops() / seconds / peaks[mode.split()[0]]
         milliseconds = f"{1000 * seconds:.0f} ({1000 * min(times[name, mode])[0]:.0f})"
         speed = f"{shape.tokens / seconds:,.0f}"
         cores = 1000 * statistics.median(cores for _, cores in times[name, mode])

@@ -23,12 +23,11 @@ class Shape(NamedTuple):
         """Tokens a step."""
         return self.rows * self.length
 
-    @property
-    def flops(self) -> float:
-        """Floating-point operations of a step, forwards and backwards."""
+    def flops(self, scored: int = PREDICTIONS) -> float:
+        """Floating-point operations of a step, forwards and backwards, with the scores of so many tokens a row."""
         block = 4 * self.hidden**2 + 2 * self.hidden * self.intermediate
         encoder = (6 * self.layers * block + 12 * self.layers * self.hidden * self.length) * self.tokens
-        head = 6 * (self.hidden * VOCABULARY + self.hidden**2) * self.rows * PREDICTIONS
+        head = 6 * (self.hidden * VOCABULARY + self.hidden**2) * self.rows * scored
         return encoder + head
 
     def config(self) -> "EncoderConfig":

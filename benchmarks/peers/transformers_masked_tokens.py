@@ -5,7 +5,8 @@
 It makes a small model of the family with random weights, writes it to the folder, and says what the loss on the first
 batch is in float32 and without dropout. Then it answers each mode with the seconds of a step. Its heads compute the
 scores of the vocabulary for all tokens; the loss reads those of the masked ones. AdamW is PyTorch's fused one; bfloat16
-is `torch.autocast`; all runs on a GPU if there is one; "compiled" is `torch.compile` of model and loss.
+is `torch.autocast`; all runs on a GPU if there is one; "compiled" is `torch.compile` of model and loss, "graphs" the
+same as graphs of CUDA (`mode="reduce-overhead"`). An answer is a step or `--steps` of them, whose last loss is read.
 """
 
 import argparse
@@ -32,6 +33,7 @@ def main() -> None:
     parser.add_argument("--rows", type=int, required=True)
     parser.add_argument("--length", type=int, required=True)
     parser.add_argument("--seconds", type=float, required=True)
+    parser.add_argument("--steps", type=int, default=1)
     options = parser.parse_args()
     logging.disable()
     torch.manual_seed(0)
@@ -48,32 +50,33 @@ def main() -> None:
     with torch.no_grad():
         loss = float(model.eval()(**given).loss)
     versions = {"torch": torch.__version__, "transformers": transformers.__version__}
-    answer(
-        {"versions": versions, "loss": loss, "parameters": sum(parameter.numel() for parameter in model.parameters())}
-    )
+    parameters = sum(parameter.numel() for parameter in model.parameters())
+    answer({"versions": versions, "device": device, "loss": loss, "parameters": parameters})
     state = {name: tensor.clone() for name, tensor in model.state_dict().items()}
 
     def prepare(mode: str) -> Step:
         twin = transformers.AutoModelForMaskedLM.from_config(config)
         twin.load_state_dict(state)
-        return make_step(twin.train().to(device), given, mode)
+        return make_steps(twin.train().to(device), given, mode, options.steps)
 
     serve_steps(prepare, options.seconds)
 
 
-def make_step(model: torch.nn.Module, given: dict[str, torch.Tensor], mode: str) -> Step:
-    """A step of a mode: `float32` or `bfloat16`, and `compiled` behind it or nothing."""
+def make_steps(model: torch.nn.Module, given: dict[str, torch.Tensor], mode: str, steps: int) -> Step:
+    """Steps of a mode: `float32` or `bfloat16`, and nothing, `compiled` or `graphs` behind it."""
     precision, *compiled = mode.split()
-    call = torch.compile(model, dynamic=False) if compiled else model
+    kind = {"compiled": "default", "graphs": "reduce-overhead"}
+    call = torch.compile(model, dynamic=False, mode=kind[compiled[0]]) if compiled else model
     optimizer = torch.optim.AdamW(groups(model, 0.01), lr=1e-4, betas=(0.9, 0.999), eps=1e-6, fused=True)
 
     def step() -> float:
-        with torch.autocast(given["labels"].device.type, torch.bfloat16, enabled=precision == "bfloat16"):
-            loss = call(**given).loss
-        loss.backward()
-        torch.nn.utils.clip_grad_norm_(model.parameters(), 1.0)
-        optimizer.step()
-        optimizer.zero_grad()
+        for _ in range(steps):
+            with torch.autocast(given["labels"].device.type, torch.bfloat16, enabled=precision == "bfloat16"):
+                loss = call(**given).loss
+            loss.backward()
+            torch.nn.utils.clip_grad_norm_(model.parameters(), 1.0)
+            optimizer.step()
+            optimizer.zero_grad()
         return float(loss.item())
 
     return step
