@@ -193,7 +193,7 @@ def test_a_pushed_version_is_explained_with_the_model_behind_it(
 
 
 def test_status_shows_runs_and_artifacts(jobs: dict[str, Path], capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(["status", "--root", str(jobs["tiny"] / "root")]) == 0
+    assert main(["show", "--root", str(jobs["tiny"] / "root")]) == 0
     printed = capsys.readouterr().out
     assert "tiny" in printed
     assert "EdgeModel" in printed

@@ -52,7 +52,7 @@ def files(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.fixture(scope="module")
 def job(files: Path) -> Path:
     """The same, done."""
-    assert main(["ladder", str(files / "small.toml"), "--root", str(files / "root")]) == 0
+    assert main(["compare", "--stages", str(files / "small.toml"), "--root", str(files / "root")]) == 0
     return files
 
 
@@ -113,7 +113,7 @@ def test_what_is_no_ladder_is_refused(
     files: Path, capsys: pytest.CaptureFixture[str], changes: tuple[str, str], message: str
 ) -> None:
     (files / "other.toml").write_text(JOB.replace(*changes))
-    assert main(["ladder", str(files / "other.toml"), "--root", str(files / "other")]) == 2
+    assert main(["compare", "--stages", str(files / "other.toml"), "--root", str(files / "other")]) == 2
     assert message in " ".join(capsys.readouterr().err.split())
     assert not (files / "other").exists()
 
@@ -121,7 +121,7 @@ def test_what_is_no_ladder_is_refused(
 def test_a_job_without_parts(files: Path, capsys: pytest.CaptureFixture[str]) -> None:
     bare = JOB[: JOB.index("[student]")]
     (files / "bare.toml").write_text(bare)
-    assert main(["ladder", str(files / "bare.toml"), "--root", str(files / "other")]) == 2
+    assert main(["compare", "--stages", str(files / "bare.toml"), "--root", str(files / "other")]) == 2
     said = " ".join(capsys.readouterr().err.split())
     assert "there must be [examples], and one or more of [student], [pruning], [quantization]" in said
 

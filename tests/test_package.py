@@ -104,7 +104,7 @@ def test_a_folder_of_the_user_does_not_shadow_the_packages_in_child_processes(pr
     result = command(programs, tmp_path, "run", "tiny.toml", "--to", "ingest_corpus", "--set", "beam.workers=2")
     assert (result.returncode, result.stderr) == (0, "")
     (tmp_path / "damaged.tflite").write_bytes(b"no model")
-    result = command(programs, tmp_path, "bench", "damaged.tflite")
+    result = command(programs, tmp_path, "describe", "--time", "damaged.tflite")
     assert result.returncode == 2
     assert "the user" not in result.stderr
 
@@ -112,7 +112,7 @@ def test_a_folder_of_the_user_does_not_shadow_the_packages_in_child_processes(pr
 @pytest.mark.parametrize("package", PACKAGES)
 def test_a_package_of_the_same_name_that_comes_first_is_named(programs: Path, tmp_path: Path, package: str) -> None:
     write_packages(tmp_path / "first", package)
-    result = command(programs, tmp_path, "status", path=tmp_path / "first")
+    result = command(programs, tmp_path, "show", path=tmp_path / "first")
     assert result.returncode == 2
     assert result.stderr.startswith(f"error: the package {package!r} must be that of keras-bert-edge in ")
     assert f"got {tmp_path}/first/{package}/__init__.py; rename that one" in result.stderr
@@ -128,13 +128,13 @@ def test_a_wheel_that_replaces_a_file_is_named_and_so_is_what_its_uninstall_remo
     other.mkdir()
     (other / "RECORD").write_text(f"{module},,\n")
     (site_packages(programs) / module).write_text("another = 'package'\n")
-    result = command(programs, tmp_path, "status")
+    result = command(programs, tmp_path, "show")
     assert result.returncode == 2
     assert f"{module} of keras-bert-edge must not be replaced, and is by other_tools" in result.stderr
 
     shutil.rmtree(other)
     (site_packages(programs) / module).unlink()
-    result = command(programs, tmp_path, "status")
+    result = command(programs, tmp_path, "show")
     assert result.returncode == 2
     assert f"{module} of keras-bert-edge must exist in " in result.stderr
     assert "run `pip install --force-reinstall --no-deps keras_bert_edge-*.whl`" in result.stderr

@@ -42,7 +42,7 @@ class BenchOptions:
 
     def __post_init__(self) -> None:
         if any(length < 3 for length in self.lengths):
-            raise InputError(f"--lengths must be at least 3 each, got {list(self.lengths)}")
+            raise InputError(f"--length must be at least 3 each, got {list(self.lengths)}")
         if any(threads < 1 for threads in self.threads):
             raise InputError(f"--threads must be at least 1 each, got {list(self.threads)}")
         if self.here and max(self.threads, default=1) > processors():
@@ -76,7 +76,7 @@ def bench(files: Sequence[Path], options: BenchOptions) -> dict[str, Any]:
         usual = facts["lengths"] if "delegate" in facts else [n for n in signed if n <= request.max_length]
         lengths = options.lengths or tuple(usual or facts["lengths"])
         if max(lengths) > request.max_length:
-            raise InputError(f"--lengths must be at most {request.max_length} for {request.file}, got {max(lengths)}")
+            raise InputError(f"--length must be at most {request.max_length} for {request.file}, got {max(lengths)}")
         measured.append((request._replace(lengths=lengths, answers=options.answers), facts))
     return {
         "processors": processors(),

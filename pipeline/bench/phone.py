@@ -85,7 +85,7 @@ def _bench(file: Path, options: BenchOptions) -> dict[str, Any]:
     _, facts = inspect_file(file)
     missing = sorted(set(options.lengths) - set(facts["lengths"]))
     if missing:
-        raise InputError(f"--lengths must be of the signatures {facts['lengths']} of {file}, got {missing[0]}")
+        raise InputError(f"--length must be of the signatures {facts['lengths']} of {file}, got {missing[0]}")
     place = f"{_FOLDER}/{file.name}"
     _adb("shell", f"mkdir -p {_FOLDER}")
     _adb("push", str(file), place)

@@ -1,18 +1,18 @@
 """Arguments that several verbs share, and how their values are read."""
 
-import argparse
 import contextlib
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
+from types import SimpleNamespace
+from typing import TYPE_CHECKING, Any
+
+import click
 
 from components.dsl.errors import InputError
-from components.files.text_files import is_remote
-from components.objects.downloads import local_file, local_folder
-from components.objects.store import ObjectStore
-from pipeline.orchestrator import places
-from pipeline.orchestrator.store import Store
 
-_OUTPUTS = ("out", "json")
+if TYPE_CHECKING:
+    from pipeline.orchestrator.store import Store
+
 _ARTIFACT = "/artifacts/"
 
 
@@ -24,12 +24,31 @@ class Address(str):
 
 def absolute_path(text: str) -> Path | Address:
     """A path as the user means it, whatever the working directory is later; an address stays for `open_addresses`."""
-    if is_remote(text):
-        return Address(text)
-    return Path(text).expanduser().absolute()
+    from components.files.text_files import is_remote
+
+    return Address(text) if is_remote(text) else Path(text).expanduser().absolute()
 
 
-def open_addresses(options: argparse.Namespace) -> None:
+class PathOrAddress(click.Path):
+    """A path as the user means it, or an address in object storage that `open_addresses` opens."""
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Path | Address:
+        """See `absolute_path`."""
+        return absolute_path(value)
+
+
+class OutputPath(click.Path):
+    """A file to write, on this machine."""
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Path:
+        """Refuses addresses."""
+        path = absolute_path(value)
+        if isinstance(path, Address):
+            raise InputError(f"{param.opts[0] if param else 'FILE'} must be a file on this machine, got {value}")
+        return path
+
+
+def open_addresses(options: SimpleNamespace) -> None:
     """Puts paths of this machine in the place of addresses, such as `s3://bucket/prefix`.
 
     A root becomes the folder that mirrors it; a file or a folder that a command reads is downloaded into the cache.
@@ -38,19 +57,19 @@ def open_addresses(options: argparse.Namespace) -> None:
         InputError: an address is none of object storage, cannot be used, or nothing is there.
     """
     for name, value in vars(options).items():
-        places = value if isinstance(value, list) else [value]
-        if not any(isinstance(place, Address) for place in places):
-            continue
-        if name in _OUTPUTS:
-            raise InputError(f"--{name} must be a file on this machine, got {value}")
-        opened = [open_address(place, is_root=name == "root") for place in places]
-        setattr(options, name, opened if isinstance(value, list) else opened[0])
+        if isinstance(value, Address):
+            setattr(options, name, open_address(value, is_root=name == "root"))
+        elif isinstance(value, tuple):
+            setattr(options, name, tuple(open_address(each) if isinstance(each, Address) else each for each in value))
 
 
 def open_address(place: Path | Address, *, is_root: bool = False) -> Path:
     """The path of this machine for a path or an address; raises as `open_addresses`."""
     if isinstance(place, Path):
         return place
+    from components.objects.downloads import local_file, local_folder
+    from components.objects.store import ObjectStore
+
     if is_root:
         from pipeline.remote.mirror import open_mirror
 
@@ -63,51 +82,70 @@ def open_address(place: Path | Address, *, is_root: bool = False) -> Path:
     return local_folder(f"{place}/{max(runs)}" if runs else place)
 
 
-def add_root(parser: argparse.ArgumentParser) -> None:
-    """Adds `--root`."""
-    parser.add_argument(
-        "--root",
-        type=absolute_path,
-        default="runs",
-        help="the folder of runs and artifacts, or its address, as s3://BUCKET/PREFIX (default: %(default)s)",
-    )
+root_option = click.option(
+    "--root",
+    type=PathOrAddress(),
+    default="runs",
+    help="The folder of runs and artifacts, or its address, as s3://BUCKET/PREFIX.",
+)
+set_option = click.option(
+    "--set",
+    multiple=True,
+    metavar="KEY=VALUE",
+    help="Replace one setting, such as --set distillation.epochs=5; may be repeated. Paths are relative to the working "
+    "directory, not to the job's folder.",
+)
+seeds_option = click.option(
+    "--seeds",
+    type=int,
+    metavar="N",
+    help="Models that are trained, each from its own seed; the same as --set seeds=N.",
+)
+json_option = click.option("--json", is_flag=True, help="Print all of it as JSON.")
 
 
-def add_overrides(parser: argparse.ArgumentParser) -> None:
-    """Adds `--seeds` and `--set`."""
-    parser.add_argument(
-        "--seeds",
-        type=int,
-        metavar="N",
-        help="models that are trained, each from its own seed (the same as --set seeds=N)",
-    )
-    add_set(parser)
+def job_argument(about: str) -> Any:
+    """The argument JOB, of a job with certain tables."""
+    return click.argument("settings", metavar="JOB", type=PathOrAddress(), help=f"A job (TOML file){about}.")
 
 
-def add_set(parser: argparse.ArgumentParser) -> None:
-    """Adds `--set`."""
-    parser.add_argument(
-        "--set",
-        action="append",
-        default=[],
-        metavar="KEY=VALUE",
-        help="replace one setting, such as --set distillation.epochs=5; may be repeated; paths are relative to the "
-        "working directory, not to the job's folder",
-    )
+any_job_argument = click.argument(
+    "settings",
+    metavar="[JOB]",
+    required=False,
+    type=PathOrAddress(),
+    help="The job, a TOML file. Default: a job that needs no data of yours.",
+)
 
 
-def read_overrides(options: argparse.Namespace) -> list[str]:
+def read_overrides(options: SimpleNamespace) -> list[str]:
     """The values of `--set` and `--seeds`, as `key=value`."""
     return [*options.set, *([] if options.seeds is None else [f"seeds={options.seeds}"])]
 
 
+def refuse_options(options: SimpleNamespace, names: Sequence[str], place: str) -> None:
+    """Refuses options that a command would not read.
+
+    Raises:
+        InputError: one of them is given.
+    """
+    for name in names:
+        value = getattr(options, name)
+        if value is not None and value is not False and value != ():
+            flag = f"--{name.replace('_', '-')}"
+            got = ", ".join(map(str, value)) if isinstance(value, tuple) else value
+            raise InputError(f"{flag} must be left out {place}" + ("" if value is True else f", got {got}"))
+
+
 @contextlib.contextmanager
-def open_store(root: Path) -> Iterator[Store]:
+def open_store(root: Path) -> Iterator["Store"]:
     """Opens the store of a root that a run has made.
 
     Raises:
         InputError: the root does not exist, or has no store.
     """
+    from pipeline.orchestrator import places
+
     if not root.is_dir():
         raise InputError(f"--root must be a folder that exists, got {root}")
     with contextlib.closing(places.open_store(root, create=False)) as store:

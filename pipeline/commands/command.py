@@ -1,10 +1,12 @@
-"""A verb of the command line: its help, its arguments and its action."""
+"""How a command of the program is defined: click options, a function that runs it, and an example in its help."""
 
-import argparse
-import dataclasses
-from collections.abc import Callable
+import re
+from types import SimpleNamespace
+from typing import Any
 
-from rich.console import Console
+import click
+
+from pipeline.commands.arguments import open_addresses
 
 PROGRAM = "keras-bert-edge"
 
@@ -12,22 +14,36 @@ PROGRAM = "keras-bert-edge"
 DONE, FAILED, BAD_INPUT, REFUSED, INTERRUPTED = 0, 1, 2, 3, 130
 
 
-@dataclasses.dataclass(frozen=True, kw_only=True)
-class Command:
-    """One verb.
+class Verb(click.Command):
+    """A command whose function takes all arguments as one object and a console, and returns the exit status.
 
-    Attributes:
-        name: the verb as a user types it.
-        purpose: its line in `--help`, and the first paragraph of its own help.
-        details: a second paragraph of its own help; may be empty.
+    Args:
         example: the arguments of a command line that is likely to be useful, without the program's name.
-        add_arguments: adds the verb's arguments to its parser.
-        run: runs the verb, given the parsed arguments and a console for output; returns the exit status.
     """
 
-    name: str
-    purpose: str
-    details: str = ""
-    example: str
-    add_arguments: Callable[[argparse.ArgumentParser], None]
-    run: Callable[[argparse.Namespace, Console], int]
+    def __init__(self, *arguments: Any, example: str, **settings: Any) -> None:
+        super().__init__(*arguments, **settings)
+        self.example = example
+
+    def format_epilog(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        """Writes the example."""
+        formatter.write(f"\nExample:\n  {wrap_example(self.example)}\n")
+
+    def invoke(self, ctx: click.Context) -> Any:
+        """Downloads what addresses stand for, and calls the function."""
+        from pipeline.views.terminal import open_console
+
+        assert self.callback is not None
+        options = SimpleNamespace(**ctx.params)
+        open_addresses(options)
+        return self.callback(options, open_console())
+
+
+def wrap_example(example: str) -> str:
+    """A command line to be shown and copied, in lines of at most 76 characters; it goes on before an option."""
+    lines = [PROGRAM]
+    for part in re.split(r" (?=--)", example):
+        if len(lines[-1]) + len(part) > 73:
+            lines.append("   ")
+        lines[-1] += f" {part}"
+    return " \\\n  ".join(lines)

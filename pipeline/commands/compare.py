@@ -1,58 +1,83 @@
-"""`compare`: trains variants of a job under one budget."""
+"""`compare`: trains variants of a job under one budget, or each stage of its compression alone and combined."""
 
-import argparse
 import json
+from types import SimpleNamespace
+from typing import TYPE_CHECKING
 
+import click
 from rich.console import Console
 
-from pipeline.commands.arguments import absolute_path, add_overrides, add_root, read_overrides
-from pipeline.commands.command import DONE, Command
-from pipeline.comparison.budget import Budget
-from pipeline.comparison.content import make_content
-from pipeline.comparison.files import write_comparison
-from pipeline.comparison.runs import Record, prepare, train
-from pipeline.comparison.variants import TASK_KEYS, load_variants
-from pipeline.views.comparison import show_comparison
-from pipeline.views.terminal import Terminal, write
+from components.dsl.errors import InputError
+from pipeline.commands.arguments import (
+    PathOrAddress,
+    read_overrides,
+    refuse_options,
+    root_option,
+    seeds_option,
+    set_option,
+)
+from pipeline.commands.command import DONE, Verb
+
+if TYPE_CHECKING:
+    from pipeline.comparison.runs import Record
 
 
-def _add_arguments(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument(
-        "settings",
-        metavar="JOB",
-        nargs="+",
-        type=absolute_path,
-        help="a job (TOML file) per variant, the baseline first",
-    )
-    parser.add_argument(
-        "--task",
-        action="append",
-        default=[],
-        type=absolute_path,
-        metavar="FILE",
-        help=f"a TOML file whose settings replace those of each variant ({', '.join(TASK_KEYS)}); may be repeated "
-        "(default: each variant's [examples])",
-    )
-    parser.add_argument(
-        "--flops", type=float, metavar="N", help="floating-point operations that each variant may spend on pre-training"
-    )
-    parser.add_argument(
-        "--minutes",
-        type=float,
-        metavar="N",
-        help="the budget as minutes on this machine, whose speed is measured first",
-    )
-    parser.add_argument("--name", help="the results are written to ROOT/compared/NAME (default: the baseline's name)")
-    add_overrides(parser)
-    add_root(parser)
+@click.command(cls=Verb, example="compare base.toml spans.toml --flops 2e14 --task sst2.toml --task ner.toml --seeds 3")
+@click.argument(
+    "settings",
+    metavar="JOB...",
+    nargs=-1,
+    required=True,
+    type=PathOrAddress(),
+    help="A job (TOML file) per variant, the baseline first; with --stages one job.",
+)
+@click.option(
+    "--stages",
+    is_flag=True,
+    help="Measure instead what [student], [pruning] and [quantization] of one job cost, alone and combined.",
+)
+@click.option(
+    "--task",
+    multiple=True,
+    type=PathOrAddress(),
+    metavar="FILE",
+    help="A TOML file whose settings replace those of each variant: [examples], fine_tuning, evaluation, pooling, "
+    "normalize and lengths; may be repeated. Default: each variant's [examples].",
+)
+@click.option(
+    "--flops",
+    type=float,
+    metavar="N",
+    help="Floating-point operations that each variant may spend on pre-training.",
+)
+@click.option(
+    "--minutes", type=float, metavar="N", help="The budget as minutes on this machine, whose speed is measured first."
+)
+@click.option("--name", help="The results are written to ROOT/compared/NAME. Default: the baseline's name.")
+@seeds_option
+@set_option
+@root_option
+def compare_command(options: SimpleNamespace, console: Console) -> int:
+    """Train variants of a job under one budget; compare their scores.
 
+    All variants are scored on the same tasks and seeds. No students are trained, no model files are written.
+    """
+    from pipeline.comparison.budget import Budget
+    from pipeline.comparison.content import make_content
+    from pipeline.comparison.files import write_comparison
+    from pipeline.comparison.runs import prepare, train
+    from pipeline.comparison.variants import load_variants
+    from pipeline.views.comparison import show_comparison
+    from pipeline.views.terminal import Terminal, write
 
-def _run(options: argparse.Namespace, console: Console) -> int:
+    if options.stages:
+        refuse_options(options, ["task", "flops", "minutes", "name"], "with --stages")
+        return _compare_stages(options, console)
     budget = Budget.of(options.flops, options.minutes)
     named = [] if options.name is None else [f"name={json.dumps(options.name)}"]
     variants = load_variants(options.settings, options.task, [*read_overrides(options), *named], budget)
     name = variants[0].start.name
-    observer, records = Terminal(console), dict[str, Record]()
+    observer, records = Terminal(console), dict[str, "Record"]()
     try:
         for variant, record in train(prepare(variants, budget, options.root, observer), options.root, observer):
             records[variant] = record
@@ -66,11 +91,21 @@ def _run(options: argparse.Namespace, console: Console) -> int:
     return DONE
 
 
-COMPARE = Command(
-    name="compare",
-    purpose="train variants of a job under one budget, and compare their scores",
-    details="All variants are scored on the same tasks and seeds. No students are trained, no model files are written.",
-    example="compare base.toml spans.toml --flops 2e14 --task sst2.toml --task wnut17.toml --seeds 3",
-    add_arguments=_add_arguments,
-    run=_run,
-)
+def _compare_stages(options: SimpleNamespace, console: Console) -> int:
+    from pipeline.job.files import load_settings
+    from pipeline.job.rules import check_data
+    from pipeline.ladder.files import write_ladder
+    from pipeline.ladder.rungs import find_rungs, run_ladder
+    from pipeline.views.ladder import show_ladder
+    from pipeline.views.terminal import Terminal, write, write_warnings
+
+    if len(options.settings) > 1:
+        raise InputError(f"JOB must be one job with --stages, got {len(options.settings)}")
+    settings = load_settings(options.settings[0], read_overrides(options))
+    rungs = find_rungs(settings)
+    write_warnings(console, check_data(settings))
+    content = run_ladder(settings, rungs, options.root, Terminal(console))
+    show_ladder(content, console)
+    for file in write_ladder(content, options.root / "ladders" / settings.name):
+        write(console, f"written: {file}")
+    return DONE

@@ -1,57 +1,65 @@
 """`compile`: writes a job for an orchestrator."""
 
-import argparse
+from types import SimpleNamespace
 
+import click
 from rich.console import Console
 
 from components.dsl.errors import InputError
-from components.objects.mirror import root_address, shown_place
-from pipeline.commands.arguments import absolute_path, add_overrides, add_root, read_overrides
-from pipeline.commands.command import DONE, Command
-from pipeline.compiler.steps import CompileOptions, compile_steps, find_needs
-from pipeline.compiler.targets import TARGETS, check_target
-from pipeline.job.files import load_settings
-from pipeline.pipelines import build_pipeline
-from pipeline.views.reports import check_output
-from pipeline.views.terminal import write
+from pipeline.commands.arguments import (
+    OutputPath,
+    any_job_argument,
+    read_overrides,
+    root_option,
+    seeds_option,
+    set_option,
+)
+from pipeline.commands.command import DONE, Verb
 
 
-def _add_arguments(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument(
-        "settings",
-        metavar="JOB",
-        nargs="?",
-        type=absolute_path,
-        help="the job, a TOML file (default: a job that needs no data of yours)",
-    )
-    parser.add_argument("--to", required=True, metavar="TARGET", help=f"the orchestrator: {', '.join(TARGETS)}")
-    parser.add_argument("--out", required=True, type=absolute_path, metavar="FILE", help="the file to write")
-    parser.add_argument(
-        "--image",
-        default="",
-        metavar="NAME",
-        help="the container image of all steps, which has this project; for airflow it may be left out: then steps run "
-        "on its workers",
-    )
-    parser.add_argument(
-        "--job", default="", metavar="PATH", help="the path of the job in the containers (default: its path here)"
-    )
-    parser.add_argument(
-        "--mount",
-        default="",
-        metavar="PATH",
-        help="the path of the root in the containers (default: that of --root, whose earlier runs say how much memory "
-        "and how many cores each step needs)",
-    )
-    parser.add_argument("--claim", default="", metavar="NAME", help="the Kubernetes volume claim that is mounted there")
-    parser.add_argument(
-        "--gpus", type=int, default=0, metavar="N", help="GPUs of each step that trains (default: %(default)s)"
-    )
-    add_overrides(parser)
-    add_root(parser)
+@click.command(
+    cls=Verb,
+    example="compile reviews.toml --to kubeflow --image registry/bert:1 --mount /runs --claim runs --out reviews.yaml",
+)
+@any_job_argument
+@click.option("--to", required=True, metavar="TARGET", help="The orchestrator: kubeflow, airflow or argo.")
+@click.option("--out", required=True, type=OutputPath(), metavar="FILE", help="The file to write.")
+@click.option(
+    "--image",
+    default="",
+    metavar="NAME",
+    help="The container image of all steps, which has this project; for airflow it may be left out: then steps run on "
+    "its workers.",
+)
+@click.option(
+    "--job", default="", metavar="PATH", help="The path of the job in the containers. Default: its path here."
+)
+@click.option(
+    "--mount",
+    default="",
+    metavar="PATH",
+    help="The path of the root in the containers. Default: that of --root, whose earlier runs say how much memory and "
+    "how many cores each step needs.",
+)
+@click.option("--claim", default="", metavar="NAME", help="The Kubernetes volume claim that is mounted there.")
+@click.option("--gpus", type=int, default=0, metavar="N", help="GPUs of each step that trains.")
+@seeds_option
+@set_option
+@root_option
+def compile_command(options: SimpleNamespace, console: Console) -> int:
+    """Write a job for Kubeflow Pipelines, Argo Workflows or Airflow.
 
+    Each step is a container that runs `keras-bert-edge step`; all see the root, by a volume at one path or by its
+    address in object storage.
+    """
+    from components.objects.mirror import root_address, shown_place
+    from pipeline.compiler.steps import CompileOptions, compile_steps, find_needs
+    from pipeline.compiler.targets import TARGETS, check_target
+    from pipeline.job.files import load_settings
+    from pipeline.pipelines import build_pipeline
+    from pipeline.views.reports import check_output
+    from pipeline.views.terminal import write
 
-def _run(options: argparse.Namespace, console: Console) -> int:
     check_target(options.to, options.image)
     check_output("--out", options.out)
     address = root_address(options.root)
@@ -81,14 +89,3 @@ def _run(options: argparse.Namespace, console: Console) -> int:
     note = f"{measured} of {len(compiled.steps)} steps with resources from earlier runs in {shown_place(options.root)}"
     write(console, f"written: {options.out} ({note})")
     return DONE
-
-
-COMPILE = Command(
-    name="compile",
-    purpose="write a job for an orchestrator: Kubeflow Pipelines, Argo Workflows or Airflow",
-    details="Each step is a container that runs `keras-bert-edge step`; all see the root, by a volume at one path or "
-    "by its address in object storage.",
-    example="compile reviews.toml --to kubeflow --image registry/bert:1 --mount /runs --claim runs --out reviews.yaml",
-    add_arguments=_add_arguments,
-    run=_run,
-)

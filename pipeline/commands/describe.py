@@ -1,45 +1,99 @@
-"""`describe`: shows the description inside of a model file."""
+"""`describe`: what is inside of model files, and how fast they are."""
 
-import argparse
 import json
 import sys
+from types import SimpleNamespace
 
+import click
 from rich.console import Console
 
-from pipeline.commands.arguments import absolute_path
-from pipeline.commands.command import DONE, Command
-from pipeline.views.delegates import read_delegates, show_delegates
-from pipeline.views.description import read_description, show_description
+from components.dsl.errors import InputError
+from pipeline.commands.arguments import PathOrAddress, json_option, refuse_options
+from pipeline.commands.command import DONE, Verb
 
 
-def _add_arguments(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("file", type=absolute_path, help="a .tflite or .onnx file of a pushed version")
-    parser.add_argument("--json", action="store_true", help="print all of it as JSON")
-    parser.add_argument(
-        "--delegates",
-        action="store_true",
-        help="which operations of a .tflite file NNAPI, GPU and Core ML delegates take, by their published lists",
-    )
+@click.command(cls=Verb, example="describe model.tflite model.onnx --time --length 32 --length 128")
+@click.argument(
+    "files", nargs=-1, required=True, type=PathOrAddress(), metavar="FILE...", help=".tflite or .onnx, as pushed."
+)
+@click.option(
+    "--delegates",
+    is_flag=True,
+    help="Say which operations of a .tflite file NNAPI, GPU and Core ML delegates take, by their published lists.",
+)
+@click.option("--time", is_flag=True, help="Measure time and memory of the files, side by side, instead.")
+@click.option(
+    "--length",
+    multiple=True,
+    type=int,
+    metavar="N",
+    help="With --time: tokens of an input; may be repeated. Default: those of the signatures of the .tflite files.",
+)
+@click.option(
+    "--threads",
+    multiple=True,
+    type=int,
+    metavar="N",
+    help="With --time: a number of threads; may be repeated. Default: 1, 2 and 4.",
+)
+@click.option("--answers", type=int, metavar="N", help="With --time: inferences per figure. Default: 200.")
+@click.option(
+    "--operations",
+    is_flag=True,
+    help="With --time: also profile the operations of .onnx files (LiteRT's Python package has no profiler).",
+)
+@click.option(
+    "--adb",
+    is_flag=True,
+    help="With --time: measure .tflite files on the phone that adb finds, with LiteRT's benchmark_model in "
+    "/data/local/tmp.",
+)
+@json_option
+def describe_command(options: SimpleNamespace, console: Console) -> int:
+    """Show what model files say of themselves, or measure their time.
 
+    Each measurement runs in its own process. Memory is measured on Linux only.
+    """
+    if options.time:
+        refuse_options(options, ["delegates"], "with --time")
+        return _measure(options, console)
+    from pipeline.views.delegates import read_delegates, show_delegates
+    from pipeline.views.description import read_description, show_description
 
-def _run(options: argparse.Namespace, console: Console) -> int:
-    content = read_description(options.file)
-    delegates = read_delegates(options.file) if options.delegates else {}
-    if delegates:
-        content["delegates"] = delegates
-    if options.json:
-        sys.stdout.write(json.dumps(content, indent=1, ensure_ascii=False) + "\n")
-    else:
+    refuse_options(options, ["length", "threads", "answers", "operations", "adb"], "without --time")
+    if options.json and len(options.files) > 1:
+        raise InputError(f"FILE must be one file with --json, got {len(options.files)}")
+    for file in options.files:
+        content = read_description(file)
+        delegates = read_delegates(file) if options.delegates else {}
+        if delegates:
+            content["delegates"] = delegates
+        if options.json:
+            sys.stdout.write(json.dumps(content, indent=1, ensure_ascii=False) + "\n")
+            continue
         show_description(content, console)
         if delegates:
             show_delegates(delegates, console)
     return DONE
 
 
-DESCRIBE = Command(
-    name="describe",
-    purpose="show the description inside of a model file",
-    example="describe runs/pushed/reviews/1/model.tflite --json",
-    add_arguments=_add_arguments,
-    run=_run,
-)
+def _measure(options: SimpleNamespace, console: Console) -> int:
+    from pipeline.bench.files import BenchOptions, bench
+    from pipeline.bench.phone import bench_on_phone
+    from pipeline.views.bench import show_bench
+    from pipeline.views.bench_on_phone import show_bench_on_phone
+
+    measure, show = (bench_on_phone, show_bench_on_phone) if options.adb else (bench, show_bench)
+    lengths, threads = (tuple(dict.fromkeys(values)) for values in (options.length, options.threads))
+    answers = 200 if options.answers is None else options.answers
+    content = measure(
+        options.files,
+        BenchOptions(
+            lengths=lengths, threads=threads, answers=answers, operations=options.operations, here=not options.adb
+        ),
+    )
+    if options.json:
+        sys.stdout.write(json.dumps(content, indent=1) + "\n")
+    else:
+        show(content, console)
+    return DONE

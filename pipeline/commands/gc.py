@@ -1,35 +1,40 @@
 """`gc`: removes artifacts that nothing needs any more."""
 
-import argparse
 import contextlib
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
+from types import SimpleNamespace
+from typing import TYPE_CHECKING, Any
 
+import click
 from rich.console import Console
 
 from components.dsl.errors import InputError
-from components.objects.mirror import root_address
-from pipeline.commands.arguments import add_root, open_store
-from pipeline.commands.command import DONE, Command
-from pipeline.orchestrator.root import locked_root
-from pipeline.provenance.garbage import Garbage, find_garbage, remove_garbage
-from pipeline.views.provenance import show_garbage
+from pipeline.commands.arguments import open_store, root_option
+from pipeline.commands.command import DONE, Verb
+
+if TYPE_CHECKING:
+    from pipeline.provenance.garbage import Garbage
 
 
-def _add_arguments(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument(
-        "--keep",
-        type=int,
-        default=1,
-        metavar="N",
-        help="finished runs of each job that are kept, the newest ones (default: 1)",
-    )
-    parser.add_argument("--dry-run", action="store_true", help="show what would be deleted, without deleting it")
-    add_root(parser)
+@click.command(cls=Verb, example="gc --keep 3 --dry-run")
+@click.option(
+    "--keep",
+    type=int,
+    default=1,
+    metavar="N",
+    help="Finished runs of each job that are kept, the newest ones.",
+)
+@click.option("--dry-run", is_flag=True, help="Show what would be deleted, without deleting it.")
+@root_option
+def gc_command(options: SimpleNamespace, console: Console) -> int:
+    """Delete artifacts and logs that nothing needs.
 
+    Kept runs and pushed versions need theirs.
+    """
+    from pipeline.orchestrator.root import locked_root
+    from pipeline.views.provenance import show_garbage
 
-def _run(options: argparse.Namespace, console: Console) -> int:
     if options.keep < 1:
         raise InputError(f"--keep must be at least 1, got {options.keep}")
     # Only a removal must wait for a run that goes on.
@@ -44,19 +49,13 @@ def _run(options: argparse.Namespace, console: Console) -> int:
     return DONE
 
 
-def _collector(root: Path) -> tuple[Callable[[Any, Path, int], Garbage], Callable[[Any, Path, Garbage], None]]:
+def _collector(root: Path) -> tuple[Callable[[Any, Path, int], "Garbage"], Callable[[Any, Path, "Garbage"], None]]:
     """The functions that find and remove the garbage of a root; those for object storage are imported for a mirror."""
+    from components.objects.mirror import root_address
+    from pipeline.provenance.garbage import find_garbage, remove_garbage
+
     if root_address(root) is None:
         return find_garbage, remove_garbage
     from pipeline.provenance.remote_garbage import find_remote_garbage, remove_remote_garbage
 
     return find_remote_garbage, remove_remote_garbage
-
-
-GC = Command(
-    name="gc",
-    purpose="delete artifacts and logs that no kept run and no pushed version needs",
-    example="gc --keep 3 --dry-run",
-    add_arguments=_add_arguments,
-    run=_run,
-)

@@ -1,67 +1,56 @@
 """`run`: runs a job."""
 
-import argparse
 from functools import partial
+from types import SimpleNamespace
+from typing import TYPE_CHECKING
 
+import click
 from rich.console import Console
 
-from components.artifacts.evaluation import Blessing, Evaluation
-from components.artifacts.pushed import Pushed
-from components.artifacts.standard import EdgeModel
-from components.objects.mirror import shown_place
-from components.scoring.blessing import NOT_COMPARED
-from keras_bert.core.folders import EXPORT_FILE
-from keras_bert.training.cluster import find_cluster
-from pipeline.capabilities import enabled_capabilities
-from pipeline.commands.arguments import absolute_path, add_overrides, add_root, read_overrides
-from pipeline.commands.command import DONE, FAILED, REFUSED, Command
-from pipeline.job.files import load_settings
-from pipeline.job.rules import check_data
-from pipeline.orchestrator.chief import field_errors_as_input_errors
-from pipeline.orchestrator.graph import Pipeline
-from pipeline.orchestrator.joining import join_trainings
-from pipeline.orchestrator.preview import preview
-from pipeline.orchestrator.request import Request
-from pipeline.orchestrator.runner import run_pipeline
-from pipeline.pipelines import build_pipeline
-from pipeline.report.files import report_written_after
-from pipeline.settings.schema import Settings
-from pipeline.views.models import export_warnings, show_models
-from pipeline.views.provenance import show_preview
-from pipeline.views.terminal import Terminal, write, write_warnings
-from pipeline.workload import TimeGuess, guess_seconds
+from pipeline.commands.arguments import (
+    any_job_argument,
+    read_overrides,
+    root_option,
+    seeds_option,
+    set_option,
+)
+from pipeline.commands.command import DONE, FAILED, REFUSED, Verb
+
+if TYPE_CHECKING:
+    from pipeline.orchestrator.graph import Pipeline
+    from pipeline.orchestrator.request import Request
+    from pipeline.settings.schema import Settings
+    from pipeline.views.terminal import Terminal
+    from pipeline.workload import TimeGuess
 
 
-def _add_arguments(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument(
-        "settings",
-        metavar="JOB",
-        nargs="?",
-        type=absolute_path,
-        help="the job, a TOML file (default: a job that needs no data of yours)",
-    )
-    parser.add_argument("--to", metavar="STEP", help="stop after this step; only the steps that it needs run")
-    parser.add_argument(
-        "--from",
-        dest="since",
-        metavar="STEP",
-        help="run this step and all later ones again; the steps before it must be done",
-    )
-    parser.add_argument(
-        "--force",
-        action="append",
-        default=[],
-        metavar="STEP",
-        help="run this step even if nothing has changed; may be repeated",
-    )
-    parser.add_argument(
-        "--dry-run", action="store_true", help="show which steps would run, and why, without running them"
-    )
-    add_overrides(parser)
-    add_root(parser)
+@click.command(cls=Verb, example="run reviews.toml --seeds 3")
+@any_job_argument
+@click.option("--to", metavar="STEP", help="Stop after this step; only the steps that it needs run.")
+@click.option(
+    "--from", "since", metavar="STEP", help="Run this step and all later ones again; the steps before it must be done."
+)
+@click.option(
+    "--force", multiple=True, metavar="STEP", help="Run this step even if nothing has changed; may be repeated."
+)
+@click.option("--dry-run", is_flag=True, help="Show which steps would run, and why, without running them.")
+@seeds_option
+@set_option
+@root_option
+def run_command(options: SimpleNamespace, console: Console) -> int:
+    """Run a job, from data to model files; finished steps are skipped."""
+    from keras_bert.training.cluster import find_cluster
+    from pipeline.job.files import load_settings
+    from pipeline.job.rules import check_data
+    from pipeline.orchestrator.chief import field_errors_as_input_errors
+    from pipeline.orchestrator.joining import join_trainings
+    from pipeline.orchestrator.preview import preview
+    from pipeline.orchestrator.request import Request
+    from pipeline.pipelines import build_pipeline
+    from pipeline.report.files import report_written_after
+    from pipeline.views.provenance import show_preview
+    from pipeline.views.terminal import Terminal, write, write_warnings
 
-
-def _run(options: argparse.Namespace, console: Console) -> int:
     settings = load_settings(options.settings, read_overrides(options))
     write_warnings(console, check_data(settings))
     pipeline = build_pipeline(settings, options.root)
@@ -83,13 +72,24 @@ def _run(options: argparse.Namespace, console: Console) -> int:
 
 
 def _run_and_show(
-    settings: Settings,
-    pipeline: Pipeline,
-    request: Request,
-    options: argparse.Namespace,
-    observer: Terminal,
+    settings: "Settings",
+    pipeline: "Pipeline",
+    request: "Request",
+    options: SimpleNamespace,
+    observer: "Terminal",
     console: Console,
 ) -> int:
+    from components.artifacts.evaluation import Blessing, Evaluation
+    from components.artifacts.standard import EdgeModel
+    from components.artifacts.pushed import Pushed
+    from components.objects.mirror import shown_place
+    from components.scoring.blessing import NOT_COMPARED
+    from keras_bert.core.folders import EXPORT_FILE
+    from pipeline.capabilities import enabled_capabilities
+    from pipeline.orchestrator.runner import run_pipeline
+    from pipeline.views.models import export_warnings, show_models
+    from pipeline.views.terminal import write, write_warnings
+
     result = run_pipeline(pipeline, options.root, request=request, observer=observer, **settings.run_options())
     for capability, _ in enabled_capabilities(settings):
         for output in (output for kind in capability.outputs for output in result.artifacts(kind)):
@@ -113,15 +113,8 @@ def _run_and_show(
     return DONE
 
 
-def _guess_seconds(settings: Settings, request: Request) -> TimeGuess | None:
+def _guess_seconds(settings: "Settings", request: "Request") -> "TimeGuess | None":
     """The duration of a job in a new root; none of a part of it."""
+    from pipeline.workload import guess_seconds
+
     return None if request.to is not None else guess_seconds(settings)
-
-
-RUN = Command(
-    name="run",
-    purpose="run a job, from data to model files; steps that are done and unchanged are skipped",
-    example="run reviews.toml --seeds 3",
-    add_arguments=_add_arguments,
-    run=_run,
-)

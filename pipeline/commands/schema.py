@@ -1,22 +1,27 @@
 """`schema`: writes the JSON schema of job files."""
 
-import argparse
 import json
 import sys
+from types import SimpleNamespace
 
+import click
 from rich.console import Console
 
 from components.dsl.errors import InputError
-from pipeline.commands.arguments import absolute_path
-from pipeline.commands.command import DONE, Command
-from pipeline.job.json_schema import job_schema
+from pipeline.commands.arguments import OutputPath
+from pipeline.commands.command import DONE, Verb
 
 
-def _add_arguments(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("--out", type=absolute_path, metavar="FILE", help="the file to write (default: print it)")
+@click.command(cls=Verb, example="schema --out job.schema.json")
+@click.option("--out", type=OutputPath(), metavar="FILE", help="The file to write. Default: print it.")
+def schema_command(options: SimpleNamespace, _: Console) -> int:
+    """Write the JSON schema of job files, for editors.
 
+    Editors complete and check jobs by it. With `#:schema ./job.schema.json` in the first line of a job, Taplo and
+    Even Better TOML use it.
+    """
+    from pipeline.job.json_schema import job_schema
 
-def _run(options: argparse.Namespace, _: Console) -> int:
     text = json.dumps(job_schema(), indent=1, ensure_ascii=False) + "\n"
     if options.out is None:
         sys.stdout.write(text)
@@ -26,13 +31,3 @@ def _run(options: argparse.Namespace, _: Console) -> int:
     except OSError as error:
         raise InputError(f"--out must be a file that can be written, got {options.out}: {error.strerror}") from None
     return DONE
-
-
-SCHEMA = Command(
-    name="schema",
-    purpose="write the JSON schema of job files, with which editors complete and check them",
-    details="With `#:schema ./job.schema.json` in the first line of a job, Taplo and Even Better TOML use it.",
-    example="schema --out job.schema.json",
-    add_arguments=_add_arguments,
-    run=_run,
-)

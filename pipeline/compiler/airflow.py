@@ -7,7 +7,7 @@ from typing import Any
 
 from pipeline.compiler.argo import resource_limits
 from pipeline.compiler.steps import CompiledJob, CompiledStep
-from pipeline.orchestrator.single_step import RUN_VARIABLE
+from pipeline.orchestrator.step_command import RUN_VARIABLE
 
 _HEADER = '''\
 """The job {name}, compiled by keras-bert-edge: each step is a task that runs one command."""

@@ -129,7 +129,7 @@ class History:
         runs = {run.id: run for run in self.runs()}
         if number not in runs:
             valid = f"{min(runs)} to {max(runs)}" if runs else "none yet"
-            raise InputError(f"{argument} must be a number that status shows, {valid}, got {number}")
+            raise InputError(f"{argument} must be a number that show lists, {valid}, got {number}")
         return runs[number]
 
     def settings(self, run: int) -> dict[str, Any] | None:

@@ -29,9 +29,6 @@ from pipeline.orchestrator.scheduler import Scheduler
 from pipeline.orchestrator.source_code import load_cache, save_cache
 from pipeline.orchestrator.store import Store
 
-RUN_VARIABLE = "KERAS_BERT_EDGE_RUN"
-"""The environment variable with the identifier of an orchestrator's run."""
-
 
 def run_step(
     pipeline: Pipeline,

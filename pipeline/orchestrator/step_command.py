@@ -3,6 +3,8 @@
 from pathlib import Path
 
 STEP_REQUEST = "--step-request"
+# The environment variable with the identifier of an orchestrator's run.
+RUN_VARIABLE = "KERAS_BERT_EDGE_RUN"
 
 
 def step_command(python: str, request_file: Path) -> list[str]:

@@ -19,16 +19,18 @@ _MOST_BYTES, _MOST_VALUES, _MOST_CHARACTERS, _MOST_FILES = 20_000, 40, 100, 20
 _NOT_VALUES = (MANIFEST, STATISTICS_FILE, *UNLISTED_FILES, "samples.json", "answers.json")
 
 
+def is_artifact(folder: Path) -> bool:
+    """Whether a folder has a manifest, or statistics."""
+    return any((folder / name).is_file() for name in (MANIFEST, STATISTICS_FILE))
+
+
 def read_artifact(folder: Path) -> dict[str, Any]:
     """All blocks that `show_statistics` draws of an artifact: its tables, then those of its statistics, if it has any.
 
     Raises:
-        InputError: the folder is no artifact, or a file of it cannot be read.
+        InputError: a file of the artifact cannot be read.
     """
     has_manifest, has_statistics = ((folder / name).is_file() for name in (MANIFEST, STATISTICS_FILE))
-    if not has_manifest and not has_statistics:
-        rule = f"must be the folder of an artifact, with {MANIFEST}, got none; `status` lists artifacts"
-        raise InputError(f"{folder} {rule}")
     tables = artifact_tables(folder, _NOT_VALUES) if has_manifest else {}
     return {**tables, **(read_statistics(folder) if has_statistics else {})}
 

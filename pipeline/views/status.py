@@ -1,4 +1,4 @@
-"""The tables of `status`: a root's runs and artifacts."""
+"""The tables of `show`: a root's runs and artifacts, and the steps of a run."""
 
 from rich.console import Console
 
@@ -25,3 +25,18 @@ def show_status(store: Store, console: Console) -> None:
         for made in store.artifacts()
     ]
     show_grid(["run", "type", "fingerprint", "path"], artifacts, console, title="artifacts", justify="left")
+
+
+def show_run(store: Store, number: int, console: Console) -> None:
+    """Draws the steps of a run.
+
+    Raises:
+        InputError: there is no such run.
+    """
+    run = store.run_of(number)
+    steps = [
+        [execution.node, execution.state, format_seconds(execution.seconds), execution.message]
+        for execution in store.executions(number)
+    ]
+    title = f"run {number} of {run.pipeline}: {run.state}"
+    show_grid(["step", "state", "took", "message"], steps, console, title=title, justify="left")

@@ -4,13 +4,14 @@ import re
 import shlex
 from pathlib import Path
 
+import click
 import pytest
 
-from pipeline.commands.parser import make_parser
-from pipeline.commands.registry import GROUPS
+from pipeline.commands.command import PROGRAM
+from pipeline.commands.program import GROUPS, program
 
 REPOSITORY = Path(__file__).parents[2]
-VERBS = {command.name for commands in GROUPS.values() for command in commands}
+VERBS = {name for names in GROUPS.values() for name in names}
 TARGETS = set(re.findall(r"^([a-z0-9-]+):", (REPOSITORY / "Makefile").read_text(), re.MULTILINE))
 
 
@@ -39,10 +40,22 @@ def parse_arguments(words: list[str]) -> None:
         assert words[:-1] in ([], ["COMMAND"]) or words[0] in VERBS
         return
     try:
-        make_parser().parse_args(words)
-    except SystemExit as end:
-        if end.code:
-            raise AssertionError(f"the parser refuses: {shlex.join(words)}") from None
+        parse(words)
+    except click.exceptions.Exit:
+        return
+    except click.UsageError as error:
+        raise AssertionError(f"the parser refuses: {shlex.join(words)}: {error.format_message()}") from None
+
+
+def parse(words: list[str]) -> click.Context:
+    """The context of a command that these words call; `params` holds its arguments.
+
+    Raises:
+        click.UsageError: the command line is refused.
+    """
+    context = program.make_context(PROGRAM, [*words])
+    name, command, rest = program.resolve_command(context, [*context.protected_args, *context.args])
+    return command.make_context(name, rest, parent=context)
 
 
 def check_module(module: str, words: list[str]) -> None:

@@ -100,14 +100,13 @@ def test_python_runs(page: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch)
         exec(compile("\n" * block.line + block.code, page, "exec"), names)
 
 
-def test_a_command_that_would_be_refused_is_found(capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_command_that_would_be_refused_is_found() -> None:
     raises("keras-bert-edge shrink a.toml --max-gigabytes 3", "the parser refuses")
-    raises("keras-bert-edge trian a.toml", "the parser refuses")
+    raises("keras-bert-edge trian a.toml", "the parser refuses.*No such command")
     raises("make runs", "no target")
     raises("python -m benchmarks.train --speed", "has no option --speed")
     raises("python -m benchmarks.trains", "there is no module")
     raises("pip install keras", "mark it")
-    assert "invalid choice" in capsys.readouterr().err
 
 
 def test_blocks_are_read_with_their_markers() -> None:

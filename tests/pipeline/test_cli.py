@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 
 from pipeline.cli import main
+from pipeline.commands.program import GROUPS
 from pipeline.orchestrator.store import Store
 from tests.pipeline.report.made_up import Root, job
 from tests.tiny_job import write_job
@@ -102,17 +103,16 @@ def test_a_path_that_is_too_long_is_refused(tmp_path: Path, capfd: pytest.Captur
     assert not (tmp_path / "root").exists()
 
 
-@pytest.mark.parametrize("name", ["report", "bench", "explain"])
+@pytest.mark.parametrize("name", ["report", "compile", "explain"])
 def test_a_file_that_cannot_be_written_is_refused_before_the_work(
     tmp_path: Path, capfd: pytest.CaptureFixture[str], name: str
 ) -> None:
     model = tmp_path / "x.tflite"
     model.write_bytes(b"")
-    flag = "--json" if name == "bench" else "--out"
-    arguments = {"report": [], "bench": [str(model)], "explain": [str(model), "a text"]}[name]
-    line = refused(capfd, name, *arguments, flag, str(tmp_path))
+    arguments = {"report": [], "compile": ["--to", "airflow"], "explain": [str(model), "a text"]}[name]
+    line = refused(capfd, name, *arguments, "--out", str(tmp_path))
     assert list(tmp_path.iterdir()) == [model]
-    assert line == f"{flag} must be a file, got the folder {tmp_path}"
+    assert line == f"--out must be a file, got the folder {tmp_path}"
 
 
 def test_a_disk_that_is_full_where_no_step_is(
@@ -124,22 +124,23 @@ def test_a_disk_that_is_full_where_no_step_is(
 
         return write
 
-    monkeypatch.setattr("pipeline.commands.inspect.read_artifact", fail(errno.ENOSPC))
-    line = refused(capfd, "inspect", str(tmp_path))
+    (tmp_path / "statistics.json").write_text("{}")
+    monkeypatch.setattr("pipeline.views.artifact_tables.read_artifact", fail(errno.ENOSPC))
+    line = refused(capfd, "show", str(tmp_path))
     assert (
         line
         == "the disk must have space left, got [Errno 28] No space left on device: 'ladder.md'; make room, then go on"
     )
-    monkeypatch.setattr("pipeline.commands.inspect.read_artifact", fail(errno.EIO))
+    monkeypatch.setattr("pipeline.views.artifact_tables.read_artifact", fail(errno.EIO))
     with pytest.raises(OSError, match="Input/output error"):
-        main(["inspect", str(tmp_path)])
+        main(["show", str(tmp_path)])
 
 
 @pytest.mark.parametrize(
     "arguments",
     [
-        ["status", "--root", "{folder}/missing"],
-        ["status", "--root", "{folder}"],
+        ["show", "--root", "{folder}/missing"],
+        ["show", "--root", "{folder}"],
         ["report", "--root", "{folder}/missing"],
         ["report", "--root", "{folder}"],
         ["predict", "{folder}", "some text"],
@@ -151,11 +152,27 @@ def test_folders_that_are_not_what_they_should_be(
     assert str(tmp_path) in refused(capfd, *(argument.format(folder=tmp_path) for argument in arguments))
 
 
-def test_status_shows_names_as_they_are(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_show_shows_names_as_they_are(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     with contextlib.closing(Store(tmp_path)) as store:
         store.start_run("[mine] :cat:")
-    assert main(["status", "--root", str(tmp_path)]) == 0
+    assert main(["show", "--root", str(tmp_path)]) == 0
     assert "│ [mine] :cat: │" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["4"], "RUN must be a number that show lists, 1 to 1, got 4"),
+        (["chain"], "STEP must be a step of a run, got 'chain'"),
+        (["1", "--run", "1"], "--run must be left out without STEP, got 1"),
+        (["./missing"], "FILE must be a file or a folder that exists, got {here}/missing"),
+    ],
+)
+def test_show_refuses_what_is_not_there(
+    tmp_path: Path, capfd: pytest.CaptureFixture[str], arguments: list[str], message: str
+) -> None:
+    Root(tmp_path).run()
+    assert refused(capfd, "show", *arguments, "--root", str(tmp_path)) == message.format(here=Path.cwd())
 
 
 def test_report_writes_the_page_of_a_run(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
@@ -174,7 +191,7 @@ def test_report_writes_the_page_of_a_run(tmp_path: Path, capfd: pytest.CaptureFi
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (["3"], "RUN must be a number that status shows, 1 to 1, got 3"),
+        (["3"], "RUN must be a number that show lists, 1 to 1, got 3"),
         (["--out", "{folder}/no/page.html"], "--out must be in a folder that exists, got {folder}/no/page.html"),
     ],
 )
@@ -188,16 +205,20 @@ def test_a_report_that_cannot_be(
 
 
 HEAVY = "tensorflow keras numpy apache_beam sklearn matplotlib".split()
+# What help needs none of.
+SLOW = [*HEAVY, "pydantic", "sqlite3"]
 
 
-def _check_nothing_heavy_is_imported(code: str) -> None:
-    check = f"; import sys; heavy = set({HEAVY}) & set(sys.modules); sys.exit(str(heavy) if heavy else 0)"
+def _check_nothing_heavy_is_imported(code: str, heavy: list[str] = HEAVY) -> None:
+    check = f"; import sys; heavy = set({heavy}) & set(sys.modules); sys.exit(str(heavy) if heavy else 0)"
     environment = {**os.environ, "PYTHONPATH": str(Path(__file__).parents[2])}
     subprocess.run([sys.executable, "-c", code + check], check=True, env=environment)
 
 
-def test_the_command_line_loads_nothing_heavy() -> None:
-    _check_nothing_heavy_is_imported("import pipeline.cli")
+def test_help_of_all_commands_loads_nothing_slow() -> None:
+    verbs = [name for names in GROUPS.values() for name in names]
+    code = f"from pipeline.cli import main; assert not any(main([*verb, '--help']) for verb in {[[], *zip(verbs)]})"
+    _check_nothing_heavy_is_imported(code, SLOW)
 
 
 def test_the_page_of_a_cached_run_loads_nothing_heavy(tmp_path: Path) -> None:

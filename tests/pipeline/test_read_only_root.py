@@ -37,10 +37,11 @@ def root(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Path]:
 @pytest.mark.parametrize(
     ("command", "printed"),
     [
-        ("status", "artifacts/push/out-b"),
-        ("why model", "model, run 2"),
+        ("show", "artifacts/push/out-b"),
+        ("show model", "model, run 2"),
+        ("show 2", "run 2 of b"),
         ("diff 1 2", "settings: the same"),
-        ("lineage {root}/pushed/b-2/model.tflite", "made by push in run 2"),
+        ("show {root}/pushed/b-2/model.tflite", "made by push in run 2"),
         ("report 3 --out {root}/../page.html", "report: "),
         ("gc --dry-run", "would be removed: 0 artifacts"),
     ],

@@ -6,18 +6,19 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+from rich.console import Console
 
 from components.dsl.errors import InputError
 from pipeline.bench import files as bench_files
 from pipeline.bench.files import BenchOptions, bench, inspect_file, run_child
 from pipeline.cli import main
+from pipeline.views.bench import show_bench
 
 
-def test_both_kinds_stand_side_by_side(files: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    file_ = tmp_path / "told.json"
+def test_both_kinds_stand_side_by_side(files: Path, capsys: pytest.CaptureFixture[str]) -> None:
     arguments = [str(files / "model.tflite"), str(files / "model.onnx"), "--threads", "1", "--answers", "10"]
-    assert main(["bench", *arguments, "--operations", "--json", str(file_)]) == 0
-    content = json.loads(file_.read_text())
+    assert main(["describe", "--time", *arguments, "--operations", "--json"]) == 0
+    content = json.loads(capsys.readouterr().out)
     lite, onnx = content["files"]
     assert [lite["runtime"], onnx["runtime"]] == ["LiteRT", "ONNX Runtime"]
     assert lite["lengths"] == onnx["lengths"] == [8, 16], "what takes any length is asked about the other's"
@@ -35,6 +36,7 @@ def test_both_kinds_stand_side_by_side(files: Path, tmp_path: Path, capsys: pyte
     kinds = {operation["name"] for operation in onnx["profile"]["operations"]}
     assert {"MatMul", "Softmax"} <= kinds
     assert "profile" not in lite
+    show_bench(content, Console(width=200))
     shown = capsys.readouterr().out
     assert "XNNPACK runs" in shown
     assert "model.onnx, 16 tokens" in shown
@@ -87,7 +89,7 @@ def test_what_is_no_file_from_here_is_one_line(
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ({"lengths": (2,)}, "--lengths must be at least 3 each, got [2]"),
+        ({"lengths": (2,)}, "--length must be at least 3 each, got [2]"),
         ({"threads": (0,)}, "--threads must be at least 1 each, got [0]"),
         ({"threads": (5,)}, "--threads must be at most the 4 processors, got 5"),
         ({"answers": 9}, "--answers must be at least 10, got 9"),
@@ -102,7 +104,7 @@ def test_what_cannot_be_measured(options: dict[str, object], message: str, monke
 
 
 def test_rows_longer_than_a_file_reads_are_refused(files: Path) -> None:
-    with pytest.raises(InputError, match=r"--lengths must be at most 16 for .*model\.onnx, got 17"):
+    with pytest.raises(InputError, match=r"--length must be at most 16 for .*model\.onnx, got 17"):
         bench([files / "model.onnx"], BenchOptions(lengths=(17,)))
 
 
@@ -121,6 +123,19 @@ def test_a_process_that_falls_is_one_line(files: Path, monkeypatch: pytest.Monke
     assert told_by("echo a; echo 'no memory' >&2; exit 1") == "must be a file that its runtime can run: no memory"
 
 
-def test_no_file_at_all(capfd: pytest.CaptureFixture[str]) -> None:
-    assert main(["bench"]) == 2
-    assert capfd.readouterr().err == "error: bench must be given at least one FILE, got none\n"
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ([], "Missing argument 'FILE...'. (see keras-bert-edge describe --help)"),
+        (["a.onnx", "--length", "8"], "--length must be left out without --time, got 8"),
+        (["a.onnx", "--operations"], "--operations must be left out without --time"),
+        (["a.onnx", "--time", "--delegates"], "--delegates must be left out with --time"),
+        (["a.onnx", "b.onnx", "--json"], "FILE must be one file with --json, got 2"),
+        (["a.onnx", "--time", "--length", "2"], "--length must be at least 3 each, got [2]"),
+    ],
+)
+def test_options_that_do_not_go_together_are_refused(
+    capfd: pytest.CaptureFixture[str], arguments: list[str], message: str
+) -> None:
+    assert main(["describe", *arguments]) == 2
+    assert capfd.readouterr().err == f"error: {message}\n"

@@ -99,11 +99,11 @@ def test_of_several_phones_one_is_named(adb: Path, monkeypatch: pytest.MonkeyPat
 def test_files_that_are_none_for_a_phone(adb: Path, files: Path) -> None:
     with pytest.raises(InputError, match=r"must be given \.tflite files"):
         bench_on_phone([files / "model.onnx"], BenchOptions(here=False))
-    with pytest.raises(InputError, match=r"--lengths must be of the signatures \[8, 16\] of .*, got 9"):
+    with pytest.raises(InputError, match=r"--length must be of the signatures \[8, 16\] of .*, got 9"):
         bench_on_phone([files / "model.tflite"], BenchOptions(lengths=(9,), here=False))
 
 
 def test_a_failed_adb_is_told(adb: Path, capfd: pytest.CaptureFixture[str]) -> None:
     (adb / "adb").write_text("#!/bin/sh\necho 'no permissions' >&2\nexit 1\n")
-    assert main(["bench", "model.tflite", "--adb"]) == 2
+    assert main(["describe", "--time", "model.tflite", "--adb"]) == 2
     assert capfd.readouterr().err == "error: adb devices must succeed, got no permissions\n"

@@ -1,7 +1,7 @@
 """Addresses in the place of paths."""
 
-import argparse
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
@@ -10,7 +10,7 @@ from components.objects.mirror import CACHE_VARIABLE, root_address
 from components.objects.store import ObjectStore
 from pipeline.cli import main
 from pipeline.commands.arguments import absolute_path, open_addresses
-from pipeline.commands.parser import make_parser
+from tests.docs.commands import parse
 from tests.pipeline.remote.conftest import ADDRESS, memory
 
 __all__ = ["memory"]
@@ -21,21 +21,21 @@ def cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv(CACHE_VARIABLE, str(tmp_path / "cache"))
 
 
-def open_options(*arguments: str) -> argparse.Namespace:
-    options = make_parser().parse_args(arguments)
+def open_options(*arguments: str) -> SimpleNamespace:
+    options = SimpleNamespace(**parse([*arguments]).params)
     open_addresses(options)
     return options
 
 
 def test_a_root_becomes_its_mirror(memory: ObjectStore) -> None:
-    root = open_options("status", "--root", ADDRESS).root
+    root = open_options("show", "--root", ADDRESS).root
     assert root_address(root) == ADDRESS
-    assert open_options("status", "--root", f"{ADDRESS}/").root == root
+    assert open_options("show", "--root", f"{ADDRESS}/").root == root
 
 
 def test_files_and_folders_are_downloaded(memory: ObjectStore) -> None:
     memory.write("pushed/a/1/model.onnx", b"model")
-    assert open_options("bench", f"{ADDRESS}/pushed/a/1/model.onnx").files[0].read_bytes() == b"model"
+    assert open_options("describe", f"{ADDRESS}/pushed/a/1/model.onnx").files[0].read_bytes() == b"model"
     assert (open_options("predict", f"{ADDRESS}/pushed/a/1", "text").model / "model.onnx").is_file()
 
 
@@ -51,7 +51,8 @@ def test_errors_name_the_address_of_a_download(memory: ObjectStore, capfd: pytes
 def test_the_newest_run_of_an_artifact(memory: ObjectStore) -> None:
     for run in (2, 10):
         memory.write(f"artifacts/write/text-0/{run}/text.txt", str(run).encode())
-    assert (open_options("inspect", f"{ADDRESS}/artifacts/write/text-0").folder / "text.txt").read_text() == "10"
+    folder = open_options("predict", f"{ADDRESS}/artifacts/write/text-0", "text").model
+    assert (folder / "text.txt").read_text() == "10"
 
 
 def test_texts_stay_as_they_are() -> None:
@@ -63,4 +64,4 @@ def test_outputs_and_unknown_schemes_are_refused() -> None:
     with pytest.raises(InputError, match=r"--out must be a file on this machine, got s3://bucket/page.html"):
         open_options("report", "--out", "s3://bucket/page.html")
     with pytest.raises(InputError, match=r"must begin with s3:// or gs://.*, got ftp://bucket/x"):
-        open_options("status", "--root", "ftp://bucket/x")
+        open_options("show", "--root", "ftp://bucket/x")

@@ -46,9 +46,9 @@ def test_a_written_job_runs_to_the_end(tmp_path: Path) -> None:
     assert main(["run", str(job), "--root", str(root), *overrides]) == 0
     pushed = root / "pushed" / "reviews" / "1"
     assert (pushed / "model.tflite").is_file()
-    assert main(["inspect", str(rows), "--against", str(pushed)]) == 0
+    assert main(["check", str(rows), "--against", str(pushed)]) == 0
     rows.write_text(rows.read_text().replace("cow", "gnu"))
-    assert main(["inspect", str(rows), "--against", str(pushed)]) == 3
+    assert main(["check", str(rows), "--against", str(pushed)]) == 3
 
 
 @pytest.mark.long

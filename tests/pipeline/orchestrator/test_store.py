@@ -40,11 +40,11 @@ def test_published_artifact_is_found_again(store: Store, tmp_path: Path) -> None
 
 
 def test_a_run_is_found_by_its_number_alone(store: Store) -> None:
-    with pytest.raises(InputError, match=r"^RUN must be a number that status shows, none yet, got 1$"):
+    with pytest.raises(InputError, match=r"^RUN must be a number that show lists, none yet, got 1$"):
         store.run_of(1)
     numbers = [store.start_run("toy") for _ in range(2)]
     assert [store.run_of(number).id for number in numbers] == numbers
-    with pytest.raises(InputError, match=r"^--run must be a number that status shows, 1 to 2, got 0$"):
+    with pytest.raises(InputError, match=r"^--run must be a number that show lists, 1 to 2, got 0$"):
         store.run_of(0, "--run")
 
 

@@ -48,7 +48,7 @@ def test_what_is_not_known_is_said(tmp_path: Path) -> None:
 def test_a_run_that_is_none(tmp_path: Path) -> None:
     jobs = Jobs(tmp_path)
     jobs.run("a")
-    with pytest.raises(InputError, match=r"^RUN must be a number that status shows, 1 to 1, got 9$"):
+    with pytest.raises(InputError, match=r"^RUN must be a number that show lists, 1 to 1, got 9$"):
         find_difference(jobs.store, tmp_path, 1, 9)
 
 

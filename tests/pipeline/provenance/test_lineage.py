@@ -9,7 +9,6 @@ from rich.console import Console
 from components.dsl.artifact import content_digest
 from components.dsl.errors import InputError
 from pipeline.provenance.lineage import find_lineage
-from pipeline.provenance.prov import to_prov
 from pipeline.views.provenance import show_lineage
 from tests.pipeline.provenance.made_up import Jobs
 
@@ -109,23 +108,3 @@ def test_the_tree(jobs: Jobs, tmp_path: Path) -> None:
         "model: Text (above)",
     ]
     assert "(above)" in file.getvalue().splitlines()[-1]
-
-
-def test_prov_json(jobs: Jobs, tmp_path: Path) -> None:
-    content = json.loads(json.dumps(to_prov(find_lineage(jobs.store, tmp_path, tmp_path / "pushed" / "b-2"))))
-    assert dict.fromkeys(content["prefix"], True) == {"edge": True, "prov": True}
-    labels = {activity: activity_record["prov:label"] for activity, activity_record in content["activity"].items()}
-    assert sorted(labels.values()) == ["evaluate", "model", "push", "rows"]
-    assert content["activity"]["edge:step/rows-b"]["edge:parameters"] == {"size": 3}
-    kinds = {name: entity.get("prov:type", "data") for name, entity in content["entity"].items()}
-    assert sorted(kinds.values()) == ["Evaluation", "Pushed", "Text", "Text", "data"]
-    # Every relation leads from something that is there to something that is there.
-    for relation in (*content["used"].values(), *content["wasGeneratedBy"].values()):
-        assert relation["prov:activity"] in labels
-        assert relation["prov:entity"] in kinds
-    used = {(labels[usage["prov:activity"]], kinds[usage["prov:entity"]]) for usage in content["used"].values()}
-    assert used == {("rows", "data"), ("model", "Text"), ("evaluate", "Text"), ("push", "Text"), ("push", "Evaluation")}
-    made = sorted(
-        (labels[usage["prov:activity"]], kinds[usage["prov:entity"]]) for usage in content["wasGeneratedBy"].values()
-    )
-    assert made == [("evaluate", "Evaluation"), ("model", "Text"), ("push", "Pushed"), ("rows", "Text")]

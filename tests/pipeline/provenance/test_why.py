@@ -130,7 +130,7 @@ def test_a_step_that_failed(store: Store, tmp_path: Path) -> None:
     ("step", "number", "message"),
     [
         ("shot", None, "STEP must be a step of a run, got 'shot'; did you mean 'shout'?"),
-        ("shout", 7, "--run must be a number that status shows, 1 to 1, got 7"),
+        ("shout", 7, "--run must be a number that show lists, 1 to 1, got 7"),
     ],
 )
 def test_what_is_not_there(store: Store, tmp_path: Path, step: str, number: int | None, message: str) -> None:

@@ -59,7 +59,7 @@ def test_a_run_that_is_none(tmp_path: Path, number: int) -> None:
     root = Root(tmp_path)
     for _ in range(2):
         root.run(node("load", makes=MAKES))
-    with pytest.raises(InputError, match=f"RUN must be a number that status shows, 1 to 2, got {number}"):
+    with pytest.raises(InputError, match=f"RUN must be a number that show lists, 1 to 2, got {number}"):
         read_record(tmp_path, number)
 
 

@@ -45,16 +45,16 @@ def test_values(value: object, text: str) -> None:
     assert format_value(value) == text
 
 
-def test_inspect_prints_the_statistics_of_a_folder(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_show_prints_the_statistics_of_a_folder(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     (tmp_path / "statistics.json").write_text(json.dumps(STATISTICS))
-    assert main(["inspect", str(tmp_path)]) == 0
+    assert main(["show", str(tmp_path)]) == 0
     assert "1,234,567" in capsys.readouterr().out
 
 
 @pytest.mark.parametrize(
     ("content", "message"),
     [
-        (None, "must be the folder of an artifact, with manifest.json, got none; `status` lists artifacts"),
+        (None, "must be the folder of an artifact, with manifest.json, got none; `show` lists artifacts"),
         ("{", "cannot be read"),
         ("[1]", "must hold an object of tables"),
         ('{"a": [["x", null]]}', "tables and histograms"),
@@ -63,31 +63,29 @@ def test_inspect_prints_the_statistics_of_a_folder(tmp_path: Path, capsys: pytes
         ('{"a": [["x", -1]]}', "tables and histograms"),
     ],
 )
-def test_inspect_refuses_what_has_no_statistics(
+def test_show_refuses_what_has_no_statistics(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], content: str | None, message: str
 ) -> None:
     if content is not None:
         (tmp_path / "statistics.json").write_text(content)
-    assert main(["inspect", str(tmp_path)]) == 2
+    assert main(["show", str(tmp_path)]) == 2
     assert message in capsys.readouterr().err
 
 
-def test_inspect_shows_counts_sizes_and_values_of_any_artifact(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_show_shows_counts_sizes_and_values_of_any_artifact(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     examples = TaskExamples(tmp_path / "examples")
     examples.path.mkdir()
     examples.file("features.json").write_text(json.dumps({"task": "regression", "rows": {"train": 1234567}}))
     examples.counts = {"train": 7654321, "test_in_train": 2}
     examples.seal({})
-    assert main(["inspect", str(examples.path)]) == 0
+    assert main(["show", str(examples.path)]) == 0
     printed = capsys.readouterr().out
     for text in ("counts", "7,654,321", "test_in_train", "features.json", "rows.train", "1,234,567", "regression"):
         assert text in printed
 
 
 @pytest.mark.parametrize("content", ["{", "[]", '{"counts": 5}', '{"counts": {}}'])
-def test_inspect_refuses_a_damaged_manifest(tmp_path: Path, capsys: pytest.CaptureFixture[str], content: str) -> None:
+def test_show_refuses_a_damaged_manifest(tmp_path: Path, capsys: pytest.CaptureFixture[str], content: str) -> None:
     (tmp_path / "manifest.json").write_text(content)
-    assert main(["inspect", str(tmp_path)]) == 2
+    assert main(["show", str(tmp_path)]) == 2
     assert "manifest.json" in capsys.readouterr().err

@@ -129,7 +129,7 @@ def test_a_step_is_done_for_another_machine(address: str, tmp_path: Path) -> Non
     step = ("step", "ingest_corpus", str(write_job(tmp_path / "job")), "--run", "monday", "--root", f"{address}/root")
     assert "was done before" not in run(tmp_path / "one", *step)
     assert "ingest_corpus was done before" in run(tmp_path / "other", *step)
-    assert "│ tiny (monday) │ running " in run(tmp_path / "third", "status", "--root", f"{address}/root")
+    assert "│ tiny (monday) │ running " in run(tmp_path / "third", "show", "--root", f"{address}/root")
 
 
 def test_a_checkpoint_has_the_key_of_a_local_one(address: str, tmp_path: Path) -> None:
@@ -150,7 +150,7 @@ def test_a_checkpoint_has_the_key_of_a_local_one(address: str, tmp_path: Path) -
 def test_bad_roots_are_refused_in_one_line(
     address: str, tmp_path: Path, root: str, variables: dict[str, str], message: str
 ) -> None:
-    output = run(tmp_path, "status", "--root", root, status=2, **variables)
+    output = run(tmp_path, "show", "--root", root, status=2, **variables)
     assert message in " ".join(output.split())
     assert output.count("\n") <= 4, output
 
@@ -174,7 +174,7 @@ def test_credentials_that_the_server_refuses(tmp_path: Path, status: int) -> Non
     with ThreadingHTTPServer(("127.0.0.1", 0), Refusing) as server:
         threading.Thread(target=server.serve_forever, daemon=True).start()
         url = f"http://127.0.0.1:{server.server_address[1]}"
-        output = run(tmp_path, "status", "--root", f"gs://{BUCKET}/x", status=2, STORAGE_EMULATOR_HOST=url)
+        output = run(tmp_path, "show", "--root", f"gs://{BUCKET}/x", status=2, STORAGE_EMULATOR_HOST=url)
         server.shutdown()
     assert "must be open to these credentials" in " ".join(output.split())
     assert output.count("\n") <= 4, output

@@ -156,7 +156,7 @@ def test_a_machine_that_was_killed_is_replaced_after_its_lease(server: str, tmp_
     first.kill()
     first.wait()
     run(server, tmp_path / "b", address, kept, module=TOY, KERAS_BERT_EDGE_LEASE_SECONDS="3")
-    status = run(server, tmp_path / "c", "status", "--root", address)
+    status = run(server, tmp_path / "c", "show", "--root", address)
     assert [line.split("│")[3].strip() for line in status.splitlines() if "│ toy" in line] == ["done", "running"]
 
 
@@ -198,7 +198,7 @@ def test_compiled_steps_on_machines_of_their_own_make_what_a_run_makes(server: s
         outputs = [step.communicate(timeout=400)[0] for step in steps]
         assert [step.returncode for step in steps] == [0] * len(steps), outputs
         done.update(ready)
-    status = run(server, tmp_path / "there", "status", "--root", root)
+    status = run(server, tmp_path / "there", "show", "--root", root)
     assert [line.split("│")[2:4] for line in status.splitlines() if "│ tiny" in line] == [[" tiny (uid) ", " done  "]]
     with snapshot(server, tmp_path / "snapshot", root) as downloaded:
         assert untimed_results(downloaded) == untimed_results(whole)
@@ -211,7 +211,7 @@ def test_the_same_step_on_two_machines_at_once_runs_once(server: str, tmp_path: 
     outputs = [step.communicate(timeout=400)[0] for step in steps]
     assert [step.returncode for step in steps] == [0, 0, 0], outputs
     assert sum("was done before" in output for output in outputs) == 2, outputs
-    status = run(server, tmp_path / "third", "status", "--root", root)
+    status = run(server, tmp_path / "third", "show", "--root", root)
     assert len([line for line in status.splitlines() if "│ tiny (monday) " in line]) == 1
     assert not [*ObjectStore(root).find_all("leases"), *ObjectStore(root).find_all("heartbeats")]
 
@@ -241,7 +241,7 @@ def test_a_step_that_was_killed_is_run_elsewhere(server: str, tmp_path: Path) ->
 def test_bad_roots_are_refused_in_one_line(
     server: str, tmp_path: Path, address: str, more: dict[str, Any], message: str
 ) -> None:
-    output = run(server, tmp_path, "status", "--root", address, status=2, **more)
+    output = run(server, tmp_path, "show", "--root", address, status=2, **more)
     assert message in output
     assert output.count("\n") <= 3, output
 
@@ -253,7 +253,7 @@ def test_wrong_credentials_are_refused(tmp_path: Path, monkeypatch: pytest.Monke
     job = str(write_job(tmp_path / "job"))
     with s3_server(tmp_path / "server") as url:
         for command in (
-            ("status", "--root", f"s3://{BUCKET}/x"),
+            ("show", "--root", f"s3://{BUCKET}/x"),
             ("run", job, "--root", f"s3://{BUCKET}/x"),
             ("run", job, "--root", str(tmp_path / "root"), "--set", f"corpus.path=s3://{BUCKET}/texts"),
         ):

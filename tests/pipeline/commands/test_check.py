@@ -1,4 +1,4 @@
-"""`inspect --against`: new rows beside those that a pushed model learnt from; its exit status is the verdict."""
+"""`check`: new rows beside those that a pushed model learnt from; its exit status is the verdict."""
 
 import dataclasses
 import json
@@ -32,7 +32,7 @@ def model(tmp_path: Path) -> Path:
 
 
 def test_rows_like_those_of_training(tmp_path: Path, model: Path, capfd: pytest.CaptureFixture[str]) -> None:
-    assert main(["inspect", str(tmp_path / "reviews.csv"), "--against", str(model)]) == 0
+    assert main(["check", str(tmp_path / "reviews.csv"), "--against", str(model)]) == 0
     printed = capfd.readouterr().out
     assert "60 rows beside 60 training rows" in printed
     assert "the rows look like those that the model learnt from" in printed
@@ -42,7 +42,7 @@ def test_rows_like_those_of_training(tmp_path: Path, model: Path, capfd: pytest.
 def test_planted_changes_have_status_3(tmp_path: Path, model: Path, capfd: pytest.CaptureFixture[str]) -> None:
     rows = tmp_path / "new.csv"
     rows.write_text((tmp_path / "reviews.csv").read_text().replace(",animal", ",[fish]").replace("cow", "да"))
-    assert main(["inspect", str(rows), "--against", str(model)]) == 3
+    assert main(["check", str(rows), "--against", str(model)]) == 3
     printed = capfd.readouterr().out
     names = "labels, label shares, scripts, unknown tokens, words not in training rows"
     assert f"the rows differ from those that the model learnt from: {names}" in printed
@@ -53,7 +53,7 @@ def test_planted_changes_have_status_3(tmp_path: Path, model: Path, capfd: pytes
 def test_rows_without_labels(tmp_path: Path, model: Path, capfd: pytest.CaptureFixture[str]) -> None:
     rows = tmp_path / "new.csv"
     rows.write_text((tmp_path / "reviews.csv").read_text().replace("kind", "page"))
-    assert main(["inspect", str(rows), "--against", str(model)]) == 0
+    assert main(["check", str(rows), "--against", str(model)]) == 0
     assert "60 rows without labels beside 60 training rows" in capfd.readouterr().out
 
 
@@ -72,7 +72,7 @@ def test_models_without_a_schema_are_refused(
     if content is not None:
         (model / "schema.json").write_text(content)
     capfd.readouterr()
-    assert main(["inspect", str(tmp_path / "reviews.csv"), "--against", str(model)]) == 2
+    assert main(["check", str(tmp_path / "reviews.csv"), "--against", str(model)]) == 2
     (line,) = capfd.readouterr().err.splitlines()
     assert line.startswith(f"error: {message.format(model=model)}")
 
@@ -92,7 +92,7 @@ def sure_model(tmp_path: Path, model: Path, monkeypatch: pytest.MonkeyPatch) -> 
 def test_confidences_like_those_for_validation_rows(
     tmp_path: Path, sure_model: Path, capfd: pytest.CaptureFixture[str]
 ) -> None:
-    assert main(["inspect", str(tmp_path / "reviews.csv"), "--against", str(sure_model)]) == 0
+    assert main(["check", str(tmp_path / "reviews.csv"), "--against", str(sure_model)]) == 0
     (line,) = (line for line in capfd.readouterr().out.splitlines() if "confidences" in line)
     assert "PSI 0.000" in line
     assert "as before" in line
@@ -105,7 +105,7 @@ def test_planted_doubt_has_status_3(
     rows = tmp_path / "new.csv"
     text = (tmp_path / "reviews.csv").read_text().replace(",animal", labels)
     rows.write_text(text.replace("cow", "owl").replace("oak", "elm").replace("hen", "fox").replace(" the", " one"))
-    assert main(["inspect", str(rows), "--against", str(sure_model)]) == 3
+    assert main(["check", str(rows), "--against", str(sure_model)]) == 3
     printed = capfd.readouterr().out
     (line,) = (line for line in printed.splitlines() if line.startswith("│ confidences"))
     assert "differs" in line
@@ -119,13 +119,13 @@ def test_models_without_probabilities_leave_confidences_out(
     (sure_model / "metrics.json").unlink()
     if content is not None:
         (sure_model / "metrics.json").write_text(json.dumps(content))
-    assert main(["inspect", str(tmp_path / "reviews.csv"), "--against", str(sure_model)]) == 0
+    assert main(["check", str(tmp_path / "reviews.csv"), "--against", str(sure_model)]) == 0
     assert capfd.readouterr().out.count("confidences") == 0
 
 
 def test_damaged_metrics_are_refused(tmp_path: Path, sure_model: Path, capfd: pytest.CaptureFixture[str]) -> None:
     (sure_model / "metrics.json").write_text('{"calibration": {"temperature": null}}')
     capfd.readouterr()
-    assert main(["inspect", str(tmp_path / "reviews.csv"), "--against", str(sure_model)]) == 2
+    assert main(["check", str(tmp_path / "reviews.csv"), "--against", str(sure_model)]) == 2
     (line,) = capfd.readouterr().err.splitlines()
     assert line.endswith(f"whose confidences can be compared, got {sure_model}: the entry 'confidences' is missing")

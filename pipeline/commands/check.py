@@ -1,0 +1,70 @@
+"""`check`: how new rows differ from those that a model learnt from."""
+
+import json
+from pathlib import Path
+from types import SimpleNamespace
+from typing import TYPE_CHECKING
+
+import click
+from rich.console import Console
+
+from components.dsl.errors import InputError
+from pipeline.commands.arguments import PathOrAddress
+from pipeline.commands.command import DONE, REFUSED, Verb
+
+if TYPE_CHECKING:
+    from components.examples.row_schema import RowSchema
+
+
+@click.command(cls=Verb, example="check new.csv --against runs/pushed/reviews/1")
+@click.argument("rows", metavar="ROWS", type=PathOrAddress(), help="New rows, labelled or not.")
+@click.option(
+    "--against",
+    metavar="MODEL",
+    required=True,
+    type=PathOrAddress(),
+    help="A pushed model, such as runs/pushed/reviews/1.",
+)
+def check_command(options: SimpleNamespace, console: Console) -> int:
+    """Say how new rows differ from those that a model learnt from.
+
+    The exit status is 3 if one property is beyond its limit.
+    """
+    from components.examples.drift import compare_rows
+    from components.examples.new_rows import read_new_rows
+    from components.scoring.confidence_drift import compare_confidences
+    from keras_bert.tokenizers.loading import load_eager_tokenizer
+    from pipeline.views.drift import show_differences
+    from pipeline.views.terminal import write
+
+    schema = _read_schema(options.against)
+    rows, is_labelled = read_new_rows(schema, str(options.rows))
+    try:
+        tokenizer = load_eager_tokenizer(options.against)
+    except (OSError, ValueError) as error:
+        raise InputError(f"--against must be a pushed model with its tokenizer, got an error: {error}") from None
+    differences = compare_rows(schema, rows, tokenizer, is_labelled=is_labelled)
+    differences += compare_confidences(options.against, rows)
+    show_differences(differences, console)
+    labels = "" if is_labelled else " without labels"
+    write(console, f"{len(rows)} rows{labels} beside {schema.rows} training rows")
+    names = [row.name for row in differences if row.differs]
+    if names:
+        write(console, f"the rows differ from those that the model learnt from: {', '.join(names)}")
+        return REFUSED
+    write(console, "the rows look like those that the model learnt from")
+    return DONE
+
+
+def _read_schema(model: Path) -> "RowSchema":
+    from components.examples.row_schema import SCHEMA_FILE, RowSchema
+
+    file = model / SCHEMA_FILE
+    try:
+        content = json.loads(file.read_text(encoding="utf-8"))
+    except OSError as error:
+        rule = f"must be the folder of a pushed model with {SCHEMA_FILE}"
+        raise InputError(f"--against {rule}, got {model}: {error.strerror}; push it again if it is older") from None
+    except (ValueError, RecursionError) as error:
+        raise InputError(f"{file} must hold JSON, got an error: {error}") from None
+    return RowSchema.parse(content, str(file))

@@ -1,0 +1,64 @@
+"""`show`: the runs of a root, or one run, step, artifact or file."""
+
+import re
+from pathlib import Path
+from types import SimpleNamespace
+
+import click
+from rich.console import Console
+
+from pipeline.commands.arguments import absolute_path, open_address, open_store, refuse_options, root_option
+from pipeline.commands.command import DONE, Verb
+
+
+@click.command(cls=Verb, example="show runs/pushed/reviews/1/model.tflite")
+@click.argument(
+    "what",
+    metavar="[RUN|STEP|ARTIFACT|FILE]",
+    required=False,
+    help="A run's number: its steps. A step's name: the changes that made it run again. An artifact: its statistics. "
+    "An artifact of the root, a pushed file or folder, or a copy of one: the steps, artifacts and data files that it "
+    "was made from. Default: all runs and artifacts.",
+)
+@click.option("--run", type=int, metavar="N", help="Explain the step in this run. Default: the newest with the step.")
+@root_option
+def show_command(options: SimpleNamespace, console: Console) -> int:
+    """Show runs and artifacts, why a step ran, or the origin of a file.
+
+    A number is a run, a name of letters, digits and _ is a step, and anything else is a path: write ./1 for a folder 1.
+    """
+    from pipeline.provenance.why import find_reason
+    from pipeline.views.provenance import show_reason
+    from pipeline.views.status import show_run, show_status
+
+    what = options.what
+    is_step = what is not None and what.isidentifier()
+    if not is_step:
+        refuse_options(options, ["run"], "without STEP")
+    if what is not None and not is_step and not re.fullmatch(r"\d+", what):
+        _show_path(open_address(absolute_path(what)), options.root, console)
+        return DONE
+    with open_store(options.root) as store:
+        if what is None:
+            show_status(store, console)
+        elif is_step:
+            show_reason(find_reason(store, what, options.run), console)
+        else:
+            show_run(store, int(what), console)
+    return DONE
+
+
+def _show_path(path: Path, root: Path, console: Console) -> None:
+    """The statistics of an artifact, and what it was made from if it is in the root; the latter of any other file."""
+    from pipeline.provenance.lineage import find_lineage
+    from pipeline.views.artifact_tables import is_artifact, read_artifact
+    from pipeline.views.provenance import show_lineage
+    from pipeline.views.statistics import show_statistics
+
+    if is_artifact(path):
+        show_statistics(read_artifact(path), console)
+        if not path.is_relative_to(root / "artifacts"):
+            return
+    with open_store(root) as store:
+        lineage = find_lineage(store, root, path)
+    show_lineage(lineage, console)
