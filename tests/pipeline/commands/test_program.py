@@ -53,8 +53,8 @@ def test_help_lists_every_command_on_one_screen(
 def test_a_long_example_goes_on_in_the_next_line() -> None:
     example = 'describe runs/pushed/reviews/1/model.tflite --time --length 32 --length 128 --name "two words"'
     assert wrap_example(example).splitlines() == [
-        "keras-bert-edge describe runs/pushed/reviews/1/model.tflite --time --length 32 \\",
-        '      --length 128 --name "two words"',
+        "keras-bert-edge describe runs/pushed/reviews/1/model.tflite --time \\",
+        '      --length 32 --length 128 --name "two words"',
     ]
 
 
