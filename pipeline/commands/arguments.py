@@ -60,7 +60,7 @@ def open_addresses(options: SimpleNamespace) -> None:
         if isinstance(value, Address):
             setattr(options, name, open_address(value, is_root=name == "root"))
         elif isinstance(value, tuple):
-            setattr(options, name, tuple(open_address(each) if isinstance(each, Address) else each for each in value))
+            setattr(options, name, tuple(open_address(item) if isinstance(item, Address) else item for item in value))
 
 
 def open_address(place: Path | Address, *, is_root: bool = False) -> Path:

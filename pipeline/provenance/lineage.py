@@ -113,7 +113,10 @@ def _find_artifact(history: History, root: Path, file: Path) -> StoredArtifact:
     for artifact, _, digests in pushed:
         if copied and copied <= digests:
             return artifact
-    raise InputError(f"FILE must be made in the root {root}, got {file}: no pushed version or artifact there holds it")
+    raise InputError(
+        f"FILE must be an artifact or made in the root {root}, got {file}: no pushed version or artifact there holds it; "
+        "`show` lists artifacts"
+    )
 
 
 def pull_pushed(history: History, stored: list[StoredArtifact]) -> None:

@@ -39,7 +39,7 @@ def test_pairs_of_training_rows_and_of_validation_with_training_rows(line, tmp_p
         assert {row.text for row in pairs} == texts[split]
         assert paired.counts[split] == len(pairs)
     content = read_features(paired.path)
-    # All that the report of a run and `inspect` read of labelled rows.
+    # All that the report of a run and `show` read of labelled rows.
     assert content.keys() == read_features(line(task).examples.path).keys() - {"overlap", "near_overlap", "left_out"}
     assert (content["task"], content["settings"], content["max_length"]) == (
         "embedding",

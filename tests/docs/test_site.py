@@ -70,12 +70,10 @@ def test_a_setting_has_type_default_range_and_effect() -> None:
 
 def test_every_command_has_a_section(pages: dict[str, str]) -> None:
     page = pages["reference/commands.md"]
-    assert re.findall(r"^### (.+)$", page, re.MULTILINE) == [
-        command.name for commands in GROUPS.values() for command in commands
-    ]
-    assert "| `--max-megabytes N` | the most megabytes (10^6 bytes) of model.tflite |" in page
+    assert re.findall(r"^### (.+)$", page, re.MULTILINE) == [name for names in GROUPS.values() for name in names]
+    assert "| `--max-megabytes N` | The most megabytes (10^6 bytes) of model.tflite. |" in page
     assert "| `JOB` |" in page
-    assert "(default: 0.95)" in page
+    assert "[default: 0.95]" in page
 
 
 def test_every_module_of_the_library_is_in_the_reference(pages: dict[str, str]) -> None:
@@ -140,7 +138,7 @@ def test_what_a_page_loads_from_other_servers_is_found(html: str, addresses: lis
 
 def test_the_readme_is_short_and_names_every_command() -> None:
     readme = (REPOSITORY / "README.md").read_text()
-    assert len(readme.splitlines()) <= 110
+    assert len(readme.splitlines()) <= 100
     names = set(re.findall(r"keras-bert-edge ([a-z]+)", readme))
     assert names == {name for names in GROUPS.values() for name in names}
 

@@ -36,7 +36,7 @@ def image(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Folder]:
 
 def test_the_command_of_the_image_is_ours(image: Folder) -> None:
     assert image.user == "1000:1000"
-    assert "usage: keras-bert-edge" in image.call(image.command)
+    assert "Usage: keras-bert-edge" in image.call(image.command)
     assert image.call(["keras-bert-edge", "--version"]).startswith("keras-bert-edge ")
 
 

@@ -39,7 +39,7 @@ def root(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Path]:
     [
         ("show", "artifacts/push/out-b"),
         ("show model", "model, run 2"),
-        ("show 2", "run 2 of b"),
+        ("show 2", "run 2 of job: done"),
         ("diff 1 2", "settings: the same"),
         ("show {root}/pushed/b-2/model.tflite", "made by push in run 2"),
         ("report 3 --out {root}/../page.html", "report: "),

@@ -58,7 +58,7 @@ def test_the_origin_beside_a_file_tells_its_version(tmp_path: Path) -> None:
     for file in (copy, copy / "model.tflite"):
         assert find_lineage(jobs.store, tmp_path, file).artifact.path == "artifacts/push/out-first"
     (foreign / "origin.json").write_text("origin of another root")
-    with pytest.raises(InputError, match=r"^FILE must be made in the root"):
+    with pytest.raises(InputError, match=r"^FILE must be an artifact or made in the root"):
         find_lineage(jobs.store, tmp_path, foreign / "model.tflite")
 
 
@@ -73,7 +73,8 @@ def test_a_file_of_an_artifact(jobs: Jobs, tmp_path: Path) -> None:
         ("nowhere.tflite", "FILE must be a file or a folder that exists, got {file}"),
         (
             "foreign.tflite",
-            "FILE must be made in the root {root}, got {file}: no pushed version or artifact there holds it",
+            "FILE must be an artifact or made in the root {root}, got {file}: no pushed version or artifact there holds "
+            "it; `show` lists artifacts",
         ),
     ],
 )

@@ -54,7 +54,7 @@ def test_show_prints_the_statistics_of_a_folder(tmp_path: Path, capsys: pytest.C
 @pytest.mark.parametrize(
     ("content", "message"),
     [
-        (None, "must be the folder of an artifact, with manifest.json, got none; `show` lists artifacts"),
+        (None, "--root must be a folder that exists, got {folder}/runs"),
         ("{", "cannot be read"),
         ("[1]", "must hold an object of tables"),
         ('{"a": [["x", null]]}', "tables and histograms"),
@@ -68,8 +68,8 @@ def test_show_refuses_what_has_no_statistics(
 ) -> None:
     if content is not None:
         (tmp_path / "statistics.json").write_text(content)
-    assert main(["show", str(tmp_path)]) == 2
-    assert message in capsys.readouterr().err
+    assert main(["show", str(tmp_path), "--root", str(tmp_path / "runs")]) == 2
+    assert message.format(folder=tmp_path) in capsys.readouterr().err
 
 
 def test_show_shows_counts_sizes_and_values_of_any_artifact(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

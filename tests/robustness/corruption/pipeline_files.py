@@ -150,7 +150,7 @@ def _write_store(folder: Path) -> None:
 
 
 def _read_store(folder: Path) -> None:
-    """Makes the queries of a run and of `status`."""
+    """Makes the queries of a run and of `show`."""
     store = Store(folder)
     try:
         _query(store)
