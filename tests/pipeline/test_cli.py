@@ -13,7 +13,7 @@ import pytest
 from pipeline.cli import main
 from pipeline.commands.program import GROUPS
 from pipeline.orchestrator.store import Store
-from tests.pipeline.report.made_up import Root, job
+from tests.pipeline.report.made_up import Root, job, node
 from tests.tiny_job import write_job
 
 
@@ -163,7 +163,7 @@ def test_show_shows_names_as_they_are(tmp_path: Path, capsys: pytest.CaptureFixt
     ("arguments", "message"),
     [
         (["4"], "RUN must be a number that show lists, 1 to 1, got 4"),
-        (["chain"], "STEP must be a step of a run, got 'chain'"),
+        (["chain"], "STEP must be a step of a run, got 'chain'; known: load"),
         (["1", "--run", "1"], "--run must be left out without STEP, got 1"),
         (["./missing"], "FILE must be a file or a folder that exists, got {here}/missing"),
     ],
@@ -171,7 +171,7 @@ def test_show_shows_names_as_they_are(tmp_path: Path, capsys: pytest.CaptureFixt
 def test_show_refuses_what_is_not_there(
     tmp_path: Path, capfd: pytest.CaptureFixture[str], arguments: list[str], message: str
 ) -> None:
-    Root(tmp_path).run()
+    Root(tmp_path).run(node("load"))
     assert refused(capfd, "show", *arguments, "--root", str(tmp_path)) == message.format(here=Path.cwd())
 
 

@@ -92,7 +92,7 @@ def test_json_is_the_same_for_readers() -> None:
     [
         (["saved", "a", "--beside", "answering"], "--beside must be for classification, as "),
         (["saved", "a", "--rows", "3"], "--rows must be left out where TEXT is explained, got 3"),
-        (["saved", "a", "--set", "seeds=3"], "--set must be left out where TEXT is explained, got ['seeds=3']"),
+        (["saved", "a", "--set", "seeds=3"], "--set must be left out where TEXT is explained, got seeds=3"),
         (["saved", "a", "--out", "."], "--out must be a file, got the folder"),
         (["saved", "a", "--steps", "10001"], "steps must be a whole number from 1 to 10000, got 10001"),
         (["job.toml", "--target", "a"], "--target must be left out for a job, got a"),

@@ -39,7 +39,7 @@ def run(
     def run_pipeline(*_: Any, **__: Any) -> RunResult:
         return RunResult(1, folder, "done", tuple(steps))
 
-    monkeypatch.setattr("pipeline.commands.run.run_pipeline", run_pipeline)
+    monkeypatch.setattr("pipeline.orchestrator.runner.run_pipeline", run_pipeline)
     capfd.readouterr()
     assert main(["run", str(write_job(folder / "job")), "--root", str(folder / "root")]) == 0
     return capfd.readouterr().err.splitlines()
