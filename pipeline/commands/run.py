@@ -80,8 +80,8 @@ def _run_and_show(
     console: Console,
 ) -> int:
     from components.artifacts.evaluation import Blessing, Evaluation
-    from components.artifacts.standard import EdgeModel
     from components.artifacts.pushed import Pushed
+    from components.artifacts.standard import EdgeModel
     from components.objects.mirror import shown_place
     from components.scoring.blessing import NOT_COMPARED
     from keras_bert.core.folders import EXPORT_FILE

@@ -114,7 +114,7 @@ def _find_artifact(history: History, root: Path, file: Path) -> StoredArtifact:
         if copied and copied <= digests:
             return artifact
     raise InputError(
-        f"FILE must be an artifact or made in the root {root}, got {file}: no pushed version or artifact there holds it; "
+        f"FILE must be an artifact or made in the root {root}, got {file}: no pushed version or artifact holds it; "
         "`show` lists artifacts"
     )
 

@@ -73,8 +73,8 @@ def test_a_file_of_an_artifact(jobs: Jobs, tmp_path: Path) -> None:
         ("nowhere.tflite", "FILE must be a file or a folder that exists, got {file}"),
         (
             "foreign.tflite",
-            "FILE must be an artifact or made in the root {root}, got {file}: no pushed version or artifact there holds "
-            "it; `show` lists artifacts",
+            "FILE must be an artifact or made in the root {root}, got {file}: no pushed version or artifact holds it; "
+            "`show` lists artifacts",
         ),
     ],
 )
