@@ -1,19 +1,17 @@
 """Answers a table with a model: cut into chunks, answered as a Beam pipeline, joined in order."""
 
-import contextlib
 import dataclasses
 import json
 import os
 import shutil
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from components.answers.chunks import CutTable, read_chunk, read_texts
 from components.answers.columns import name_answers
-from components.answers.cut_table import cut_table
+from components.answers.cut_table import CutTable, cut_table, read_chunk, read_texts
+from components.answers.model_inputs import check_second
 from components.answers.part_files import OutputFormat, join_parts, write_part
-from components.answers.second_texts import check_second
 from components.answers.table_request import TableRequest, digest_request, match_table
 from components.answers.work_folder import PARTS, locked_folder
 from components.beam.engine import BYTES_A_PROCESS, choose_scale, run_over
@@ -122,10 +120,12 @@ def answer_table(request: TableRequest, progress: Progress = lambda done, total,
     del task  # the pipeline loads its own
     with locked_folder(request.out, digest_request(request, files)) as folder:
         progress(0, 0, "reading the table")
-        with _removed_if_refused(folder):
+        try:
             table = _read_table(request, files, folder)
             names = name_answers(table.names, answers, request.prefix)
-            _check_names(request, table)
+        except InputError:
+            shutil.rmtree(folder)
+            raise
         types = dict(zip(names, answers.values(), strict=True))
         output = OutputFormat(request.out.suffix, table.names, table.json_types, types)
         writer = PartWriter(folder, request.columns, output, request.words)
@@ -142,32 +142,19 @@ def answer_table(request: TableRequest, progress: Progress = lambda done, total,
     )
 
 
-@contextlib.contextmanager
-def _removed_if_refused(folder: Path) -> Iterator[None]:
-    try:
-        yield
-    except InputError:
-        shutil.rmtree(folder)
-        raise
-
-
 def _read_table(request: TableRequest, files: Sequence[str], folder: Path) -> CutTable:
     """Cuts the table, unless a run that was killed has done so."""
     plan = folder / _PLAN
     if plan.exists():
         return CutTable(**json.loads(plan.read_text(encoding="utf-8")))
-    kind, errors = request.out.suffix, folder / _ERRORS
-    table = cut_table(request.table, files, request.columns, folder, errors, kind, words=request.words)
-    write_whole(plan, dataclasses.asdict(table))
-    return table
-
-
-def _check_names(request: TableRequest, table: CutTable) -> None:
+    table = cut_table(request, files, folder, folder / _ERRORS)
     halves = [name for name in table.names if not is_unicode(name)]
     if halves and request.out.suffix != ".jsonl":
         raise InputError(
             f"--out must be a .jsonl file, as field {halves[0]!r} of the table is no valid Unicode, got {request.out}"
         )
+    write_whole(plan, dataclasses.asdict(table))
+    return table
 
 
 def _answer(
@@ -186,24 +173,17 @@ def _answer(
         answers = numbers | "Read" >> beam_sdk.Map(writer.read) | "Answer" >> RunInference(handler)
         answers | "Write" >> beam_sdk.Map(writer.write)
 
+    def report() -> None:
+        # Wherever workers write the parts.
+        done = sum(not name.startswith(".") and name.endswith(".json") for name in os.listdir(writer.folder / PARTS))
+        progress(done, table.chunks, f"{done} of {table.chunks} chunks")
+
     # No more processes than chunks.
     size = min(_COST * table.characters * len(missing) // table.chunks, BYTES_A_PROCESS * len(missing))
     scale = choose_scale(request.beam, size, threaded=False)
-    with _watched(writer, table.chunks, progress):
-        run_over(missing, steps, request.beam, scale=scale)
-
-
-@contextlib.contextmanager
-def _watched(writer: PartWriter, chunks: int, progress: Progress) -> Iterator[None]:
-    """Reports the number of finished parts during the block, wherever workers write them."""
-
-    def report() -> None:
-        done = sum(not name.startswith(".") and name.endswith(".json") for name in os.listdir(writer.folder / PARTS))
-        progress(done, chunks, f"{done} of {chunks} chunks")
-
     heartbeat = Heartbeat(report, _SECONDS_BETWEEN)
     try:
-        yield
+        run_over(missing, steps, request.beam, scale=scale)
     finally:
         heartbeat.stop()
 

@@ -1,13 +1,15 @@
-"""Cuts a table into chunks of rows that can be answered, and sets the other rows aside."""
+"""Cuts a table into chunks of rows that can be answered, the units of work, and sets the other rows aside."""
 
+import dataclasses
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import IO, TYPE_CHECKING
+from typing import IO, TYPE_CHECKING, Any
 
-from components.answers.chunks import CutTable, chunk_file
 from components.answers.columns import JsonTypes
-from components.answers.part_files import check_columns, json_text, write_arrow
+from components.answers.part_files import check_columns, json_text, read_arrow, write_arrow
 from components.answers.row_blocks import RowBlock, are_lines, column_values, parse_lines, read_blocks, texts_of
+from components.answers.table_request import TableRequest
+from components.answers.work_folder import CHUNKS
 from components.dsl.errors import InputError
 from components.files.columns import find_columns
 from components.files.paths import short_name
@@ -20,47 +22,67 @@ CHUNK_ROWS = 512
 CHUNK_BYTES = 1 << 20
 
 
-def cut_table(
-    table: str,
-    files: Sequence[str],
-    columns: Sequence[str],
-    folder: Path,
-    side_file: Path,
-    kind: str,
-    *,
-    words: bool = False,
-) -> CutTable:
-    """Writes chunks of rows into a work folder, and the reasons of all other rows into a side file.
+@dataclasses.dataclass(frozen=True)
+class CutTable:
+    """A table that was cut into chunks.
 
-    `side_file` gets a line of JSON for each row that cannot be answered. `kind` is that of the output, see
-    `check_columns`; with `words` a text may be a list of words.
+    Attributes:
+        chunks: the number of chunks.
+        rows: the number of rows that can be answered.
+        bad: the number of rows in the side file.
+        characters: of all texts.
+        names: the names of the columns; of JSON lines, of all fields.
+        json_types: the types of the fields of JSON lines, see `JsonTypes`; empty for other tables.
+    """
+
+    chunks: int
+    rows: int
+    bad: int
+    characters: int
+    names: list[str]
+    json_types: dict[str, str]
+
+
+def cut_table(request: TableRequest, files: Sequence[str], folder: Path, side_file: Path) -> CutTable:
+    """Writes chunks of rows into a work folder, and the reasons of all other rows into a side file, a JSON line each.
 
     Raises:
-        InputError: a file cannot be read, or has other columns than the first one; no row has a column of `columns`;
-            there is no row, or none that can be answered; or the output cannot hold a column.
+        InputError: a file cannot be read, or has other columns than the first one; no row has a column of texts; there
+            is no row, or none that can be answered; or the output cannot hold a column.
     """
-    cutter = TableCutter(folder, columns, kind, words=words)
+    cutter = _TableCutter(request, folder)
     with side_file.open("w", encoding="utf-8") as errors:
         for file in files:
             for block in read_blocks(file):
-                cutter.add(file, block, short_name(file, table), errors)
-    return cutter.finish(table)
+                cutter.add(file, block, errors)
+    return cutter.finish()
 
 
-class TableCutter:
-    """Collects the rows of blocks into chunks.
+def chunk_file(folder: Path, number: int) -> Path:
+    """The file of a chunk in a work folder."""
+    return folder / CHUNKS / f"{number:06d}.arrow"
 
-    Args:
-        folder: the work folder.
-        columns: the columns of the texts.
-        kind: the kind of the output.
-        words: whether a text may be a list of words.
-    """
 
-    def __init__(self, folder: Path, columns: Sequence[str], kind: str, *, words: bool = False) -> None:
+def read_chunk(folder: Path, number: int) -> "pa.Table":
+    """The rows of a chunk, as `RowBlock` has them."""
+    return read_arrow(chunk_file(folder, number))
+
+
+def read_texts(rows: "pa.Table", columns: Sequence[str], *, words: bool = False) -> tuple[list[Any], list[str] | None]:
+    """The texts of rows that can be answered, see `texts_of`, and the second ones if there are two columns."""
+    texts, *seconds = (
+        [text for text, _ in texts_of(column_values(rows, column), column, words=words)] for column in columns
+    )
+    return texts, seconds[0] if seconds else None
+
+
+class _TableCutter:
+    """Collects the rows of blocks into chunks."""
+
+    def __init__(self, request: TableRequest, folder: Path) -> None:
         import pyarrow as pa
 
-        self._folder, self._columns, self._kind, self._words = folder, tuple(columns), kind, words
+        self._request, self._folder = request, folder
         self._first, self._schema = "", pa.schema([])
         self._fields, self._unanswered_fields = JsonTypes(), dict[str, None]()
         self._tables = list[pa.Table]()
@@ -68,12 +90,9 @@ class TableCutter:
         self._chunks = self._rows = self._bad = self._characters = 0
         self._reason = ""
 
-    def add(self, file: str, block: RowBlock, name: str, errors: IO[str]) -> None:
-        """Adds the rows of a block.
-
-        The side file names the file of the block by `name`.
-        """
-        rows = self._with_columns(file, block)
+    def add(self, file: str, block: RowBlock, errors: IO[str]) -> None:
+        """Adds the rows of a block of a file."""
+        rows, name = self._with_columns(file, block.rows), short_name(file, self._request.table)
         problems = dict(self._find_problems(rows, block.problems))
         for row, reason in sorted(problems.items()):
             self._reason = self._reason or f"{name} {block.places[row]}: {reason}"
@@ -82,10 +101,11 @@ class TableCutter:
             errors.write(f"{json_text(content)}\n")
         self._bad += len(problems)
         if are_lines(rows) and not self._rows:
-            self._unanswered_fields.update(_field_names(_without(rows, block.problems)))
+            records = parse_lines(_without(rows, block.problems))
+            self._unanswered_fields.update(dict.fromkeys(name for record in records for name in record))
         self._keep(_without(rows, problems))
 
-    def finish(self, table: str) -> CutTable:
+    def finish(self) -> CutTable:
         """Writes the last chunk.
 
         Raises:
@@ -93,48 +113,52 @@ class TableCutter:
         """
         if not self._rows:
             if self._unanswered_fields:
-                find_columns(table, self._columns, list(self._unanswered_fields))
+                find_columns(self._request.table, self._request.columns, list(self._unanswered_fields))
             rule = "a row that can be answered" if self._bad else "at least one row"
             got = f"{self._bad} others, the first in {self._reason}" if self._bad else "none"
-            raise InputError(f"the table {table} must hold {rule}, got {got}")
+            raise InputError(f"the table {self._request.table} must hold {rule}, got {got}")
         if self._waiting_rows:
             self._write()
         types = self._fields.names()
-        return CutTable(
-            chunks=self._chunks,
-            rows=self._rows,
-            bad=self._bad,
-            characters=self._characters,
-            names=list(types) or self._schema.names,
-            json_types=types,
-        )
+        names = list(types) or self._schema.names
+        return CutTable(self._chunks, self._rows, self._bad, self._characters, names, types)
 
-    def _with_columns(self, file: str, block: RowBlock) -> "pa.Table":
-        """The rows of a block with the columns of the first file, in their order.
+    def _with_columns(self, file: str, rows: "pa.Table") -> "pa.Table":
+        """The rows with the columns of the first file, in their order, where its types hold all of their values.
 
         Raises:
-            InputError: it has not these columns, or a column of texts is missing.
+            InputError: the rows have other columns, or other types; or a column of texts is missing.
         """
-        rows = block.rows
+        import pyarrow as pa
+
         if not self._first:
             self._first, self._schema = file, rows.schema
             # Any later line may have the field.
             if not are_lines(rows):
-                find_columns(file, self._columns, rows.column_names)
+                find_columns(file, self._request.columns, rows.column_names)
         if rows.schema.equals(self._schema, check_metadata=True):
             return rows
         if sorted(rows.column_names) != sorted(self._schema.names):
             columns, others = (", ".join(map(repr, names)) for names in (self._schema.names, rows.column_names))
             raise InputError(f"{file} must have the columns of {self._first}, {columns}, got {others}")
-        return _cast(rows.select(self._schema.names), self._schema, f"{file} must have the types of {self._first}")
+        rows = rows.select(self._schema.names)
+        try:
+            if pa.unify_schemas([self._schema, rows.schema], promote_options="permissive").equals(self._schema):
+                return rows.cast(self._schema)
+        except pa.ArrowException:
+            pass
+        first, other = next((a, b) for a, b in zip(self._schema, rows.schema, strict=True) if a.type != b.type)
+        raise InputError(
+            f"{file} must have the types of {self._first}, {first.type} in column {first.name!r}, got {other.type}"
+        )
 
     def _find_problems(self, rows: "pa.Table", problems: Mapping[int, str]) -> Iterator[tuple[int, str]]:
         """The rows that cannot be answered, and the first reason of each."""
         yield from problems.items()
         usable = [row for row in range(rows.num_rows) if row not in problems]
         readable = _without(rows, problems)
-        for column in reversed(self._columns):
-            texts = texts_of(column_values(readable, column), column, words=self._words)
+        for column in reversed(self._request.columns):
+            texts = texts_of(column_values(readable, column), column, words=self._request.words)
             for row, (text, problem) in zip(usable, texts, strict=True):
                 self._characters += len(text)
                 if problem is not None:
@@ -142,7 +166,7 @@ class TableCutter:
 
     def _keep(self, rows: "pa.Table") -> None:
         """Adds rows that can be answered, and writes a chunk if there are enough."""
-        check_columns(rows, self._kind)
+        check_columns(rows, self._request.out.suffix)
         if are_lines(rows):
             for record in parse_lines(rows):
                 self._fields.add(record)
@@ -160,30 +184,8 @@ class TableCutter:
         self._tables, self._waiting_rows, self._waiting_bytes = [], 0, 0
 
 
-def _field_names(rows: "pa.Table") -> dict[str, None]:
-    """The names of all fields of JSON lines, in the order in which they come."""
-    return dict.fromkeys(name for record in parse_lines(rows) for name in record)
-
-
 def _without(rows: "pa.Table", problems: Mapping[int, str]) -> "pa.Table":
     """The rows without those that have a problem."""
     import pyarrow as pa
 
     return rows.filter(pa.array([row not in problems for row in range(rows.num_rows)])) if problems else rows
-
-
-def _cast(rows: "pa.Table", schema: "pa.Schema", rule: str) -> "pa.Table":
-    """Rows of a later file in the types of the first one, where these hold all values of the others.
-
-    Raises:
-        InputError: they do not; `rule` is the start of the message.
-    """
-    import pyarrow as pa
-
-    try:
-        if pa.unify_schemas([schema, rows.schema], promote_options="permissive").equals(schema):
-            return rows.cast(schema)
-    except pa.ArrowException:
-        pass
-    first, other = next((a, b) for a, b in zip(schema, rows.schema, strict=True) if a.type != b.type)
-    raise InputError(f"{rule}, {first.type} in column {first.name!r}, got {other.type}")

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, cast
 
 from apache_beam.ml.inference.base import ModelHandler
 
-from components.answers.unread_texts import find_unread
+from components.answers.model_inputs import find_unread
 from components.dsl.errors import InputError
 from keras_bert.core.folders import MODEL_FILE
 

@@ -9,9 +9,9 @@ import math
 import os
 import shutil
 import uuid
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import IO, TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from components.answers.columns import arrow_type
 from components.answers.row_blocks import are_lines, parse_lines
@@ -58,9 +58,13 @@ def write_part(file: Path, rows: "pa.Table", values: Sequence[tuple[Any, ...]], 
         if output.kind == ".parquet":
             write_arrow(temporary, add_answers(rows, values, output))
             return
-        write = _write_lines if output.kind == ".jsonl" else _write_cells
+        names, records = [*output.names, *output.answers], parse_lines(rows) if are_lines(rows) else rows.to_pylist()
         with temporary.open("w", encoding="utf-8", newline="") as stream:
-            write(stream, _records(rows, values, output), output)
+            for record, answer in zip(records, values, strict=True):
+                record |= dict(zip(output.answers, answer, strict=True))
+                is_json = output.kind == ".jsonl"
+                line = f"{json_text(record)}\n" if is_json else csv_line(_cell(record.get(name)) for name in names)
+                stream.write(line)
 
 
 def write_arrow(file: Path, table: "pa.Table") -> None:
@@ -82,7 +86,17 @@ def read_arrow(file: Path) -> "pa.Table":
 def join_parts(parts: Sequence[Path], target: Path, output: OutputFormat) -> None:
     """Writes all parts in order as one file, and waits until it is on the disk."""
     if output.kind == ".parquet":
-        _join_arrow(parts, target)
+        import pyarrow as pa
+        from pyarrow.parquet import ParquetWriter
+
+        tables, rows, size = list[pa.Table](), 0, 0
+        with ParquetWriter(str(target), read_arrow(parts[0]).schema, compression="zstd") as writer:
+            for number, part in enumerate(parts, start=1):
+                tables.append(read_arrow(part))
+                rows, size = rows + tables[-1].num_rows, size + tables[-1].nbytes
+                if rows >= _GROUP_ROWS or size >= _GROUP_BYTES or number == len(parts):
+                    writer.write_table(pa.concat_tables(tables))
+                    tables, rows, size = [], 0, 0
     else:
         with target.open("wb") as stream:
             if output.kind == ".csv":
@@ -94,43 +108,23 @@ def join_parts(parts: Sequence[Path], target: Path, output: OutputFormat) -> Non
         os.fsync(stream.fileno())
 
 
-def _join_arrow(parts: Sequence[Path], target: Path) -> None:
-    import pyarrow as pa
-    from pyarrow.parquet import ParquetWriter
-
-    tables, rows, size = list[pa.Table](), 0, 0
-    with ParquetWriter(str(target), read_arrow(parts[0]).schema, compression="zstd") as writer:
-        for number, part in enumerate(parts, start=1):
-            tables.append(read_arrow(part))
-            rows, size = rows + tables[-1].num_rows, size + tables[-1].nbytes
-            if rows >= _GROUP_ROWS or size >= _GROUP_BYTES or number == len(parts):
-                writer.write_table(pa.concat_tables(tables))
-                tables, rows, size = [], 0, 0
-
-
 def add_answers(rows: "pa.Table", values: Sequence[tuple[Any, ...]], output: OutputFormat) -> "pa.Table":
     """The columns of the input, then those of the answers."""
     import pyarrow as pa
 
-    table = _typed_columns(parse_lines(rows), output.json_types) if are_lines(rows) else rows
+    table = rows
+    if are_lines(rows):
+        records, columns = parse_lines(rows), {}
+        for name, type_name in output.json_types.items():
+            cells = [record.get(name) for record in records]
+            if type_name == "json":
+                cells = [None if cell is None else json_text(cell) for cell in cells]
+            columns[name] = pa.array(cells, pa.string() if type_name == "json" else pa.type_for_alias(type_name))
+        table = pa.table(columns)
     for place, (name, column_type) in enumerate(output.answers.items()):
         column = [_as_arrow(answer[place]) for answer in values]
         table = table.append_column(name, pa.array(column, arrow_type(column_type)))
     return table
-
-
-def _typed_columns(records: Sequence[Mapping[str, Any]], types: Mapping[str, str]) -> "pa.Table":
-    import pyarrow as pa
-
-    columns = {}
-    for name, type_name in types.items():
-        values = [record.get(name) for record in records]
-        if type_name == "json":
-            texts = [None if value is None else json_text(value) for value in values]
-            columns[name] = pa.array(texts, pa.string())
-        else:
-            columns[name] = pa.array(values, pa.type_for_alias(type_name))
-    return pa.table(columns)
 
 
 def check_columns(rows: "pa.Table", kind: str) -> None:
@@ -161,22 +155,6 @@ def _as_arrow(value: Any) -> Any:
     if isinstance(value, list):
         return [_as_arrow(item) for item in value]
     return dataclasses.asdict(value) if dataclasses.is_dataclass(value) and not isinstance(value, type) else value
-
-
-def _records(rows: "pa.Table", values: Sequence[tuple[Any, ...]], output: OutputFormat) -> Iterator[dict[str, Any]]:
-    records = parse_lines(rows) if are_lines(rows) else rows.to_pylist()
-    for record, answer in zip(records, values, strict=True):
-        yield {**record, **dict(zip(output.answers, answer, strict=True))}
-
-
-def _write_lines(stream: IO[str], records: Iterator[dict[str, Any]], _: OutputFormat) -> None:
-    stream.writelines(f"{json_text(record)}\n" for record in records)
-
-
-def _write_cells(stream: IO[str], records: Iterator[dict[str, Any]], output: OutputFormat) -> None:
-    names = [*output.names, *output.answers]
-    for record in records:
-        stream.write(csv_line(_cell(record.get(name)) for name in names))
 
 
 def _cell(value: Any) -> str:

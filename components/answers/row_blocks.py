@@ -1,6 +1,5 @@
 """Reads whole rows of tables, with all their columns; a row that cannot be used comes with the reason."""
 
-import functools
 import json
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -94,12 +93,12 @@ def texts_of(values: Sequence[Any], column: str, *, words: bool = False) -> Iter
 
 
 def _read_lines(lines: Lines) -> Iterator[RowBlock]:
-    rows = ((place, [line], problem or _object_problem(line)) for place, line, problem in read_lines(lines))
+    rows = ((place, [line], problem or _find_problem(line)) for place, line, problem in read_lines(lines))
     for block in _collect(rows, [_LINE]):
         yield block._replace(rows=block.rows.replace_schema_metadata(_JSON_LINES))
 
 
-def _object_problem(line: str) -> str | None:
+def _find_problem(line: str) -> str | None:
     try:
         value = parse_object(line, "the line")
     except InputError as error:
@@ -151,8 +150,8 @@ def _collect(rows: Iterator[tuple[str, list[str], str | None]], names: list[str]
 def _string_table(values: list[list[str]], names: list[str]) -> "pa.Table":
     import pyarrow as pa
 
-    columns = zip(*values, strict=True)
-    return pa.table({name: pa.array(column, pa.string()) for name, column in zip(names, columns, strict=True)})
+    columns = [pa.array(column, pa.string()) for column in zip(*values, strict=True)]
+    return pa.table(columns, names)
 
 
 def _read_arrow(file: str) -> Iterator[RowBlock]:
@@ -185,19 +184,14 @@ def _plain_column(column: "pa.Array") -> "pa.Array":
 
 def _undecodable(table: "pa.Table") -> Iterator[tuple[int, str]]:
     """The rows in which a string is not UTF-8, which Parquet and Arrow do not check, and where."""
-    for name in reversed(table.column_names):
-        if not _is_valid(table[name]):
-            is_valid = functools.partial(_is_valid_row, table[name])
-            for row in range(table.num_rows):
-                if not is_valid(row):
-                    yield row, f"field {name!r} must be UTF-8, got other bytes"
-
-
-def _is_valid_row(column: "pa.ChunkedArray", row: int) -> bool:
     import pyarrow as pa
 
-    # A slice would be validated with the values around it.
-    return _is_valid(column.take(pa.array([row])))
+    for name in reversed(table.column_names):
+        if not _is_valid(table[name]):
+            for row in range(table.num_rows):
+                # A slice would be validated with the values around it.
+                if not _is_valid(table[name].take(pa.array([row]))):
+                    yield row, f"field {name!r} must be UTF-8, got other bytes"
 
 
 def _is_valid(column: "pa.ChunkedArray") -> bool:

@@ -32,8 +32,16 @@ def locked_folder(output: Path, key: Mapping[str, Any]) -> Iterator[Path]:
     """
     folder = work_folder(output)
     with _locked(folder, output):
-        if _read_key(folder) != dict(key):
-            _empty(folder)
+        try:
+            is_same = json.loads((folder / _KEY).read_text(encoding="utf-8")) == dict(key)
+        except (FileNotFoundError, ValueError):
+            is_same = False
+        if not is_same:
+            for entry in folder.iterdir():
+                if entry.is_dir() and not entry.is_symlink():
+                    shutil.rmtree(entry)
+                else:
+                    entry.unlink()
             write_whole(folder / _KEY, key)
         for name in (CHUNKS, PARTS):
             (folder / name).mkdir(exist_ok=True)
@@ -55,31 +63,9 @@ def _locked(folder: Path, output: Path) -> Iterator[None]:
         try:
             if not lock_file(place):
                 raise InputError(f"--out must be free, got {output}: another run is writing it")
-            if _is_open(place, folder):
+            # Another run may have removed the folder before it was locked.
+            if folder.is_dir() and os.path.samestat(os.fstat(place), folder.stat()):
                 yield
                 return
         finally:
             os.close(place)
-
-
-def _is_open(place: int, folder: Path) -> bool:
-    """Whether an open folder still has its path; another run may have removed it before it was locked."""
-    try:
-        return os.path.samestat(os.fstat(place), folder.stat())
-    except FileNotFoundError:
-        return False
-
-
-def _read_key(folder: Path) -> Any:
-    try:
-        return json.loads((folder / _KEY).read_text(encoding="utf-8"))
-    except (FileNotFoundError, ValueError):
-        return None
-
-
-def _empty(folder: Path) -> None:
-    for entry in folder.iterdir():
-        if entry.is_dir() and not entry.is_symlink():
-            shutil.rmtree(entry)
-        else:
-            entry.unlink()

@@ -1,12 +1,14 @@
 """The columns of a table by their names."""
 
+from collections.abc import Sequence
+
 from components.dsl.errors import InputError, nearest
 
 # Characters of a column's name in an error: where the header is missing, the names are whole texts.
 _SHOWN = 40
 
 
-def find_columns(file: str, fields: tuple[str, ...], header: list[str], advice: str = "") -> list[int]:
+def find_columns(file: str, fields: Sequence[str], header: list[str], advice: str = "") -> list[int]:
     """The places of the fields among the names of a table's columns.
 
     `advice` ends the error where a column is missing and none has a similar name.

@@ -3,7 +3,7 @@
 from collections.abc import Iterator, Sequence
 from typing import IO, TYPE_CHECKING, NamedTuple
 
-from components.answers.second_texts import takes_pairs
+from components.answers.model_inputs import takes_pairs
 from components.dsl.errors import InputError
 from pipeline.views.answers import answer_lines, note_lines
 from pipeline.views.terminal import native_logs_hidden

@@ -3,8 +3,7 @@
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
-from components.answers.second_texts import check_second
-from components.answers.unread_texts import find_unread
+from components.answers.model_inputs import check_second, find_unread
 from components.dsl.errors import InputError
 from components.text.escaping import escape_field
 
