@@ -183,10 +183,10 @@ def _read_slices(
     from keras_bert.tokenizers.loading import load_tokenizer
 
     values = slice_texts(load_tokenizer(model.path), *scorer.scoring.texts(rows))
-    for column in thresholds.slice_columns:
+    if columns := thresholds.slice_columns:
         if source is None:
-            raise InputError(f"evaluate.source must be given for slice_columns, got None beside {column!r}")
-        values[column] = source.column_values(column, rows, "test")
+            raise InputError(f"evaluate.source must be given for slice_columns, got None beside {columns[0]!r}")
+        values |= source.column_values(columns, rows, "test")
     return values
 
 

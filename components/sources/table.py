@@ -92,30 +92,30 @@ class TableSource(LabelledFiles):
         """
         return self._scale(self._make_rows(read_table(path, self._columns())), path)
 
-    def column_values(self, column: str, rows: Sequence[TextRow], split: str = "train") -> list[str]:
-        """The value of a further column for each of some rows of a table; `(empty)` where a cell is.
+    def column_values(
+        self, columns: Sequence[str], rows: Sequence[TextRow], split: str = "train"
+    ) -> dict[str, list[str]]:
+        """The values of further columns for some rows of a split's table, in any order; `(empty)` where a cell is.
 
-        Args:
-            column: the name of the column.
-            rows: rows of `splits`, in any order.
-            split: the split whose table they stand in; that of training where it has none of its own.
+        A split that has no table of its own stands in that of training.
 
         Raises:
-            InputError: the table has no such column, or a cell is neither text nor a number.
+            InputError: the table has no such column; or see `read`.
         """
-        path = self.paths().get(split, self.train)
-        records = list(read_table(path, (*self._columns(), column)))
-        table = self._scale(self._make_rows(records), split)
-        return match_values(table, [_read_cell(record, column) for record in records], rows)
+        placed = self._read_placed(self.paths().get(split, self.train), columns)
+        cells = match_values([entry.row for entry in placed], [entry.columns for entry in placed], rows)
+        return {column: [row[column].strip() or "(empty)" for row in cells] for column in columns}
 
     def training_rows(self) -> list[PlacedRow]:
         """The training rows of `splits` with their places and all their columns as texts."""
-        records = list(read_table(self.train, self._columns(), has_cells=True))
+        return self._read_placed(self.train)
+
+    def _read_placed(self, path: str, columns: Sequence[str] = ()) -> list[PlacedRow]:
+        records = list(read_table(path, (*self._columns(), *columns), has_cells=True))
         names = list(dict.fromkeys(name for record in records for name in record.cells))
-        rows = self._scale(self._make_rows(records), "train")
         return [
-            PlacedRow(row, record.name_in(self.train), {name: _as_cell(record.cells.get(name)) for name in names})
-            for row, record in zip(rows, records, strict=True)
+            PlacedRow(row, record.name_in(path), {name: _as_cell(record.cells.get(name)) for name in names})
+            for row, record in zip(self._scale(self._make_rows(records), path), records, strict=True)
         ]
 
     def record(self, row: TextRow) -> dict[str, str]:
@@ -153,20 +153,9 @@ class TableSource(LabelledFiles):
         return rows
 
 
-def _read_cell(record: Record, column: str) -> str:
-    value = record.values[-1]
-    if _is_nothing(value):
-        return "(empty)"
-    return as_text(value, record.where, column).strip() or "(empty)"
-
-
-def _is_nothing(value: Any) -> bool:
-    # None, or the NaN that pandas writes in its place.
-    return value is None or value != value or isinstance(value, UnnamedClass)
-
-
 def _as_cell(value: Any) -> str:
-    if _is_nothing(value):
+    # None, or the NaN that pandas writes in its place.
+    if value is None or value != value or isinstance(value, UnnamedClass):
         return ""
     if isinstance(value, str | bytes):
         return repair(value)[0]

@@ -19,7 +19,7 @@ from components.scoring.registry import TASK_SCORING
 from components.scoring.slices import check_column_values
 from components.sources.docstring_task import DocstringTask
 from components.sources.retrieval import RetrievalSource
-from components.sources.table import TableSource, TextRow
+from components.sources.table import TableSource
 from components.sources.tagged_words import SentenceSource
 from components.sources.text import TextSource, read_lines
 from components.training.tuning import check_class_weights
@@ -265,21 +265,20 @@ def _check_test_rows(settings: Settings, task: str, splits: Splits, labels: Sequ
 def _check_slice_columns(settings: Settings, splits: Mapping[str, Sequence[Any]]) -> None:
     """Raises InputError where a column of slices is missing or has too many values, or the rows are of no table."""
     source, thresholds = settings.examples, settings.evaluation
+    columns = thresholds.slice_columns
+    if not columns:
+        return
     with _errors_in("evaluation"):
-        for column in thresholds.slice_columns:
-            if not isinstance(source, TableSource):
-                task = None if source is None else source.task
-                raise InputError(f"slice_columns must be left out but for tables of texts, got {column!r} for {task}")
-            split = "test" if "test" in splits else "train"
-            values = _read_column(source, column, splits[split], split)
-            check_column_values(column, values, thresholds.min_slice_scores)
-
-
-def _read_column(source: TableSource, column: str, rows: Sequence[TextRow], split: str) -> list[str]:
-    try:
-        return source.column_values(column, rows, split)
-    except InputError as error:
-        raise InputError(f"slice_columns must name columns of the {split} table: {error}") from None
+        if not isinstance(source, TableSource):
+            task = None if source is None else source.task
+            raise InputError(f"slice_columns must be left out but for tables of texts, got {columns[0]!r} for {task}")
+        split = "test" if "test" in splits else "train"
+        try:
+            values = source.column_values(columns, splits[split], split)
+        except InputError as error:
+            raise InputError(f"slice_columns must name columns of the {split} table: {error}") from None
+        for column in columns:
+            check_column_values(column, values[column], thresholds.min_slice_scores)
 
 
 @contextlib.contextmanager

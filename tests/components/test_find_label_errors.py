@@ -150,8 +150,8 @@ def test_the_table_has_all_columns_and_is_read_again_to_the_character(line: Line
     corrected = TableSource(str(file))
     assert sorted(corrected.read(str(file))) == sorted(rows)
     expected = [cells[number % 6].strip() or "(empty)" for number in range(len(rows))]
-    assert corrected.column_values("from, where", rows) == expected
-    assert corrected.column_values("@id", rows) == [str(number) for number in range(len(rows))]
+    assert corrected.column_values(["from, where"], rows)["from, where"] == expected
+    assert corrected.column_values(["@id"], rows)["@id"] == [str(number) for number in range(len(rows))]
 
 
 @pytest.mark.parametrize("kind", [".jsonl", ".parquet"])

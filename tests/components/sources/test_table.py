@@ -131,7 +131,7 @@ def test_a_row_without_a_class_is_refused_where_the_file_names_its_classes(tmp_p
     source = TableSource(str(tmp_path / "a.parquet"))
     rows = source.splits()["train"]
     assert [row.label for row in rows] == ["entailment", "neutral", "neutral"]
-    assert source.column_values("topic", rows) == ["entailment", "(empty)", "neutral"]
+    assert source.column_values(["topic"], rows)["topic"] == ["entailment", "(empty)", "neutral"]
 
 
 def test_a_table_in_many_files(tmp_path):
@@ -200,11 +200,11 @@ def test_values_of_a_further_column_follow_their_rows(tmp_path):
     source = TableSource(str(tmp_path / "a.csv"), test=str(tmp_path / "b.jsonl"))
     rows = [TextRow("c", "0"), TextRow("b", "1"), TextRow("b", "1")]
     # Equal rows have their values in the order of the table.
-    assert source.column_values("from", rows) == ["web", "(empty)", "mail"]
-    assert source.column_values("from", [TextRow("a", "0"), TextRow("z", "1")], "test") == ["7", "(empty)"]
-    assert source.column_values("from", rows[:1], "validation") == ["web"]
+    assert source.column_values(["from"], rows)["from"] == ["web", "(empty)", "mail"]
+    assert source.column_values(["from"], [TextRow("a", "0"), TextRow("z", "1")], "test")["from"] == ["7", "(empty)"]
+    assert source.column_values(["from"], rows[:1], "validation")["from"] == ["web"]
     with pytest.raises(InputError, match=r"a\.csv has no column 'form'; did you mean 'from'\?"):
-        source.column_values("form", rows)
+        source.column_values(["form"], rows)
 
 
 def test_places_and_further_columns_are_read_with_the_rows(tmp_path, monkeypatch):
@@ -220,5 +220,5 @@ def test_places_and_further_columns_are_read_with_the_rows(tmp_path, monkeypatch
     source = TableSource(file)
     assert [row.place for row in source.training_rows()] == ["a.csv line 2", "a.csv line 3"]
     assert opened == [file]
-    assert source.column_values("from", [TextRow("b", "1")]) == ["(empty)"]
+    assert source.column_values(["from"], [TextRow("b", "1")])["from"] == ["(empty)"]
     assert opened == [file] * 2
