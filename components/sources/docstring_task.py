@@ -108,7 +108,11 @@ def harvest_sentences(rows: int) -> dict[str, list[tuple[str, str]]]:
         for split, sentence in _read_library(library, round(_SPARE * rows / len(LIBRARIES))):
             unique[split].setdefault(" ".join(_WORD.findall(sentence.lower())), (sentence, library.label))
     report_progress(len(LIBRARIES), len(LIBRARIES) + 1, "removing near duplicates")
-    ordered = [(split, sentence) for split in _ORDER for sentence in sorted(unique[split].values(), key=_key)]
+    ordered = [
+        (split, pair)
+        for split in _ORDER
+        for pair in sorted(unique[split].values(), key=lambda pair: (stable_hash("order", pair[0]), pair[0]))
+    ]
     kept = set(first_of_each([sentence for _, (sentence, _) in ordered]))
     return {
         split: [sentence for number, (assigned, sentence) in enumerate(ordered) if assigned == split and number in kept]
@@ -157,10 +161,6 @@ def first_of_each(sentences: list[str]) -> list[int]:
     return [int(number) for number in np.flatnonzero(clusters == np.arange(len(sentences)))]
 
 
-def _key(sentence: tuple[str, str]) -> tuple[int, str]:
-    return stable_hash("order", sentence[0]), sentence[0]
-
-
 def library_row(sentence: str, library: str) -> TextRow:
     """Returns a sentence without the libraries' names, labelled with the library it comes from."""
     return TextRow(blank_names(sentence), library)
@@ -184,7 +184,8 @@ def swap_words(sentence: str) -> str | None:
 
     The first word stays, as its capital letter would reveal the swap; the last one stays before the full stop.
     """
-    parts = [_split_word(word) for word in sentence[:-1].split()]
+    # The pattern matches every word.
+    parts = [match.groups() for word in sentence[:-1].split() if (match := _EDGES.match(word))]
     words = [word for _, word, _ in parts]
     places = [place for place in range(1, len(words) - 2) if words[place].lower() != words[place + 1].lower()]
     if not places:
@@ -192,9 +193,3 @@ def swap_words(sentence: str) -> str | None:
     place = places[stable_hash("place", sentence) % len(places)]
     words[place : place + 2] = words[place + 1], words[place]
     return " ".join(f"{left}{word}{right}" for (left, _, right), word in zip(parts, words, strict=True)) + "."
-
-
-def _split_word(word: str) -> tuple[str, str, str]:
-    match = _EDGES.match(word)
-    assert match is not None
-    return match[1], match[2], match[3]

@@ -51,9 +51,7 @@ class Library:
         Raises:
             InputError: the library is not installed.
         """
-        if self.distribution is None:
-            return platform.python_version()
-        return _installed_version(self.distribution)
+        return platform.python_version() if self.distribution is None else _installed_version(self.distribution)
 
     def root(self) -> Path:
         """The folder of its sources.
@@ -156,8 +154,16 @@ _FEWEST_WORDS = 4
 
 def clean(docstring: str) -> list[str]:
     """The paragraphs of prose in a docstring, each on one line; code, tables, headings and references are left out."""
-    plain = (_plain(paragraph) for paragraph in _join_lines(_drop_code(docstring)))
-    return [paragraph for paragraph in plain if _is_prose(paragraph)]
+    prose = []
+    for paragraph in _join_lines(_drop_code(docstring)):
+        text = _LINK.sub(lambda match: match.group(1) or "", _ROLE.sub(r"\1", paragraph))
+        text = _SPACE.sub(" ", text.replace("`", "").replace("**", "")).strip()
+        words = text.split()
+        plain = sum(1 for word in words if _WORD.fullmatch(word.strip(".,;:!?()\"'")))
+        # Most tokens between spaces are plain words.
+        if len(words) >= _FEWEST_WORDS and plain >= _PROSE_SHARE * len(words):
+            prose.append(text)
+    return prose
 
 
 def _drop_code(docstring: str) -> list[str]:
@@ -194,18 +200,6 @@ def _join_lines(lines: list[str]) -> Iterator[str]:
         yield " ".join(current)
 
 
-def _plain(paragraph: str) -> str:
-    text = _LINK.sub(lambda match: match.group(1) or "", _ROLE.sub(r"\1", paragraph))
-    return _SPACE.sub(" ", text.replace("`", "").replace("**", "")).strip()
-
-
-def _is_prose(paragraph: str) -> bool:
-    """Whether most tokens between spaces are plain words."""
-    words = paragraph.split()
-    plain = sum(1 for word in words if _WORD.fullmatch(word.strip(".,;:!?()\"'")))
-    return len(words) >= _FEWEST_WORDS and plain >= _PROSE_SHARE * len(words)
-
-
 def harvest_documents(megabytes: float) -> list[tuple[str, str]]:
     """The train-split part of every library as (name, text) documents, one a source file, one paragraph a line.
 
@@ -213,7 +207,16 @@ def harvest_documents(megabytes: float) -> list[tuple[str, str]]:
     paragraph that came before, or that a file of another split holds too, is left out.
     """
     sources = {library: find_sources(library) for library in LIBRARIES}
-    seen = _held_out_paragraphs(sources)
+    report_progress(0, len(LIBRARIES) + 1, "reading held-out files")
+    # All paragraphs of validation and test, so that no copy of one elsewhere comes into the corpus.
+    seen = {
+        paragraph
+        for library, files in sources.items()
+        for relative, path in files
+        if split_of(library.label, relative) != "train"
+        for docstring in read_docstrings(path.read_bytes())
+        for paragraph in clean(docstring)
+    }
     documents: list[tuple[str, str]] = []
     left = int(megabytes * 1e6)
     smallest_first = sorted(sources, key=lambda library: sum(path.stat().st_size for _, path in sources[library]))
@@ -225,31 +228,15 @@ def harvest_documents(megabytes: float) -> list[tuple[str, str]]:
             if taken >= budget:
                 break
             if split_of(library.label, relative) == "train":
-                text = "\n".join(_unseen(read_docstrings(path.read_bytes()), seen))
-                if text:
+                docstrings = read_docstrings(path.read_bytes())
+                paragraphs = dict.fromkeys(paragraph for docstring in docstrings for paragraph in clean(docstring))
+                fresh = [paragraph for paragraph in paragraphs if paragraph not in seen]
+                seen.update(fresh)
+                if text := "\n".join(fresh):
                     documents.append((f"{library.label}/{relative}", text))
                     taken += len(text.encode())
         left -= taken
     return documents
-
-
-def _held_out_paragraphs(sources: dict[Library, list[tuple[str, Path]]]) -> set[str]:
-    """All paragraphs of the files of validation and test, so that no copy of one elsewhere comes into the corpus."""
-    report_progress(0, len(LIBRARIES) + 1, "reading held-out files")
-    seen: set[str] = set()
-    for library, files in sources.items():
-        for relative, path in files:
-            if split_of(library.label, relative) != "train":
-                for docstring in read_docstrings(path.read_bytes()):
-                    seen.update(clean(docstring))
-    return seen
-
-
-def _unseen(docstrings: list[str], seen: set[str]) -> Iterator[str]:
-    for paragraph in (paragraph for docstring in docstrings for paragraph in clean(docstring)):
-        if paragraph not in seen:
-            seen.add(paragraph)
-            yield paragraph
 
 
 @validated_dataclass(kw_only=False)

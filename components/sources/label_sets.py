@@ -129,8 +129,17 @@ class LabelSetSource(LabelledFiles):
         return self._make_rows(path, read_table(path, self._columns()), must_separate=must_separate)
 
     def _make_rows(self, path: str, records: Iterable[Record], *, must_separate: bool) -> list[LabelSetRow]:
-        separated = _Separated(self.separator)
-        rows = [self._make_row(record, separated) for record in records]
+        separated, columns, rows = _Separated(self.separator), self._columns(), list[LabelSetRow]()
+        texts = 1 if self.second_text is None else 2
+        for record in records:
+            values = list(zip(columns, record.values, strict=True))
+            firsts = [as_text(value, record.where, column, is_filled=True) for column, value in values[:texts]]
+            places = ((f"{record.where}: column {column!r}", column, value) for column, value in values[texts:])
+            if self.label_columns is None:
+                labels = [label for place, _, value in places for label in _read_list(value, place, separated)]
+            else:
+                labels = [column for place, column, value in places if _read_flag(value, place)]
+            rows.append(LabelSetRow(firsts[0], tuple(sorted(set(labels))), firsts[1] if texts == 2 else None))
         if len(separated.flag_lengths) == 1 and (length := separated.flag_lengths.pop()):
             raise InputError(
                 f"column {self.label!r} of {path} must hold the names of labels, got {length} numbers in every row, 0 "
@@ -143,23 +152,6 @@ class LabelSetSource(LabelledFiles):
                 "each row has one label"
             )
         return rows
-
-    def _make_row(self, record: Record, separated: "_Separated") -> LabelSetRow:
-        columns = self._columns()
-        texts = 1 if self.second_text is None else 2
-        firsts = [
-            as_text(value, record.where, column, is_filled=True)
-            for column, value in zip(columns[:texts], record.values[:texts], strict=True)
-        ]
-        values = dict(zip(columns[texts:], record.values[texts:], strict=True))
-        if self.label_columns is None:
-            place = f"{record.where}: column {self.label!r}"
-            labels = _read_list(values[self.label], place, separated)
-        else:
-            labels = [
-                column for column, value in values.items() if _read_flag(value, f"{record.where}: column {column!r}")
-            ]
-        return LabelSetRow(firsts[0], tuple(sorted(set(labels))), firsts[1] if texts == 2 else None)
 
 
 @dataclasses.dataclass

@@ -56,11 +56,32 @@ class QuestionSource(LabelledFiles):
             InputError: a file is missing, malformed or holds no question; an answer does not stand where it is said
                 to, two questions of a split have the same id, or no training question has an answer.
         """
-        splits = {split: _read_questions(path) for split, path in self.paths().items()}
+        splits = {split: self.read(path) for split, path in self.paths().items()}
         if not any(question.answers for question in splits["train"]):
-            rule = "hold at least one question with an answer to learn from"
-            raise InputError(f"{self.train} must {rule}, got none in {len(splits['train'])} questions")
+            raise InputError(
+                f"{self.train} must hold at least one question with an answer to learn from, got none in "
+                f"{len(splits['train'])} questions"
+            )
         return splits
+
+    def read(self, path: str) -> list[Question]:
+        """The questions of files.
+
+        Raises:
+            InputError: a file is missing, malformed or holds no question, or two questions have the same id.
+        """
+        questions: list[Question] = []
+        for file in match_files(path, _KINDS, what="the file of questions"):
+            if extension(file) == ".json":
+                questions += read_squad(file)
+            else:
+                questions += map(parse_question, read_records(file, QUESTION_FIELDS))
+        if not questions:
+            raise InputError(f"{path} must hold at least one question, got none")
+        id_, times = Counter(question.id for question in questions).most_common(1)[0]
+        if times > 1:
+            raise InputError(f"the ids of {path} must differ, got {id_!r} {times} times")
+        return questions
 
 
 def read_squad(file: str) -> Iterator[Question]:
@@ -80,7 +101,15 @@ def read_squad(file: str) -> Iterator[Question]:
             inside = f"{at}.paragraphs[{place}]"
             context = as_text(_get(paragraph, "context", inside), inside, "context")
             for order, entry in enumerate(_get_list(paragraph, "qas", inside)):
-                yield _read_question(entry, context, f"{inside}.qas[{order}]")
+                where = f"{inside}.qas[{order}]"
+                id_ = as_text(_get(entry, "id", where), where, "id")
+                where = f"{where} (id {id_!r})"
+                question = as_text(_get(entry, "question", where), where, "question")
+                given = _get_list(entry, "answers", where)
+                answers = [(_get(answer, "text", where), _get(answer, "answer_start", where)) for answer in given]
+                if entry.get("is_impossible") and answers:
+                    raise InputError(f"{where} must have no answers as it is_impossible, got {len(answers)}")
+                yield _check(id_, question, context, answers, where)
 
 
 def parse_question(record: Record) -> Question:
@@ -108,17 +137,6 @@ def as_fields(question: Question) -> dict[str, Any]:
     """A question as the row that `parse_question` reads."""
     texts, starts = ([answer[side] for answer in question.answers] for side in (0, 1))
     return {**question._asdict(), "answers": {"text": texts, "answer_start": starts}}
-
-
-def _read_question(entry: Any, context: str, where: str) -> Question:
-    id_ = as_text(_get(entry, "id", where), where, "id")
-    where = f"{where} (id {id_!r})"
-    question = as_text(_get(entry, "question", where), where, "question")
-    given = _get_list(entry, "answers", where)
-    answers = [(_get(answer, "text", where), _get(answer, "answer_start", where)) for answer in given]
-    if entry.get("is_impossible") and answers:
-        raise InputError(f"{where} must have no answers as it is_impossible, got {len(answers)}")
-    return _check(id_, question, context, answers, where)
 
 
 def _check(id_: str, question: str, context: str, answers: list[tuple[Any, Any]], where: str) -> Question:
@@ -150,18 +168,3 @@ def _get_list(value: Any, field: str, where: str) -> list[Any]:
     if not isinstance(items, list):
         raise InputError(f"{where}: field {field!r} must be a list, got {str(items)[:40]}")
     return items
-
-
-def _read_questions(path: str) -> list[Question]:
-    questions: list[Question] = []
-    for file in match_files(path, _KINDS, what="the file of questions"):
-        if extension(file) == ".json":
-            questions += read_squad(file)
-        else:
-            questions += map(parse_question, read_records(file, QUESTION_FIELDS))
-    if not questions:
-        raise InputError(f"{path} must hold at least one question, got none")
-    id_, times = Counter(question.id for question in questions).most_common(1)[0]
-    if times > 1:
-        raise InputError(f"the ids of {path} must differ, got {id_!r} {times} times")
-    return questions

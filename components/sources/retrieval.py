@@ -6,7 +6,7 @@ from typing import Any, Literal, NamedTuple, Self
 import pydantic
 
 from components.dsl.errors import InputError
-from components.files.record_files import Record, as_text, read_table
+from components.files.record_files import as_text, read_table
 from components.sources.shared import LabelledFiles
 from components.text.folding import fold
 from keras_bert.core.checks import check
@@ -61,9 +61,18 @@ class RetrievalSource(LabelledFiles):
         return {split: self._read(path) for split, path in self.paths().items()}
 
     def _read(self, path: str) -> list[QueryRow]:
+        # Query -> its passages, each with its place, and its negatives.
         rows = dict[str, tuple[dict[str, str], dict[str, None]]]()
-        for record in read_table(path, tuple(self._columns())):
-            self._add(rows, record)
+        columns = self._columns()
+        for record in read_table(path, tuple(columns)):
+            pairs = zip(record.values, columns, strict=True)
+            queries, answers, *others = (_read_texts(value, record.where, column) for value, column in pairs)
+            if len(queries) != 1:
+                raise InputError(f"{record.where}: column {self.query!r} must hold one query, got {len(queries)}")
+            held = rows.setdefault(queries[0], ({}, {}))
+            for passage in answers:
+                held[0].setdefault(passage, record.where)
+            held[1].update(dict.fromkeys(text for column in others for text in column))
         for query, (passages, negatives) in rows.items():
             folded = {fold(passage): place for passage, place in passages.items()}
             for negative in negatives:
@@ -71,19 +80,6 @@ class RetrievalSource(LabelledFiles):
                     rule = f"be no passage of its query {query[:40]!r}"
                     raise InputError(f"{place}: the negative {negative[:40]!r} must {rule}; remove it")
         return [QueryRow(query, tuple(passages), tuple(negatives)) for query, (passages, negatives) in rows.items()]
-
-    def _add(self, rows: dict[str, tuple[dict[str, str], dict[str, None]]], record: Record) -> None:
-        """Adds a record to the passages, each with its place, and the negatives of its query."""
-        queries, passages, *negatives = (
-            _read_texts(value, record.where, column)
-            for value, column in zip(record.values, self._columns(), strict=True)
-        )
-        if len(queries) != 1:
-            raise InputError(f"{record.where}: column {self.query!r} must hold one query, got {len(queries)}")
-        held = rows.setdefault(queries[0], ({}, {}))
-        for passage in passages:
-            held[0].setdefault(passage, record.where)
-        held[1].update(dict.fromkeys(text for column in negatives for text in column))
 
     def _columns(self) -> list[str]:
         return [self.query, self.passage, *self.negatives]

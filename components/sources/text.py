@@ -80,8 +80,15 @@ class TextSource:
         Raises:
             InputError: there is no document; or see `files` and `documents`.
         """
-        # Not any(): it stops at the first file, and the one that cannot be read may be the last.
-        if not sum([self._check_file(file) for file in self.files()]):
+        has_text = False
+        for file in self.files():
+            size = 0
+            for document in self.documents(file):
+                has_text = has_text or document.problem is None
+                size += len(document.text)
+                if has_text and size > _CHECKED_CHARACTERS:
+                    break
+        if not has_text:
             raise InputError(f"the corpus {self.path} must hold at least one document, got only blank text")
 
     def fingerprint(self) -> str:
@@ -128,16 +135,6 @@ class TextSource:
     def size(self, file: str) -> int:
         """About how many bytes of text a file has; one on another machine counts as large."""
         return Path(file).stat().st_size if Path(file).is_file() else _REMOTE_BYTES
-
-    def _check_file(self, file: str) -> bool:
-        """Whether the part of a file that `check` reads holds a document."""
-        has_text, size = False, 0
-        for document in self.documents(file):
-            has_text = has_text or document.problem is None
-            size += len(document.text)
-            if has_text and size > _CHECKED_CHARACTERS:
-                break
-        return has_text
 
 
 def _read_text(lines: Lines, name: str, *, whole: bool) -> Iterator[Document]:
