@@ -5,7 +5,7 @@ import statistics
 from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple, Self
 
-from components.dsl.artifact import Artifact
+from components.dsl.artifact import Artifact, RecordArtifact
 from keras_bert.core.folders import METRICS_FILE
 
 ANSWERS_FILE = "answers.json"
@@ -207,13 +207,7 @@ class Decision(NamedTuple):
     warnings: Sequence[str] = ()
 
 
-class Blessing(Artifact):
+class Blessing(RecordArtifact[Decision]):
     """`blessing.json`: {"blessed": true, "reasons": [...], "warnings": [...]}."""
 
-    def write(self, decision: Decision) -> None:
-        """Writes the decision."""
-        self.write_json("blessing.json", decision._asdict())
-
-    def read(self) -> Decision:
-        """The decision."""
-        return Decision(**self.read_json("blessing.json"))
+    record_file = "blessing.json"

@@ -3,7 +3,7 @@
 from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
-from components.dsl.artifact import Artifact
+from components.dsl.artifact import Artifact, RecordArtifact, as_plain
 from keras_bert.core.config import EncoderConfig
 
 
@@ -19,16 +19,10 @@ class FileFootprint(NamedTuple):
     milliseconds: dict[str, float]
 
 
-class Latency(Artifact):
+class Latency(RecordArtifact[dict[str, FileFootprint]]):
     """`latency.json`: file -> {"bytes": ..., "milliseconds": {"32": ..., "128": ...}}, on one thread, by tokens."""
 
-    def write(self, files: Mapping[str, FileFootprint]) -> None:
-        """Writes the figures of each file, by its name."""
-        self.write_json("latency.json", {name: figures._asdict() for name, figures in files.items()})
-
-    def read(self) -> dict[str, FileFootprint]:
-        """The figures of each file, by its name."""
-        return {name: FileFootprint(**figures) for name, figures in self.read_json("latency.json").items()}
+    record_file = "latency.json"
 
 
 class LengthCost(NamedTuple):
@@ -52,18 +46,10 @@ class PretrainingStepCosts(NamedTuple):
     bytes_an_entry: float
 
 
-class StepCost(Artifact):
+class StepCost(RecordArtifact[PretrainingStepCosts]):
     """`cost.json`: {"lengths": [{"length": 64, "flops": ..., "seconds": ...}, ...], "bytes_an_entry": ...}."""
 
-    def write(self, costs: PretrainingStepCosts) -> None:
-        """Writes the costs; seconds that were not measured are left out."""
-        lengths = [{key: value for key, value in cost._asdict().items() if value is not None} for cost in costs.lengths]
-        self.write_json("cost.json", {"lengths": lengths, "bytes_an_entry": costs.bytes_an_entry})
-
-    def read(self) -> PretrainingStepCosts:
-        """The costs."""
-        content = self.read_json("cost.json")
-        return PretrainingStepCosts([LengthCost(**cost) for cost in content["lengths"]], content["bytes_an_entry"])
+    record_file = "cost.json"
 
 
 class TrainingTimes(NamedTuple):
@@ -82,16 +68,10 @@ class TrainingTimes(NamedTuple):
     rows: dict[str, int]
 
 
-class TrainingCost(Artifact):
+class TrainingCost(RecordArtifact[TrainingTimes]):
     """`training_cost.json`: {"step": seconds, "steps": timed, "begin": seconds, "rows": {"train": ..., ...}}."""
 
-    def write(self, times: TrainingTimes) -> None:
-        """Writes the times."""
-        self.write_json("training_cost.json", times._asdict())
-
-    def read(self) -> TrainingTimes:
-        """The times."""
-        return TrainingTimes(**self.read_json("training_cost.json"))
+    record_file = "training_cost.json"
 
 
 class VocabularySize(NamedTuple):
@@ -122,9 +102,7 @@ class SearchSpace(Artifact):
 
     def write(self, bounds: SearchBounds) -> None:
         """Writes the bounds."""
-        vocabularies = [vocabulary._asdict() for vocabulary in bounds.vocabularies]
-        content = {**bounds._asdict(), "config": bounds.config.as_dict(), "vocabularies": vocabularies}
-        self.write_json("search_space.json", content)
+        self.write_json("search_space.json", as_plain(bounds._replace(config=bounds.config.as_dict())))  # type: ignore[arg-type]
 
     def read(self) -> SearchBounds:
         """The bounds."""
@@ -142,16 +120,10 @@ class ValidationScore(NamedTuple):
     rows: int
 
 
-class Validation(Artifact):
+class Validation(RecordArtifact[ValidationScore]):
     """`validation.json`: {"metric": ..., "score": ..., "rows": ...}; decides before test rows are read."""
 
-    def write(self, score: ValidationScore) -> None:
-        """Writes the score."""
-        self.write_json("validation.json", score._asdict())
-
-    def read(self) -> ValidationScore:
-        """The score."""
-        return ValidationScore(**self.read_json("validation.json"))
+    record_file = "validation.json"
 
 
 class DiagnosisReport(NamedTuple):
@@ -178,16 +150,10 @@ class DiagnosisReport(NamedTuple):
     fix: dict[str, Any] | None
 
 
-class Diagnosis(Artifact):
+class Diagnosis(RecordArtifact[DiagnosisReport]):
     """`diagnosis.json`: the recipe, scores before and after, a record a layer, and which layers to leave float."""
 
-    def write(self, report: DiagnosisReport) -> None:
-        """Writes the report."""
-        self.write_json("diagnosis.json", report._asdict())
-
-    def read(self) -> DiagnosisReport:
-        """The report."""
-        return DiagnosisReport(**self.read_json("diagnosis.json"))
+    record_file = "diagnosis.json"
 
 
 class ModelAgreement(NamedTuple):
@@ -292,33 +258,8 @@ class ExplanationReport(NamedTuple):
     heads: Sequence[HeadReport]
     probes: Sequence[ProbeReport] = ()
 
-    def as_json(self) -> dict[str, Any]:
-        """The report as plain values."""
-        return {
-            "rows": self.rows,
-            "agreements": [agreement._asdict() for agreement in self.agreements],
-            "heads": [heads._asdict() for heads in self.heads],
-            "probes": [probes._asdict() | {"trees": probes.trees and probes.trees._asdict()} for probes in self.probes],
-        }
 
-
-class Explanation(Artifact):
+class Explanation(RecordArtifact[ExplanationReport]):
     """`explanation.json`: how each model decides beside its teacher, what its heads look at and its layers know."""
 
-    def write(self, report: ExplanationReport) -> None:
-        """Writes the report."""
-        self.write_json("explanation.json", report.as_json())
-
-    def read(self) -> ExplanationReport:
-        """The report."""
-        content = self.read_json("explanation.json")
-        probes = [
-            ProbeReport(**probes | {"trees": probes["trees"] and TreeProbeReport(**probes["trees"])})
-            for probes in content["probes"]
-        ]
-        return ExplanationReport(
-            content["rows"],
-            [ModelAgreement(**agreement) for agreement in content["agreements"]],
-            [HeadReport(**heads) for heads in content["heads"]],
-            probes,
-        )
+    record_file = "explanation.json"

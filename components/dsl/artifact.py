@@ -6,7 +6,9 @@ import os
 import time
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Generic, TypeVar, get_args, get_origin
+
+R = TypeVar("R")
 
 MANIFEST = "manifest.json"
 
@@ -43,6 +45,14 @@ def holds_files(folder: Path, digests: Mapping[str, str]) -> bool:
 def format_json(content: Any) -> str:
     """The text of a JSON file for people."""
     return json.dumps(content, indent=1, ensure_ascii=False) + "\n"
+
+
+def as_plain(record: Any) -> Any:
+    """A record, or a container of records, as JSON values."""
+    value = record._asdict() if hasattr(record, "_asdict") else record
+    if isinstance(value, Mapping):
+        return {name: as_plain(item) for name, item in value.items()}
+    return [*map(as_plain, value)] if isinstance(value, list | tuple) else value
 
 
 class Artifact:
@@ -149,3 +159,26 @@ class Artifact:
     def _names(self) -> list[str]:
         """All files but the manifest, relative, sorted."""
         return [name for name in list_files(self.path) if name != MANIFEST]
+
+
+class RecordArtifact(Artifact, Generic[R]):
+    """An artifact of one JSON file with a record: a `NamedTuple`, whose fields may hold others, or a container."""
+
+    record_file: ClassVar[str]
+
+    def write(self, record: R) -> None:
+        """Writes the record."""
+        self.write_json(self.record_file, as_plain(record))
+
+    def read(self) -> R:
+        """The record.
+
+        Raises:
+            OSError: there is no such file.
+            ValueError: the file is no JSON, or a field is missing or unknown.
+        """
+        import pydantic
+
+        (base,) = (base for base in type(self).__orig_bases__ if get_origin(base) is RecordArtifact)  # type: ignore[attr-defined]
+        adapter: pydantic.TypeAdapter[R] = pydantic.TypeAdapter(get_args(base)[0])
+        return adapter.validate_python(self.read_json(self.record_file))

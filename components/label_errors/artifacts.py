@@ -5,7 +5,7 @@ import zlib
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from components.dsl.artifact import Artifact
+from components.dsl.artifact import Artifact, RecordArtifact
 
 if TYPE_CHECKING:
     import numpy as np
@@ -13,22 +13,15 @@ if TYPE_CHECKING:
     Array = np.ndarray[Any, Any]
 
 
-FOLDS_FILE, PROBABILITIES_FILE, LABEL_ERRORS_FILE = "folds.json", "probabilities.npz", "label_errors.json"
+PROBABILITIES_FILE = "probabilities.npz"
 # The names of the table, for rows whose columns are texts and for others.
 LABEL_TABLES = ("label_errors.csv", "label_errors.jsonl")
 
 
-class Folds(Artifact):
+class Folds(RecordArtifact[list[int]]):
     """`folds.json`: the fold of each training row, [0, 3, 1, ...]."""
 
-    def write(self, folds: Sequence[int]) -> None:
-        """Writes the fold of each row."""
-        self.write_json(FOLDS_FILE, list(folds))
-
-    def read(self) -> list[int]:
-        """The fold of each row."""
-        folds: list[int] = self.read_json(FOLDS_FILE)
-        return folds
+    record_file = "folds.json"
 
 
 class LabelDecisions(NamedTuple):
@@ -105,26 +98,14 @@ class LabelErrorReport(NamedTuple):
     mistakes: Mapping[str, Any]
 
 
-class LabelErrors(Artifact):
+class LabelErrors(RecordArtifact[LabelErrorReport]):
     """The training rows as a table to correct, those with likely wrong labels first; `label_errors.json` sums it up.
 
     The table is `label_errors.csv`, or `label_errors.jsonl` for rows with several labels or tags. It has the columns of
     the training table, and `likely_wrong`, `suggested`, `score`, `row` and `source`.
     """
 
-    def write(self, report: LabelErrorReport) -> None:
-        """Writes the summary."""
-        content = {**report._asdict(), "pairs": [pair._asdict() for pair in report.pairs]}
-        self.write_json(LABEL_ERRORS_FILE, content)
-
-    def read(self) -> LabelErrorReport:
-        """The summary.
-
-        Raises:
-            KeyError, TypeError: a field is missing or unknown.
-        """
-        content = self.read_json(LABEL_ERRORS_FILE)
-        return LabelErrorReport(**{**content, "pairs": [LabelPair(**pair) for pair in content["pairs"]]})
+    record_file = "label_errors.json"
 
     @property
     def table(self) -> str:

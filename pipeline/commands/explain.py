@@ -8,6 +8,7 @@ from types import SimpleNamespace
 import click
 from rich.console import Console
 
+from components.dsl.artifact import as_plain
 from components.dsl.errors import InputError
 from pipeline.commands.arguments import (
     OutputPath,
@@ -146,7 +147,7 @@ def _explain_job(options: SimpleNamespace, console: Console) -> int:
     with report_written_after(options.root, observer, observer.say, lambda text: write(errors, f"warning: {text}")):
         report = explain_job(settings, rows, options.root, observer)
         if options.json:
-            sys.stdout.write(json.dumps(report.as_json(), indent=1, ensure_ascii=False) + "\n")
+            sys.stdout.write(json.dumps(as_plain(report), indent=1, ensure_ascii=False) + "\n")
         else:
             show_agreements(report, console)
     return DONE

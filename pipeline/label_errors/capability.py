@@ -11,8 +11,6 @@ from components.examples.registry import TASK_ROWS
 from components.examples.source_rows import AnySource
 from components.find_label_errors import find_label_errors
 from components.label_errors.artifacts import (
-    FOLDS_FILE,
-    LABEL_ERRORS_FILE,
     Folds,
     HeldOutProbabilities,
     LabelErrorReport,
@@ -46,7 +44,7 @@ class LabelErrorCapability(Capability[LabelErrorSearch]):
     purpose = "the search for training rows whose labels are likely wrong."
     outputs = (LabelErrors,)
     title = "Likely wrong labels"
-    unlisted_files = (FOLDS_FILE, LABEL_ERRORS_FILE)
+    unlisted_files = (Folds.record_file, LabelErrors.record_file)
 
     def check_tables(self, table: LabelErrorSearch, settings: Settings) -> None:
         """Raises InputError for a task without labels, and for the built-in examples."""

@@ -2,6 +2,7 @@
 
 from pathlib import Path
 
+from components.dsl.artifact import as_plain
 from pipeline.report.files import write_page
 from tests.pipeline.report.html_pages import check_complete
 from tests.pipeline.report.made_up import Root, node
@@ -9,7 +10,7 @@ from tests.pipeline.views.test_agreement import DIFFERENT, REPORT
 
 
 def test_reasons_are_a_section(tmp_path: Path) -> None:
-    files = {"explanation": {"explanation.json": REPORT.as_json()}}
+    files = {"explanation": {"explanation.json": as_plain(REPORT)}}
     Root(tmp_path).run(node("explain_models", makes={"explanation": "Explanation"}, files=files))
     page_source = write_page(tmp_path).read_text()
     page = check_complete(page_source)
