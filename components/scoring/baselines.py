@@ -1,6 +1,6 @@
 """Baselines without a language model: n-grams of words and characters, and TF-IDF cosines."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from components.sources.label_sets import LabelSetRow
@@ -23,50 +23,33 @@ _MOST_ROWS = 50_000
 def classify_by_ngrams(train: Sequence[TextRow], validation: Sequence[TextRow], test: Sequence[TextRow]) -> list[str]:
     """The labels of a logistic regression on n-grams of words, and of characters: validation rows decide which."""
     from sklearn.linear_model import LogisticRegression
-    from sklearn.pipeline import make_pipeline
 
-    models = [make_pipeline(vectorizer, LogisticRegression(max_iter=1000)) for vectorizer in _vectorizers()]
-    rows = _sample(train)
-    best = _fit_best(models, rows, [row.label for row in rows], validation, [row.label for row in validation])
-    return [str(label) for label in best.predict(_join(test))]
+    model = _fit_ngrams(LogisticRegression(max_iter=1000), lambda row: row.label, train, validation)
+    return [str(label) for label in model.predict(_join(test))]
 
 
 def classify_sets_by_ngrams(
-    train: Sequence[LabelSetRow],
-    validation: Sequence[LabelSetRow],
-    test: Sequence[LabelSetRow],
-    train_flags: "Array",
-    validation_flags: "Array",
+    train: Sequence[LabelSetRow], validation: Sequence[LabelSetRow], test: Sequence[LabelSetRow], labels: Sequence[str]
 ) -> "Array":
     """The probabilities (rows, labels) of a logistic regression for each label, chosen as in `classify_by_ngrams`.
 
-    Flags are 1 for each label of a row, else 0 (rows, labels); each label needs training rows with and without it.
+    Each label needs training rows with and without it.
     """
     import numpy as np
     from sklearn.linear_model import LogisticRegression
     from sklearn.multiclass import OneVsRestClassifier
-    from sklearn.pipeline import make_pipeline
 
-    models = [
-        make_pipeline(vectorizer, OneVsRestClassifier(LogisticRegression(max_iter=1000)))
-        for vectorizer in _vectorizers()
-    ]
-    rows = _sample(train)
-    flags = np.asarray(_sample(train_flags))
-    best = _fit_best(models, rows, flags, validation, validation_flags)
-    return np.asarray(best.predict_proba(_join(test)))
+    estimator = OneVsRestClassifier(LogisticRegression(max_iter=1000))
+    model = _fit_ngrams(estimator, lambda row: [label in row.labels for label in labels], train, validation)
+    return np.asarray(model.predict_proba(_join(test)))
 
 
 def estimate_by_ngrams(train: Sequence[TextRow], validation: Sequence[TextRow], test: Sequence[TextRow]) -> list[float]:
     """The numbers of a ridge regression on n-grams of words, and of characters: validation rows decide which."""
     from sklearn.linear_model import Ridge
-    from sklearn.pipeline import make_pipeline
 
-    models = [make_pipeline(vectorizer, Ridge()) for vectorizer in _vectorizers()]
-    rows = _sample(train)
-    values, validation_values = ([float(row.label) for row in part] for part in (rows, validation))
-    best = _fit_best(models, rows, values, validation, validation_values)
-    return [float(value) for value in best.predict(_join(test))]
+    model = _fit_ngrams(Ridge(), lambda row: float(row.label), train, validation)
+    return [float(value) for value in model.predict(_join(test))]
 
 
 def cosines(train: Sequence[TextRow], rows: Sequence[TextRow]) -> list[float]:
@@ -84,36 +67,40 @@ def classify_by_cosine(train: Sequence[TextRow], test: Sequence[TextRow]) -> lis
     """The labels of a logistic regression on the `cosines` of pairs."""
     from sklearn.linear_model import LogisticRegression
 
-    rows = _sample(train)
-    model = LogisticRegression().fit([[value] for value in cosines(train, rows)], [row.label for row in rows])
-    return [str(label) for label in model.predict([[value] for value in cosines(train, test)])]
+    return [str(label) for label in _fit_cosines(LogisticRegression(), lambda row: row.label, train, test)]
 
 
 def estimate_by_cosine(train: Sequence[TextRow], test: Sequence[TextRow]) -> list[float]:
     """The numbers of a linear regression on the `cosines` of pairs."""
     from sklearn.linear_model import LinearRegression
 
-    rows = _sample(train)
-    model = LinearRegression().fit([[value] for value in cosines(train, rows)], [float(row.label) for row in rows])
-    return [float(value) for value in model.predict([[value] for value in cosines(train, test)])]
+    return [float(value) for value in _fit_cosines(LinearRegression(), lambda row: float(row.label), train, test)]
 
 
-def _fit_best(
-    models: Sequence[Any],
-    train: Sequence[R],
-    targets: Any,
-    validation: Sequence[R],
-    validation_targets: Any,
+def _fit_cosines(
+    estimator: Any, target: Callable[[TextRow], Any], train: Sequence[TextRow], test: Sequence[TextRow]
 ) -> Any:
-    """Fits the models and returns the best one on validation rows; models that find no words are left out.
+    """The answers to test rows of an estimator that learns the target of a row from its cosine."""
+    rows = _sample(train)
+    model = estimator.fit([[value] for value in cosines(train, rows)], list(map(target, rows)))
+    return model.predict([[value] for value in cosines(train, test)])
+
+
+def _fit_ngrams(estimator: Any, target: Callable[[Any], Any], train: Sequence[R], validation: Sequence[R]) -> Any:
+    """Learns the target of a row from its n-grams; vectorizers that find no words are left out.
 
     Raises:
-        ValueError: no model can be fitted.
+        ValueError: no vectorizer finds a word.
     """
-    fitted, reasons = [], []
-    for model in models:
+    import numpy as np
+    from sklearn.base import clone
+    from sklearn.pipeline import make_pipeline
+
+    rows, fitted, reasons = _sample(train), [], []
+    targets, validation_targets = (np.array(list(map(target, part))) for part in (rows, validation))
+    for vectorizer in _vectorizers():
         try:
-            fitted.append(model.fit(_join(train), targets))
+            fitted.append(make_pipeline(vectorizer, clone(estimator)).fit(_join(rows), targets))
         except ValueError as error:
             reasons.append(str(error))
     if not fitted:

@@ -147,8 +147,7 @@ class LabelSetScoring(TaskScoring[LabelSetRow]):
         labels = sorted({label for row in train for label in row.labels})
 
         def answer() -> list[LabelSetAnswer]:
-            flags = [flag_sets([row.labels for row in rows], labels) for rows in (train, validation)]
-            shares = classify_sets_by_ngrams(train, validation, test, *flags)
+            shares = classify_sets_by_ngrams(train, validation, test, labels)
             return make_answers(shares >= 0.5, shares, labels)
 
         return {NGRAMS: answer}
