@@ -5,15 +5,17 @@ Shares are 0 to 1, correlations -1 to 1; errors of numbers are in the unit of th
 
 import abc
 from collections.abc import Callable, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, ClassVar, Generic, NamedTuple, TypeVar
+from typing import TYPE_CHECKING, Any, ClassVar, Generic, NamedTuple, TypeVar, cast
 
 from components.dsl.errors import InputError
+from components.examples.texts import split_texts
 from components.scoring.mistakes import Mistake, Mistakes
 from components.scoring.row_statistics import Measure
 
 if TYPE_CHECKING:
     import numpy as np
 
+    from components.sources.table import TextRow
     from keras_bert.tasks.base import Task
 
 R = TypeVar("R")
@@ -90,9 +92,9 @@ class TaskScoring(abc.ABC, Generic[R]):
     def answer(self, task: "Task", rows: Sequence[R]) -> list[Any]:
         """The task's answer to each row, in the form that `score` takes."""
 
-    @abc.abstractmethod
     def texts(self, rows: Sequence[R]) -> tuple[list[str], list[str] | None]:
         """The text of each row, or its question, and the second texts, or contexts; None where rows have one text."""
+        return split_texts(cast("Sequence[TextRow]", rows))
 
     def logits(self, task: "Task", rows: Sequence[R]) -> LabelLogits:
         """The logits behind the labels that a task answers with, and the true labels.

@@ -7,9 +7,8 @@ from typing import TYPE_CHECKING
 from components.examples.texts import split_texts
 from components.scoring.base import Baselines, LabelLogits, TaskScores, TaskScoring
 from components.scoring.baselines import COSINE, NGRAMS, classify_by_cosine, classify_by_ngrams
-from components.scoring.mistakes import Mistake, Mistakes, worst_first
+from components.scoring.mistakes import Mistake, Mistakes, displayed_texts, worst_first
 from components.scoring.row_statistics import RowStatistics, label_statistics
-from components.scoring.texts import displayed_texts, predict_rows
 from components.sources.table import TextRow
 
 if TYPE_CHECKING:
@@ -30,13 +29,9 @@ class ClassificationScoring(TaskScoring[TextRow]):
         """Accuracy first."""
         return (*OF_LABELS, "mcc") if len(labels) == 2 else OF_LABELS
 
-    def texts(self, rows: Sequence[TextRow]) -> tuple[list[str], list[str] | None]:
-        """See `TaskScoring.texts`."""
-        return split_texts(rows)
-
     def answer(self, task: "Task", rows: Sequence[TextRow]) -> list[str]:
         """The label of each row."""
-        return [prediction.label for prediction in predict_rows(task, rows)]
+        return [prediction.label for prediction in task.predict(*split_texts(rows))]
 
     def logits(self, task: "Task", rows: Sequence[TextRow]) -> LabelLogits:
         """A row a text, or a pair."""

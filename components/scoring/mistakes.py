@@ -3,6 +3,9 @@
 from collections.abc import Iterable, Sequence
 from typing import Any, NamedTuple
 
+from components.sources.label_sets import LabelSetRow
+from components.sources.table import TextRow
+
 # Mistakes of a model, and characters of each text.
 MOST_ROWS = 20
 _MOST_CHARACTERS = 600
@@ -66,3 +69,8 @@ def cut_words(words: Sequence[tuple[str, str, str]]) -> tuple[tuple[str, str, st
     first = next((place for place, (_, true, got) in enumerate(words) if true != got), 0)
     start = max(0, min(first - _MOST_WORDS // 2, len(words) - _MOST_WORDS))
     return tuple((cut(word), true, got) for word, true, got in words[start : start + _MOST_WORDS])
+
+
+def displayed_texts(row: TextRow | LabelSetRow) -> tuple[str, ...]:
+    """The text of a row, or both texts of a pair, cut for display."""
+    return tuple(cut(text) for text in (row.text, row.second_text) if text is not None)

@@ -8,9 +8,8 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from components.examples.texts import split_texts
 from components.scoring.base import Baselines, LabelLogits, Report, TaskScores, TaskScoring
 from components.scoring.baselines import NGRAMS, classify_sets_by_ngrams
-from components.scoring.mistakes import Mistake, Mistakes, worst_first
+from components.scoring.mistakes import Mistake, Mistakes, displayed_texts, worst_first
 from components.scoring.row_statistics import Measure, RowStatistics, sample_average_precision, set_statistics
-from components.scoring.texts import displayed_texts
 from components.sources.label_sets import LabelSetRow
 
 if TYPE_CHECKING:
@@ -52,10 +51,6 @@ class LabelSetScoring(TaskScoring[LabelSetRow]):
     def classes(self, labels: Sequence[str]) -> Sequence[str]:
         """Of the decision about a label."""
         return _ABSENT, _PRESENT
-
-    def texts(self, rows: Sequence[LabelSetRow]) -> tuple[list[str], list[str] | None]:
-        """See `TaskScoring.texts`."""
-        return split_texts(rows)
 
     def answer(self, task: "Task", rows: Sequence[LabelSetRow]) -> list[LabelSetAnswer]:
         """The labels of each row, and all probabilities before calibration."""

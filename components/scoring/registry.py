@@ -6,10 +6,9 @@ from components.examples.base import TaskRows
 from components.examples.registry import TASK_ROWS
 from components.scoring.base import TaskScoring
 from components.scoring.classification import ClassificationScoring
-from components.scoring.embedding import EmbeddingScoring
 from components.scoring.multi_label import LabelSetScoring
 from components.scoring.question_answering import QuestionScoring
-from components.scoring.regression import RegressionScoring
+from components.scoring.regression import EmbeddingScoring, RegressionScoring
 from components.scoring.retrieval import RetrievalScoring
 from components.scoring.token_classification import TaggedScoring
 

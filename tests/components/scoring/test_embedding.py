@@ -5,7 +5,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from components.scoring.embedding import EmbeddingScoring
+from components.scoring.regression import EmbeddingScoring
 from components.sources.table import TextRow
 from keras_bert.tasks.embedding import Embedding
 

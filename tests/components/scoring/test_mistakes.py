@@ -3,10 +3,9 @@
 import pytest
 
 from components.scoring.classification import ClassificationScoring
-from components.scoring.embedding import EmbeddingScoring
 from components.scoring.mistakes import MOST_ROWS, Mistake, cut, cut_words
 from components.scoring.question_answering import QuestionScoring
-from components.scoring.regression import RegressionScoring
+from components.scoring.regression import EmbeddingScoring, RegressionScoring
 from components.scoring.token_classification import TaggedScoring
 from components.sources.questions import Question
 from components.sources.table import TextRow

@@ -10,10 +10,9 @@ import pytest
 from components.scoring.base import TaskScoring
 from components.scoring.bootstrap import Interval, make_measure, score_interval
 from components.scoring.classification import ClassificationScoring
-from components.scoring.embedding import EmbeddingScoring
 from components.scoring.multi_label import LabelSetAnswer, LabelSetScoring
 from components.scoring.question_answering import QuestionScoring
-from components.scoring.regression import RegressionScoring
+from components.scoring.regression import EmbeddingScoring, RegressionScoring
 from components.scoring.token_classification import TaggedScoring
 from components.sources.label_sets import LabelSetRow
 from components.sources.questions import Question
