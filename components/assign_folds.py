@@ -13,12 +13,7 @@ def assign_folds(
 ) -> None:
     """Deals the training rows to folds, see `assign_rows`.
 
-    Args:
-        examples: labelled rows.
-        folds: the fold of each training row.
-        count: number of folds.
-        seed: of the order in which rows are dealt.
-        near: whether rows with nearly the same texts stay together, besides those with the same ones.
+    With `near`, rows with nearly the same texts stay together, besides those with the same ones.
 
     Raises:
         InputError: a label has too few rows.

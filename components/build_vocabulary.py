@@ -32,14 +32,6 @@ def build_vocabulary(
 ) -> None:
     """Learns a vocabulary of exactly `size` entries, special tokens first.
 
-    Args:
-        corpus: the text to learn from.
-        vocabulary: the tokenizer's files.
-        kind: the kind of the tokenizer.
-        size: the number of entries.
-        lowercase: whether the tokenizer lowercases texts.
-        beam: the engine that counts words.
-
     Raises:
         InputError: the corpus does not support so many entries, or needs more for its characters alone.
     """

@@ -44,14 +44,8 @@ def diagnose(
     Milliseconds are measured for two files, the float one and the quantized one. The time that a float layer costs is
     an estimate: the difference of the two, in proportion to the layer's share of the weights.
 
-    Args:
-        model: a float model of any task.
-        examples: the rows: training rows for the ranges of activations, the first validation rows for the scores.
-        diagnosis: the report.
-        quantization: the recipe; its float layers are quantized here, too.
-        rows: the number of validation rows.
-        allowed_loss: points of the task's main metric on these rows that quantization may cost: the smallest set of
-            layers that must stay float for it is searched. None for no search.
+    `allowed_loss` is in points of the task's main metric on the first `rows` validation rows: the smallest set of
+    layers that must stay float for it is searched. None for no search.
 
     Raises:
         InputError: the recipe has no integers.

@@ -34,15 +34,7 @@ def distill(
     their most important parts for the first rows. Any other student starts from random weights. The artifact's counts
     `layers_from_text` and `layers_from_teacher` say how many of its blocks were initialized so: all, or none.
 
-    Args:
-        teacher: a fine-tuned model of any task.
-        examples: the labelled rows, or those with further rows that the teacher labelled.
-        student: the smaller model.
-        shape: how the student differs from the teacher.
-        general_student: a student of this shape that `distill_general` made of the teacher's pre-trained model.
-        distillation: temperature and weights of the losses against labels and teacher.
-        imitation: weights of further losses between the two models; by default there are none.
-        training: how long and how to train.
+    `general_student` is one of this shape that `distill_general` made of the teacher's pre-trained model.
 
     Raises:
         InputError: the teacher has no such layers, the shape is invalid or differs from the general student's, or a

@@ -31,13 +31,7 @@ def distill_general(
     the parts that move the final states of the first texts most, see `RandomProbes`. Any other student starts from
     random weights. The artifact's count `layers_from_teacher` says how many blocks come from the encoder.
 
-    Args:
-        start: the pre-trained model; its heads are ignored.
-        texts: rows of text in the model's vocabulary.
-        student: the smaller encoder, without a head or a pooler; as a task it gives the mean of the final states.
-        shape: how the student differs from the encoder.
-        imitation: weights of the losses on states and relations.
-        training: how long and how to train.
+    The student has neither a head nor a pooler; as a task it gives the mean of the final states.
 
     Raises:
         InputError: the encoder has no such layers, the shape is invalid, or a loss does not fit the models.

@@ -33,12 +33,7 @@ def find_label_errors(
 ) -> None:
     """Finds training rows whose labels are likely wrong by confident learning, and ranks all rows.
 
-    Args:
-        examples: the labelled rows.
-        probabilities: those of each training row by a model that did not learn from it.
-        label_errors: the rows as a table to correct, and a summary.
-        source: the rows' files, to name the place of each row there and the columns of the table.
-        search: the order of the rows.
+    `source` names the place of each row in its files, and the columns of the table.
     """
     from keras_bert.data.records import read_features
 

@@ -24,14 +24,7 @@ def fit_head(
 ) -> None:
     """Fits the head of a classifier to its only optimum; the encoder does not change.
 
-    Args:
-        encoder: a model whose vectors tell the labels apart; its head is dropped.
-        examples: rows of classification or multi-label classification in the same vocabulary.
-        model: the model for the task of the examples.
-        pooling: how the states of the tokens become one vector.
-        class_weights: the weight of each label in the loss, see `find_class_weights`.
-        l2: the penalty of the head's weights, see `fit_logistic_head`.
-        seed: the seed of the prediction head that some families have below the classifier.
+    `seed` draws the prediction head that some families have below the classifier; see `fit_logistic_head` for `l2`.
 
     Raises:
         InputError: all training rows have a label, the class weights do not fit, or the encoder does not fit the rows.

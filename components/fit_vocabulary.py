@@ -24,13 +24,7 @@ def fit_vocabulary(
     `kept_share_validation` of the vocabulary hold the share of the rows' tokens that are kept; all others are split
     into smaller ones.
 
-    Args:
-        pretrained: the model to reduce.
-        examples: rows of any task in the model's vocabulary; the test split is not read.
-        model: the model with fewer rows in its embedding tables.
-        vocabulary: the tokens that are kept.
-        size: the most tokens, see `choose_vocabulary`.
-        min_count: how often a token must occur in training rows, if there is no size.
+    `size` is the most tokens; without it, those are kept that occur `min_count` times in training rows.
 
     Raises:
         InputError: the size has no room for the characters.

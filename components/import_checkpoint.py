@@ -17,11 +17,7 @@ def import_checkpoint(
 ) -> None:
     """Reads a checkpoint and writes it in the format of this library.
 
-    Args:
-        source: the folder of the checkpoint.
-        model: the checkpoint with its head, as `Task.save` writes it.
-        vocabulary: the checkpoint's vocabulary, for tokenizing examples.
-        max_length: the most tokens of a row in later steps.
+    `max_length` is the most tokens of a row in later steps.
 
     Raises:
         InputError: the folder holds no checkpoint, one that this library cannot read, or one with fewer positions than

@@ -36,12 +36,6 @@ def ingest_corpus(
     Dropped documents go to `dropped-*.jsonl.gz`, with id, source, reason, detail and text; `statistics.json` counts
     them.
 
-    Args:
-        corpus: the shards and their statistics.
-        source: the source of the documents.
-        cleaning: the rules for dropping and changing documents.
-        beam: the engine that runs the Beam pipeline.
-
     Raises:
         InputError: the source is missing or cannot be read, two documents have the same id, or no document is left.
     """

@@ -24,13 +24,8 @@ from components.examples.question_answering import describe_left_out
 from components.examples.registry import TASK_ROWS, write_rows
 from components.examples.row_schema import SCHEMA_FILE, infer_schema
 from components.examples.source_rows import AnySource, Splits, read_source
-from components.sources.docstring_task import DocstringTask
 from components.sources.label_sets import LabelSetSource
-from components.sources.questions import QuestionSource
-from components.sources.retrieval import RetrievalSource
 from components.sources.shared import SPLITS, LabelledFiles
-from components.sources.table import TableSource
-from components.sources.tagged_words import SentenceSource
 from keras_bert.core.checks import check
 from keras_bert.options.data import Prompts
 
@@ -41,7 +36,7 @@ logger = logging.getLogger(__name__)
 def ingest_examples(
     vocabulary: Input[Vocabulary],
     examples: Output[TaskExamples],
-    source: TableSource | LabelSetSource | DocstringTask | SentenceSource | QuestionSource | RetrievalSource,
+    source: AnySource,
     max_length: int = 128,
     stride: int | None = None,
     max_query_length: int | None = None,

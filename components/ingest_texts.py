@@ -24,12 +24,6 @@ def ingest_texts(
 
     Lines that are longer than a row lose their end; `features.json` holds their share.
 
-    Args:
-        vocabulary: the model's vocabulary.
-        texts: the tokenized rows.
-        source: the source of the documents; each of their lines is a text.
-        max_length: the most tokens of a row.
-
     Raises:
         InputError: the source has fewer than two different lines, or cannot be read.
     """

@@ -113,9 +113,6 @@ class _RowKind(NamedTuple):
     """Rows of one kind.
 
     Attributes:
-        name: name of the kind.
-        split: the split that the rows are written to.
-        batches: number of batches.
         has_labels: whether the rows have labels; if not, the teacher labels them.
         read: yields the batches from a number on.
     """

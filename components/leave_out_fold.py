@@ -15,14 +15,7 @@ from keras_bert.core.folders import LABELS_FILE
 def leave_out_fold(
     examples: Input[TaskExamples], folds: Input[Folds], kept: Output[TaskExamples], fold: int = 0
 ) -> None:
-    """Leaves out the training rows of a fold; validation rows stay, and there are no test rows.
-
-    Args:
-        examples: labelled rows.
-        folds: the fold of each training row.
-        kept: the rows of all other folds.
-        fold: the number of the fold, from 0.
-    """
+    """Leaves out the training rows of a fold; validation rows stay, and there are no test rows."""
     from keras_bert.data.records import read_features, write_features, write_records
 
     content, fold_of_row = read_features(examples.path), folds.read()

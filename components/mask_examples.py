@@ -45,15 +45,8 @@ def mask_examples(
 ) -> None:
     """Makes rows of a corpus and masks tokens; for each shard, writes a file of records a length and split.
 
-    Args:
-        corpus: the text to learn from; at least 3 documents.
-        vocabulary: the tokenizer's files.
-        examples: the masked rows.
-        masking: which tokens to mask; rows of `rows.short_length` get fewer predictions in proportion.
-        rows: how rows are built.
-        max_length: the most tokens of a row, special tokens included.
-        seed: the seed of every random choice, together with the name of the shard.
-        beam: the engine that runs the Beam pipeline.
+    Rows of `rows.short_length` get fewer predictions in proportion. `seed` and the name of the shard seed every random
+    choice.
 
     Raises:
         ValueError: a parameter is out of range.

@@ -38,14 +38,7 @@ def measure_distillation(
 
     Seconds are those of this machine in its present state: the step runs once, and equal inputs reuse its result.
 
-    Args:
-        teacher: a fine-tuned model of any task.
-        examples: the rows of the distillation.
-        cost: the times.
-        shape: how the student differs from the teacher.
-        distillation: temperature and weights of the losses against labels and teacher.
-        imitation: weights of further losses between the two models.
-        training: how to train; its length does not matter.
+    The length of `training` does not matter.
 
     Raises:
         InputError: the teacher, the shape and the losses do not fit each other, see `distill`.

@@ -41,14 +41,8 @@ def measure_footprint(
 
     Milliseconds are those of this machine in its present state: the step runs once, and equal inputs reuse its result.
 
-    Args:
-        teacher: a model of any task.
-        examples: rows of this task.
-        latency: the figures of one file, `model.tflite`, or `model_float32.tflite` without a quantization.
-        lengths: the lengths of the file's signatures.
-        timed: tokens of the full rows that the file is timed with.
-        shape: how the student differs from the teacher; None for the teacher itself.
-        quantization: how the student is quantized; None for a float file.
+    `lengths` are those of the file's signatures, `timed` the tokens of the full rows that it is timed with. Without a
+    shape the teacher itself is measured, without a quantization a float file.
 
     Raises:
         InputError: the shape is invalid, or the recipe does not fit it.

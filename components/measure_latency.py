@@ -13,11 +13,6 @@ def measure_latency(edge: Input[EdgeModel], latency: Output[Latency], lengths: t
     """Times each file on one thread with full rows of some lengths: the median of a hundred answers.
 
     Milliseconds are those of this machine in its present state: the step runs once, and equal inputs reuse its result.
-
-    Args:
-        edge: exported files.
-        latency: the figures of each file.
-        lengths: the numbers of tokens of the rows.
     """
     check("measure_latency", "lengths", bool(lengths) and min(lengths) >= 3, "be at least 3 each", list(lengths))
     from components.scoring.latency import TIMED_ROWS, full_row, time_rows

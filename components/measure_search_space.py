@@ -22,13 +22,7 @@ _OF_ALL, _OF_SEEN = (1 / 2, 1 / 4, 1 / 8, 1 / 16), (1.0, 1 / 2)
 def measure_search_space(
     teacher: Input[Model], examples: Input[TaskExamples], search_space: Output[SearchSpace]
 ) -> None:
-    """Reads a teacher's shape, and counts how many validation tokens would stay whole in smaller vocabularies.
-
-    Args:
-        teacher: a model of any task.
-        examples: the rows that the teacher was trained on.
-        search_space: the largest student, and the vocabularies that students may have.
-    """
+    """Reads a teacher's shape, and counts how many validation tokens would stay whole in smaller vocabularies."""
     from keras_bert.models.encoder import config_of
 
     report_progress(0, 1, "counting tokens")

@@ -49,17 +49,7 @@ def measure_step(
     `PASSES_A_STEP`; validation is not counted. Seconds are those of this machine in its present state: the step runs
     once, and equal inputs reuse its result.
 
-    Args:
-        examples: the rows of `mask_examples`.
-        vocabulary: the vocabulary of the rows.
-        cost: the cost of a step on rows of each length.
-        start: the model to continue from; None for random weights.
-        encoder: the shape of an encoder with random weights.
-        training: how to train; its length does not matter.
-        timed: whether to time steps.
-        generator: the generator, as `pretrain` takes it.
-        span_boundary: whether span boundaries are predicted, as in `pretrain`.
-        mask_decoder: whether DeBERTa's decoder predicts masked tokens, as in `pretrain`.
+    The length of `training` does not matter; see `pretrain` for the other arguments.
 
     Raises:
         ValueError: neither `start` nor `encoder` is given, or both, or the operations of the graph cannot be counted.

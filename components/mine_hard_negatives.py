@@ -32,12 +32,7 @@ def mine_hard_negatives(
 
     Validation and test rows stay as they are, so that scores with and without mined negatives can be compared.
 
-    Args:
-        model: the model whose vectors are searched; of another task than retrieval, its encoder with this pooling.
-        examples: rows of retrieval, in the model's vocabulary.
-        mined: the rows with further negatives; its counts say how many, and how many candidates were left out.
-        pooling: how the states of tokens become a vector, for a model of another task, see `build_task`.
-        hard_negatives: how many are searched, and which of them are left out.
+    The encoder of a model of another task than retrieval makes vectors with this `pooling`, see `build_task`.
     """
     from keras_bert.data.records import read_features, write_features, write_records
     from keras_bert.tasks.retrieval import Retrieval

@@ -25,12 +25,7 @@ def pair_examples(
     The cosine of a pair is 1 if its texts have a label in common, else 0 (Tunstall et al. 2022, section 3.1). Each
     validation row is paired with training rows, as there may be one of a label alone. Test rows are not read.
 
-    Args:
-        vocabulary: of the model.
-        examples: rows of classification or multi-label classification, with single texts.
-        paired: the pairs; their splits are train and validation.
-        pairs: the number of pairs of each kind for each row, see `draw_label_pairs`.
-        seed: the seed of the draws.
+    See `keras_bert.few_shot.label_pairs.draw_label_pairs` for `pairs`.
 
     Raises:
         InputError: no two training rows have a label in common.

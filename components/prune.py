@@ -26,13 +26,7 @@ def prune(
 ) -> None:
     """Sets more and more of a model's smallest weights to zero while it trains on the labels and the dense answers.
 
-    Args:
-        student: a model of any task; the dense model is also the teacher of the pruned one.
-        examples: the labelled rows.
-        pruned: the model with its zeros, and `sparsity.json`, which makes later trainings keep them.
-        pruning: the share and the kind of the weights that become zero.
-        distillation: temperature and weights of the losses against labels and teacher.
-        training: how long and how to train.
+    The dense model is also the teacher of the pruned one. Its `sparsity.json` makes later trainings keep the zeros.
     """
     from keras_bert.compress.prune import MagnitudePruning, save_sparsity
     from keras_bert.data.records import read_features

@@ -27,14 +27,9 @@ def quantize(
 ) -> None:
     """Trains a model with quantized weights and activations on the labels and on the float model's answers.
 
-    Args:
-        student: a float model of any task; it is also the teacher of the quantized one. Pruned weights stay zero.
-        examples: the labelled rows.
-        quantized: the model with its kernels on quantization grids, and `quantization.json` with the recipe and the
-            ranges of the activations.
-        quantization: the recipe, and the layers that stay float.
-        distillation: temperature and weights of the losses against labels and teacher.
-        training: how long and how to train; None for post-training quantization, with the ranges of training rows.
+    The float model is also the teacher of the quantized one; pruned weights stay zero. Without a training, the
+    quantization is post-training, with the ranges of training rows. `quantization.json` has the recipe and the ranges
+    of the activations.
 
     Raises:
         InputError: the recipe does not fit the model.

@@ -10,12 +10,7 @@ from components.dsl.component import Input, Local, Output, component
 from components.dsl.errors import InputError
 from components.examples.overlap import SETTINGS
 from components.examples.registry import TASK_ROWS
-from components.examples.source_rows import read_source
-from components.sources.label_sets import LabelSetSource
-from components.sources.questions import QuestionSource
-from components.sources.retrieval import RetrievalSource
-from components.sources.table import TableSource
-from components.sources.tagged_words import SentenceSource
+from components.examples.source_rows import AnySource, read_source
 
 logger = logging.getLogger(__name__)
 
@@ -24,19 +19,13 @@ logger = logging.getLogger(__name__)
 def remove_leaks(
     corpus: Input[Corpus],
     cleaned: Output[Corpus],
-    source: TableSource | LabelSetSource | SentenceSource | QuestionSource | RetrievalSource,
+    source: AnySource,
     beam: Local[BeamOptions] = BeamOptions(),
 ) -> None:
     """Removes the sentences of a corpus that are texts of validation or test rows.
 
     Which ones, the source says: with `overlap = "drop"` those that are equal, with `near_overlap = "drop"` those that
     are nearly so. A document that is left without sentences is removed.
-
-    Args:
-        corpus: the text.
-        cleaned: what is left; its counts say how much was removed.
-        source: the labelled rows.
-        beam: the engine that runs the Beam pipeline.
 
     Raises:
         InputError: the rows cannot be used, or nothing of the corpus is left.

@@ -19,11 +19,7 @@ def score_held_out(
 ) -> None:
     """Computes the probabilities of the labels of each training row with the model of its fold.
 
-    Args:
-        models: one for each fold, trained on the rows of all others.
-        examples: the labelled rows.
-        folds: the fold of each training row.
-        probabilities: the out-of-fold probabilities.
+    There is a model for each fold, trained on the rows of all others.
     """
     import numpy as np
 

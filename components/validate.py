@@ -25,12 +25,7 @@ def validate(
 ) -> None:
     """Scores a model, or the file that would be pushed, on all validation rows.
 
-    Args:
-        examples: the rows; only the validation split is read.
-        validation: the score.
-        model: a model of the task; a quantized one answers as its file will.
-        edge: exported files, in place of a model.
-        metric: the metric of the score; the task's main metric if empty.
+    A quantized model answers as its file will. `edge` are exported files, in place of a model.
 
     Raises:
         InputError: the task has no such metric.

@@ -39,13 +39,9 @@ class TableAnswers:
     """The result of a table that was answered.
 
     Attributes:
-        rows: the number of answered rows.
-        bad: the number of rows in the side file.
         empty: how many rows had a text without a token for the model.
         cut: how many rows were longer than the model reads.
-        columns: the names of the columns of the answers.
         resumed: how many chunks were there from a run that was killed.
-        chunks: the number of all chunks.
     """
 
     rows: int
@@ -59,14 +55,7 @@ class TableAnswers:
 
 @dataclasses.dataclass(frozen=True)
 class PartWriter:
-    """What workers need to make a part: texts of a chunk, and the rows with the answers to them.
-
-    Attributes:
-        folder: the work folder.
-        columns: the columns of the texts.
-        output: the columns of the output.
-        words: whether texts may be lists of words.
-    """
+    """What workers need to make a part: texts of a chunk, and the rows with the answers to them."""
 
     folder: Path
     columns: Sequence[str]

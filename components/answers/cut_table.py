@@ -27,9 +27,6 @@ class CutTable:
     """A table that was cut into chunks.
 
     Attributes:
-        chunks: the number of chunks.
-        rows: the number of rows that can be answered.
-        bad: the number of rows in the side file.
         characters: of all texts.
         names: the names of the columns; of JSON lines, of all fields.
         json_types: the types of the fields of JSON lines, see `JsonTypes`; empty for other tables.

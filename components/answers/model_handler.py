@@ -20,7 +20,6 @@ class TextBatch(NamedTuple):
     """Texts that are answered together.
 
     Attributes:
-        key: is returned with the answers.
         texts: single texts, or the first of each pair; lists of words for a task that `answers_words`.
         seconds: the second text of each pair; None for single texts.
     """
@@ -34,7 +33,6 @@ class AnsweredBatch(NamedTuple):
     """The answers to a `TextBatch`.
 
     Attributes:
-        key: that of the texts.
         values: the values of `Task.answer_columns` for each text, in order.
         empty: how many texts had no token for the model.
         cut: how many rows were longer than the model reads.
@@ -52,9 +50,6 @@ class TaskModelHandler(ModelHandler[TextBatch, AnsweredBatch, "Task"]):
     Args:
         model: a pushed version, a `.tflite` or `.onnx` file, or the folder of a Keras model.
         tasks: classes of tasks that are registered in the process that starts the pipeline, and maybe not in workers.
-        prompt: see `open_task`.
-        vectors: see `open_task`.
-        words: see `open_task`.
     """
 
     def __init__(

@@ -35,8 +35,6 @@ class OutputFormat(NamedTuple):
     """The columns of the output.
 
     Attributes:
-        kind: of `OUTPUT_KINDS`.
-        names: of the input's columns.
         json_types: the types of the fields of JSON lines by name, see `JsonTypes`; empty for other tables.
         answers: the types of the answers by the names of their columns.
     """

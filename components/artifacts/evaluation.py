@@ -15,9 +15,7 @@ class SeedScores(NamedTuple):
     """A metric over seeds.
 
     Attributes:
-        mean: the mean over seeds.
         sd: the sample standard deviation; None for one seed.
-        seeds: the value of each seed.
     """
 
     mean: float
@@ -40,7 +38,6 @@ class MeasuredModel:
     """A row of the table of models.
 
     Attributes:
-        metrics: metric -> its scores on test rows.
         megabytes: the size of the file as it is pushed, with its records; None for baselines and for the version pushed
             before.
         milliseconds: the time of one answer on one thread; None likewise.
@@ -74,11 +71,7 @@ class SliceScore(NamedTuple):
 
     Attributes:
         kind: `length`, `unknown` (the share of unknown tokens), or a column.
-        value: the value that the rows share.
-        rows: the number of rows.
         score: the deciding metric, a share.
-        low: the lower end of its interval.
-        high: the upper end.
     """
 
     kind: str
@@ -99,16 +92,12 @@ class Metrics:
     """The content of `metrics.json`.
 
     Attributes:
-        task: the name of the task.
         metric: the metric that decides.
-        rows: split -> its number of rows.
         shipped: the row of the table whose file is pushed.
         kept: the number of the seed whose file is pushed.
-        models: name -> a row of the table.
         validation: metric -> the scores of the shipped row on validation rows.
         overlap: split -> how many of its rows stand in earlier splits, see `components.examples.overlap`.
         near_overlap: likewise how many have nearly the texts of a row of an earlier split; empty if not looked for.
-        labels: the labels of the task, if it has some.
         report: class -> precision, recall and the like of the shipped file; None for a task without classes.
         confusion: counts, a row for each true label, a column for each predicted one; None likewise.
         calibration: the temperature of the shipped file and its worth, see `components.scoring.calibration`.
@@ -197,9 +186,7 @@ class Decision(NamedTuple):
     """Whether a model may be pushed.
 
     Attributes:
-        blessed: the decision.
         reasons: the comparisons behind it, `yes: ...` or `NO: ...`, and notes about what could not be compared.
-        warnings: weaknesses that did not decide.
     """
 
     blessed: bool

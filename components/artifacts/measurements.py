@@ -11,7 +11,6 @@ class FileFootprint(NamedTuple):
     """The size and the speed of an exported file.
 
     Attributes:
-        bytes: its size.
         milliseconds: tokens of a full row, as text -> the time of one answer on one thread.
     """
 
@@ -57,9 +56,7 @@ class TrainingTimes(NamedTuple):
 
     Attributes:
         step: seconds of a steady step.
-        steps: how many steps were timed.
         begin: seconds before steady steps: reading, building and compiling.
-        rows: split -> its number of rows.
     """
 
     step: float
@@ -130,9 +127,6 @@ class DiagnosisReport(NamedTuple):
     """The effect of quantization on a float model, layer by layer.
 
     Attributes:
-        recipe: the quantization recipe.
-        metric: the metric of the scores.
-        rows: how many validation rows were scored.
         score: {"float": ..., "quantized": ...}: the score before and after.
         milliseconds: {"float": ..., "quantized": ...}: the time of one answer before and after.
         distance: how far all outputs of the quantized model lie from those of the float model.
@@ -160,11 +154,9 @@ class ModelAgreement(NamedTuple):
     """How alike a model and its teacher decide, see `keras_bert.explain.compare`.
 
     Attributes:
-        model: the model's name.
         same_answers: the share of the compared rows with the teacher's answer.
         rank_correlation: the median over rows of Spearman's correlation of the words' shares; None if no row has
             enough words.
-        compared: the number of rows with a rank correlation.
         layers: the teacher's layer for each of the model's; None for a file.
         attention_distances: the distance of these layers' attention, 0 to 1; None for a file.
         different: the rows whose words are ranked most differently: `text`, `second_text`, `target`, the `words` that
@@ -186,7 +178,6 @@ class HeadReport(NamedTuple):
     """The attention heads of a model, see `keras_bert.explain.head_statistics` and `leave_one_head_out`.
 
     Attributes:
-        model: the model's name.
         kinds: the kind of each head, by the tokens that it looks at (layers, heads).
         entropies: the entropy of each head in nats (layers, heads).
         loss_rises: the rise of the loss without each head (layers, heads); below 0 where the loss falls.
@@ -219,10 +210,6 @@ class ProbeReport(NamedTuple):
     """Tags of words in the states of each layer, see `keras_bert.explain.probe`; the embeddings are the first layer.
 
     Attributes:
-        model: the model's name.
-        train_words: the number of training words.
-        test_words: the number of test words.
-        tags: the number of different tags.
         accuracies: the accuracy of each layer's probe (layers + 1,).
         selectivities: the accuracy less that of the control task (layers + 1,).
         majority_accuracy: the accuracy of the most frequent tag.
@@ -247,9 +234,6 @@ class ExplanationReport(NamedTuple):
     """The reasons of a job's models on validation rows.
 
     Attributes:
-        rows: the number of rows.
-        agreements: each model beside the teacher.
-        heads: the heads of each Keras model.
         probes: the probes of each Keras model; empty without tagged sentences.
     """
 

@@ -18,7 +18,6 @@ class ThreadedFn(beam.DoFn):
     compression, tokenization, large arrays. At most one element more than there are threads is in memory.
 
     Args:
-        name: name of the component, for the counter.
         threads: number of threads of a worker process; with 1 the calling thread does the work.
     """
 

@@ -21,8 +21,6 @@ class Chunk(NamedTuple):
     """Consecutive documents of a unit.
 
     Attributes:
-        unit: number of the unit.
-        number: number of the chunk in the unit.
         content: the documents, or the file that holds them if another process cleans them.
     """
 

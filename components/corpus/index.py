@@ -118,11 +118,7 @@ def make_line(record: dict[str, Any]) -> bytes:
 
 
 class TextsReader:
-    """Reads documents from files of texts, with one file open at a time.
-
-    Args:
-        files: the files of texts.
-    """
+    """Reads documents from files of texts, with one file open at a time."""
 
     def __init__(self, files: Sequence[str | bytes]) -> None:
         self._files = files

@@ -41,8 +41,6 @@ class Links(NamedTuple):
     """Pairs of documents with equal hashes in a file, sorted by the partition of the later document.
 
     Attributes:
-        kind: what the hashes are of.
-        file: the links.
         starts: (partitions + 1,) where the links of each partition begin.
     """
 

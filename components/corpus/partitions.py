@@ -133,12 +133,7 @@ def locate(rows: IndexRows, keys: NDArray[np.uint64], places: NDArray[np.uint64]
 
 
 class PartitionTables:
-    """Tables of 64-bit numbers in files, one a partition, for what does not fit into memory at once.
-
-    Args:
-        folder: an existing folder.
-        width: number of columns.
-    """
+    """Tables of 64-bit numbers in files, one a partition, for what does not fit into memory at once."""
 
     def __init__(self, folder: Path, width: int) -> None:
         self._stem, self._width = folder / uuid.uuid4().hex, width

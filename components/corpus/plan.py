@@ -37,7 +37,6 @@ class CorpusPlan:
 
     Attributes:
         partitions: the partitions by number; those without documents are missing.
-        tally: the counts of all documents.
         file: a file that `load_plan` reads.
     """
 

@@ -43,12 +43,8 @@ class CorpusJob:
     """The settings that all transforms share.
 
     Attributes:
-        source: the source of the documents.
-        cleaning: cleaning options.
-        output: the folder of the shards.
         scratch: the folder of all intermediate files; on the same file system.
         shard_bytes: size of a shard of a small corpus in bytes.
-        scale: number of processes and threads.
         partitions: number of ranges of keys and of hashes that are worked on one by one; it never changes a result.
     """
 

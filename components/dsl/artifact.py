@@ -62,7 +62,6 @@ class Artifact:
     from there on it is never written again.
 
     Attributes:
-        path: the directory.
         counts: figures about the content (`documents=120`) that the step adds to the manifest.
     """
 

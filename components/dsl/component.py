@@ -97,13 +97,7 @@ def _strip_none(annotation: Any) -> tuple[Any, bool]:
 
 @dataclasses.dataclass(frozen=True, eq=False)
 class Handle(Generic[A_co]):
-    """An output of a node, to be passed to another component; after a run, `RunResult.artifact` opens it.
-
-    Attributes:
-        node: the node that makes the artifact.
-        name: the name of the output.
-        artifact: the type of the artifact.
-    """
+    """An output of a node, to be passed to another component; after a run, `RunResult.artifact` opens it."""
 
     node: "Node"
     name: str
@@ -118,10 +112,8 @@ class Node:
     """A component with its inputs and parameters, waiting to be run.
 
     Attributes:
-        component: the step.
         name: the name of the node in runs: the component's name, unless a pipeline has several nodes of one component.
         inputs: input name -> the handles that fill it.
-        values: parameter name -> value.
     """
 
     def __init__(self, component: "Component", inputs: Mapping[str, NodeInput], values: Mapping[str, Any]) -> None:
@@ -170,13 +162,9 @@ class Component:
     """A typed function that the runtime can wire, run and cache; made by `@component`.
 
     Attributes:
-        function: the function itself.
         libraries: distributions whose versions go into the cache key.
         kind: the needs of the step; a measurement runs beside no other step.
         distributed: whether the step trains, and does so on all processes of `TF_CONFIG` together.
-        name: the function's name.
-        module: the module that holds the component.
-        parameters: the parameters of the signature, by name.
     """
 
     def __init__(

@@ -24,9 +24,7 @@ class Encoding:
     """Tokenizer and settings that turn rows into records.
 
     Attributes:
-        tokenizer: the model's tokenizer.
         labels: the labels in the order of their numbers; empty for tasks without labels.
-        max_length: maximum number of tokens of a record.
         stride: for questions, tokens from the start of one window of a context to the start of the next.
         max_query_length: for questions, the maximum number of tokens of a question.
         label_precision: for several labels, the precision that their thresholds have to reach; None for the best F1.

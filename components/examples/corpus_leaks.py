@@ -27,9 +27,6 @@ class CorpusLeaks(NamedTuple):
     Attributes:
         equal: the numbers of the texts that stand there.
         near: the numbers of other texts that nearly stand there.
-        removed: the number of sentences that were removed.
-        documents: the number of documents that stay.
-        sentences: the number of their sentences.
         bytes: the bytes of their texts.
         emptied_parts: cut document, see `ShardDocument.whole` -> the number of its parts that were removed as a whole.
     """
@@ -48,10 +45,7 @@ class LeakJob(NamedTuple):
 
     Attributes:
         scratch: the folder with the held-out texts, for the result of each shard.
-        near: whether texts are looked for that are nearly the same.
         removed: the relations of sentences to held-out texts that remove them; empty to write no shards.
-        output: the folder of the remaining shards.
-        shards: number of shards.
     """
 
     scratch: str

@@ -46,7 +46,6 @@ class Drift(NamedTuple):
     """One property of rows, in training and now.
 
     Attributes:
-        name: the property.
         expected: its value in training, for people.
         got: its value in the new rows.
         measure: how far they differ, with the threshold.

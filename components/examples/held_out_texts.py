@@ -42,7 +42,6 @@ class HeldOutTexts:
     A text of at least 8 words may stand anywhere in a document, a shorter one must be a sentence, or several.
 
     Args:
-        texts: the texts, all different.
         near: whether texts are also looked for that are nearly the same, see `NearTexts`.
     """
 

@@ -120,8 +120,6 @@ class HeldOutKeys:
 
     Args:
         keys: the texts of the rows of each split, see `TaskRows.key`.
-        overlap: what happens to texts that are equal.
-        near_overlap: what happens to those that are nearly equal.
     """
 
     def __init__(self, keys: Mapping[str, Iterable[Key]], overlap: NearOverlap, near_overlap: NearOverlap) -> None:

@@ -21,11 +21,9 @@ class RowTraits(NamedTuple):
     """Properties of rows.
 
     Attributes:
-        rows: the number of rows.
         labels: how often each label occurs, the most frequent first; empty for tasks without labels.
         repeats: rows whose texts an earlier row has, see `components.text.folding.fold`.
         conflicts: texts that rows with different answers share: the texts, and the answers.
-        scripts: the share of the letters in each script.
         words: the number of words of each row in a sample.
     """
 

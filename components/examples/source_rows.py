@@ -22,7 +22,6 @@ class SourceRows(NamedTuple):
     """The rows of a source.
 
     Attributes:
-        splits: train, validation and test.
         labels: the labels in the order of their numbers; empty for tasks without labels.
         near_overlap: the counts of near texts, see `resolve_overlap`.
     """

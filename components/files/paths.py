@@ -33,7 +33,6 @@ class Stamp(NamedTuple):
         modified: when the content was written last; tools that copy files set it back.
         changed: when content or metadata were changed last (`st_ctime`); no tool sets it back.
         inode: the number of the file, another one when a file is replaced.
-        size: in bytes.
     """
 
     modified: int

@@ -26,7 +26,6 @@ class Record(NamedTuple):
     """One row.
 
     Attributes:
-        file: where it stands.
         place: `line 3` of a text file, where the row starts; `row 3`, from 1, of a Parquet or Arrow file.
         values: of the requested fields: strings in CSV and TSV, else what the file holds, strings of
             Parquet and Arrow as bytes.

@@ -79,11 +79,7 @@ class LabelErrorReport(NamedTuple):
     """The rows whose labels are likely wrong, for readers.
 
     Attributes:
-        task: the name of the task.
-        folds: number of models that judged the rows.
         score: the score that orders rows, see `LabelErrorSearch`.
-        rows: number of training rows.
-        errors: number of rows with a likely wrong label.
         pairs: the most frequent pairs of a given and a suggested label.
         mistakes: the first of the rows, see `components.scoring.mistakes.Mistakes`: `truth` is the given label,
             `answer` the suggested one, and `value` the score.

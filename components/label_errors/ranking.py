@@ -20,7 +20,6 @@ class RowJudgement(NamedTuple):
     """The judgement of one row.
 
     Attributes:
-        row: its number, from 0.
         score: the lowest score of its labels, 0 to 1; None for a row that no model could judge.
         suggested: place in the row -> the number of the class that is more likely right; empty for a right row.
     """

@@ -16,11 +16,7 @@ _CLAIMS = ".claims"
 
 
 class RemoteVersions:
-    """The versions 1, 2, 3, ... below an address. A version without its marker is not complete and does not count.
-
-    Args:
-        address: of the folder of all versions.
-    """
+    """The versions 1, 2, 3, ... below an address. A version without its marker is not complete and does not count."""
 
     def __init__(self, address: str) -> None:
         self._store = ObjectStore(address)

@@ -40,13 +40,7 @@ class ShardJob:
 
     Attributes:
         tokenizer: the folder of the Vocabulary.
-        output: the folder of the finished shards.
-        scratch: the folder of unfinished files; on the same file system.
-        maskings: masking options by row length in tokens.
-        rows: options of the rows.
         seed: seeds every choice, together with the name of the shard.
-        shards: number of shards.
-        threads: number of threads of a worker process.
         held_out: the cut documents that are held out, see `choose_cut_documents`.
     """
 

@@ -33,7 +33,6 @@ class ScoredFile(NamedTuple):
 
     Attributes:
         open: makes the task that answers with the file.
-        file: the file itself.
     """
 
     open: "Callable[[], Task]"

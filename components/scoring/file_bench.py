@@ -15,10 +15,6 @@ class BenchRequest(NamedTuple):
     """The file to measure, and the rows to measure it with.
 
     Attributes:
-        file: path of a `.tflite` or `.onnx` file.
-        max_length: maximum number of tokens of a row.
-        entries: number of vocabulary entries.
-        lengths: numbers of tokens of the rows.
         threads: threads of the runtime; the process is kept on as many processors.
         answers: number of timed runs for each length, after as many that are not timed.
     """

@@ -18,8 +18,6 @@ class Mistake(NamedTuple):
 
     Attributes:
         texts: the text, the pair, or the question and its context.
-        truth: the right answer.
-        answer: the model's answer.
         value: size of the error, see `Mistakes.measure`; None if it is unknown.
         words: the words of a sentence with their true and their predicted tags, in the place of texts.
     """
@@ -38,7 +36,6 @@ class Mistakes(NamedTuple):
         measure: name of `Mistake.value`, for readers.
         rows: the mistakes, the worst first, at most `MOST_ROWS`.
         wrong: number of wrong answers; None where answers are numbers, which are never exactly right.
-        total: number of rows.
     """
 
     measure: str

@@ -29,8 +29,6 @@ class ScoredBaselines(NamedTuple):
     """Methods without a language model, the trivial answer first.
 
     Attributes:
-        models: name -> row of the table.
-        scored: name -> its answers and scores.
         left_out: the name of each method that cannot learn from the rows -> the reason.
     """
 

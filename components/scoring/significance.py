@@ -18,7 +18,6 @@ class PairedDifference(NamedTuple):
 
     Attributes:
         difference: the score of the first model less that of the second.
-        interval: its paired bootstrap interval.
         p_value: that of McNemar's exact test, 0 to 1; None where rows are not simply right or wrong, or where several
             seeds are averaged.
     """

@@ -34,7 +34,6 @@ class Library:
     """The place of a library, and the parts of it that are not its own text.
 
     Attributes:
-        label: its name in the task.
         package: the top-level package, None for the standard library.
         distribution: whose version stands for the content.
         excluded: folders, relative to the package, that are copies, generated or aliases.

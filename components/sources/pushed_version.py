@@ -30,11 +30,7 @@ def version_exists(folder: Path) -> bool:
 
 @dataclasses.dataclass(frozen=True)
 class PushedVersion:
-    """A version that was pushed, from this root or another one.
-
-    Attributes:
-        path: its numbered folder.
-    """
+    """A version that was pushed, from this root or another one."""
 
     path: str
 

@@ -21,8 +21,6 @@ class Question(NamedTuple):
     """One question.
 
     Attributes:
-        id: its name in the data set.
-        question: its text.
         context: the text that may hold the answer.
         answers: texts and first characters in the context; several where people answered differently, none where
             the context does not answer the question.

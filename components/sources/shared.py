@@ -95,7 +95,6 @@ class PlacedRow(NamedTuple):
     """A row as its source reads it.
 
     Attributes:
-        row: the row.
         place: the file and the line or row where it stands, as `reviews.csv line 3`.
         columns: all columns of its table as texts; none where the rest of the row is of no use.
     """

@@ -51,8 +51,6 @@ class Signer:
 
     Args:
         threshold: the Jaccard similarity from which texts count as near duplicates; see `choose_bands`.
-        permutations: number of values in a signature.
-        shingle: number of words in a shingle.
     """
 
     def __init__(self, threshold: float, permutations: int, shingle: int) -> None:

@@ -22,7 +22,6 @@ class Passage(NamedTuple):
     """A text in a longer one.
 
     Attributes:
-        number: the number of the text.
         start: its first word there.
         stop: the word after its last.
         is_equal: whether it has exactly these words.

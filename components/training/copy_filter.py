@@ -17,13 +17,7 @@ _ROWS = 64
 
 
 class CopyFilter:
-    """Looks copies up among the tokens of validation and test rows; pairs of adjacent tokens stand for those of words.
-
-    Args:
-        examples: the rows.
-        overlap: what happens to copies with the tokens of such a row.
-        near_overlap: likewise for those with nearly the same tokens, see `NearTexts`.
-    """
+    """Looks copies up among the tokens of held-out rows; pairs of adjacent tokens stand for those of words."""
 
     def __init__(self, examples: TaskExamples, overlap: Overlap, near_overlap: NearOverlap) -> None:
         from keras_bert.data.task_batches import task_batches

@@ -21,7 +21,6 @@ class MinedRows(NamedTuple):
 
     Attributes:
         rows: the rows, with mined negatives behind those they had.
-        mined: number of mined negatives.
         filtered: number of candidates that were left out as likely answers, as they are too near.
         without: number of rows for which no negative was mined.
     """

@@ -125,12 +125,6 @@ class TrainingProgress:
 
     While batches of new shapes are compiled, which may take longer than hundreds of steps, the sink gets a total of 0.
     It gets nothing while the first steps after that are timed. A rare shape that comes later is not reported.
-
-    Args:
-        trainer: the trainer that makes the steps.
-        validation_rows: the number of rows of a validation.
-        validations: the number of validations.
-        sink: is called with the reports.
     """
 
     def __init__(self, trainer: "Trainer", validation_rows: int, validations: int, sink: ProgressSink) -> None:
