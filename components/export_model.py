@@ -8,8 +8,7 @@ from components.artifacts.standard import EdgeModel, Model, TaskExamples
 from components.dsl.component import Input, Output, component
 from components.dsl.errors import InputError
 from components.dsl.workplace import ProgressParts
-from components.examples.registry import read_rows
-from components.sources.retrieval import QueryRow
+from components.examples.registry import TASK_ROWS, read_rows
 from components.training.model_folder import read_model
 from keras_bert.core.checks import FieldError, check
 from keras_bert.core.folders import EXPORT_FILE, GOLDEN_FILE, LABELS_FILE
@@ -18,7 +17,6 @@ from keras_bert.options.export import Export
 if TYPE_CHECKING:
     from keras_bert.export.files import ExportedFile
     from keras_bert.export.inputs import ExportInputs
-    from keras_bert.export.rules.expected import Expected
     from keras_bert.tasks.base import Features, Task
 
 LIBRARIES = (
@@ -89,8 +87,10 @@ def export_model(
     task.save_settings(edge.path)
     if examples.file(LABELS_FILE).is_file():
         shutil.copyfile(examples.file(LABELS_FILE), edge.file(LABELS_FILE))
+    # Of pairs and questions the first text.
+    first_text = TASK_ROWS[task.name].texts
     sample = ComparisonRows(
-        features, lambda: [_first_text(row) for row in read_rows(examples, "validation")[:rows]], int8_agreement
+        features, lambda: [first_text(row)[0] for row in read_rows(examples, "validation")[:rows]], int8_agreement
     )
     records: dict[str, Any] = {}
     for number, (target, file) in enumerate(files):
@@ -103,11 +103,6 @@ def export_model(
     golden(1, 1, f"writing {GOLDEN_FILE}")
     edge.file(EXPORT_FILE).write_text(json.dumps(records, indent=1, sort_keys=True) + "\n")
     edge.counts = {name: record["bytes"] for name, record in records.items()}
-
-
-def _first_text(row: Any) -> str:
-    """The text of a row, or its query."""
-    return row.query if isinstance(row, QueryRow) else str(row.text)
 
 
 def _truncate(task: "Task", dimension: int | None) -> "Task":
@@ -128,26 +123,21 @@ def _attach_and_lint(source: "ExportInputs", file: "ExportedFile") -> None:
     """Makes a file self-contained, unless it is one of a folder for the web, and checks the rules of its kind."""
     from keras_bert.export.bundle import attach_companions
     from keras_bert.export.lint import lint_file
+    from keras_bert.export.rules.expected import Expected
 
     if not file.is_self_contained:
         return
     path = source.folder / file.name
     attach_companions(source.task, path)
     # The rules do not know the operations of tensorflow-text.
-    if file.takes_ids:
-        lint_file(path, _expected(source, file))
-
-
-def _expected(source: "ExportInputs", file: "ExportedFile") -> "Expected":
-    """The vocabulary size and the quantization of the model, and the labels of the rows."""
-    from keras_bert.export.rules.expected import Expected
-
-    path = source.folder / LABELS_FILE
-    labels = tuple(json.loads(path.read_text(encoding="utf-8"))) if path.is_file() else ()
-    size = source.task.tokenizer.vocabulary_size
-    if source.quantization is None or file.numbers != "model":
-        return Expected(size, labels)
-    return Expected(size, labels, source.quantization.recipe, source.quantization.float_layers)
+    if not file.takes_ids:
+        return
+    labels_file = source.folder / LABELS_FILE
+    labels = tuple(json.loads(labels_file.read_text(encoding="utf-8"))) if labels_file.is_file() else ()
+    expected = Expected(source.task.tokenizer.vocabulary_size, labels)
+    if source.quantization is not None and file.numbers == "model":
+        expected = Expected(*expected[:2], source.quantization.recipe, source.quantization.float_layers)
+    lint_file(path, expected)
 
 
 def _read_features(examples: TaskExamples, split: str, rows: int) -> "Features":

@@ -1,14 +1,9 @@
 """A checkpoint folder -> Model and Vocabulary."""
 
-from typing import TYPE_CHECKING
-
 from components.artifacts.standard import Model, Vocabulary
 from components.dsl.component import Output, component
 from components.dsl.errors import InputError
 from components.sources.checkpoint import Checkpoint
-
-if TYPE_CHECKING:
-    from keras_bert.tasks.base import Task
 
 
 @component(libraries=("keras", "numpy", "safetensors", "tensorflow", "tensorflow-text"))
@@ -23,22 +18,18 @@ def import_checkpoint(
         InputError: the folder holds no checkpoint, one that this library cannot read, or one with fewer positions than
             `max_length`.
     """
+    from keras_bert.interop.hugging_face import from_hugging_face
+    from keras_bert.tasks.registry import load
+
     source.check()
-    task = _read(source)
+    folder = source.folder()
+    try:
+        task = load(folder) if source.is_own else from_hugging_face(folder)
+    except (FileNotFoundError, ValueError) as error:
+        raise InputError(f"the checkpoint {folder} cannot be used: {' '.join(str(error).split())}") from None
     if task.positions < max_length:
         raise InputError(f"max_length must be at most {task.positions}, the checkpoint's positions, got {max_length}")
     task.save(model.path)
     task.tokenizer.save(vocabulary.path)
     model.counts = {"parameters": task.model.count_params()}
     vocabulary.counts = {"entries": task.tokenizer.vocabulary_size}
-
-
-def _read(source: Checkpoint) -> "Task":
-    from keras_bert.interop.hugging_face import from_hugging_face
-    from keras_bert.tasks.registry import load
-
-    folder = source.folder()
-    try:
-        return load(folder) if source.is_own else from_hugging_face(folder)
-    except (FileNotFoundError, ValueError) as error:
-        raise InputError(f"the checkpoint {folder} cannot be used: {' '.join(str(error).split())}") from None

@@ -3,13 +3,12 @@
 import dataclasses
 import logging
 from collections.abc import Mapping
-from typing import Any
 
 from components.artifacts.standard import Corpus, TaskExamples, Vocabulary
 from components.beam.engine import BeamOptions
 from components.dsl.component import Input, Local, Output, component
 from components.dsl.workplace import report_progress
-from components.examples.base import Encoding, TaskRows
+from components.examples.base import Encoding
 from components.examples.overlap import (
     CORPUS,
     SETTINGS,
@@ -68,7 +67,13 @@ def ingest_examples(
         InputError: the rows cannot be used, are too few for three splits, or are shared by splits that may share none.
     """
     check("ingest_examples", "max_length", max_length >= 8, "be at least 8", max_length)
-    windows = _size_windows(max_length, stride, max_query_length)
+    max_query_length = max_length // 6 if max_query_length is None else max_query_length
+    stride = max_length // 3 if stride is None else stride
+    room = max_length - 3 - max_query_length
+    rule = f"be at least 1 and leave room for a context in {max_length} tokens"
+    check("ingest_examples", "max_query_length", max_query_length >= 1 and room > 1, rule, max_query_length)
+    rule = f"be at least 1 and less than the {room} tokens of a context that a window shows beside a long question"
+    check("ingest_examples", "stride", 1 <= stride < room, rule, stride)
     task = TASK_ROWS[source.task]
     splits, labels, near_overlap = read_source(source)
     overlap = count_overlap(splits, task.key)
@@ -90,7 +95,8 @@ def ingest_examples(
     counts, cut, left_out = {}, {}, {}
     for number, split in enumerate(SPLITS):
         report_progress(number, len(SPLITS), f"tokenizing {split}")
-        encoding = Encoding(tokenizer, labels, max_length, *windows, label_precision=precision, prompts=prompts)
+        windows = (max_length, stride, max_query_length)
+        encoding = Encoding(tokenizer, labels, *windows, label_precision=precision, prompts=prompts)
         counts[split] = write_records(examples.file(f"{split}.tfrecord"), task.records(splits[split], encoding))
         # Where rows are not cut but read in parts, nothing is counted.
         cut[split] = round(encoding.cut[True] / max(1, encoding.cut.total()), 4)
@@ -107,7 +113,7 @@ def ingest_examples(
         "rows": {split: rows[split] for split in SPLITS},
         "overlap": overlap,
         "near_overlap": near_overlap,
-        "labels": {split: _count(task, splits[split]) for split in SPLITS} if labels else {},
+        "labels": {split: dict(sorted((task.count_labels(splits[split]) or {}).items())) for split in SPLITS if labels},
         "truncated_share": cut,
         "left_out": left_out,
     }
@@ -118,18 +124,6 @@ def ingest_examples(
     if labels:
         write_labels(examples.path, labels)
         examples.counts["labels"] = len(labels)
-
-
-def _size_windows(max_length: int, stride: int | None, max_query_length: int | None) -> tuple[int, int]:
-    """The stride of windows, and the most tokens of a question."""
-    max_query_length = max_length // 6 if max_query_length is None else max_query_length
-    stride = max_length // 3 if stride is None else stride
-    room = max_length - 3 - max_query_length
-    rule = f"be at least 1 and leave room for a context in {max_length} tokens"
-    check("ingest_examples", "max_query_length", max_query_length >= 1 and room > 1, rule, max_query_length)
-    rule = f"be at least 1 and less than the {room} tokens of a context that a window shows beside a long question"
-    check("ingest_examples", "stride", 1 <= stride < room, rule, stride)
-    return stride, max_query_length
 
 
 def _add_corpus_leaks(
@@ -173,7 +167,3 @@ def _name_overlap(overlap: OverlapCounts, relation: str) -> dict[str, int]:
         for other, count in counts.items()
         if count
     }
-
-
-def _count(task: TaskRows[Any], rows: list[Any]) -> dict[str, int]:
-    return dict(sorted((task.count_labels(rows) or {}).items()))

@@ -28,7 +28,7 @@ from keras_bert.options.compression import TeacherLabels
 if TYPE_CHECKING:
     import numpy as np
 
-    from keras_bert.data.replaced_words import MaskedTokenModel, WordReplacer
+    from keras_bert.data.replaced_words import WordReplacer
     from keras_bert.tasks.base import Task
 
     Array = np.ndarray[Any, Any]
@@ -173,22 +173,9 @@ def _make_replacer(pretrained: "Task", task: "Task", teacher_labels: TeacherLabe
     import numpy as np
 
     from keras_bert.data.replaced_words import WordReplacer
+    from keras_bert.tasks.pretraining import Pretraining
 
     table = np.asarray(pretrained.model.get_layer("token_embedding").matrix())
-    guess = _masked_token_model(pretrained) if pretrained.name == "pretraining" else None
-    return WordReplacer(
-        task.tokenizer,
-        table,
-        replaced=teacher_labels.replaced,
-        candidates=teacher_labels.candidates,
-        seed=teacher_labels.seed,
-        guess=guess,
-    )
-
-
-def _masked_token_model(pretrained: "Task") -> "MaskedTokenModel":
-    import numpy as np
-
     names = [spec.name for spec in pretrained.model.inputs if spec.name != "mask_positions"]
 
     def guess(inputs: "Mapping[str, Array]", places: "Array") -> "Array":
@@ -196,7 +183,14 @@ def _masked_token_model(pretrained: "Task") -> "MaskedTokenModel":
         outputs = pretrained.model.predict_on_batch(chosen)
         return np.array(outputs["masked_tokens"], np.float32)
 
-    return guess
+    return WordReplacer(
+        task.tokenizer,
+        table,
+        replaced=teacher_labels.replaced,
+        candidates=teacher_labels.candidates,
+        seed=teacher_labels.seed,
+        guess=guess if pretrained.name == Pretraining.name else None,
+    )
 
 
 @contextlib.contextmanager
@@ -243,15 +237,11 @@ def _write_parts(
                 if copy_filter is not None and kind.name == "copies":
                     batches = (copy_filter.select(batch, leaks) for batch in batches)
                 with replaced_file(file) as unfinished:
-                    write_records(unfinished, _label_batches(batches, labeler, has_labels=kind.has_labels))
+                    filled = (batch for batch in batches if len(batch["token_ids"]))
+                    records = (labeler.records(batch, has_labels=kind.has_labels) for batch in filled)
+                    write_records(unfinished, itertools.chain.from_iterable(records))
                     # Before the part itself, whose name says that both are there.
                     leaks_file.write_text(json.dumps(leaks))
             copy_leaks.update(json.loads(leaks_file.read_text()))
             counts[kind.name] = counts.get(kind.name, 0) + count_records([str(file)])
             yield file
-
-
-def _label_batches(batches: "Iterator[Batch]", labeler: TeacherLabeler, *, has_labels: bool) -> Iterator[bytes]:
-    for batch in batches:
-        if len(batch["token_ids"]):
-            yield from labeler.records(batch, has_labels=has_labels)

@@ -64,6 +64,7 @@ def mask_examples(
     from apache_beam import ParDo
 
     from components.rows.masked_shards import MaskShardFn, ShardJob
+    from components.rows.statistics import add
     from keras_bert.core.folders import TOKENIZER_FILES
 
     held_out = choose_cut_documents(read_cut_documents(corpus), rows.held_out, documents)
@@ -75,7 +76,9 @@ def mask_examples(
         scale = choose_scale(beam, corpus.manifest()["counts"]["bytes"], threaded=True)
         job = ShardJob(*folders, maskings, rows, seed, len(shards), scale.threads, held_out)
         run_over(shards, lambda paths: paths | "Mask" >> ParDo(MaskShardFn(job)), beam, scale=scale)
-        tallies = _add_shards(Path(scratch))
+        # `train-128` and the like -> counts.
+        parts = [json.loads(file.read_text()) for file in Path(scratch).glob("*.json")]
+        tallies = {name: add(part[name] for part in parts) for name in parts[0]}
     counts = {name: tally.get("rows", 0) for name, tally in tallies.items()}
     for name, count in counts.items():
         if not count:
@@ -88,14 +91,6 @@ def mask_examples(
         for name in TOKENIZER_FILES:
             shutil.copyfile(vocabulary.file(name), examples.file(name))
     examples.counts = {split: counts[f"{split}-{max_length}"] for split in ("train", "validation")}
-
-
-def _add_shards(scratch: Path) -> dict[str, dict[str, Any]]:
-    """The tallies of all shards, added up: `train-128` and the like -> counts."""
-    from components.rows.statistics import add
-
-    parts = [json.loads(file.read_text()) for file in scratch.glob("*.json")]
-    return {name: add(part[name] for part in parts) for name in parts[0]}
 
 
 def _describe(

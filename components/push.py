@@ -111,7 +111,9 @@ def push(
         shutil.copyfile(evaluation.file("metrics.json"), staging / "metrics.json")
         shutil.copyfile(examples.file(SCHEMA_FILE), staging / SCHEMA_FILE)
         (staging / ORIGIN_FILE).write_text(format_json(made_of))
-        _attach_records(staging)
+        records = {name: (staging / name).read_bytes() for name in RECORD_FILES}
+        for model_file in filter(Path.is_file, (staging / name for name in MODEL_FILES)):
+            attach_entries(model_file, records)
         drop_absent_files(staging)
         add_calibrated_answers(staging)
         write_tokenizers(staging)
@@ -199,13 +201,6 @@ def _search_corpus(folder: Path, page: SearchTexts, examples: TaskExamples) -> "
     return embed_corpus(task, texts, lambda done: report_progress(done, len(texts), "embedding the texts of the page"))
 
 
-def _attach_records(folder: Path) -> None:
-    """Attaches the export record, the metrics and the origin to each model file."""
-    records = {name: (folder / name).read_bytes() for name in RECORD_FILES}
-    for file in filter(Path.is_file, (folder / name for name in MODEL_FILES)):
-        attach_entries(file, records)
-
-
 @contextlib.contextmanager
 def _staged(folder: Path) -> Iterator[Path]:
     """A locked folder beside the versions; it is deleted at the end unless it became a version."""
@@ -213,7 +208,11 @@ def _staged(folder: Path) -> Iterator[Path]:
     with contextlib.ExitStack() as stack:
         # No other push may sweep between the making and the locking of this folder.
         with folder_locked(folder):
-            _sweep(folder)
+            for other in folder.glob(f"{_STAGING}*"):
+                # Another push may just have ended, or its files may not be readable for this user.
+                with contextlib.suppress(OSError):
+                    if _is_abandoned(other):
+                        shutil.rmtree(other, ignore_errors=True)
             staging.mkdir()
             stack.enter_context(folder_locked(staging))
         try:
@@ -235,15 +234,6 @@ def _claim(staging: Path, folder: Path, name: str, version: int) -> bool:
             return False
         raise
     return True
-
-
-def _sweep(folder: Path) -> None:
-    """Deletes the staging folders of pushes that were killed."""
-    for staging in folder.glob(f"{_STAGING}*"):
-        # Another push may just have ended, or its files may not be readable for this user.
-        with contextlib.suppress(OSError):
-            if _is_abandoned(staging):
-                shutil.rmtree(staging, ignore_errors=True)
 
 
 def _is_abandoned(staging: Path) -> bool:
