@@ -113,8 +113,18 @@ def decide(
     for name in (name for name, row in rows.items() if row.trivial):
         beaten = score > points[name]
         verdicts.append((beaten, f"{shipped} {metric} {score:.2f} must be above the {name}'s {points[name]:.2f}"))
-        verdicts += _judge_errors(rows, name, files or (shipped,))
-    below = _compare_with_baselines(rows, metric, shipped, differences or {})
+        # Of numbers the error of each file, against that of the training mean.
+        for file in files or (shipped,):
+            if _ERROR in rows[file].metrics:
+                error, limit = (rows[row].metrics[_ERROR].mean for row in (file, name))
+                verdicts.append((error < limit, f"{file} {_ERROR} {error:.4g} must be below the {name}'s {limit:.4g}"))
+    # Each baseline that is better than the shipped file: whether it is significantly so, and the comparison.
+    below = list[tuple[bool, str]]()
+    for name in (name for name, row in rows.items() if row.baseline and points[name] > score):
+        difference = (differences or {}).get(name, {}).get(metric)
+        interval = "" if difference is None else f": {difference}"
+        comparison = f"{shipped} {metric} {score:.2f} is below {points[name]:.2f} of the baseline {name}{interval}"
+        below.append((difference is None or difference.is_loss_beyond(0.0), comparison))
     if thresholds.below_baseline == "refuse":
         verdicts += [(False, f"{rule} (evaluation.below_baseline)") for is_significant, rule in below if is_significant]
     for setting, column in BUDGETS.items():
@@ -125,7 +135,13 @@ def decide(
             verdicts.append((size <= budget, f"{shipped} {column} {size:.2f} {rule}"))
     verdicts += judge_slices(slices, thresholds.min_slice_scores)
     if calibration is not None and "threshold" in calibration:
-        verdicts.append(_judge_threshold(calibration))
+        rule = f"evaluation.min_precision {calibration['min_precision']:g}"
+        if calibration["threshold"] is None:
+            rule += " must be reached by validation rows above some confidence, and is by none"
+        else:
+            kept = 100 * calibration["validation"]["kept"]["share"]
+            rule += f" is reached from {calibration['threshold']:.4f} on, by {kept:.2f} % of validation rows"
+        verdicts.append((calibration["threshold"] is not None, rule))
     return Decision(
         blessed=all(holds for holds, _ in verdicts),
         reasons=[f"{'yes' if holds else 'NO'}: {rule}" for holds, rule in verdicts],
@@ -162,31 +178,6 @@ def _judge_losses(
 def loss_metrics(metrics: Collection[str], metric: str) -> list[str]:
     """The metrics that a file must keep: the main one, and for regression R2, which falls with a wrong scale."""
     return [metric, *([_EXPLAINED] if _EXPLAINED in metrics and metric != _EXPLAINED else [])]
-
-
-def _judge_errors(rows: Mapping[str, MeasuredModel], trivial: str, files: Sequence[str]) -> Iterator[tuple[bool, str]]:
-    """Of numbers: the error of each file against that of the training mean."""
-    for name in files:
-        if _ERROR in rows[name].metrics:
-            error, limit = (rows[row].metrics[_ERROR].mean for row in (name, trivial))
-            yield error < limit, f"{name} {_ERROR} {error:.4g} must be below the {trivial}'s {limit:.4g}"
-
-
-def _compare_with_baselines(
-    rows: Mapping[str, MeasuredModel], metric: str, shipped: str, differences: Differences
-) -> list[tuple[bool, str]]:
-    """Of each baseline that is better than the shipped file: whether it is significantly so, and the comparison."""
-    score, below = rows[shipped].metrics[metric].mean, []
-    for name, row in rows.items():
-        best = row.metrics[metric].mean
-        if row.baseline and best > score:
-            difference = differences.get(name, {}).get(metric)
-            interval = "" if difference is None else f": {difference}"
-            comparison = (
-                f"{shipped} {metric} {100 * score:.2f} is below {100 * best:.2f} of the baseline {name}{interval}"
-            )
-            below.append((difference is None or difference.is_loss_beyond(0.0), comparison))
-    return below
 
 
 def describe_lost_share(rows: Mapping[str, MeasuredModel], metric: str, shipped: str) -> tuple[float, str]:
@@ -227,11 +218,3 @@ def _warnings(
         rule = "evaluation.min_share_of_teacher sets the least share"
         warnings.append(f"{shipped} {metric} {score:.2f} is {share}; {rule}")
     return warnings
-
-
-def _judge_threshold(calibration: Mapping[str, Any]) -> tuple[bool, str]:
-    precision = f"evaluation.min_precision {calibration['min_precision']:g}"
-    if calibration["threshold"] is None:
-        return False, f"{precision} must be reached by validation rows above some confidence, and is by none"
-    kept = 100 * calibration["validation"]["kept"]["share"]
-    return True, f"{precision} is reached from {calibration['threshold']:.4f} on, by {kept:.2f} % of validation rows"

@@ -76,11 +76,12 @@ def render_model_card(
     scoring = TASK_SCORING[task["task"]]
     labels: Sequence[str] = task.get("labels", ())
     label_list = f": {', '.join(map(escape_markdown, labels))}" if labels else ""
-    files = "\n".join(
-        f"- `{file.name}`: {_render_file(file.card_line, records[file.name])}"
+    shown = {
+        file.name: file.card_line.format(**{**entry, "lengths": ", ".join(map(str, entry["lengths"]))})
         for file in FILES
-        if file.name in records and not (file.name == TFLITE_FLOAT_FILE and TFLITE_FILE in records)
-    )
+        if (entry := records.get(file.name)) and not (file.name == TFLITE_FLOAT_FILE and TFLITE_FILE in records)
+    }
+    files = "\n".join(f"- `{file}`: {line}" for file, line in shown.items())
     listed = "".join(f"- {line}\n" for line in further)
     names, seeds = metrics.metric_names, len(metrics.score.seeds)
     pairs = _PAIRS[task.get("pairs")]
@@ -88,8 +89,11 @@ def render_model_card(
     warnings = (f"warning: {warning}" for warning in metrics.warnings)
     remarks = "".join(f"\n- {escape_markdown(line)}" for line in [*warnings, *remarks_of(metrics)])
     remarks += "\n" if remarks else ""
-    slices = _render_slices(metrics)
-    table = "\n".join(_render_row(model, row, names) for model, row in metrics.models.items())
+    worst = worst_slices(metrics.slices, metrics.rows["test"])
+    head = f"The worst parts of the test rows: {metrics.metric} of `{metrics.shipped}`, x 100, with 95 % intervals."
+    slices = "".join(f"- {escape_markdown(describe_slice(one))}\n" for one in worst)
+    slices = f"\n{head}\n\n{slices}" if worst else ""
+    table = "\n".join(f"| {' | '.join([model, *format_row(row, names)])} |" for model, row in metrics.models.items())
     return f"""# {escape_markdown(name)}, version {version}
 
 A {scoring.model_kind}{label_list}. Inputs hold up to {task["max_length"]} tokens.
@@ -121,10 +125,6 @@ Milliseconds are the median for one row on one thread of the machine that made t
 The model knows what its training rows showed it. Rows unlike them get an answer all the same, and its score is no
 calibrated probability{_calibration(metrics)}.
 """
-
-
-def _render_file(card_line: str, entry: Mapping[str, Any]) -> str:
-    return card_line.format(**{**entry, "lengths": ", ".join(map(str, entry["lengths"]))})
 
 
 def _describe_novelty(metrics: Metrics, several: str) -> str:
@@ -231,18 +231,6 @@ def calibration_lines(calibration: Mapping[str, Any]) -> list[str]:
     return [*lines, f"{limit}: on test rows {100 * kept:.2f} % are above{right}"]
 
 
-def _render_slices(metrics: Metrics) -> str:
-    """The worst slices of the test rows as a list, if there are some."""
-    worst = worst_slices(metrics.slices, metrics.rows["test"])
-    lines = "".join(f"- {escape_markdown(describe_slice(one))}\n" for one in worst)
-    head = f"The worst parts of the test rows: {metrics.metric} of `{metrics.shipped}`, x 100, with 95 % intervals."
-    return f"\n{head}\n\n{lines}" if lines else ""
-
-
-def _render_row(name: str, model: MeasuredModel, names: Sequence[str]) -> str:
-    return f"| {' | '.join([name, *format_row(model, names)])} |"
-
-
 def format_row(model: MeasuredModel, names: Sequence[str]) -> list[str]:
     """The cells of a row of the table: the scores of some metrics, megabytes and milliseconds."""
     sizes = ("" if size is None else f"{size:.2f}" for size in (model.megabytes, model.milliseconds))
@@ -264,14 +252,10 @@ def unit_of(metrics: Sequence[str]) -> str:
 
 def remarks_of(metrics: Metrics) -> list[str]:
     """What the table of models lacks, and which weights its float files hold, a line each."""
-    left_out = [f"{name} is left out of the table: {reason}" for name, reason in metrics.left_out.items()]
-    return [*left_out, *_describe_float_files(metrics)]
-
-
-def _describe_float_files(metrics: Metrics) -> list[str]:
-    """That the float files are made of the quantized model, where there is one: their scores are not the student's."""
+    lines = [f"{name} is left out of the table: {reason}" for name, reason in metrics.left_out.items()]
+    # Float files are made of the quantized model, where there is one: their scores are not the student's.
     number_type = next((kind for kind in ("int8", "int4") if f"tflite {kind}" in metrics.models), None)
     names = [name for name in ("tflite float32", "onnx float32") if name in metrics.models]
-    if number_type is None or not names:
-        return []
-    return [f"{' and '.join(names)}: the weights as they were quantized to {number_type}, written as float32"]
+    if number_type is not None and names:
+        lines.append(f"{' and '.join(names)}: the weights as they were quantized to {number_type}, written as float32")
+    return lines

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from components.examples.texts import split_texts
-from components.scoring.base import Baselines, LabelLogits, Report, TaskScores, TaskScoring
+from components.scoring.base import Baselines, LabelLogits, TaskScores, TaskScoring
 from components.scoring.baselines import NGRAMS, classify_sets_by_ngrams
 from components.scoring.mistakes import Mistake, Mistakes, displayed_texts, worst_first
 from components.scoring.row_statistics import Measure, RowStatistics, sample_average_precision, set_statistics
@@ -200,12 +200,8 @@ def score_sets(truth: "Array", given: "Array", shares: "Array", labels: Sequence
         "average_precision": sum(precisions.values()) / len(precisions) if precisions else 0.0,
     }
     columns = precision_recall_fscore_support(truth, given, zero_division=0.0)
-    return TaskScores(metrics, _report(labels, [column.tolist() for column in columns], precisions))
-
-
-def _report(labels: Sequence[str], columns: Sequence[Sequence[float]], precisions: Mapping[int, float]) -> Report:
-    names = ("precision", "recall", "f1", "average precision", "support")
-    *scores, support = columns
+    *scores, support = (column.tolist() for column in columns)
     average = [precisions.get(place, 0.0) for place in range(len(labels))]
-    rows = zip(*scores, average, support, strict=True)
-    return {label: dict(zip(names, values, strict=True)) for label, values in zip(labels, rows, strict=True)}
+    names = ("precision", "recall", "f1", "average precision", "support")
+    rows = (dict(zip(names, values, strict=True)) for values in zip(*scores, average, support, strict=True))
+    return TaskScores(metrics, dict(zip(labels, rows, strict=True)))

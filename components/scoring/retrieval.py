@@ -79,7 +79,7 @@ class RetrievalScoring(TaskScoring[QueryRow]):
     def variants(self, task: "Task", rows: Sequence[QueryRow]) -> dict[str, list[Ranking]]:
         """The rankings by vectors in fewer bytes, see `keras_bert.core.vector_codes`."""
         corpus, queries, passages = _embed(task, rows)
-        return {name: rank_rows(corpus, code(queries, passages)) for name, code in CODES.items()}
+        return {name: rank_rows(corpus, scores) for name, scores in code_scores(queries, passages).items()}
 
     def mistakes(
         self, rows: Sequence[QueryRow], answers: Sequence[Ranking], confidences: Sequence[float] | None
@@ -129,34 +129,18 @@ def rank_rows(corpus: SplitCorpus, scores: "Scores") -> list[Ranking]:
     return rankings
 
 
-def _score_int8(queries: "Array", passages: "Array") -> "Scores":
-    from keras_bert.core.vector_codes import int8_codes
+def code_scores(queries: "Array", passages: "Array") -> "dict[str, Scores]":
+    """Use of vectors in fewer bytes -> the scores of slices of the queries; each passage is coded once."""
+    from keras_bert.core.vector_codes import binary_codes, hamming_distances, int8_codes, rescored_scores
     from keras_bert.tasks.embedding import cosine_similarity
 
-    codes = [int8_codes(vectors).astype("float32") for vectors in (queries, passages)]
-    return lambda part: cosine_similarity(codes[0][part], codes[1])
-
-
-def _score_bits(queries: "Array", passages: "Array") -> "Scores":
-    from keras_bert.core.vector_codes import binary_codes, hamming_distances
-
-    codes = [binary_codes(vectors) for vectors in (queries, passages)]
-    return lambda part: -hamming_distances(codes[0][part], codes[1])
-
-
-def _score_rescored_bits(queries: "Array", passages: "Array") -> "Scores":
-    from keras_bert.core.vector_codes import binary_codes, rescored_scores
-
-    codes = binary_codes(passages)
-    return lambda part: rescored_scores(queries[part], codes)
-
-
-# Name of a use of the vectors -> the scores of slices of the queries with all passages; each passage is coded once.
-CODES: "dict[str, Callable[[Array, Array], Scores]]" = {
-    "int8 vectors": _score_int8,
-    "binary vectors": _score_bits,
-    "binary vectors, rescored": _score_rescored_bits,
-}
+    bytes_, bits = ([code(side) for side in (queries, passages)] for code in (int8_codes, binary_codes))
+    numbers = [codes.astype("float32") for codes in bytes_]
+    return {
+        "int8 vectors": lambda part: cosine_similarity(numbers[0][part], numbers[1]),
+        "binary vectors": lambda part: -hamming_distances(bits[0][part], bits[1]),
+        "binary vectors, rescored": lambda part: rescored_scores(queries[part], bits[1]),
+    }
 
 
 def search_words(rows: Sequence[QueryRow]) -> list[Ranking]:

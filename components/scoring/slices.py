@@ -87,8 +87,13 @@ def score_slices(
 
     `values` has the value of each row by the kind of the slice.
     """
-    scores = []
-    for kind, value, places in _split(values):
+    scores, places_of_value = [], dict[tuple[str, str], list[int]]()
+    for kind, row_values in values.items():
+        for place, value in enumerate(row_values):
+            places_of_value.setdefault((kind, value), []).append(place)
+    for (kind, value), places in places_of_value.items():
+        if len(places) < _FEWEST_ROWS:
+            continue
         part, part_answers = [rows[place] for place in places], [answers[place] for place in places]
         if not scoring.defines(metric, part):
             continue
@@ -99,14 +104,6 @@ def score_slices(
         interval = score_interval(scoring, part, part_answers, labels, metric)
         scores.append(SliceScore(kind, value, len(places), score, *interval))
     return sorted(scores, key=lambda one: (one.score, one.kind, one.value))
-
-
-def _split(values: Mapping[str, Sequence[str]]) -> Iterator[tuple[str, str, list[int]]]:
-    for kind, row_values in values.items():
-        places: dict[str, list[int]] = {}
-        for place, value in enumerate(row_values):
-            places.setdefault(value, []).append(place)
-        yield from ((kind, value, rows) for value, rows in places.items() if len(rows) >= _FEWEST_ROWS)
 
 
 def slice_texts(
