@@ -15,7 +15,7 @@ from components.corpus.cleaning import EXACT_DUPLICATE, NEAR_DUPLICATE, REASONS
 from components.corpus.clusters import link_to_first
 from components.corpus.index import IndexRows, Ints
 from components.corpus.links import Links, resolve_links
-from components.corpus.partitions import Partition, PartitionTables, split_number
+from components.corpus.partitions import Partition, split_number
 
 # A shard is the unit of work of later steps, which read it whole. There are enough shards for many cores, but no more
 # files than that, as long as a shard stays small in memory.
@@ -98,20 +98,15 @@ def make_plan(partitions: Sequence[Partition], links: Sequence[Links], scratch: 
     for partition in partitions:
         rows = np.load(partition.rows)
         for reason, table in ((NEAR_DUPLICATE, near), (EXACT_DUPLICATE, exact)):
-            _mark(rows, table, partition.number, reason)
+            links_of_rows = table.read(partition.number)
+            _, repeats = split_number(links_of_rows[:, 0])
+            rows["reason"][repeats], rows["kept"][repeats] = REASONS.index(reason), links_of_rows[:, 1]
+            table.drop(partition.number)
         tally.add(rows)
         # A file of its own: the same plan may be made twice at once.
         marked.append(partition._replace(rows=str(folder / f"{uuid.uuid4().hex}.rows.npy")))
         np.save(marked[-1].rows, rows)
     return CorpusPlan(marked, tally, scratch)
-
-
-def _mark(rows: IndexRows, links: PartitionTables, number: int, reason: str) -> None:
-    table = links.read(number)
-    _, repeats = split_number(table[:, 0])
-    rows["reason"][repeats] = REASONS.index(reason)
-    rows["kept"][repeats] = table[:, 1]
-    links.drop(number)
 
 
 def pack(sizes: Iterable[int], count: int, total: int, most: int) -> Iterator[int]:

@@ -120,21 +120,14 @@ class ReadFn(beam.DoFn):
                 if number == MOST_CHUNKS:
                     rule = f"at most {MOST_CHUNKS} chunks of {CHUNK_CHARACTERS} characters"
                     raise InputError(f"the file {unit.file} must hold {rule}, got more; split it into several files")
-                content = documents if self.job.scale.alone else _store(documents, self.job.scratch)
+                content: list[Document] | str = documents
+                if not self.job.scale.alone:
+                    content = str(Path(self.job.scratch) / f"{uuid.uuid4().hex}.chunk")
+                    Path(content).write_text(json.dumps(documents, ensure_ascii=False), encoding="utf-8")
                 yield Chunk(unit.number, number, content)
         except InputError as error:
             yield Problem(unit.number, str(error))
         self._milliseconds.inc(round(1000 * (time.monotonic() - began)))
-
-
-def _store(documents: list[Document], scratch: str) -> str:
-    file = Path(scratch) / f"{uuid.uuid4().hex}.chunk"
-    file.write_text(json.dumps(documents, ensure_ascii=False), encoding="utf-8")
-    return str(file)
-
-
-def _fetch(file: str) -> list[Document]:
-    return [Document(*fields) for fields in json.loads(Path(file).read_text(encoding="utf-8"))]
 
 
 class CleanFn(ThreadedFn):
@@ -159,8 +152,9 @@ class CleanFn(ThreadedFn):
             yield (PROBLEM, 0), chunk
             return
         content = chunk.content
-        documents = _fetch(content) if isinstance(content, str) else content
-        texts, bands, signed = clean_chunk(chunk, documents, self.job.cleaning, self._signer, self.job.scratch)
+        if isinstance(content, str):
+            content = [Document(*fields) for fields in json.loads(Path(content).read_text(encoding="utf-8"))]
+        texts, bands, signed = clean_chunk(chunk, content, self.job.cleaning, self._signer, self.job.scratch)
         rows = texts.rows
         for number, positions in split_by_partition(rows["key"], self.job.partitions):
             yield (ROWS, number), IndexedTexts(texts.file, rows[positions])

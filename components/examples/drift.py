@@ -18,7 +18,6 @@ from components.examples.row_schema import (
 from components.examples.row_traits import measure_rows, measure_tokens
 
 if TYPE_CHECKING:
-    from components.examples.row_schema import WordHashes
     from keras_bert.tokenizers.base import BaseTokenizer
 
 # Population stability index: from 0.25 on a population has changed (Siddiqi 2006, Credit Risk Scorecards, section 9).
@@ -63,6 +62,8 @@ def compare_rows(
     schema: RowSchema, rows: Sequence[Any], tokenizer: "BaseTokenizer", *, is_labelled: bool
 ) -> list[Drift]:
     """Holds rows against the schema of those that a model learnt from."""
+    import numpy as np
+
     task = TASK_ROWS[schema.task]
     traits, tokens = measure_rows(rows, task), measure_tokens(rows, task, tokenizer)
     lengths = count_bins(tokens.lengths, schema.length_edges)
@@ -74,15 +75,24 @@ def compare_rows(
         bins = count_bins(numbers, schema.number_edges)
         differences.append(compare_bins("numbers", schema.numbers, bins, schema.number_edges))
     longer, hashes = share_above(tokens, schema.max_length), hash_row_words(rows, task)
+    is_new = ~np.isin(hashes, decode_words(schema.words))
+    ratio = tokens.counts.total() / max(1, len(hashes))
+    least, most = schema.tokens_per_word / _MOST_RATIO, schema.tokens_per_word * _MOST_RATIO
     return [
         *differences,
         compare_bins("lengths in tokens", schema.lengths, lengths, schema.length_edges),
         _share(f"rows above {schema.max_length} tokens", schema.longer, longer, _MORE_LONG),
         _scripts(schema.scripts, traits.scripts),
         _share("unknown tokens", schema.unknown, tokens.unknown, _MORE_UNKNOWN),
-        _share("words not in training rows", schema.new_words, _share_of_new(schema, hashes), _MORE_NEW),
+        _share("words not in training rows", schema.new_words, float(is_new.mean()) if len(hashes) else 0.0, _MORE_NEW),
         _token_shares(schema.tokens, count_tokens(tokens, schema.tokens)),
-        _tokens_per_word(schema.tokens_per_word, tokens.counts.total() / max(1, len(hashes))),
+        Drift(
+            "tokens a word",
+            f"{schema.tokens_per_word:.2f}",
+            f"{ratio:.2f}",
+            f"{least:.2f} to {most:.2f}",
+            not least <= ratio <= most,
+        ),
     ]
 
 
@@ -126,13 +136,6 @@ def chance_distance(expected: Sequence[int], got: Sequence[int]) -> float:
     return math.sqrt(chance)
 
 
-def _share_of_new(schema: RowSchema, hashes: "WordHashes") -> float:
-    """The share of words that the training rows did not have."""
-    import numpy as np
-
-    return float((~np.isin(hashes, decode_words(schema.words))).mean()) if len(hashes) else 0.0
-
-
 def _token_shares(expected: Mapping[str, int], got: Mapping[str, int]) -> Drift:
     """The distance of counts of tokens. Chance may add twice its average, as the tokens of a row belong together."""
     if not sum(expected.values()) or not sum(got.values()):
@@ -142,12 +145,6 @@ def _token_shares(expected: Mapping[str, int], got: Mapping[str, int]) -> Drift:
     distance, limit = shares_distance(expected, got), math.sqrt(MOST_DISTANCE**2 + 2 * chance**2)
     before, now = (f"others {_percent(counts[OTHER] / sum(counts.values()))}" for counts in (expected, got))
     return Drift("token shares", before, now, f"JS distance {distance:.3f} of {limit:.3f}", distance > limit)
-
-
-def _tokens_per_word(expected: float, got: float) -> Drift:
-    limits = expected / _MOST_RATIO, expected * _MOST_RATIO
-    measure = f"{limits[0]:.2f} to {limits[1]:.2f}"
-    return Drift("tokens a word", f"{expected:.2f}", f"{got:.2f}", measure, not limits[0] <= got <= limits[1])
 
 
 def _new_labels(schema: RowSchema, labels: Mapping[str, int]) -> Drift:

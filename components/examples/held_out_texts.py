@@ -64,12 +64,10 @@ class HeldOutTexts:
             for start in range(len(sentences) - size + 1):
                 text = " ".join(sentences[start : start + size])
                 equal = self._numbers.get(_words_of(text), set())
-                near = set() if self._near_texts is None else self._find_near(self._near_texts, text) - equal
+                found = self._near_texts.find_near((text,)) if self._near_texts else ()
+                near = {self._number_of_key[key[0],] for key in found} - equal
                 if equal or near:
                     yield TextMatch(range(start, start + size), frozenset(equal), frozenset(near))
-
-    def _find_near(self, texts: NearTexts, text: str) -> set[int]:
-        return {self._number_of_key[key[0],] for key in texts.find_near((text,))}
 
     def _find_long(self, sentences: Sequence[str]) -> Iterator[TextMatch]:
         words = [hash_words(sentence) for sentence in sentences]

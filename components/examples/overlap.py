@@ -59,7 +59,12 @@ def resolve_overlap(
             if dropped := len(splits[split]) - len(kept[split]):
                 nearly = "nearly " * (relation == "near")
                 logger.info("%d %s rows dropped, as later splits have %stheir %s", dropped, split, nearly, task.several)
-        _check_labels_left(splits["train"], kept["train"], task, SETTINGS[relation])
+        if lost := set(map(task.stratum, splits["train"])).difference(map(task.stratum, kept["train"])):
+            of = f" of the label {min(lost)!r}" if any(lost) else ""
+            raise InputError(
+                f"examples.{SETTINGS[relation]} must leave a training row{of}, but the {task.several} of all of them "
+                "are in validation or test rows, too; remove these from the validation or test files"
+            )
     return kept, count_overlap(kept, task.key, relation)
 
 
@@ -88,7 +93,17 @@ def count_overlap(
         Split -> earlier split -> rows of the split, as `{"test": {"train": 2, "validation": 0}}`.
     """
     keys = {split: list(map(key, rows)) for split, rows in splits.items()}
-    count = _count_near if relation == "near" else _count_equal
+
+    def count(split_keys: Sequence[Key], earlier_keys: Sequence[Key]) -> int:
+        if relation == "in":
+            folded = set(map(fold_key, earlier_keys))
+            return sum(fold_key(key) in folded for key in split_keys)
+        # The earlier rows are the many: they are looked up one by one, and stand in no index.
+        texts = NearTexts(split_keys)
+        near = {match for key in dict.fromkeys(earlier_keys) for match in texts.find_near(key)}
+        equal = set(map(fold_key, earlier_keys)) if near else set()
+        return sum(key in near and fold_key(key) not in equal for key in split_keys)
+
     return {
         split: {earlier: count(keys[split], keys[earlier]) for earlier in EARLIER[split] if earlier in splits}
         for split in splits
@@ -146,30 +161,3 @@ def _matcher(relation: Relation, keys: Sequence[Key]) -> Callable[[Key], bool]:
         return NearTexts(keys).has_near
     folded = set(map(fold_key, keys))
     return lambda key: fold_key(key) in folded
-
-
-def _count_equal(keys: Sequence[Key], earlier: Sequence[Key]) -> int:
-    folded = set(map(fold_key, earlier))
-    return sum(fold_key(key) in folded for key in keys)
-
-
-def _count_near(keys: Sequence[Key], earlier: Sequence[Key]) -> int:
-    """How many rows have nearly, but not exactly, the texts of an earlier row.
-
-    The earlier rows are the many: they are looked up one by one, and stand in no index.
-    """
-    texts = NearTexts(keys)
-    near = {match for key in dict.fromkeys(earlier) for match in texts.find_near(key)}
-    equal = set(map(fold_key, earlier)) if near else set()
-    return sum(key in near and fold_key(key) not in equal for key in keys)
-
-
-def _check_labels_left(before: Sequence[R], after: Sequence[R], task: TaskRows[R], setting: str) -> None:
-    """Raises InputError if no training row of a label is left."""
-    lost = set(map(task.stratum, before)).difference(map(task.stratum, after))
-    if lost:
-        of = f" of the label {min(lost)!r}" if any(lost) else ""
-        raise InputError(
-            f"examples.{setting} must leave a training row{of}, but the {task.several} of all of them are in "
-            "validation or test rows, too; remove these from the validation or test files"
-        )

@@ -22,8 +22,19 @@ class RegressionRows(TextRows):
 
     def check(self, splits: Mapping[str, Sequence[TextRow]]) -> None:
         """Raises InputError where validation or test rows have no two different numbers, or losses would overflow."""
+        from keras_bert.core.target_scale import TargetScale
+
         require_different_numbers(splits)
-        _require_finite_losses(splits)
+        mean, deviation = TargetScale.of(float(row.label) for row in splits["train"])
+        most = min(_MOST_DEVIATIONS * deviation, _LARGEST)
+        for split, rows in splits.items():
+            for row in rows:
+                if abs(float(row.label) - mean) > most:
+                    raise InputError(
+                        f"{split} must hold numbers within {most:.3g} of the mean of the training numbers, {mean:.3g}, "
+                        f"as losses are squares in float32, got {float(row.label):.3g}; correct that row or leave it "
+                        "out"
+                    )
 
     def settings(self, encoding: Encoding, train: Sequence[TextRow]) -> dict[str, Any]:
         """The longest input, and mean and standard deviation of the training numbers, which the head standardizes."""
@@ -47,20 +58,6 @@ def require_different_numbers(splits: Mapping[str, Sequence[TextRow]]) -> None:
     """
     numbers = {split: (row.label for row in splits[split]) for split in ("validation", "test")}
     check_numbers(numbers, " in the rows taken out of training; add rows or give a file")
-
-
-def _require_finite_losses(splits: Mapping[str, Sequence[TextRow]]) -> None:
-    from keras_bert.core.target_scale import TargetScale
-
-    mean, deviation = TargetScale.of(float(row.label) for row in splits["train"])
-    most = min(_MOST_DEVIATIONS * deviation, _LARGEST)
-    for split, rows in splits.items():
-        for row in rows:
-            if abs(float(row.label) - mean) > most:
-                raise InputError(
-                    f"{split} must hold numbers within {most:.3g} of the mean of the training numbers, {mean:.3g}, as "
-                    f"losses are squares in float32, got {float(row.label):.3g}; correct that row or leave it out"
-                )
 
 
 class EmbeddingRows(TextRows):

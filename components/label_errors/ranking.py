@@ -36,10 +36,15 @@ def rank_rows(decisions: LabelDecisions, rows: int, score: LabelScore, *, by_lab
     """
     import numpy as np
 
+    from keras_bert.label_errors.confident_learning import find_label_errors, score_labels
+
     shares = decisions.probabilities.astype("float64")
     wrong, scores = np.zeros(len(shares), bool), np.zeros(len(shares))
-    for members in _list_classifications(decisions, by_label=by_label):
-        wrong[members], scores[members] = _judge(decisions.given[members], shares[members], score)
+    all_numbers, places = np.arange(len(decisions.rows)), np.unique(decisions.places)
+    # The numbers of the decisions of each classification.
+    for members in (np.flatnonzero(decisions.places == place) for place in places) if by_label else [all_numbers]:
+        wrong[members] = find_label_errors(decisions.given[members], shares[members])
+        scores[members] = score_labels(decisions.given[members], shares[members], score)
     lowest = np.full(rows, np.inf)
     np.minimum.at(lowest, decisions.rows, scores)
     suggested: list[dict[int, int]] = [{} for _ in range(rows)]
@@ -71,18 +76,3 @@ def count_pairs(
         for place, number in judgement.suggested.items()
     )
     return [LabelPair(*names, count) for names, count in pairs.most_common(_MOST_PAIRS)]
-
-
-def _list_classifications(decisions: LabelDecisions, *, by_label: bool) -> "list[Array]":
-    """The numbers of the decisions of each classification."""
-    import numpy as np
-
-    if not by_label:
-        return [np.arange(len(decisions.rows))]
-    return [np.flatnonzero(decisions.places == place) for place in np.unique(decisions.places)]
-
-
-def _judge(given: "Array", shares: "Array", score: LabelScore) -> "tuple[Array, Array]":
-    from keras_bert.label_errors.confident_learning import find_label_errors, score_labels
-
-    return find_label_errors(given, shares), score_labels(given, shares, score)

@@ -1,5 +1,6 @@
 """Statistics of pre-training rows: counted while rows are written, then added up over shards."""
 
+import itertools
 from collections.abc import Iterable
 from typing import Any
 
@@ -56,13 +57,12 @@ def add(tallies: Iterable[Tally]) -> Tally:
     total: Tally = {}
     for tally in tallies:
         for key, value in tally.items():
-            total[key] = _add_lists(total.get(key, []), value) if isinstance(value, list) else total.get(key, 0) + value
+            if isinstance(value, list):
+                sums = itertools.zip_longest(total.get(key, []), value, fillvalue=0)
+                total[key] = [number + other for number, other in sums]
+            else:
+                total[key] = total.get(key, 0) + value
     return total
-
-
-def _add_lists(first: list[int], second: list[int]) -> list[int]:
-    longer, shorter = (first, second) if len(first) > len(second) else (second, first)
-    return [number + other for number, other in zip(longer, shorter + [0] * (len(longer) - len(shorter)), strict=True)]
 
 
 def describe(title: str, tally: Tally, one: str = "") -> dict[str, Any]:

@@ -56,14 +56,10 @@ def find_candidates(
     for title, name in _FILES.items():
         artifacts = [artifact for artifact in edges if artifact.file(name).is_file()]
         if name == TFLITE_FILE and artifacts:
-            title = f"{title} {_number_type(artifacts[0])}"
+            recipe = artifacts[0].read_json(EXPORT_FILE)[TFLITE_FILE]["recipe"]
+            title = f"{title} {_QUANTIZED[RECIPES[recipe].weight_bits]}"
         candidates[title] = [exported(artifact, name) for artifact in artifacts]
     return {title: seeds for title, seeds in candidates.items() if seeds}
-
-
-def _number_type(edge: EdgeModel) -> str:
-    """The type of the weights in the quantized file."""
-    return _QUANTIZED[RECIPES[edge.read_json(EXPORT_FILE)[TFLITE_FILE]["recipe"]].weight_bits]
 
 
 def count_threads() -> int:

@@ -36,11 +36,11 @@ def _write_out(text: str, kept: set[str]) -> str:
     # Most texts have nothing to write out.
     if text.isprintable():
         return text
+    acting = {
+        character
+        for character in {*text} - kept
+        if unicodedata.category(character) in ("Cc", "Zl", "Zp", "Cs") or character in _REORDERING
+    }
     return "".join(
-        character if character in kept or not _acts(character) else character.encode("unicode_escape").decode()
-        for character in text
+        character.encode("unicode_escape").decode() if character in acting else character for character in text
     )
-
-
-def _acts(character: str) -> bool:
-    return unicodedata.category(character) in ("Cc", "Zl", "Zp", "Cs") or character in _REORDERING
