@@ -92,11 +92,7 @@ def learn_entries(counts: dict[str, int], size: int, special: tuple[str, ...]) -
 
 
 def _learner(counts: dict[str, int], size: int, special: tuple[str, ...]) -> Callable[[int], list[str]]:
-    """A function from a threshold to all tokens that occur at least so often.
-
-    Raises:
-        InputError: `size` is too small for the characters.
-    """
+    """A function from a threshold to all tokens that occur at least so often."""
     from tensorflow_text.tools.wordpiece_vocab import wordpiece_tokenizer_learner_lib as learner
 
     words = [word for word in sorted(counts) if len(word) <= _LONGEST_WORD and word not in special]

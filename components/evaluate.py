@@ -175,11 +175,7 @@ def _spread(scored: Sequence[Scored]) -> dict[str, SeedScores]:
 def _read_slices(
     scorer: ModelScorer, model: Model, rows: Sequence[Any], source: TableSource | None, thresholds: Thresholds
 ) -> dict[str, list[str]]:
-    """Kind of slice -> the value of each test row.
-
-    Raises:
-        InputError: the source lacks a column, or there is none.
-    """
+    """Kind of slice -> the value of each test row."""
     from keras_bert.tokenizers.loading import load_tokenizer
 
     values = slice_texts(load_tokenizer(model.path), *scorer.scoring.texts(rows))

@@ -134,11 +134,7 @@ def _add_corpus_leaks(
     beam: BeamOptions,
     counts: Mapping[Relation, OverlapCounts],
 ) -> None:
-    """Adds the numbers of validation and test rows that stand in the corpus to the counts of overlaps.
-
-    Raises:
-        InputError: there are such rows, and their setting is `error`.
-    """
+    """Adds the numbers of validation and test rows that stand in the corpus to the counts of overlaps."""
     from components.examples.corpus_leaks import scan_corpus
     from components.examples.held_out_texts import count_rows_with, list_held_out_texts
 

@@ -121,11 +121,7 @@ class _TableCutter:
         return CutTable(self._chunks, self._rows, self._bad, self._characters, names, types)
 
     def _with_columns(self, file: str, rows: "pa.Table") -> "pa.Table":
-        """The rows with the columns of the first file, in their order, where its types hold all of their values.
-
-        Raises:
-            InputError: the rows have other columns, or other types; or a column of texts is missing.
-        """
+        """The rows with the columns of the first file, in their order, where its types hold all of their values."""
         import pyarrow as pa
 
         if not self._first:

@@ -180,11 +180,7 @@ class ObjectStore:
         return states
 
     def _checked(self, name: str) -> str:
-        """The name of an object, which also becomes a path of this machine.
-
-        Raises:
-            InputError: as a path it may lead out of its folder.
-        """
+        """The name of an object, which also becomes a path of this machine."""
         if leads_out(name):
             rule = "must have a name without empty parts, '.', '..' and backslashes"
             raise InputError(f"an object of {self.address} {rule}, got {name!r}; remove or rename it")

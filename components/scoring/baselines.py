@@ -87,11 +87,7 @@ def _fit_cosines(
 
 
 def _fit_ngrams(estimator: Any, target: Callable[[Any], Any], train: Sequence[R], validation: Sequence[R]) -> Any:
-    """Learns the target of a row from its n-grams; vectorizers that find no words are left out.
-
-    Raises:
-        ValueError: no vectorizer finds a word.
-    """
+    """Learns the target of a row from its n-grams; vectorizers that find no words are left out."""
     import numpy as np
     from sklearn.base import clone
     from sklearn.pipeline import make_pipeline
