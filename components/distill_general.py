@@ -1,7 +1,5 @@
 """General distillation: a student learns the states of a pre-trained encoder on plain text, before any task."""
 
-from typing import TYPE_CHECKING
-
 from components.artifacts.standard import Model, TextExamples
 from components.dsl.component import Input, Output, component
 from components.dsl.errors import InputError
@@ -11,9 +9,6 @@ from components.training.students import make_student
 from keras_bert.core.checks import FieldError
 from keras_bert.options.compression import StateImitation, Student
 from keras_bert.options.training import Training
-
-if TYPE_CHECKING:
-    from keras_bert.tasks.base import Task
 
 
 @component(libraries=("keras", "numpy", "tensorflow", "tensorflow-text"), kind="training", distributed=True)
@@ -38,12 +33,16 @@ def distill_general(
     """
     from keras_bert.compress.imitation import StatesObjective
     from keras_bert.compress.new_students import STARTING_BATCHES, measure_by_states
+    from keras_bert.data.records import read_features
+    from keras_bert.tasks.embedding import Embedding
     from keras_bert.training.strategies import find_strategy
     from keras_bert.training.trainer import make_deterministic
 
     make_deterministic(training.seed)
     with find_strategy().scope():
-        teacher = _without_head(read_model(start), texts)
+        pretrained, length = read_model(start), read_features(texts.path)["max_length"]
+        # As an embedding task, which has no head.
+        teacher = Embedding.build(pretrained.encoder, pretrained.tokenizer, max_length=length)
         task, copied = make_student(
             teacher, shape, training_rows(texts, training).after(0, stop=STARTING_BATCHES), measure_by_states
         )
@@ -54,11 +53,3 @@ def distill_general(
         history = train_on_rows(objective.joint, objective, texts, training)
     write_model(student, task, history, training.precision)
     student.counts["layers_from_teacher"] = copied
-
-
-def _without_head(task: "Task", texts: TextExamples) -> "Task":
-    """The encoder of a task as an embedding task, for rows as long as the texts."""
-    from keras_bert.data.records import read_features
-    from keras_bert.tasks.embedding import Embedding
-
-    return Embedding.build(task.encoder, task.tokenizer, max_length=read_features(texts.path)["max_length"])

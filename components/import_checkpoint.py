@@ -3,7 +3,7 @@
 from components.artifacts.standard import Model, Vocabulary
 from components.dsl.component import Output, component
 from components.dsl.errors import InputError
-from components.sources.checkpoint import Checkpoint
+from components.sources.checkpoint import Checkpoint, errors_of_checkpoint
 
 
 @component(libraries=("keras", "numpy", "safetensors", "tensorflow", "tensorflow-text"))
@@ -23,10 +23,8 @@ def import_checkpoint(
 
     source.check()
     folder = source.folder()
-    try:
+    with errors_of_checkpoint(folder):
         task = load(folder) if source.is_own else from_hugging_face(folder)
-    except (FileNotFoundError, ValueError) as error:
-        raise InputError(f"the checkpoint {folder} cannot be used: {' '.join(str(error).split())}") from None
     if task.positions < max_length:
         raise InputError(f"max_length must be at most {task.positions}, the checkpoint's positions, got {max_length}")
     task.save(model.path)

@@ -92,10 +92,14 @@ def label_with_teacher(
     kinds = _list_kinds(examples, task, teacher_labels, replacer, texts)
     copy_filter = CopyFilter(examples, overlap, near_overlap) if teacher_labels.copies else None
     copy_leaks = Counter[str]()
-    with _parts_folder() as place:
+    # Parts outlive an interruption in the step's checkpoint folder; outside of a run the folder is a temporary one.
+    checkpoints = workplace().checkpoints
+    if checkpoints is not None:
+        checkpoints.mkdir(parents=True, exist_ok=True)
+    with tempfile.TemporaryDirectory() if checkpoints is None else contextlib.nullcontext(str(checkpoints)) as place:
         for split in ("train", "validation"):
             with labelled.file(f"{split}.tfrecord").open("wb") as whole:
-                for file in _write_parts(kinds, split, labeler, copy_filter, place, counts, copy_leaks):
+                for file in _write_parts(kinds, split, labeler, copy_filter, Path(place), counts, copy_leaks):
                     whole.write(file.read_bytes())
     for name in ("train.jsonl.gz", "validation.jsonl.gz", LABELS_FILE):
         if examples.file(name).is_file():
@@ -191,18 +195,6 @@ def _make_replacer(pretrained: "Task", task: "Task", teacher_labels: TeacherLabe
         seed=teacher_labels.seed,
         guess=guess if pretrained.name == Pretraining.name else None,
     )
-
-
-@contextlib.contextmanager
-def _parts_folder() -> Iterator[Path]:
-    """The step's checkpoint folder, which outlives an interruption; outside of a run a temporary folder."""
-    checkpoints = workplace().checkpoints
-    if checkpoints is not None:
-        checkpoints.mkdir(parents=True, exist_ok=True)
-        yield checkpoints
-    else:
-        with tempfile.TemporaryDirectory() as folder:
-            yield Path(folder)
 
 
 def _write_parts(

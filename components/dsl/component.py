@@ -72,7 +72,11 @@ def read_signature(function: Callable[..., None]) -> dict[str, Parameter]:
 
 
 def _read_parameter(owner: str, parameter: inspect.Parameter) -> Parameter:
-    annotation, optional = _strip_none(parameter.annotation)
+    # `X | None` is an optional X.
+    annotation, arguments = parameter.annotation, [*get_args(parameter.annotation)]
+    is_union = get_origin(annotation) in (types.UnionType, Union)
+    if optional := is_union and len(arguments) == 2 and type(None) in arguments:
+        annotation = next(argument for argument in arguments if argument is not type(None))
     role = Role.PARAMETER
     if get_origin(annotation) is Annotated:
         annotation, *marks = get_args(annotation)
@@ -83,16 +87,6 @@ def _read_parameter(owner: str, parameter: inspect.Parameter) -> Parameter:
     if is_artifact != (role in (Role.INPUT, Role.OUTPUT)):
         raise TypeError(f"{owner}.{parameter.name}: Input[...] and Output[...] go with artifacts, got {annotation!r}")
     return Parameter(parameter.name, role, kind if is_artifact else None, optional, many, parameter.default)
-
-
-def _strip_none(annotation: Any) -> tuple[Any, bool]:
-    """`X | None` -> (X, True); anything else -> (itself, False)."""
-    arguments = get_args(annotation)
-    if get_origin(annotation) in (types.UnionType, Union) and len(arguments) == 2:
-        rest = [argument for argument in arguments if argument is not type(None)]
-        if len(rest) == 1:
-            return rest[0], True
-    return annotation, False
 
 
 @dataclasses.dataclass(frozen=True, eq=False)

@@ -25,27 +25,26 @@ def read_new_rows(schema: RowSchema, path: str) -> tuple[list[Any], bool]:
         return list(SentenceSource(train=path, **schema.source).read(path)), True
     if schema.task == RetrievalSource.task:
         # The schema is one of queries: negatives that the training rows had may be missing.
-        fields = {name: value for name, value in schema.source.items() if name in ("query", "passage")}
-        return RetrievalSource(train=path, **fields).splits()["train"], True
-    source = _make_table_source(schema, path)
+        columns = {name: value for name, value in schema.source.items() if name in ("query", "passage")}
+        return RetrievalSource(train=path, **columns).splits()["train"], True
+    # JSON has no tuples.
+    fields: dict[str, Any] = {
+        name: tuple(value) if isinstance(value, list) else value for name, value in schema.source.items()
+    }
+    source: TableSource | LabelSetSource
+    if schema.task == LabelSetSource.task:
+        source = LabelSetSource(train=path, **fields)
+    else:
+        source = TableSource(train=path, task=schema.task, **fields)  # type: ignore[arg-type]
     files = match_files(path, RECORD_KINDS, what="the new rows")
     labels = getattr(source, "label_columns", None) or (source.label,)
     if any(has_column(file, labels) for file in files):
         return list(source.read(path)), True
-    columns = (source.text,) if source.second_text is None else (source.text, source.second_text)
+    texts_of = (source.text,) if source.second_text is None else (source.text, source.second_text)
     rows: list[TextRow | LabelSetRow] = []
-    for record in read_table(path, columns):
-        texts = [as_text(value, record.where, name) for value, name in zip(record.values, columns, strict=True)]
+    for record in read_table(path, texts_of):
+        texts = [as_text(value, record.where, name) for value, name in zip(record.values, texts_of, strict=True)]
         second = texts[1] if len(texts) > 1 else None
         is_set = schema.task == LabelSetSource.task
         rows.append(LabelSetRow(texts[0], (), second) if is_set else TextRow(texts[0], "", second))
     return rows, False
-
-
-def _make_table_source(schema: RowSchema, path: str) -> TableSource | LabelSetSource:
-    if schema.task != LabelSetSource.task:
-        return TableSource(train=path, task=schema.task, **schema.source)  # type: ignore[arg-type]
-    fields: dict[str, Any] = {
-        name: tuple(value) if isinstance(value, list) else value for name, value in schema.source.items()
-    }
-    return LabelSetSource(train=path, **fields)

@@ -1,6 +1,7 @@
 """Metrics as functions of means over rows, so that the scores of all samples of the rows are one matrix product."""
 
 import dataclasses
+import functools
 from collections.abc import Callable, Iterable, Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -60,8 +61,7 @@ def label_statistics(
     import numpy as np
     from scipy.sparse import csr_array
 
-    combine = {"accuracy": _combine_accuracy, "macro_f1": _combine_macro_f1, "mcc": _combine_mcc}.get(metric)
-    if combine is None:
+    if metric not in ("accuracy", "macro_f1", "mcc"):
         return None
     numbers = {label: number for number, label in enumerate(labels)}
     # The last column counts predictions that are no label of the task.
@@ -73,7 +73,8 @@ def label_statistics(
     columns = np.concatenate([guesses[right], width + guesses, 2 * width + targets])
     places = np.concatenate([rows[right], rows, rows]), columns
     # A row has few of many labels; equal places add up.
-    return RowStatistics(csr_array((np.ones(len(columns)), places), shape=(len(true), 3 * width)), combine)
+    values = csr_array((np.ones(len(columns)), places), shape=(len(true), 3 * width))
+    return RowStatistics(values, functools.partial(_combine_counts, metric))
 
 
 def set_statistics(metric: str, truth: "Array", given: "Array") -> RowStatistics | None:
@@ -84,13 +85,12 @@ def set_statistics(metric: str, truth: "Array", given: "Array") -> RowStatistics
     import numpy as np
     from scipy.sparse import csr_array, hstack
 
-    combine = {"micro_f1": _combine_micro_f1, "macro_f1": _combine_macro_f1}.get(metric)
-    if combine is None:
+    if metric not in ("micro_f1", "macro_f1"):
         return None
     # No prediction is other than a label.
     none = np.zeros((len(truth), 1), bool)
     sides = [csr_array(side) for count in (truth & given, given, truth) for side in (count, none)]
-    return RowStatistics(csr_array(hstack(sides, dtype="float64")), combine)
+    return RowStatistics(csr_array(hstack(sides, dtype="float64")), functools.partial(_combine_counts, metric))
 
 
 def sample_average_precision(truth: "Array", shares: "Array", counts: "Array") -> "Array":
@@ -117,78 +117,54 @@ def sample_average_precision(truth: "Array", shares: "Array", counts: "Array") -
     return np.where(labels > 0, divide(total, labels), np.nan)
 
 
-def _combine_micro_f1(means: "Array") -> "Array":
-    """Undefined without any true label."""
-    import numpy as np
+def _combine_counts(metric: str, means: "Array") -> "Array":
+    """A metric of the right, predicted and true counts of each label; undefined without any true label.
 
-    right, predicted, true = (side.sum(-1) for side in _split_counts(means))
-    return np.where(true > 0, divide(2 * right, predicted + true), np.nan)
-
-
-def _split_counts(means: "Array") -> "tuple[Array, Array, Array]":
-    """Right, predicted and true counts of each label (..., labels)."""
-    right, predicted, true = (means.reshape(*means.shape[:-1], 3, -1)[..., side, :-1] for side in range(3))
-    return right, predicted, true
-
-
-def _combine_accuracy(means: "Array") -> "Array":
-    right, _, true = _split_counts(means)
-    return divide(right.sum(-1), true.sum(-1))
-
-
-def _combine_macro_f1(means: "Array") -> "Array":
-    """Undefined without any true label."""
-    import numpy as np
-
-    right, predicted, true = _split_counts(means)
-    scores = divide(divide(2 * right, predicted + true).sum(-1), (predicted + true > 0).sum(-1))
-    return np.where(true.any(-1), scores, np.nan)
-
-
-def _combine_mcc(means: "Array") -> "Array":
-    """Of two labels, of whom each row has one: the covariance of truth and prediction over their deviations.
-
-    Undefined where all rows have one label.
+    Matthews' correlation is that of two labels, of whom each row has one: the covariance of truth and prediction over
+    their deviations. It is undefined where all rows have one label.
     """
     import numpy as np
 
-    right, predicted, true = (side[..., 1] for side in _split_counts(means))
-    variances = predicted * (1 - predicted) * true * (1 - true)
-    return np.where((true > 0) & (true < 1), divide(right - predicted * true, np.sqrt(variances.clip(0))), np.nan)
+    # Each has a last column for predictions that are no label.
+    right, predicted, true = (means.reshape(*means.shape[:-1], 3, -1)[..., side, :-1] for side in range(3))
+    if metric == "accuracy":
+        return divide(right.sum(-1), true.sum(-1))
+    if metric == "mcc":
+        right, predicted, true = (side[..., 1] for side in (right, predicted, true))
+        deviations = np.sqrt((predicted * (1 - predicted) * true * (1 - true)).clip(0))
+        return np.where((true > 0) & (true < 1), divide(right - predicted * true, deviations), np.nan)
+    if metric == "micro_f1":
+        scores = divide(2 * right.sum(-1), predicted.sum(-1) + true.sum(-1))
+    else:
+        scores = divide(divide(2 * right, predicted + true).sum(-1), (predicted + true > 0).sum(-1))
+    return np.where(true.any(-1), scores, np.nan)
 
 
 def number_statistics(metric: str, answers: Sequence[float], truth: Sequence[float]) -> RowStatistics | None:
     """The statistics of Pearson's correlation and of R2; None for another metric, such as one of ranks."""
     import numpy as np
 
-    combine = {"pearson": _combine_pearson, "r2": _combine_r2}.get(metric)
-    if combine is None:
+    if metric not in ("pearson", "r2"):
         return None
     sides = [np.asarray(side, "float64") for side in (answers, truth)]
     errors = sides[0] - sides[1]
     # Centred: squares of numbers far from 0 lose their variance.
     one, other = (side - side.mean() for side in sides)
-    return RowStatistics(
-        np.stack([one, other, one * one, other * other, one * other, errors * errors], axis=1), combine
-    )
+    values = np.stack([one, other, one * one, other * other, one * other, errors * errors], axis=1)
+    return RowStatistics(values, functools.partial(_combine_moments, metric))
 
 
-def _combine_pearson(means: "Array") -> "Array":
-    """A correlation with a constant is 0 where answers are alike, and undefined where the truth is."""
+def _combine_moments(metric: str, means: "Array") -> "Array":
+    """A correlation with a constant is 0 where answers are alike; it and R2 are undefined where the truth is."""
     import numpy as np
 
-    one, other, squares, other_squares, products, _ = np.moveaxis(means, -1, 0)
+    one, other, squares, other_squares, products, errors = np.moveaxis(means, -1, 0)
     variance, other_variance = _variance(one, squares), _variance(other, other_squares)
-    scores = divide(products - one * other, np.sqrt(variance * other_variance))
+    if metric == "r2":
+        scores = 1 - divide(errors, other_variance)
+    else:
+        scores = divide(products - one * other, np.sqrt(variance * other_variance))
     return np.where(other_variance > 0, scores, np.nan)
-
-
-def _combine_r2(means: "Array") -> "Array":
-    import numpy as np
-
-    _, other, _, other_squares, _, errors = np.moveaxis(means, -1, 0)
-    variance = _variance(other, other_squares)
-    return np.where(variance > 0, 1 - divide(errors, variance), np.nan)
 
 
 def _variance(means: "Array", squares: "Array") -> "Array":

@@ -1,8 +1,9 @@
 """A checkpoint of the user's: a folder in Hugging Face's format, or one that this library saved."""
 
+import contextlib
 import importlib.util
 import json
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -42,6 +43,15 @@ _OWN = {
 }
 # Suffixes of the files that are read; weights in other formats are ignored.
 _READ = (".json", ".keras", ".safetensors", ".txt")
+
+
+@contextlib.contextmanager
+def errors_of_checkpoint(folder: Path) -> Iterator[None]:
+    """Turns the errors of files that are missing or cannot be used into errors of the user."""
+    try:
+        yield
+    except (OSError, TypeError, ValueError, RecursionError) as error:
+        raise InputError(f"the checkpoint {folder} cannot be used: {' '.join(str(error).split())}") from None
 
 
 class TokenizerTraits(NamedTuple):
@@ -127,16 +137,16 @@ class Checkpoint:
         if self.is_own:
             content = _read_config(folder / TOKENIZER_FILE)
             if "model" not in content and not isinstance(content.get("lowercase"), bool):
-                rule = 'must say {"lowercase": true} or false, or describe a model'
-                raise InputError(f"the checkpoint {folder} cannot be used: its {TOKENIZER_FILE} {rule}")
+                raise InputError(
+                    f'the checkpoint {folder} cannot be used: its {TOKENIZER_FILE} must say {{"lowercase": true}} or '
+                    "false, or describe a model"
+                )
             return _tokenizer_traits(content, lowercase=content.get("lowercase") is True)
-        try:
+        with errors_of_checkpoint(folder):
             definition = read_definition(folder)
             return _tokenizer_traits(
                 definition or {}, lowercase=definition is None and read_vocabulary(folder).lowercase
             )
-        except (OSError, ValueError, RecursionError) as error:
-            raise InputError(f"the checkpoint {folder} cannot be used: {' '.join(str(error).split())}") from None
 
     def copy_obstacle(self) -> str:
         """Returns the part of its tokenizer that the tokenizers for apps do not know; empty if they know all.
@@ -145,13 +155,11 @@ class Checkpoint:
             InputError: its definition cannot be used.
         """
         folder = self.folder()
-        try:
+        with errors_of_checkpoint(folder):
             definition = _read_config(folder / TOKENIZER_FILE) if self.is_own else read_definition(folder)
             model = (definition or {}).get("model")
             is_subwords = isinstance(model, dict) and str(model.get("type")) in MODELS
             return find_copy_obstacle(definition or {}) if is_subwords else ""
-        except (OSError, ValueError, RecursionError) as error:
-            raise InputError(f"the checkpoint {folder} cannot be used: {' '.join(str(error).split())}") from None
 
     def tokenizer(self) -> "BaseTokenizer":
         """Its tokenizer in NumPy; TensorFlow is not imported.
@@ -164,7 +172,7 @@ class Checkpoint:
 
         self.check()
         folder = self.folder()
-        try:
+        with errors_of_checkpoint(folder):
             if self.is_own:
                 return load_eager_tokenizer(folder)
             definition = read_definition(folder)
@@ -172,8 +180,6 @@ class Checkpoint:
                 return EagerSubwords(definition)
             vocabulary = read_vocabulary(folder)
             return EagerWordPiece(vocabulary.tokens, vocabulary.lowercase)
-        except (OSError, ValueError, RecursionError) as error:
-            raise InputError(f"the checkpoint {folder} cannot be used: {' '.join(str(error).split())}") from None
 
     def prompts(self) -> Prompts:
         """The texts that the model expects in front of queries and passages; empty ones where its files name none.
@@ -182,12 +188,10 @@ class Checkpoint:
             InputError: the files are missing or cannot be used.
         """
         folder = self.folder()
-        try:
+        with errors_of_checkpoint(folder):
             if not self.is_own:
                 return read_prompts(folder)
             return read_json(Prompts, _read_config(folder / TASK_FILE).get("prompts") or {}, "prompts")
-        except (OSError, TypeError, ValueError) as error:
-            raise InputError(f"the checkpoint {folder} cannot be used: {' '.join(str(error).split())}") from None
 
     def check(self) -> None:
         """Checks that the files exist; their content is checked when they are read.

@@ -89,6 +89,7 @@ def pretraining_objective(
     """
     rule = "be False if there is a generator"
     check("pretrain", "span_boundary", not (span_boundary and generator), rule, span_boundary)
+    from keras_bert.data.records import read_features
     from keras_bert.fused.pretraining import FusedPretrainingObjective
     from keras_bert.fused.replaced_tokens import FusedReplacedTokensObjective
     from keras_bert.models.pretraining import add_span_boundary
@@ -104,7 +105,9 @@ def pretraining_objective(
             raise InputError(f"the encoder cannot have this generator: {error}") from None
         return joint, FusedReplacedTokensObjective(joint, generator) if is_fused else ReplacedTokensObjective(generator)
     if span_boundary:
-        _check_spans(examples)
+        strategies = {entry["masking"]["strategy"] for entry in read_features(examples.path)["lengths"]}
+        if strategies != {"spans"}:
+            raise InputError(f"rows must be masked with strategy='spans' for span boundaries, got {sorted(strategies)}")
         model = add_span_boundary(model)
     heads = {"next_sentence": _has_pairs(examples), "span_boundary": span_boundary}
     return model, FusedPretrainingObjective(model, **heads) if is_fused else PretrainingObjective(**heads)
@@ -117,15 +120,6 @@ def training_batches(examples: PretrainingExamples, training: Training, length: 
     return pretraining_batches(
         examples.path, "train", training.part_size, length=length, seed=training.seed, shuffle=True
     )
-
-
-def _check_spans(examples: PretrainingExamples) -> None:
-    from keras_bert.data.records import read_features
-
-    strategies = {entry["masking"]["strategy"] for entry in read_features(examples.path)["lengths"]}
-    if strategies != {"spans"}:
-        rule = "be masked with strategy='spans' for span boundaries"
-        raise InputError(f"rows must {rule}, got {sorted(strategies)}")
 
 
 def _has_pairs(examples: PretrainingExamples) -> bool:
