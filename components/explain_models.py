@@ -8,9 +8,14 @@ from components.dsl.component import Input, Output, component
 from components.dsl.workplace import report_progress
 from components.examples.registry import read_rows
 from components.examples.token_classification import TaggedRows
-from components.explaining.agreement import describe_agreement
-from components.explaining.heads import describe_heads
-from components.explaining.probes import ProbeSentences, describe_probes, hold_sentences, read_probe_sentences
+from components.explaining.findings import (
+    ProbeSentences,
+    describe_agreement,
+    describe_heads,
+    describe_probes,
+    hold_sentences,
+    read_probe_sentences,
+)
 from components.scoring.registry import TASK_SCORING
 from components.sources.tagged_words import SentenceSource
 from components.training.model_folder import read_model

@@ -1,12 +1,13 @@
 """Properties of labelled rows that a job's settings depend on: lengths, labels, repeated and contradictory rows."""
 
+import functools
+import unicodedata
 from collections import Counter, defaultdict
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from components.examples.base import TaskRows
 from components.examples.splits import fold_key
-from components.text.scripts import count_scripts
 
 if TYPE_CHECKING:
     from keras_bert.tokenizers.base import BaseTokenizer
@@ -15,6 +16,9 @@ if TYPE_CHECKING:
 PERCENTILES = (50, 90, 98, 100)
 # Lengths and scripts are those of this many rows at most, evenly spread over all.
 _SAMPLE = 10_000
+
+# Kanji, kana and Hangul have several first words in Unicode's names.
+_NAMES = {"CJK": "Han", "IDEOGRAPHIC": "Han", "HALFWIDTH": "Katakana", "FULLWIDTH": "Latin"}
 
 
 class RowTraits(NamedTuple):
@@ -100,3 +104,26 @@ def percentile(values: Sequence[int], percent: int) -> int:
     """The least value that at least a percentage of the values do not exceed (nearest-rank method)."""
     ordered = sorted(values)
     return ordered[max(0, -(-len(ordered) * percent // 100) - 1)]
+
+
+def count_scripts(texts: Iterable[str]) -> dict[str, float]:
+    """The share of the letters of texts in each script, the largest first; empty for texts without letters.
+
+    The script of a letter is the first word of its name in the Unicode Character Database, as `LATIN SMALL LETTER A`:
+    the property Script, which Python does not have, is equal to it but for few letters.
+    """
+    characters: Counter[str] = Counter()
+    for text in texts:
+        characters.update(text)
+    scripts: Counter[str] = Counter()
+    for character, count in characters.items():
+        if character.isalpha():
+            scripts[_script(character)] += count
+    letters = scripts.total()
+    return {script: count / letters for script, count in scripts.most_common()}
+
+
+@functools.cache
+def _script(character: str) -> str:
+    word = unicodedata.name(character, "UNKNOWN").split(maxsplit=1)[0].partition("-")[0]
+    return _NAMES.get(word, word.capitalize())

@@ -2,7 +2,7 @@
 
 import pytest
 
-from components.explaining.agreement import describe_agreement
+from components.explaining.findings import describe_agreement
 from keras_bert.explain.agreement import compare
 from tests.keras_bert.explain.family_tasks import family_task
 from tests.keras_bert.explain.test_agreement_of_places import other_student, random_task

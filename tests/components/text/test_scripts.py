@@ -2,7 +2,7 @@
 
 import pytest
 
-from components.text.scripts import count_scripts
+from components.examples.row_traits import count_scripts
 
 
 @pytest.mark.parametrize(

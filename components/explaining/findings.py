@@ -1,18 +1,91 @@
-"""What the layers of a model know about words: linear probes of tags, structural probes of trees."""
+"""The agreement, the attention heads and the probes of a model, as the report has them."""
 
+from collections import Counter
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from components.artifacts.measurements import ProbeReport, TreeProbeReport
+from components.artifacts.measurements import HeadReport, ModelAgreement, ProbeReport, TreeProbeReport
 from components.dsl.errors import InputError
 from components.examples.splits import split_rows
 from components.sources.tagged_words import SentenceSource
 
 if TYPE_CHECKING:
+    from keras_bert.explain import Agreement
+    from keras_bert.objectives.base import Batch
     from keras_bert.tasks.base import Task
+
+# Rows of each model whose words are listed.
+_LISTED = 5
+
+# The rows are read once for each head: of 72 heads, 128 rows take as long as 9,000.
+_ABLATION_BATCHES = 2
 
 # More training words hardly change a linear classifier on a few hundred features; a fit takes seconds a layer.
 MOST_TRAINING, MOST_TEST = 2000, 1000
+
+
+def describe_agreement(
+    name: str, agreement: "Agreement", texts: Sequence[str], seconds: Sequence[str] | None
+) -> ModelAgreement:
+    """The figures of an agreement, and the rows whose words are ranked most differently."""
+    import numpy as np
+
+    correlations = agreement.rank_correlations[~np.isnan(agreement.rank_correlations)]
+    distances = agreement.attention_distances
+    different = []
+    for place in agreement.most_different(_LISTED):
+        row, teacher, model = int(agreement.rows[place]), agreement.teacher[place], agreement.student[place]
+        words, model_words = teacher.row.common_words(model.row)
+        content: dict[str, Any] = {
+            "text": texts[row],
+            "second_text": None if seconds is None else seconds[row],
+            "target": teacher.target,
+            "words": [teacher.row.word_texts[word] for word in words],
+            "teacher": teacher.by_word()[words].round(4).tolist(),
+            "model": model.by_word()[model_words].round(4).tolist(),
+        }
+        different.append(content)
+    return ModelAgreement(
+        name,
+        float(agreement.same_answers.mean()),
+        float(np.median(correlations)) if len(correlations) else None,
+        len(correlations),
+        agreement.layers,
+        None if distances is None else distances.round(4).tolist(),
+        different,
+        dict(Counter(agreement.left_out.values())),
+    )
+
+
+def describe_heads(
+    name: str, task: "Task", texts: Sequence[str], seconds: Sequence[str] | None, batches: "Sequence[Batch]"
+) -> HeadReport:
+    """Statistics of the heads of a model, and its loss without each of them.
+
+    `batches` are labelled rows for the loss; the first ones alone are read without each head.
+    """
+    import numpy as np
+
+    from keras_bert.compress.importance import measure_importance
+    from keras_bert.explain import head_statistics, leave_one_head_out
+    from keras_bert.models.encoder import config_of
+    from keras_bert.options.compression import may_lose_parts
+
+    pairs = None if task.second_text == "compared" else seconds
+    statistics = head_statistics(task, texts, pairs)
+    assert statistics.positions is not None
+    network, importance = task.network(), None
+    if may_lose_parts(config_of(network)):
+        importance = [block.heads.round(6).tolist() for block in measure_importance(network, task.objective(), batches)]
+    ablation = leave_one_head_out(task, batches[:_ABLATION_BATCHES])
+    return HeadReport(
+        name,
+        statistics.kind.tolist(),
+        statistics.entropy.round(4).tolist(),
+        np.round(-ablation.drops, 6).tolist(),
+        importance,
+        statistics.positions.round(4).tolist(),
+    )
 
 
 class ProbeSentence(NamedTuple):

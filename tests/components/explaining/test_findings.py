@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from components.dsl.errors import InputError
-from components.explaining.probes import (
+from components.explaining.findings import (
     MOST_TEST,
     MOST_TRAINING,
     ProbeSentence,
