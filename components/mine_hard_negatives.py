@@ -8,6 +8,7 @@ from components.dsl.component import Input, Output, component
 from components.dsl.workplace import report_progress
 from components.examples.base import Encoding
 from components.examples.registry import TASK_ROWS, read_rows, write_rows
+from components.examples.retrieval import RetrievalRows
 from components.examples.row_schema import SCHEMA_FILE
 from components.sources.shared import SPLITS
 from components.training.mined_negatives import mine_rows
@@ -38,7 +39,8 @@ def mine_hard_negatives(
     from keras_bert.tasks.retrieval import Retrieval
 
     content = read_features(examples.path)
-    check("mine_hard_negatives", "examples", content["task"] == "retrieval", "be rows of retrieval", content["task"])
+    is_retrieval = content["task"] == RetrievalRows.name
+    check("mine_hard_negatives", "examples", is_retrieval, "be rows of retrieval", content["task"])
     task, rows = read_model(model), read_rows(examples, "train")
     if not isinstance(task, Retrieval):
         task = build_task(task, content, pooling)
@@ -51,7 +53,7 @@ def mine_hard_negatives(
         hard_negatives,
     )
     report_progress(1, 2, "tokenizing train")
-    task_rows, length = TASK_ROWS["retrieval"], content["max_length"]
+    task_rows, length = TASK_ROWS[RetrievalRows.name], content["max_length"]
     encoding = Encoding(task.tokenizer, [], length, stride=0, max_query_length=0, prompts=task.prompts)
     content["counts"]["train"] = write_records(mined.file("train.tfrecord"), task_rows.records(result.rows, encoding))
     content["truncated_share"]["train"] = round(encoding.cut[True] / max(1, encoding.cut.total()), 4)

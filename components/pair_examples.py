@@ -6,6 +6,7 @@ from components.artifacts.standard import TaskExamples, Vocabulary
 from components.dsl.component import Input, Output, component
 from components.examples.base import Encoding
 from components.examples.registry import TASK_ROWS, read_rows, write_rows
+from components.examples.regression import EmbeddingRows
 from components.few_shot.label_pairs import PAIRED_TASKS, check_pairable, pair_rows
 from keras_bert.core.checks import check
 
@@ -37,7 +38,7 @@ def pair_examples(
     content = read_features(examples.path)
     rule = f"be rows of {' or '.join(PAIRED_TASKS)}"
     check("pair_examples", "examples", content["task"] in PAIRED_TASKS, rule, content["task"])
-    task, embedding = TASK_ROWS[content["task"]], TASK_ROWS["embedding"]
+    task, embedding = TASK_ROWS[content["task"]], TASK_ROWS[EmbeddingRows.name]
     train, validation = (read_rows(examples, split) for split in ("train", "validation"))
     check_pairable(task, train)
     rows = {

@@ -5,8 +5,8 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from components.dsl.errors import InputError
-from components.examples.base import Encoding, TaskRows
-from components.examples.texts import encode_texts, split_texts
+from components.examples.base import Encoding
+from components.examples.texts import PlainTextRows, encode_texts, split_texts
 from components.files.record_files import Record
 from components.sources.label_sets import LabelSetRow
 
@@ -14,26 +14,17 @@ if TYPE_CHECKING:
     from keras_bert.tasks.base import Task
 
 
-class LabelSetRows(TaskRows[LabelSetRow]):
+class LabelSetRows(PlainTextRows[LabelSetRow]):
     """The labels of each text or pair."""
 
     name = "multi_label"
     fields = ("text", "labels", "second_text")
-    several = "texts"
     may_be_unlabelled = True
 
     def parse(self, record: Record) -> LabelSetRow:
         """The row of a record."""
         text, labels, second_text = record.values
         return LabelSetRow(text, tuple(labels), second_text)
-
-    def key(self, row: LabelSetRow) -> tuple[str, ...]:
-        """Both texts."""
-        return row.text, row.second_text or ""
-
-    def texts(self, row: LabelSetRow) -> tuple[str, ...]:
-        """The text, or both texts of a pair."""
-        return (row.text,) if row.second_text is None else (row.text, row.second_text)
 
     def answer(self, row: LabelSetRow) -> str:
         """The labels."""

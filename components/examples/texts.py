@@ -12,23 +12,28 @@ from components.sources.table import TextRow
 R = TypeVar("R", TextRow, LabelSetRow)
 
 
-class TextRows(TaskRows[TextRow]):
+class PlainTextRows(TaskRows[R]):
+    """Rows of a text, or of the two texts of a pair."""
+
+    several = "texts"
+
+    def key(self, row: R) -> tuple[str, ...]:
+        """Both texts."""
+        return row.text, row.second_text or ""
+
+    def texts(self, row: R) -> tuple[str, ...]:
+        """The text, or both texts of a pair."""
+        return (row.text,) if row.second_text is None else (row.text, row.second_text)
+
+
+class TextRows(PlainTextRows[TextRow]):
     """Rows of a table: a text, its label or number, and the second text of a pair."""
 
     fields = ("text", "label", "second_text")
-    several = "texts"
 
     def parse(self, record: Record) -> TextRow:
         """The row of a record."""
         return TextRow(*record.values)
-
-    def key(self, row: TextRow) -> tuple[str, ...]:
-        """Both texts."""
-        return row.text, row.second_text or ""
-
-    def texts(self, row: TextRow) -> tuple[str, ...]:
-        """The text, or both texts of a pair."""
-        return (row.text,) if row.second_text is None else (row.text, row.second_text)
 
     def answer(self, row: TextRow) -> str:
         """The label or number."""

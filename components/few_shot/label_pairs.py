@@ -5,6 +5,8 @@ from typing import TYPE_CHECKING, Any
 
 from components.dsl.errors import InputError
 from components.examples.base import TaskRows
+from components.examples.classification import ClassificationRows
+from components.examples.multi_label import LabelSetRows
 from components.sources.table import TextRow
 
 if TYPE_CHECKING:
@@ -13,7 +15,7 @@ if TYPE_CHECKING:
     Array = np.ndarray[Any, Any]
 
 # Tasks whose rows have labels of whole texts.
-PAIRED_TASKS = ("classification", "multi_label")
+PAIRED_TASKS = (ClassificationRows.name, LabelSetRows.name)
 _COSINES = {True: "1.0", False: "0.0"}
 
 
