@@ -71,7 +71,17 @@ class JsonTypes:
 
     def names(self) -> dict[str, str]:
         """The type of each field by its name: `bool`, `int64`, `double`, `string`, or `json` for JSON text."""
-        return {name: _joint_type(kinds - {"null"}) for name, kinds in self._kinds.items()}
+        types = {}
+        for name, kinds in self._kinds.items():
+            if (filled := kinds - {"null"}) <= {"string"}:
+                types[name] = "string"
+            elif filled == {"bool"}:
+                types[name] = "bool"
+            elif filled <= {"int", "long"}:
+                types[name] = "int64"
+            else:
+                types[name] = "double" if filled <= {"int", "float"} else "json"
+        return types
 
 
 def _kind(value: Any) -> str:
@@ -84,13 +94,3 @@ def _kind(value: Any) -> str:
     if isinstance(value, float):
         return "float"
     return "string" if isinstance(value, str) and is_unicode(value) else "json"
-
-
-def _joint_type(kinds: set[str]) -> str:
-    if kinds <= {"string"}:
-        return "string"
-    if kinds == {"bool"}:
-        return "bool"
-    if kinds <= {"int", "long"}:
-        return "int64"
-    return "double" if kinds <= {"int", "float"} else "json"

@@ -1,12 +1,12 @@
 """Splits validation and test rows off training rows."""
 
-import hashlib
 import math
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, TypeVar
 
 from components.dsl.errors import InputError
+from components.sources.shared import stable_hash
 from components.text.folding import fold
 
 R = TypeVar("R", bound=tuple[Any, ...])
@@ -48,7 +48,7 @@ def split_rows(
         strata[min(map(stratum, group))].append(group_key)
     chosen: dict[str, list[str]] = {"train": [], **{split: [] for split in missing}}
     for keys in strata.values():
-        keys.sort(key=_hash)
+        keys.sort(key=stable_hash)
         held = round(HELD_OUT * len(keys))
         for split in missing:
             chosen[split] += keys[:held]
@@ -63,7 +63,7 @@ def split_rows(
             )
     # The rows of a key are sorted, so that the order of the input does not matter.
     splits = {
-        split: [row for group_key in sorted(keys, key=_hash) for row in sorted(groups[group_key])]
+        split: [row for group_key in sorted(keys, key=stable_hash) for row in sorted(groups[group_key])]
         for split, keys in chosen.items()
     }
     lost = set(map(stratum, rows)).difference(map(stratum, splits["train"]))
@@ -89,7 +89,3 @@ def describe_few_rows(splits: Mapping[str, Sequence[Any]]) -> list[str]:
             points = f"{50 / math.sqrt(rows):.0f} points"
             warnings.append(f"{about}{rows} {split} rows{taken}: chance moves a share by about {points}; add rows")
     return warnings
-
-
-def _hash(key: str) -> str:
-    return hashlib.blake2b(key.encode(), digest_size=8).hexdigest()
