@@ -1,7 +1,6 @@
 """Errors of steps: input that cannot be used, and refusals; hints at similar names."""
 
 import difflib
-import importlib.metadata
 import shlex
 from collections.abc import Iterable
 
@@ -37,6 +36,8 @@ def install_command(extra: str) -> str:
 
     They are on every index; the project may have been installed from a clone or a wheel, where pip would not find it.
     """
+    import importlib.metadata
+
     requirements = importlib.metadata.requires(_DISTRIBUTION) or ()
     packages = [line.partition(";")[0].strip() for line in requirements if line.endswith(f'extra == "{extra}"')]
     return f"pip install {shlex.join(packages)}"
