@@ -13,7 +13,6 @@ from components.scoring.latency import measure_file
 from components.scoring.registry import TASK_SCORING
 from components.training.model_folder import read_model
 from components.training.on_rows import training_rows
-from keras_bert.core.checks import check
 from keras_bert.options.quantization import RECIPES, Quantization
 from keras_bert.options.training import Training
 
@@ -50,7 +49,6 @@ def diagnose(
     Raises:
         InputError: the recipe has no integers.
     """
-    check("diagnose", "rows", rows >= 1, "be at least 1", rows)
     if not RECIPES[quantization.recipe].integers:
         raise InputError(f"quantization.recipe must have integers to be diagnosed, got {quantization.recipe!r}")
     from keras_bert.compress.diagnosis import QuantizationDiagnosis

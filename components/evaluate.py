@@ -29,7 +29,6 @@ from components.sources.pushed_version import PushedVersion
 from components.sources.table import TableSource
 from components.training.model_folder import read_model
 from components.training.tuning import build_task
-from keras_bert.core.checks import check
 from keras_bert.core.folders import MODEL_FILE
 
 if TYPE_CHECKING:
@@ -81,7 +80,6 @@ def evaluate(
     """
     from keras_bert.data.records import read_features
 
-    check("evaluate", "teachers", bool(teachers), "be at least one", len(teachers))
     description = read_features(examples.path)
     candidates = find_candidates(teachers, students, edges)
     shipped = next(name for name in SHIPPED if name in candidates)

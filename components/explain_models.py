@@ -19,7 +19,6 @@ from components.explaining.findings import (
 from components.scoring.registry import TASK_SCORING
 from components.sources.tagged_words import SentenceSource
 from components.training.model_folder import read_model
-from keras_bert.core.checks import check
 from keras_bert.core.folders import ANSWERING_FILES
 
 if TYPE_CHECKING:
@@ -60,7 +59,6 @@ def explain_models(
     Raises:
         InputError: the tagged sentences cannot be used.
     """
-    check("explain_models", "rows", rows >= 1, "be at least 1", rows)
     from keras_bert.explain import compare
     from keras_bert.export.bundle import load_exported
 

@@ -10,7 +10,7 @@ from components.dsl.errors import InputError
 from components.dsl.workplace import ProgressParts
 from components.examples.registry import TASK_ROWS, read_rows
 from components.training.model_folder import read_model
-from keras_bert.core.checks import FieldError, check
+from keras_bert.core.checks import FieldError
 from keras_bert.core.folders import EXPORT_FILE, GOLDEN_FILE, LABELS_FILE
 from keras_bert.options.export import Export
 
@@ -64,8 +64,6 @@ def export_model(
         ParityError: the answers of a file differ from those of the model.
         LintError: a file breaks a rule of its format, see `keras_bert.export.rules`.
     """
-    check("export_model", "rows", rows >= 1, "be at least 1", rows)
-    check("export_model", "int8_agreement", 0 < int8_agreement <= 1, "be above 0 and at most 1", int8_agreement)
     from keras_bert.clients.golden import make_golden_rows, write_golden
     from keras_bert.compress.quantization_parameters import read_quantization
     from keras_bert.export.inputs import ComparisonRows, ExportInputs, needs_calibration_rows

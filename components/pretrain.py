@@ -15,7 +15,6 @@ from components.training.pretraining import (
     row_lengths,
     training_batches,
 )
-from keras_bert.core.checks import check
 from keras_bert.core.config import EncoderShape
 from keras_bert.options.pretraining import Generator
 from keras_bert.options.training import Training
@@ -68,13 +67,11 @@ def pretrain(
             section 3.2); a generator has it instead of the encoder. It is kept with the head of masked tokens.
 
     Raises:
-        ValueError: `short_steps` is out of range; neither `start` nor `encoder` is given, or both; or both a generator
-            and span boundaries are given.
+        ValueError: neither `start` nor `encoder` is given, or both; or both a generator and span boundaries are given.
         InputError: the model to continue from has fewer positions than the rows, or no pooler for pairs; the rows are
             pairs and there is a generator; span boundaries are given and tokens are not masked in spans; or the
             generator would be larger than the encoder.
     """
-    check("pretrain", "short_steps", 0 < short_steps < 1, "be in (0, 1)", short_steps)
     from keras_bert.data.batches import Phases
     from keras_bert.data.pretraining_batches import pretraining_batches
     from keras_bert.models.global_tokens import initialize_global_projections

@@ -10,7 +10,6 @@ from components.examples.registry import read_rows
 from components.scoring.base import choose_metric
 from components.scoring.registry import TASK_SCORING
 from components.training.model_folder import read_model
-from keras_bert.core.checks import check
 
 
 @component(
@@ -30,7 +29,6 @@ def validate(
     Raises:
         InputError: the task has no such metric.
     """
-    check("validate", "model", (model is None) != (edge is None), "be given, or edge", model)
     from keras_bert.compress.quantization_parameters import quantized_activations, read_quantization
     from keras_bert.export.bundle import load_exported
 

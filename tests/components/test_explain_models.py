@@ -104,16 +104,3 @@ def test_layers_are_probed_with_a_treebank(line: Lines, tmp_path: Path) -> None:
     assert teacher.trees is not None
     # Of five words, all but the second depend on one that is no neighbour.
     assert teacher.trees.chain_attachment_score == 0.25
-
-
-def test_no_rows_are_refused(line: Lines, tmp_path: Path) -> None:
-    artifacts = line("classification")
-    with pytest.raises(ValueError, match=r"^explain_models\.rows must be at least 1, got 0$"):
-        explain_models.run(
-            teacher=artifacts.teacher,
-            student=artifacts.student,
-            edge=artifacts.edge,
-            examples=artifacts.examples,
-            explanation=Explanation(tmp_path / "explanation"),
-            rows=0,
-        )

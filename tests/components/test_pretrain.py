@@ -197,9 +197,3 @@ def test_validations_are_part_of_the_progress(inputs, tmp_path, monkeypatch):
     whole = 40 + VALIDATIONS * long / (3 * 4)  # rows in batches of 4, a forward pass a third of a step
     assert long
     assert seen[-2:] == [(pytest.approx(done), pytest.approx(whole), "") for done in (whole / 2, whole)]
-
-
-@pytest.mark.parametrize("share", [0.0, 1.0])
-def test_short_steps_out_of_range(inputs, tmp_path, share):
-    with pytest.raises(ValueError, match=rf"pretrain.short_steps must be in \(0, 1\), got {share}"):
-        train(inputs, tmp_path, short_steps=share)

@@ -36,6 +36,3 @@ def test_what_cannot_be_scored(line: Lines, tmp_path: Path) -> None:
     artifacts = line("classification")
     with pytest.raises(InputError, match=r"^metric must be one of \['accuracy', .*got 'f2'$"):
         validated(artifacts, tmp_path, model=artifacts.teacher, metric="f2")
-    (tmp_path / "other").mkdir()
-    with pytest.raises(ValueError, match=r"^validate.model must be given, or edge, got None$"):
-        validated(artifacts, tmp_path / "other")
