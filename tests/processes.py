@@ -32,11 +32,18 @@ def wait_for(look, process=None, seconds=60.0):
     return result
 
 
+def free_ports(count):
+    """Ports that nobody listens on."""
+    with contextlib.ExitStack() as stack:
+        sockets = [stack.enter_context(socket.socket()) for _ in range(count)]
+        for taken in sockets:
+            taken.bind(("", 0))
+        return [taken.getsockname()[1] for taken in sockets]
+
+
 def free_port():
-    """A port of the loopback interface that nobody listens on."""
-    with socket.socket() as taken:
-        taken.bind(("127.0.0.1", 0))
-        return taken.getsockname()[1]
+    """A port that nobody listens on."""
+    return free_ports(1)[0]
 
 
 def can_connect(port):

@@ -7,7 +7,6 @@ from typing import Any
 
 import numpy as np
 import pytest
-import tensorflow as tf
 
 import keras_bert
 from components.artifacts.standard import EdgeModel, Model
@@ -37,10 +36,9 @@ TEXTS = ["the old cow near the hen", "one oak near the elm ?"]
 
 
 @pytest.fixture(autouse=True)
-def eagerly() -> Iterator[None]:
-    tf.config.run_functions_eagerly(True)
-    yield
-    tf.config.run_functions_eagerly(False)
+def no_compilation() -> Iterator[None]:
+    with tuning_job.eagerly():
+        yield
 
 
 @pytest.fixture(scope="module")

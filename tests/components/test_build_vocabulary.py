@@ -49,6 +49,8 @@ def test_size_out_of_reach(corpus, tmp_path):
         build_vocabulary.run(corpus=corpus, vocabulary=Vocabulary(tmp_path / "v"), size=8000)
     with pytest.raises(InputError, match=r"vocabulary\.size must be at least 11 for this corpus, got 8"):
         learn_entries({"ab": 3, "ba": 3}, 8, ("[A]", "[B]", "[C]", "[D]", "[E]", "[F]", "[G]"))
+    with pytest.raises(InputError, match=r"^vocabulary\.size must be at least 261 for these texts, got 100$"):
+        build_vocabulary.run(corpus=corpus, vocabulary=Vocabulary(tmp_path / "v"), kind="bpe", size=100)
 
 
 def test_the_named_maximum_is_the_maximum():
@@ -75,8 +77,3 @@ def test_other_pieces(corpus, tmp_path, kind, size):
     assert kind == "unigram" or tokenizer.unknown_id not in tokenizer.tokenize([TEXT]).flat_values.numpy()
     with pytest.raises(InputError, match=r"^vocabulary\.size must be at most \d+ for these texts, got 8000$"):
         build_vocabulary.run(corpus=corpus, vocabulary=Vocabulary(tmp_path / "v"), kind=kind, size=8000)
-
-
-def test_bytes_need_room(corpus, tmp_path):
-    with pytest.raises(InputError, match=r"^vocabulary\.size must be at least 261 for these texts, got 100$"):
-        build_vocabulary.run(corpus=corpus, vocabulary=Vocabulary(tmp_path / "v"), kind="bpe", size=100)

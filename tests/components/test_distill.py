@@ -1,20 +1,17 @@
 """Where a student starts from, and what it learns from its teacher."""
 
-import contextlib
 import dataclasses
 import json
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 import pytest
-import tensorflow as tf
 
 from components.artifacts.standard import Model
 from components.distill import distill
 from components.dsl.errors import InputError
 from components.dsl.workplace import set_progress_sink
-from components.examples.question_answering import tune_threshold
 from components.examples.registry import TASK_ROWS, read_rows
 from components.training.model_folder import read_model
 from components.training.students import make_student
@@ -149,24 +146,6 @@ def test_a_shared_block_does_not_lose_parts() -> None:
     assert config_of(student.model).shared_layers
 
 
-@pytest.mark.parametrize(
-    ("shape", "message"),
-    [
-        (
-            Student(embedding_rank=8),
-            "student: EncoderConfig.embedding_rank must be below 8, the width of the vectors, got 8",
-        ),
-        (Student(layers=(2,)), "student: layers must name 1 of the teacher's 2 from 0 on, got [2]"),
-        (Student(num_layers=3), "student: a student must have 1 to 2 of the teacher's layers, got 3"),
-        (Student(hidden_size=5), "student: EncoderConfig.hidden_size must be a multiple of num_heads=2, got 5"),
-    ],
-)
-def test_a_shape_that_the_teacher_has_not(teacher: Task, shape: Student, message: str) -> None:
-    with pytest.raises(InputError) as error:
-        make_student(teacher, shape)
-    assert str(error.value) == message
-
-
 def test_layers_that_see_a_window_do_so_in_a_student() -> None:
     variant = ModernBERT(global_every=2, window=4)
     teacher = build("classification", num_layers=4, num_segments=0, variant=variant)
@@ -211,42 +190,34 @@ def test_a_new_head_starts_from_the_frequencies_and_the_teachers_stays(
     np.testing.assert_allclose(weights(made, "classifier")[1], expected, rtol=1e-5)
 
 
-def test_the_threshold_is_that_of_the_student(line: Lines) -> None:
-    artifacts = line("question_answering")
+@pytest.mark.parametrize(("task", "name"), [("question_answering", "null_threshold"), ("multi_label", "thresholds")])
+def test_thresholds_are_those_of_the_student(line: Lines, task: str, name: str) -> None:
+    artifacts = line(task)
     student = artifacts.load("student")
-    threshold = student.null_threshold
-    assert threshold != artifacts.load("teacher").null_threshold
-    tune_threshold(student, read_rows(artifacts.examples, "validation"))
-    assert student.null_threshold == pytest.approx(threshold)
+    threshold = getattr(student, name)
+    assert threshold != getattr(artifacts.load("teacher"), name)
+    TASK_ROWS[task].tune(student, read_rows(artifacts.examples, "validation"))
+    assert getattr(student, name) == pytest.approx(threshold)
 
 
-def test_the_thresholds_of_labels_are_those_of_the_student(line: Lines) -> None:
-    artifacts = line("multi_label")
-    student, rows = artifacts.load("student"), read_rows(artifacts.examples, "validation")
-    thresholds = student.thresholds
-    assert thresholds != artifacts.load("teacher").thresholds
-    TASK_ROWS["multi_label"].tune(student, rows)
-    assert student.thresholds == pytest.approx(thresholds)
-
-
-def test_a_shape_that_cannot_be_is_refused_before_training(line: Lines, tmp_path: Any) -> None:
+@pytest.mark.parametrize(
+    ("shape", "imitation", "message"),
+    [
+        (Student(num_layers=2), Imitation(), "student: a student must have 1 to 1 of the teacher's layers, got 2"),
+        (
+            *(Student(num_heads=4), Imitation(attentions=1.0)),
+            "distillation.attentions must be 0 where the student has 4 heads and the teacher 2, got 1.0",
+        ),
+    ],
+)
+def test_unsuited_shapes_and_imitations_are_refused_before_training(
+    line: Lines, tmp_path: Any, shape: Student, imitation: Imitation, message: str
+) -> None:
     artifacts = line("classification")
     given = {"teacher": artifacts.teacher, "examples": artifacts.examples, "training": TRAINING}
-    with pytest.raises(InputError, match=r"^student: a student must have 1 to 1 of the teacher's layers, got 2$"):
-        distill.run(**given, student=Model(tmp_path / "student"), shape=Student(num_layers=2))
-
-
-@contextlib.contextmanager
-def told_eagerly() -> Iterator[list[tuple[float, float]]]:
-    """Inside, a few steps take less than to compile them; gives the reports of progress, but those without a pace."""
-    reports: list[tuple[float, float]] = []
-    set_progress_sink(lambda done, total, note: reports.append((done, total)) if total else None)
-    tf.config.run_functions_eagerly(True)
-    try:
-        yield reports
-    finally:
-        tf.config.run_functions_eagerly(False)
-        set_progress_sink(lambda done, total, note: None)
+    with pytest.raises(InputError) as error:
+        distill.run(**given, student=Model(tmp_path / "student"), shape=shape, imitation=imitation)
+    assert str(error.value) == message
 
 
 def test_a_narrow_student_imitates_what_stands_between_in_two_stages(line: Lines, tmp_path: Any) -> None:
@@ -255,8 +226,13 @@ def test_a_narrow_student_imitates_what_stands_between_in_two_stages(line: Lines
     imitation = Imitation(**dict.fromkeys(names, 1.0), intermediate_steps=0.6)
     training = dataclasses.replace(TRAINING, steps=5, learning_rate=1e-3)
     given = {"teacher": artifacts.teacher, "examples": artifacts.examples, "shape": Student(hidden_size=8)}
-    with told_eagerly() as reports:
-        distill.run(**given, student=student, imitation=imitation, training=training)
+    reports: list[tuple[float, float]] = []
+    set_progress_sink(lambda done, total, note: reports.append((done, total)) if total else None)
+    try:
+        with tuning_job.eagerly():
+            distill.run(**given, student=student, imitation=imitation, training=training)
+    finally:
+        set_progress_sink(lambda done, total, note: None)
     # One line of progress for both stages.
     shares = [done / total for done, total in reports]
     assert shares == sorted(shares)
@@ -272,16 +248,3 @@ def test_a_narrow_student_imitates_what_stands_between_in_two_stages(line: Lines
     shape = {weight.path: tuple(weight.shape) for weight in read_model(student).model.weights}
     plain, _ = make_student(artifacts.load("teacher"), Student(hidden_size=8))
     assert shape == {weight.path: tuple(weight.shape) for weight in plain.model.weights}
-
-
-def test_unsuited_imitation_is_refused_before_training(line: Lines, tmp_path: Any) -> None:
-    artifacts = line("classification")
-    given = {"teacher": artifacts.teacher, "examples": artifacts.examples, "training": TRAINING}
-    message = r"^distillation\.attentions must be 0 where the student has 4 heads and the teacher 2, got 1\.0$"
-    with pytest.raises(InputError, match=message):
-        distill.run(
-            **given,
-            student=Model(tmp_path / "student"),
-            shape=Student(num_heads=4),
-            imitation=Imitation(attentions=1.0),
-        )

@@ -10,7 +10,6 @@ from typing import Any
 
 import numpy as np
 import pytest
-import tensorflow as tf
 
 from components.artifacts.standard import Model, TextExamples, Vocabulary
 from components.distill import distill
@@ -26,7 +25,7 @@ from keras_bert.options.training import Training
 from keras_bert.tasks.base import Task
 from keras_bert.tasks.classification import Classification
 from keras_bert.training.trainer import Trainer
-from tests.components.tuning_job import WORDS, Line
+from tests.components.tuning_job import WORDS, Line, eagerly
 
 TRAINING = Training(steps=4, batch_size=8, learning_rate=3e-3, seed=3, xla="off")
 IMITATION = StateImitation(hidden_states=1.0, relations=1.0)
@@ -37,11 +36,9 @@ class KilledError(Exception):
 
 
 @pytest.fixture(autouse=True)
-def eager() -> Iterator[None]:
-    """To trace takes longer than the steps."""
-    tf.config.run_functions_eagerly(True)
-    yield
-    tf.config.run_functions_eagerly(False)
+def no_compilation() -> Iterator[None]:
+    with eagerly():
+        yield
     set_progress_sink(lambda done, total, note: None)
     set_workplace(Workplace())
 

@@ -5,7 +5,6 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-import tensorflow as tf
 
 from components.artifacts.standard import EdgeModel, Model, Vocabulary
 from components.distill import distill
@@ -38,26 +37,11 @@ def test_from_a_checkpoint_to_files(family: str, tmp_path: Path) -> None:
     examples = tuning_job.ingest(tmp_path, vocabulary, source)
     names = ("teacher", "student", "quantized")
     teacher, student, quantized = (Model(tmp_path / name) for name in names)
-    tf.config.run_functions_eagerly(True)
-    try:
-        fine_tune.run(
-            pretrained=pretrained,
-            examples=examples,
-            model=teacher,
-            training=TRAINING,
-            selection=Selection(),
-            pooling="mean",
-        )
-        distill.run(teacher=teacher, examples=examples, student=student, shape=Student(num_layers=1), training=TRAINING)
-        quantize.run(
-            student=teacher,
-            examples=examples,
-            quantized=quantized,
-            quantization=tuning_job.QUANTIZATION,
-            training=TRAINING,
-        )
-    finally:
-        tf.config.run_functions_eagerly(False)
+    given = {"examples": examples, "training": TRAINING}
+    with tuning_job.eagerly():
+        fine_tune.run(**given, pretrained=pretrained, model=teacher, selection=Selection(), pooling="mean")
+        distill.run(**given, teacher=teacher, student=student, shape=Student(num_layers=1))
+        quantize.run(**given, student=teacher, quantized=quantized, quantization=tuning_job.QUANTIZATION)
     assert student.counts["layers_from_teacher"] == 1
     config = config_of(read_model(quantized).model)
     expected_expected = FAMILIES[family][0]

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from components.artifacts.standard import Model, TaskExamples
+from components.artifacts.standard import Model
 from components.dsl.errors import InputError
 from components.examples.question_answering import tune_threshold
 from components.examples.registry import read_rows
@@ -169,15 +169,9 @@ def test_equal_texts_stand_in_one_split_where_only_training_is_given(line: Lines
     assert len(set.union(*texts.values())) == 40
 
 
-def test_weights_of_unknown_labels_are_refused_before_training(
+def test_an_unsuited_encoder_is_refused_before_training(
     line: Lines, tmp_path: Path, trainer_calls: list[dict[str, Any]]
 ) -> None:
-    with pytest.raises(InputError, match="class_weights has 'animals', which is no label; did you mean 'animal'"):
-        run(line("classification"), tmp_path / "model", class_weights={"animals": 2.0})
-    assert not trainer_calls
-
-
-def test_pooling_by_the_pooler_needs_one(line: Lines, tmp_path: Path, trainer_calls: list[dict[str, Any]]) -> None:
     tuning_job.write_checkpoint(tmp_path, pooler=False)
     message = "the encoder cannot learn classification from these rows: encoder must have a pooler, got one without"
     bare = Model(tmp_path / "model")
@@ -185,16 +179,3 @@ def test_pooling_by_the_pooler_needs_one(line: Lines, tmp_path: Path, trainer_ca
         run(line("classification"), tmp_path / "run", pretrained=bare, pooling="cls")
     assert not trainer_calls
     assert read_model(run(line("classification"), tmp_path / "mean", pretrained=bare)).head() == {"pooling": "mean"}
-
-
-def test_rows_longer_than_the_positions_are_refused(
-    line: Lines, tmp_path: Path, trainer_calls: list[dict[str, Any]]
-) -> None:
-    artifacts = line("classification")
-    examples = TaskExamples(tmp_path / "examples")
-    source = tuning_job.write_rows(tmp_path, "classification")
-    tuning_job.ingest_examples.run(vocabulary=artifacts.vocabulary, examples=examples, source=source, max_length=17)
-    message = "Classification.max_length must be between 3 and the model's 16 positions, got 17"
-    with pytest.raises(InputError, match=message):
-        run(artifacts, tmp_path / "model", examples=examples)
-    assert not trainer_calls

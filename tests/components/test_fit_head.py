@@ -7,7 +7,6 @@ import numpy as np
 import pytest
 
 from components.artifacts.standard import Model, TaskExamples
-from components.dsl.errors import InputError
 from components.examples.registry import read_rows
 from components.fine_tune import fine_tune
 from components.fit_head import fit_head
@@ -89,10 +88,3 @@ def test_several_labels_have_thresholds(line, tmp_path: Path) -> None:
     assert task.name == "multi_label"
     assert task.thresholds != (0.5, 0.5)
     assert score(rows, model, "train") > 0.9
-
-
-def test_a_task_without_labels_of_texts_is_refused(line, tmp_path: Path) -> None:
-    with pytest.raises(ValueError, match=r"examples must be rows of classification or multi_label, got 'regression'$"):
-        fit(line("regression"), line("regression").pretrained, tmp_path / "model")
-    with pytest.raises(InputError, match=r"^class_weights has 'fish', which is no label"):
-        fit(line("classification"), line("classification").pretrained, tmp_path / "m", class_weights={"fish": 2.0})

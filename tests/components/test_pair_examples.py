@@ -82,5 +82,3 @@ def test_rows_that_make_no_pairs_are_refused(line, checkpoint: Path, tmp_path: P
         pair_examples.run(
             vocabulary=line("classification").vocabulary, examples=examples, paired=TaskExamples(tmp_path / "p")
         )
-    with pytest.raises(ValueError, match=r"examples must be rows of classification or multi_label, got 'regression'$"):
-        pair(line("regression"), tmp_path / "q")

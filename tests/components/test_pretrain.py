@@ -21,6 +21,7 @@ from keras_bert.options.pretraining import Generator, Masking, PretrainingRows
 from keras_bert.options.training import Training
 from keras_bert.tasks.classification import Classification
 from tests.components.test_mask_examples import inputs
+from tests.components.tuning_job import eagerly
 from tests.samples import long_but
 
 __all__ = ["inputs"]
@@ -52,6 +53,12 @@ KINDS_OF_ROWS = (
 )
 
 
+@pytest.fixture
+def no_compilation():
+    with eagerly():
+        yield
+
+
 @pytest.mark.parametrize("rows", long_but(KINDS_OF_ROWS[:1], KINDS_OF_ROWS))
 def test_every_kind_of_rows(inputs, tmp_path, rows):
     # One compiled as by default; it takes its time.
@@ -66,6 +73,7 @@ def test_every_kind_of_rows(inputs, tmp_path, rows):
     assert json.loads((model.path / "task.json").read_text())["max_length"] == 32
 
 
+@pytest.mark.usefixtures("no_compilation")
 def test_replaced_tokens(inputs, tmp_path):
     further = {"generator": Generator(size=0.5, sharing="gradient_disentangled")}
     model, history = train(inputs, tmp_path, steps=4, objective="none", dynamic=True, further=further)
@@ -82,6 +90,7 @@ def test_replaced_tokens(inputs, tmp_path):
     assert tuned.predict(["Alpha beta."])[0].label in ("no", "yes")
 
 
+@pytest.mark.usefixtures("no_compilation")
 def test_span_boundaries(inputs, tmp_path):
     further = {"span_boundary": True}
     model, history = train(inputs, tmp_path, steps=2, strategy="spans", objective="none", further=further)
@@ -90,6 +99,7 @@ def test_span_boundaries(inputs, tmp_path):
     assert (task.name, list(task.model.output)) == ("pretraining", ["masked_tokens"])
 
 
+@pytest.mark.usefixtures("no_compilation")
 def test_a_mask_decoder(inputs, tmp_path):
     shape = dataclasses.replace(SHAPE, num_segments=0, variant=DeBERTa(max_distance=8, position_buckets=0))
     model, history = train(
@@ -125,11 +135,6 @@ def test_rows_that_suit_no_objective(inputs, tmp_path, further, rows, message):
     with pytest.raises(InputError) as refused:
         train(inputs, tmp_path, further=further, **rows)
     assert str(refused.value) == message
-
-
-def test_one_objective_at_a_time(inputs, tmp_path):
-    with pytest.raises(ValueError, match=r"pretrain.span_boundary must be False if there is a generator, got True"):
-        train(inputs, tmp_path, objective="none", further={"generator": Generator(), "span_boundary": True})
 
 
 @pytest.mark.parametrize(

@@ -6,7 +6,6 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-import tensorflow as tf
 
 from components.artifacts.standard import EdgeModel, Model
 from components.export_model import export_model
@@ -16,7 +15,7 @@ from components.training.model_folder import read_model
 from keras_bert.compress.prune import Masks, find_sparsity
 from keras_bert.options.compression import Pruning
 from keras_bert.options.export import Export
-from tests.components.tuning_job import QUANTIZATION, TRAINING, Line
+from tests.components.tuning_job import QUANTIZATION, TRAINING, Line, eagerly
 from tests.samples import long_but
 
 Lines = Callable[[str], Line]
@@ -47,14 +46,10 @@ def test_pruned_weights_stay_zero_to_the_end(line: Lines, tmp_path: Path, patter
     artifacts = line("classification")
     pruned, quantized = Model(tmp_path / "pruned"), Model(tmp_path / "quantized")
     settings = Pruning(sparsity=0.5, pattern=pattern)
-    tf.config.run_functions_eagerly(True)
-    try:
-        prune.run(student=artifacts.student, examples=artifacts.examples, pruned=pruned, pruning=settings, training=FEW)
-        quantize.run(
-            student=pruned, examples=artifacts.examples, quantized=quantized, quantization=QUANTIZATION, training=FEW
-        )
-    finally:
-        tf.config.run_functions_eagerly(False)
+    student, given = artifacts.student, {"examples": artifacts.examples, "training": FEW}
+    with eagerly():
+        prune.run(**given, student=student, pruned=pruned, pruning=settings)
+        quantize.run(**given, student=pruned, quantized=quantized, quantization=QUANTIZATION)
     assert pruned.counts["sparsity"] == 0.5
     assert find_sparsity(quantized.path) == find_sparsity(pruned.path) == {"ramp": 0.5, **_said(settings)}
     before, after = zeros(pruned), zeros(quantized)

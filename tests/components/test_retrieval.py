@@ -34,7 +34,7 @@ from keras_bert.metrics.retrieval import METRICS
 from keras_bert.options.export import Export
 from keras_bert.options.fine_tuning import HardNegatives
 from keras_bert.options.training import Contrast
-from tests.components.tuning_job import SELECTION, TRAINING, Line, write_checkpoint
+from tests.components.tuning_job import SELECTION, TRAINING, Line, eagerly, write_checkpoint
 
 
 @pytest.fixture(scope="module")
@@ -151,7 +151,8 @@ def test_hard_negatives_are_mined_for_training_rows_alone(line, tmp_path):
     # A model learns from them, and the same rows are mined again byte for byte.
     model = Model(tmp_path / "model")
     training = dataclasses.replace(TRAINING, steps=2)
-    fine_tune.run(pretrained=line.pretrained, examples=mined, model=model, training=training, selection=SELECTION)
+    with eagerly():
+        fine_tune.run(pretrained=line.pretrained, examples=mined, model=model, training=training, selection=SELECTION)
     again = TaskExamples(tmp_path / "again")
     mine_hard_negatives.run(model=line.pretrained, examples=line.examples, mined=again, hard_negatives=options)
     for name in ("train.tfrecord", "train.jsonl.gz", "features.json"):
@@ -167,7 +168,8 @@ def test_settings_of_the_loss_go_with_the_model(line, tmp_path):
     contrast = Contrast(loss="triplet", margin=0.3, dimensions=(8,))
     training, model = dataclasses.replace(TRAINING, steps=2), Model(tmp_path / "triplets")
     given = {"pretrained": line.pretrained, "examples": line.examples, "contrast": contrast}
-    fine_tune.run(**given, model=model, training=training, selection=SELECTION)
+    with eagerly():
+        fine_tune.run(**given, model=model, training=training, selection=SELECTION)
     task = read_model(model)
     assert task.contrast == contrast
     assert task.objective().contrast == contrast

@@ -6,7 +6,6 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from components.assign_folds import assign_folds
 from components.examples.registry import read_rows
 from components.label_errors.artifacts import Folds, HeldOutProbabilities
 from components.score_held_out import score_held_out
@@ -46,11 +45,3 @@ def test_each_row_is_judged_by_the_model_of_its_fold(line: Lines, tmp_path: Path
     for number, row in enumerate(rows):
         names = {place: name for (other, place), name in given.items() if other == number}
         assert scoring.relabel(row, names, labels) == row
-
-
-def test_as_many_models_as_folds_are_needed(line: Lines, tmp_path: Path) -> None:
-    made, scored = line("classification"), HeldOutProbabilities(tmp_path / "scored")
-    folds = Folds(tmp_path / "folds")
-    assign_folds.run(examples=made.examples, folds=folds, count=3)
-    with pytest.raises(ValueError, match="models must be one for each of 3 folds, got 1"):
-        score_held_out.run(models=[made.teacher], examples=made.examples, folds=folds, probabilities=scored)

@@ -32,7 +32,6 @@ def test_a_model_is_scored_as_a_user_asks_it(line: Lines, tmp_path: Path) -> Non
     assert validated(artifacts, tmp_path / "other", model=artifacts.teacher, metric="macro_f1").metric == "macro_f1"
 
 
-def test_what_cannot_be_scored(line: Lines, tmp_path: Path) -> None:
-    artifacts = line("classification")
+def test_unknown_metric_is_refused(line: Lines, tmp_path: Path) -> None:
     with pytest.raises(InputError, match=r"^metric must be one of \['accuracy', .*got 'f2'$"):
-        validated(artifacts, tmp_path, model=artifacts.teacher, metric="f2")
+        validated(line("classification"), tmp_path, model=line("classification").teacher, metric="f2")

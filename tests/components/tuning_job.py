@@ -50,6 +50,16 @@ SELECTION = Selection(validations=2)
 QUANTIZATION = Quantization(calibration_batches=2)
 
 
+@contextlib.contextmanager
+def eagerly(is_eager: bool = True) -> Iterator[None]:
+    """Inside, functions are not compiled: of so small a model some steps take less than to trace one."""
+    tf.config.run_functions_eagerly(is_eager)
+    try:
+        yield
+    finally:
+        tf.config.run_functions_eagerly(False)
+
+
 def write_checkpoint(
     folder: Path, *, pooler: bool = True, num_layers: int = 1, positions: int = LENGTH, hidden_size: int = 16
 ) -> None:
@@ -238,9 +248,6 @@ class Line:
     @contextlib.contextmanager
     def _few_steps(self) -> Iterator[int]:
         """So many steps, compiled as always; of some tasks a few that are not, which takes less than to compile."""
-        eagerly = self.task not in ("classification", "multi_label", "question_answering")
-        tf.config.run_functions_eagerly(eagerly)
-        try:
-            yield 4 if eagerly else 60
-        finally:
-            tf.config.run_functions_eagerly(False)
+        is_eager = self.task not in ("classification", "multi_label", "question_answering")
+        with eagerly(is_eager):
+            yield 4 if is_eager else 60

@@ -13,17 +13,9 @@ import pytest
 from pipeline.cli import main
 from pipeline.commands.program import GROUPS
 from pipeline.orchestrator.store import Store
+from tests.pipeline.command_line import refused, said
 from tests.pipeline.report.made_up import Root, job, node
 from tests.tiny_job import write_job
-
-
-def refused(capfd: pytest.CaptureFixture[str], *arguments: str) -> str:
-    """The only line that a refused command prints."""
-    assert main(list(arguments)) == 2
-    printed = capfd.readouterr()
-    assert printed.err.startswith("error: ")
-    assert printed.err.count("\n") == 1
-    return printed.err.removeprefix("error: ").rstrip("\n")
 
 
 def _change(file: Path, old: str, new: str) -> None:
@@ -75,13 +67,13 @@ def test_bad_input_is_refused_before_anything_starts(
     settings = write_job(tmp_path / "job")
     spoil(tmp_path / "job")
     root = tmp_path / "root"
-    assert refused(capfd, "run", str(settings), "--root", str(root)) == message.format(folder=tmp_path / "job")
+    assert refused(capfd, "run", settings, "--root", root) == message.format(folder=tmp_path / "job")
     assert not root.exists()
 
 
 def test_a_vocabulary_larger_than_the_corpus_is_refused(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
     settings, root = write_job(tmp_path / "job"), tmp_path / "root"
-    line = refused(capfd, "run", str(settings), "--root", str(root), "--set", "vocabulary.size=5000")
+    line = refused(capfd, "run", settings, "--root", root, "--set", "vocabulary.size=5000")
     assert line.startswith("vocabulary.size must be at most ")
     assert line.endswith("for this corpus, got 5000")
     assert [path.name for path in (root / "artifacts").iterdir()] == ["ingest_corpus"], "what was finished stays"
@@ -90,7 +82,7 @@ def test_a_vocabulary_larger_than_the_corpus_is_refused(tmp_path: Path, capfd: p
 def test_a_root_that_cannot_be_written_is_refused(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
     settings = write_job(tmp_path / "job")
     (tmp_path / "file").write_text("")
-    line = refused(capfd, "run", str(settings), "--root", str(tmp_path / "file" / "root"))
+    line = refused(capfd, "run", settings, "--root", tmp_path / "file" / "root")
     assert "root" in line
     assert (tmp_path / "file").read_text() == ""
 
@@ -98,7 +90,7 @@ def test_a_root_that_cannot_be_written_is_refused(tmp_path: Path, capfd: pytest.
 @pytest.mark.parametrize("place", ["--root={long}", "--set=push.folder={long}"])
 def test_a_path_that_is_too_long_is_refused(tmp_path: Path, capfd: pytest.CaptureFixture[str], place: str) -> None:
     settings, long = write_job(tmp_path / "job"), tmp_path / ("x" * 256)
-    line = refused(capfd, "run", str(settings), f"--root={tmp_path / 'root'}", place.format(long=long))
+    line = refused(capfd, "run", settings, f"--root={tmp_path / 'root'}", place.format(long=long))
     assert str(long) in line
     assert not (tmp_path / "root").exists()
 
@@ -110,7 +102,7 @@ def test_a_file_that_cannot_be_written_is_refused_before_the_work(
     model = tmp_path / "x.tflite"
     model.write_bytes(b"")
     arguments = {"report": [], "compile": ["--to", "airflow"], "explain": [str(model), "a text"]}[name]
-    line = refused(capfd, name, *arguments, "--out", str(tmp_path))
+    line = refused(capfd, name, *arguments, "--out", tmp_path)
     assert list(tmp_path.iterdir()) == [model]
     assert line == f"--out must be a file, got the folder {tmp_path}"
 
@@ -126,7 +118,7 @@ def test_a_disk_that_is_full_where_no_step_is(
 
     (tmp_path / "statistics.json").write_text("{}")
     monkeypatch.setattr("pipeline.views.artifact_tables.read_artifact", fail(errno.ENOSPC))
-    line = refused(capfd, "show", str(tmp_path))
+    line = refused(capfd, "show", tmp_path)
     assert (
         line
         == "the disk must have space left, got [Errno 28] No space left on device: 'ladder.md'; make room, then go on"
@@ -155,8 +147,7 @@ def test_folders_that_are_not_what_they_should_be(
 def test_show_shows_names_as_they_are(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     with contextlib.closing(Store(tmp_path)) as store:
         store.start_run("[mine] :cat:")
-    assert main(["show", "--root", str(tmp_path)]) == 0
-    assert "│ [mine] :cat: │" in capsys.readouterr().out
+    assert "│ [mine] :cat: │" in said(capsys, "show", "--root", tmp_path)
 
 
 @pytest.mark.parametrize(
@@ -172,7 +163,7 @@ def test_show_refuses_what_is_not_there(
     tmp_path: Path, capfd: pytest.CaptureFixture[str], arguments: list[str], message: str
 ) -> None:
     Root(tmp_path).run(node("load"))
-    assert refused(capfd, "show", *arguments, "--root", str(tmp_path)) == message.format(here=Path.cwd())
+    assert refused(capfd, "show", *arguments, "--root", tmp_path) == message.format(here=Path.cwd())
 
 
 def test_report_writes_the_page_of_a_run(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
@@ -200,7 +191,7 @@ def test_a_report_that_cannot_be(
 ) -> None:
     Root(tmp_path).run()
     typed = [argument.format(folder=tmp_path) for argument in arguments]
-    assert refused(capfd, "report", *typed, "--root", str(tmp_path)) == message.format(folder=tmp_path)
+    assert refused(capfd, "report", *typed, "--root", tmp_path) == message.format(folder=tmp_path)
     assert not (tmp_path / "reports").exists()
 
 

@@ -518,14 +518,6 @@ def test_what_does_not_go_together_is_refused(
     assert "\n" not in str(error.value)
 
 
-def test_second_texts_go_with_the_task(tmp_path: Path, table: Path, ask: Callable[..., TableAnswers]) -> None:
-    request = {"table": table, "out": tmp_path / "out.csv", "text": "review"}
-    with pytest.raises(InputError, match=r"^--second must give the context of each question, got none$"):
-        ask(questions(), **request)
-    with pytest.raises(InputError, match=r"^--second must be left out: the model takes single texts$"):
-        ask(entities(), **request, second="other")
-
-
 def test_a_folder_that_cannot_be_written(tmp_path: Path) -> None:
     from components.answers.work_folder import locked_folder
     from tests import unprivileged

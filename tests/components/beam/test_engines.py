@@ -1,6 +1,7 @@
 """The same corpus from every engine, and from an engine that loses a worker."""
 
 import contextlib
+import dataclasses
 import os
 import signal
 import subprocess
@@ -15,7 +16,8 @@ from components.artifacts.standard import Corpus
 from components.beam.engine import BeamOptions, run_over
 from components.ingest_corpus import ingest_corpus
 from components.sources.text import TextSource
-from tests.processes import can_connect, free_port, running, wait_for
+from tests.components.beam.portable import local_service, portable_engine
+from tests.processes import wait_for
 from tests.wheel import build_wheel, make_environment, site_packages
 
 REPOSITORY = Path(__file__).parents[3]
@@ -120,19 +122,7 @@ def test_same_bytes_from_a_job_service_and_workers_that_have_only_the_wheel(tmp_
         text=True,
     )
     assert listing.stdout.startswith(str(site_packages(programs)))
-    pool_port, job_port = free_port(), free_port()
-    module = "apache_beam.runners.portability.local_job_service_main"
-    service = [python, "-m", module, "--job_port", str(job_port), "--staging_dir", str(tmp_path / "staging")]
-    pool = [python, "-m", "apache_beam.runners.worker.worker_pool_main", f"--service_port={pool_port}"]
-    logs = {"stdout": (tmp_path / "log").open("w"), "stderr": subprocess.STDOUT, "cwd": away, "env": clean}
-    with running(service, **logs), running(pool, **logs):
-        for port in (job_port, pool_port):
-            wait_for(lambda port=port: can_connect(port))
-        options = {
-            "job_endpoint": f"localhost:{job_port}",
-            "environment_type": "EXTERNAL",
-            "environment_config": f"localhost:{pool_port}",
-        }
-        remote = ingest(tmp_path / "remote", source, runner="PortableRunner", options=options)
-    assert "Starting worker with command" in (tmp_path / "log").read_text()
+    with portable_engine(away, local_service(tmp_path, python), clean, python) as beam:
+        remote = ingest(tmp_path / "remote", source, **dataclasses.asdict(beam))
+    assert "Starting worker with command" in (away / "log").read_text()
     assert remote == ingest(tmp_path / "local", source)

@@ -18,6 +18,7 @@ from components.ingest_corpus import ingest_corpus
 from components.mask_examples import mask_examples
 from components.sources.text import TextSource
 from keras_bert.options.pretraining import PretrainingRows
+from tests.components.beam.portable import portable_engine
 from tests.processes import can_connect, free_port, running, wait_for
 from tests.wheel import build_wheel, make_environment
 
@@ -65,20 +66,12 @@ def worker_environment(tmp_path_factory):
 @pytest.fixture
 def prism(tmp_path, worker_environment):
     """Prism and a pool of workers; gives the options of Beam."""
-    job_port, pool_port = free_port(), free_port()
-    server = [os.environ["PRISM"], f"--job_port={job_port}", "--serve_http=false"]
-    pool = ["python", "-m", "apache_beam.runners.worker.worker_pool_main", f"--service_port={pool_port}"]
-    with (tmp_path / "log").open("w") as log:
-        logs = {"stdout": log, "stderr": subprocess.STDOUT, "cwd": tmp_path, "env": worker_environment}
-        with running(server, **logs), running(pool, **logs):
-            for port in (job_port, pool_port):
-                wait_for(lambda port=port: can_connect(port))
-            options = {
-                "job_endpoint": f"localhost:{job_port}",
-                "environment_type": "EXTERNAL",
-                "environment_config": f"localhost:{pool_port}",
-            }
-            yield BeamOptions(runner="PortableRunner", options=options)
+    with portable_engine(
+        tmp_path,
+        lambda port: [os.environ["PRISM"], f"--job_port={port}", "--serve_http=false"],
+        worker_environment,
+    ) as beam:
+        yield beam
 
 
 @contextlib.contextmanager

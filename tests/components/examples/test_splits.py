@@ -62,38 +62,6 @@ def test_rows_that_are_the_same_count_once_and_all_stay() -> None:
     assert {split: len(part) for split, part in splits.items()} == {"train": 250, "test": 50}
 
 
-def test_equal_texts_come_to_the_same_split() -> None:
-    rows = [TextRow(f"text {number % 50}", "ab"[number % 3 == 0]) for number in range(300)]
-    splits = carve(rows, ["validation", "test"])
-    texts = {split: {row.text for row in part} for split, part in splits.items()}
-    assert not texts["train"] & (texts["validation"] | texts["test"])
-    assert not texts["validation"] & texts["test"]
-    assert sum(len(part) for part in splits.values()) == 300
-
-
-def test_only_the_missing_split_is_taken() -> None:
-    rows = [TextRow(f"text {number}", "ab"[number % 2]) for number in range(100)]
-    splits = carve(rows, ["test"])
-    assert {split: Counter(row.label for row in part) for split, part in splits.items()} == {
-        "train": {"a": 45, "b": 45},
-        "test": {"a": 5, "b": 5},
-    }
-
-
-def test_too_few_rows() -> None:
-    with pytest.raises(InputError, match=r"taking a validation part .* at least 6 different texts, got 4 in all"):
-        carve([TextRow(f"text {number}", "ab"[number % 2]) for number in range(4)], ["validation", "test"])
-
-
-def test_label_that_would_be_carved_out() -> None:
-    rows = [TextRow(f"text {number}", "a") for number in range(20)]
-    held = next(iter(carve(rows, ["test"])["test"]))
-    with pytest.raises(InputError, match=r"the label 'b' must keep a row for training, .* taken for test"):
-        carve([*rows, TextRow(held.text, "b")], ["test"])
-    kept = next(iter(carve(rows, ["test"])["train"]))
-    assert TextRow(kept.text, "b") in carve([*rows, TextRow(kept.text, "b")], ["test"])["train"]
-
-
 def test_nearly_equal_texts_come_to_the_same_split_and_count_as_one() -> None:
     rows = [TextRow(f"Text {number} {spelling}", "a", f"{spelling} x") for number in range(40) for spelling in NEARLY]
     splits = carve(rows, ["validation", "test"])

@@ -48,9 +48,3 @@ def test_every_name_is_found_where_it_stands(case: tuple[list[str], list[str]]) 
 def test_a_name_that_is_not_there(fields: tuple[str, ...], header: list[str], message: str) -> None:
     with pytest.raises(InputError, match=f"^{re.escape(message)}$"):
         find_columns("a b.csv", fields, header)
-
-
-def test_a_table_without_columns_has_none_to_find() -> None:
-    assert find_columns("a.csv", (), []) == []
-    with pytest.raises(InputError, match=r"^the table a\.csv has no column 'text'"):
-        find_columns("a.csv", ("text",), [])

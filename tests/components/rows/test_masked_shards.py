@@ -85,17 +85,13 @@ def parse(record: bytes) -> dict[str, list[int]]:
 def test_a_shard_in_tokens_by_hand(tokenizer: Tokenizer) -> None:
     # Neither a sentence nor a document of nothing but a character that is dropped is there.
     documents = [("x", ["A b.", "cb"]), ("y", ["d", "\x00", "é e"]), ("z", ["\x00"]), ("ü", [])]
+    for without_text in ([], [ShardDocument("x", [])], [ShardDocument("x", ["\x00"])]):
+        texts = tokenize_shard(without_text, tokenizer, 0.5)
+        assert (texts.flat.tolist(), texts.splits) == ([], {"train": [], "validation": []})
     texts = tokenize_shard([ShardDocument(*document) for document in documents], tokenizer, 0.1)
     assert texts.flat.tolist() == [5, 6, 1, 7, 13, 8, 9, 9]
     ranges = ranges_of(texts)
     assert sorted(ranges["train"] + ranges["validation"]) == [[0, 3, 5], [5, 6, 8]]
-
-
-def test_a_shard_without_text(tokenizer: Tokenizer) -> None:
-    for documents in ([], [ShardDocument("x", [])], [ShardDocument("x", ["\x00"])]):
-        texts = tokenize_shard(documents, tokenizer, 0.5)
-        assert texts.flat.tolist() == []
-        assert texts.splits == {"train": [], "validation": []}
 
 
 @pytest.mark.parametrize(

@@ -165,10 +165,3 @@ def test_fingerprints_follow_the_option():
     DocstringCorpus().check()
     assert DocstringCorpus().fingerprint() == DocstringCorpus().fingerprint()
     assert DocstringCorpus(1.0).fingerprint() != DocstringCorpus().fingerprint()
-
-
-@pytest.mark.parametrize("megabytes", [0, float("inf")])
-def test_the_size_is_checked_on_creation(megabytes):
-    message = rf"DocstringCorpus\.megabytes must be (positive|a finite number), got {megabytes}"
-    with pytest.raises(ValueError, match=message):
-        DocstringCorpus(megabytes)

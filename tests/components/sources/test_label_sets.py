@@ -6,7 +6,6 @@ import pytest
 
 from components.dsl.errors import InputError
 from components.sources.label_sets import LabelSetRow, LabelSetSource
-from keras_bert.core.checks import FieldError
 
 ROWS = [("a film", ["art", "film"]), ("a tax", []), ("a song", ["art"]), ("a reel", ["film"])]
 EXPECTED = [LabelSetRow(text, tuple(labels)) for text, labels in ROWS]
@@ -140,21 +139,6 @@ def test_a_validation_label_that_training_never_saw(tmp_path):
 def test_validation_cells_may_have_one_label_each(tmp_path):
     train, dev = write_text(tmp_path, 'text,label\na,"x,y"\n'), write_text(tmp_path, "text,label\nb,x\n", "dev.csv")
     assert LabelSetSource(train, validation=dev).splits()["validation"] == [LabelSetRow("b", ("x",))]
-
-
-@pytest.mark.parametrize(
-    ("settings", "message"),
-    [
-        ({"label_columns": ("x",)}, r"label_columns must be at least 2, got \('x',\)"),
-        ({"label_columns": ("x", "x")}, "text must be another column than all others"),
-        ({"label_columns": ("x", "text")}, "text must be another column than all others"),
-        ({"label_columns": ("x", "y"), "separator": ";"}, "separator must be left out beside label_columns, got ';'"),
-        ({"label_columns": ("x", "y"), "label": "z"}, "label must be left out beside label_columns, got 'z'"),
-    ],
-)
-def test_settings_that_do_not_go_together(settings, message):
-    with pytest.raises(FieldError, match=message):
-        LabelSetSource("rows.csv", **settings)
 
 
 def test_the_fingerprint_follows_settings_and_content(tmp_path):

@@ -134,15 +134,3 @@ def test_fingerprints_follow_the_content(tmp_path):
     assert source.fingerprint() != dataclasses.replace(source, test=files[1]).fingerprint()
     write(tmp_path, "b.jsonl", json.dumps({**QUESTION, "question": "Who ran?"}))
     assert source.fingerprint() != other.fingerprint()
-
-
-@pytest.mark.parametrize(
-    ("settings", "message"),
-    [
-        ({"train": ""}, r"QuestionSource\.train must not be empty"),
-        ({"task": "answers"}, r"QuestionSource.task must be 'question_answering'"),
-    ],
-)
-def test_settings_are_checked_on_creation(settings, message):
-    with pytest.raises(ValueError, match=message):
-        QuestionSource(**{"train": "a", **settings})

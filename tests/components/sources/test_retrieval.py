@@ -35,10 +35,11 @@ def test_the_fingerprint_follows_content_columns_and_prompts(tmp_path):
         RetrievalSource(str(file), passage="other"),
         RetrievalSource(str(file), negatives=("other",)),
         RetrievalSource(str(file), prompts=Prompts(query="query: ")),
+        RetrievalSource(str(file), near_overlap="drop"),
     ]
     prints = {source.fingerprint() for source in sources}
     file.write_text("query\tpassage\tother\na\tb\td\n")
-    assert len(prints | {sources[0].fingerprint()}) == 5
+    assert len(prints | {sources[0].fingerprint()}) == 6
 
 
 @pytest.mark.parametrize(
@@ -75,14 +76,3 @@ def test_bad_rows(tmp_path, name, content, message):
     (tmp_path / name).write_text(content)
     with pytest.raises(InputError, match=message):
         RetrievalSource(str(tmp_path / name), negatives=("n",)).check()
-
-
-def test_columns_must_differ():
-    with pytest.raises(ValueError, match=r"RetrievalSource\.query must be another column than passage and negatives"):
-        RetrievalSource("a.tsv", query="text", passage="text")
-
-
-def test_the_fingerprint_follows_the_treatment_of_near_duplicates(tmp_path):
-    (tmp_path / "a.tsv").write_text("query\tpassage\none\tA\n")
-    kept, dropped = (RetrievalSource(str(tmp_path / "a.tsv"), near_overlap=value) for value in ("keep", "drop"))
-    assert kept.fingerprint() != dropped.fingerprint()

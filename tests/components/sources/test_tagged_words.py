@@ -243,21 +243,6 @@ def test_fingerprints_follow_settings_and_content(tmp_path):
     assert source.fingerprint() != SentenceSource(other).fingerprint()
 
 
-@pytest.mark.parametrize(
-    ("settings", "message"),
-    [
-        ({"train": ""}, r"SentenceSource\.train must not be empty"),
-        ({"word_column": -1}, r"SentenceSource\.tag_column must be another than word_column"),
-        ({"tags": "words"}, r"SentenceSource\.tags must be another than words, got 'words'"),
-        ({"scheme": "IOB"}, r"SentenceSource.scheme must be 'BIO', 'IOB1', 'IOBES', 'BILOU' or 'any', got 'IOB'"),
-        ({"task": "tags"}, r"SentenceSource.task must be 'token_classification'"),
-    ],
-)
-def test_settings_are_checked_on_creation(settings, message):
-    with pytest.raises(ValueError, match=message):
-        SentenceSource(**{"train": "a", **settings})
-
-
 @pytest.mark.parametrize("scheme", ["BIO", "any"])
 def test_a_tag_with_a_line_end_is_refused_with_its_place(tmp_path, scheme):
     file = tmp_path / "a.conll"

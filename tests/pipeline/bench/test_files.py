@@ -11,14 +11,13 @@ from rich.console import Console
 from components.dsl.errors import InputError
 from pipeline.bench import files as bench_files
 from pipeline.bench.files import BenchOptions, bench, inspect_file, run_child
-from pipeline.cli import main
 from pipeline.views.bench import show_bench
+from tests.pipeline.command_line import refused, said
 
 
 def test_both_kinds_stand_side_by_side(files: Path, capsys: pytest.CaptureFixture[str]) -> None:
     arguments = [str(files / "model.tflite"), str(files / "model.onnx"), "--threads", "1", "--answers", "10"]
-    assert main(["describe", "--time", *arguments, "--operations", "--json"]) == 0
-    content = json.loads(capsys.readouterr().out)
+    content = json.loads(said(capsys, "describe", "--time", *arguments, "--operations", "--json"))
     lite, onnx = content["files"]
     assert [lite["runtime"], onnx["runtime"]] == ["LiteRT", "ONNX Runtime"]
     assert lite["lengths"] == onnx["lengths"] == [8, 16], "what takes any length is asked about the other's"
@@ -137,5 +136,4 @@ def test_a_process_that_falls_is_one_line(files: Path, monkeypatch: pytest.Monke
 def test_options_that_do_not_go_together_are_refused(
     capfd: pytest.CaptureFixture[str], arguments: list[str], message: str
 ) -> None:
-    assert main(["describe", *arguments]) == 2
-    assert capfd.readouterr().err == f"error: {message}\n"
+    assert refused(capfd, "describe", *arguments) == message

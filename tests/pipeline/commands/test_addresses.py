@@ -8,9 +8,9 @@ import pytest
 from components.dsl.errors import InputError
 from components.objects.mirror import CACHE_VARIABLE, root_address
 from components.objects.store import ObjectStore
-from pipeline.cli import main
 from pipeline.commands.arguments import absolute_path, open_addresses
 from tests.docs.commands import parse
+from tests.pipeline.command_line import refused
 from tests.pipeline.remote.conftest import ADDRESS, memory
 
 __all__ = ["memory"]
@@ -41,9 +41,7 @@ def test_files_and_folders_are_downloaded(memory: ObjectStore) -> None:
 
 def test_errors_name_the_address_of_a_download(memory: ObjectStore, capfd: pytest.CaptureFixture[str]) -> None:
     memory.write("pushed/a/1/notes.txt", b"no model")
-    capfd.readouterr()
-    assert main(["predict", f"{ADDRESS}/pushed/a/1", "text"]) == 2
-    error = capfd.readouterr().err
+    error = refused(capfd, "predict", f"{ADDRESS}/pushed/a/1", "text")
     assert f"{ADDRESS}/pushed/a/1" in error
     assert "cache" not in error
 

@@ -14,6 +14,7 @@ from keras_bert.tasks.classification import Classification
 from keras_bert.tokenizers.eager import EagerWordPiece
 from keras_bert.tokenizers.wordpiece_vocabulary import SPECIAL_TOKENS
 from pipeline.cli import main
+from tests.pipeline.command_line import refused, said
 from tests.pipeline.draft.tiny_rows import WORDS, write_reviews
 from tests.pipeline.table_tasks import make_task
 
@@ -32,8 +33,7 @@ def model(tmp_path: Path) -> Path:
 
 
 def test_rows_like_those_of_training(tmp_path: Path, model: Path, capfd: pytest.CaptureFixture[str]) -> None:
-    assert main(["check", str(tmp_path / "reviews.csv"), "--against", str(model)]) == 0
-    printed = capfd.readouterr().out
+    printed = said(capfd, "check", tmp_path / "reviews.csv", "--against", model)
     assert "60 rows beside 60 training rows" in printed
     assert "the rows look like those that the model learnt from" in printed
     assert "differs" not in printed
@@ -53,8 +53,7 @@ def test_planted_changes_have_status_3(tmp_path: Path, model: Path, capfd: pytes
 def test_rows_without_labels(tmp_path: Path, model: Path, capfd: pytest.CaptureFixture[str]) -> None:
     rows = tmp_path / "new.csv"
     rows.write_text((tmp_path / "reviews.csv").read_text().replace("kind", "page"))
-    assert main(["check", str(rows), "--against", str(model)]) == 0
-    assert "60 rows without labels beside 60 training rows" in capfd.readouterr().out
+    assert "60 rows without labels beside 60 training rows" in said(capfd, "check", rows, "--against", model)
 
 
 @pytest.mark.parametrize(
@@ -71,10 +70,8 @@ def test_models_without_a_schema_are_refused(
     (model / "schema.json").unlink()
     if content is not None:
         (model / "schema.json").write_text(content)
-    capfd.readouterr()
-    assert main(["check", str(tmp_path / "reviews.csv"), "--against", str(model)]) == 2
-    (line,) = capfd.readouterr().err.splitlines()
-    assert line.startswith(f"error: {message.format(model=model)}")
+    line = refused(capfd, "check", tmp_path / "reviews.csv", "--against", model)
+    assert line.startswith(message.format(model=model))
 
 
 @pytest.fixture
@@ -119,13 +116,10 @@ def test_models_without_probabilities_leave_confidences_out(
     (sure_model / "metrics.json").unlink()
     if content is not None:
         (sure_model / "metrics.json").write_text(json.dumps(content))
-    assert main(["check", str(tmp_path / "reviews.csv"), "--against", str(sure_model)]) == 0
-    assert capfd.readouterr().out.count("confidences") == 0
+    assert said(capfd, "check", tmp_path / "reviews.csv", "--against", sure_model).count("confidences") == 0
 
 
 def test_damaged_metrics_are_refused(tmp_path: Path, sure_model: Path, capfd: pytest.CaptureFixture[str]) -> None:
     (sure_model / "metrics.json").write_text('{"calibration": {"temperature": null}}')
-    capfd.readouterr()
-    assert main(["check", str(tmp_path / "reviews.csv"), "--against", str(sure_model)]) == 2
-    (line,) = capfd.readouterr().err.splitlines()
+    line = refused(capfd, "check", tmp_path / "reviews.csv", "--against", sure_model)
     assert line.endswith(f"whose confidences can be compared, got {sure_model}: the entry 'confidences' is missing")

@@ -7,10 +7,10 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from pipeline.cli import main
 from pipeline.views.explanation import models_of
 from tests.keras_bert.explain.family_tasks import family_task
 from tests.keras_bert.interop.checkpoints import PIECES
+from tests.pipeline.command_line import refused, said
 
 pytest.importorskip("tensorflow_text", reason="the tokenizer is TensorFlow's")
 import keras_bert
@@ -40,9 +40,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def explain(capfd: pytest.CaptureFixture[str], *arguments: object) -> str:
-    capfd.readouterr()
-    assert main(["explain", *map(str, arguments)]) == 0
-    return capfd.readouterr().out
+    return said(capfd, "explain", *arguments)
 
 
 def test_a_saved_model_by_its_gradients(folder: Path, capfd: pytest.CaptureFixture[str]) -> None:
@@ -119,9 +117,7 @@ def test_an_embedding_has_no_target_but_the_second_text(
 ) -> None:
     task = keras_bert.load(folder / "saved")
     Embedding.build(task.encoder, task.tokenizer, max_length=task.max_length).save(tmp_path / "vectors")
-    capfd.readouterr()
-    assert main(["explain", str(tmp_path / "vectors"), TEXT, "g a", "--target", "mid"]) == 2
-    error = capfd.readouterr().err
+    error = refused(capfd, "explain", tmp_path / "vectors", TEXT, "g a", "--target", "mid")
     assert "--target must be left out for embedding, which compares TEXT with SECOND, got 'mid'" in error
     content = json.loads(explain(capfd, tmp_path / "vectors", TEXT, "g a", "--json", "--steps", 4))
     assert content["models"][0]["target"] == "cosine with 'g a'"
@@ -153,8 +149,5 @@ def test_models_of_a_place(folder: Path) -> None:
 def test_refused_in_one_line(
     folder: Path, capfd: pytest.CaptureFixture[str], arguments: list[str], message: str
 ) -> None:
-    capfd.readouterr()
     place, *others = arguments
-    assert main(["explain", str(folder / place), *others]) == 2
-    (line,) = capfd.readouterr().err.splitlines()
-    assert message in line
+    assert message in refused(capfd, "explain", folder / place, *others)

@@ -5,12 +5,12 @@ from pathlib import Path
 
 import pytest
 
-from pipeline.cli import main
 from pipeline.views.explanation import explain_text
 from pipeline.views.json_text import write_json
 from tests.keras_bert.explain.family_tasks import family_task
 from tests.keras_bert.explain.test_agreement_of_places import OTHER_PIECES, other_student, random_task
 from tests.keras_bert.interop.checkpoints import GOLDEN, PIECES
+from tests.pipeline.command_line import refused, said
 
 pytest.importorskip("tensorflow_text", reason="the tokenizer is TensorFlow's")
 from keras_bert.explain import rollout
@@ -33,9 +33,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 def table(capfd: pytest.CaptureFixture[str], *arguments: object) -> tuple[list[list[str]], str]:
     """The cells of the table, and everything that was printed."""
-    capfd.readouterr()
-    assert main(["explain", *map(str, arguments)]) == 0
-    printed = capfd.readouterr().out
+    printed = said(capfd, "explain", *arguments)
     lines = [line for line in printed.splitlines() if line.startswith("│")]
     return [[cell.strip() for cell in line.split("│")[1:-1]] for line in lines], printed
 
@@ -63,9 +61,7 @@ def test_the_texts_of_a_pair_are_told_apart(folder: Path, capfd: pytest.CaptureF
 
 
 def test_numbers_tell_places_cuts_and_rollout(folder: Path, capfd: pytest.CaptureFixture[str]) -> None:
-    capfd.readouterr()
-    assert main(["explain", str(folder / "saved"), "a " * 40, "--json", "--method", "input_x_gradient"]) == 0
-    printed = capfd.readouterr().out
+    printed = said(capfd, "explain", folder / "saved", "a " * 40, "--json", "--method", "input_x_gradient")
     (model,) = json.loads(printed)["models"]
     assert model["dropped"] == [{"text": 0, "start": 0, "end": 47, "characters": 80, "tokens": 16}]
     assert {name: model["words"][1][name] for name in ("word", "text", "start", "end")} == {
@@ -114,10 +110,7 @@ def test_refused_in_one_line(
     message: str,
 ) -> None:
     monkeypatch.chdir(folder)
-    capfd.readouterr()
-    assert main(["explain", *arguments]) == 2
-    (line,) = capfd.readouterr().err.splitlines()
-    assert message in line
+    assert message in refused(capfd, "explain", *arguments)
 
 
 def test_small_shares_have_a_digit() -> None:

@@ -12,6 +12,7 @@ import pytest
 from keras_bert.few_shot.options import FewShot
 from pipeline.cli import main
 from pipeline.job.files import load_settings
+from tests.pipeline.command_line import refused, said
 from tests.pipeline.draft.tiny_rows import KINDS, make_texts, topic, write_checkpoint, write_reviews
 
 EXPECTED = {
@@ -32,14 +33,6 @@ def checkpoint(tmp_path: Path) -> str:
     return str(write_checkpoint(tmp_path / "checkpoint"))
 
 
-def refusal(capfd: pytest.CaptureFixture[str], *arguments: str) -> str:
-    """The one line of a refused command."""
-    capfd.readouterr()
-    assert main(arguments) == 2
-    (line,) = capfd.readouterr().err.splitlines()
-    return line.removeprefix("error: ")
-
-
 @pytest.mark.parametrize("kind", KINDS)
 def test_a_job_for_each_kind_of_data_is_accepted_by_run(
     tmp_path: Path, checkpoint: str, capfd: pytest.CaptureFixture[str], kind: str
@@ -49,8 +42,7 @@ def test_a_job_for_each_kind_of_data_is_accepted_by_run(
     source = load_settings(job).examples
     assert {name: getattr(source, name) for name in EXPECTED[kind]} == EXPECTED[kind]
     assert f'train = "{rows.name}"' in job.read_text()  # a folder with its job can be moved
-    assert main(["run", str(job), "--dry-run", "--root", str(tmp_path / "root")]) == 0
-    assert "fine_tune" in capfd.readouterr().out
+    assert "fine_tune" in said(capfd, "run", job, "--dry-run", "--root", tmp_path / "root")
     assert not (tmp_path / "root").exists()
 
 
@@ -99,9 +91,7 @@ def test_few_rows_of_a_label_are_learnt_by_pairs(
     assert settings.quantization is not None
     assert settings.quantization.post_training
     assert "pairs = 20  # few rows a label (16 on average) teach by pairs, here 1280, before a head" in job.read_text()
-    capfd.readouterr()
-    assert main(["run", str(job), "--dry-run", "--root", str(tmp_path / "root")]) == 0
-    printed = capfd.readouterr().out
+    printed = said(capfd, "run", job, "--dry-run", "--root", tmp_path / "root")
     assert "pair_examples" in printed
     assert "fit_head" in printed
 
@@ -129,7 +119,7 @@ def test_a_job_is_replaced_only_with_a_flag(tmp_path: Path, checkpoint: str, cap
     job = tmp_path / "job.toml"
     job.write_text("mine")
     arguments = ["init", str(write_reviews(tmp_path)), "--checkpoint", checkpoint, "--out", str(job)]
-    assert refusal(capfd, *arguments) == f"--out must be a file that does not exist, got {job}; --overwrite replaces it"
+    assert refused(capfd, *arguments) == f"--out must be a file that does not exist, got {job}; --overwrite replaces it"
     assert job.read_text() == "mine"
     assert main([*arguments, "--overwrite"]) == 0
     assert load_settings(job).name == "reviews"
@@ -217,7 +207,7 @@ def test_bad_rows_are_one_clear_line(
     message: str,
 ) -> None:
     rows, job = write(tmp_path), tmp_path / "job.toml"
-    line = refusal(capfd, "init", str(rows), "--checkpoint", checkpoint, "--out", str(job))
+    line = refused(capfd, "init", rows, "--checkpoint", checkpoint, "--out", job)
     assert line.startswith(message.format(rows=rows))
     assert not job.exists()
 
@@ -225,11 +215,11 @@ def test_bad_rows_are_one_clear_line(
 def test_columns_and_the_task_can_be_named(tmp_path: Path, checkpoint: str, capfd: pytest.CaptureFixture[str]) -> None:
     rows, job = write_reviews(tmp_path), tmp_path / "job.toml"
     arguments = ["init", str(rows), "--checkpoint", checkpoint, "--out", str(job)]
-    line = refusal(capfd, *arguments, "--label", "kinds")
+    line = refused(capfd, *arguments, "--label", "kinds")
     assert line == f"--label must be the name of one column of {rows}, got 'kinds'; did you mean 'kind'?"
-    line = refusal(capfd, *arguments, "--task", "regression")
+    line = refused(capfd, *arguments, "--task", "regression")
     assert line.startswith("--task regression needs numbers in column 'kind', got '")
-    line = refusal(capfd, *arguments, "--task", "question_answering")
+    line = refused(capfd, *arguments, "--task", "question_answering")
     assert line.startswith(f"the table {rows} has no column 'question'")
     assert main([*arguments, "--text", "review", "--label", "id", "--task", "regression"]) == 0
     assert load_settings(job).examples.label == "id"
@@ -254,7 +244,7 @@ def test_choices_that_no_source_reads_are_one_line(
     file = tmp_path / "rows.csv"
     file.write_text(rows.format(one=TEXTS[0], two=TEXTS[1]))
     job = tmp_path / "job.toml"
-    line = refusal(capfd, "init", str(file), "--checkpoint", checkpoint, "--out", str(job), *options)
+    line = refused(capfd, "init", file, "--checkpoint", checkpoint, "--out", job, *options)
     assert line.startswith(message)
     assert not job.exists()
 
@@ -346,7 +336,7 @@ def test_a_wrong_tag_changes_no_scheme(
         assert load_settings(job).examples.scheme == "BIO"
         assert "warning: 1 entities of train rows begin with an I- tag" in capfd.readouterr().out
     else:
-        assert refusal(capfd, *arguments) == f"{rows} line 37: {scheme}"
+        assert refused(capfd, *arguments) == f"{rows} line 37: {scheme}"
 
 
 def test_labels_that_occur_once_are_named(tmp_path: Path, checkpoint: str, capfd: pytest.CaptureFixture[str]) -> None:
@@ -357,8 +347,7 @@ def test_labels_that_occur_once_are_named(tmp_path: Path, checkpoint: str, capfd
 
 
 def test_retrieval_is_not_offered(capfd: pytest.CaptureFixture[str]) -> None:
-    assert main(["init", "rows.csv", "--task", "retrieval"]) == 2
-    assert "'--task': 'retrieval' is not one of" in capfd.readouterr().err
+    assert "'--task': 'retrieval' is not one of" in refused(capfd, "init", "rows.csv", "--task", "retrieval")
 
 
 def test_a_file_system_without_hard_links(
@@ -374,14 +363,14 @@ def test_a_file_system_without_hard_links(
     arguments = ["init", str(write_reviews(tmp_path)), "--checkpoint", checkpoint, "--out", str(job)]
     assert main(arguments) == 0
     assert (load_settings(job).name, job.stat().st_mode) == ("reviews", usual.stat().st_mode)
-    assert refusal(capfd, *arguments).startswith(f"--out must be a file that does not exist, got {job}")
+    assert refused(capfd, *arguments).startswith(f"--out must be a file that does not exist, got {job}")
     assert [name for name in os.listdir(tmp_path) if name.startswith(".")] == []
 
 
 def test_half_a_character_is_one_line(tmp_path: Path, checkpoint: str, capfd: pytest.CaptureFixture[str]) -> None:
     file = tmp_path / "rows.jsonl"
     file.write_text("".join(f'{{"text": "{text} \\ud800", "label": "cow"}}\n' for text in TEXTS))
-    line = refusal(capfd, "init", str(file), "--checkpoint", checkpoint, "--out", str(tmp_path / "job.toml"))
+    line = refused(capfd, "init", file, "--checkpoint", checkpoint, "--out", tmp_path / "job.toml")
     assert line.startswith(f"{file} line 1: field 'text' must be valid Unicode")
 
 

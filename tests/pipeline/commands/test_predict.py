@@ -19,15 +19,8 @@ from keras_bert.tasks.retrieval import Retrieval
 from keras_bert.tasks.token_classification import TokenClassification
 from pipeline.cli import main
 from pipeline.job.files import load_beam
+from tests.pipeline.command_line import refused, said
 from tests.pipeline.table_tasks import make_task
-
-
-def refused(capfd: pytest.CaptureFixture[str], *arguments: str) -> str:
-    """The one line of a command that is refused."""
-    capfd.readouterr()
-    assert main(arguments) == 2
-    (line,) = capfd.readouterr().err.splitlines()
-    return line.removeprefix("error: ")
 
 
 @pytest.fixture
@@ -67,10 +60,8 @@ def test_a_single_text_is_a_query_or_a_passage(
     monkeypatch.setattr("keras_bert.export.bundle.load_exported", lambda folder: task)
     for arguments, expected in (((), [1.0, 1.0]), (("--prompt", "passage"), [1.0, 4.0])):
         task.single_prompt = "query"
-        assert main(["predict", "folder", "cow", *arguments]) == 0
-        assert json.loads(capfd.readouterr().out) == expected
-    assert main(["predict", "folder", "cow", "--second", "cow"]) == 0
-    assert capfd.readouterr().out == "0.8575\tcow\tcow\n"
+        assert json.loads(said(capfd, "predict", "folder", "cow", *arguments)) == expected
+    assert said(capfd, "predict", "folder", "cow", "--second", "cow") == "0.8575\tcow\tcow\n"
     line = refused(capfd, "predict", "folder", "cow", "--second", "cow", "--prompt", "query")
     assert line == "--prompt must be left out with --second: a pair is a query and a passage"
 
@@ -83,8 +74,7 @@ def test_a_tagger_gives_each_word_its_tag(
     numbers = {"cow": [0, 2], "oak": [2, 0], "the": [2, 0]}
     task = make_task(TokenClassification, numbers, labels=["O", "B-animal"], max_length=16)
     monkeypatch.setattr("keras_bert.export.bundle.load_exported", lambda folder: task)
-    assert main(["predict", "folder", "the cow", "--words"]) == 0
-    assert capfd.readouterr().out == "the/O cow/B-animal\n"
+    assert said(capfd, "predict", "folder", "the cow", "--words") == "the/O cow/B-animal\n"
 
 
 def test_codes_of_vectors_are_those_of_tables(
@@ -109,8 +99,7 @@ def test_predict_needs_what_the_task_needs(monkeypatch: pytest.MonkeyPatch, capf
     assert line == "--second must give the context of each question, got none"
     line = refused(capfd, "predict", "folder", "the ?", "cow ?", "--second", "the cow")
     assert line == "--second must be given once for each TEXT (2), got 1"
-    assert main(["predict", "folder", "the ?", "--second", "the cow the"]) == 0
-    assert capfd.readouterr().out.startswith("cow\t")
+    assert said(capfd, "predict", "folder", "the ?", "--second", "the cow the").startswith("cow\t")
 
 
 def test_texts_are_read_from_standard_input(
@@ -169,7 +158,7 @@ def test_a_path_is_no_text(tmp_path: Path, classifier: Classification, capfd: py
     assert refused(capfd, "predict", "folder", "the cow", "--second", file) == expected
     assert "must be the only TEXT" in refused(capfd, "predict", "folder", "-", "the cow")
     assert refused(capfd, "predict", "folder").startswith("TEXT must follow MODEL, got none")
-    assert refused(capfd, "predict", "folder", str(tmp_path)) == f"TEXT must be a text, got the folder {tmp_path}"
+    assert refused(capfd, "predict", "folder", tmp_path) == f"TEXT must be a text, got the folder {tmp_path}"
 
 
 def test_a_word_may_be_the_name_of_a_folder(
@@ -177,8 +166,7 @@ def test_a_word_may_be_the_name_of_a_folder(
 ) -> None:
     monkeypatch.chdir(tmp_path)
     (tmp_path / "cow").mkdir()
-    assert main(["predict", "folder", "cow"]) == 0
-    assert capfd.readouterr().out.startswith("animal\t")
+    assert said(capfd, "predict", "folder", "cow").startswith("animal\t")
 
 
 def test_an_empty_text_is_answered_with_a_note(classifier: Classification, capfd: pytest.CaptureFixture[str]) -> None:

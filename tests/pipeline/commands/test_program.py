@@ -11,13 +11,13 @@ from pipeline.commands.init import TASKS
 from pipeline.commands.program import GROUPS
 from pipeline.draft.source import DRAFTED_TASKS
 from tests.docs.commands import parse
+from tests.pipeline.command_line import said
 
 COMMANDS = [name for names in GROUPS.values() for name in names]
 
 
 def _help(capsys: pytest.CaptureFixture[str], *arguments: str) -> str:
-    assert main([*arguments, "--help"]) == 0
-    return capsys.readouterr().out
+    return said(capsys, *arguments, "--help")
 
 
 @pytest.mark.parametrize("columns", ["80", "200"])

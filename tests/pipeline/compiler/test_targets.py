@@ -15,6 +15,7 @@ from pipeline.machine import Machine, Need
 from pipeline.orchestrator.graph import Pipeline
 from pipeline.orchestrator.runner import run_pipeline
 from pipeline.pipelines import build_pipeline
+from tests.pipeline.command_line import refused
 from tests.pipeline.orchestrator.test_runner import chain
 from tests.tiny_job import write_job
 
@@ -137,6 +138,5 @@ def test_refuses_targets_and_names(
     job: Path, tmp_path: Path, capfd: pytest.CaptureFixture[str], arguments: tuple[str, ...], message: str
 ) -> None:
     out = tmp_path / "out"
-    assert main(["compile", str(job), "--out", str(out), "--root", str(tmp_path / "root"), *arguments]) == 2
-    assert capfd.readouterr().err == f"error: {message}\n"
+    assert refused(capfd, "compile", job, "--out", out, "--root", tmp_path / "root", *arguments) == message
     assert not out.exists()

@@ -138,10 +138,6 @@ def test_overrides_are_as_strict(tmp_path: Path, override: str, message: str) ->
             "there is no setting 'examples.kilobytes'; known: label, label_columns, label_precision, ",
         ),
         (
-            "[examples]\ntrain = 'x'\ntask = 'question_answering'\nlabel = 'y'",
-            "examples.label must be left out, as it does not go with the other keys of [examples]",
-        ),
-        (
             "[corpus]\npath = 'x'\nmegabytes = 2.0",
             "corpus.megabytes must be left out, as it does not go with the other keys of [corpus]",
         ),

@@ -11,6 +11,7 @@ import pytest
 from pipeline.cli import main
 from pipeline.job.files import DEFAULT_JOB
 from pipeline.job.json_schema import job_schema
+from tests.pipeline.command_line import said
 
 TOP = Path(__file__).parents[3]
 JOBS = [DEFAULT_JOB, *sorted(TOP.glob("example*.toml")), *sorted(TOP.glob("benchmarks/**/*.toml"))]
@@ -72,8 +73,7 @@ def test_every_setting_of_a_table_has_a_description(schema: dict[str, Any]) -> N
 
 
 def test_the_verb_writes_it(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
-    assert main(["schema"]) == 0
-    printed = capfd.readouterr().out
+    printed = said(capfd, "schema")
     assert json.loads(printed) == job_schema()
     assert main(["schema", "--out", str(tmp_path / "job.schema.json")]) == 0
     assert (tmp_path / "job.schema.json").read_text() == printed

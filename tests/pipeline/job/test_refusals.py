@@ -4,9 +4,12 @@ from pathlib import Path
 
 import pytest
 
-from tests.pipeline.settings.texts import CHECKPOINT, CORPUS, EXAMPLES, QUERIES, refusal
+from tests.pipeline.settings.texts import CHECKPOINT, CORPUS, EXAMPLES, QUERIES, refusal, write_data
 
 STUDENT = "[student]\nnum_layers = 1\n"
+LABEL_SETS = EXAMPLES + "task = 'multi_label'\nlabel_columns = ['x', 'y']\n"
+SENTENCES = EXAMPLES + "task = 'token_classification'\n"
+DOCSTRINGS = "[corpus]\nmegabytes = 2.0\n[examples]\nrows = 300\n"
 FEW_SHOT = "[few_shot]\npairs = 5\n"
 REPLACED = "[pretraining]\nobjective = 'replaced_tokens'\n[pretraining_rows]\nobjective = 'none'\n"
 TEXTS = "[corpus]\npath = 'texts'\n"
@@ -254,6 +257,15 @@ VALUES = {
         ("task=embedding", "second_text must be set for embedding, got None"),
         ("separator=;", "separator must be left out, as it does not go with the other keys of [examples]"),
         ("scale=5", "scale must be left out but for embedding, got 5.0"),
+        ("train=''", "train must not be empty, got ''"),
+        ("text=label", "text must be another column than label and second_text, got ('label', 'label')"),
+        ("{train='a.tsv', task='embedding', second_text='b', scale=0.0}", "scale must be positive, got 0.0"),
+    ],
+    "corpus": [
+        ("text=''", "text must not be empty, got ''"),
+        ("id=text", "id must be another field than text, got 'text'"),
+        ("document_end=page", "document_end must be 'blank line' or 'file', got 'page'"),
+        ("undecodable=keep", "undecodable must be 'error' or 'drop', got 'keep'"),
     ],
     "adaptation": [
         ("kind=lorra", "kind must be one of 'lora', 'adapters', 'prompt', 'bias', got 'lorra'"),
@@ -330,11 +342,47 @@ COMBINATIONS = {
         ("stride=0", "stride must be at least 1, got 0"),
         ("adaptation={kind='prompt', token=8}", "there is no setting 'adaptation.token'; did you mean 'tokens'?"),
         ("checkpoint.path=", "checkpoint.path must not be empty, got ''"),
-        ("corpus.document_end=page", "corpus.document_end must be 'blank line' or 'file', got 'page'"),
+        ("tune.fine_tuning.learning_rate=[2e-4, 1e-5]", "tune.fine_tuning.learning_rate must begin with its least..."),
+        ("tune.fine_tuning.learning_rate=[0.0, 1e-5]", "tune.fine_tuning.learning_rate.0 must be positive, got 0.0"),
+        (
+            "tune.fine_tuning.epochs=[1, 2, 3]",
+            "tune.fine_tuning.epochs must hold one value or two, got [1.0, 2.0, 3.0]",
+        ),
+        ("tune.fine_tuning.epochs=[]", "tune.fine_tuning.epochs must hold one value or two, got []"),
+        ("tune.fine_tuning.layer_decay=[0.5, 1.5]", "tune.fine_tuning.layer_decay.1 must be at most 1, got 1.5"),
+        ("tune.fine_tuning.batch_size=[16, 16]", "tune.fine_tuning.batch_size must hold each value once, got [16, 16]"),
+        ("tune.fine_tuning.batch_size=[1.5]", "tune.fine_tuning.batch_size.0 must be a valid integer, got 1.5"),
+        ("tune.fine_tuning.rate=[1.0, 2.0]", "there is no setting 'tune.fine_tuning.rate'..."),
+        ("tune.pooling=['max']", "tune.pooling.0 must be 'cls' or 'mean', got 'max'"),
+        ("tune.finalists=0", "tune.finalists must be at least 1, got 0"),
         (
             "beam.runner='Dask'",
             "beam.runner must be a Beam runner or the full name of a class, got 'Dask'; known: Bundle...",
         ),
+    ],
+    CHECKPOINT + LABEL_SETS: [
+        ("examples.label_columns=['x']", "examples.label_columns must be at least 2, got ('x',)"),
+        (
+            "examples.label_columns=['x', 'x']",
+            "examples.text must be another column than all others, got ('text', 'x', 'x')",
+        ),
+        (
+            "examples.label_columns=['x', 'text']",
+            "examples.text must be another column than all others, got ('text', 'x', 'text')",
+        ),
+        ("examples.separator=;", "examples.separator must be left out beside label_columns, got ';'"),
+        ("examples.label=z", "examples.label must be left out beside label_columns, got 'z'"),
+    ],
+    CHECKPOINT + SENTENCES: [
+        ("examples.train=", "examples.train must not be empty, got ''"),
+        ("examples.word_column=-1", "examples.tag_column must be another than word_column, got -1"),
+        ("examples.tags=words", "examples.tags must be another than words, got 'words'"),
+        ("examples.scheme=IOB", "examples.scheme must be 'BIO', 'IOB1', 'IOBES', 'BILOU' or 'any', got 'IOB'"),
+    ],
+    CHECKPOINT + DOCSTRINGS: [
+        ("corpus.megabytes=0", "corpus.megabytes must be positive, got 0"),
+        ("examples.rows=39", "examples.rows must be at least 40, got 39"),
+        ("examples.question=x", "examples.question must be 'word_order' or 'library', got 'x'"),
     ],
     CHECKPOINT + EXAMPLES + STUDENT: [
         ("general_distillation={relations=1.0}", "general_distillation.path must be set"),
@@ -375,6 +423,10 @@ COMBINATIONS = {
     ],
     CHECKPOINT + QUERIES: [
         (
+            "examples.query=text --set examples.passage=text",
+            "examples.query must be another column than passage and...",
+        ),
+        (
             'contrast.loss="triplet"',
             "contrast.loss must be 'multiple_negatives' where examples.negatives is empty, got 'triplet'",
         ),
@@ -401,6 +453,7 @@ COMBINATIONS = {
             "few_shot must be left out but for classification and multi_label, got it for regression",
         ),
         ("stride=5", "stride must be left out but for question_answering, got it for classification"),
+        ("normalize=true", "normalize must be left out but for embedding..."),
         (
             "max_query_length=5",
             "max_query_length must be left out but for question_answering, got it for classification",
@@ -433,6 +486,7 @@ COMBINATIONS = {
             (f"{key}={value}", f"{key} must be left out where there is no [examples], {UNREAD}")
             for key, value in FOR_EXAMPLES.items()
         ),
+        ("tune.finalists=2", "tune must be left out where there is no [examples]..."),
         ("generator={}", "generator must be left out where pretraining.objective is not 'replaced_tokens'"),
         (
             "pretraining.span_boundary=true",
@@ -469,6 +523,57 @@ COMBINATIONS = {
     "": [("", NO_START)],
 }
 
+# The same of jobs whose data are there, which are read: rows with two labels, with three, and with numbers.
+THREE = "[examples]\ntrain = 'three.tsv'\n"
+NUMBERS = "[examples]\ntrain = 'numbers.tsv'\ntask = 'regression'\n"
+WORDS = "[examples]\ntrain = 'words.txt'\ntask = 'token_classification'\n"
+PAIRS = EXAMPLES + "task = 'embedding'\nsecond_text = 'other'\n"
+WITH_DATA = {
+    CHECKPOINT + EXAMPLES: [
+        ("fine_tuning.class_weights={c = 2.0}", "fine_tuning.class_weights has 'c', which is no label; known: a, b"),
+        ("fine_tuning.class_weights={a = -1.0}", "fine_tuning.class_weights.a must be positive and finite, got -1.0"),
+        (
+            "fine_tuning.class_weights={a = 0.0, b = 0.0}",
+            "fine_tuning.class_weights.a must be positive and finite, got 0.0",
+        ),
+        (
+            "evaluation.metric=f1",
+            "evaluation.metric must be one of ['accuracy', 'macro_f1', 'mcc'] for classification with 2 labels, "
+            "got 'f1'",
+        ),
+        ("examples.overlap=x", "examples.overlap must be 'keep', 'drop' or 'error', got 'x'"),
+    ],
+    CHECKPOINT + THREE: [
+        (
+            "evaluation.metric=mcc",
+            "evaluation.metric must be one of ['accuracy', 'macro_f1'] for classification with 3 labels, got 'mcc'",
+        )
+    ],
+    CHECKPOINT + NUMBERS: [
+        (
+            "evaluation.metric=mcc",
+            "evaluation.metric must be one of ['spearman', 'pearson', 'r2'] for regression, got 'mcc'",
+        ),
+        ("fine_tuning.class_weights=balanced", "fine_tuning.class_weights must be 'none' for regression, which has..."),
+        (
+            "evaluation.min_precision=0.9",
+            "evaluation.min_precision must be left out but for classification and token_classification, got 0.9",
+        ),
+    ],
+    CHECKPOINT + WORDS: [
+        (
+            "evaluation.slice_columns=['from']",
+            "evaluation.slice_columns must be left out but for tables of texts, got 'from' for token_classification",
+        )
+    ],
+    CHECKPOINT + PAIRS + STUDENT: [
+        (
+            "unlabelled.path=rows.tsv",
+            "unlabelled must be left out but for classification, multi_label and regression, got it for embedding",
+        )
+    ],
+}
+
 
 @pytest.mark.parametrize(
     ("table", "override", "message"), [(table, *row) for table, rows in VALUES.items() for row in rows]
@@ -478,9 +583,24 @@ def test_refuses_value(tmp_path: Path, table: str, override: str, message: str) 
     assert refusal(tmp_path, CORPUS + EXAMPLES, override) == f"{table}.{message}"
 
 
+def check_refused(folder: Path, job: str, overrides: str, message: str) -> None:
+    line, (start, *rest) = refusal(folder, job, *filter(None, overrides.split(" --set "))), message.split("...")
+    assert line.startswith(start) if rest else line == message
+
+
 @pytest.mark.parametrize(
     ("job", "overrides", "message"), [(job, *row) for job, rows in COMBINATIONS.items() for row in rows]
 )
 def test_refuses_combination(tmp_path: Path, job: str, overrides: str, message: str) -> None:
-    line, (start, *rest) = refusal(tmp_path, job, *filter(None, overrides.split(" --set "))), message.split("...")
-    assert line.startswith(start) if rest else line == message
+    check_refused(tmp_path, job, overrides, message)
+
+
+@pytest.mark.parametrize(
+    ("job", "overrides", "message"), [(job, *row) for job, rows in WITH_DATA.items() for row in rows]
+)
+def test_refuses_setting_for_its_data(tmp_path: Path, job: str, overrides: str, message: str) -> None:
+    write_data(tmp_path)
+    (tmp_path / "three.tsv").write_text("text\tlabel\n" + "one\ta\ntwo\tb\nthree\tc\n" * 10)
+    (tmp_path / "numbers.tsv").write_text("text\tlabel\n" + "one\t1\ntwo\t2\n" * 10)
+    (tmp_path / "words.txt").write_text("Ada B-person\nwrote O\n\n" * 10)
+    check_refused(tmp_path, job, overrides, message)

@@ -7,8 +7,8 @@ import pytest
 from components.dsl.errors import InputError
 from keras_bert.label_errors.search import LabelErrorSearch
 from pipeline.job.rules import check_data
-from tests.pipeline.settings.texts import CHECKPOINT, CORPUS, EXAMPLES, load
-from tests.pipeline.test_pipelines import RETRIEVAL, reads, values, wire
+from tests.pipeline.settings.texts import CHECKPOINT, CORPUS, EXAMPLES, QUERIES, load
+from tests.pipeline.test_pipelines import reads, values, wire
 
 SEARCH = "[label_errors]\nfolds = 3\nseed = 7\n"
 
@@ -46,7 +46,7 @@ def test_rows_in_a_reduced_vocabulary_are_those_of_the_teacher(tmp_path: Path) -
         (EXAMPLES + "task = 'regression'\n", "for the task 'regression', which has no labels"),
         (EXAMPLES + "task = 'embedding'\nsecond_text = 'other'\n", "for the task 'embedding', which has no labels"),
         (EXAMPLES + "task = 'question_answering'\n", "for the task 'question_answering', which has no labels"),
-        (RETRIEVAL, "for the task 'retrieval', which has no labels"),
+        (QUERIES, "for the task 'retrieval', which has no labels"),
         ("[examples]\nrows = 300\n", "for the built-in examples, whose labels are right"),
         ("[corpus]\npath = 'texts'\n", r"where there is no \[examples\], as no step would read it"),
     ],

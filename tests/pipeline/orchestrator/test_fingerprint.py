@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from components.dsl.component import Component, component
-from components.files import stamps
+from components.files import paths
 from pipeline.orchestrator import fingerprint
 from pipeline.orchestrator.fingerprint import Code, execution_key, find_code, find_ingredients
 from pipeline.orchestrator.records import Ingredients
@@ -209,7 +209,7 @@ def test_versions_of_libraries_count(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_a_module_is_parsed_once(shop: Callable[..., str], monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(stamps, "SETTLED_NANOSECONDS", -1)  # as of files that were written long ago
+    monkeypatch.setattr(paths, "SETTLED_NANOSECONDS", -1)  # as of files that were written long ago
     before = shop(__init__="", steps=STEP, prices=PRICES)
     monkeypatch.setattr(ast, "parse", lambda *_, **__: pytest.fail("parsed again"))
     assert shop() == before

@@ -3,10 +3,8 @@ import io
 import shutil
 from pathlib import Path
 
-import pytest
 from rich.console import Console
 
-from components.dsl.errors import InputError
 from pipeline.orchestrator.store import Store
 from pipeline.provenance.difference import find_difference
 from pipeline.views.provenance import show_difference
@@ -43,13 +41,6 @@ def test_what_is_not_known_is_said(tmp_path: Path) -> None:
     difference = find_difference(jobs.store, tmp_path, 1, bare)
     assert difference.settings is None
     assert difference.scores == {}
-
-
-def test_a_run_that_is_none(tmp_path: Path) -> None:
-    jobs = Jobs(tmp_path)
-    jobs.run("a")
-    with pytest.raises(InputError, match=r"^RUN must be a number that show lists, 1 to 1, got 9$"):
-        find_difference(jobs.store, tmp_path, 1, 9)
 
 
 def test_a_table_that_is_left_out_is_none_and_so_are_its_keys(tmp_path: Path) -> None:

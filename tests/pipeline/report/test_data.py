@@ -54,13 +54,6 @@ def test_histograms_of_train_and_validation_stand_beside_each_other(tmp_path: Pa
     ]
 
 
-def test_rows_that_an_older_release_made_have_no_examples(tmp_path: Path) -> None:
-    root = Root(tmp_path)
-    files = {"examples": {"statistics.json": {}}}
-    root.run(node("mask_examples", makes={"examples": "PretrainingExamples"}, files=files))
-    assert blocks(tmp_path)["mask_examples"].samples == []
-
-
 def test_the_schema_of_labelled_rows(tmp_path: Path) -> None:
     schema = {"scripts": {"Latin": 0.995, "Greek": 0.005}, "unknown": 0.01, "longer": 0.5, "max_length": 16}
     schema |= {"length_edges": [3, 4], "lengths": [1000, 1, 0]}
@@ -138,11 +131,8 @@ def test_rows_of_text(tmp_path: Path) -> None:
 
 
 def test_questions_that_were_left_out_are_counted(tmp_path: Path) -> None:
-    features = {**FEATURES, "left_out": {"test": 0, "train": 3}}
-    files = {"examples": {"features.json": features, "train.jsonl.gz": ROWS}}
-    Root(tmp_path).run(node("ingest_examples", makes={"examples": "TaskExamples"}, files=files))
-    table = blocks(tmp_path)["ingest_examples"].tables["questions whose answer stands whole in no window"]
-    assert table == {"train": "3", "test": "0"}
+    tables = labelled(tmp_path, ROWS, left_out={"test": 0, "train": 3}).tables
+    assert tables["questions whose answer stands whole in no window"] == {"train": "3", "test": "0"}
 
 
 def test_the_same_rows_in_other_pieces_are_told_once(tmp_path: Path) -> None:

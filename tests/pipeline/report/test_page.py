@@ -170,14 +170,6 @@ def test_pictures_are_drawn_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch
         write_page(tmp_path)
 
 
-def test_a_page_that_cannot_be_written(tmp_path: Path) -> None:
-    job(Root(tmp_path))
-    with pytest.raises(InputError, match=r"--out must be in a folder that exists, got .*missing"):
-        write_page(tmp_path, 1, tmp_path / "missing" / "page.html")
-    with pytest.raises(InputError, match=r"--out must be a file, got the folder .*artifacts"):
-        write_page(tmp_path, 1, tmp_path / "artifacts")
-
-
 @pytest.mark.parametrize("content", ["", "{", "null", "[1]", '{"rows": 1}'])
 def test_a_damaged_artifact_is_named_in_one_line(tmp_path: Path, content: str) -> None:
     root = Root(tmp_path)

@@ -54,15 +54,6 @@ def test_of_a_run_without_a_plan_nothing_is_missed(tmp_path: Path) -> None:
     assert read_record(tmp_path, run).missed == {}
 
 
-@pytest.mark.parametrize("number", [0, 3, -1])
-def test_a_run_that_is_none(tmp_path: Path, number: int) -> None:
-    root = Root(tmp_path)
-    for _ in range(2):
-        root.run(node("load", makes=MAKES))
-    with pytest.raises(InputError, match=f"RUN must be a number that show lists, 1 to 2, got {number}"):
-        read_record(tmp_path, number)
-
-
 def test_a_root_that_is_none(tmp_path: Path) -> None:
     with pytest.raises(InputError, match=r"--root must be a folder that exists, got .*missing"):
         read_record(tmp_path / "missing")

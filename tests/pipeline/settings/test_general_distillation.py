@@ -10,8 +10,7 @@ from keras_bert.options.compression import StateImitation
 from keras_bert.options.training import Training
 from pipeline.job.rules import check_data
 from pipeline.settings.schema import select_fields
-from tests.pipeline.job.test_rules import write_data
-from tests.pipeline.settings.texts import CHECKPOINT, CORPUS, EXAMPLES, load, refusal
+from tests.pipeline.settings.texts import CHECKPOINT, CORPUS, EXAMPLES, load, refusal, write_data
 
 STUDENT = "[student]\nnum_layers = 1\n"
 GENERAL = "[general_distillation]\npath = 'texts'\n"

@@ -10,8 +10,7 @@ from keras_bert.layers.dense import Dense
 from keras_bert.options.quantization import BLOCK_PRODUCTS
 from pipeline.job.rules import check_data
 from tests.keras_bert.compress import tiny
-from tests.pipeline.job.test_rules import write_data
-from tests.pipeline.settings.texts import CHECKPOINT, CORPUS, EXAMPLES, load, refusal
+from tests.pipeline.settings.texts import CHECKPOINT, CORPUS, EXAMPLES, load, refusal, write_data
 
 ROUNDED = "[quantization]\nfloat_layers = ['block_{block}/{place}']\n"
 STUDENT = "[student]\nlayers = [1]\n"

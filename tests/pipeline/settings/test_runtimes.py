@@ -13,8 +13,7 @@ from keras_bert.core.folders import TOKENIZER_FILE
 from keras_bert.export.targets.registry import TARGETS
 from pipeline.job.rules import check_data
 from tests.keras_bert.interop.family_checkpoints import FAMILIES, make_checkpoint
-from tests.pipeline.job.test_rules import write_data
-from tests.pipeline.settings.texts import CHECKPOINT, CORPUS, EXAMPLES, load
+from tests.pipeline.settings.texts import CHECKPOINT, CORPUS, EXAMPLES, load, write_data
 
 ANSWERS = "[examples]\ntrain = 'rows.tsv'\ntask = 'question_answering'\n"
 SHORT = "max_length = 16\n"

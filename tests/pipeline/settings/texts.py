@@ -36,13 +36,23 @@ def refusal(folder: Path, text: str, *overrides: str) -> str:
     return str(caught.value)
 
 
-def write_checkpoint(folder: Path) -> None:
-    """A checkpoint with 32 numbers of a state, of which the configuration alone can be read."""
+SIZES = {"num_hidden_layers": 2, "max_position_embeddings": 128, "hidden_size": 32}
+
+
+def write_checkpoint(folder: Path, **sizes: int) -> None:
+    """A checkpoint of which the configuration alone can be read."""
     (folder / "bert").mkdir()
-    config = {"model_type": "bert", "num_hidden_layers": 2, "max_position_embeddings": 128, "hidden_size": 32}
-    (folder / "bert" / "config.json").write_text(json.dumps(config))
+    (folder / "bert" / "config.json").write_text(json.dumps({"model_type": "bert", **(sizes or SIZES)}))
     for name in ("model.safetensors", "vocab.txt"):
         (folder / "bert" / name).touch()
+
+
+def write_data(folder: Path) -> None:
+    """What the least settings name: a corpus, rows, and what looks like a checkpoint of 4 layers."""
+    (folder / "texts").mkdir()
+    (folder / "texts" / "some.txt").write_text("a text")
+    (folder / "rows.tsv").write_text("text\tlabel\n" + "one\ta\ntwo\tb\n" * 10)
+    write_checkpoint(folder, num_hidden_layers=4, num_attention_heads=2)
 
 
 def write_queries(folder: Path, rows: list[tuple[str, str, str]]) -> None:

@@ -11,6 +11,7 @@ from components.dsl.errors import InputError
 from pipeline.cli import main
 from pipeline.tracking.mlflow import send
 from tests.components import tuning_job
+from tests.pipeline.command_line import said
 from tests.pipeline.provenance.made_up import Jobs
 
 JOB = """
@@ -65,8 +66,7 @@ def test_a_run_with_its_model(
     (home / "job.toml").write_text(JOB)
     uri = f"sqlite:///{tmp_path}/mlflow.db"
     assert main(["run", "job.toml"]) == 0
-    assert main(["report", "--mlflow", uri]) == 0
-    assert f"sent to {uri}" in capsys.readouterr().out
+    assert f"sent to {uri}" in said(capsys, "report", "--mlflow", uri)
     client = mlflow.MlflowClient(tracking_uri=uri)
     (run,) = client.search_runs([client.get_experiment_by_name("tags").experiment_id])
     assert run.info.status == "FINISHED"
@@ -74,8 +74,7 @@ def test_a_run_with_its_model(
     assert 0 < run.data.metrics["tflite int8/accuracy"] <= 1
     assert len(client.get_metric_history(run.info.run_id, "fine_tune/validation/loss")) == 2
     assert [file.path for file in client.list_artifacts(run.info.run_id)] == ["report.html"]
-    assert main(["report", "--mlflow", uri]) == 0
-    assert "is there already" in capsys.readouterr().out
+    assert "is there already" in said(capsys, "report", "--mlflow", uri)
     # As a user of the model would, in a process that knows nothing of the pipeline.
     (model,) = client.search_logged_models([run.info.experiment_id])
     script = (

@@ -1,7 +1,31 @@
 """A comparison's content, as small as it may be."""
 
-from collections.abc import Sequence
+import io
+from collections.abc import Iterable, Sequence
 from typing import Any
+
+from rich.console import Console
+
+
+def screen(width: int = 160, **settings: Any) -> Console:
+    """A console whose file is text in memory."""
+    return Console(file=io.StringIO(), width=width, **settings)
+
+
+def lines_of(console: Console) -> list[str]:
+    """The lines on a `screen`."""
+    return console.file.getvalue().splitlines()  # type: ignore[attr-defined]
+
+
+def cells(lines: Iterable[str]) -> list[list[str]]:
+    """The cells of the rows of a table."""
+    return [[cell.strip() for cell in line.split("│")[1:-1]] for line in lines if line.startswith("│")]
+
+
+def headings(lines: Iterable[str], name: str) -> list[str]:
+    """The headings of the table of which one heading begins with a name."""
+    line = next(line for line in lines if line.startswith("┃") and name in line)
+    return [cell.strip() for cell in line.strip("┃").split("┃")]
 
 
 def pretraining(losses: Sequence[float], unlike: Sequence[str] = (), flops: float = 2e12) -> dict[str, Any]:

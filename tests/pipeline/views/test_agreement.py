@@ -1,9 +1,6 @@
 """The table of models beside their teacher."""
 
-import io
 from pathlib import Path
-
-from rich.console import Console
 
 from components.artifacts.measurements import (
     Explanation,
@@ -14,6 +11,7 @@ from components.artifacts.measurements import (
     TreeProbeReport,
 )
 from pipeline.views.agreement import show_agreements
+from tests.pipeline.views.contents import cells, lines_of, screen
 
 DIFFERENT = {
     "text": "a <b>",
@@ -48,11 +46,10 @@ REPORT = ExplanationReport(
 
 
 def test_a_row_for_each_model() -> None:
-    console = Console(file=io.StringIO(), width=160)
+    console = screen()
     show_agreements(REPORT, console)
-    printed = console.file.getvalue()
-    cells = [[cell.strip() for cell in line.split("│")[1:-1]] for line in printed.splitlines() if line.startswith("│")]
-    assert cells == [
+    printed = "\n".join(lines_of(console))
+    assert cells(lines_of(console)) == [
         ["student", "97.5", "0.81", "0.12, 0.46"],
         ["model.tflite", "95.0", "", ""],
         ["teacher", "4", "3 broad, 1 itself", "1.0 +0.500, 0.0 +0.250, 1.1 +0.000"],
@@ -68,9 +65,9 @@ def test_a_row_for_each_model() -> None:
 
 
 def test_without_tagged_words_there_is_no_table_of_probes() -> None:
-    console = Console(file=io.StringIO(), width=160)
+    console = screen()
     show_agreements(REPORT._replace(probes=[]), console)
-    assert "probe" not in console.file.getvalue()
+    assert not any("probe" in line for line in lines_of(console))
 
 
 def test_a_report_is_read_as_it_was_written(tmp_path: Path) -> None:

@@ -1,13 +1,11 @@
 """The table of a comparison, to the letter, and what it takes to read it."""
 
-import io
 from typing import Any
 
 import pytest
-from rich.console import Console
 
 from pipeline.views.comparison import build_notes, render_comparison, show_comparison
-from tests.pipeline.views.contents import content, pretraining, score
+from tests.pipeline.views.contents import cells, content, headings, lines_of, pretraining, score, screen
 
 CLEAR = {"mean": 0.02, "low": 0.01, "high": 0.03, "p": 0.01, "significant": True, "holm": True}
 SOME = {"mean": -0.01, "low": -0.019, "high": -0.001, "p": 0.04, "significant": True, "holm": False}
@@ -28,21 +26,15 @@ TABLE = content(
 
 
 def shown(given: dict[str, Any]) -> list[str]:
-    console = Console(file=io.StringIO(), width=160)
+    console = screen()
     show_comparison(given, console)
-    return console.file.getvalue().splitlines()
-
-
-def cells(lines: list[str]) -> list[list[str]]:
-    return [[cell.strip() for cell in line.split("│")[1:-1]] for line in lines if line.startswith("│")]
+    return lines_of(console)
 
 
 def test_a_row_a_variant() -> None:
     lines = shown(TABLE)
-    heading = next(line for line in lines if "variant" in line)
-    assert [cell.strip() for cell in heading.strip("┃").split("┃")] == [
-        *("variant", "parameters", "steps", "FLOPs", "min", "held-out loss", "[a] macro f1")
-    ]
+    expected = ["variant", "parameters", "steps", "FLOPs", "min", "held-out loss", "[a] macro f1"]
+    assert headings(lines, "variant") == expected
     assert cells(lines) == [
         ["base", "950,000", "1,200", "2.00e+12", "1.5", "3.500", "80.00 ± 1.00"],
         ["spans", "1.23 M", "1,200", "2.00e+12", "1.5", "(3.250)", "82.00 ± 1.00"],
@@ -85,9 +77,7 @@ def test_where_vocabularies_differ_losses_are_told_in_bits_a_byte_too() -> None:
 @pytest.mark.parametrize("tasks", [{}, {"a": score(0.5), "b": score(0.6), "average": {**score(0.55, metric="")}}])
 def test_tasks_have_columns_and_checkpoints_have_no_pre_training(tasks: dict[str, Any]) -> None:
     lines = shown(content({"start": {"parameters": 7, "tasks": tasks}}))
-    heading = next(line for line in lines if "variant" in line)
-    columns = [cell.strip() for cell in heading.strip("┃").split("┃")][2:]
-    assert columns == (["a macro f1", "b macro f1", "average"] if tasks else [])
+    assert headings(lines, "variant")[2:] == (["a macro f1", "b macro f1", "average"] if tasks else [])
     assert not any("below a score" in line or "FLOPs" in line for line in lines), "there is nothing to compare with"
 
 

@@ -9,7 +9,7 @@ from ai_edge_litert import schema_py_generated as schema
 
 from keras_bert.export.attachments import attach_entries
 from keras_bert.export.sharing import write_model
-from pipeline.cli import main
+from tests.pipeline.command_line import refused, said
 
 ATTACHED = {
     "task.json": {"task": "classification", "labels": ["no", "yes"], "max_length": 64},
@@ -47,8 +47,7 @@ def file(tmp_path: Path) -> Path:
 
 
 def test_a_person_reads_what_is_left(file: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(["describe", str(file), "--delegates"]) == 0
-    shown = capsys.readouterr().out
+    shown = said(capsys, "describe", file, "--delegates")
     assert "classification, up to 64 tokens" in shown
     rows = {line.split("│")[1].strip(): line for line in shown.splitlines() if line.count("│") == 5}
     assert "1 of 2" in rows["NNAPI"]
@@ -57,46 +56,35 @@ def test_a_person_reads_what_is_left(file: Path, capsys: pytest.CaptureFixture[s
 
 
 def test_a_program_reads_json(file: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(["describe", str(file), "--delegates", "--json"]) == 0
-    delegates = json.loads(capsys.readouterr().out)["delegates"]
+    delegates = json.loads(said(capsys, "describe", file, "--delegates", "--json"))["delegates"]
     assert delegates["Core ML"] == {
         "operations": 2,
         "taken": {"TANH float32": 1},
         "left": {"GELU float32: not on the list": 1},
         "partitions": 1,
     }
-    assert main(["describe", str(file), "--json"]) == 0
-    assert "delegates" not in json.loads(capsys.readouterr().out)
+    assert "delegates" not in json.loads(said(capsys, "describe", file, "--json"))
 
 
-@pytest.mark.parametrize("content", [b"a model, but not for LiteRT", b""])
-def test_a_file_of_something_else_is_refused_in_one_line(
-    content: bytes, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+@pytest.mark.parametrize(
+    ("name", "content", "message"),
+    [
+        ("model.tflite", b"a model, but not for LiteRT", "model.tflite must be a .tflite file, got other bytes"),
+        ("model.tflite", b"", "model.tflite must be a .tflite file, got other bytes"),
+        ("model.tflite", None, "must hold the model that was exported"),
+        ("model.onnx", b"", "--delegates needs a .tflite file, got"),
+    ],
+    ids=["other bytes", "empty", "damaged", "ONNX"],
+)
+def test_other_files_are_refused_in_one_line(
+    file: Path, name: str, content: bytes | None, message: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    path = tmp_path / "model.tflite"
-    path.write_bytes(content)
-    attach_entries(path, {name: json.dumps(held).encode() for name, held in ATTACHED.items()})
-    assert main(["describe", str(path), "--delegates"]) == 2
-    message = capsys.readouterr().err
-    assert "model.tflite must be a .tflite file, got other bytes" in message
-    assert message.count("\n") == 1
-
-
-def test_a_damaged_model_is_refused_in_one_line(file: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    content = bytearray(file.read_bytes())
-    content[60] ^= 0xFF
-    file.write_bytes(content)
-    assert main(["describe", str(file), "--delegates"]) == 2
-    message = capsys.readouterr().err
-    assert "must hold the model that was exported" in message
-    assert message.count("\n") == 1
-
-
-def test_other_formats_are_refused_in_one_line(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    path = tmp_path / "model.onnx"
-    path.write_bytes(b"")
-    attach_entries(path, {name: json.dumps(held).encode() for name, held in ATTACHED.items()})
-    assert main(["describe", str(path), "--delegates"]) == 2
-    message = capsys.readouterr().err
-    assert "--delegates needs a .tflite file, got" in message
-    assert message.count("\n") == 1
+    path = file.with_name(name)
+    if content is None:
+        damaged = bytearray(file.read_bytes())
+        damaged[60] ^= 0xFF
+        path.write_bytes(damaged)
+    else:
+        path.write_bytes(content)
+        attach_entries(path, {entry: json.dumps(held).encode() for entry, held in ATTACHED.items()})
+    assert message in refused(capsys, "describe", path, "--delegates")

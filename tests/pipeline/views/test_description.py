@@ -8,8 +8,8 @@ import pytest
 
 from components.dsl.errors import InputError
 from keras_bert.export.attachments import attach_entries
-from pipeline.cli import main
 from pipeline.views.description import _lines, read_description
+from tests.pipeline.command_line import refused, said
 
 SPREAD = {"accuracy": {"mean": 0.875, "sd": 0.01, "seeds": [0.865, 0.885]}}
 METRICS = {
@@ -47,10 +47,9 @@ def test_all_that_is_known_is_read(file: Path) -> None:
 
 
 def test_a_person_reads_a_table(file: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(["describe", str(file)]) == 0
-    shown = capsys.readouterr().out
-    for said in ("classification, up to 64 tokens", "no, yes", "int8", "32, 64", "87.50 ± 1.00", "3.15.1", "abc"):
-        assert said in shown
+    shown = said(capsys, "describe", file)
+    for text in ("classification, up to 64 tokens", "no, yes", "int8", "32, 64", "87.50 ± 1.00", "3.15.1", "abc"):
+        assert text in shown
     assert "seed 1 of 2" in shown
 
 
@@ -65,8 +64,7 @@ def test_a_calibrated_file_tells_its_temperature(file: Path) -> None:
 
 
 def test_a_program_reads_json(file: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(["describe", str(file), "--json"]) == 0
-    assert json.loads(capsys.readouterr().out) == read_description(file)
+    assert json.loads(said(capsys, "describe", file, "--json")) == read_description(file)
 
 
 @pytest.mark.parametrize(
@@ -86,10 +84,8 @@ def test_what_cannot_be_shown_is_refused_in_one_line(
     path = tmp_path / "model.tflite"
     path.write_bytes(b"a model")
     attach_entries(path, {name: json.dumps(content).encode() for name, content in (HELD | changed).items()})
-    assert main(["describe", str(path), "--json"]) == 2
-    said = capsys.readouterr().err
-    assert "model.tflite must hold task.json, export.json, metrics.json, origin.json as they are written here" in said
-    assert said.count("\n") == 1
+    line = refused(capsys, "describe", path, "--json")
+    assert "model.tflite must hold task.json, export.json, metrics.json, origin.json as they are written here" in line
 
 
 def test_files_for_the_web_say_which_file_describes_them(tmp_path: Path) -> None:

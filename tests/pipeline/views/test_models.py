@@ -1,13 +1,12 @@
 """The tables of models and of their classes, to the letter."""
 
-import io
 from typing import Any
 
 import pytest
-from rich.console import Console
 
 from components.artifacts.evaluation import Metrics
 from pipeline.views.models import show_models
+from tests.pipeline.views.contents import cells, headings, lines_of, screen
 
 REPORT = {"yes": {"precision": 0.5, "recall": 1.0, "f1": 0.66667, "support": 3}}
 
@@ -18,12 +17,8 @@ def spread(*values: float) -> dict[str, Any]:
     return {"mean": sum(values) / len(values), "sd": sd, "seeds": list(values)}
 
 
-def cells(lines: list[str]) -> list[list[str]]:
-    return [[cell.strip() for cell in line.split("│")[1:-1]] for line in lines if line.startswith("│")]
-
-
 def show(models: dict[str, dict[str, Any]], report: dict[str, dict[str, float]] = REPORT, **more: Any) -> list[str]:
-    console = Console(file=io.StringIO(), width=120)
+    console = screen(120)
     measured = {
         "task": "classification",
         "kept": 0,
@@ -35,7 +30,7 @@ def show(models: dict[str, dict[str, Any]], report: dict[str, dict[str, float]] 
         **more,
     }
     show_models(Metrics.from_json(measured), console)
-    return console.file.getvalue().splitlines()
+    return lines_of(console)
 
 
 def shown_classes(report: dict[str, dict[str, float]]) -> list[str]:
@@ -55,8 +50,7 @@ def test_a_row_a_model_with_what_it_takes(scores: tuple[float, ...], score: str,
             "pushed before": {"metrics": metrics},
         }
     )
-    heading = next(line for line in lines if "model" in line)
-    assert [cell.strip() for cell in heading.strip("┃").split("┃")] == ["model", "macro f1", "accuracy", "MB", "ms"]
+    assert headings(lines, "model") == ["model", "macro f1", "accuracy", "MB", "ms"]
     assert cells(lines) == [
         ["[majority]", "33.33", "50.00", "", ""],
         ["tflite int8", score, score, "1.24", "0.50"],
@@ -80,7 +74,7 @@ def test_of_many_classes_the_worst_are_shown_in_their_order() -> None:
 
 
 def test_warnings_follow_the_table_in_red() -> None:
-    console = Console(file=io.StringIO(), width=120, force_terminal=True, color_system="standard")
+    console = screen(120, force_terminal=True, color_system="standard")
     content = {
         "task": "classification",
         "kept": 0,
@@ -91,7 +85,7 @@ def test_warnings_follow_the_table_in_red() -> None:
         "warnings": ["it is below BM25"],
     }
     show_models(Metrics.from_json(content), console)
-    assert console.file.getvalue().splitlines()[-1] == "\x1b[31mwarning: it is below BM25\x1b[0m"
+    assert lines_of(console)[-1] == "\x1b[31mwarning: it is below BM25\x1b[0m"
 
 
 def test_names_are_no_markup() -> None:

@@ -8,8 +8,8 @@ import pytest
 from rich.console import Console
 
 from components.artifacts.standard import TaskExamples
-from pipeline.cli import main
 from pipeline.views.statistics import format_value, show_statistics
+from tests.pipeline.command_line import refused, said
 
 STATISTICS = {
     "train [128]": {"rows": 1234567, "share to predict": 0.15, "source": "a [b]"},
@@ -47,8 +47,7 @@ def test_values(value: object, text: str) -> None:
 
 def test_show_prints_the_statistics_of_a_folder(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     (tmp_path / "statistics.json").write_text(json.dumps(STATISTICS))
-    assert main(["show", str(tmp_path)]) == 0
-    assert "1,234,567" in capsys.readouterr().out
+    assert "1,234,567" in said(capsys, "show", tmp_path)
 
 
 @pytest.mark.parametrize(
@@ -68,8 +67,7 @@ def test_show_refuses_what_has_no_statistics(
 ) -> None:
     if content is not None:
         (tmp_path / "statistics.json").write_text(content)
-    assert main(["show", str(tmp_path), "--root", str(tmp_path / "runs")]) == 2
-    assert message.format(folder=tmp_path) in capsys.readouterr().err
+    assert message.format(folder=tmp_path) in refused(capsys, "show", tmp_path, "--root", tmp_path / "runs")
 
 
 def test_show_shows_counts_sizes_and_values_of_any_artifact(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -78,8 +76,7 @@ def test_show_shows_counts_sizes_and_values_of_any_artifact(tmp_path: Path, caps
     examples.file("features.json").write_text(json.dumps({"task": "regression", "rows": {"train": 1234567}}))
     examples.counts = {"train": 7654321, "test_in_train": 2}
     examples.seal({})
-    assert main(["show", str(examples.path)]) == 0
-    printed = capsys.readouterr().out
+    printed = said(capsys, "show", examples.path)
     for text in ("counts", "7,654,321", "test_in_train", "features.json", "rows.train", "1,234,567", "regression"):
         assert text in printed
 
@@ -87,5 +84,4 @@ def test_show_shows_counts_sizes_and_values_of_any_artifact(tmp_path: Path, caps
 @pytest.mark.parametrize("content", ["{", "[]", '{"counts": 5}', '{"counts": {}}'])
 def test_show_refuses_a_damaged_manifest(tmp_path: Path, capsys: pytest.CaptureFixture[str], content: str) -> None:
     (tmp_path / "manifest.json").write_text(content)
-    assert main(["show", str(tmp_path)]) == 2
-    assert "manifest.json" in capsys.readouterr().err
+    assert "manifest.json" in refused(capsys, "show", tmp_path)

@@ -18,7 +18,7 @@ from components.dsl.errors import InputError
 from components.objects.store import ObjectStore
 from components.sources.checkpoint import Checkpoint
 from tests.keras_bert.interop.checkpoints import copy_golden
-from tests.robustness.s3.server import free_port
+from tests.processes import free_port
 from tests.tiny_job import write_job
 
 pytestmark = pytest.mark.gcs

@@ -2,7 +2,6 @@
 
 import contextlib
 import os
-import socket
 import subprocess
 import sys
 import time
@@ -10,6 +9,8 @@ import urllib.error
 import urllib.request
 from collections.abc import Iterator
 from pathlib import Path
+
+from tests.processes import free_port
 
 KEY, SECRET, BUCKET = "robustness", "robustness-secret", "robustness"
 _START_SECONDS = 30.0
@@ -64,13 +65,6 @@ def client(url: str):  # type: ignore[no-untyped-def]
     session = botocore.session.get_session()
     session.set_credentials(KEY, SECRET)
     return session.create_client("s3", region_name="us-east-1", endpoint_url=url)
-
-
-def free_port() -> int:
-    """A free port of loopback."""
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return int(probe.getsockname()[1])
 
 
 def _command(folder: Path, port: int) -> list[str]:

@@ -1,0 +1,23 @@
+"""A command as its user meets it: what it prints, and the one line that refuses it."""
+
+import pytest
+
+from pipeline.cli import main
+
+Capture = pytest.CaptureFixture[str]
+
+
+def said(capture: Capture, *arguments: object) -> str:
+    """What the command prints, which succeeds."""
+    capture.readouterr()
+    assert main([str(argument) for argument in arguments]) == 0
+    return capture.readouterr().out
+
+
+def refused(capture: Capture, *arguments: object) -> str:
+    """The one line, but for `error: `, of a command that is refused."""
+    capture.readouterr()
+    assert main([str(argument) for argument in arguments]) == 2
+    (line,) = capture.readouterr().err.splitlines()
+    assert line.startswith("error: ")
+    return line.removeprefix("error: ")
