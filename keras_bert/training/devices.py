@@ -23,9 +23,7 @@ class Devices:
         self.workers: int = strategy.extended._num_workers if many else 1
         self.is_chief: bool = strategy.extended._is_chief if many else True
 
-    def on_all(
-        self, replica: Callable[..., Any], results: tuple[str, ...], *, reduce_retracing: bool
-    ) -> Callable[..., tuple[Any, ...]]:
+    def on_all(self, replica: Callable[..., Any], results: tuple[str, ...], *, reduce_retracing: bool) -> Any:
         """A `tf.function` that runs `replica` on every device and combines the results, a tuple or None.
 
         Each result is combined as the `sum` over the devices, or is the `same` on all.

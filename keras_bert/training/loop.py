@@ -6,7 +6,7 @@ import logging
 import math
 import signal
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -21,7 +21,6 @@ from keras_bert.training.progress import Clock, Progress
 from keras_bert.training.stop_request import StopRequest, stop_requests
 
 if TYPE_CHECKING:
-    from keras_bert.objectives.base import Batch
     from keras_bert.training.step import BatchSource, TrainingStep
 
 logger = logging.getLogger(__name__)
@@ -94,6 +93,7 @@ class Loop:
         self._entries_at = entry_steps(trainer.steps, validations, log_every)
         self._progress, self._best, self._clock = Progress(), Arrays(), Clock()
         self._note, self._identity = "", dict[str, Any]()
+        self._saved, self._pause = 0.0, 0.0
 
     def run(self, folder: Path | None, checkpoint_seconds: float, record: Path | None) -> list[Entry]:
         """Runs all remaining steps and returns the history."""
@@ -128,54 +128,57 @@ class Loop:
         self, request: StopRequest, checkpoints: Checkpoints | None, seconds: float, record: RunningRecord | None
     ) -> None:
         trainer, progress = self._trainer, self._progress
-        parts = trainer.training.accumulation
-        done = progress.step * parts
+        accumulation = trainer.training.accumulation
+        done = progress.step * accumulation
         batches = trainer.devices.spread(lambda **shares: self._batches.after(done, **shares))
         source = iter(batches)
-        saved, pause, self._clock = time.monotonic(), seconds, Clock()
+        self._saved, self._pause, self._clock = time.monotonic(), seconds, Clock()
         if progress.ended:
             return
         trainer.trace(batches)
         while not progress.ended:
-            self._step(source)
+            start = time.monotonic()
+            parts = [next(source) for _ in range(accumulation)]
+            self._clock.waiting += time.monotonic() - start
+            progress.step += 1
+            try:
+                sums_of_parts, norm = trainer.step(parts, progress.step)
+            except ArithmeticError as error:
+                raise NonFiniteLossError(f"{error}, at {self._place()}") from None
+            sums = {**add_up(sums_of_parts), "gradient_norm": (float(norm), 1.0)}
+            self._clock.tokens += sums.pop("tokens")[0]
+            is_overflow = trainer.loss_scale is not None and not math.isfinite(float(norm))
+            if not is_overflow:  # else the step was skipped
+                self._check(sums, self._place())
+                progress.window.append(sums)
             is_entry = progress.step in self._entries_at
             if is_entry:
                 self._add_entry(record)
             self._on_progress(progress.step, trainer.steps, self._note)
             # Workers must agree on what to do after a step; synchronizing after every step would slow them down.
-            if progress.ended or not (is_entry or trainer.devices.workers == 1):
-                continue
-            due = bool(checkpoints) and time.monotonic() - saved >= pause
-            stop, due = trainer.devices.any_worker(bool(request.signal), due)
-            if stop and request.signal:
-                raise StoppedError(self._stop(request.signal, checkpoints))
-            if stop:
-                raise LostWorkerError(self._stop("another worker was stopped by a signal", checkpoints))
-            if due and checkpoints:
-                start = time.monotonic()
-                self._save(checkpoints)
-                saved = time.monotonic()
-                pause = max(seconds, (saved - start) / _SAVING_SHARE) if seconds else 0.0
+            if not progress.ended and (is_entry or trainer.devices.workers == 1):
+                self._stop_or_save(request, checkpoints, seconds)
         if checkpoints:
             # The finished training can be loaded if the process is killed later on.
             self._save(Checkpoints(checkpoints.folder, keep=1))
 
-    def _step(self, source: "Iterator[Batch]") -> None:
-        start = time.monotonic()
-        batches = [next(source) for _ in range(self._trainer.training.accumulation)]
-        self._clock.waiting += time.monotonic() - start
-        self._progress.step += 1
-        try:
-            parts, norm = self._trainer.step(batches, self._progress.step)
-        except ArithmeticError as error:
-            raise NonFiniteLossError(f"{error}, at {self._place()}") from None
-        sums = add_up(parts)
-        sums["gradient_norm"] = (float(norm), 1.0)
-        self._clock.tokens += sums.pop("tokens")[0]
-        if self._trainer.loss_scale and not math.isfinite(float(norm)):
-            return  # an overflow: the step was skipped
-        self._check(sums, self._place())
-        self._progress.window.append(sums)
+    def _stop_or_save(self, request: StopRequest, checkpoints: Checkpoints | None, seconds: float) -> None:
+        """Stops if a signal came to any worker, and saves a checkpoint if one is due."""
+        due = bool(checkpoints) and time.monotonic() - self._saved >= self._pause
+        stop, due = self._trainer.devices.any_worker(bool(request.signal), due)
+        if stop:
+            cause = request.signal or "another worker was stopped by a signal"
+            where = f"{cause} after step {self._progress.step} of {self._trainer.steps}"
+            if checkpoints is None:
+                message = f"{where}: there is no folder for checkpoints, so it begins anew"
+            else:
+                message = f"{where}: start the same training again, and it goes on from {self._save(checkpoints)}"
+            raise (StoppedError if request.signal else LostWorkerError)(message)
+        if due and checkpoints:
+            start = time.monotonic()
+            self._save(checkpoints)
+            self._saved = time.monotonic()
+            self._pause = max(seconds, (self._saved - start) / _SAVING_SHARE) if seconds else 0.0
 
     def _place(self) -> str:
         """The step and its batches in words; batches are counted from 0 over the whole training."""
@@ -242,13 +245,6 @@ class Loop:
             if self._patience is not None and progress.waited >= self._patience:
                 logger.info("stopped at step %d: the best was after step %d", progress.step, progress.best_step)
                 progress.ended = True
-
-    def _stop(self, cause: str, checkpoints: Checkpoints | None) -> str:
-        """Saves a checkpoint and returns a message that says how to continue."""
-        where = f"{cause} after step {self._progress.step} of {self._trainer.steps}"
-        if checkpoints is None:
-            return f"{where}: there is no folder for checkpoints, so it begins anew"
-        return f"{where}: start the same training again, and it goes on from {self._save(checkpoints)}"
 
     def _identify(self) -> dict[str, Any]:
         """The values that must be equal to resume from a checkpoint, as JSON types."""

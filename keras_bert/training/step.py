@@ -3,7 +3,7 @@
 import contextlib
 import functools
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from typing import Any, Protocol, TypeVar
+from typing import Any, Protocol
 
 import keras
 import numpy as np
@@ -21,8 +21,6 @@ from keras_bert.training.gradient_cache import CrossPartObjective, GradientCache
 from keras_bert.training.loss_scale import LossScale
 from keras_bert.training.precision import computing_in
 from keras_bert.training.running_mean import RunningMean
-
-R = TypeVar("R")
 
 
 class BatchSource(Protocol):
@@ -82,7 +80,11 @@ class TrainingStep:
         self.devices = Devices(self.strategy)
         self.loss_scale = LossScale() if training.precision == "float16" else None
         self._variables, self._after_step = variables, after_step
+        # Whether gradients are accumulated before they are applied.
+        self._in_parts = training.accumulation > 1 or self.loss_scale is not None
+        self._trained: list[Any] = model.trainable_variables
         self._used: list[int] = []
+        self._update: Callable[[Sequence[Any], Any], None] | None = None
         self.fresh_step, self._shapes = 0, set[tuple[Any, ...]]()
         with self.strategy.scope():
             # No clipping by the optimizer: `_apply` clips, where the whole gradient is available.
@@ -97,28 +99,19 @@ class TrainingStep:
                 clip_norm=None,
             )
             self._optimizer.build(model.trainable_variables)
-            self._mean = RunningMean(self._trained() if training.ema else [], training.ema)
-            self._gradients = [self._local_copy(weight) for weight in self._trained() if self._in_parts]
+            self._mean = RunningMean(self._trained if training.ema else [], training.ema)
+            # Variables of zeros with a separate value on every device.
+            self._gradients = [
+                tf.Variable(
+                    tf.zeros(weight.shape),
+                    trainable=False,
+                    synchronization=tf.VariableSynchronization.ON_READ,
+                    aggregation=tf.VariableAggregation.SUM,
+                )
+                for weight in (self._trained if self._in_parts else [])
+            ]
         self._make_functions()
         self._cache = self._make_cache()
-
-    @property
-    def _in_parts(self) -> bool:
-        """Whether gradients are accumulated before they are applied."""
-        return self.training.accumulation > 1 or self.loss_scale is not None
-
-    def _trained(self) -> list[Any]:
-        return self.model.trainable_variables
-
-    @staticmethod
-    def _local_copy(weight: Any) -> tf.Variable:
-        """A variable of zeros with a separate value on every device."""
-        return tf.Variable(
-            tf.zeros(weight.shape),
-            trainable=False,
-            synchronization=tf.VariableSynchronization.ON_READ,
-            aggregation=tf.VariableAggregation.SUM,
-        )
 
     def _make_functions(self) -> None:
         whole = self.training.xla == "whole"
@@ -131,9 +124,9 @@ class TrainingStep:
         self._differentiate = compiled(self._find_gradients)
         self._measure = compiled(self._evaluate)
         self._run_whole = on_all(self._step_at_once, ("sum", "same"))
-        self._run_weights = on_all(self._find_weights, ("same",))
+        self._run_weights = on_all(lambda batch: (self._whole_weights(batch),), ("same",))
         self._run_part = on_all(self._accumulate, ("sum",))
-        self._run_norm = on_all(self._find_norm, ("same",))
+        self._run_norm = on_all(lambda scale: (tf.linalg.global_norm(self._accumulated()) / scale,), ("same",))
         self._run_apply = on_all(self._apply_parts, ())
         self._run_test = on_all(lambda batch: (self._measure(batch),), ("sum",))
 
@@ -150,17 +143,24 @@ class TrainingStep:
         # Keras counts the states of seeds as variables, but not as weights.
         weights = {id(weight) for weight in self.model.weights}
         states = [variable.value for variable in self.model.variables if id(variable) not in weights]
+
+        def forward(batch: Batch) -> Any:
+            with self._computing(training=True):
+                return objective.run(self.model, batch, training=True)
+
         return GradientCache(
             objective,
-            lambda batch: self._in_training(lambda: objective.run(self.model, batch, training=True)),
-            self._trained(),
+            forward,
+            self._trained,
             [*states, *self._variables],
             self._gradients,
             lambda function: tf.function(function, jit_compile=whole, reduce_retracing=not whole, autograph=False),
         )
 
-    def _find_weights(self, batch: Batch) -> tuple[dict[str, Any]]:
-        return (self.devices.add_up(self.objective.weights(batch)),)
+    def _whole_weights(self, batch: Batch) -> dict[str, Any]:
+        """The weights of the losses in a batch that is distributed over devices."""
+        weights: dict[str, Any] = self.devices.add_up(self.objective.weights(batch))
+        return weights
 
     def _find_gradients(self, batch: Batch, weights: Mapping[str, Any], scale: Any) -> tuple[list[Any], Sums]:
         """This device's share of the gradients, without weights that have none, and its sums."""
@@ -168,27 +168,29 @@ class TrainingStep:
             sums = self._evaluate(batch, training=True)
             # The weight is 0 if there is nothing to learn, as in a batch without masked tokens.
             loss = tf.add_n([sums[name][0] / tf.maximum(weight, 1e-9) for name, weight in weights.items()]) * scale
-        gradients = tape.gradient(loss, [weight.value for weight in self._trained()])
+        gradients = tape.gradient(loss, [weight.value for weight in self._trained])
         # Known after the first trace. Weights that the objective does not use must not decay either.
         self._used = [place for place, gradient in enumerate(gradients) if gradient is not None]
         # Dense gradients, because a sparse one may contain a row several times, which makes its norm wrong.
         return [tf.convert_to_tensor(gradients[place]) for place in self._used], sums
 
     def _evaluate(self, batch: Batch, training: bool = False) -> Sums:
-        sums = self._in_training(lambda: self.objective(self.model, batch, training), fuses=training)
+        with self._computing(training):
+            sums = self.objective(self.model, batch, training)
         return sums | {"tokens": (count_tokens(batch), tf.constant(1.0))}
 
-    def _in_training(self, run: Callable[[], R], *, fuses: bool = True) -> R:
-        """Calls a function with the precision of the training, and with fused blocks where `xla` is `parts`."""
+    @contextlib.contextmanager
+    def _computing(self, training: bool) -> Iterator[None]:
+        """The precision of the training, and in training with `xla="parts"` fused blocks."""
+        fuses = training and self.training.xla == "parts"
         with (
             computing_in(self.model, self.training.precision),
-            fused_blocks(self.model) if fuses and self.training.xla == "parts" else contextlib.nullcontext(),
+            fused_blocks(self.model) if fuses else contextlib.nullcontext(),
         ):
-            return run()
+            yield
 
     def _step_at_once(self, batch: Batch) -> tuple[Sums, Any]:
-        (weights,) = self._find_weights(batch)
-        gradients, sums = self._differentiate(batch, weights, tf.constant(1.0))
+        gradients, sums = self._differentiate(batch, self._whole_weights(batch), tf.constant(1.0))
         gradients = self.devices.add_up(gradients)
         norm = tf.linalg.global_norm(gradients)
         self._apply(gradients, norm, 1.0)
@@ -204,9 +206,6 @@ class TrainingStep:
         # `identity`, because collective operations need a tensor that is placed on a device.
         return self.devices.add_up([tf.identity(self._gradients[place]) for place in self._used])
 
-    def _find_norm(self, scale: Any) -> tuple[Any]:
-        return (tf.linalg.global_norm(self._accumulated()) / scale,)
-
     def _apply_parts(self, norm: Any, scale: Any, use: bool) -> None:
         if use:
             self._apply(self._accumulated(), norm, scale)
@@ -216,19 +215,13 @@ class TrainingStep:
     def _apply(self, gradients: Sequence[Any], norm: Any, scale: Any) -> None:
         """Clips and applies the gradients; divides by the device count, because the optimizer sums over devices."""
         factor = self.training.clip_norm / (tf.maximum(norm, self.training.clip_norm) * scale * self.devices.count)
+        weights = [self._trained[place] for place in self._used]
         if self.training.xla == "parts" and self.devices.count == 1:
-            self._compiled_update(gradients, factor)
+            # Created once, because XLA would compile every new function again.
+            self._update = self._update or compiled_update(self._optimizer, weights)
+            self._update(gradients, factor)
         else:
-            self._optimizer.apply([gradient * factor for gradient in gradients], self._moved())
-
-    @functools.cached_property
-    def _compiled_update(self) -> Callable[[Sequence[Any], Any], None]:
-        """The compiled update; created once, because XLA would compile every new function again."""
-        return compiled_update(self._optimizer, self._moved())
-
-    def _moved(self) -> list[Any]:
-        """The weights with a gradient."""
-        return [self._trained()[place] for place in self._used]
+            self._optimizer.apply([gradient * factor for gradient in gradients], weights)
 
     def trace(self, batches: Any) -> None:
         """Traces a step for batches of all lengths before the first one is read, if they have an `element_spec`.
@@ -243,15 +236,11 @@ class TrainingStep:
             return
         if self._cache is not None:
             self._cache.trace(spec)
-            return
-        whole: Any = self._run_whole
-        weighting: Any = self._run_weights
-        part: Any = self._run_part
-        if not self._in_parts:
-            whole.get_concrete_function(spec)
-            return
-        (weights,) = weighting.get_concrete_function(spec).structured_outputs
-        part.get_concrete_function(spec, weights, tf.TensorSpec([]))
+        elif self._in_parts:
+            (weights,) = self._run_weights.get_concrete_function(spec).structured_outputs
+            self._run_part.get_concrete_function(spec, weights, tf.TensorSpec([]))
+        else:
+            self._run_whole.get_concrete_function(spec)
 
     def step(self, parts: Sequence[Batch], number: int) -> tuple[list[Sums], Any]:
         """Runs an optimizer step, with a number from 1, on `Training.accumulation` batches spread over the devices.
@@ -262,34 +251,29 @@ class TrainingStep:
         shapes = {tuple(tuple(value.shape) for value in tf.nest.flatten(part, True)) for part in parts}
         if not shapes <= self._shapes:
             self.fresh_step, self._shapes = number, self._shapes | shapes
-        if self._in_parts:
-            sums, norm = self._step_in_parts(parts)
-        else:
+        if not self._in_parts:
             total, norm = self._run_whole(parts[0])
             sums = [total]
+        else:
+            scale, use = tf.constant(self.loss_scale.scale if self.loss_scale else 1.0), True
+            if self._cache is not None:
+                sums = [self._cache.accumulate(parts, scale)]
+                self._used = self._cache.used
+            else:
+                part_weights = [self._run_weights(part)[0] for part in parts]
+                weights = {name: tf.add_n([weight[name] for weight in part_weights]) for name in part_weights[0]}
+                sums = [self._run_part(part, weights, scale)[0] for part in parts]
+            (norm,) = self._run_norm(scale)
+            if self.loss_scale:
+                use = bool(np.isfinite(float(norm)))
+                self.loss_scale.update(overflow=not use)
+            self._run_apply(norm, scale, use)
         if self._after_step is not None:
             with self.strategy.scope():
                 self._after_step(number)
         if self.training.ema and (self.loss_scale is None or np.isfinite(float(norm))):
             with self.strategy.scope():
                 self._mean.update(number)
-        return sums, norm
-
-    def _step_in_parts(self, parts: Sequence[Batch]) -> tuple[list[Sums], Any]:
-        scale = tf.constant(self.loss_scale.scale if self.loss_scale else 1.0)
-        if self._cache is not None:
-            sums = [self._cache.accumulate(parts, scale)]
-            self._used = self._cache.used
-        else:
-            part_weights = [self._run_weights(part)[0] for part in parts]
-            weights = {name: tf.add_n([weight[name] for weight in part_weights]) for name in part_weights[0]}
-            sums = [self._run_part(part, weights, scale)[0] for part in parts]
-        (norm,) = self._run_norm(scale)
-        use = True
-        if self.loss_scale:
-            use = bool(np.isfinite(float(norm)))
-            self.loss_scale.update(overflow=not use)
-        self._run_apply(norm, scale, use)
         return sums, norm
 
     def learning_rate(self) -> float:
