@@ -35,7 +35,15 @@ class Masks:
         check_attached(model)
         heads = {layer.path for layer in model.layers if isinstance(layer, Dense)}
         self.kernels = {path: layer for path, layer in sublayers(model, Dense).items() if path not in heads}
-        self._masks = {path: self._first_mask(layer) for path, layer in self.kernels.items()}
+        # The zeros that the kernels have already.
+        self._masks = {
+            path: tf.Variable(
+                tf.cast(layer.kernel.value != 0, tf.float32),
+                trainable=False,
+                aggregation=tf.VariableAggregation.ONLY_FIRST_REPLICA,
+            )
+            for path, layer in self.kernels.items()
+        }
 
     def after_step(self, number: int) -> None:
         """Applies the masks after an optimizer step, see `TrainingStep`."""
@@ -50,15 +58,6 @@ class Masks:
         """The share of the kernels' weights that are zero."""
         zeros = sum(int(tf.math.count_nonzero(layer.kernel.value == 0)) for layer in self.kernels.values())
         return zeros / sum(layer.kernel.value.shape.num_elements() for layer in self.kernels.values())
-
-    @staticmethod
-    def _first_mask(layer: Any) -> tf.Variable:
-        """Makes a mask of the present zeros."""
-        return tf.Variable(
-            tf.cast(layer.kernel.value != 0, tf.float32),
-            trainable=False,
-            aggregation=tf.VariableAggregation.ONLY_FIRST_REPLICA,
-        )
 
 
 class MagnitudePruning(Masks):

@@ -141,16 +141,14 @@ class _RowPair(NamedTuple):
         choice, second = (pair, None) if teacher.second_text == "compared" else (None, pair)
         first = ExplainedRow.of(teacher, text, choice, second)
         answer = ExplainedRow.of(student, text, choice, second)
-        return cls(first, first.beside(student), _is_same_answer(first, answer))
+        if first.answer is not None:
+            is_same = first.answer == answer.answer
+        else:
+            is_same = first.choice_among(answer.tokens) == answer.target.choice
+        return cls(first, first.beside(student), is_same)
 
     def explain(self, teacher: Task, student: Task, method: Method) -> tuple[Attribution, Attribution]:
         return attribute(teacher, self.first, method), attribute(student, self.second, method)
-
-
-def _is_same_answer(first: ExplainedRow, second: ExplainedRow) -> bool:
-    if first.answer is not None:
-        return first.answer == second.answer
-    return first.choice_among(second.tokens) == second.target.choice
 
 
 def _rank_correlation(first: Attribution, second: Attribution) -> float:

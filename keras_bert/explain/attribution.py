@@ -162,21 +162,17 @@ def attribute(
     baseline = baseline or ("[MASK]" if method == "occlusion" else "[PAD]")
     empty, baseline_score = baseline_id(task.tokenizer, baseline), None
     if method == "occlusion":
-        score, token_scores = _occlude(task, row, empty)
+        # The score less that without the word of each token, shared by the tokens of the word.
+        words, count = row.tokens.words, len(row.tokens.word_texts)
+        scores = scores_without(task, row, empty, np.eye(count + 1, count, k=-1, dtype=bool))
+        sizes = np.bincount(words[words >= 0], minlength=count)
+        shares = np.append((scores[0] - scores[1:]) / np.maximum(sizes, 1), 0.0)  # word -1, special tokens: 0
+        score, token_scores = float(scores[0]), shares[words].astype("float32")
     elif method == "input_x_gradient":
         score, token_scores = _Embeddings(task, row).times_gradient()
     else:
         score, baseline_score, token_scores = _Embeddings(task, row).integrate(empty, steps)
     return Attribution(row.tokens, row.target.name, method, score, baseline_score, token_scores)
-
-
-def _occlude(task: Task, row: ExplainedRow, empty: int) -> tuple[float, Array]:
-    """The score, and that less the score without the word of each token, shared by the tokens of the word."""
-    words, count = row.tokens.words, len(row.tokens.word_texts)
-    scores = scores_without(task, row, empty, np.eye(count + 1, count, k=-1, dtype=bool))
-    sizes = np.bincount(words[words >= 0], minlength=count)
-    shares = np.append((scores[0] - scores[1:]) / np.maximum(sizes, 1), 0.0)  # word -1, special tokens: 0
-    return float(scores[0]), shares[words].astype("float32")
 
 
 class _Embeddings:

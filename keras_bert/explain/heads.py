@@ -6,11 +6,10 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from keras_bert.explain.attention import Attention, attentions
+from keras_bert.explain.attention import attentions
 from keras_bert.explain.head_distances import distance_sums, plane_positions
 from keras_bert.explain.tokens import Array
 from keras_bert.tasks.base import Task
-from keras_bert.tokenizers.base import BaseTokenizer
 
 # A head that gives more than half of its attention to one place has that place as its kind: the share by which Clark
 # et al. 2019, section 3.1, count heads for the previous and the next token.
@@ -102,8 +101,12 @@ def head_statistics(
     """
     totals: dict[str, Array] = {}
     count, queries, uniform, between = 0, 0, 0.0, np.zeros(())
+    names = task.tokenizer.vocabulary
     for attention in attentions(task, texts, pairs):
-        sums = attention_sums(attention.weights, *_special_tokens(attention, task.tokenizer))
+        # A text may hold the names of special tokens, as plain text; a prompt stands in front of `[CLS]`.
+        tokens, special = np.array(attention.tokens, object), attention.row.words == -1
+        first = int(np.flatnonzero(special & (tokens == names[task.tokenizer.cls_id]))[0])
+        sums = attention_sums(attention.weights, first, special & (tokens == names[task.tokenizer.sep_id]))
         totals = {name: totals.get(name, 0) + array for name, array in sums.items()}
         length = len(attention.tokens)
         count, queries, uniform = count + 1, queries + length, uniform + length * math.log(length)
@@ -119,14 +122,6 @@ def head_statistics(
         distances=head_distances,
         positions=None if head_distances is None else plane_positions(head_distances),
     )
-
-
-def _special_tokens(attention: Attention, tokenizer: BaseTokenizer) -> tuple[int, Array]:
-    """The place of `[CLS]`, and whether each token is a separator; a text may hold their names, as plain text."""
-    tokens, special = np.array(attention.tokens, object), attention.row.words == -1
-    # A prompt stands in front of the first token.
-    first = int(np.flatnonzero(special & (tokens == tokenizer.vocabulary[tokenizer.cls_id]))[0])
-    return first, special & (tokens == tokenizer.vocabulary[tokenizer.sep_id])
 
 
 def attention_sums(weights: Array, first: int, separators: Array) -> dict[str, Array]:

@@ -81,8 +81,11 @@ def load_exported(place: str | os.PathLike[str], file: str = "", *, num_threads:
     if not place.is_file():
         raise FileNotFoundError(f"{place} must be a file or a folder of a pushed model, there is none")
     held = read_attachments(place)
-    if not held.keys() & set(_COMPANIONS) and (folder := _folder_of(place)) is not None:
-        return _load(folder, place, num_threads)
+    if not held.keys() & set(_COMPANIONS):
+        # A web file has no attached files, because every visitor downloads it; its pushed folder has them.
+        for folder in place.absolute().parents[:3]:
+            if all((folder / name).is_file() for name in _COMPANIONS):
+                return _load(folder, place, num_threads)
     _check_companions(place, held.keys())
     with tempfile.TemporaryDirectory() as made:
         for name in (*_COMPANIONS, *({METRICS_FILE} & held.keys())):
@@ -119,12 +122,6 @@ def _hint(folder: Path) -> str:
         return f"; its newest version is {folder / versions[-1]}"
     newest = [str(entry / versions[-1]) for entry in sorted(folder.glob("*")) if (versions := _versions(entry))]
     return f"; it holds models by name, newest versions: {', '.join(newest)}" if newest else ""
-
-
-def _folder_of(file: Path) -> Path | None:
-    """Finds the pushed folder of a web file, which has no attached files, because every visitor downloads it."""
-    folders = file.absolute().parents[:3]
-    return next((folder for folder in folders if all((folder / name).is_file() for name in _COMPANIONS)), None)
 
 
 def _load(folder: Path, file: Path, num_threads: int) -> Task:

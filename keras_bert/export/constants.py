@@ -42,18 +42,15 @@ class _Writer(LiteGraphWriter):
 
     def store(self, layers: Mapping[str, tuple[float, float]]) -> None:
         """Replaces the constants that are the results of layers, each rounded in a range."""
-        constants = [number for number in range(len(self._graph.tensors)) if self._is_rounded_constant(number)]
-        for number in constants:
-            name = self._graph.tensors[number].name.decode()
+        for number, tensor in enumerate(list(self._graph.tensors)):
+            name = tensor.name.decode()
+            is_float = tensor.type == schema.TensorType.FLOAT32 and self._model.buffers[tensor.buffer].data is not None
+            if not is_float or _ROUNDING not in name:
+                continue
             for layer, span in layers.items():
                 if re.search(rf"(^|/){make_layer_pattern(layer)}/{_ROUNDING}", name):
                     self._store(number, *span)
                     break
-
-    def _is_rounded_constant(self, number: int) -> bool:
-        tensor = self._graph.tensors[number]
-        is_float = tensor.type == schema.TensorType.FLOAT32 and self._model.buffers[tensor.buffer].data is not None
-        return is_float and _ROUNDING in tensor.name.decode()
 
     def _store(self, number: int, low: float, high: float) -> None:
         tensor = self._graph.tensors[number]

@@ -68,7 +68,9 @@ class _Writer(LiteGraphWriter):
         """Yields a lookup of a list of ids, between reshapes of the ids and of the rows."""
         ids, rows = int(lookup.inputs[1]), int(lookup.outputs[0])
         shapes = (self._shape(ids), self._shape(rows))
-        if len(shapes[0]) < 2 or any(self._has_unknown_sizes(tensor) for tensor in (ids, rows)):
+        signatures = [self._graph.tensors[tensor].shapeSignature for tensor in (ids, rows)]
+        has_unknown_sizes = any(signature is not None and -1 in signature for signature in signatures)
+        if len(shapes[0]) < 2 or has_unknown_sizes:
             yield lookup
             return
         name, count = self._graph.tensors[rows].name, int(np.prod(shapes[0]))
@@ -79,10 +81,6 @@ class _Writer(LiteGraphWriter):
         lookup.outputs = np.array([flat_rows], np.int32)
         yield lookup
         yield self._reshaped(flat_rows, rows, name)
-
-    def _has_unknown_sizes(self, tensor: int) -> bool:
-        signature = self._graph.tensors[tensor].shapeSignature
-        return signature is not None and -1 in signature
 
 
 def _sort_by_need(operations: list[Any], lookups: list[Any], outputs: set[int]) -> list[Any]:

@@ -155,7 +155,10 @@ def write_config(
     content: dict[str, Any] = {
         "model_type": family.name,
         **write_encoder_config(config, family.keys, WRITTEN_ACTIVATIONS[config.activation]),
-        **{family.keys[field]: _their_value(family, config, field) for field in family.values},
+        **{
+            family.keys[field]: next(theirs for theirs, ours in values.items() if ours == getattr(config, field))
+            for field, values in family.values.items()
+        },
         **({} if family.write_variant is None else family.write_variant(config)),
         **{key: value for key, value in {**_ONLY, **family.only}.items() if value not in (None, {})},
         "architectures": [architecture],
@@ -197,10 +200,6 @@ def _read_value(path: Path, family: Family, content: Mapping[str, Any], field: s
     if value not in list(values):
         raise ValueError(f"{path}: {key} must be one of {list(values)}, got {value!r}")
     return values[value]
-
-
-def _their_value(family: Family, config: EncoderConfig, field: str) -> Any:
-    return next(theirs for theirs, ours in family.values[field].items() if ours == getattr(config, field))
 
 
 def _read_dropout(path: Path, family: Family, content: Mapping[str, Any], task: str) -> float:

@@ -70,7 +70,8 @@ def read_weights(
     for weight in weights:
         foreign = names[weight.path]
         array = as_float32(tensors[foreign.name], foreign.name, source)
-        shape = _foreign_shape(tuple(weight.shape), foreign)
+        shape = _split_windows(tuple(weight.shape), foreign)
+        shape = shape[::-1] if foreign.transposed else shape
         if array.shape != shape:
             cause = _CAUSES.get(weight.path, "the configuration is another model's (wrong preset)")
             raise ValueError(
@@ -148,11 +149,6 @@ def as_float32(array: Array, name: str, source: str) -> Array:
 
 def _split_windows(shape: tuple[int, ...], foreign: Foreign) -> tuple[int, ...]:
     return (shape[0] // shape[1], shape[1], shape[1]) if foreign.windowed else shape
-
-
-def _foreign_shape(shape: tuple[int, ...], foreign: Foreign) -> tuple[int, ...]:
-    split = _split_windows(shape, foreign)
-    return split[::-1] if foreign.transposed else split
 
 
 def _check_names(expected: Collection[str], present: Collection[str], source: str, ignored: Collection[str]) -> None:

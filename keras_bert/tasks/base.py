@@ -132,19 +132,18 @@ class Task(Adaptable):
     def __init__(self, model: keras.Model | Runtime, tokenizer: BaseTokenizer, *, max_length: int) -> None:
         self.model: Any = model
         self.tokenizer = tokenizer
-        self.positions: int = self._check_vocabulary() if is_keras_model(model) else model.max_length
+        config: Any = model
+        if is_keras_model(model):
+            from keras_bert.models.encoder import config_of
+
+            config, entries = config_of(model), tokenizer.vocabulary_size
+            rule = f"have as many vocabulary entries as the model's token embedding has rows, {config.vocabulary_size}"
+            check(type(self).__name__, "tokenizer", entries == config.vocabulary_size, rule, entries)
+        self.positions: int = config.max_length
         """The maximum number of tokens of the model."""
         rule = f"be between 3 and the model's {self.positions} positions"
         check(type(self).__name__, "max_length", 3 <= max_length <= self.positions, rule, max_length)
         self.max_length = int(max_length)
-
-    def _check_vocabulary(self) -> int:
-        from keras_bert.models.encoder import config_of
-
-        config, entries = config_of(self.model), self.tokenizer.vocabulary_size
-        rule = f"have as many vocabulary entries as the model's token embedding has rows, {config.vocabulary_size}"
-        check(type(self).__name__, "tokenizer", entries == config.vocabulary_size, rule, entries)
-        return config.max_length
 
     @property
     def encoder(self) -> keras.Model:

@@ -192,14 +192,13 @@ class Embedding(Task):
         self.similarity_function = similarity_function
         whole = isinstance(model.output, dict) and "embedding" in model.output
         check(kind, "model", whole, "have an output `embedding`", model.name)
-        in_graph = self._normalizes() if is_keras_model(model) else normalize
+        in_graph = normalize
+        if is_keras_model(model):
+            from keras_bert.models.encoder import has_layer
+
+            in_graph = has_layer(model, "normalization")
         check(kind, "normalize", normalize in (None, in_graph), f"be {in_graph}, as in the model's graph", normalize)
         self.normalize = bool(in_graph)
-
-    def _normalizes(self) -> bool:
-        from keras_bert.models.encoder import has_layer
-
-        return has_layer(self.model, "normalization")
 
     def transformers_model(self) -> keras.Model:
         """The model with all outputs, see `Task`."""

@@ -147,14 +147,16 @@ class Pretraining(Task):
         """
         check("Pretraining", "top_k", top_k >= 1, "be at least 1", top_k)
         texts = as_texts("texts", texts)
-        answers = []
+        answers, vocabulary = [], self.tokenizer.vocabulary
         for part in slices(len(texts), ROWS_AT_ONCE):
             features = self._with_blanks(texts[part], part.start)
             blanks = (features["token_ids"] == self.tokenizer.mask_id).sum(axis=1)
             best = self.forward(features, batch_size, keep=lambda outputs: _best(outputs["masked_tokens"], top_k))
             for (indices, shares), count in zip(best, blanks, strict=True):
-                rows = zip(indices[:count], shares[:count], strict=True)
-                answers.append([self._fillings(*row) for row in rows])
+                pairs = (zip(*row, strict=True) for row in zip(indices[:count], shares[:count], strict=True))
+                answers.append(
+                    [[Filling(vocabulary[index], float(share)) for index, share in blank] for blank in pairs]
+                )
         return answers
 
     def _with_blanks(self, texts: Sequence[str], first: int) -> Features:
@@ -181,10 +183,6 @@ class Pretraining(Task):
             "padding_mask": padding_mask,
             "mask_positions": pad_rows(positions, 0),
         }
-
-    def _fillings(self, indices: Array, shares: Array) -> list[Filling]:
-        pairs = zip(indices.tolist(), shares.tolist(), strict=True)
-        return [Filling(self.tokenizer.vocabulary[index], share) for index, share in pairs]
 
 
 def _best(logits: Array, top_k: int) -> tuple[Array, Array]:

@@ -164,7 +164,12 @@ class QuestionAnswering(Task):
         check(owner, "stride", 1 <= stride < room, rule, stride)
         check(owner, "max_answer_length", max_answer_length >= 1, "be at least 1", max_answer_length)
         if is_keras_model(model):
-            self._check_question_tokens(model, max_query_length)
+            from keras_bert.models.global_tokens import global_tokens_of
+
+            chosen = global_tokens_of(model)
+            if chosen is not None:
+                rule = f"be at most {chosen.most - 1}, the tokens of a question that the model was built to see as global"
+                check(owner, "max_query_length", max_query_length < chosen.most, rule, max_query_length)
         self.stride = int(stride)
         self.max_query_length = int(max_query_length)
         self.max_answer_length = int(max_answer_length)
@@ -173,16 +178,6 @@ class QuestionAnswering(Task):
     def transformers_outputs(self, outputs: Any) -> dict[str, Any]:
         """The logits of starts and of ends, each (batch, length)."""
         return {START_LOGITS: outputs[..., 0], END_LOGITS: outputs[..., 1]}
-
-    @classmethod
-    def _check_question_tokens(cls, model: keras.Model, max_query_length: int) -> None:
-        from keras_bert.models.global_tokens import global_tokens_of
-
-        chosen = global_tokens_of(model)
-        if chosen is not None:
-            most = chosen.most - 1
-            rule = f"be at most {most}, the tokens of a question that the model was built to see as global"
-            check(cls.__name__, "max_query_length", max_query_length <= most, rule, max_query_length)
 
     @classmethod
     def build(
