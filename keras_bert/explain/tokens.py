@@ -127,11 +127,6 @@ class Tokens:
 
         Returns:
             Their numbers in this row and in the other one, in the order of this row: two arrays (common words,).
-
-        Examples:
-            >>> short, long = (Tokens.of(task.tokenizer, ["a film"], max_length=length) for length in (3, 4))
-            >>> [numbers.tolist() for numbers in short.common_words(long)]
-            [[0], [0]]
         """
         numbers = {(text, start): number for number, (start, _, text) in enumerate(other.word_offsets.tolist())}
         keys = [(text, start) for start, _, text in self.word_offsets.tolist()]

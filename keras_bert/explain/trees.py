@@ -19,14 +19,6 @@ def tree_distances(heads: Sequence[int]) -> Array:
 
     Raises:
         ValueError: the heads are no tree.
-
-    Examples:
-        >>> tree_distances([2, 0, 2]).tolist()  # both others depend on the second word
-        [[0.0, 1.0, 2.0], [1.0, 0.0, 1.0], [2.0, 1.0, 0.0]]
-        >>> tree_distances([2, 1])
-        Traceback (most recent call last):
-        ...
-        ValueError: heads must be a tree: 0 for one word, and for each other the number of a word, ... got [2, 1]
     """
     from scipy.sparse.csgraph import shortest_path
 

@@ -75,10 +75,6 @@ class Bin(NamedTuple):
         rows: number of predictions.
         confidence: mean confidence.
         accuracy: fraction of correct predictions.
-
-    Examples:
-        >>> reliability(np.array([0.75, 0.75]), np.array([True, False]))[11]
-        Bin(rows=2, confidence=0.75, accuracy=0.5)
     """
 
     rows: int
@@ -127,10 +123,6 @@ class ThresholdScores(NamedTuple):
     Attributes:
         share: their fraction of all predictions, 0 to 1.
         precision: the fraction of them that is correct; None if there are none.
-
-    Examples:
-        >>> ThresholdScores(share=0.5, precision=1.0).precision
-        1.0
     """
 
     share: float

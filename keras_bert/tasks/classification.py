@@ -131,10 +131,6 @@ class TextClassifier(Task):
     Raises:
         TypeError: a label is no string.
         ValueError: see `Task`; or there are not as many labels as outputs, or one occurs twice.
-
-    Examples:
-        >>> isinstance(task, TextClassifier), task.labels
-        (True, ('no', 'yes'))
     """
 
     needs_pooling = True

@@ -99,12 +99,6 @@ def compare_vectors(first: Array, second: Array, function: SimilarityFunction = 
         second: vectors.
         function: `cosine`, `dot` products, or the `euclidean` or `manhattan` distance with a minus sign, as in
             sentence-transformers.
-
-    Examples:
-        >>> compare_vectors(np.array([[1.0, 0.0]]), np.array([[4.0, 4.0], [1.0, 0.0]]), "dot").tolist()
-        [[4.0, 1.0]]
-        >>> compare_vectors(np.array([[1.0, 0.0]]), np.array([[4.0, 4.0], [1.0, 0.0]]), "euclidean").tolist()
-        [[-5.0, -0.0]]
     """
     from scipy.spatial.distance import cdist
 

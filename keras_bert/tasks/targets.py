@@ -52,15 +52,7 @@ class RowRead(NamedTuple):
 
 
 class UnexplainedRowError(ValueError):
-    """A row has no number that can be explained, as a text without words has no tag of a word.
-
-    Examples:
-        >>> from keras_bert.explain import Tokens
-        >>> word_number("0", Tokens.of(task.tokenizer, [""], max_length=16))
-        Traceback (most recent call last):
-        ...
-        keras_bert.tasks.targets.UnexplainedRowError: target must name a word of the text, which has none, got '0'
-    """
+    """A row has no number that can be explained, as a text without words has no tag of a word."""
 
 
 @dataclasses.dataclass(frozen=True)
