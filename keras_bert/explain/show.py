@@ -28,9 +28,6 @@ _MOST_BYTES = 12_000_000
 class Page:
     """A page that a notebook shows and a browser opens.
 
-    Attributes:
-        html: the whole document.
-
     Examples:
         >>> from keras_bert.explain import attributions
         >>> page = show(attributions(task, "film film"))

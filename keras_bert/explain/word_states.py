@@ -42,11 +42,6 @@ def word_states(task: Task, sentences: Sequence[Sequence[str]], *, batch_size: i
     A sentence with more tokens than `task.max_length` is read in rows that overlap by a quarter, and each word in the
     row with the most context on both sides, as `TokenClassification.predict_tags` does: no word is lost.
 
-    Args:
-        task: a task with a Keras model of any family.
-        sentences: the words of each sentence.
-        batch_size: rows of a batch.
-
     Raises:
         TypeError: a word is no string.
         ValueError: there are no sentences, no word has a token, or the task's model is an exported file.

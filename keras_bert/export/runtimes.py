@@ -145,9 +145,6 @@ class OnnxModel:
         max_length: the maximum length of a row in tokens, which the file does not contain.
         num_threads: threads of one inference.
 
-    Attributes:
-        output: see `TFLiteModel`.
-
     Raises:
         ValueError: the file is not an `.onnx` file.
     """

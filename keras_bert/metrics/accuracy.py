@@ -13,9 +13,6 @@ from keras_bert.core.tensors import Tensor
 class LabelledAccuracy(keras.metrics.Mean):
     """The accuracy over all labels that are not `IGNORED`, as a Keras metric.
 
-    Args:
-        name: name of the metric in logs.
-
     Examples:
         >>> metric = LabelledAccuracy()
         >>> logits = ops.convert_to_tensor([[[0.1, 0.9], [0.1, 0.9], [0.1, 0.9]]])
@@ -53,9 +50,6 @@ class ReplacedAccuracy(LabelledAccuracy):
 @keras.saving.register_keras_serializable("keras_bert")
 class MicroF1(keras.metrics.Mean):
     """F1 over all labels of all rows together, as a Keras metric: labels are 0 or 1, and a logit above 0 gives a label.
-
-    Args:
-        name: name of the metric in logs.
 
     Examples:
         >>> flags, logits = ops.convert_to_tensor([[1, 0, 1]]), ops.convert_to_tensor([[2.0, 2.0, -2.0]])

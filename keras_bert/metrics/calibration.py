@@ -69,13 +69,7 @@ def likelihood_loss(logits: Array, truth: Array, temperature: float = 1.0) -> fl
 
 
 class Bin(NamedTuple):
-    """A bin of a reliability diagram: the predictions with a confidence between two bounds.
-
-    Attributes:
-        rows: number of predictions.
-        confidence: mean confidence.
-        accuracy: fraction of correct predictions.
-    """
+    """A bin of a reliability diagram: the predictions with a confidence between two bounds."""
 
     rows: int
     confidence: float

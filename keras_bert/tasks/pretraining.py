@@ -105,11 +105,6 @@ class Pretraining(Task):
 
         Call it for each epoch with a new seed to mask other tokens.
 
-        Args:
-            texts: the texts.
-            masking: the settings of the masking.
-            seed: seed of the choice of masked tokens.
-
         Returns:
             The inputs (rows, length) with `mask_positions` (rows, predictions), and `masked_tokens`
             (rows, predictions) int32, `IGNORED` where a row has fewer predictions; for a model with a head for the

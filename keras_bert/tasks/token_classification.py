@@ -148,10 +148,6 @@ class TokenClassification(Task):
 
         The first rows of a new head set its bias, see `initialize_bias`: call it with the training rows first.
 
-        Args:
-            words: the words of each sentence.
-            tags: the tag of each word of each sentence.
-
         Returns:
             The inputs, and the numbers of the tags, all (rows, length) int32: a tag's number at the first token of
             its word, `IGNORED` elsewhere. Rows are sentences in order; a long sentence has several rows, a sentence
