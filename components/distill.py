@@ -42,7 +42,7 @@ def distill(
     """
     from keras_bert.data.records import read_features
     from keras_bert.models.encoder import config_of
-    from keras_bert.training.strategies import find_strategy
+    from keras_bert.training.devices import find_strategy
     from keras_bert.training.trainer import make_deterministic
 
     make_deterministic(training.seed)

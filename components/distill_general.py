@@ -35,7 +35,7 @@ def distill_general(
     from keras_bert.compress.new_students import STARTING_BATCHES, measure_by_states
     from keras_bert.data.records import read_features
     from keras_bert.tasks.embedding import Embedding
-    from keras_bert.training.strategies import find_strategy
+    from keras_bert.training.devices import find_strategy
     from keras_bert.training.trainer import make_deterministic
 
     make_deterministic(training.seed)

@@ -57,7 +57,7 @@ def fine_tune(
             not support the adaptation.
     """
     from keras_bert.data.records import read_features
-    from keras_bert.training.strategies import find_strategy
+    from keras_bert.training.devices import find_strategy
     from keras_bert.training.trainer import make_deterministic
 
     make_deterministic(training.seed)

@@ -44,7 +44,7 @@ def measure_distillation(
         InputError: the teacher, the shape and the losses do not fit each other, see `distill`.
     """
     from keras_bert.data.records import read_features
-    from keras_bert.training.strategies import find_strategy
+    from keras_bert.training.devices import find_strategy
     from keras_bert.training.trainer import Trainer, make_deterministic
 
     started = time.perf_counter()

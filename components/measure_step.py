@@ -55,7 +55,7 @@ def measure_step(
         ValueError: neither `start` nor `encoder` is given, or both, or the operations of the graph cannot be counted.
         InputError: the model to continue from has fewer positions than the rows, or no pooler for pairs.
     """
-    from keras_bert.training.strategies import find_strategy
+    from keras_bert.training.devices import find_strategy
     from keras_bert.training.trainer import Trainer, make_deterministic
 
     make_deterministic(training.seed)

@@ -76,7 +76,7 @@ def pretrain(
     from keras_bert.data.pretraining_batches import pretraining_batches
     from keras_bert.models.global_tokens import initialize_global_projections
     from keras_bert.models.replaced_tokens import separate_discriminator
-    from keras_bert.training.strategies import find_strategy
+    from keras_bert.training.devices import find_strategy
     from keras_bert.training.trainer import Trainer, make_deterministic, validation_rows
 
     make_deterministic(training.seed)

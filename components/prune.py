@@ -30,7 +30,7 @@ def prune(
     """
     from keras_bert.compress.prune import MagnitudePruning, save_sparsity
     from keras_bert.data.records import read_features
-    from keras_bert.training.strategies import find_strategy
+    from keras_bert.training.devices import find_strategy
     from keras_bert.training.trainer import make_deterministic
 
     make_deterministic(training.seed)

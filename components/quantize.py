@@ -41,7 +41,7 @@ def quantize(
     )
     from keras_bert.compress.quantize import QuantizationAware
     from keras_bert.models.encoder import input_names
-    from keras_bert.training.strategies import find_strategy
+    from keras_bert.training.devices import find_strategy
     from keras_bert.training.trainer import make_deterministic
 
     plan = training or Training()

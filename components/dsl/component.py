@@ -267,7 +267,7 @@ def component(
         libraries: distributions whose versions may change the result; they go into the cache key.
         kind: the needs of the step, which decide where it runs.
         distributed: whether the step trains on all processes of `TF_CONFIG` together, see
-            `keras_bert.training.strategies.find_strategy`. Other steps run on the chief, as if it were alone.
+            `keras_bert.training.devices.find_strategy`. Other steps run on the chief, as if it were alone.
     """
     return lambda function: Component(function, libraries, kind, distributed)
 

@@ -90,8 +90,7 @@ def pretraining_objective(
     rule = "be False if there is a generator"
     check("pretrain", "span_boundary", not (span_boundary and generator), rule, span_boundary)
     from keras_bert.data.records import read_features
-    from keras_bert.fused.pretraining import FusedPretrainingObjective
-    from keras_bert.fused.replaced_tokens import FusedReplacedTokensObjective
+    from keras_bert.fused.pretraining import FusedPretrainingObjective, FusedReplacedTokensObjective
     from keras_bert.models.pretraining import add_span_boundary
     from keras_bert.models.replaced_tokens import build_joint
     from keras_bert.objectives.pretraining import PretrainingObjective

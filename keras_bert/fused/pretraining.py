@@ -1,5 +1,6 @@
-"""The pre-training objective with the fused loss over the vocabulary."""
+"""The objectives of pre-training with the fused loss over the vocabulary."""
 
+import abc
 from typing import Any
 
 import keras
@@ -7,11 +8,42 @@ import tensorflow as tf
 
 from keras_bert.core.losses import correct, cross_entropy, weighted_sums
 from keras_bert.core.tensors import Tensor
-from keras_bert.fused.masked_tokens import masked_token_loss
-from keras_bert.fused.objective import FusedObjective
+from keras_bert.fused.masked_tokens import draw_tokens, masked_token_loss
 from keras_bert.models.encoder import has_layer, output_of
-from keras_bert.objectives.base import Batch, Sums, call_model
+from keras_bert.objectives.base import Batch, Objective, Sums, call_model
 from keras_bert.objectives.pretraining import PretrainingObjective, boundary_weights
+from keras_bert.objectives.replaced_tokens import ReplacedTokensObjective, measure_replaced
+from keras_bert.options.pretraining import Generator
+
+
+class FusedObjective(abc.ABC):
+    """An objective with the results of a plain one, up to rounding, for one model."""
+
+    def __init__(self, plain: Objective, model: keras.Model) -> None:
+        self._plain, self._model = plain, model
+
+    def weights(self, batch: Batch) -> dict[str, Any]:
+        """The weights of the plain objective."""
+        return self._plain.weights(batch)
+
+    def identity(self) -> dict[str, Any]:
+        """The identity of the plain objective, with the name of this class, as results are rounded otherwise."""
+        return {**self._plain.identity(), "class": type(self).__name__}
+
+    def __call__(self, model: keras.Model, batch: Batch, training: bool) -> Sums:
+        """The sums of the plain objective.
+
+        Raises:
+            ValueError: the model is another one.
+        """
+        if model is not self._model:
+            raise ValueError(f"model must be the one that the objective was made for, {self._model.name!r}")
+        return self._sums(batch, training)
+
+    @abc.abstractmethod
+    def _sums(self, batch: Batch, training: bool) -> Sums:
+        """The sums and weights of all metrics of the plain objective."""
+
 
 # Name in the metrics -> prefix of the names of its head's layers.
 _HEADS = {"masked": "masked_token", "boundary": "span_boundary"}
@@ -71,3 +103,26 @@ class FusedPretrainingObjective(FusedObjective):
 def rows_of(states: Tensor) -> Tensor:
     """(batch, predictions, units) -> (rows, units)."""
     return tf.reshape(states, (-1, states.shape[-1]))
+
+
+class FusedReplacedTokensObjective(FusedObjective):
+    """`ReplacedTokensObjective` of a model of `build_joint` with the fused loss over the vocabulary."""
+
+    def __init__(self, model: keras.Model, generator: Generator) -> None:
+        super().__init__(ReplacedTokensObjective(generator), model)
+        self._masked = FusedPretrainingObjective(model.get_layer("generator"), next_sentence=False)
+
+    def _sums(self, batch: Batch, training: bool) -> Sums:
+        replacement = self._model.get_layer("token_replacement")
+        states = self._masked.run(batch, training)
+        seeds = replacement.seeds(batch["mask_positions"], batch["mask_ids"], training)
+        drawn = draw_tokens(
+            tf.stop_gradient(rows_of(states["masked"])),
+            *self._masked.output_weights(),
+            *(tf.reshape(seed, (-1,)) for seed in seeds),
+        )
+        hidden = (batch[name] for name in ("token_ids", "mask_positions", "mask_ids", "mask_weights"))
+        token_ids, is_replaced = replacement.replace(tf.reshape(drawn, tf.shape(seeds[0])), *hidden)
+        logits = call_model(self._model.get_layer("discriminator"), {**batch, "token_ids": token_ids}, training)
+        detection = measure_replaced(logits, is_replaced, batch["padding_mask"])
+        return self._masked.measure(states, batch) | detection

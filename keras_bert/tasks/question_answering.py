@@ -168,7 +168,9 @@ class QuestionAnswering(Task):
 
             chosen = global_tokens_of(model)
             if chosen is not None:
-                rule = f"be at most {chosen.most - 1}, the tokens of a question that the model was built to see as global"
+                rule = (
+                    f"be at most {chosen.most - 1}, the tokens of a question that the model was built to see as global"
+                )
                 check(owner, "max_query_length", max_query_length < chosen.most, rule, max_query_length)
         self.stride = int(stride)
         self.max_query_length = int(max_query_length)

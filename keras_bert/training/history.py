@@ -1,7 +1,9 @@
-"""The history of a training: a reproducible file without times, and a live record with times for TensorBoard."""
+"""The history of a training: its entries, the record of a running one, and its progress."""
 
+import dataclasses
 import json
 import os
+import time
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
@@ -53,3 +55,39 @@ class RunningRecord:
 
 def _line(entry: Mapping[str, float | str]) -> str:
     return json.dumps(entry, sort_keys=True) + "\n"
+
+
+@dataclasses.dataclass
+class Progress:
+    """The progress of a training, as plain values for checkpoints.
+
+    Attributes:
+        window: sum and weight of every metric, for every step since the last entry of the history.
+        best: the best value of the selection metric, at `best_step`.
+        waited: number of validations since then.
+    """
+
+    step: int = 0
+    history: list[Entry] = dataclasses.field(default_factory=list)
+    window: list[dict[str, tuple[float, float]]] = dataclasses.field(default_factory=list)
+    best: float | None = None
+    best_step: int = 0
+    waited: int = 0
+    ended: bool = False
+
+
+@dataclasses.dataclass
+class Clock:
+    """Seconds and tokens since the last entry of the history.
+
+    `since` is a time of the monotonic clock, `waiting` the seconds that steps waited for batches; padding is no token.
+    """
+
+    since: float = dataclasses.field(default_factory=time.monotonic)
+    waiting: float = 0.0
+    tokens: float = 0.0
+
+    def times(self) -> Entry:
+        """Tokens a second, and the share of the time that steps waited for batches."""
+        seconds = max(time.monotonic() - self.since, 1e-9)
+        return {"tokens_per_second": self.tokens / seconds, "waiting_share": self.waiting / seconds}

@@ -16,8 +16,7 @@ from keras_bert.models.saving import describe_model
 from keras_bert.objectives.base import add_up, averages
 from keras_bert.training.checkpoints import Arrays, CheckpointError, Checkpoints
 from keras_bert.training.devices import LostWorkerError
-from keras_bert.training.history import Entry, RunningRecord
-from keras_bert.training.progress import Clock, Progress
+from keras_bert.training.history import Clock, Entry, Progress, RunningRecord
 from keras_bert.training.stop_request import StopRequest, stop_requests
 
 if TYPE_CHECKING:

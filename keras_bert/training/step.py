@@ -18,8 +18,7 @@ from keras_bert.options.training import Training
 from keras_bert.training.checkpoints import Arrays
 from keras_bert.training.devices import Devices
 from keras_bert.training.gradient_cache import CrossPartObjective, GradientCache, count_tokens
-from keras_bert.training.loss_scale import LossScale
-from keras_bert.training.precision import computing_in
+from keras_bert.training.precision import LossScale, computing_in
 from keras_bert.training.running_mean import RunningMean
 
 

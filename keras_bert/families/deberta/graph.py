@@ -6,9 +6,7 @@ from typing import Any
 from keras_bert.core.checks import check
 from keras_bert.core.config import EncoderConfig
 from keras_bert.families.bert.graph import embed
-from keras_bert.families.deberta.convolution import ConvolutionSum
-from keras_bert.families.deberta.layers import DeBERTaBlock
-from keras_bert.families.deberta.relative_positions import RelativeEmbedding
+from keras_bert.families.deberta.layers import ConvolutionSum, DeBERTaBlock, RelativeEmbedding
 from keras_bert.families.deberta.settings import DeBERTa
 from keras_bert.layers.attention import AttentionBias
 

@@ -5,8 +5,7 @@ from typing import Any
 
 from keras_bert.core.config import EncoderConfig
 from keras_bert.families.bert.graph import embed
-from keras_bert.families.longformer.global_tokens import GlobalTokens
-from keras_bert.families.longformer.layers import LongformerBlock
+from keras_bert.families.longformer.layers import GlobalTokens, LongformerBlock
 from keras_bert.layers.attention import AttentionBias
 
 # The name of the layer that marks global tokens; heads replace it, see `keras_bert.models.global_tokens`.

@@ -6,10 +6,8 @@ from typing import Any
 import keras
 
 from keras_bert.core.config import EncoderConfig
-from keras_bert.families.mobilebert.layers import TORCH_EPSILON, MobileBERTBlock
-from keras_bert.families.mobilebert.no_norm import make_norm
+from keras_bert.families.mobilebert.layers import TORCH_EPSILON, MobileBERTBlock, Trigrams, make_norm
 from keras_bert.families.mobilebert.settings import MobileBERT
-from keras_bert.families.mobilebert.trigrams import Trigrams
 from keras_bert.layers.attention import AttentionBias
 from keras_bert.layers.embeddings import EmbeddingProjection, PositionEmbedding, SegmentEmbedding, TokenEmbedding
 from keras_bert.layers.tap import TapLayer

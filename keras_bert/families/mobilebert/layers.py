@@ -8,13 +8,60 @@ from keras import ops
 
 from keras_bert.core.config import EncoderConfig
 from keras_bert.core.tensors import Tensor
-from keras_bert.families.mobilebert.no_norm import make_norm
-from keras_bert.families.mobilebert.settings import MobileBERT
+from keras_bert.families.mobilebert.settings import MobileBERT, Normalization
 from keras_bert.layers.attention import SelfAttention
 from keras_bert.layers.block import TransformerBlock
 from keras_bert.layers.dense import Dense
 from keras_bert.layers.feed_forward import FeedForward
 from keras_bert.layers.tap import Tap
+
+
+@keras.saving.register_keras_serializable("keras_bert")
+class NoNorm(keras.layers.Layer):
+    """MobileBERT's replacement of LayerNorm: gamma x + beta, element by element (Sun et al. 2020, section 3.3)."""
+
+    def build(self, input_shape: tuple[int | None, ...]) -> None:
+        """Makes gamma (hidden,) of ones, and beta (hidden,) of zeros."""
+        for name, start in (("gamma", "ones"), ("beta", "zeros")):
+            # In float32, as the bias of `Dense`: the gradients are sums over all rows.
+            weight = self.add_weight(name=name, shape=(input_shape[-1],), initializer=start, autocast=False)
+            setattr(self, name, weight)
+
+    def call(self, inputs: Tensor) -> Tensor:
+        """(..., hidden) -> (..., hidden)."""
+        moved = ops.add(ops.multiply(ops.cast(inputs, "float32"), self.gamma), self.beta)
+        return ops.cast(moved, self.compute_dtype)
+
+
+def make_norm(kind: Normalization, epsilon: float, **kwargs: Any) -> keras.layers.Layer:
+    """Makes a normalization layer; LayerNorm adds epsilon to the variance."""
+    return NoNorm(**kwargs) if kind == "no_norm" else keras.layers.LayerNormalization(epsilon=epsilon, **kwargs)
+
+
+@keras.saving.register_keras_serializable("keras_bert")
+class Trigrams(keras.layers.Layer):
+    """Concatenates the embeddings of the next token, the token and the previous token (Sun et al. 2020, section 3.4).
+
+    Beyond the ends of a text, and in its padding, embeddings are zero, so that the result does not depend on the length
+    of the batch. transformers uses the embedding of the padding token, which is zero in models trained with it.
+    """
+
+    def __init__(self, **kwargs: Any) -> None:
+        super().__init__(**kwargs)
+        self.output_tap = Tap("output_tap")
+
+    def call(self, inputs: Tensor, padding_mask: Tensor, training: bool = False) -> Tensor:
+        """(batch, length, width), 1 for a token and 0 for padding (batch, length) -> (batch, length, 3 x width)."""
+        text = ops.multiply(inputs, ops.expand_dims(ops.cast(padding_mask, self.compute_dtype), -1))
+        padded = ops.pad(text, ((0, 0), (1, 1), (0, 0)))
+        return self.output_tap(ops.concatenate([padded[:, 2:], text, padded[:, :-2]], axis=-1), training)
+
+    def compute_output_shape(self, inputs_shape: tuple[int | None, ...], padding_mask_shape: Any) -> Any:
+        """(batch, length, 3 x width)."""
+        width = inputs_shape[-1]
+        assert width is not None
+        return (*inputs_shape[:-1], 3 * width)
+
 
 # PyTorch's default, which transformers uses in the LayerNorm of the embeddings and of the last feed-forward layer.
 TORCH_EPSILON = 1e-5

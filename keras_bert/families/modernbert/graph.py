@@ -6,8 +6,7 @@ from typing import Any
 import keras
 
 from keras_bert.core.config import EncoderConfig
-from keras_bert.families.modernbert.layers import ModernBERTBlock
-from keras_bert.families.modernbert.rotary_attention import WindowBias
+from keras_bert.families.modernbert.layers import ModernBERTBlock, WindowBias
 from keras_bert.families.modernbert.settings import ModernBERT
 from keras_bert.layers.attention import AttentionBias
 from keras_bert.layers.embeddings import TokenEmbedding

@@ -2,7 +2,7 @@
 
 import math
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, ClassVar
 
 import keras
 import numpy as np
@@ -10,11 +10,172 @@ from keras import ops
 
 from keras_bert.core.config import EncoderConfig
 from keras_bert.core.tensors import Tensor
-from keras_bert.families.modernbert.gated_feed_forward import GatedFeedForward
-from keras_bert.families.modernbert.rotary_attention import RotaryAttention
 from keras_bert.families.modernbert.settings import ModernBERT
+from keras_bert.layers.attention import MASK_BIAS, SelfAttention
 from keras_bert.layers.block import TransformerBlock, weights_by_path
+from keras_bert.layers.dense import Dense
+from keras_bert.layers.feed_forward import ACTIVATIONS, FeedForward
 from keras_bert.layers.tap import Tap
+
+
+def rotary_table(length: Tensor, size: int, theta: float) -> tuple[Tensor, Tensor]:
+    """The cosines and sines of the angles p theta^(-2 i / size) of position p and pair i, each float32 (length, size).
+
+    Both halves of the last axis have the same angles. The sines of the first half are negated, as `rotate` needs them.
+    """
+    rates = theta ** (-np.arange(0, size, 2) / size)
+    angles = ops.cast(ops.arange(length), "float32")[:, None] * rates.astype("float32")
+    sines = ops.sin(angles)
+    cosines = ops.cos(angles)
+    return ops.concatenate([cosines, cosines], axis=-1), ops.concatenate([-sines, sines], axis=-1)
+
+
+def rotate(x: Tensor, table: tuple[Any, Any]) -> Tensor:
+    """Rotates the pairs (x[i], x[i + size / 2]) of each head.
+
+    (batch, heads, length, size) -> the same shape, computed in float32: bfloat16 cannot tell near positions apart.
+    """
+    cosines, sines = table
+    exact = ops.cast(x, "float32")
+    first, second = ops.split(exact, 2, axis=-1)
+    rotated = ops.add(ops.multiply(exact, cosines), ops.multiply(ops.concatenate([second, first], axis=-1), sines))
+    return ops.cast(rotated, x.dtype)
+
+
+@keras.saving.register_keras_serializable("keras_bert")
+class WindowBias(keras.layers.Layer):
+    """Makes the bias of local attention, which masks padding and tokens that are further than `reach` tokens away."""
+
+    def __init__(self, reach: int, **kwargs: Any) -> None:
+        super().__init__(**kwargs)
+        self.reach = reach
+
+    def call(self, inputs: Tensor) -> Tensor:
+        """Bias of padding (batch, 1, 1, length) -> bias of padding and window (batch, 1, length, length)."""
+        places = ops.arange(ops.shape(inputs)[3])
+        is_outside = ops.greater(ops.abs(ops.subtract(places[:, None], places[None, :])), self.reach)
+        # Minimum rather than sum: a larger range would coarsen the int8 grid of the scores.
+        return ops.minimum(inputs, ops.multiply(ops.cast(is_outside, self.compute_dtype), MASK_BIAS))
+
+    def compute_output_shape(self, input_shape: tuple[int | None, ...]) -> tuple[int | None, ...]:
+        """(batch, 1, length, length). JAX cannot infer it from `call`, which counts to an unknown length."""
+        return (*input_shape[:2], input_shape[3], input_shape[3])
+
+    def get_config(self) -> dict[str, Any]:
+        """The constructor's arguments."""
+        return {**super().get_config(), "reach": self.reach}
+
+
+@keras.saving.register_keras_serializable("keras_bert")
+class RotaryAttention(SelfAttention):
+    """Self-attention with rotary position embeddings, and one projection without bias to queries, keys and values.
+
+    `theta` is the base of the rotary angles, `output_range` the standard deviation of the output projection's
+    initializer; the dropout is on attention probabilities and output.
+    """
+
+    # No tap on the queries before the rotation: it is computed in float, so that no int8 kernel reads them.
+    taps: ClassVar[tuple[str, ...]] = ("scores_tap", "probabilities_tap", "context_tap")
+
+    def __init__(
+        self,
+        num_heads: int,
+        theta: float,
+        dropout: float = 0.0,
+        initializer_range: float = 0.02,
+        output_range: float = 0.02,
+        **kwargs: Any,
+    ) -> None:
+        super().__init__(num_heads, dropout, initializer_range, **kwargs)
+        self.theta = theta
+        self.output_range = output_range
+        self.output_dropout = keras.layers.Dropout(dropout, dtype=self.dtype_policy, name="output_dropout")
+
+    def build(  # type: ignore[override]
+        self, inputs_shape: tuple[int | None, ...], attention_bias_shape: Any
+    ) -> None:
+        """Makes the projections (hidden, 3 x hidden), in the order query, key, value, and output (hidden, hidden)."""
+        hidden_size = inputs_shape[-1]
+        assert hidden_size is not None
+        self.head_size = hidden_size // self.num_heads
+        for name, units, spread in (
+            ("query_key_value", 3 * hidden_size, self.initializer_range),
+            ("output_projection", hidden_size, self.output_range),
+        ):
+            dense = Dense(units, spread, use_bias=False, name=name, dtype=self.dtype_policy)
+            dense.build(inputs_shape)
+            setattr(self, name, dense)
+
+    def call(  # type: ignore[override]
+        self, inputs: Tensor, attention_bias: Tensor, first_only: bool = False, training: bool = False
+    ) -> Tensor:
+        """Attends to all tokens: (batch, length, hidden), with a bias (batch, 1, 1 or length, length).
+
+        With `first_only` the first token alone attends: the bias is (batch, 1, 1, length), the result (batch, 1,
+        hidden).
+        """
+        shape, scale = ops.shape(inputs), 1 / math.sqrt(self.head_size)
+        table = rotary_table(shape[1], self.head_size, self.theta)
+        projected_query, *projected = ops.split(self.query_key_value(inputs), 3, axis=-1)
+        key, value = (self._split_heads(part, shape) for part in projected)
+        if first_only:
+            # The first position is not rotated.
+            query_shape = (shape[0], 1)
+            query = ops.multiply(self._split_heads(projected_query[:, :1], query_shape), scale)
+        else:
+            # The scale is part of the table, which is a constant where the length is static.
+            query_shape = shape
+            scaled_table = ops.multiply(table[0], scale), ops.multiply(table[1], scale)
+            query = rotate(self._split_heads(projected_query, query_shape), scaled_table)
+        context = self._attend(query, rotate(key, table), value, attention_bias, training)
+        return self.output_dropout(self._join_heads(context, query_shape, training), training=training)
+
+    def get_config(self) -> dict[str, Any]:
+        """The constructor's arguments."""
+        return {**super().get_config(), "theta": self.theta, "output_range": self.output_range}
+
+
+@keras.saving.register_keras_serializable("keras_bert")
+class GatedFeedForward(FeedForward):
+    """The gated feed-forward layer, (activation(x W) * x V) W2; with GELU it is GeGLU.
+
+    The dropout is before W2, whose initializer has the standard deviation `output_range`.
+    """
+
+    def __init__(
+        self,
+        intermediate_size: int,
+        activation: str = "gelu_erf",
+        dropout: float = 0.0,
+        initializer_range: float = 0.02,
+        output_range: float = 0.02,
+        **kwargs: Any,
+    ) -> None:
+        super().__init__(intermediate_size, activation, initializer_range, **kwargs)
+        self.output_range = output_range
+        self.dropout = keras.layers.Dropout(dropout, dtype=self.dtype_policy, name="dropout")
+
+    def build(self, input_shape: tuple[int | None, ...]) -> None:
+        """Makes W and V as one kernel (hidden, 2 x intermediate), and W2 (intermediate, hidden)."""
+        hidden_size = input_shape[-1]
+        assert hidden_size is not None
+        for name, units, spread, width in (
+            ("intermediate", 2 * self.intermediate_size, self.initializer_range, hidden_size),
+            ("output_projection", hidden_size, self.output_range, self.intermediate_size),
+        ):
+            dense = Dense(units, spread, use_bias=False, name=name, dtype=self.dtype_policy)
+            dense.build((*input_shape[:-1], width))
+            setattr(self, name, dense)
+
+    def call(self, inputs: Tensor, training: bool = False) -> Tensor:
+        """(batch, length, hidden) -> (batch, length, hidden)."""
+        first, gate = ops.split(self.intermediate(inputs), 2, axis=-1)
+        gated = self.activation_tap(ops.multiply(ACTIVATIONS[self.activation](first), gate), training)
+        return self.output_projection(self.dropout(gated, training=training))
+
+    def get_config(self) -> dict[str, Any]:
+        """The constructor's arguments."""
+        return {**super().get_config(), "dropout": self.dropout.rate, "output_range": self.output_range}
 
 
 @keras.saving.register_keras_serializable("keras_bert")

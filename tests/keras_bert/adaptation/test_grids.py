@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from keras_bert.adaptation.grids import grid_bits
+from keras_bert.adaptation.adapter import grid_bits
 
 KERNEL = np.random.default_rng(0).normal(0, 0.02, (64, 24)).astype("float32")
 

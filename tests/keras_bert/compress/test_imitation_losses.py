@@ -2,7 +2,7 @@
 
 import pytest
 
-from keras_bert.compress.imitation_losses import make_losses, map_layers
+from keras_bert.compress.comparison import make_losses, map_layers
 from keras_bert.models.states import AttentionLayout
 from keras_bert.objectives.imitation import OUTPUT
 from keras_bert.options.compression import WEIGHTS, Imitation

@@ -2,7 +2,7 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
-from keras_bert.fused.compiled import compiled, seeded_dropout
+from keras_bert.fused.block import compiled, seeded_dropout
 
 SEED = tf.constant([3, 11], tf.uint32)
 

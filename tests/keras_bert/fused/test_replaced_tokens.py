@@ -2,7 +2,7 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
-from keras_bert.fused.replaced_tokens import FusedReplacedTokensObjective
+from keras_bert.fused.pretraining import FusedReplacedTokensObjective
 from keras_bert.fused.training import fused_blocks
 from keras_bert.models.encoder import blocks_of
 from keras_bert.objectives.replaced_tokens import ReplacedTokensObjective

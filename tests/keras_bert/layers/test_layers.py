@@ -10,20 +10,13 @@ from keras_bert.core.config import EncoderConfig
 from keras_bert.families.bigbird.layers import BigBirdAttention, BigBirdBlock
 from keras_bert.families.bigbird.settings import BigBird
 from keras_bert.families.bigbird.span_head import QuestionBias, SpanTransform
-from keras_bert.families.deberta.convolution import ConvolutionSum
-from keras_bert.families.deberta.layers import DeBERTaAttention, DeBERTaBlock
-from keras_bert.families.deberta.relative_positions import RelativeEmbedding
+from keras_bert.families.deberta.layers import ConvolutionSum, DeBERTaAttention, DeBERTaBlock, RelativeEmbedding
 from keras_bert.families.deberta.settings import DeBERTa
-from keras_bert.families.longformer.global_tokens import GlobalTokens
-from keras_bert.families.longformer.layers import LongformerAttention, LongformerBlock
+from keras_bert.families.longformer.layers import GlobalTokens, LongformerAttention, LongformerBlock
 from keras_bert.families.longformer.settings import Longformer
-from keras_bert.families.mobilebert.layers import MobileBERTBlock
-from keras_bert.families.mobilebert.no_norm import NoNorm
+from keras_bert.families.mobilebert.layers import MobileBERTBlock, NoNorm, Trigrams
 from keras_bert.families.mobilebert.settings import MobileBERT
-from keras_bert.families.mobilebert.trigrams import Trigrams
-from keras_bert.families.modernbert.gated_feed_forward import GatedFeedForward
-from keras_bert.families.modernbert.layers import ModernBERTBlock
-from keras_bert.families.modernbert.rotary_attention import RotaryAttention, WindowBias
+from keras_bert.families.modernbert.layers import GatedFeedForward, ModernBERTBlock, RotaryAttention, WindowBias
 from keras_bert.families.modernbert.settings import ModernBERT
 from keras_bert.layers.adapters import DecodedStates, PromptPlaces, TokenStates
 from keras_bert.layers.attention import AttentionBias, SelfAttention

@@ -1,6 +1,6 @@
 import pytest
 
-from keras_bert.training.loss_scale import LossScale
+from keras_bert.training.precision import LossScale
 
 
 def test_halves_and_doubles():

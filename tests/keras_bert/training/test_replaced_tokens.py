@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
-from keras_bert.fused.replaced_tokens import FusedReplacedTokensObjective
+from keras_bert.fused.pretraining import FusedReplacedTokensObjective
 from keras_bert.objectives.replaced_tokens import ReplacedTokensObjective
 from keras_bert.options.pretraining import Generator
 from keras_bert.options.training import Training

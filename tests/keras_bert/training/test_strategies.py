@@ -4,7 +4,7 @@ import re
 import pytest
 import tensorflow as tf
 
-from keras_bert.training.strategies import _make, find_strategy
+from keras_bert.training.devices import _make, find_strategy
 
 TWO_WORKERS = {"cluster": {"chief": ["a:1"], "worker": ["b:2"]}, "task": {"type": "worker", "index": 0}}
 

@@ -13,9 +13,8 @@ from keras_bert.models.saving import save_model
 from keras_bert.objectives.classification import ClassificationObjective
 from keras_bert.options.training import Training
 from keras_bert.training.checkpoints import CheckpointError
-from keras_bert.training.devices import Devices, LostWorkerError
+from keras_bert.training.devices import Devices, LostWorkerError, find_strategy
 from keras_bert.training.history import write_history
-from keras_bert.training.strategies import find_strategy
 from keras_bert.training.trainer import Trainer, make_deterministic
 from tests import forked
 from tests.keras_bert.training.small import bag_of_tokens, fit, rows

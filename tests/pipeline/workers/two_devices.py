@@ -5,7 +5,7 @@ import os
 
 import tensorflow as tf
 
-from keras_bert.training import strategies
+from keras_bert.training import devices
 
 DEVICES = ["CPU:0", "CPU:1"]
 
@@ -19,4 +19,4 @@ def mirror(cluster: str, tpu: str) -> tf.distribute.Strategy:
 
 (processor,) = tf.config.list_physical_devices("CPU")
 tf.config.set_logical_device_configuration(processor, [tf.config.LogicalDeviceConfiguration() for _ in DEVICES])
-strategies._make = mirror
+devices._make_strategy = mirror

@@ -1,8 +1,7 @@
 import numpy as np
 import pytest
 
-from keras_bert.families.bigbird.layers import BigBirdAttention
-from keras_bert.families.bigbird.random_blocks import draw_blocks
+from keras_bert.families.bigbird.layers import BigBirdAttention, draw_blocks
 from keras_bert.families.bigbird.settings import BigBird
 from tests.keras_bert.families import long_attention as long
 

@@ -1,7 +1,7 @@
 import numpy as np
 import pytest
 
-from keras_bert.families.bigbird.random_blocks import PLANNED_LENGTHS, draw_blocks, draw_planned_blocks
+from keras_bert.families.bigbird.layers import PLANNED_LENGTHS, draw_blocks, draw_planned_blocks
 from tests.keras_bert.interop.checkpoints import GOLDEN
 
 TABLES = dict(np.load(GOLDEN / "random_blocks.npz"))

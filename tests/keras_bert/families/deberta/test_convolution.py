@@ -2,7 +2,7 @@ import numpy as np
 import pytest
 
 from keras_bert.core.config import EncoderConfig
-from keras_bert.families.deberta.convolution import ConvolutionSum
+from keras_bert.families.deberta.layers import ConvolutionSum
 from keras_bert.families.deberta.settings import DeBERTa
 
 SHAPE = {"num_layers": 2, "hidden_size": 4, "num_heads": 2, "intermediate_size": 6, "vocabulary_size": 9}

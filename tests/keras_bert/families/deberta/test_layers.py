@@ -2,8 +2,7 @@ import numpy as np
 import pytest
 
 from keras_bert.core.config import EncoderConfig
-from keras_bert.families.deberta.layers import DeBERTaAttention, DeBERTaBlock
-from keras_bert.families.deberta.relative_positions import RelativeEmbedding
+from keras_bert.families.deberta.layers import DeBERTaAttention, DeBERTaBlock, RelativeEmbedding
 from keras_bert.families.deberta.settings import DeBERTa
 
 SHAPE = {"num_layers": 1, "hidden_size": 4, "num_heads": 2, "intermediate_size": 6, "vocabulary_size": 9}

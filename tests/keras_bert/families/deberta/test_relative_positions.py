@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from keras_bert.core.config import EncoderConfig
-from keras_bert.families.deberta.relative_positions import RelativeEmbedding, by_distance_to_pairs, relative_positions
+from keras_bert.families.deberta.layers import RelativeEmbedding, by_distance_to_pairs, relative_positions
 from keras_bert.families.deberta.settings import DeBERTa
 
 BUCKETED = DeBERTa(position_buckets=8, max_distance=20, normalized_positions=False)

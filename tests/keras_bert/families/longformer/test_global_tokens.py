@@ -1,7 +1,7 @@
 import numpy as np
 import pytest
 
-from keras_bert.families.longformer.global_tokens import GlobalTokens
+from keras_bert.families.longformer.layers import GlobalTokens
 from keras_bert.layers.separator import SeparatorReader
 
 IDS = np.array([[0, 7, 7, 2, 7, 2], [0, 7, 2, 5, 2, 1]], "int32")

@@ -1,6 +1,6 @@
 import numpy as np
 
-from keras_bert.families.modernbert.gated_feed_forward import GatedFeedForward
+from keras_bert.families.modernbert.layers import GatedFeedForward
 from tests.keras_bert.models.test_encoder import ACTIVATIONS
 
 

@@ -2,7 +2,7 @@ import numpy as np
 import pytest
 from keras import ops
 
-from keras_bert.families.modernbert.rotary import rotary_table, rotate
+from keras_bert.families.modernbert.layers import rotary_table, rotate
 
 
 def rotated(x, theta):

@@ -3,7 +3,7 @@ import math
 import numpy as np
 import pytest
 
-from keras_bert.families.modernbert.rotary_attention import RotaryAttention, WindowBias
+from keras_bert.families.modernbert.layers import RotaryAttention, WindowBias
 from tests.keras_bert.families.modernbert.test_rotary import rotated
 
 PARTS = ("query_key_value", "output_projection")
