@@ -77,7 +77,7 @@ def perplexity(model: Model, rows: PretrainingExamples) -> float:
 
 def correlation(model: Model, pairs: Path) -> float:
     """Of the cosines of two texts' vectors with the scores."""
-    from keras_bert.metrics.correlation import correlations
+    from keras_bert.metrics.regression import correlations
     from keras_bert.tasks.embedding import Embedding
 
     source = TableSource(str(pairs), text="sentence1", label="score", second_text="sentence2", task="regression")

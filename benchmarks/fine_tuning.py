@@ -88,7 +88,7 @@ def serve(trained: Sequence[Any], batch_size: int, steps: int) -> None:
     from keras_bert.data.records import read_labels
     from keras_bert.models.encoder import encoder_of
     from keras_bert.models.saving import load_model
-    from keras_bert.objectives.classification import ClassificationObjective
+    from keras_bert.objectives.tasks import ClassificationObjective
     from keras_bert.options.training import Training
     from keras_bert.tasks.classification import build_classifier
     from keras_bert.training.trainer import Trainer

@@ -20,7 +20,7 @@ _HOMES = {
     "Pruning": "keras_bert.options.compression",
     "Quantization": "keras_bert.options.quantization",
     "Student": "keras_bert.options.compression",
-    "compile_task": "keras_bert.export.compiled_task",
+    "compile_task": "keras_bert.export.task_export",
     "distill": "keras_bert.compress.task_compression",
     "evaluate": "keras_bert.training.fit",
     "export_task": "keras_bert.export.task_export",

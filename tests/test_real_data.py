@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 import keras_bert
-from keras_bert.metrics.correlation import correlations
+from keras_bert.metrics.regression import correlations
 from pipeline.cli import main
 
 DATA = Path(os.environ.get("BERT_TEST_DATA", "../shared/data")).absolute()

@@ -11,7 +11,7 @@ from components.sources.questions import QUESTION_FIELDS, Question, as_fields, p
 
 if TYPE_CHECKING:
     from keras_bert.tasks.answer_windows import TokenizedTexts
-    from keras_bert.tasks.answers import Answer
+    from keras_bert.tasks.answer_spans import Answer
     from keras_bert.tasks.base import Task
     from keras_bert.tasks.question_answering import QuestionAnswering
 

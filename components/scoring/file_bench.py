@@ -83,7 +83,7 @@ def look_inside(request: BenchRequest) -> dict[str, Any]:
 
 def profile_file(request: BenchRequest) -> dict[str, Any]:
     """The operations of an `.onnx` file for its longest row on one thread, see `profile_onnx`."""
-    from keras_bert.export.operations import profile_onnx
+    from keras_bert.export.delegation import profile_onnx
 
     length = max(request.lengths)
     with on_processors(1):

@@ -44,8 +44,8 @@ class RegressionScoring(NumberScoring):
         return numbers
 
     def score(self, rows: Sequence[TextRow], answers: Sequence[float], labels: Sequence[str]) -> TaskScores:
-        """Those of `score_numbers` and of `keras_bert.metrics.number_errors`."""
-        from keras_bert.metrics.number_errors import number_errors
+        """Those of `score_numbers` and of `keras_bert.metrics.regression`."""
+        from keras_bert.metrics.regression import number_errors
 
         errors = number_errors(answers, [float(row.label) for row in rows])
         return TaskScores(score_numbers(rows, answers).metrics | errors)
@@ -120,7 +120,7 @@ class EmbeddingScoring(NumberScoring):
 
 def score_numbers(rows: Sequence[TextRow], answers: Sequence[float]) -> TaskScores:
     """Spearman's and Pearson's correlation; both 0 for answers that are all alike: they order nothing."""
-    from keras_bert.metrics.correlation import correlations
+    from keras_bert.metrics.regression import correlations
 
     if len(set(answers)) < 2:
         return TaskScores(dict.fromkeys(OF_NUMBERS, 0.0))

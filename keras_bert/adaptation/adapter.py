@@ -18,50 +18,6 @@ from keras_bert.options.quantization import RECIPES
 _ROUNDING = 1e-2
 
 
-def grid_bits(kernel: Any) -> int | None:
-    """The bits of a kernel's quantization grid; None for a kernel (inputs, units) that was not quantized.
-
-    A quantization grid is symmetric, with one scale for each unit, or for each unit and block of inputs, see `RECIPES`:
-    the largest value of a block is the last step, and all others are whole numbers of steps.
-    """
-    grids = {(recipe.weight_bits, recipe.block) for recipe in RECIPES.values() if recipe.integers}
-    for bits, block in sorted(grids, key=lambda grid: (grid[0], grid[1] or 0)):
-        if _lies_on_grid(np.asarray(kernel, "float64"), 2 ** (bits - 1) - 1, block or len(kernel)):
-            return bits
-    return None
-
-
-def _lies_on_grid(kernel: Any, last_step: int, block: int) -> bool:
-    inputs, units = kernel.shape
-    # Of one value a block, every kernel consists of last steps.
-    if block < 2 or inputs % block:
-        return False
-    blocks = kernel.reshape(-1, block, units)
-    largest = np.abs(blocks).max(axis=1, keepdims=True)
-    steps = blocks / np.where(largest, largest, 1.0) * last_step
-    return bool(largest.any() and (np.abs(steps - np.round(steps)) < _ROUNDING).all())
-
-
-def fill(layer: keras.layers.Layer, adapter: keras.layers.Layer) -> None:
-    """Attaches `adapter` to a layer, which then calls it; its weights are among those of the model.
-
-    Raises:
-        ValueError: the layer has an adapter already.
-    """
-    if layer.adapter is not None:
-        raise ValueError(f"layer {layer.path!r} must have no adapter yet, got one; detach that first")
-    # Keras has no public way to add to a layer that is built; its own `Dense.enable_lora` does the same.
-    layer._tracker.unlock()
-    layer.adapter = adapter
-    layer._tracker.lock()
-
-
-def clear(layer: keras.layers.Layer) -> None:
-    """Detaches the adapter of a layer."""
-    layer._tracker.untrack(layer.adapter)
-    layer.adapter = None
-
-
 # The biases of Dense and of LayerNorm (Ben Zaken et al. 2022, section 3).
 _BIASES = ("bias", "beta")
 
@@ -245,3 +201,47 @@ def _changed_weights(model: keras.Model, encoder: list[Any], adaptation: Adaptat
     if not biases:
         raise ValueError(f"Bias needs an encoder with biases, got {model.name!r} without any")
     return pooler + [weight for weight in biases if not weight.path.startswith("pooler/")]
+
+
+def grid_bits(kernel: Any) -> int | None:
+    """The bits of a kernel's quantization grid; None for a kernel (inputs, units) that was not quantized.
+
+    A quantization grid is symmetric, with one scale for each unit, or for each unit and block of inputs, see `RECIPES`:
+    the largest value of a block is the last step, and all others are whole numbers of steps.
+    """
+    grids = {(recipe.weight_bits, recipe.block) for recipe in RECIPES.values() if recipe.integers}
+    for bits, block in sorted(grids, key=lambda grid: (grid[0], grid[1] or 0)):
+        if _lies_on_grid(np.asarray(kernel, "float64"), 2 ** (bits - 1) - 1, block or len(kernel)):
+            return bits
+    return None
+
+
+def _lies_on_grid(kernel: Any, last_step: int, block: int) -> bool:
+    inputs, units = kernel.shape
+    # Of one value a block, every kernel consists of last steps.
+    if block < 2 or inputs % block:
+        return False
+    blocks = kernel.reshape(-1, block, units)
+    largest = np.abs(blocks).max(axis=1, keepdims=True)
+    steps = blocks / np.where(largest, largest, 1.0) * last_step
+    return bool(largest.any() and (np.abs(steps - np.round(steps)) < _ROUNDING).all())
+
+
+def fill(layer: keras.layers.Layer, adapter: keras.layers.Layer) -> None:
+    """Attaches `adapter` to a layer, which then calls it; its weights are among those of the model.
+
+    Raises:
+        ValueError: the layer has an adapter already.
+    """
+    if layer.adapter is not None:
+        raise ValueError(f"layer {layer.path!r} must have no adapter yet, got one; detach that first")
+    # Keras has no public way to add to a layer that is built; its own `Dense.enable_lora` does the same.
+    layer._tracker.unlock()
+    layer.adapter = adapter
+    layer._tracker.lock()
+
+
+def clear(layer: keras.layers.Layer) -> None:
+    """Detaches the adapter of a layer."""
+    layer._tracker.untrack(layer.adapter)
+    layer.adapter = None

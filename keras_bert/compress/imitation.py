@@ -11,8 +11,8 @@ from keras_bert.core.checks import check
 from keras_bert.core.digests import digest_weights
 from keras_bert.objectives.base import Batch, Sums, TaskObjective
 from keras_bert.objectives.distillation import DistillationObjective
-from keras_bert.objectives.embedding import EmbeddingObjective
 from keras_bert.objectives.retrieval import RetrievalObjective
+from keras_bert.objectives.tasks import EmbeddingObjective
 from keras_bert.options.compression import Distillation, Imitation, StateImitation
 
 

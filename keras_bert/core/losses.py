@@ -92,3 +92,13 @@ def span_loss(positions: Tensor, logits: Tensor) -> Tensor:
 def correct_spans(positions: Tensor, logits: Tensor) -> Tensor:
     """1 if the largest logits are at the answer's start and end, else 0; the shapes are those of `span_loss`."""
     return ops.min(correct(ops.transpose(logits, (0, 2, 1)), positions), axis=-1)
+
+
+def divergence(student_logits: Tensor, teacher_logits: Tensor, temperature: float) -> Tensor:
+    """T^2 KL(teacher || student) of both softmaxes at temperature T, in nats: twice (..., classes) -> (...).
+
+    T^2 keeps the gradients as large as those of the true labels (Hinton et al. 2015, section 2).
+    """
+    student = ops.log_softmax(ops.cast(student_logits, "float32") / temperature, axis=-1)
+    teacher = ops.log_softmax(ops.cast(teacher_logits, "float32") / temperature, axis=-1)
+    return temperature**2 * ops.sum(ops.exp(teacher) * (teacher - student), axis=-1)

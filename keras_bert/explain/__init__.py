@@ -3,12 +3,11 @@
 from keras_bert.data.conllu import TreebankSentence, read_conllu
 from keras_bert.explain.ablation import HeadAblation, leave_one_head_out
 from keras_bert.explain.agreement import Agreement, compare
-from keras_bert.explain.attention import Attention, attentions
+from keras_bert.explain.attention import Attention, attentions, rollout
 from keras_bert.explain.attribution import Attribution, attributions
 from keras_bert.explain.heads import HeadStatistics, head_statistics
 from keras_bert.explain.occlusion import deletion_curve
 from keras_bert.explain.probe import Probes, probe
-from keras_bert.explain.rollout import rollout
 from keras_bert.explain.show import Page, show
 from keras_bert.explain.structural_probe import StructuralProbes, structural_probe
 from keras_bert.explain.tokens import Tokens

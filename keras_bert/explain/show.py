@@ -15,10 +15,9 @@ import numpy as np
 
 from keras_bert.core.checks import check
 from keras_bert.core.folders import replaced_file
-from keras_bert.explain.attention import Attention
+from keras_bert.explain.attention import Attention, rollout
 from keras_bert.explain.attribution import Attribution
 from keras_bert.explain.heads import HeadStatistics
-from keras_bert.explain.rollout import rollout
 from keras_bert.explain.tokens import Array, Tokens
 
 # A page whose attention takes more bytes than this in 8 bits holds it in 4.

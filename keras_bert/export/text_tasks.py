@@ -11,9 +11,8 @@ from keras_bert.export.text import TextModel
 from keras_bert.export.text_inputs import ENDS, STARTS
 from keras_bert.metrics.calibration import probabilities
 from keras_bert.metrics.entities import OUTSIDE
-from keras_bert.tasks.answer_spans import best_of_rows, best_spans
+from keras_bert.tasks.answer_spans import Answer, answers_of, best_of_rows, best_spans
 from keras_bert.tasks.answer_windows import TokenizedTexts, Windows
-from keras_bert.tasks.answers import Answer, answers_of
 from keras_bert.tasks.base import Task
 from keras_bert.tasks.checks import as_texts, check_same_length
 from keras_bert.tasks.entities import Entity, decode

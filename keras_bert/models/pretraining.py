@@ -1,14 +1,31 @@
 """Adds the heads of pre-training to encoders: BERT's (Devlin et al. 2019, section 3.1) and SpanBERT's."""
 
+from typing import Any
+
 import keras
 
+from keras_bert.core.checks import check
+from keras_bert.families.deberta.settings import DeBERTa
 from keras_bert.families.mobilebert.settings import MobileBERT
+from keras_bert.layers.adapters import DecodedStates
 from keras_bert.layers.dense import Dense
+from keras_bert.layers.embeddings import PositionEmbedding
 from keras_bert.layers.heads import MaskedTokenTransform, OutputBias, OutputColumns
 from keras_bert.layers.span_boundary import SpanBoundaryTransform
-from keras_bert.models.encoder import config_of, encoder_of, has_prediction_head, pooled_output, sequence_output
+from keras_bert.models.encoder import (
+    blocks_of,
+    calls_of,
+    config_of,
+    encoder_of,
+    has_prediction_head,
+    pooled_output,
+    sequence_output,
+)
 from keras_bert.models.global_tokens import with_global_tokens
-from keras_bert.models.mask_decoder import decoded_states
+
+POSITIONS = "mask_decoder_positions"
+# The number of further calls of the last block (section 3.2: n = 2, with the same weights).
+_CALLS = 2
 
 
 def build_pretraining(encoder: keras.Model, *, next_sentence: bool = True, mask_decoder: bool = False) -> keras.Model:
@@ -69,3 +86,25 @@ def add_span_boundary(model: keras.Model) -> keras.Model:
     scores = tokens(transform(sequence_output(encoder), model.input["mask_positions"]), reverse=True)
     logits = OutputBias(name="span_boundary_bias")(scores)
     return keras.Model(model.input, {**model.output, "boundary_tokens": logits}, name="span_boundary")
+
+
+def decoded_states(encoder: keras.Model) -> Any:
+    """DeBERTa's enhanced mask decoder: states (batch, length, hidden) with absolute positions, for masked tokens.
+
+    It calls the last block two more times, each time on the inputs of this block. The queries of the first call are
+    these inputs plus an embedding of each absolute position, those of the second call are the outputs of the first
+    (`EnhancedMaskDecoder` of the released code, with H the second to last layer). Only pre-training uses it.
+
+    Raises:
+        ValueError: the encoder has another variant, or its embeddings contain absolute positions already.
+    """
+    config, last = config_of(encoder), blocks_of(encoder)[-1]
+    fits = isinstance(config.variant, DeBERTa) and not config.variant.absolute_positions
+    rule = "have the variant 'deberta' without absolute_positions for a mask decoder"
+    check("EncoderConfig", "variant", fits, rule, config.variant)
+    below, attention_bias, relative = calls_of(encoder, last)[-1].input_tensors
+    table = PositionEmbedding(config.max_length, config.initializer_range, config.position_offset, name=POSITIONS)
+    states = table(below)
+    for _ in range(_CALLS):
+        states = last(below, attention_bias, relative, states)
+    return DecodedStates(name="mask_decoder_states")(states, sequence_output(encoder))

@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 import keras
 from keras import ops
 
-from keras_bert.core.losses import correct, weighted_sums
+from keras_bert.core.losses import correct, divergence, weighted_sums
 from keras_bert.core.tensors import Tensor
 from keras_bert.objectives.base import Array, Batch, Sums, TaskObjective
 from keras_bert.objectives.class_weights import row_weights
@@ -17,7 +17,6 @@ from keras_bert.objectives.contrast import (
     multiple_negatives_ranking_loss,
     triplet_loss,
 )
-from keras_bert.objectives.divergence import divergence
 from keras_bert.options.training import Contrast
 
 

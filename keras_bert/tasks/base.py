@@ -176,7 +176,7 @@ class Task(Adaptable):
         """Builds the task with a new head on an encoder, from the settings of the constructor and of the head."""
 
     def initialize_bias(self, counts: Sequence[int], rows: int, class_weights: Sequence[float] | None = None) -> None:
-        """Starts a new head from the frequencies of the labels, see `keras_bert.objectives.label_prior`.
+        """Starts a new head from the frequencies of the labels, see `keras_bert.objectives.class_weights`.
 
         The first call of `examples` does it with its labels; call this before, if the loss has class weights. The bias
         of a head that was loaded or trained stays as it is, and later calls change nothing. Classification and tasks
@@ -192,7 +192,7 @@ class Task(Adaptable):
         """
         if not self.has_new_head:
             return
-        from keras_bert.objectives.label_prior import log_frequencies, log_odds
+        from keras_bert.objectives.class_weights import log_frequencies, log_odds
 
         bias = self.model.get_layer("classifier").bias
         rule = f"be one for each of {bias.shape[0]} labels"

@@ -203,7 +203,7 @@ class Classification(TextClassifier):
 
     def objective(self, class_weights: Sequence[float] | None = None) -> TaskObjective:
         """See `Task.objective`."""
-        from keras_bert.objectives.classification import ClassificationObjective
+        from keras_bert.objectives.tasks import ClassificationObjective
 
         return ClassificationObjective(class_weights)
 

@@ -288,7 +288,7 @@ class Embedding(Task):
 
     def objective(self, class_weights: Sequence[float] | None = None) -> TaskObjective:
         """See `Task.objective`."""
-        from keras_bert.objectives.embedding import EmbeddingObjective
+        from keras_bert.objectives.tasks import EmbeddingObjective
 
         self._refuse_class_weights(class_weights)
         self._check_trained_function()

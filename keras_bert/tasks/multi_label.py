@@ -103,7 +103,7 @@ class MultiLabelClassification(TextClassifier):
 
     def objective(self, class_weights: Sequence[float] | None = None) -> TaskObjective:
         """See `Task.objective`."""
-        from keras_bert.objectives.multi_label import MultiLabelObjective
+        from keras_bert.objectives.tasks import MultiLabelObjective
 
         return MultiLabelObjective(class_weights, self.thresholds)
 

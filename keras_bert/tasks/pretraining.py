@@ -79,7 +79,7 @@ class Pretraining(Task):
     def head(self) -> dict[str, Any]:
         """Whether the model has a head for the next sentence, and a mask decoder."""
         from keras_bert.models.encoder import has_layer
-        from keras_bert.models.mask_decoder import POSITIONS
+        from keras_bert.models.pretraining import POSITIONS
 
         return {
             "next_sentence": "next_sentence" in self.model.output,

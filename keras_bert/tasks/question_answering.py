@@ -12,7 +12,7 @@ import numpy as np
 from keras_bert.core.checks import check
 from keras_bert.core.folders import END_LOGITS, START_LOGITS
 from keras_bert.tasks.answer_columns import ColumnType
-from keras_bert.tasks.answer_spans import Spans, best_of_rows, best_spans
+from keras_bert.tasks.answer_spans import Answer, Spans, answers_of, best_of_rows, best_spans
 from keras_bert.tasks.answer_windows import (
     TokenizedTexts,
     Windows,
@@ -23,7 +23,6 @@ from keras_bert.tasks.answer_windows import (
     widest_windows,
     window_features,
 )
-from keras_bert.tasks.answers import Answer, answers_of
 from keras_bert.tasks.base import Array, Features, Runtime, Task, slices
 from keras_bert.tasks.checks import as_texts, check_same_length, is_keras_model, label_number
 from keras_bert.tasks.targets import RowRead, Target, UnexplainedRowError, WordPlaces
@@ -233,7 +232,7 @@ class QuestionAnswering(Task):
 
     def objective(self, class_weights: Sequence[float] | None = None) -> TaskObjective:
         """See `Task.objective`."""
-        from keras_bert.objectives.question_answering import QuestionAnsweringObjective
+        from keras_bert.objectives.tasks import QuestionAnsweringObjective
 
         self._refuse_class_weights(class_weights)
         return QuestionAnsweringObjective()

@@ -145,7 +145,7 @@ class Regression(Task):
 
     def objective(self, class_weights: Sequence[float] | None = None) -> TaskObjective:
         """See `Task.objective`."""
-        from keras_bert.objectives.regression import RegressionObjective
+        from keras_bert.objectives.tasks import RegressionObjective
 
         self._refuse_class_weights(class_weights)
         scale = self.scale if is_keras_model(self.model) else TargetScale()

@@ -127,7 +127,7 @@ class TokenClassification(Task):
 
     def objective(self, class_weights: Sequence[float] | None = None) -> TaskObjective:
         """See `Task.objective`."""
-        from keras_bert.objectives.token_classification import TokenClassificationObjective
+        from keras_bert.objectives.tasks import TokenClassificationObjective
 
         return TokenClassificationObjective(class_weights)
 

@@ -13,25 +13,6 @@ from keras_bert.training.history import Entry
 from keras_bert.training.loop import Loop, OnProgress
 from keras_bert.training.step import BatchSource, TrainingStep
 
-
-@contextlib.contextmanager
-def temporary_custom_gradients() -> Iterator[None]:
-    """On exit, unregisters the custom gradients of all functions that were traced inside of the block.
-
-    TensorFlow registers the gradient of every call of a function with a custom gradient under a new name and never
-    removes it, nor the graph and the variables that it refers to. A process that trained several models kept the
-    weights and moments of all of them, 240 MB for 15 million parameters, and every training was slower than the one
-    before. A name is looked up only while a gradient is traced, so the functions still run and can be traced again.
-    """
-    registry = ops.gradient_registry._registry
-    previous_names = set(registry)
-    try:
-        yield
-    finally:
-        for name in [name for name in registry if name.startswith("CustomGradient-") and name not in previous_names]:
-            del registry[name]
-
-
 # Rows of a validation batch. It may be larger than a training batch, which is faster, as it does not change the result.
 VALIDATION_BATCH = 64
 
@@ -39,12 +20,6 @@ VALIDATION_BATCH = 64
 def validation_rows(length: int) -> int:
     """Rows of a validation batch with rows of up to `length` tokens; fewer for long rows, to bound memory."""
     return rows_at_once(VALIDATION_BATCH, length)
-
-
-def make_deterministic(seed: int) -> None:
-    """Seeds all random generators of this process and makes operations deterministic; call it before model building."""
-    keras.utils.set_random_seed(seed)
-    tf.config.experimental.enable_op_determinism()
 
 
 class Trainer(TrainingStep):
@@ -102,3 +77,27 @@ class Trainer(TrainingStep):
         loop = Loop(self, batches, validation, on_progress, log_every, validations, select, patience)
         with temporary_custom_gradients(), self.devices.lost_workers_as_errors():
             return loop.run(checkpoints, checkpoint_seconds, record)
+
+
+def make_deterministic(seed: int) -> None:
+    """Seeds all random generators of this process and makes operations deterministic; call it before model building."""
+    keras.utils.set_random_seed(seed)
+    tf.config.experimental.enable_op_determinism()
+
+
+@contextlib.contextmanager
+def temporary_custom_gradients() -> Iterator[None]:
+    """On exit, unregisters the custom gradients of all functions that were traced inside of the block.
+
+    TensorFlow registers the gradient of every call of a function with a custom gradient under a new name and never
+    removes it, nor the graph and the variables that it refers to. A process that trained several models kept the
+    weights and moments of all of them, 240 MB for 15 million parameters, and every training was slower than the one
+    before. A name is looked up only while a gradient is traced, so the functions still run and can be traced again.
+    """
+    registry = ops.gradient_registry._registry
+    previous_names = set(registry)
+    try:
+        yield
+    finally:
+        for name in [name for name in registry if name.startswith("CustomGradient-") and name not in previous_names]:
+            del registry[name]

@@ -229,7 +229,7 @@ def explanations_as_json(explanations: Sequence[ModelReasons]) -> dict[str, Any]
 
 
 def _model_as_json(explanation: ModelReasons) -> dict[str, Any]:
-    from keras_bert.explain.rollout import rollout
+    from keras_bert.explain.attention import rollout
 
     attribution, row = explanation.attribution, explanation.attribution.row
     content: dict[str, Any] = {

@@ -1,9 +1,9 @@
-"""LiteRT: a `.tflite` file in float32, and a `.tflite` file that is quantized by the recipe."""
+"""LiteRT: `.tflite` files with token ids or text as inputs."""
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
-from keras_bert.export.files import LITERT, LITERT_FLOAT, ExportedFile
-from keras_bert.export.inputs import ExportInputs
+from keras_bert.export.files import LITERT, LITERT_FLOAT, TEXT, ExportedFile
+from keras_bert.export.inputs import ComparisonRows, ExportInputs, needs_calibration_rows
 from keras_bert.export.targets.base import ExportTarget, ModelTraits
 
 if TYPE_CHECKING:
@@ -42,3 +42,41 @@ class LiteRT(ExportTarget):
             quantization = source.quantization if file is LITERT else None
             path = source.folder / file.name
             export_quantized(network, path, lengths, quantization, source.calibration_rows, output=output)
+
+
+class LiteRTText(ExportTarget):
+    """Exports a `.tflite` file for LiteRT with text as input: the tokenizer is part of the graph."""
+
+    name = "tflite_text"
+    libraries = ("keras", "tensorflow", "ai-edge-quantizer", "tensorflow-text")
+
+    def files(self, quantization: "QuantizationParameters | None") -> tuple[ExportedFile, ...]:
+        """See `ExportTarget`."""
+        return (TEXT,)
+
+    def find_obstacle(self, traits: ModelTraits) -> str | None:
+        """See `ExportTarget`."""
+        if traits.tokenizer not in (None, "wordpiece"):
+            return f"tensorflow-text's operations in the file make WordPiece tokens, got a {traits.tokenizer} tokenizer"
+        if needs_calibration_rows(traits.recipe):
+            return (
+                f"activation ranges are measured on token ids, not behind a tokenizer, got the recipe {traits.recipe}"
+            )
+        return None
+
+    def write(self, source: ExportInputs) -> None:
+        """See `ExportTarget`."""
+        from keras_bert.export.text import export_text
+
+        self.check(source.task, source.recipe)
+        export_text(source.task, source.folder / TEXT.name, source.quantization)
+
+    def compare(self, source: ExportInputs, file: ExportedFile, sample: ComparisonRows) -> dict[str, Any]:
+        """See `ExportTarget`; compares the file with that for token ids, which has the same weights."""
+        from keras_bert.export.sample_texts import TEXTS
+        from keras_bert.export.text import check_text
+
+        path = source.folder / file.name
+        reference = source.folder / (LITERT_FLOAT if source.quantization is None else LITERT).name
+        difference = check_text(source.task, path, reference, TEXTS)
+        return {"largest_difference": float(f"{difference:.1e}"), "bytes": path.stat().st_size}

@@ -3,8 +3,7 @@
 from collections.abc import Mapping
 
 from keras_bert.export.targets.base import ExportTarget
-from keras_bert.export.targets.litert import LiteRT
-from keras_bert.export.targets.litert_text import LiteRTText
+from keras_bert.export.targets.litert import LiteRT, LiteRTText
 from keras_bert.export.targets.mediapipe import MediaPipe
 from keras_bert.export.targets.onnx_runtime import OnnxRuntime
 from keras_bert.export.targets.transformers_js import TransformersJs

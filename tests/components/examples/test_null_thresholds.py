@@ -7,7 +7,7 @@ import pytest
 from components.examples.question_answering import find_threshold, tune_threshold
 from components.scoring.question_answering import QuestionScoring
 from components.sources.questions import Question
-from keras_bert.tasks.answers import Answer
+from keras_bert.tasks.answer_spans import Answer
 
 
 def question(number: int, *answers: str) -> Question:

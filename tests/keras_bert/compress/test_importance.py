@@ -7,9 +7,8 @@ from keras_bert.families.modernbert.settings import ModernBERT
 from keras_bert.layers.tap import Tap
 from keras_bert.models.encoder import blocks_of, build_encoder
 from keras_bert.objectives.base import TaskObjective
-from keras_bert.objectives.classification import ClassificationObjective
-from keras_bert.objectives.embedding import EmbeddingObjective
 from keras_bert.objectives.retrieval import RetrievalObjective
+from keras_bert.objectives.tasks import ClassificationObjective, EmbeddingObjective
 from keras_bert.tasks.classification import build_classifier
 from keras_bert.tasks.embedding import build_embedder
 from tests.keras_bert.compress import tiny

@@ -9,10 +9,8 @@ import pytest
 from scipy.spatial.distance import jensenshannon
 
 import keras_bert
-from keras_bert.explain import head_distances
 from keras_bert.explain.attention import attentions
-from keras_bert.explain.head_distances import distance_sums, plane_positions
-from keras_bert.explain.heads import attention_sums, head_kinds, head_statistics
+from keras_bert.explain.heads import attention_sums, distance_sums, head_kinds, head_statistics, plane_positions
 from tests.keras_bert.explain.family_tasks import FAMILIES, family_task
 from tests.keras_bert.interop.checkpoints import CONFIG, PIECES, make_task
 
@@ -136,7 +134,7 @@ def test_heads_are_called_by_what_they_look_at():
 def test_long_rows_are_compared_in_parts(monkeypatch):
     weights = np.random.default_rng(0).dirichlet(np.ones(7), (5, 7))
     whole = distance_sums(weights)
-    monkeypatch.setattr(head_distances, "_NUMBERS_AT_ONCE", 5 * 7 * 2)
+    monkeypatch.setattr("keras_bert.explain.heads._NUMBERS_AT_ONCE", 5 * 7 * 2)
     np.testing.assert_allclose(distance_sums(weights), whole, rtol=1e-12)
     np.testing.assert_allclose(whole / 7, plain_distances([(weights[None], 0, [])]), atol=1e-9)
 

@@ -9,8 +9,7 @@ from sklearn.linear_model import LogisticRegression
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
-from keras_bert.explain.probe import ProbedWords, _control_tags, fit_probes, probe
-from keras_bert.explain.scalar_mix import fit_scalar_mix, mix_loss
+from keras_bert.explain.probe import ProbedWords, _control_tags, fit_probes, fit_scalar_mix, mix_loss, probe
 from keras_bert.explain.word_states import word_states
 from tests.keras_bert.interop.checkpoints import CONFIG, PIECES, make_task
 

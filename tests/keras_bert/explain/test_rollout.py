@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from keras_bert.explain.rollout import rollout
+from keras_bert.explain.attention import rollout
 
 
 def test_three_tokens_by_hand():

@@ -9,10 +9,9 @@ import zlib
 import numpy as np
 import pytest
 
-from keras_bert.explain.attention import Attention, attentions
+from keras_bert.explain.attention import Attention, attentions, rollout
 from keras_bert.explain.attribution import attributions
 from keras_bert.explain.heads import head_statistics
-from keras_bert.explain.rollout import rollout
 from keras_bert.explain.show import show
 from keras_bert.explain.tokens import Tokens
 from tests.keras_bert.explain.family_tasks import family_task

@@ -6,7 +6,7 @@ from concurrent.futures import ThreadPoolExecutor
 import numpy as np
 import pytest
 
-from keras_bert.export.compiled_task import compile_task
+from keras_bert.export.task_export import compile_task
 from keras_bert.options.adaptation import Lora
 from keras_bert.tasks.calibration import Calibration
 from tests.keras_bert.adaptation.test_adapter import disturb

@@ -7,7 +7,7 @@ import onnx
 import pytest
 from onnx import TensorProto, helper
 
-from keras_bert.export.operations import profile_onnx
+from keras_bert.export.delegation import profile_onnx
 
 
 def test_each_kind_of_node_is_counted_and_timed(tmp_path: Path) -> None:

@@ -2,7 +2,7 @@ import numpy as np
 import pytest
 
 from keras_bert.core.config import EncoderConfig
-from keras_bert.export.reference import predict_as_padded
+from keras_bert.export.comparison import predict_as_padded
 from keras_bert.families.bigbird.settings import BigBird
 from keras_bert.models.encoder import build_encoder
 from keras_bert.tasks.classification import build_classifier

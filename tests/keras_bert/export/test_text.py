@@ -10,7 +10,7 @@ from keras_bert.compress.quantize import QuantizationAware
 from keras_bert.export.check import ParityError
 from keras_bert.export.quantized import export_quantized
 from keras_bert.export.sample_texts import SECONDS, TEXTS
-from keras_bert.export.targets.litert_text import LiteRTText
+from keras_bert.export.targets.litert import LiteRTText
 from keras_bert.export.text import TextModel, check_text, export_text
 from keras_bert.export.text_inputs import TextInputs
 from keras_bert.export.tflite import export_tflite

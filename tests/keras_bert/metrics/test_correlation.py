@@ -1,6 +1,6 @@
 import pytest
 
-from keras_bert.metrics.correlation import correlations
+from keras_bert.metrics.regression import correlations
 
 
 def test_by_hand():

@@ -1,6 +1,6 @@
 import pytest
 
-from keras_bert.metrics.number_errors import number_errors
+from keras_bert.metrics.regression import number_errors
 
 
 def test_errors_by_hand():

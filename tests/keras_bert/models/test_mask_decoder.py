@@ -8,8 +8,7 @@ from keras_bert.families.deberta.settings import DeBERTa
 from keras_bert.families.registry import family_of
 from keras_bert.interop.hugging_face import to_hugging_face
 from keras_bert.models.encoder import build_encoder, encoder_of
-from keras_bert.models.mask_decoder import POSITIONS
-from keras_bert.models.pretraining import build_pretraining
+from keras_bert.models.pretraining import POSITIONS, build_pretraining
 from keras_bert.models.replaced_tokens import build_joint, build_replaced_tokens
 from keras_bert.models.saving import load_model, save_model
 from keras_bert.options.adaptation import Prompt

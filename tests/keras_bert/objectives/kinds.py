@@ -10,13 +10,15 @@ from keras_bert.core.config import EncoderConfig
 from keras_bert.core.losses import IGNORED
 from keras_bert.models.encoder import build_encoder
 from keras_bert.objectives.base import TaskObjective
-from keras_bert.objectives.classification import ClassificationObjective
-from keras_bert.objectives.embedding import EmbeddingObjective
-from keras_bert.objectives.multi_label import MultiLabelObjective
-from keras_bert.objectives.question_answering import QuestionAnsweringObjective
-from keras_bert.objectives.regression import RegressionObjective
 from keras_bert.objectives.retrieval import RetrievalObjective
-from keras_bert.objectives.token_classification import TokenClassificationObjective
+from keras_bert.objectives.tasks import (
+    ClassificationObjective,
+    EmbeddingObjective,
+    MultiLabelObjective,
+    QuestionAnsweringObjective,
+    RegressionObjective,
+    TokenClassificationObjective,
+)
 from keras_bert.tasks.classification import build_classifier
 from keras_bert.tasks.embedding import build_embedder
 from keras_bert.tasks.question_answering import build_span_classifier

@@ -3,9 +3,8 @@ import numpy as np
 import pytest
 
 from keras_bert.objectives.base import add_up, averages, call_model, means
-from keras_bert.objectives.classification import ClassificationObjective
 from keras_bert.objectives.pretraining import PretrainingObjective
-from keras_bert.objectives.regression import RegressionObjective
+from keras_bert.objectives.tasks import ClassificationObjective, RegressionObjective
 
 PARTS = [{"loss": (6.0, 2.0), "masked": (1.0, 4.0)}, {"loss": (np.float32(2.0), np.float32(6.0)), "masked": (0, 0)}]
 

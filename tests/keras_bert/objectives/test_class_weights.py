@@ -3,8 +3,7 @@ import pytest
 
 from keras_bert.core.losses import IGNORED
 from keras_bert.objectives.class_weights import balanced_class_weights, row_weights, token_weights
-from keras_bert.objectives.classification import ClassificationObjective
-from keras_bert.objectives.token_classification import TokenClassificationObjective
+from keras_bert.objectives.tasks import ClassificationObjective, TokenClassificationObjective
 
 
 def test_balanced_weights_are_those_of_scikit_learn():

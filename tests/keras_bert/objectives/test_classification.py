@@ -2,7 +2,7 @@ import numpy as np
 import pytest
 from scipy.special import log_softmax
 
-from keras_bert.objectives.classification import ClassificationObjective
+from keras_bert.objectives.tasks import ClassificationObjective
 from tests.keras_bert.objectives.kinds import INPUTS, LABELS, ROWS, WEIGHTS, build, divergences, random_outputs, run
 
 BATCH = {**INPUTS, "label": LABELS}

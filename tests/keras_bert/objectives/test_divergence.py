@@ -3,7 +3,7 @@ import pytest
 from scipy.special import log_softmax
 from scipy.stats import entropy
 
-from keras_bert.objectives.divergence import divergence
+from keras_bert.core.losses import divergence
 
 
 @pytest.mark.parametrize("temperature", [1.0, 2.0, 5.0])

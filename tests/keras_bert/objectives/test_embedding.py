@@ -1,7 +1,7 @@
 import numpy as np
 import pytest
 
-from keras_bert.objectives.embedding import EmbeddingObjective
+from keras_bert.objectives.tasks import EmbeddingObjective
 from tests.keras_bert.objectives.kinds import COSINES, INPUTS, KINDS, ROWS, SECOND, build, random_outputs, run
 
 OBJECTIVE, BATCH = KINDS["embedding"]

@@ -2,8 +2,12 @@ import numpy as np
 import pytest
 from scipy.special import expit, softmax
 
-from keras_bert.objectives.class_weights import balanced_class_weights, balanced_positive_weights
-from keras_bert.objectives.label_prior import log_frequencies, log_odds
+from keras_bert.objectives.class_weights import (
+    balanced_class_weights,
+    balanced_positive_weights,
+    log_frequencies,
+    log_odds,
+)
 
 
 def test_the_softmax_of_a_bias_has_the_frequencies():

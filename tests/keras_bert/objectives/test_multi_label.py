@@ -7,7 +7,7 @@ from sklearn.utils.class_weight import compute_class_weight
 
 from keras_bert.core.losses import binary_cross_entropy
 from keras_bert.objectives.class_weights import balanced_positive_weights
-from keras_bert.objectives.multi_label import MultiLabelObjective
+from keras_bert.objectives.tasks import MultiLabelObjective
 from tests.keras_bert.objectives.kinds import FLAGS, INPUTS, ROWS, WEIGHTS, build, divergences, random_outputs, run
 
 BATCH = {**INPUTS, "label": FLAGS}

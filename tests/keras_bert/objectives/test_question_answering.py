@@ -2,7 +2,7 @@ import numpy as np
 import pytest
 from scipy.special import log_softmax
 
-from keras_bert.objectives.question_answering import QuestionAnsweringObjective
+from keras_bert.objectives.tasks import QuestionAnsweringObjective
 from tests.keras_bert.objectives.kinds import INPUTS, LENGTH, POSITIONS, ROWS, build, divergences, random_outputs, run
 
 BATCH = {**INPUTS, "positions": POSITIONS}

@@ -1,7 +1,7 @@
 import numpy as np
 import pytest
 
-from keras_bert.objectives.regression import RegressionObjective
+from keras_bert.objectives.tasks import RegressionObjective
 from tests.keras_bert.objectives.kinds import INPUTS, ROWS, VALUES, build, random_outputs, run
 
 BATCH = {**INPUTS, "value": VALUES}

@@ -3,7 +3,7 @@ import pytest
 from scipy.special import log_softmax
 
 from keras_bert.core.losses import IGNORED
-from keras_bert.objectives.token_classification import TokenClassificationObjective
+from keras_bert.objectives.tasks import TokenClassificationObjective
 from tests.keras_bert.objectives.kinds import (
     INPUTS,
     LENGTH,

@@ -2,8 +2,7 @@ from types import SimpleNamespace
 
 import numpy as np
 
-from keras_bert.tasks.answer_spans import Spans
-from keras_bert.tasks.answers import answers_of
+from keras_bert.tasks.answer_spans import Spans, answers_of
 
 
 def test_an_answer_ends_with_the_marks_of_its_last_letter():

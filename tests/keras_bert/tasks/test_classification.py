@@ -3,7 +3,7 @@ import pytest
 
 from keras_bert.core.config import EncoderConfig
 from keras_bert.models.encoder import build_encoder
-from keras_bert.objectives.classification import ClassificationObjective
+from keras_bert.objectives.tasks import ClassificationObjective
 from keras_bert.tasks.classification import build_classifier
 from tests.keras_bert.models.test_encoder import SETTINGS, dense, make_inputs, randomize, weights_of
 

@@ -8,9 +8,8 @@ import pytest
 from keras_bert.core.config import EncoderConfig
 from keras_bert.core.losses import correct_spans, span_loss
 from keras_bert.models.encoder import build_encoder, encoder_of
-from keras_bert.tasks.answer_spans import best_of_rows, best_spans
+from keras_bert.tasks.answer_spans import Answer, best_of_rows, best_spans
 from keras_bert.tasks.answer_windows import TokenizedTexts, cut_windows, widest_windows
-from keras_bert.tasks.answers import Answer
 from keras_bert.tasks.question_answering import QuestionAnswering, build_span_classifier
 from tests.keras_bert.tasks.plain_tokenizer import Special
 

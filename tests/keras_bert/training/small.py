@@ -12,7 +12,7 @@ from keras_bert.core.losses import weighted_sums
 from keras_bert.data.batches import reading_options
 from keras_bert.layers.embeddings import TokenEmbedding
 from keras_bert.models.encoder import build_encoder
-from keras_bert.objectives.classification import ClassificationObjective
+from keras_bert.objectives.tasks import ClassificationObjective
 from keras_bert.options.training import Training
 from keras_bert.tasks.classification import build_classifier
 from keras_bert.training.trainer import Trainer

@@ -9,7 +9,7 @@ from tensorflow.core.framework import types_pb2
 from tensorflow.python.framework import kernels
 
 from keras_bert.models.encoder import input_names
-from keras_bert.objectives.classification import ClassificationObjective
+from keras_bert.objectives.tasks import ClassificationObjective
 from keras_bert.options.training import Training
 from keras_bert.tasks.classification import build_classifier
 from keras_bert.training.trainer import Trainer

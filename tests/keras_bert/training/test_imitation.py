@@ -8,7 +8,7 @@ import tensorflow as tf
 from keras_bert.compress.imitation import ImitationObjective
 from keras_bert.core.config import EncoderConfig
 from keras_bert.models.encoder import build_encoder
-from keras_bert.objectives.classification import ClassificationObjective
+from keras_bert.objectives.tasks import ClassificationObjective
 from keras_bert.options.compression import Distillation, Imitation
 from keras_bert.options.training import Training
 from keras_bert.tasks.classification import build_classifier

@@ -19,9 +19,8 @@ from keras_bert.data.batches import Phases
 from keras_bert.data.pretraining_batches import pretraining_batches
 from keras_bert.models.encoder import build_encoder
 from keras_bert.models.pretraining import build_pretraining
-from keras_bert.objectives.classification import ClassificationObjective
 from keras_bert.objectives.pretraining import PretrainingObjective
-from keras_bert.objectives.regression import RegressionObjective
+from keras_bert.objectives.tasks import ClassificationObjective, RegressionObjective
 from keras_bert.options.training import Training
 from keras_bert.training import loop as training_loop
 from keras_bert.training.checkpoints import CheckpointError

@@ -8,8 +8,8 @@ from keras_bert.layers.embeddings import TokenEmbedding
 from keras_bert.models.encoder import build_encoder
 from keras_bert.models.pretraining import build_pretraining
 from keras_bert.models.saving import load_model, save_model
-from keras_bert.objectives.classification import ClassificationObjective
 from keras_bert.objectives.pretraining import PretrainingObjective
+from keras_bert.objectives.tasks import ClassificationObjective
 from keras_bert.options.training import Training
 from keras_bert.training.step import TrainingStep
 from keras_bert.training.trainer import Trainer

@@ -10,7 +10,7 @@ import pytest
 import tensorflow as tf
 
 from keras_bert.models.saving import save_model
-from keras_bert.objectives.classification import ClassificationObjective
+from keras_bert.objectives.tasks import ClassificationObjective
 from keras_bert.options.training import Training
 from keras_bert.training.checkpoints import CheckpointError
 from keras_bert.training.devices import Devices, LostWorkerError, find_strategy
