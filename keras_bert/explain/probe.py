@@ -20,6 +20,36 @@ Tagged = tuple[Sequence[Sequence[str]], Sequence[Sequence[str]]]
 
 
 @dataclasses.dataclass(frozen=True)
+class ScalarMix:
+    """A linear classifier on a weighted mean of the states of all layers.
+
+    Attributes:
+        weights: the weight of each layer, the embeddings first, float64 (layers + 1,); they sum to 1.
+        kernel: the classifier's weights (hidden, tags).
+        bias: the classifier's bias (tags,).
+
+    Examples:
+        >>> mix = ScalarMix(np.array([0.5, 0.0, 0.5]), np.eye(2), np.zeros(2))
+        >>> mix.center_of_gravity, mix.predict(np.array([[[4.0, 1.0]], [[9.0, 0.0]], [[-2.0, 5.0]]])).tolist()
+        (1.0, [1])
+    """
+
+    weights: Array
+    kernel: Array
+    bias: Array
+
+    @property
+    def center_of_gravity(self) -> float:
+        """The mean number of the layer, 0 for the embeddings, by the weights (Tenney et al. 2019, section 3)."""
+        return float(self.weights @ np.arange(len(self.weights)))
+
+    def predict(self, states: Array) -> Array:
+        """The number of the likeliest tag (words,) for states (layers + 1, words, hidden)."""
+        mixed = np.tensordot(self.weights, states, axes=1)
+        return (mixed @ self.kernel + self.bias).argmax(axis=1)
+
+
+@dataclasses.dataclass(frozen=True)
 class Probes:
     """A linear probe on each layer of a model, and one on all layers; the first layer is the embeddings.
 
@@ -163,36 +193,6 @@ def _accuracies(layers: Any, numbers: Array, test_layers: Any, test_numbers: Arr
         return np.full(len(layers), np.mean(test_numbers == numbers[0]))
     probes = (LogisticRegression(max_iter=1000).fit(states, numbers) for states in layers)
     return np.array([fitted.score(states, test_numbers) for fitted, states in zip(probes, test_layers, strict=True)])
-
-
-@dataclasses.dataclass(frozen=True)
-class ScalarMix:
-    """A linear classifier on a weighted mean of the states of all layers.
-
-    Attributes:
-        weights: the weight of each layer, the embeddings first, float64 (layers + 1,); they sum to 1.
-        kernel: the classifier's weights (hidden, tags).
-        bias: the classifier's bias (tags,).
-
-    Examples:
-        >>> mix = ScalarMix(np.array([0.5, 0.0, 0.5]), np.eye(2), np.zeros(2))
-        >>> mix.center_of_gravity, mix.predict(np.array([[[4.0, 1.0]], [[9.0, 0.0]], [[-2.0, 5.0]]])).tolist()
-        (1.0, [1])
-    """
-
-    weights: Array
-    kernel: Array
-    bias: Array
-
-    @property
-    def center_of_gravity(self) -> float:
-        """The mean number of the layer, 0 for the embeddings, by the weights (Tenney et al. 2019, section 3)."""
-        return float(self.weights @ np.arange(len(self.weights)))
-
-    def predict(self, states: Array) -> Array:
-        """The number of the likeliest tag (words,) for states (layers + 1, words, hidden)."""
-        mixed = np.tensordot(self.weights, states, axes=1)
-        return (mixed @ self.kernel + self.bias).argmax(axis=1)
 
 
 def fit_scalar_mix(states: Array, tags: Array, count: int) -> ScalarMix:
