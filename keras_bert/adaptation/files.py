@@ -38,12 +38,7 @@ class AdapterSettings(NamedTuple):
 
 
 def read_settings(folder: Path) -> AdapterSettings:
-    """Reads the settings of an adapter, without its weights.
-
-    Raises:
-        FileNotFoundError: there is no adapter.
-        ValueError: `adapter.json` is damaged.
-    """
+    """Reads the settings of an adapter, without its weights."""
     path = folder / SETTINGS_FILE
     if not path.is_file():
         raise FileNotFoundError(f"{folder} is no adapter: it has no {SETTINGS_FILE}")
@@ -56,12 +51,7 @@ def read_settings(folder: Path) -> AdapterSettings:
 
 
 def read_adapter(folder: Path, make: Callable[[Adaptation], Adapter]) -> Adapter:
-    """Reads the adapter that `write_adapter` wrote, made for an encoder by `make`.
-
-    Raises:
-        FileNotFoundError: a file is missing.
-        ValueError: a file is damaged, the adapter was trained with another encoder, or it has other shapes.
-    """
+    """Reads the adapter that `write_adapter` wrote, made for an encoder by `make`."""
     adaptation, base, _ = read_settings(folder)
     path = folder / WEIGHTS_FILE
     if not path.is_file():

@@ -41,9 +41,6 @@ def embed_corpus(
         task: an embedding or a retrieval, whose prompt of passages stands in front of each text.
         texts: at least one; longer ones than the model reads are truncated.
         report: is called with the number of texts that have vectors.
-
-    Raises:
-        ValueError: the task does not compare by cosine, which alone the page knows.
     """
     import numpy as np
 

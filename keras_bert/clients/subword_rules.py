@@ -36,9 +36,6 @@ def subword_rules(tokenizer: SubwordVocabulary) -> str:
         offsets that byte-level BPE trims and the added tokens; then `step KIND ...`, each with its
         `map KEY CODE ...`, `order CODE CLASS` and `pair FIRST SECOND CODE`; `split ...`; `class NAME FIRST LAST`;
         and of the model `bytes ID ...` and `merge LEFT RIGHT`, or a `score` for each token from id 0 on.
-
-    Raises:
-        ValueError: there is an obstacle.
     """
     content = tokenizer.definition()
     if obstacle := find_copy_obstacle(content):

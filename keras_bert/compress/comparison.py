@@ -34,9 +34,6 @@ def make_losses(
     """The losses whose weight is not 0, in the order of the settings, for two layouts of `attention_layout`.
 
     `embeds` tells whether the outputs of the models are vectors of texts.
-
-    Raises:
-        FieldError: the settings do not fit the models.
     """
     settings.check_layers(student.layers, teacher.layers)
     settings.check_heads(student.heads, teacher.heads)

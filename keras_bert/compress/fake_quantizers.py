@@ -16,9 +16,6 @@ class KernelQuantizer:
     """Quantizes a kernel (inputs, units) symmetrically, with one scale for each unit, or for each block of its inputs.
 
     The scale follows from the largest weight at each call.
-
-    Raises:
-        ValueError: `block` does not divide the inputs.
     """
 
     def __init__(self, shape: tuple[int, int], bits: int = 8, block: int | None = None) -> None:

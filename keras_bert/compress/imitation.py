@@ -28,9 +28,6 @@ class ImitationObjective:
 
     Attributes:
         joint: the model to train, with which the objective is called; see `Comparison`.
-
-    Raises:
-        FieldError: the settings do not fit the models.
     """
 
     def __init__(

@@ -29,9 +29,6 @@ def measure_importance(network: keras.Model, objective: RowLoss, batches: Iterab
     The estimate is the mean over rows of |sum over tokens of a x dL/da|, where a is the output of a head or unit
     (Michel et al. 2019, equation 2; for units Molchanov et al. 2017, section 2.2), and L the loss of a row of
     `objective`: the task's, or `RandomProbes` without a task. More rows give a better estimate.
-
-    Raises:
-        ValueError: there are no batches, or the encoder has another graph than BERT's or shared layers.
     """
     blocks = prunable_blocks(network)
     totals, rows = [Importance(np.zeros(0), np.zeros(0))] * len(blocks), 0
@@ -45,11 +42,7 @@ def measure_importance(network: keras.Model, objective: RowLoss, batches: Iterab
 
 
 def prunable_blocks(network: keras.Model) -> list[EncoderBlock]:
-    """Returns the blocks of an encoder whose heads and units can be removed.
-
-    Raises:
-        ValueError: its graph is not BERT's, or its layers share one block.
-    """
+    """Returns the blocks of an encoder whose heads and units can be removed."""
     config = config_of(network)
     if not may_lose_parts(config):
         obstacle = "shared_layers" if config.variant is None else f"variant {config.variant.kind!r}"

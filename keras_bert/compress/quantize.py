@@ -53,10 +53,6 @@ class QuantizationAware:
 
     Attributes:
         kernels: the layers with a quantized kernel, by path.
-
-    Raises:
-        ValueError: there are no batches, a kernel cannot be divided into the recipe's blocks, a weight is too large for
-            float16, a layer does not exist, or the model's adapter is detached.
     """
 
     def __init__(

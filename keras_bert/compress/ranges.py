@@ -85,11 +85,7 @@ def _by_path(parts: Iterable[tuple[str, Part]]) -> dict[str, Part]:
 
 @contextlib.contextmanager
 def fixed_ranges(model: keras.Model, ranges: Mapping[str, tuple[float, float]], bits: int = 8) -> Iterator[None]:
-    """Inside the block, the model's activations are quantized with fixed ranges: to 8 or 16 bits, tables to 8.
-
-    Raises:
-        ValueError: a range belongs to no tap of the model, or is empty or backwards.
-    """
+    """Inside the block, the model's activations are quantized with fixed ranges: to 8 or 16 bits, tables to 8."""
     opened, tables = taps(model), table_taps(model)
     for path, (low, high) in ranges.items():
         if path not in opened:

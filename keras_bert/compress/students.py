@@ -29,9 +29,6 @@ def spread_layers(teacher: int, student: int) -> tuple[int, ...]:
 
     Layer i of the student is layer ceil((i + 1) x teacher / student) of the teacher, both counted from 1, as the layer
     map of TinyBERT (Jiao et al. 2020, section 4.1) where the teacher has k times as many.
-
-    Raises:
-        ValueError: the student has more layers than the teacher, or none.
     """
     if not 1 <= student <= teacher:
         raise ValueError(f"a student must have 1 to {teacher} of the teacher's layers, got {student}")
@@ -69,12 +66,6 @@ def initialize_from_teacher(
 
     Returns:
         The names of the student's layers -> the names of the teacher's layers that were copied.
-
-    Raises:
-        ValueError: there is no such block, there are not as many as the student has, one model shares its layers and
-            the other does not, the weights of two layers differ in shape, as they do when the models differ in width
-            or vocabulary, the encoders differ in their number of heads, without `importance`, or their variant, or the
-            teacher's adapter is detached.
     """
     check_attached(teacher)
     config, of = config_of(student), config_of(teacher)

@@ -20,9 +20,6 @@ def reduce_vocabulary(task: Task, kept: Sequence[int]) -> Task:
     """Returns the task with the vocabulary entries `kept`, rising, see `choose_vocabulary`, and their table rows.
 
     Texts whose tokens are all kept get the same answers. The given task stays as it is.
-
-    Raises:
-        ValueError: a special token is left out, or a separator that the model reads; or the task has an adapter.
     """
     if task.adapter is not None:
         raise ValueError(f"{type(task).__name__}.adapter must be merged or dropped first, got {task.adapter!r}")

@@ -75,9 +75,6 @@ def staged_files(folder: Path) -> Iterator[Path]:
     """A temporary folder whose files move into `folder` when all are written, and replace files of the same names.
 
     Files keep their sub-folders. If writing fails, `folder` stays as it was. Missing parents are made.
-
-    Raises:
-        NotADirectoryError: `folder` is a file.
     """
     if folder.exists() and not folder.is_dir():
         raise NotADirectoryError(f"{folder} must be a folder, got a file")

@@ -38,11 +38,7 @@ def binary_codes(vectors: Array) -> Array:
 
 
 def hamming_distances(first: Array, second: Array) -> Array:
-    """The numbers of different bits of all pairs: uint8 (n, bytes), (m, bytes) -> int64 (n, m).
-
-    Raises:
-        ValueError: the codes have different lengths.
-    """
+    """The numbers of different bits of all pairs: uint8 (n, bytes), (m, bytes) -> int64 (n, m)."""
     rule = f"have {first.shape[1]} bytes, as the first ones"
     check("hamming_distances", "second", second.shape[1] == first.shape[1], rule, second.shape[1])
     # Row by row: all pairs at once would be n times the memory of `second`.

@@ -45,9 +45,6 @@ class BatchPlan:
         batch_size: number of rows in the largest batch.
         per_epoch: number of batches in an epoch.
         is_even: whether all batches have the same number of rows.
-
-    Raises:
-        ValueError: an argument is out of range.
     """
 
     def __init__(

@@ -40,11 +40,7 @@ def read_conllu(path: str | os.PathLike[str], tag: str = "upos") -> list[Treeban
 
 
 def parse_conllu(lines: Iterable[str], file: str, tag: str = "upos") -> Iterator[tuple[TreebankSentence, int]]:
-    """Parses the lines, without their ends, of a CoNLL-U file; yields each sentence with the line of its first word.
-
-    Raises:
-        ValueError: see `read_conllu`.
-    """
+    """Parses the lines, without their ends, of a CoNLL-U file; yields each sentence with the line of its first word."""
     if tag not in TAG_COLUMNS:
         raise ValueError(f"parse_conllu.tag must be one of {sorted(TAG_COLUMNS)}, got {tag!r}")
     rows: list[tuple[str, str, str]] = []

@@ -56,9 +56,6 @@ def plan_batches(
         along: the features along the tokens of a row; the longest one decides the bucket of the row.
         lengths_along: features with the numbers of tokens of further texts of a row.
         order: the other arguments of `BatchPlan`.
-
-    Raises:
-        ValueError: there are no records, or an argument is out of range.
     """
     check("dataset", "split", len(records) > 0, "hold a row", where)
     is_one = not any(boundary < longest for boundary in boundaries)

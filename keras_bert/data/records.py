@@ -123,11 +123,7 @@ def _first_bad_record(file: str, compression: Compression) -> int:
 
 
 def find_records(folder: str | os.PathLike[str], pattern: str) -> list[str]:
-    """The record files of a folder that match a pattern, sorted.
-
-    Raises:
-        FileNotFoundError: no file matches.
-    """
+    """The record files of a folder that match a pattern, sorted."""
     files = sorted(str(file) for file in Path(folder).glob(pattern))
     if not files:
         raise FileNotFoundError(f"{folder} must hold {pattern}, found none")

@@ -27,9 +27,6 @@ def attach_entries(path: str | os.PathLike[str], files: Mapping[str, bytes], *, 
     """Attaches files, contents by name (UTF-8 in an `.onnx` file), to a model's file; its outputs do not change.
 
     With `stored`, files in a `.tflite` file are not compressed; if earlier files are stored so, later files are, too.
-
-    Raises:
-        ValueError: a file of this name is attached already, or `path` is not a `.tflite` or `.onnx` file.
     """
     path = Path(path)
     attached = read_attachments(path)
@@ -56,11 +53,7 @@ def attach_entries(path: str | os.PathLike[str], files: Mapping[str, bytes], *, 
 
 
 def check_integrity(path: str | os.PathLike[str]) -> None:
-    """Checks that the model in a file has the digest that is attached to the file.
-
-    Raises:
-        ValueError: the model has changed, or the file has no digest; see also `read_attachments`.
-    """
+    """Checks that the model in a file has the digest that is attached to the file."""
     path = Path(path)
     attached = read_attachments(path)
     if DIGEST_FILE not in attached:
@@ -76,11 +69,7 @@ def check_integrity(path: str | os.PathLike[str]) -> None:
 
 
 def read_attachments(path: str | os.PathLike[str]) -> dict[str, bytes]:
-    """Reads the files that are attached to a model's file; returns their contents by name.
-
-    Raises:
-        ValueError: the file is not a `.tflite` or `.onnx` file, or the attached files are damaged.
-    """
+    """Reads the files that are attached to a model's file; returns their contents by name."""
     path = Path(path)
     if path.suffix == ".onnx":
         import onnx

@@ -51,9 +51,6 @@ def check_parity(
         tolerance: the largest absolute difference allowed.
         padding_mask: (rows, length); outputs (rows, length, ...) at padding do not count.
 
-    Raises:
-        ParityError: an output differs by more than `tolerance`, an output is not a number, or the shapes differ.
-
     Examples:
         >>> check_parity("model.tflite", np.zeros((1, 2)), np.full((1, 2), 0.25), tolerance=0.5)
         0.25
@@ -101,10 +98,6 @@ def check_agreement(name: str, agreement: Array, answers: Array, minimum: float)
     It is for quantized files: another order of rounding moves single values by a quantization step, and the sum of
     these errors depends on the model. Therefore predictions are compared rather than outputs. The agreement (rows,) is
     that of `Task.agreement`; one row may always differ.
-
-    Raises:
-        ParityError: the mean is below `minimum`, an output is not a finite number, there are no rows, or the numbers of
-            rows differ.
     """
     if agreement.shape != answers.shape[:1] or not agreement.size:
         raise ParityError(f"{name} must answer each row, got {answers.shape} against {agreement.shape}")

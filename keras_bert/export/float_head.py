@@ -20,9 +20,6 @@ def keep_head_float(content: bytes, model: keras.Model) -> bytes:
     """Replaces the weights of a regression head, if the model of a `.tflite` file has one, by its float32 weights.
 
     The scale of the targets is folded into the last product of the file.
-
-    Raises:
-        RuntimeError: a graph of the file does not end in a product with weights.
     """
     folded = folded_heads(model)
     if not folded:

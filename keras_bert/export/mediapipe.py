@@ -57,11 +57,7 @@ def export_mediapipe(
 
 
 def add_metadata(path: str | os.PathLike[str], vocabulary: Sequence[str], labels: Sequence[str], output: str) -> None:
-    """Adds MediaPipe's metadata, vocabulary and labels (none for an embedding) to a file with BERT's three inputs.
-
-    Raises:
-        ValueError: the file has several signatures.
-    """
+    """Adds MediaPipe's metadata, vocabulary and labels (none for an embedding) to a file with BERT's three inputs."""
     path = Path(path)
     model = schema.ModelT.InitFromPackedBuf(path.read_bytes())
     if len(model.signatureDefs) != 1:

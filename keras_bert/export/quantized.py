@@ -50,9 +50,6 @@ def export_quantized(
         rows: model inputs (rows, width) that calibrate the activation ranges, if all activations are integers.
         output: the name of the output.
         text: see `export_tflite`.
-
-    Raises:
-        ValueError: the recipe needs rows and there are none; see `export_tflite`.
     """
     if quantization is None:
         export_tflite(model, path, lengths, output=output, text=text)

@@ -37,9 +37,6 @@ class TFLiteModel:
         lengths: the input lengths of the signatures in tokens, shortest first.
         max_length: the maximum length of a row in tokens.
         output: the `Output` of the logits; outputs with other names as a dictionary by name.
-
-    Raises:
-        ValueError: the file is not a `.tflite` file, or has no signatures for lengths.
     """
 
     name = "LiteRT"
@@ -167,11 +164,7 @@ class OnnxModel:
         return self(**{name: batch[name] for name in self._inputs})
 
     def __call__(self, **inputs: Array) -> Any:
-        """As `TFLiteModel`, but outputs per token have values for padding, too.
-
-        Raises:
-            ValueError: ONNX Runtime cannot run the graph on these inputs.
-        """
+        """As `TFLiteModel`, but outputs per token have values for padding, too."""
         given = {self._inputs[name][0]: np.asarray(values, self._inputs[name][1]) for name, values in inputs.items()}
         try:
             outputs = dict(zip(self._names, self._session.run(self._names, given), strict=True))
@@ -185,9 +178,6 @@ def open_session(path: str | os.PathLike[str], num_threads: int = 1, profile: st
     """Opens an `.onnx` file in ONNX Runtime on the CPU.
 
     With `profile`, the prefix of a file, the session's `end_profiling` writes the times of all nodes.
-
-    Raises:
-        ValueError: it is no such file.
     """
     import onnxruntime
 

@@ -52,9 +52,6 @@ class TextModel:
 
     Attributes:
         shapes: the shape of each output for one text, by name.
-
-    Raises:
-        ValueError: the file is not a `.tflite` file with text as input.
     """
 
     def __init__(self, path: str | os.PathLike[str], num_threads: int = 1) -> None:
@@ -79,11 +76,7 @@ class TextModel:
         self.shapes = {name: tuple(int(size) for size in details[name]["shape"]) for name in details}
 
     def __call__(self, texts: Sequence[str], seconds: Sequence[str] | None = None) -> dict[str, Array]:
-        """Texts, or pairs -> outputs by name (texts, ...), float32; `starts` and `ends` are int32.
-
-        Raises:
-            ValueError: the file takes only pairs, or no pairs.
-        """
+        """Texts, or pairs -> outputs by name (texts, ...), float32; `starts` and `ends` are int32."""
         sides: dict[str, Sequence[str]] = {"text": texts} | ({} if seconds is None else {"second": seconds})
         if len(sides) not in self._ask:
             expected = "pairs" if len(sides) == 1 else "single texts"
@@ -100,9 +93,6 @@ def check_text(task: Task, path: Path, file: Path, texts: Sequence[str]) -> floa
     """Compares a file with text as input with that for token ids; returns the largest difference of their outputs.
 
     The texts are compared as single texts and as pairs, if the file has these signatures.
-
-    Raises:
-        ParityError: the outputs differ, or the offsets differ from those of the tokenizer.
     """
     text_model, ids_model, inputs, largest = TextModel(path), TFLiteModel(file), text_inputs(task), 0.0
     for name in inputs.signatures:

@@ -52,9 +52,6 @@ def export_tflite(
         output: the name of the output.
         text: the tokenizer that becomes part of the graph; None for a file with token ids as inputs.
 
-    Raises:
-        ValueError: there are no lengths, they repeat or are not positive, or the model has no tap for a range.
-
     Examples:
         >>> from keras_bert.export.runtimes import open_file
         >>> export_tflite(task.network(), "model.tflite", lengths=[8, 16])

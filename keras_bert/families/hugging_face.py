@@ -105,11 +105,7 @@ WRITTEN_ACTIVATIONS: dict[Activation, str] = {"gelu_erf": "gelu", "gelu_tanh": "
 
 
 def read_number(key: str, value: Tensor, *, whole: bool = False) -> Tensor:
-    """Checks that the value of a key of `config.json` is a number, or a whole one, and returns it.
-
-    Raises:
-        ValueError: the value is not a number, or not a whole number.
-    """
+    """Checks that the value of a key of `config.json` is a number, or a whole one, and returns it."""
     kind, noun = (int, "a whole number") if whole else ((int, float), "a number")
     if isinstance(value, bool) or not isinstance(value, kind):
         raise ValueError(f"{key} must be {noun}, got {value!r}")
@@ -210,11 +206,7 @@ class Family:
         return copies
 
     def architecture(self, task: str, *, next_sentence: bool = False) -> str:
-        """The name of the class with the head of a task.
-
-        Raises:
-            ValueError: the family has no such class.
-        """
+        """The name of the class with the head of a task."""
         kind = class_of(task)
         if (BOTH_HEADS if next_sentence else kind) not in self.classes:
             raise ValueError(f"Hugging Face's {self.title} has no head for {task}" + " with two heads" * next_sentence)

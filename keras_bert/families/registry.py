@@ -35,9 +35,6 @@ def find_family(name: Any, where: str) -> Family:
         name: the `model_type`.
         where: the file or setting that contains the name, for the message.
 
-    Raises:
-        ValueError: there is no such family; the message suggests a name that is near.
-
     Examples:
         >>> find_family("xlm-roberta", "config.json").title
         'XLMRoberta'
@@ -55,9 +52,6 @@ def family_of(config: EncoderConfig, name: str | None, *, pooler: bool) -> Famil
         config: the configuration of the encoder.
         name: a `model_type`; None for the first family that matches the encoder.
         pooler: True if the encoder has a pooler, or a layer that replaces it.
-
-    Raises:
-        ValueError: the encoder does not match the family of this name, or any family.
 
     Examples:
         >>> config = EncoderConfig(num_layers=1, hidden_size=8, num_heads=2, intermediate_size=16, vocabulary_size=20)

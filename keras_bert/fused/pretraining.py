@@ -31,11 +31,7 @@ class FusedObjective(abc.ABC):
         return {**self._plain.identity(), "class": type(self).__name__}
 
     def __call__(self, model: keras.Model, batch: Batch, training: bool) -> Sums:
-        """The sums of the plain objective.
-
-        Raises:
-            ValueError: the model is another one.
-        """
+        """The sums of the plain objective."""
         if model is not self._model:
             raise ValueError(f"model must be the one that the objective was made for, {self._model.name!r}")
         return self._sums(batch, training)

@@ -15,12 +15,7 @@ _LEAST_LENGTH = 3
 
 
 def read_json(path: Path, kind: type = dict) -> Any:
-    """Reads a JSON file, an object or another kind.
-
-    Raises:
-        FileNotFoundError: there is no such file.
-        ValueError: it holds no JSON, or a value of another type.
-    """
+    """Reads a JSON file, an object or another kind."""
     if not path.is_file():
         raise FileNotFoundError(f"{path.parent} has no {path.name}")
     try:
@@ -38,11 +33,7 @@ def write_json(path: Path, content: Any) -> None:
 
 
 def check_only(path: Path, content: Mapping[str, Any], only: Mapping[str, Any]) -> None:
-    """Refuses values of a file that are not supported; `only` has the one supported value of each key, absent or null.
-
-    Raises:
-        ValueError: a key has another value.
-    """
+    """Refuses values of a file that are not supported; `only` has the one supported value of each key, absent or null."""
     for key, value in only.items():
         if content.get(key) is not None and content[key] != value:
             supported = "be absent" if value is None else f"be {value!r}"
@@ -50,11 +41,7 @@ def check_only(path: Path, content: Mapping[str, Any], only: Mapping[str, Any]) 
 
 
 def read_length(path: Path, content: Mapping[str, Any], key: str) -> int | None:
-    """The longest input in tokens that a file allows; None where it has no such key, or 1e30 for no limit.
-
-    Raises:
-        ValueError: the value is no whole number, or has no room for a token between two special tokens.
-    """
+    """The longest input in tokens that a file allows; None where it has no such key, or 1e30 for no limit."""
     value = content.get(key)
     if value is None:
         return None
@@ -81,9 +68,6 @@ def read_encoder_config(
         keys: our field -> their key.
         activations: their name of an activation -> ours.
         fixed: our field -> its value, for fields that do not stand in the file.
-
-    Raises:
-        ValueError: a key is missing, or its value is not supported.
     """
     fields: dict[str, Any] = dict(fixed or {})
     for field, key in keys.items():

@@ -37,11 +37,7 @@ def join(tensors: Mapping[str, Array], fused: Sequence[Fused], heads: int) -> di
 
 
 def _take_part(tensors: Mapping[str, Array], name: str, heads: int, count: int, index: int) -> Array:
-    """A part of a fused tensor.
-
-    Raises:
-        ValueError: the rows of the tensor cannot be divided by the number of heads and parts.
-    """
+    """A part of a fused tensor."""
     array = tensors[name]
     if not array.ndim or array.shape[0] % (heads * count):
         raise ValueError(

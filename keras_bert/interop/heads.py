@@ -57,11 +57,7 @@ class Head:
 
 
 def build_model(config: EncoderConfig, head: Head, *, pooler: bool) -> keras.Model:
-    """Builds the model of a head with new weights; the encoder of an embedding has BERT's pooler with `pooler`.
-
-    Raises:
-        ValueError: the builder of the head refuses its settings, as a single class.
-    """
+    """Builds the model of a head with new weights; the encoder of an embedding has BERT's pooler with `pooler`."""
     encoder = build_encoder(config, pooler=pooler if head.task == "embedding" else head.reads_pooler)
     rate: dict[str, Any] = {} if head.dropout is None else {"dropout": head.dropout}
     match head.task:
@@ -95,11 +91,7 @@ def build_task(model: keras.Model, head: Head, tokenizer: "BaseTokenizer", max_l
 
 
 def head_of(task: Task) -> Head:
-    """The head of a task.
-
-    Raises:
-        ValueError: other libraries have no such task.
-    """
+    """The head of a task."""
     # Other libraries do not tell the vectors of a retrieval from those of another embedding.
     name = Embedding.name if isinstance(task, Embedding) else task.name
     if name not in TASK_NAMES:
@@ -121,11 +113,7 @@ def head_of(task: Task) -> Head:
 
 
 def check_pooling(head: Head) -> None:
-    """Refuses a classifier with pooling by the mean, for libraries that have none.
-
-    Raises:
-        ValueError: the head is such a classifier.
-    """
+    """Refuses a classifier with pooling by the mean, for libraries that have none."""
     if classifies_texts(head.task) and head.pooling != "cls":
         raise ValueError(
             f"{head.task}: pooling must be 'cls', got {head.pooling!r}: the BERTs of other libraries read the pooler's "

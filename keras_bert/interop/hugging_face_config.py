@@ -46,12 +46,7 @@ _CROSS_ENCODER_KEYS = ("sbert_ce_default_activation_function", "sentence_transfo
 
 
 def read_config(folder: Path) -> tuple[Family, dict[str, Any]]:
-    """The family and the content of `config.json`, completed by the defaults of the family.
-
-    Raises:
-        FileNotFoundError: there is no such file.
-        ValueError: it describes a model that is not supported.
-    """
+    """The family and the content of `config.json`, completed by the defaults of the family."""
     if not folder.is_dir():
         raise FileNotFoundError(f"there is no folder {folder}; checkpoints are not downloaded")
     path = folder / FILE
@@ -72,11 +67,7 @@ def read_config(folder: Path) -> tuple[Family, dict[str, Any]]:
 
 
 def architecture_of(path: Path, family: Family, content: Mapping[str, Any]) -> str:
-    """The class of the family that a file names.
-
-    Raises:
-        ValueError: the file names no class of the family, or several.
-    """
+    """The class of the family that a file names."""
     names = content.get("architectures") or family.defaults.get("architectures", [])
     classes = family.architectures()
     if not (isinstance(names, list) and len(names) == 1 and isinstance(names[0], str) and names[0] in classes):
@@ -85,11 +76,7 @@ def architecture_of(path: Path, family: Family, content: Mapping[str, Any]) -> s
 
 
 def read_encoder(folder: Path, family: Family, content: Mapping[str, Any]) -> EncoderConfig:
-    """The configuration of the encoder that a file describes.
-
-    Raises:
-        ValueError: a key is missing, or its value is not supported.
-    """
+    """The configuration of the encoder that a file describes."""
     path = folder / FILE
     fixed = {**family.fixed, **{field: _read_value(path, family, content, field) for field in family.values}}
     if family.read_variant is not None:

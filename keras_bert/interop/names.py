@@ -103,11 +103,7 @@ class TensorNames:
     suffixes: Mapping[Kind, Mapping[str, Foreign]]
 
     def names(self, paths: Iterable[str]) -> dict[str, Foreign]:
-        """Path of our weight, as `block_0/attention/query/kernel` -> the tensor in the library.
-
-        Raises:
-            ValueError: the library has no name for a weight.
-        """
+        """Path of our weight, as `block_0/attention/query/kernel` -> the tensor in the library."""
         names = {}
         for path in paths:
             layer, _, weight = path.rpartition("/")

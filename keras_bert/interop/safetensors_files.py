@@ -43,11 +43,7 @@ def save_tensors(tensors: dict[str, Array], path: Path) -> None:
 
 
 def open_file(path: Path) -> Tensors:
-    """The tensors of one file.
-
-    Raises:
-        ValueError: the file is no safetensors file, or is cut short.
-    """
+    """The tensors of one file."""
     try:
         handle: Any = safe_open(path, framework="np")
     except SafetensorError as error:

@@ -74,11 +74,7 @@ def read_pooling(folder: Path) -> PoolingSettings:
 
 
 def read_prompts(folder: Path) -> Prompts:
-    """Reads the prompts of queries and passages; empty ones where the files have none.
-
-    Raises:
-        ValueError: a prompt is no text.
-    """
+    """Reads the prompts of queries and passages; empty ones where the files have none."""
     path = folder / SETTINGS_FILE
     content = read_json(path) if path.is_file() else {}
     prompts = content.get("prompts") or {}

@@ -33,11 +33,7 @@ _TEMPLATES = {
 
 
 def read_tokenizer(path: Path, tokenizer: Mapping[str, Any]) -> tuple[str, ...]:
-    """The vocabulary, by id, of a `tokenizer.json` with the given content.
-
-    Raises:
-        ValueError: the file describes a tokenizer with other ids than `Tokenizer`.
-    """
+    """The vocabulary, by id, of a `tokenizer.json` with the given content."""
     for part, only in (("model", _MODEL), ("normalizer", _NORMALIZER)):
         if not isinstance(tokenizer.get(part), dict):
             raise ValueError(
@@ -77,22 +73,14 @@ def write_tokenizer(tokens: Sequence[str], *, lowercase: bool) -> dict[str, Any]
 
 
 def check_truncation(path: Path, tokenizer: Mapping[str, Any]) -> None:
-    """Refuses a `tokenizer.json` that truncates texts at their start.
-
-    Raises:
-        ValueError: it does.
-    """
+    """Refuses a `tokenizer.json` that truncates texts at their start."""
     truncation = tokenizer.get("truncation")
     if truncation is not None and (not isinstance(truncation, dict) or truncation.get("direction", "Right") != "Right"):
         raise ValueError(f"{path}: truncation must be null or have the direction 'Right', got {truncation!r}")
 
 
 def check_added(path: Path, field: str, tokens: list[Any]) -> None:
-    """Refuses special tokens, strings or objects with a `content`, that `Tokenizer` does not have.
-
-    Raises:
-        ValueError: an item of the file's `field` is no token, or not one of `SPECIAL_TOKENS`.
-    """
+    """Refuses special tokens, strings or objects with a `content`, that `Tokenizer` does not have."""
     texts = [content_of(path, field, token) for token in tokens]
     further = [text for text in texts if text not in SPECIAL_TOKENS.values()]
     if further:
@@ -103,11 +91,7 @@ def check_added(path: Path, field: str, tokens: list[Any]) -> None:
 
 
 def content_of(path: Path, field: str, token: Any) -> str:
-    """The text of a special token.
-
-    Raises:
-        ValueError: the token is neither a string nor an object with a `content`.
-    """
+    """The text of a special token."""
     content = token.get("content") if isinstance(token, dict) else token
     if not isinstance(content, str):
         raise ValueError(f"{path}: {field} must hold strings or objects with a content, got {token!r}")

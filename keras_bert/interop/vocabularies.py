@@ -135,11 +135,7 @@ def write_settings(folder: Path, vocabulary: CheckpointVocabulary) -> None:
 
 
 def read_vocabulary_file(path: Path) -> tuple[str, ...]:
-    """The tokens of a `vocab.txt`, one per line.
-
-    Raises:
-        ValueError: the file is no UTF-8, begins with a byte order mark, or has a blank line.
-    """
+    """The tokens of a `vocab.txt`, one per line."""
     try:
         text = path.read_text(encoding="utf-8")
     except UnicodeDecodeError as error:
@@ -158,11 +154,7 @@ def write_vocabulary_file(path: Path, tokens: tuple[str, ...]) -> None:
 
 
 def check_size(source: str, tokens: tuple[str, ...], rows: int) -> None:
-    """Checks that the vocabulary is as large as the token embedding.
-
-    Raises:
-        ValueError: the sizes differ.
-    """
+    """Checks that the vocabulary is as large as the token embedding."""
     if len(tokens) != rows:
         raise ValueError(
             f"{source}: the vocabulary must hold vocab_size={rows} tokens, as the configuration says, "

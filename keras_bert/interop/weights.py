@@ -59,10 +59,6 @@ def read_weights(
         form: the names of the library.
         source: the owner of the tensors, for messages.
         ignored: names of tensors that are skipped.
-
-    Raises:
-        ValueError: a tensor is missing or unexpected, has another shape, is not of float32, float16 or bfloat16, or
-            holds NaN or an infinity. Some weights are assigned then.
     """
     weights = plain_weights(model)
     names = form.names([weight.path for weight in weights])
@@ -125,22 +121,14 @@ def has_pooler(tensors: Mapping[str, Array], form: TensorNames) -> bool:
 
 
 def check_layers(config: EncoderConfig, tensors: Mapping[str, Array], source: str) -> None:
-    """Checks the number of layers before a model is built: each layer has tensors, unless all share one's.
-
-    Raises:
-        ValueError: there are more layers than tensors.
-    """
+    """Checks the number of layers before a model is built: each layer has tensors, unless all share one's."""
     if not config.shared_layers and config.num_layers > len(tensors):
         rule = f"have no more layers than there are tensors, {len(tensors)}"
         raise ValueError(f"{source}: the configuration must {rule}, got {config.num_layers}")
 
 
 def as_float32(array: Array, name: str, source: str) -> Array:
-    """Converts a tensor of float16 or bfloat16 to float32, which is exact.
-
-    Raises:
-        ValueError: the tensor has another type.
-    """
+    """Converts a tensor of float16 or bfloat16 to float32, which is exact."""
     kind = array.dtype.name
     if kind not in ("float32", "float16", "bfloat16"):
         raise ValueError(f"{source}: tensor {name!r} must hold float32, float16 or bfloat16, got {kind}")

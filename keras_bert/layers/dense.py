@@ -62,22 +62,14 @@ class Dense(keras.layers.Layer):
         return ops.cast(ops.add(ops.cast(x, "float32"), self.bias), self.compute_dtype)
 
     def quantize(self, mode: str | None = None, **_: Any) -> None:
-        """Refuses `model.quantize` of Keras, which would leave this layer as it is with a warning.
-
-        Raises:
-            ValueError: always.
-        """
+        """Refuses `model.quantize` of Keras, which would leave this layer as it is with a warning."""
         raise ValueError(
             f"{type(self).__name__} has no quantization mode {mode!r} of Keras: keras_bert.quantize(task, texts) "
             "quantizes a task, and task.export writes its integers"
         )
 
     def enable_lora(self, rank: int, **_: Any) -> None:
-        """Refuses Keras' own LoRA, for which this layer has no place.
-
-        Raises:
-            ValueError: always.
-        """
+        """Refuses Keras' own LoRA, for which this layer has no place."""
         raise ValueError(
             f"{type(self).__name__} has no LoRA of Keras: task.adapt(keras_bert.Lora(rank={rank})) adds one to a task"
         )

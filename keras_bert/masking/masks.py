@@ -121,9 +121,6 @@ def mask_rows(
 
     Returns:
         The masked batch.
-
-    Raises:
-        ValueError: the strategy masks words, and `continues` is missing.
     """
     random = RowRandom(keys)
     available = candidates.sum(axis=1)

@@ -120,11 +120,7 @@ class RetrievalObjective(TaskObjective):
         return self.measure(outputs, labels)
 
     def labels_from(self, outputs: Array, batch: Mapping[str, Array]) -> dict[str, Array]:
-        """Refuses: which passage answers a query is data, no output of a model.
-
-        Raises:
-            ValueError: always.
-        """
+        """Refuses: which passage answers a query is data, no output of a model."""
         raise ValueError("RetrievalObjective has no labels that a teacher could give to a query without a passage")
 
     def _ones(self, batch: Batch) -> Tensor:

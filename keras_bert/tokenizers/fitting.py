@@ -34,9 +34,6 @@ def choose_vocabulary(
 
     Returns:
         The ids of the tokens (kept,), rising.
-
-    Raises:
-        ValueError: `size` is below the number of tokens that are always kept, or `min_count` is below 1.
     """
     check("choose_vocabulary", "min_count", min_count >= 1, "be at least 1", min_count)
     counts = np.asarray(counts)

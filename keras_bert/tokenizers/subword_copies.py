@@ -30,11 +30,7 @@ def find_copy_obstacle(content: Mapping[str, Any]) -> str:
 
 
 def list_steps(part: Mapping[str, Any] | None, name: str) -> list[Mapping[str, Any]]:
-    """The steps of a normalizer, pre-tokenizer or post-processor, those of sequences (in their field `name`) singly.
-
-    Raises:
-        ValueError: a step is no object.
-    """
+    """The steps of a normalizer, pre-tokenizer or post-processor, those of sequences (in their field `name`) singly."""
     if part is None:
         return []
     if not isinstance(part, Mapping):

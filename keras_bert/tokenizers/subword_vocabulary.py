@@ -23,11 +23,6 @@ class SubwordVocabulary(BaseTokenizer):
 
     Attributes:
         matcher: a `tokenizers.Tokenizer` of Hugging Face, which splits texts into tokens.
-
-    Raises:
-        ValueError: the content describes no byte-level BPE or unigram, its ids have gaps, it lacks a special token, or
-            uses another one than it names, a token has a line end, or special tokens stand elsewhere than around the
-            texts.
     """
 
     def __init__(self, content: Mapping[str, Any]) -> None:
@@ -77,11 +72,7 @@ class SubwordVocabulary(BaseTokenizer):
         return self.tokenize([f" {word}" for word in words] if self.kind == "bpe" else words)
 
     def _find_between(self) -> tuple[int, int]:
-        """The number of end tokens between two texts, and the segment of the second one.
-
-        Raises:
-            ValueError: special tokens stand elsewhere than around the texts, or segments change within a text.
-        """
+        """The number of end tokens between two texts, and the segment of the second one."""
         first, second = (self.matcher.encode(text, add_special_tokens=False).ids for text in ("a", "b"))
         alone, pair = self.matcher.encode("a"), self.matcher.encode("a", "b")
         between = len(pair) - len(first) - len(second) - 2
@@ -104,11 +95,7 @@ class SubwordVocabulary(BaseTokenizer):
         return between, segment
 
     def _find_special(self, vocabulary: Sequence[str]) -> list[str]:
-        """The special tokens: those that the file uses, those that are named, or else those of usual names.
-
-        Raises:
-            ValueError: the file uses another token than is named, or there is none of the usual names.
-        """
+        """The special tokens: those that the file uses, those that are named, or else those of usual names."""
         named, held = self._content.pop(NAMED_TOKENS, None) or {}, set(vocabulary)
         row, model = self.matcher.encode("a").ids, self._content["model"]
         special = {"cls_token": vocabulary[row[0]], "sep_token": vocabulary[row[-1]]}
@@ -130,11 +117,7 @@ class SubwordVocabulary(BaseTokenizer):
 
 
 def _check_templates(processor: Any) -> None:
-    """Checks that the templates of a post-processor define their tokens: `tokenizers` does not, and panics later.
-
-    Raises:
-        ValueError: a template uses a token that it does not define.
-    """
+    """Checks that the templates of a post-processor define their tokens: `tokenizers` does not, and panics later."""
     for inner in (processor or {}).get("processors", []):
         _check_templates(inner)
     special_tokens = (processor or {}).get("special_tokens")

@@ -6,12 +6,7 @@ from typing import Any
 
 
 def encode_texts(name: str, texts: Any) -> list[bytes]:
-    """A list of texts, or of `bytes` that hold UTF-8, as UTF-8.
-
-    Raises:
-        TypeError: the argument `name` is a single text or no list, or an item is no text.
-        ValueError: there are no texts, or a text has a lone surrogate.
-    """
+    """A list of texts, or of `bytes` that hold UTF-8, as UTF-8."""
     if isinstance(texts, str | bytes) or not isinstance(texts, Iterable):
         raise TypeError(f"{name} must be a list of texts, got {reprlib.repr(texts)}")
     encoded = [_encode_one(name, place, text) for place, text in enumerate(texts)]

@@ -8,13 +8,7 @@ from keras_bert.tokenizers.text_bytes import encode_texts
 
 
 def as_strings(name: str, texts: Any, like: tf.Tensor | None = None) -> tf.Tensor:
-    """A (batch,) string tensor of texts: a list of `str`, or of `bytes` that hold UTF-8, or such a tensor.
-
-    Raises:
-        TypeError: the argument `name` is a single text, no list or tensor of texts, or an item is no text.
-        ValueError: there are no texts, or not as many as in `like`; a text has a lone surrogate; a tensor is not
-            (batch,).
-    """
+    """A (batch,) string tensor of texts: a list of `str`, or of `bytes` that hold UTF-8, or such a tensor."""
     strings = texts if tf.is_tensor(texts) else tf.constant(encode_texts(name, texts), tf.string)
     if strings.dtype != tf.string:
         raise TypeError(f"{name} must be a tensor of strings, got one of {strings.dtype.name}")

@@ -16,11 +16,7 @@ _MAX_TOKEN_BYTES = 256
 
 
 class WordPieceVocabulary(BaseTokenizer):
-    """The part of a WordPiece tokenizer that follows from its vocabulary, by id, and from `lowercase` alone.
-
-    Raises:
-        ValueError: the vocabulary is empty, lacks a special token, or has a token twice, an empty or a very long one.
-    """
+    """The part of a WordPiece tokenizer that follows from its vocabulary, by id, and from `lowercase` alone."""
 
     kind = "wordpiece"
 

@@ -43,11 +43,7 @@ class Checkpoints:
         self._keep = keep
 
     def save(self, step: int, arrays: Mapping[str, np.ndarray[Any, Any]], state: Mapping[str, Any]) -> Path:
-        """Writes a checkpoint with the number of finished steps; older ones stay until it is on the disk.
-
-        Raises:
-            OSError: the file cannot be written; the folder is unchanged.
-        """
+        """Writes a checkpoint with the number of finished steps; older ones stay until it is on the disk."""
         self.folder.mkdir(parents=True, exist_ok=True)
         partial = self.folder / f"{step:09d}-{os.getpid()}{_PARTIAL}"
         whole = {name: np.asarray(array, order="C") for name, array in arrays.items()}
@@ -71,9 +67,6 @@ class Checkpoints:
 
         It deletes what a killed process left, and sets corrupted files aside, unless another process writes to the
         folder (`repair` is False).
-
-        Raises:
-            CheckpointError: all checkpoints are corrupted.
         """
         for partial in self.folder.glob(f"*{_PARTIAL}") if repair else ():
             partial.unlink(missing_ok=True)

@@ -33,9 +33,6 @@ class Cluster:
         """Checks that the port of this process is free.
 
         TensorFlow would share a port with another of its servers, and then wait without end.
-
-        Raises:
-            FieldError: the address has no port, or another program listens on it.
         """
         address = self.addresses[self.index]
         port = address.rpartition(":")[2]
@@ -54,11 +51,7 @@ class Cluster:
 
 
 def find_cluster(tf_config: str | None = None) -> Cluster | None:
-    """The processes of `TF_CONFIG`, or of JSON as in that variable, that train together; None if this one trains alone.
-
-    Raises:
-        ValueError: `TF_CONFIG` is not a JSON object of a cluster and a task in it.
-    """
+    """The processes of `TF_CONFIG`, or of JSON as in that variable, that train together; None if this one trains alone."""
     text = os.environ.get(TF_CONFIG, "{}") if tf_config is None else tf_config
     content = _read(text)
     cluster, task = content.get("cluster", {}), content.get("task", {})

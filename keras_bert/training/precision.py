@@ -17,9 +17,6 @@ def computing_in(model: keras.Model, precision: Precision) -> Iterator[None]:
     """Inside of the block, all layers of a float32 model compute in a precision; on exit their policies are restored.
 
     A function that was traced inside keeps the precision. A model that is saved inside stores it, so save it outside.
-
-    Raises:
-        ValueError: the precision is unknown.
     """
     if precision not in POLICIES:
         raise ValueError(f"precision must be one of {sorted(POLICIES)}, got {precision!r}")
@@ -49,11 +46,7 @@ class LossScale:
     patience: int = 2000
 
     def update(self, *, overflow: bool) -> None:
-        """Updates the scale after a step.
-
-        Raises:
-            ArithmeticError: the gradients overflow even with the smallest scale.
-        """
+        """Updates the scale after a step."""
         if overflow:
             if self.scale <= 2.0**-10:
                 raise ArithmeticError(f"gradients overflow float16 even with a loss scale of {self.scale}")

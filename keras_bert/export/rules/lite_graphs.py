@@ -57,11 +57,7 @@ class LiteGraph(NamedTuple):
 
 
 def read_graphs(path: str | os.PathLike[str]) -> list[LiteGraph]:
-    """Reads all graphs of a `.tflite` file.
-
-    Raises:
-        ValueError: the file is not a `.tflite` file.
-    """
+    """Reads all graphs of a `.tflite` file."""
     content = Path(path).read_bytes()
     if not schema.Model.ModelBufferHasIdentifier(content, 0):
         raise ValueError(f"{path} must be a .tflite file, got other bytes")

@@ -127,11 +127,7 @@ class ExportTarget(abc.ABC):
         return {**numbers, **opset, "lengths": self.lengths(source), "libraries": versions}
 
     def check(self, task: "Task", recipe: RecipeName | None = None) -> None:
-        """Checks that the target supports a task with a Keras model, quantized by a recipe.
-
-        Raises:
-            ValueError: the target does not support it.
-        """
+        """Checks that the target supports a task with a Keras model, quantized by a recipe."""
         obstacle = self.find_obstacle(_read_traits(task, recipe))
         if obstacle is not None:
             raise ValueError(f"{self.name} cannot take this model: {obstacle}")

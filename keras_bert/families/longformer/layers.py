@@ -42,9 +42,6 @@ class GlobalTokens(SeparatorReader, PromptAwareLayer):
     Attributes:
         tokens: the number of tokens of a soft prompt, see `PromptAwareLayer`. They are global: otherwise only the
             tokens within their window would attend to them.
-
-    Raises:
-        ValueError: `most` is below 1, or a question has no separator.
     """
 
     def __init__(self, kind: GlobalKind = "none", most: int = 1, separator: int | None = None, **kwargs: Any) -> None:
