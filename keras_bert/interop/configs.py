@@ -33,7 +33,7 @@ def write_json(path: Path, content: Any) -> None:
 
 
 def check_only(path: Path, content: Mapping[str, Any], only: Mapping[str, Any]) -> None:
-    """Refuses values of a file that are not supported; `only` has the one supported value of each key, absent or null."""
+    """Refuses unsupported values of a file; `only` has the one supported value of each key, absent or null."""
     for key, value in only.items():
         if content.get(key) is not None and content[key] != value:
             supported = "be absent" if value is None else f"be {value!r}"

@@ -100,7 +100,7 @@ class Attentions(ImitationLoss):
 
 
 def score_difference(student: Any, teacher: Any) -> Any:
-    """The mean over heads of the squared difference: twice (batch, heads, length, length) -> (batch, length, length)."""
+    """The mean over heads of squared differences: twice (batch, heads, length, length) -> (batch, length, length)."""
     if student.shape[1] != teacher.shape[1]:
         raise ValueError(f"scores must have the teacher's {teacher.shape[1]} heads, got {student.shape[1]}")
     student, teacher = ops.cast(student, "float32"), ops.cast(teacher, "float32")

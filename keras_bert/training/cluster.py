@@ -51,7 +51,7 @@ class Cluster:
 
 
 def find_cluster(tf_config: str | None = None) -> Cluster | None:
-    """The processes of `TF_CONFIG`, or of JSON as in that variable, that train together; None if this one trains alone."""
+    """The processes of `TF_CONFIG`, or of such JSON, that train together; None if this one trains alone."""
     text = os.environ.get(TF_CONFIG, "{}") if tf_config is None else tf_config
     content = _read(text)
     cluster, task = content.get("cluster", {}), content.get("task", {})
