@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import abc
+import itertools
 import json
 import os
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -301,16 +302,6 @@ class Task(Adaptable):
         """Whether `predict` gives each text a label, a number or a dataclass, which golden rows hold as `answer`."""
         return True
 
-    def answer_fields(self, texts: Sequence[str], seconds: Sequence[str] | None = None) -> Iterator[tuple[str, ...]]:
-        """Predicts, and yields the fields of each line that a terminal shows: the answer, then the text or both.
-
-        Raises:
-            TypeError: a text is no string.
-            ValueError: there are no texts or not as many seconds, see `second_text`; or the task has no answers to
-                show.
-        """
-        raise ValueError(f"{type(self).__name__} must be fine-tuned to answer, got a model for {self.name}")
-
     def answer_columns(self, *, paired: bool = False) -> dict[str, ColumnType]:
         """The columns of a table of answers, of pairs with `paired`: their names, and the types of their values.
 
@@ -320,8 +311,23 @@ class Task(Adaptable):
         raise ValueError(f"{type(self).__name__} must be fine-tuned to answer, got a model for {self.name}")
 
     def answer_values(self, texts: Sequence[str], seconds: Sequence[str] | None = None) -> Iterator[tuple[Any, ...]]:
-        """Predicts, and yields for each text the values of `answer_columns`; raises as `answer_fields` does."""
+        """Predicts, and yields for each text the values of `answer_columns`.
+
+        Raises:
+            TypeError: a text is no string.
+            ValueError: there are no texts or not as many seconds, see `second_text`; or the task has no answers to
+                show.
+        """
         raise ValueError(f"{type(self).__name__} must be fine-tuned to answer, got a model for {self.name}")
+
+    def answer_fields(self, texts: Sequence[str], seconds: Sequence[str] | None = None) -> Iterator[tuple[str, ...]]:
+        """Predicts, and yields the fields of each line that a terminal shows; raises as `answer_values` does."""
+        rows: Iterable[tuple[str, ...]] = zip(texts) if seconds is None else zip(texts, seconds, strict=True)
+        return itertools.chain.from_iterable(map(self.format_answer, self.answer_values(texts, seconds), rows))
+
+    def format_answer(self, values: tuple[Any, ...], texts: tuple[str, ...]) -> Iterable[tuple[str, ...]]:
+        """The lines for the values of one answer: the answer in a reader's form, then the text, or both of a pair."""
+        return [(*map(str, values), *texts)]
 
     def target(self, choice: Any, outputs: Any, row: WordPlaces) -> Target:
         """The number of the outputs that an attribution explains.
@@ -353,10 +359,6 @@ class Task(Adaptable):
             TypeError: a text is no string.
         """
         return RowRead(self.encode(texts[:1], texts[1:] or None))
-
-    @staticmethod
-    def _text_fields(texts: Sequence[str], seconds: Sequence[str] | None) -> Iterable[tuple[str, ...]]:
-        return zip(texts) if seconds is None else zip(texts, seconds, strict=True)
 
     def _format_label(self, label: str, probability: float) -> str:
         return label if self.calibration.is_sure(probability) else f"not sure ({label})"

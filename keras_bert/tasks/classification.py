@@ -250,7 +250,7 @@ class Classification(TextClassifier):
             sure = () if self.calibration.threshold is None else (self.calibration.is_sure(probability),)
             yield label, probability, *sure
 
-    def answer_fields(self, texts: Sequence[str], seconds: Sequence[str] | None = None) -> Iterator[tuple[str, ...]]:
-        """A line for each text: label, probability and text; `not sure (LABEL)` below the calibration's threshold."""
-        for fields, answer in zip(self._text_fields(texts, seconds), self.predict(texts, seconds), strict=True):
-            yield self._format_label(answer.label, answer.probability), f"{answer.probability:.4f}", *fields
+    def format_answer(self, values: tuple[Any, ...], texts: tuple[str, ...]) -> list[tuple[str, ...]]:
+        """Label, probability and text; `not sure (LABEL)` below the calibration's threshold."""
+        label, probability = values[:2]
+        return [(self._format_label(label, probability), f"{probability:.4f}", *texts)]

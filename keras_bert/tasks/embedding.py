@@ -162,7 +162,7 @@ class Embedding(Task):
     label_name = "value"
 
     single_prompt: PromptName = "query"
-    """The prompt of single texts in `answer_values` and `answer_fields`; an instance may have another one."""
+    """The prompt of single texts in `answer_values`; an instance may have another one."""
 
     vector_code: VectorCode = "float32"
     """The code of the vectors of single texts in `answer_values`; an instance may have another one."""
@@ -385,26 +385,14 @@ class Embedding(Task):
         """
         if seconds is None:
             return zip(encode_vectors(self.predict(texts, prompt=self.single_prompt), self.vector_code))
-        return zip(self._similarities(texts, seconds))
+        check_same_length("texts", texts, "seconds", seconds)
+        return zip(self.compare_pairs(self.predict(texts, prompt="query"), self.predict(seconds, prompt="passage")))
 
-    def answer_fields(self, texts: Sequence[str], seconds: Sequence[str] | None = None) -> Iterator[tuple[str, ...]]:
-        """A line for each text: its vector as JSON, or with a second text the similarity of both and the text.
-
-        Prompts are those of `answer_values`.
-        """
-        if seconds is None:
-            for vector in self.predict(texts, prompt=self.single_prompt):
-                yield (json.dumps([round(float(value), 6) for value in vector]),)
-            return
-        for fields, similarity in zip(
-            self._text_fields(texts, seconds), self._similarities(texts, seconds), strict=True
-        ):
-            yield f"{similarity:.4f}", *fields
-
-    def _similarities(self, queries: Sequence[str], passages: Sequence[str]) -> list[float]:
-        """The similarity of each query and the passage beside it."""
-        check_same_length("texts", queries, "seconds", passages)
-        return self.compare_pairs(self.predict(queries, prompt="query"), self.predict(passages, prompt="passage"))
+    def format_answer(self, values: tuple[Any, ...], texts: tuple[str, ...]) -> list[tuple[str, ...]]:
+        """The vector of a single text as JSON; of a pair the similarity, and both texts."""
+        if len(texts) == 1:
+            return [(json.dumps([round(float(value), 6) for value in values[0]]),)]
+        return [(f"{values[0]:.4f}", *texts)]
 
     def compare(self, first: Array, second: Array) -> Array:
         """`compare_vectors` by the task's `similarity_function`: (n, hidden), (m, hidden) -> float32 (n, m)."""

@@ -205,8 +205,8 @@ class MultiLabelClassification(TextClassifier):
         for ranked in map(self.rank, self.outputs(texts, seconds)):
             yield [answer.label for answer, given in ranked if given], [answer for answer, _ in ranked]
 
-    def answer_fields(self, texts: Sequence[str], seconds: Sequence[str] | None = None) -> Iterator[tuple[str, ...]]:
-        """A line for each text: its labels, their probabilities, and the text; `(no label)` if there are none."""
-        for fields, answers in zip(self._text_fields(texts, seconds), self.predict(texts, seconds), strict=True):
-            labels = ", ".join(answer.label for answer in answers) or NO_LABEL
-            yield labels, ", ".join(f"{answer.probability:.4f}" for answer in answers), *fields
+    def format_answer(self, values: tuple[Any, ...], texts: tuple[str, ...]) -> list[tuple[str, ...]]:
+        """The labels, their probabilities, and the text; `(no label)` if there are none."""
+        labels, ranked = values
+        probabilities = (f"{answer.probability:.4f}" for answer in ranked if answer.label in labels)
+        return [(", ".join(labels) or NO_LABEL, ", ".join(probabilities), *texts)]

@@ -381,12 +381,10 @@ class QuestionAnswering(Task):
         for answer in self.predict(texts, seconds):
             yield answer.text, answer.start, answer.end, answer.probability
 
-    def answer_fields(self, texts: Sequence[str], seconds: Sequence[str] | None = None) -> Iterator[tuple[str, ...]]:
-        """A line for each question: answer, probability and place in its context, one of the second texts."""
-        if seconds is None:
-            raise ValueError("contexts must be given, one for each question, got none")
-        for answer in self.predict(texts, seconds):
-            yield answer.text or "(no answer)", f"{answer.probability:.4f}", f"{answer.start}:{answer.end}"
+    def format_answer(self, values: tuple[Any, ...], texts: tuple[str, ...]) -> list[tuple[str, ...]]:
+        """Answer, probability and place in the context."""
+        answer, start, end, probability = values
+        return [(answer or "(no answer)", f"{probability:.4f}", f"{start}:{end}")]
 
     def _windows(
         self, questions: Sequence[str], contexts: Sequence[str]

@@ -203,7 +203,6 @@ class Regression(Task):
         """The number of each text, or of each pair."""
         return zip(self.predict(texts, seconds))
 
-    def answer_fields(self, texts: Sequence[str], seconds: Sequence[str] | None = None) -> Iterator[tuple[str, ...]]:
-        """A line for each text: number and text."""
-        for fields, number in zip(self._text_fields(texts, seconds), self.predict(texts, seconds), strict=True):
-            yield f"{number:.4f}", *fields
+    def format_answer(self, values: tuple[Any, ...], texts: tuple[str, ...]) -> list[tuple[str, ...]]:
+        """Number and text."""
+        return [(f"{values[0]:.4f}", *texts)]

@@ -272,24 +272,19 @@ class TokenClassification(Task):
         sentences = [text.split() if isinstance(text, str) else text for text in texts]
         return zip(sentences, self.predict_tags(sentences), strict=True)
 
-    def answer_fields(self, texts: Sequence[str], seconds: Sequence[str] | None = None) -> Iterator[tuple[str, ...]]:
-        """A line for each entity: label, probability, place and words; with `answers_words` the tagged words of a text.
+    def format_answer(self, values: tuple[Any, ...], texts: tuple[str, ...]) -> Iterator[tuple[str, ...]]:
+        """A line for each entity: label, probability, place and words; with `answers_words` one of all tagged words.
 
-        Words end at white space. An entity below the calibration's threshold is
-        `not sure (LABEL)`.
+        An entity below the calibration's threshold is `not sure (LABEL)`.
         """
-        if seconds is not None:
-            raise ValueError(f"second texts must be left out: {self.name} reads single texts")
         if self.answers_words:
-            for words, tags in self.answer_values(texts):
-                yield (" ".join(f"{word}/{tag}" for word, tag in zip(words, tags, strict=True)),)
+            yield (" ".join(f"{word}/{tag}" for word, tag in zip(*values, strict=True)),)
             return
-        for text, entities in zip(texts, self.predict(texts), strict=True):
-            for entity in entities:
-                label = self._format_label(entity.label, entity.probability)
-                yield label, f"{entity.probability:.4f}", f"{entity.start}:{entity.end}", entity.text
-            if not entities:
-                yield "(no entity)", "", "", text
+        for entity in values[0]:
+            label = self._format_label(entity.label, entity.probability)
+            yield label, f"{entity.probability:.4f}", f"{entity.start}:{entity.end}", entity.text
+        if not values[0]:
+            yield "(no entity)", "", "", *texts
 
     def word_logits(self, words: Sequence[Sequence[str]], *, batch_size: int = 32) -> tuple[Array, Array]:
         """The logits of words, of which `predict_tags` takes the largest.

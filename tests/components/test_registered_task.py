@@ -98,16 +98,15 @@ class TwoQuestions(Task):
     def predict(self, texts: Sequence[str], *, batch_size: int = 32) -> list[str]:
         return ["".join("ny"[int(logit > 0)] for logit in row) for row in self.outputs(texts, batch_size=batch_size)]
 
-    def answer_fields(self, texts: Sequence[str], seconds: Sequence[str] | None = None) -> Iterator[tuple[str, ...]]:
-        for text, answer in zip(texts, self.predict(texts), strict=True):
-            yield answer, text
-
     def answer_columns(self, *, paired: bool = False) -> dict[str, Any]:
         return {"animal": bool, "plant": bool}
 
     def answer_values(self, texts: Sequence[str], seconds: Sequence[str] | None = None) -> Iterator[tuple[bool, bool]]:
         for animal, plant in self.predict(texts):
             yield animal == "y", plant == "y"
+
+    def format_answer(self, values: tuple[Any, ...], texts: tuple[str, ...]) -> list[tuple[str, ...]]:
+        return [("".join("ny"[value] for value in values), *texts)]
 
 
 class TwoQuestionsRows(TextRows):
