@@ -41,7 +41,7 @@ def make_losses(
     for name, weight in settings.weights.items():
         applies = embeds or name not in OF_EMBEDDINGS
         check("Imitation", name, applies, "be 0 but for embeddings of texts", weight)
-    losses = [_LOSSES[name](settings, student, teacher) for name in settings.weights]
+    losses = [_make_loss(name, settings, student, teacher) for name in settings.weights]
     for loss in losses:
         for role, needs, states in (("student", loss.student, student), ("teacher", loss.teacher, teacher)):
             missing = sorted(needs.attended.keys() & states.unreadable)
@@ -55,44 +55,27 @@ def map_layers(settings: StateImitation, student: int, teacher: int) -> tuple[in
     return spread_layers(teacher, student) if settings.layer_map is None else tuple(settings.layer_map)
 
 
-def _hidden_states(settings: StateImitation, student: AttentionLayout, teacher: AttentionLayout) -> ImitationLoss:
-    layers = map_layers(settings, student.layers, teacher.layers)
-    return HiddenStates(
-        Needs(states=tuple(range(student.layers + 1))), Needs(states=(0, *(layer + 1 for layer in layers)))
-    )
-
-
-def _attentions(settings: StateImitation, student: AttentionLayout, teacher: AttentionLayout) -> ImitationLoss:
-    layers = map_layers(settings, student.layers, teacher.layers)
-    return Attentions(Needs(attended={"scores": tuple(range(student.layers))}), Needs(attended={"scores": layers}))
-
-
-def _relations(settings: StateImitation, student: AttentionLayout, teacher: AttentionLayout) -> ImitationLoss:
-    kinds = ("query", "key", "value") if settings.relation_kind == "query_key_value" else ("scores", "value")
-    last, chosen = student.layers - 1, settings.teacher_layer % teacher.layers
-    return Relations(
-        Needs(attended=dict.fromkeys(kinds, (last,))),
-        Needs(attended=dict.fromkeys(kinds, (chosen,))),
-        settings.relation_heads or teacher.heads,
-    )
-
-
-def _cosine(settings: StateImitation, student: AttentionLayout, teacher: AttentionLayout) -> ImitationLoss:
-    return Cosine(Needs(states=(student.layers,)), Needs(states=(teacher.layers,)))
-
-
-def _of_output(kind: Any) -> Callable[[StateImitation, AttentionLayout, AttentionLayout], ImitationLoss]:
-    return lambda *_: kind(Needs(states=(OUTPUT,)), Needs(states=(OUTPUT,)))
-
-
-_LOSSES: dict[str, Callable[[StateImitation, AttentionLayout, AttentionLayout], ImitationLoss]] = {
-    "hidden_states": _hidden_states,
-    "attentions": _attentions,
-    "relations": _relations,
-    "cosine": _cosine,
-    "vectors": _of_output(Vectors),
-    "similarities": _of_output(Similarities),
-}
+def _make_loss(
+    name: str, settings: StateImitation, student: AttentionLayout, teacher: AttentionLayout
+) -> ImitationLoss:
+    layers = map_layers(settings, student.layers, teacher.layers) if name in ("hidden_states", "attentions") else ()
+    match name:
+        case "hidden_states":
+            ours, theirs = tuple(range(student.layers + 1)), (0, *(layer + 1 for layer in layers))
+            return HiddenStates(Needs(states=ours), Needs(states=theirs))
+        case "attentions":
+            ours = tuple(range(student.layers))
+            return Attentions(Needs(attended={"scores": ours}), Needs(attended={"scores": layers}))
+        case "relations":
+            kinds = ("query", "key", "value") if settings.relation_kind == "query_key_value" else ("scores", "value")
+            last, chosen = student.layers - 1, settings.teacher_layer % teacher.layers
+            read, imitated = (Needs(attended=dict.fromkeys(kinds, (layer,))) for layer in (last, chosen))
+            return Relations(read, imitated, settings.relation_heads or teacher.heads)
+        case "cosine":
+            return Cosine(Needs(states=(student.layers,)), Needs(states=(teacher.layers,)))
+        case _:
+            kind = Vectors if name == "vectors" else Similarities
+            return kind(Needs(states=(OUTPUT,)), Needs(states=(OUTPUT,)))
 
 
 # The name of the student's output in a joint model.

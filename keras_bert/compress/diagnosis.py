@@ -10,6 +10,7 @@ import tensorflow as tf
 from keras_bert.compress.quantize import QuantizationAware, taps_around
 from keras_bert.compress.ranges import taps
 from keras_bert.layers.tap import Tap
+from keras_bert.models.traces import transformed
 from keras_bert.options.quantization import RECIPES, RecipeName
 
 Array = np.ndarray[Any, Any]
@@ -109,13 +110,10 @@ class QuantizationDiagnosis:
 
     def _measure_noise(self) -> "dict[str, _Noise]":
         """Measures the quantization noise of the rows at each quantized tap, by the tap's path."""
-        model_taps = taps(self._network)
-        noise_by_tap = {path: _Noise(model_taps[path]) for path in self._ranges}
-        try:
+        opened = taps(self._network)
+        noise_by_tap = {path: _Noise(opened[path]) for path in self._ranges}
+        with transformed(self._network, {opened[path]: noise for path, noise in noise_by_tap.items()}):
             self._network(dict(self._rows), training=False)
-        finally:
-            for noise in noise_by_tap.values():
-                noise.close()
         return noise_by_tap
 
 
@@ -125,20 +123,15 @@ class _Noise:
     signal = error = usual = 0.0
 
     def __init__(self, tap: Tap) -> None:
-        self._tap, self._before = tap, tap.transform
-        tap.transform = self
+        self._transform = tap.transform
 
     def __call__(self, x: Any, training: bool) -> Any:
-        assert self._before is not None
-        quantized = self._before(x, training)
+        assert self._transform is not None
+        quantized = self._transform(x, training)
         signal, noisy = (tf.cast(value, tf.float32).numpy() for value in (x, quantized))
         self.signal, self.error = float(np.square(signal).mean()), float(np.square(noisy - signal).mean())
         self.usual = float(np.percentile(np.abs(signal), 99.9))
         return quantized
-
-    def close(self) -> None:
-        """Restores the tap's transform."""
-        self._tap.transform = self._before
 
 
 def search_float_layers(

@@ -53,7 +53,22 @@ def round_to_float16(x: tf.Tensor) -> tuple[tf.Tensor, Callable[[Any], Any]]:
     return tf.cast(tf.cast(x, tf.float16), x.dtype), lambda gradient: gradient
 
 
-class ActivationQuantizer:
+class LearnedRange:
+    """A quantization grid over a range that training updates."""
+
+    _variables: Mapping[str, tf.Variable]
+
+    def range(self) -> tuple[float, float]:
+        """Returns the smallest and the largest value of the quantization grid."""
+        low, high = (float(tf.convert_to_tensor(self._variables[name])) for name in ("min_var", "max_var"))
+        return low, high
+
+    def variables(self) -> list[tf.Variable]:
+        """The variables that training updates: the ends of the range."""
+        return list(self._variables.values())
+
+
+class ActivationQuantizer(LearnedRange):
     """Quantizes a tensor to 8 or 16 bits with one scale and zero point, and learns the range from training batches.
 
     With 8 bits the range is a moving average over the batches. With 16 bits it is symmetric around 0, see
@@ -88,16 +103,8 @@ class ActivationQuantizer:
         self._variables["min_var"].assign(low)
         self._variables["max_var"].assign(high)
 
-    def range(self) -> tuple[float, float]:
-        """Returns the smallest and the largest value of the quantization grid."""
-        return _read(self._variables)
 
-    def variables(self) -> list[tf.Variable]:
-        """The variables that training updates: the ends of the range."""
-        return list(self._variables.values())
-
-
-class TableQuantizer:
+class TableQuantizer(LearnedRange):
     """Quantizes a layer's `embeddings` with the range of the whole table: rows in no batch are not clipped."""
 
     def __init__(self, layer: keras.layers.Layer) -> None:
@@ -111,14 +118,6 @@ class TableQuantizer:
             _TABLE(tf.cast(tf.convert_to_tensor(self.layer.embeddings), tf.float32), True, self._variables)
         return quantize_in_float32(lambda x: _TABLE(x, False, self._variables), x)
 
-    def range(self) -> tuple[float, float]:
-        """Returns the smallest and the largest value of the quantization grid."""
-        return _read(self._variables)
-
-    def variables(self) -> list[tf.Variable]:
-        """The variables that training updates: the ends of the range."""
-        return list(self._variables.values())
-
 
 def quantize_rows(x: tf.Tensor, training: bool) -> tf.Tensor:
     """Quantizes each row to int8 with the range of the row, widened to hold 0, as LiteRT's dynamic-range kernels do.
@@ -127,15 +126,15 @@ def quantize_rows(x: tf.Tensor, training: bool) -> tf.Tensor:
     (batch, heads, length, size) the values of all heads together.
     """
     axes = (1, 3) if len(x.shape) == 4 else (-1,)
-    return quantize_in_float32(lambda x: _quantize_rows(x, axes), x)
 
+    def quantize(x: tf.Tensor) -> tf.Tensor:
+        low = tf.minimum(tf.reduce_min(x, axes, keepdims=True), 0.0)
+        high = tf.maximum(tf.reduce_max(x, axes, keepdims=True), 0.0)
+        scale = tf.maximum(tf.stop_gradient(high - low), 1e-9) / 255.0
+        steps = x / scale
+        return (steps + tf.stop_gradient(tf.round(steps) - steps)) * scale
 
-def _quantize_rows(x: tf.Tensor, axes: tuple[int, ...]) -> tf.Tensor:
-    low = tf.minimum(tf.reduce_min(x, axes, keepdims=True), 0.0)
-    high = tf.maximum(tf.reduce_max(x, axes, keepdims=True), 0.0)
-    scale = tf.maximum(tf.stop_gradient(high - low), 1e-9) / 255.0
-    steps = x / scale
-    return (steps + tf.stop_gradient(tf.round(steps) - steps)) * scale
+    return quantize_in_float32(quantize, x)
 
 
 def quantize_in_float32(quantize: Callable[[tf.Tensor], tf.Tensor], x: Any) -> tf.Tensor:
@@ -150,8 +149,3 @@ class _RangeVariables:
     def add_weight(self, name: str, initializer: Any, trainable: bool, shape: int | None = None) -> tf.Variable:
         start = initializer(() if shape is None else (shape,))
         return tf.Variable(start, trainable=trainable, name=name, aggregation=tf.VariableAggregation.MEAN)
-
-
-def _read(variables: Mapping[str, tf.Variable]) -> tuple[float, float]:
-    low, high = (float(tf.convert_to_tensor(variables[name])) for name in ("min_var", "max_var"))
-    return low, high

@@ -1,6 +1,6 @@
 """Importance of attention heads and feed-forward units for a model's loss."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from typing import Any, Protocol
 
 import keras
@@ -8,10 +8,11 @@ import numpy as np
 import tensorflow as tf
 
 from keras_bert.compress.students import Importance
+from keras_bert.layers.dense import Dense
 from keras_bert.layers.encoder_block import EncoderBlock
 from keras_bert.layers.tap import Tap
 from keras_bert.models.encoder import blocks_of, config_of
-from keras_bert.models.traces import forget_traces
+from keras_bert.models.traces import transformed
 from keras_bert.objectives.base import Batch, Sums
 from keras_bert.options.compression import may_lose_parts
 
@@ -53,29 +54,20 @@ def prunable_blocks(network: keras.Model) -> list[EncoderBlock]:
 def _measure(network: keras.Model, objective: RowLoss, batch: Batch, blocks: list[EncoderBlock]) -> list[Importance]:
     """Computes the sums of |a x dL/da| over the rows of a batch."""
     gates = [_BlockGates() for _ in blocks]
-    transforms: dict[Tap, Any] = {}
+    transforms: dict[Tap | Dense, Any] = {}
     for block, gate in zip(blocks, gates, strict=True):
         transforms[block.attention.context_tap] = gate.open_heads
         transforms[block.feed_forward.activation_tap] = gate.open_units
-    try:
-        for tap, transform in transforms.items():
-            tap.transform = transform
-        forget_traces(network)
-        with tf.GradientTape() as tape:
-            for gate in gates:
-                gate.tape = tape
-            loss, _ = objective(network, batch, False)["loss"]
-        gradients = tape.gradient(loss, [[gate.heads, gate.units] for gate in gates])
-    finally:
-        for tap in transforms:
-            tap.transform = None
-        forget_traces(network)
-    return [Importance(*map(_sum_sizes, by_call)) for by_call in gradients]
-
-
-def _sum_sizes(gradients: Sequence[Any]) -> Any:
-    """The sums of |gradient| over the rows of all calls: (rows, parts) of each call -> (parts,)."""
-    return sum(np.abs(gradient.numpy()).sum(axis=0) for gradient in gradients)
+    with transformed(network, transforms), tf.GradientTape() as tape:
+        for gate in gates:
+            gate.tape = tape
+        loss, _ = objective(network, batch, False)["loss"]
+    gradients = tape.gradient(loss, [[gate.heads, gate.units] for gate in gates])
+    # Of each call (rows, parts).
+    return [
+        Importance(*(sum(np.abs(gradient.numpy()).sum(axis=0) for gradient in calls) for calls in parts))
+        for parts in gradients
+    ]
 
 
 class _BlockGates:

@@ -13,7 +13,7 @@ from keras_bert.compress.fake_quantizers import quantize_rows
 from keras_bert.compress.quantize import read_taps
 from keras_bert.compress.ranges import Ranges, fixed_ranges
 from keras_bert.core.folders import QUANTIZATION_FILE
-from keras_bert.models.traces import forget_traces
+from keras_bert.models.traces import transformed
 from keras_bert.options.quantization import RECIPES, RecipeName
 
 
@@ -40,16 +40,9 @@ def quantized_activations(model: keras.Model, quantization: QuantizationParamete
     """
     recipe = RECIPES[quantization.recipe]
     rows = read_taps(model, quantization.float_layers) if recipe.activations == "rows" else []
-    with fixed_ranges(model, quantization.ranges, recipe.activation_bits):
-        before = [tap.transform for tap in rows]
-        try:
-            for tap in rows:
-                tap.transform = quantize_rows
-            yield
-        finally:
-            for tap, transform in zip(rows, before, strict=True):
-                tap.transform = transform
-            forget_traces(model)
+    ranges = fixed_ranges(model, quantization.ranges, recipe.activation_bits)
+    with ranges, transformed(model, dict.fromkeys(rows, quantize_rows)):
+        yield
 
 
 def read_quantization(folder: str | os.PathLike[str]) -> QuantizationParameters | None:

@@ -3,8 +3,8 @@
 The model is not copied or rewritten: its taps and kernels get transforms, which `finish` removes.
 """
 
-import contextlib
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Sequence
+from contextlib import AbstractContextManager
 from typing import Any
 
 import keras
@@ -22,7 +22,7 @@ from keras_bert.compress.ranges import Ranges, int8_tables, sublayers, table_tap
 from keras_bert.core.checks import nearest_name
 from keras_bert.layers.dense import Dense
 from keras_bert.layers.tap import Tap
-from keras_bert.models.traces import check_attached, forget_traces
+from keras_bert.models.traces import check_attached, forget_traces, transformed
 from keras_bert.options.quantization import RECIPES, Recipe, RecipeName
 
 # Ends of the paths of the taps that stay float where activations are quantized around products. Products with
@@ -99,25 +99,12 @@ class QuantizationAware:
             tap.transform = quantize_rows
         forget_traces(model)
 
-    @contextlib.contextmanager
-    def left_float(self, layers: Iterable[str]) -> Iterator[None]:
+    def left_float(self, layers: Sequence[str]) -> AbstractContextManager[None]:
         """Inside the block, the products of some layers are float: their kernels, and the taps around them."""
-        chosen, rounded = [self.kernels[path] for path in layers], {**self._taps, **self._rows}
+        rounded = {**self._taps, **self._rows}
+        kernels = [self.kernels[path] for path in layers]
         taps = [rounded[tap] for path in layers for tap in taps_around(path) if tap in rounded]
-        before = [layer.kernel_transform for layer in chosen], [tap.transform for tap in taps]
-        try:
-            for layer in chosen:
-                layer.kernel_transform = None
-            for tap in taps:
-                tap.transform = None
-            forget_traces(self._model)
-            yield
-        finally:
-            for layer, transform in zip(chosen, before[0], strict=True):
-                layer.kernel_transform = transform
-            for tap, transform in zip(taps, before[1], strict=True):
-                tap.transform = transform
-            forget_traces(self._model)
+        return transformed(self._model, dict.fromkeys([*kernels, *taps]))
 
     def ranges(self) -> Ranges:
         """Returns the smallest and largest value of each quantized tap with a learned range, by the tap's path."""

@@ -1,7 +1,8 @@
 """Activation ranges, which quantization-aware training learns and the export needs."""
 
 import contextlib
-from collections.abc import Callable, Iterable, Iterator, Mapping
+import functools
+from collections.abc import Iterable, Iterator, Mapping
 from typing import TypeVar
 
 import keras
@@ -10,7 +11,7 @@ import tensorflow as tf
 
 from keras_bert.layers.embeddings import PositionEmbedding, TokenEmbedding
 from keras_bert.layers.tap import Tap, taps_of
-from keras_bert.models.traces import forget_traces
+from keras_bert.models.traces import transformed
 from keras_bert.options.quantization import Recipe
 
 # Ends of the paths of taps behind an operation that must stay float, and a factor that keeps it float: the TFLite
@@ -92,24 +93,13 @@ def fixed_ranges(model: keras.Model, ranges: Mapping[str, tuple[float, float]], 
             raise ValueError(f"ranges must name taps of the model, got {path!r}")
         if not low <= 0 <= high or low == high:
             raise ValueError(f"the range of {path} must span zero and more, got [{low}, {high}]")
-    before = {path: opened[path].transform for path in ranges}
-    try:
-        for path, (low, high) in ranges.items():
-            factor = SEPARATOR if path.endswith(SEPARATED) else None
-            opened[path].transform = _rounding(low, high, factor, 8 if path in tables else bits)
-        forget_traces(model)
-        yield
-    finally:
-        for path, transform in before.items():
-            opened[path].transform = transform
-        forget_traces(model)
 
-
-def _rounding(low: float, high: float, factor: float | None, bits: int) -> Callable[[tf.Tensor, bool], tf.Tensor]:
-    def transform(x: tf.Tensor, training: bool) -> tf.Tensor:
+    def round_at(path: str, x: tf.Tensor, training: bool) -> tf.Tensor:
         single = tf.cast(x, tf.float32)
-        separated = single if factor is None else single * factor
-        quantized = tf.quantization.fake_quant_with_min_max_args(separated, low, high, bits, is_symmetric(bits))
+        separated = single * SEPARATOR if path.endswith(SEPARATED) else single
+        number, (low, high) = 8 if path in tables else bits, ranges[path]
+        quantized = tf.quantization.fake_quant_with_min_max_args(separated, low, high, number, is_symmetric(number))
         return tf.cast(quantized, x.dtype)
 
-    return transform
+    with transformed(model, {opened[path]: functools.partial(round_at, path) for path in ranges}):
+        yield

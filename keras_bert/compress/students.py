@@ -100,15 +100,10 @@ def take_head(student: keras.Model, teacher: keras.Model) -> list[str]:
     check_attached(teacher)
     copied = []
     for name in (name for name in _HEADS if has_layer(student, name) and has_layer(teacher, name)):
-        student_weights, teacher_weights = (
-            weights_by_path(student.get_layer(name)),
-            weights_by_path(teacher.get_layer(name)),
-        )
-        if all(
-            place in teacher_weights and teacher_weights[place].shape == weight.shape
-            for place, weight in student_weights.items()
-        ):
-            student.get_layer(name).set_weights([teacher_weights[place].numpy() for place in student_weights])
+        held = weights_by_path(teacher.get_layer(name))
+        weights = {path: (weight, held.get(path)) for path, weight in weights_by_path(student.get_layer(name)).items()}
+        if all(theirs is not None and theirs.shape == ours.shape for ours, theirs in weights.values()):
+            student.get_layer(name).set_weights([held[path].numpy() for path in weights])
             copied.append(name)
     return copied
 

@@ -24,12 +24,6 @@ def reduce_vocabulary(task: Task, kept: Sequence[int]) -> Task:
     if task.adapter is not None:
         raise ValueError(f"{type(task).__name__}.adapter must be merged or dropped first, got {task.adapter!r}")
     tokenizer = reduce_tokenizer(task.tokenizer, kept)
-    with task.weights_for("another vocabulary"):
-        model = _with_rows(task.model, kept)
-    return type(task).from_settings(model, tokenizer, task.settings())
-
-
-def _with_rows(model: keras.Model, kept: Sequence[int]) -> keras.Model:
     numbers = {old: new for new, old in enumerate(kept)}
 
     def rebuild(layer: keras.layers.Layer) -> keras.layers.Layer:
@@ -44,13 +38,14 @@ def _with_rows(model: keras.Model, kept: Sequence[int]) -> keras.Model:
             config["separator"] = numbers[layer.separator]
         return type(layer).from_config(config)
 
-    smaller = keras.models.clone_model(model, clone_function=rebuild)
-    for layer in smaller.layers:
-        weights = {weight.path: weight for weight in model.get_layer(layer.name).weights}
-        for weight in layer.weights:
-            values = np.asarray(weights[weight.path])
-            weight.assign(values[np.asarray(kept)] if _ROWS.get(layer.name) == weight.name else values)
-    return smaller
+    with task.weights_for("another vocabulary"):
+        smaller = keras.models.clone_model(task.model, clone_function=rebuild)
+        for layer in smaller.layers:
+            weights = {weight.path: weight for weight in task.model.get_layer(layer.name).weights}
+            for weight in layer.weights:
+                values = np.asarray(weights[weight.path])
+                weight.assign(values[np.asarray(kept)] if _ROWS.get(layer.name) == weight.name else values)
+    return type(task).from_settings(smaller, tokenizer, task.settings())
 
 
 def count_token_ids(batches: Iterable[Batch], vocabulary_size: int) -> Any:

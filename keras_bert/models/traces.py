@@ -1,11 +1,15 @@
 """Finds the adapter of a model's encoder, and resets the compiled functions of all models that share the encoder."""
 
+import contextlib
+from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
 import keras
 
 from keras_bert.layers.adapters import PromptPlaces
 from keras_bert.layers.attachments import Attachments
+from keras_bert.layers.dense import Dense
+from keras_bert.layers.tap import Tap
 
 
 def attachments_of(model: Any) -> Attachments | None:
@@ -32,6 +36,22 @@ def forget_traces(model: keras.Model) -> None:
     model.train_function = model.test_function = model.predict_function = None
     for attachments in _all_attachments(model):
         attachments.forget_traces()
+
+
+@contextlib.contextmanager
+def transformed(model: keras.Model, transforms: Mapping[Tap | Dense, Callable[..., Any] | None]) -> Iterator[None]:
+    """Inside the block, taps and kernels of a model have other transforms; None for none."""
+    attributes = {part: "transform" if isinstance(part, Tap) else "kernel_transform" for part in transforms}
+    before = {part: getattr(part, name) for part, name in attributes.items()}
+    try:
+        for part, name in attributes.items():
+            setattr(part, name, transforms[part])
+        forget_traces(model)
+        yield
+    finally:
+        for part, name in attributes.items():
+            setattr(part, name, before[part])
+        forget_traces(model)
 
 
 def _all_attachments(model: keras.Model) -> list[Attachments]:
