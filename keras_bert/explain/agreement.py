@@ -173,14 +173,17 @@ def _paired_layers(teacher: Task, student: Task, layers: Sequence[int] | None) -
 
 
 def _attention_distances(teacher: Task, student: Task, layers: Sequence[int], rows: Sequence[_RowPair]) -> Array:
-    """The mean distances of the attention of paired layers over all words of all rows."""
+    """The mean Jensen-Shannon distances of the attention of paired layers over all words of all rows."""
+    from scipy.spatial.distance import jensenshannon
+
     total, count = np.zeros(len(layers)), 0
     firsts = attend(teacher, ((row.first.tokens, row.first.features) for row in rows))
     seconds = attend(student, ((row.second.tokens, row.second.features) for row in rows))
     for one, other in zip(firsts, seconds, strict=True):
         words = one.row.common_words(other.row)
         first, second = _distributions(one, words[0])[list(layers)], _distributions(other, words[1])
-        total, count = total + _distances(first, second).sum(axis=-1), count + first.shape[1]
+        distances = np.nan_to_num(jensenshannon(first, second, base=2, axis=-1))  # NaN: rounding below 0
+        total, count = total + distances.sum(axis=-1), count + first.shape[1]
     return total / max(count, 1)
 
 
@@ -188,10 +191,3 @@ def _distributions(attention: Attention, words: Array) -> Array:
     """The attention of words to words, and to all other tokens as one, mean over heads: (layers, words, words + 1)."""
     shares = attention.by_word().mean(axis=1, dtype="float64")[:, words][:, :, words]
     return np.concatenate([shares, np.maximum(1 - shares.sum(axis=-1, keepdims=True), 0)], axis=-1)
-
-
-def _distances(first: Array, second: Array) -> Array:
-    """Jensen-Shannon distances (...,) of distributions (..., keys)."""
-    from scipy.spatial.distance import jensenshannon
-
-    return np.nan_to_num(jensenshannon(first, second, base=2, axis=-1))  # NaN: rounding below 0

@@ -220,8 +220,9 @@ class _Embeddings:
     def _gradients(self, vectors: Array) -> tuple[Array, Array]:
         """The scores (rows,) of token embeddings (rows, prompt + length, width), and their gradients."""
         inputs = self._inputs(self._batch, len(vectors))
-        return scores_and_gradients(lambda points: self._row.target.score(self._run(inputs, points)), vectors)
 
-    def _run(self, inputs: Features, vectors: Any) -> Any:
-        with transforming(self._layer.output_tap, lambda x: ops.cast(vectors, x.dtype)):
-            return self._task.model(inputs, training=False)
+        def score(points: Any) -> Any:
+            with transforming(self._layer.output_tap, lambda x: ops.cast(points, x.dtype)):
+                return self._row.target.score(self._task.model(inputs, training=False))
+
+        return scores_and_gradients(score, vectors)

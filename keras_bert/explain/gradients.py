@@ -18,30 +18,19 @@ def scores_and_gradients(function: Callable[[Any], Any], inputs: Array) -> tuple
     Raises:
         NotImplementedError: Keras runs on a backend other than TensorFlow and JAX.
     """
-    name = keras.backend.backend()
-    if name not in _BACKENDS:
-        raise NotImplementedError(f"gradients need Keras on one of {sorted(_BACKENDS)}, got {name!r}; use occlusion")
-    scores, gradients = _BACKENDS[name](lambda x: ops.cast(function(x), "float32"), ops.convert_to_tensor(inputs))
+    name, tensors = keras.backend.backend(), ops.convert_to_tensor(inputs)
+    if name == "tensorflow":
+        import tensorflow as tf
+
+        with tf.GradientTape() as tape:
+            tape.watch(tensors)
+            scores = ops.cast(function(tensors), "float32")
+        gradients = tape.gradient(scores, tensors)
+    elif name == "jax":
+        import jax
+
+        scores, pull_back = jax.vjp(lambda rows: ops.cast(function(rows), "float32"), tensors)
+        (gradients,) = pull_back(ops.ones_like(scores))
+    else:
+        raise NotImplementedError(f"gradients need Keras on TensorFlow or JAX, got {name!r}; use occlusion")
     return np.asarray(scores), np.asarray(gradients, "float32")
-
-
-def _by_tensorflow(function: Callable[[Any], Any], inputs: Any) -> tuple[Any, Any]:
-    import tensorflow as tf
-
-    with tf.GradientTape() as tape:
-        tape.watch(inputs)
-        scores = function(inputs)
-    return scores, tape.gradient(scores, inputs)
-
-
-def _by_jax(function: Callable[[Any], Any], inputs: Any) -> tuple[Any, Any]:
-    import jax
-
-    scores, pull_back = jax.vjp(function, inputs)
-    return scores, pull_back(ops.ones_like(scores))[0]
-
-
-_BACKENDS: dict[str, Callable[[Callable[[Any], Any], Any], tuple[Any, Any]]] = {
-    "tensorflow": _by_tensorflow,
-    "jax": _by_jax,
-}

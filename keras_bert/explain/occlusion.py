@@ -25,12 +25,11 @@ def scores_without(task: Task, row: ExplainedRow, empty: int, hidden: Array) -> 
     # Special tokens are word -1: the last column, which is never hidden.
     replaced = np.pad(hidden, ((0, 0), (0, 1)))[:, row.tokens.words]
     rows["token_ids"][replaced] = empty
-    outputs = [_as_batch(outputs) for outputs in task.forward(rows)]
-    return np.array([float(np.asarray(row.target.score(output))[0]) for output in outputs])
-
-
-def _as_batch(outputs: Any) -> Any:
-    return {name: array[None] for name, array in outputs.items()} if isinstance(outputs, dict) else outputs[None]
+    batches = (
+        {name: array[None] for name, array in outputs.items()} if isinstance(outputs, dict) else outputs[None]
+        for outputs in task.forward(rows)
+    )
+    return np.array([float(np.asarray(row.target.score(batch))[0]) for batch in batches])
 
 
 def deletion_curve(

@@ -69,19 +69,24 @@ class Tokens:
             room = max_length - tokenizer.special_count(len(texts))
             parts = [slice(0, int(count)) for count in share_room(lengths, room, np)]
         kept = [part.stop - part.start for part in parts]
-        ids, segments, offsets = [tokenizer.cls_id], [0], [(0, 0)]
+        # A text may hold the names of special tokens, as plain text.
+        ids, segments, offsets, text_flags = [tokenizer.cls_id], [0], [(0, 0)], [False]
         for number, ((text_ids, starts, ends), part) in enumerate(zip(encoded, parts, strict=True)):
             separators = tokenizer.between if number + 1 < len(texts) else 1
             ids += text_ids[part] + [tokenizer.sep_id] * separators
             offsets += [*zip(starts[part], ends[part], strict=True), *[(0, 0)] * separators]
             segments += [number] * (kept[number] + separators)
-        is_text = ~np.isin(np.arange(len(ids)), _special_places(tokenizer, kept))
+            text_flags += [True] * kept[number] + [False] * separators
+        is_text = np.array(text_flags)
+        begins = is_text & ~tokenizer.word_marks()[np.array(ids)]
+        # A text that begins in the middle of a word begins a word all the same.
+        begins |= is_text & ~np.roll(is_text, 1)
         return cls(
             tuple(texts),
             tuple(tokenizer.vocabulary[number] for number in ids),
             np.array(segments, "int32"),
             np.array(offsets, "int32"),
-            _number_words(tokenizer, ids, is_text),
+            np.where(is_text, np.cumsum(begins) - 1, -1).astype("int32"),
             tuple(int(length) - count for length, count in zip(lengths, kept, strict=True)),
             answer,
         )
@@ -132,20 +137,3 @@ class Tokens:
         keys = [(text, start) for start, _, text in self.word_offsets.tolist()]
         pairs = [(number, numbers[key]) for number, key in enumerate(keys) if key in numbers]
         return tuple(np.array(pairs, int).reshape(-1, 2).T)  # type: ignore[return-value]
-
-
-def _special_places(tokenizer: BaseTokenizer, kept: Sequence[int]) -> list[int]:
-    """The places of the special tokens that `encode` adds; a text may hold their names, as plain text."""
-    places, start = [0], 1
-    for number, count in enumerate(kept):
-        separators = tokenizer.between if number + 1 < len(kept) else 1
-        places += range(start + count, start + count + separators)
-        start += count + separators
-    return places
-
-
-def _number_words(tokenizer: BaseTokenizer, ids: Sequence[int], is_text: Array) -> Array:
-    begins = is_text & ~tokenizer.word_marks()[np.array(ids)]
-    # A text that begins in the middle of a word begins a word all the same.
-    begins |= is_text & ~np.roll(is_text, 1)
-    return np.where(is_text, np.cumsum(begins) - 1, -1).astype("int32")

@@ -34,10 +34,10 @@ def tree_distances(heads: Sequence[int]) -> Array:
     distances = shortest_path(edges, directed=False, unweighted=True)
     # A connected graph with one edge fewer than words is a tree.
     if not are_numbers or numbers.count(0) != 1 or not np.all(np.isfinite(distances)):
-        rule = (
-            "be a tree: 0 for one word, and for each other the number of a word, from 1, through which it reaches that"
+        raise ValueError(
+            "heads must be a tree: 0 for one word, and for each other the number of a word, from 1, through which it "
+            f"reaches that, got {numbers}"
         )
-        raise ValueError(f"heads must {rule}, got {numbers}")
     return distances
 
 

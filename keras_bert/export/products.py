@@ -29,11 +29,11 @@ def replace_with_products(content: bytes) -> bytes:
     if not {_Kind.NEG, *_SQUARES}.intersection(map(builtin_number, model.operatorCodes)):
         return content
     for graph in model.subgraphs:
-        _Writer(model, graph).replace()
+        _ProductPass(model, graph).replace()
     return write_model(model)
 
 
-class _Writer(LiteGraphWriter):
+class _ProductPass(LiteGraphWriter):
     """Replaces negations and squares of a graph."""
 
     def replace(self) -> None:

@@ -5,7 +5,7 @@ import pytest
 import tensorflow as tf
 from keras import ops
 
-from keras_bert.export.lookups import simplify_lookups
+from keras_bert.export.lite_passes import simplify_lookups
 from keras_bert.export.rules.lite_graphs import read_graphs
 from keras_bert.export.runtimes import TFLiteModel
 from keras_bert.export.sharing import read_model, write_model

@@ -4,9 +4,9 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
+from keras_bert.export.lite_passes import keep_sliced_axes
 from keras_bert.export.rules.lite_graphs import read_graphs
 from keras_bert.export.sharing import read_model, write_model
-from keras_bert.export.slices import keep_sliced_axes
 from tests.keras_bert.export.test_products import answer, convert
 
 

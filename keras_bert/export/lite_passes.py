@@ -1,0 +1,229 @@
+"""Passes over the graphs of a `.tflite` file: constants become integers, lookups and slices become those that delegates run."""
+
+import re
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+import numpy as np
+from ai_edge_litert import schema_py_generated as schema
+
+from keras_bert.export.layer_names import make_layer_pattern
+from keras_bert.export.lite_writer import LiteGraphWriter
+
+_Kind = schema.BuiltinOperator
+_Options = schema.BuiltinOptions
+# The end of the path of the tap on a layer's result, and the operation that rounds it.
+_RESULT, _ROUNDING = "/output_tap", "FakeQuantWithMinMaxArgs"
+# The numbers of an int8 grid: 0 to 255 in a range, -128 to 127 in a file.
+_STEPS, _LOWEST = 255, -128
+
+
+def store_constants_as_integers(model: Any, ranges: Mapping[str, tuple[float, float]]) -> None:
+    """Replaces float constants that are on a grid of training by int8 constants and `DEQUANTIZE`, in place.
+
+    The positions that a signature reads do not depend on its inputs: TensorFlow's converter computes their rounded
+    vectors in advance, and writes them as float32 in every signature where what reads them is float: a fifth of a file
+    of 1 MB. Inference takes as long as with floats. `ranges` has the smallest and the largest value of the grid of each
+    tap, by its path; the constants are those that the rounding of a layer's result left.
+    """
+    layers = {tap.removesuffix(_RESULT): span for tap, span in ranges.items() if tap.endswith(_RESULT)}
+    for graph in model.subgraphs:
+        _ConstantPass(model, graph).store(layers)
+    # Signatures may read the same buffer; an empty one has no bytes in the file.
+    read = {tensor.buffer for graph in model.subgraphs for tensor in graph.tensors}
+    read.update(entry.buffer for entry in model.metadata or ())
+    for number, buffer in enumerate(model.buffers):
+        if number not in read:
+            buffer.data = None
+
+
+class _ConstantPass(LiteGraphWriter):
+    """Replaces the rounded float constants of a graph."""
+
+    def store(self, layers: Mapping[str, tuple[float, float]]) -> None:
+        """Replaces the constants that are the results of layers, each rounded in a range."""
+        for number, tensor in enumerate(list(self._graph.tensors)):
+            name = tensor.name.decode()
+            is_float = tensor.type == schema.TensorType.FLOAT32 and self._model.buffers[tensor.buffer].data is not None
+            if not is_float or _ROUNDING not in name:
+                continue
+            for layer, span in layers.items():
+                if re.search(rf"(^|/){make_layer_pattern(layer)}/{_ROUNDING}", name):
+                    self._store(number, *span)
+                    break
+
+    def _store(self, number: int, low: float, high: float) -> None:
+        tensor = self._graph.tensors[number]
+        values = np.asarray(self._model.buffers[tensor.buffer].data, np.uint8).view(np.float32)
+        scale = (high - low) / _STEPS
+        zero = round(-low / scale) + _LOWEST
+        integers = np.clip(np.rint(values / scale) + zero, _LOWEST, _LOWEST + _STEPS).astype(np.int8)
+        stored = self._constant(tensor.name, "int8", integers.reshape(tensor.shape))
+        grid = schema.QuantizationParametersT()
+        grid.scale, grid.zeroPoint = np.array([scale], np.float32), np.array([zero], np.int64)
+        self._graph.tensors[stored].quantization = grid
+        # The float tensor stays, as the result of an operation.
+        tensor.buffer = 0
+        options = schema.DequantizeOptionsT()
+        operation = self._operation(_Kind.DEQUANTIZE, [stored], number, _Options.DequantizeOptions, options)
+        self._graph.operators.insert(0, operation)
+
+
+_SELECTIONS = (_Kind.SELECT, _Kind.SELECT_V2)
+
+
+def simplify_lookups(model: Any) -> None:
+    """Rewrites the lookups of rows in a `ModelT` with all data inside, in place; answers stay the same bits.
+
+    - Keras adds the length of a table to negative ids. Ids of tokens and segments are never negative, and few delegates
+    compute with integers: the lookup reads the ids themselves, and LiteRT refuses a negative id.
+    - Ids become a list instead of a matrix: the GPU delegate has no other lookup.
+    - The operations on ids come first, so that those that stay on the processor do not split a delegate's part.
+    """
+    for graph in model.subgraphs:
+        _LookupPass(model, graph).simplify()
+
+
+class _LookupPass(LiteGraphWriter):
+    """Rewrites the lookups of a graph."""
+
+    def simplify(self) -> None:
+        """Rewrites all lookups along the first axis."""
+        operations = self._graph.operators
+        self._makers = {int(operation.outputs[0]): operation for operation in operations}
+        lookups = [operation for operation in operations if self._is_lookup(operation)]
+        for lookup in lookups:
+            lookup.inputs = np.array([lookup.inputs[0], self._without_wrap(lookup)], np.int32)
+        rewritten: list[Any] = []
+        for operation in operations:
+            rewritten += self._flattened(operation) if self._is_lookup(operation) else [operation]
+        self._graph.operators = _sort_by_need(rewritten, lookups, set(map(int, self._graph.outputs)))
+        self._remove_unused_tensors()
+
+    def _is_lookup(self, operation: Any) -> bool:
+        if self._kind(operation) != _Kind.GATHER:
+            return False
+        options = operation.builtinOptions
+        return options is None or (options.axis == 0 and options.batchDims == 0)
+
+    def _without_wrap(self, lookup: Any) -> int:
+        """Returns `ids` if a lookup reads `ids < 0 ? ids + length : ids`, else what it reads."""
+        table, wrapped = map(int, lookup.inputs[:2])
+        selection = self._makers.get(wrapped)
+        if selection is None or self._kind(selection) not in _SELECTIONS:
+            return wrapped
+        condition, below, ids = map(int, selection.inputs)
+        less, total = self._makers.get(condition), self._makers.get(below)
+        is_wrap = self._reads(less, _Kind.LESS, ids, 0) and self._reads(total, _Kind.ADD, ids, self._shape(table)[0])
+        return ids if is_wrap else wrapped
+
+    def _reads(self, operation: Any, kind: int, ids: int, number: int) -> bool:
+        """True if an operation is of a kind and reads the ids and a constant number."""
+        if operation is None or self._kind(operation) != kind:
+            return False
+        first, second = map(int, operation.inputs)
+        return first == ids and self._whole_numbers(second) == (number,)
+
+    def _flattened(self, lookup: Any) -> Iterator[Any]:
+        """Yields a lookup of a list of ids, between reshapes of the ids and of the rows."""
+        ids, rows = int(lookup.inputs[1]), int(lookup.outputs[0])
+        shapes = (self._shape(ids), self._shape(rows))
+        signatures = [self._graph.tensors[tensor].shapeSignature for tensor in (ids, rows)]
+        has_unknown_sizes = any(signature is not None and -1 in signature for signature in signatures)
+        if len(shapes[0]) < 2 or has_unknown_sizes:
+            yield lookup
+            return
+        name, count = self._graph.tensors[rows].name, int(np.prod(shapes[0]))
+        flat_ids = self._like(ids, name, "ids", (count,))
+        flat_rows = self._like(rows, name, "rows", (count, *shapes[1][len(shapes[0]) :]))
+        yield self._reshaped(ids, flat_ids, name)
+        lookup.inputs = np.array([lookup.inputs[0], flat_ids], np.int32)
+        lookup.outputs = np.array([flat_rows], np.int32)
+        yield lookup
+        yield self._reshaped(flat_rows, rows, name)
+
+
+def _sort_by_need(operations: list[Any], lookups: list[Any], outputs: set[int]) -> list[Any]:
+    """Removes operations that nobody reads, and moves those that make the ids of lookups to the front."""
+    for_ids = {int(lookup.inputs[1]) for lookup in lookups}
+    needed, front, rest = outputs | for_ids, [], []
+    for operation in reversed(operations):
+        results = set(map(int, operation.outputs))
+        if results & for_ids:
+            for_ids |= set(map(int, operation.inputs))
+            front.append(operation)
+        elif results & needed:
+            rest.append(operation)
+        if results & (for_ids | needed):
+            needed |= set(map(int, operation.inputs))
+    return [*reversed(front), *reversed(rest)]
+
+
+_INTEGERS = (schema.TensorType.INT32, schema.TensorType.INT64)
+
+
+def keep_sliced_axes(model: Any) -> None:
+    """Splits each slice that removes axes into a slice that keeps them and a reshape, in place; same bits.
+
+    An index such as `states[:, 0]` removes an axis. XNNPACK and the GPU delegate take no such slice. Slices of a whole
+    tensor become reshapes, and matrices get an axis of size 1, since the GPU delegate slices 3 or 4 axes. Slices of ids
+    stay: no delegate takes them.
+    """
+    for graph in model.subgraphs:
+        _SlicePass(model, graph).rewrite()
+
+
+class _SlicePass(LiteGraphWriter):
+    """Rewrites the slices of a graph."""
+
+    def rewrite(self) -> None:
+        """Rewrites all slices with steps of 1 and constant bounds."""
+        rewritten: list[Any] = []
+        for operation in self._graph.operators:
+            bounds = self._bounds(operation) if self._kind(operation) == _Kind.STRIDED_SLICE else None
+            rewritten += [operation] if bounds is None else self._sliced(operation, *bounds)
+        self._graph.operators = rewritten
+        self._remove_unused_tensors()
+
+    def _bounds(self, operation: Any) -> tuple[list[int], list[int]] | None:
+        """Returns the first index and the one behind the last of each axis; None for a slice that stays as it is."""
+        options, shape = operation.builtinOptions, self._shape(operation.inputs[0])
+        begin, end, steps = (self._whole_numbers(int(number)) for number in operation.inputs[1:4])
+        removes_axes = options.shrinkAxisMask or len(shape) == 2
+        is_plain = not (options.newAxisMask or options.ellipsisMask or options.offset) and set(steps) == {1}
+        of_ids = self._graph.tensors[operation.inputs[0]].type in _INTEGERS
+        if of_ids or not (removes_axes and is_plain and len(begin) == len(end) == len(shape)):
+            return None
+        firsts, ends = [], []
+        for axis, size in enumerate(shape):
+            first, behind = (number + size if number < 0 else number for number in (begin[axis], end[axis]))
+            firsts.append(0 if options.beginMask >> axis & 1 else first)
+            ends.append(size if options.endMask >> axis & 1 else min(behind, size))
+            if options.shrinkAxisMask >> axis & 1:
+                ends[axis] = firsts[axis] + 1
+        return firsts, ends
+
+    def _sliced(self, operation: Any, firsts: list[int], ends: list[int]) -> Iterator[Any]:
+        """Yields a slice with at least 3 axes, unless it is of the whole tensor, and the reshapes around it."""
+        source, result = int(operation.inputs[0]), int(operation.outputs[0])
+        name, shape = self._graph.tensors[result].name, self._shape(source)
+        sizes = tuple(end - first for first, end in zip(firsts, ends, strict=True))
+        if sizes == shape:
+            yield self._reshaped(source, result, name)
+            return
+        missing = max(0, 3 - len(shape))
+        if missing:
+            wide = self._like(source, name, "axes", (*(1,) * missing, *shape))
+            yield self._reshaped(source, wide, name)
+            source = wide
+        part = self._like(result, name, "part", (*(1,) * missing, *sizes))
+        bounds = ([0] * missing + firsts, [1] * missing + ends, [1] * (missing + len(shape)))
+        numbers = (self._constant(name, "bounds", np.array(values, np.int32)) for values in bounds)
+        yield self._operation(
+            _Kind.STRIDED_SLICE,
+            (source, *numbers),
+            part,
+            _Options.StridedSliceOptions,
+            schema.StridedSliceOptionsT(),
+        )
+        yield self._reshaped(part, result, name)
