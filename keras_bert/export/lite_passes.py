@@ -1,4 +1,4 @@
-"""Passes over the graphs of a `.tflite` file: rounded constants become integers, delegates get other lookups and slices."""
+"""Passes over the graphs of a `.tflite` file: constants become integers, delegates get other lookups and slices."""
 
 import re
 from collections.abc import Iterator, Mapping

@@ -14,7 +14,7 @@ from keras_bert.interop.heads import head_of
 from keras_bert.interop.hugging_face_config import FILE, write_config
 from keras_bert.interop.sentence_transformers import PoolingSettings, write_pooling
 from keras_bert.interop.tokenizer_json import write_tokenizer
-from keras_bert.interop.vocabularies import CheckpointVocabulary, write_definition, write_settings
+from keras_bert.interop.vocabularies import write_definition, write_settings
 from keras_bert.models.encoder import config_of
 from keras_bert.tasks.base import Task
 
@@ -34,7 +34,7 @@ def write_description(task: Task, folder: Path) -> None:
     if tokenizer.lowercase is None:
         write_definition(folder, tokenizer.definition(), tokenizer.special, task.max_length)
     else:
-        write_settings(folder, CheckpointVocabulary(tokenizer.vocabulary, tokenizer.lowercase, task.max_length))
+        write_settings(folder, tokenizer.lowercase, task.max_length)
         write_json(folder / TOKENIZER_FILE, write_tokenizer(tokenizer.vocabulary, lowercase=tokenizer.lowercase))
     if head.task == "embedding":
         vectors = (head.pooling, head.normalize, task.max_length, head.prompts, head.similarity_function)

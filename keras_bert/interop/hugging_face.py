@@ -22,12 +22,11 @@ import keras
 import numpy as np
 
 from keras_bert.core.checks import check, nearest_name
-from keras_bert.core.folders import TOKENIZER_FILE, staged_files
+from keras_bert.core.folders import TOKENIZER_FILE, VOCABULARY_FILE, staged_files
 from keras_bert.families.hugging_face import Family
 from keras_bert.families.registry import family_of
 from keras_bert.interop import hugging_face_config
 from keras_bert.interop.configs import write_json
-from keras_bert.interop.fused import join, split
 from keras_bert.interop.heads import Head, build_model, build_task, head_of
 from keras_bert.interop.names import hugging_face_format
 from keras_bert.interop.safetensors_files import FILE, INDEX_FILE, open_tensors, save_tensors
@@ -41,22 +40,23 @@ from keras_bert.interop.sentence_transformers import (
 )
 from keras_bert.interop.vocabularies import (
     SPECIAL_TOKENS_FILE,
-    CheckpointVocabulary,
     add_unused_tokens,
     check_size,
     read_definition,
     read_max_length,
     read_vocabulary,
     write_definition,
-    write_vocabulary,
+    write_settings,
+    write_vocabulary_file,
 )
 from keras_bert.interop.weights import (
     POOLER_LAYER,
-    Array,
     Tensors,
     check_layers,
     has_pooler,
+    join,
     read_weights,
+    split,
     write_weights,
     zero_pooler,
 )
@@ -226,7 +226,8 @@ def to_hugging_face(task: Task, folder: str | os.PathLike[str], *, family: str |
         if tokenizer.lowercase is None:
             write_definition(staging, tokenizer.definition(), tokenizer.special, task.max_length)
         else:
-            write_vocabulary(staging, CheckpointVocabulary(tokenizer.vocabulary, tokenizer.lowercase, task.max_length))
+            write_vocabulary_file(staging / VOCABULARY_FILE, tokenizer.vocabulary)
+            write_settings(staging, tokenizer.lowercase, task.max_length)
         if head.task == "embedding":
             vectors = (head.pooling, head.normalize, task.max_length, head.prompts, head.similarity_function)
             write_pooling(staging, PoolingSettings(*vectors), config.hidden_size)
@@ -253,7 +254,12 @@ def _read_model(folder: Path, family: Family, content: Mapping[str, Any]) -> tup
         )
     # A pooler without weights is always part of the encoder.
     model = build_model(config, head, pooler=has_pooler(tensors, form) or config.pooler_activation == "none")
-    _check_copies(tensors, folder, copies)
+    for copy, original in copies.items():
+        if copy in tensors and not np.array_equal(tensors[copy], tensors[original]):
+            raise ValueError(
+                f"{folder}: tensor {copy!r} must equal {original!r}, which this library uses in both places; "
+                "a model whose weights are not tied is not supported"
+            )
     ignored = {*copies, *(f"{family.prefix}embeddings.{name}" for name in _BUFFERS)}
     ignored |= {name for name in tensors if name.startswith(family.unread)}
     if not has_layer(model, "pooler"):
@@ -286,12 +292,3 @@ def _present_names(tensors: Tensors, folder: Path, family: Family, copies: Mappi
         if copy in renamed and original not in renamed:
             renamed[original] = renamed[copy]
     return Tensors(renamed)
-
-
-def _check_copies(tensors: Mapping[str, Array], folder: Path, copies: Mapping[str, str]) -> None:
-    for copy, original in copies.items():
-        if copy in tensors and not np.array_equal(tensors[copy], tensors[original]):
-            raise ValueError(
-                f"{folder}: tensor {copy!r} must equal {original!r}, which this library uses in both places; "
-                "a model whose weights are not tied is not supported"
-            )

@@ -77,8 +77,12 @@ def architecture_of(path: Path, family: Family, content: Mapping[str, Any]) -> s
 
 def read_encoder(folder: Path, family: Family, content: Mapping[str, Any]) -> EncoderConfig:
     """The configuration of the encoder that a file describes."""
-    path = folder / FILE
-    fixed = {**family.fixed, **{field: _read_value(path, family, content, field) for field in family.values}}
+    path, fixed = folder / FILE, dict(family.fixed)
+    for field, values in family.values.items():
+        key, value = family.keys[field], content.get(family.keys[field])
+        if value not in list(values):
+            raise ValueError(f"{path}: {key} must be one of {list(values)}, got {value!r}")
+        fixed[field] = values[value]
     if family.read_variant is not None:
         try:
             fixed["variant"] = family.read_variant(content)
@@ -106,7 +110,9 @@ def read_head(folder: Path, family: Family, content: Mapping[str, Any], *, next_
     if task == "pretraining":
         check_only(path, content, {"tie_word_embeddings": True})
         return Head(task=task, next_sentence=next_sentence or architecture.endswith(BOTH_HEADS))
-    separator = _read_separator(path, content) if family.separator and task == "question_answering" else None
+    separator = None
+    if family.separator and task == "question_answering":
+        separator = int(read_number(f"{path}: sep_token_id", content.get("sep_token_id"), whole=True))
     if task == "embedding" or task not in family.classifier_dropout:
         return Head(task=task, separator=separator)
     dropout = _read_dropout(path, family, content, task)
@@ -115,7 +121,9 @@ def read_head(folder: Path, family: Family, content: Mapping[str, Any], *, next_
     labels = _read_labels(path, content)
     if task == "token_classification":
         return Head(task=task, labels=labels, dropout=dropout)
-    pooling = _read_pooling(path, family, content)
+    pooling: Pooling = "cls" if family.classifier_pooling is None else content[family.classifier_pooling]
+    if pooling not in get_args(Pooling):
+        raise ValueError(f"{path}: {family.classifier_pooling} must be one of {get_args(Pooling)}, got {pooling!r}")
     if len(labels) == 1:
         check_only(path, content, {"problem_type": _PROBLEMS["regression"]})
         return Head(task="regression", dropout=dropout, pooling=pooling)
@@ -134,8 +142,12 @@ def write_config(
     Raises:
         ValueError: the family has no such head, no pooling by the mean, or another activation in front of a classifier.
     """
-    if family.text_activation:
-        _check_activation(config, head)
+    expected = config.activation if classifies_texts(head.task) else "tanh"
+    if family.text_activation and head.reads_pooler and config.pooler_activation != expected:
+        raise ValueError(
+            f"pooler_activation must be {expected!r} under a head for {head.task}, as transformers has no other, got "
+            f"{config.pooler_activation!r}"
+        )
     architecture = family.architecture(head.task, next_sentence=head.next_sentence)
     if family.classifier_pooling is None:
         check_pooling(head)
@@ -166,29 +178,6 @@ def write_config(
     return content
 
 
-def _check_activation(config: EncoderConfig, head: Head) -> None:
-    """Checks the activation of the pooler for a family where it depends on the head."""
-    expected = config.activation if classifies_texts(head.task) else "tanh"
-    if head.reads_pooler and config.pooler_activation != expected:
-        rule = f"be {expected!r} under a head for {head.task}, as transformers has no other"
-        raise ValueError(f"pooler_activation must {rule}, got {config.pooler_activation!r}")
-
-
-def _read_separator(path: Path, content: Mapping[str, Any]) -> int:
-    try:
-        return int(read_number("sep_token_id", content.get("sep_token_id"), whole=True))
-    except ValueError as error:
-        raise ValueError(f"{path}: {error}") from error
-
-
-def _read_value(path: Path, family: Family, content: Mapping[str, Any], field: str) -> Any:
-    key, values = family.keys[field], family.values[field]
-    value = content.get(key)
-    if value not in list(values):
-        raise ValueError(f"{path}: {key} must be one of {list(values)}, got {value!r}")
-    return values[value]
-
-
 def _read_dropout(path: Path, family: Family, content: Mapping[str, Any], task: str) -> float:
     key = family.classifier_dropout[class_of(task)]
     rate = content.get(key)
@@ -199,17 +188,8 @@ def _read_dropout(path: Path, family: Family, content: Mapping[str, Any], task: 
     return float(rate)
 
 
-def _read_pooling(path: Path, family: Family, content: Mapping[str, Any]) -> Pooling:
-    if family.classifier_pooling is None:
-        return "cls"
-    pooling: Pooling = content[family.classifier_pooling]
-    if pooling not in get_args(Pooling):
-        raise ValueError(f"{path}: {family.classifier_pooling} must be one of {get_args(Pooling)}, got {pooling!r}")
-    return pooling
-
-
 def _read_labels(path: Path, content: Mapping[str, Any]) -> tuple[str, ...]:
-    """The labels by number; transformers omits its two default labels."""
+    """The labels by number; transformers omits its two default labels, and some files have `label2id` as text."""
     names = content.get("id2label")
     if names is None:
         count = content.get("num_labels", 2)
@@ -220,16 +200,12 @@ def _read_labels(path: Path, content: Mapping[str, Any]) -> tuple[str, ...]:
         raise ValueError(f"{path}: id2label must map the numbers from 0 on to names, got {names!r}")
     else:
         labels = tuple(str(names[str(number)]) for number in range(len(names)))
-    _check_numbers(path, content.get("label2id"), labels)
-    return labels
-
-
-def _check_numbers(path: Path, numbers: Any, labels: tuple[str, ...]) -> None:
-    """Checks that `label2id`, if there is one, is the inverse of `id2label`; some files hold its numbers as text."""
+    numbers = content.get("label2id")
     if numbers is None:
-        return
+        return labels
     if not isinstance(numbers, dict):
         raise ValueError(f"{path}: label2id must map names to numbers, got {numbers!r}")
     pairs = {(label, str(number)) for label, number in numbers.items()}
     if pairs - {(label, str(number)) for number, label in enumerate(labels)} or set(numbers) != set(labels):
         raise ValueError(f"{path}: label2id must be the inverse of id2label, {list(labels)}, got {numbers!r}")
+    return labels

@@ -57,9 +57,9 @@ def read_pooling(folder: Path) -> PoolingSettings:
             f"Normalize, got {names}"
         )
     if modules[0].get("path"):
-        rule = "have its Transformer in this folder, with the path ''"
         raise ValueError(
-            f"{folder / MODULES_FILE} must {rule}, got {modules[0]['path']!r}: move its files up, and empty the path"
+            f"{folder / MODULES_FILE} must have its Transformer in this folder, with the path '', got "
+            f"{modules[0]['path']!r}: move its files up, and empty the path"
         )
     for file in (LENGTH_FILE, SETTINGS_FILE):
         if (folder / file).is_file():
@@ -118,6 +118,8 @@ def _read_pooling(path: Path, prompts: Prompts) -> Pooling:
     if len(names) != 1 or names[0] not in _MODES:
         raise ValueError(f"{path}: the pooling must be one of {list(_MODES)}, got {names}, which is not supported")
     if names == ["mean"] and prompts != Prompts() and content.get("include_prompt") is False:
-        rule = "be true where queries or passages have prompts, as a mean without their tokens is not supported"
-        raise ValueError(f"{path}: include_prompt must {rule}, got false")
+        raise ValueError(
+            f"{path}: include_prompt must be true where queries or passages have prompts, as a mean without their "
+            "tokens is not supported, got false"
+        )
     return _MODES[names[0]]

@@ -115,21 +115,15 @@ def read_vocabulary(folder: Path) -> CheckpointVocabulary:
     )
 
 
-def write_vocabulary(folder: Path, vocabulary: CheckpointVocabulary) -> None:
-    """Writes `vocab.txt` and `tokenizer_config.json`."""
-    write_vocabulary_file(folder / VOCABULARY_FILE, vocabulary.tokens)
-    write_settings(folder, vocabulary)
-
-
-def write_settings(folder: Path, vocabulary: CheckpointVocabulary) -> None:
+def write_settings(folder: Path, lowercase: bool, max_length: int) -> None:
     """Writes `tokenizer_config.json`."""
     settings = {
         **SPECIAL_TOKENS,
         "tokenizer_class": "BertTokenizer",
-        "do_lower_case": vocabulary.lowercase,
+        "do_lower_case": lowercase,
         "strip_accents": None,
         "tokenize_chinese_chars": True,
-        "model_max_length": vocabulary.max_length,
+        "model_max_length": max_length,
     }
     write_json(folder / SETTINGS_FILE, settings)
 

@@ -2,7 +2,7 @@ import numpy as np
 import pytest
 
 from keras_bert.families.hugging_face import Fused
-from keras_bert.interop.fused import join, split
+from keras_bert.interop.weights import join, split
 
 FUSED = (Fused("in.weight", ("query.weight", "key.weight")), Fused("q_bias", ("query.bias",)))
 # Two heads of one row each: query, key, query, key.

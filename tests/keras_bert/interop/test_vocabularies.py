@@ -2,7 +2,13 @@ import json
 
 import pytest
 
-from keras_bert.interop.vocabularies import CheckpointVocabulary, read_definition, read_vocabulary, write_vocabulary
+from keras_bert.interop.vocabularies import (
+    CheckpointVocabulary,
+    read_definition,
+    read_vocabulary,
+    write_settings,
+    write_vocabulary_file,
+)
 from tests.keras_bert.interop.checkpoints import GOLDEN, PIECES, change_json, copy_golden
 
 
@@ -14,7 +20,8 @@ def folder(tmp_path):
 
 @pytest.fixture
 def written(tmp_path):
-    write_vocabulary(tmp_path, CheckpointVocabulary(PIECES, False, 20))
+    write_vocabulary_file(tmp_path / "vocab.txt", PIECES)
+    write_settings(tmp_path, False, 20)
     return tmp_path
 
 
