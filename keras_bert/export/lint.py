@@ -1,12 +1,14 @@
-"""Checks that an exported file follows the rules for its format; a violation raises an error."""
+"""Checks that an exported file follows the rules for its format and its attached files; a violation raises an error."""
 
-from collections.abc import Callable, Iterable, Iterator
+import json
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
+from keras_bert.core.folders import LABELS_TEXT, TASK_FILE, VOCABULARY_FILE
 from keras_bert.export.attachments import read_attachments
-from keras_bert.export.rules import contents, lite, onnx_files
 from keras_bert.export.rules.expected import Expected
+from keras_bert.export.rules.lite import LITE_RULES, find_reachable_operations
 from keras_bert.export.rules.lite_graphs import read_graphs
 
 Rule = Callable[[Any, Expected], Iterator[str]]
@@ -25,10 +27,10 @@ def lint_file(path: Path, expected: Expected) -> None:
     if path.suffix == ".onnx":
         import onnx
 
-        _check(path, onnx_files.RULES, [onnx.load_model(path)], expected)
+        _check(path, ONNX_RULES, [onnx.load_model(path)], expected)
     else:
-        _check(path, lite.RULES, read_graphs(path), expected)
-    _check(path, contents.RULES, [read_attachments(path)], expected)
+        _check(path, LITE_RULES, read_graphs(path), expected)
+    _check(path, ATTACHMENT_RULES, [read_attachments(path)], expected)
 
 
 def _check(path: Path, rules: Iterable[Rule], subjects: Iterable[Any], expected: Expected) -> None:
@@ -36,3 +38,70 @@ def _check(path: Path, rules: Iterable[Rule], subjects: Iterable[Any], expected:
         for rule in rules:
             for violation in rule(subject, expected):
                 raise LintError(f"{path.name}, {rule.__name__}: {violation}")
+
+
+# The domains of operations of the ONNX standard, which every runtime implements.
+_STANDARD = ("", "ai.onnx")
+# Operations on token ids before the lookup: negative ids count from the end, and a prompt is prepended.
+_OF_IDS = frozenset(("Add", "Cast", "Concat", "Identity", "Pad", "Mul", "Reshape", "Squeeze", "Unsqueeze", "Where"))
+
+
+def valid_file(model: Any, expected: Expected) -> Iterator[str]:
+    """ONNX' checker, which also infers all shapes, finds no error."""
+    import onnx
+
+    try:
+        onnx.checker.check_model(model, full_check=True)
+    except (onnx.checker.ValidationError, onnx.shape_inference.InferenceError) as error:
+        yield f"onnx.checker must find nothing, got {' '.join(str(error).split())}"
+
+
+def standard_operations(model: Any, expected: Expected) -> Iterator[str]:
+    """Every operation belongs to the ONNX standard, not to a single runtime."""
+    for number, node in enumerate(model.graph.node):
+        if node.domain not in _STANDARD:
+            yield f"node {number} must be of the ONNX standard, got {node.op_type} of {node.domain}"
+
+
+def vocabulary_in_table(model: Any, expected: Expected) -> Iterator[str]:
+    """The token table has a row for each vocabulary entry."""
+    nodes, rows = model.graph.node, {weight.name: weight.dims for weight in model.graph.initializer}
+    makers = [(node.op_type, list(node.input), list(node.output)) for node in nodes]
+    users = [(number, nodes[number]) for number in find_reachable_operations("token_ids", makers, _OF_IDS)]
+    lookups = [(number, node) for number, node in users if node.op_type == "Gather" and node.input[0] in rows]
+    if not lookups:
+        yield "input token_ids must be looked up in a table, found none"
+    for number, node in lookups:
+        held = rows[node.input[0]][0]
+        if held != expected.vocabulary_size:
+            message = f"must have as many rows as the vocabulary has entries, {expected.vocabulary_size}, got {held}"
+            yield f"node {number}, Gather: the table {message}"
+
+
+ONNX_RULES = (valid_file, standard_operations, vocabulary_in_table)
+
+
+def labels_of_task(held: Mapping[str, bytes], expected: Expected) -> Iterator[str]:
+    """The attached task has the labels of the training rows, in the order of the classes."""
+    labels = json.loads(held[TASK_FILE]).get("labels", [])
+    if expected.labels and tuple(labels) != expected.labels:
+        yield f"labels of {TASK_FILE} must be {list(expected.labels)}, in this order, got {labels}"
+
+
+def labels_of_mediapipe(held: Mapping[str, bytes], expected: Expected) -> Iterator[str]:
+    """MediaPipe's label file has the labels of the training rows."""
+    if LABELS_TEXT in held and expected.labels:
+        # MediaPipe splits lines at \n only: Unicode's other line ends are part of a label.
+        labels = held[LABELS_TEXT].decode().removesuffix("\n").split("\n")
+        if tuple(labels) != expected.labels:
+            yield f"{LABELS_TEXT} must be {list(expected.labels)}, in this order, got {labels}"
+
+
+def vocabulary(held: Mapping[str, bytes], expected: Expected) -> Iterator[str]:
+    """The attached vocabulary has as many entries as the vocabulary of the training rows."""
+    size = held[VOCABULARY_FILE].count(b"\n")
+    if size != expected.vocabulary_size:
+        yield f"{VOCABULARY_FILE} must have {expected.vocabulary_size} entries, got {size}"
+
+
+ATTACHMENT_RULES = (labels_of_task, labels_of_mediapipe, vocabulary)

@@ -11,8 +11,7 @@ from typing import Any
 
 from keras_bert.tokenizers.base import BaseTokenizer
 from keras_bert.tokenizers.eager import EagerWordPiece
-from keras_bert.tokenizers.rows import Rows
-from keras_bert.tokenizers.text_bytes import encode_texts
+from keras_bert.tokenizers.rows import Rows, encode_texts
 from keras_bert.tokenizers.wordpiece_vocabulary import CONTINUATION
 
 _MAX_BYTES = 100

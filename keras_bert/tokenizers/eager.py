@@ -9,9 +9,8 @@ from typing import Any
 import numpy as np
 
 from keras_bert.tokenizers.base import BaseTokenizer, share_room
-from keras_bert.tokenizers.rows import Rows, tokenize_rows, tokenize_rows_with_offsets
+from keras_bert.tokenizers.rows import Rows, encode_texts, tokenize_rows, tokenize_rows_with_offsets
 from keras_bert.tokenizers.subword_vocabulary import SubwordVocabulary
-from keras_bert.tokenizers.text_bytes import encode_texts
 from keras_bert.tokenizers.wordpiece_vocabulary import CONTINUATION, MAX_CHARACTERS, UNKNOWN, WordPieceVocabulary
 
 Array = np.ndarray[Any, Any]

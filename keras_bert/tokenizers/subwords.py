@@ -4,10 +4,9 @@ from typing import Any
 
 import tensorflow as tf
 
-from keras_bert.tokenizers.graph import GraphTokenizer
+from keras_bert.tokenizers.graph import GraphTokenizer, as_strings
 from keras_bert.tokenizers.rows import tokenize_rows, tokenize_rows_with_offsets
 from keras_bert.tokenizers.subword_vocabulary import SubwordVocabulary
-from keras_bert.tokenizers.texts import as_strings
 
 
 class SubwordTokenizer(SubwordVocabulary, GraphTokenizer):

@@ -5,8 +5,7 @@ from typing import Any
 
 import tensorflow as tf
 
-from keras_bert.tokenizers.graph import GraphTokenizer, gather_values
-from keras_bert.tokenizers.texts import as_strings
+from keras_bert.tokenizers.graph import GraphTokenizer, as_strings, gather_values
 from keras_bert.tokenizers.wordpiece import build_wordpiece
 from keras_bert.tokenizers.wordpiece_vocabulary import WordPieceVocabulary
 

@@ -1,11 +1,26 @@
 """The rules for `.tflite` files."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 from keras_bert.export.layer_names import is_head_float
 from keras_bert.export.rules.expected import Expected
 from keras_bert.export.rules.lite_graphs import LiteGraph
-from keras_bert.export.rules.reach import find_reachable_operations
+
+
+def find_reachable_operations(
+    start: str, operations: Sequence[tuple[str, Sequence[str], Sequence[str]]], through: frozenset[str]
+) -> Iterator[int]:
+    """Yields the indices of operations that use an input, directly or through operations of the kinds `through`.
+
+    Operations have a kind, inputs and outputs, and come in the order in which they run.
+    """
+    reachable = {start}
+    for number, (kind, inputs, outputs) in enumerate(operations):
+        if reachable & set(inputs):
+            yield number
+            if kind in through:
+                reachable |= set(outputs)
+
 
 # The largest step of a quantization grid for attention scores. Attention weights change by a factor of e if a score
 # changes by 1. The grid includes the mask's constant: with -120 a step is 0.5, with -1e4 it is 39.
@@ -90,4 +105,4 @@ def vocabulary_in_table(graph: LiteGraph, expected: Expected) -> Iterator[str]:
             yield f"{operation.place}, {operation.kind}: the table {rows}, got {table.shape[0]}"
 
 
-RULES = (built_in_operations, int32_inputs, fixed_shapes, integers_alone, fine_scores, vocabulary_in_table)
+LITE_RULES = (built_in_operations, int32_inputs, fixed_shapes, integers_alone, fine_scores, vocabulary_in_table)

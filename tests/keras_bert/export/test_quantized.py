@@ -103,7 +103,7 @@ def test_the_integers_are_those_of_the_grids(made):
 def test_a_file_keeps_the_rules(made):
     recipe, _, _, path, _ = made
     expected = Expected(tiny.CONFIG.vocabulary_size, (), recipe)
-    assert not [breach for graph in read_graphs(path) for rule in lite.RULES for breach in rule(graph, expected)]
+    assert not [breach for graph in read_graphs(path) for rule in lite.LITE_RULES for breach in rule(graph, expected)]
 
 
 @pytest.mark.parametrize("made", ["static_wi8_ai16"], indirect=True)

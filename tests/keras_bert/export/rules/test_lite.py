@@ -48,7 +48,7 @@ def static(tmp_path_factory):
     return export_static(tmp_path_factory.mktemp("static") / "model.tflite")
 
 
-@pytest.mark.parametrize("rule", lite.RULES)
+@pytest.mark.parametrize("rule", lite.LITE_RULES)
 def test_files_as_they_are_written_keep_every_rule(rule, files, static):
     for name in ("model.tflite", "model_float32.tflite"):
         assert not breaches(rule, files / name, Expected(2000))

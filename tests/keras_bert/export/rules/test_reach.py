@@ -1,6 +1,6 @@
 """Which operations read an input."""
 
-from keras_bert.export.rules.reach import find_reachable_operations
+from keras_bert.export.rules.lite import find_reachable_operations
 
 MAKERS = (
     ("Less", ["ids"], ["below"]),
