@@ -92,6 +92,5 @@ class Quantization:
     @pydantic.model_validator(mode="after")
     def _check_float_layers(self) -> Self:
         useful = not self.float_layers or self.recipe != "float16"
-        rule = "be left out with the recipe float16"
-        check("Quantization", "float_layers", useful, rule, list(self.float_layers))
+        check("Quantization", "float_layers", useful, "be left out with the recipe float16", list(self.float_layers))
         return self

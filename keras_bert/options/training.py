@@ -125,5 +125,4 @@ class Contrast:
     def check_width(self, width: int) -> None:
         """Raises FieldError unless all dimensions are below the width of a vector."""
         below = all(dimension < width for dimension in self.dimensions)
-        rule = f"be below {width}, the width of a vector"
-        check("Contrast", "dimensions", below, rule, list(self.dimensions))
+        check("Contrast", "dimensions", below, f"be below {width}, the width of a vector", list(self.dimensions))
