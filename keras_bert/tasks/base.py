@@ -68,6 +68,9 @@ class Task(Adaptable):
     `model` is plain Keras: compile it with `loss()` and `metrics()`, and fit it on the result of `examples`. An
     exported file in its place gives the same answers; it cannot be trained or saved.
 
+    All methods with texts raise TypeError where a text is no string, and ValueError where there are none, or not as
+    many labels, second texts or other columns as texts.
+
     Args:
         model: a model from the encoder's inputs to the task's outputs, or an exported file.
         tokenizer: the tokenizer with the model's vocabulary.
@@ -314,9 +317,7 @@ class Task(Adaptable):
         """Predicts, and yields for each text the values of `answer_columns`.
 
         Raises:
-            TypeError: a text is no string.
-            ValueError: there are no texts or not as many seconds, see `second_text`; or the task has no answers to
-                show.
+            ValueError: the task has no answers to show.
         """
         raise ValueError(f"{type(self).__name__} must be fine-tuned to answer, got a model for {self.name}")
 
@@ -354,9 +355,6 @@ class Task(Adaptable):
             texts: one text, or the two of a pair.
             characters: the start and end of a part of the last text; where the text has several rows, the one with the
                 most of this part is read in the place of that of the answer.
-
-        Raises:
-            TypeError: a text is no string.
         """
         return RowRead(self.encode(texts[:1], texts[1:] or None))
 
@@ -402,12 +400,7 @@ class Task(Adaptable):
         return cls(model, tokenizer, **settings)
 
     def encode(self, texts: Sequence[str], pairs: Sequence[str] | None = None) -> Features:
-        """Tokenizes texts or pairs into the model's inputs (rows, longest row), int32.
-
-        Raises:
-            TypeError: a text is no string.
-            ValueError: there are no texts, or not as many pairs as texts.
-        """
+        """Tokenizes texts or pairs into the model's inputs (rows, longest row), int32."""
         return self._encode(*_as_rows(texts, pairs))
 
     def _encode(self, texts: list[str], pairs: list[str] | None) -> Features:
@@ -415,12 +408,7 @@ class Task(Adaptable):
         return {name: np.asarray(value) for name, value in encoded.items()}
 
     def count_tokens(self, texts: Sequence[str], pairs: Sequence[str] | None = None) -> list[int]:
-        """The number of tokens of each text or pair, special tokens included, before truncation.
-
-        Raises:
-            TypeError: a text is no string.
-            ValueError: there are no texts, or not as many pairs as texts.
-        """
+        """The number of tokens of each text or pair, special tokens included, before truncation."""
         firsts, seconds = _as_rows(texts, pairs)
         sides = [firsts] if seconds is None else [firsts, seconds]
         special = self.tokenizer.special_count(len(sides))
@@ -435,12 +423,7 @@ class Task(Adaptable):
         batch_size: int = 32,
         keep: Callable[[Any], Any] = lambda outputs: outputs,
     ) -> Iterator[Any]:
-        """Yields the model's outputs for each text, see `forward`.
-
-        Raises:
-            TypeError: a text is no string.
-            ValueError: there are no texts, or not as many pairs as texts.
-        """
+        """Yields the model's outputs for each text, see `forward`."""
         firsts, seconds = _as_rows(texts, pairs)
         for part in slices(len(firsts), ROWS_AT_ONCE):
             features = self._encode(firsts[part], None if seconds is None else seconds[part])

@@ -123,10 +123,8 @@ class TextClassifier(Task):
     """The part that tasks with labels of whole texts have in common: the model of `build_classifier`, and the labels.
 
     Args:
-        model: a model as `build_classifier` returns it, or an exported file.
-        tokenizer: the tokenizer with the model's vocabulary.
+        model: a model as `build_classifier` returns it, or an exported file; for tokenizer and max_length see `Task`.
         labels: the names of the classes, in the order of the logits.
-        max_length: the maximum number of tokens of a text or pair, special tokens included.
 
     Raises:
         TypeError: a label is no string.
@@ -180,10 +178,8 @@ class Classification(TextClassifier):
     """One label for each text, or for each pair of texts.
 
     Args:
-        model: a model as `build_classifier` returns it, or an exported file.
-        tokenizer: the tokenizer with the model's vocabulary.
+        model: a model as `build_classifier` returns it, or an exported file; for tokenizer and max_length see `Task`.
         labels: the names of the classes, in the order of the logits.
-        max_length: the maximum number of tokens of a text or pair, special tokens included.
 
     Raises:
         TypeError: a label is no string.
@@ -225,8 +221,7 @@ class Classification(TextClassifier):
         """Arguments of `model.fit`: the inputs (rows, length) and the numbers of the labels (rows,) int32.
 
         Raises:
-            TypeError: a text is no string.
-            ValueError: a label is unknown, or there are not as many labels or pairs as texts.
+            ValueError: a label is unknown.
         """
         check_same_length("texts", texts, "labels", labels)
         return self.encode(texts, pairs), label_numbers(labels, self.labels)

@@ -135,9 +135,7 @@ class Embedding(Task):
     Gurevych 2019, section 3, regression objective). Both share their weights.
 
     Args:
-        model: a model as `build_embedder` returns it, or an exported file.
-        tokenizer: the tokenizer with the model's vocabulary.
-        max_length: the maximum number of tokens of a text, special tokens included.
+        model: a model as `build_embedder` returns it, or an exported file; for tokenizer and max_length see `Task`.
         prompts: the texts that the model expects in front of queries and passages; None for none.
         normalize: whether the vectors have length 1; None for as in the model's graph. A file needs it.
         similarity_function: how `search` and answers to pairs compare vectors, see `compare_vectors`. Training compares
@@ -306,8 +304,7 @@ class Embedding(Task):
         """Arguments of `similarity.fit`: the inputs of both texts (rows, length) and their cosines (rows, 1) float32.
 
         Raises:
-            TypeError: a text is no string.
-            ValueError: a similarity is not in [-1, 1], or there are not as many others or similarities as texts.
+            ValueError: a similarity is not in [-1, 1].
         """
         check_same_length("texts", texts, "others", others)
         check_same_length("texts", texts, "similarities", similarities)

@@ -37,10 +37,8 @@ class MultiLabelClassification(TextClassifier):
     Probabilities are sigmoids of the logits, one by one.
 
     Args:
-        model: a model as `build_classifier` returns it, or an exported file.
-        tokenizer: the tokenizer with the model's vocabulary.
+        model: a model as `build_classifier` returns it, or an exported file; for tokenizer and max_length see `Task`.
         labels: the names of the classes, in the order of the logits.
-        max_length: the maximum number of tokens of a text or pair, special tokens included.
         thresholds: the least probability of each label, 0 to 1, before calibration; None in the place of a number for
             a label that is never given. None for 0.5 each; `choose_thresholds` finds better ones.
         label_precision: the precision that `choose_thresholds` looks for, above 0 and at most 1; None for the best F1.
@@ -127,8 +125,8 @@ class MultiLabelClassification(TextClassifier):
         The first rows of a new head set its bias, see `initialize_bias`: call it with the training rows first.
 
         Raises:
-            TypeError: a text is no string, or the labels of a row are no list of strings.
-            ValueError: a label is unknown, or there are not as many lists of labels or pairs as texts.
+            TypeError: the labels of a row are no list of strings.
+            ValueError: a label is unknown.
         """
         check_same_length("texts", texts, "labels", labels)
         inputs, flags = self.encode(texts, pairs), self.flags(labels)
@@ -181,12 +179,7 @@ class MultiLabelClassification(TextClassifier):
     def predict(
         self, texts: Sequence[str], pairs: Sequence[str] | None = None, *, batch_size: int = 32
     ) -> list[list[Prediction]]:
-        """The labels of each text, or of each pair, the most probable first; probabilities are those of `calibration`.
-
-        Raises:
-            TypeError: a text is no string.
-            ValueError: there are no texts, or not as many pairs as texts.
-        """
+        """The labels of each text, or of each pair, most probable first; probabilities are those of `calibration`."""
         outputs = self.outputs(texts, pairs, batch_size=batch_size)
         return [[answer for answer, given in self.rank(logits) if given] for logits in outputs]
 

@@ -39,9 +39,7 @@ class Pretraining(Task):
     """The tokens that are missing in a text.
 
     Args:
-        model: a model as `build_pretraining` returns it.
-        tokenizer: the tokenizer with the model's vocabulary.
-        max_length: the maximum number of tokens of a text, special tokens included.
+        model: a model as `build_pretraining` returns it; for tokenizer and max_length see `Task`.
 
     Raises:
         ValueError: see `Task`; or the model has no output `masked_tokens`.
@@ -109,10 +107,6 @@ class Pretraining(Task):
             The inputs (rows, length) with `mask_positions` (rows, predictions), and `masked_tokens`
             (rows, predictions) int32, `IGNORED` where a row has fewer predictions; for a model with a head for the
             next sentence also `next_sentence` (rows,), all `IGNORED`, as Keras needs labels for each output.
-
-        Raises:
-            TypeError: a text is no string.
-            ValueError: there are no texts.
         """
         from keras_bert.core.losses import IGNORED
 
@@ -137,7 +131,6 @@ class Pretraining(Task):
         """The likeliest tokens for each blank, the tokenizer's `mask`, of each text, best first.
 
         Raises:
-            TypeError: a text is no string.
             ValueError: a text has no blank, or more tokens than `max_length`; `top_k` is below 1.
         """
         check("Pretraining", "top_k", top_k >= 1, "be at least 1", top_k)

@@ -114,8 +114,7 @@ class QuestionAnswering(Task):
     """The span of a context that answers a question; contexts of any length are read in windows.
 
     Args:
-        model: a model as `build_span_classifier` returns it, or an exported file.
-        tokenizer: the tokenizer with the model's vocabulary.
+        model: a model as `build_span_classifier` returns it, or an exported file; for tokenizer and max_length see `Task`.
         max_length: the maximum number of tokens of a window, special tokens included.
         stride: tokens of the context from the start of one window to the start of the next.
         max_query_length: the maximum number of tokens of a question; a longer one is truncated.
@@ -269,9 +268,8 @@ class QuestionAnswering(Task):
             is `[CLS]`, where a window does not hold the whole answer.
 
         Raises:
-            TypeError: a question or context is no string, or an answer is no text with a number.
-            ValueError: there are no rows, not as many contexts or answers as questions, an answer does not stand at
-                its index, it holds no token, or none stands whole in a window.
+            TypeError: an answer is no text with a number.
+            ValueError: an answer does not stand at its index, it holds no token, or none stands whole in a window.
         """
         question_tokens, context_tokens, windows = self._windows(questions, contexts)
         check_same_length("questions", questions, "answers", answers)
@@ -284,12 +282,7 @@ class QuestionAnswering(Task):
         return features, answer_positions(spans, windows)
 
     def predict(self, questions: Sequence[str], contexts: Sequence[str], *, batch_size: int = 32) -> list[Answer]:
-        """The answer to each question from its context; no answer where the context is empty.
-
-        Raises:
-            TypeError: a question or context is no string.
-            ValueError: there are no questions, or not as many contexts.
-        """
+        """The answer to each question from its context; no answer where the context is empty."""
         question_tokens, context_tokens, windows = self._windows(questions, contexts)
         spans = self._best_spans(question_tokens, context_tokens, windows, batch_size)
         return answers_of(spans, context_tokens, contexts, self.null_threshold)

@@ -60,9 +60,7 @@ class Regression(Task):
     """One number for each text, or for each pair of texts.
 
     Args:
-        model: a model as `build_regressor` returns it, or an exported file.
-        tokenizer: the tokenizer with the model's vocabulary.
-        max_length: the maximum number of tokens of a text or pair, special tokens included.
+        model: a model as `build_regressor` returns it, or an exported file; for tokenizer and max_length see `Task`.
 
     Raises:
         ValueError: the model gives no numbers, or has no `RegressionHead`; see also `Task`.
@@ -172,8 +170,8 @@ class Regression(Task):
         rows first, and before `compile`. Later numbers change nothing.
 
         Raises:
-            TypeError: a text is no string, or a value no number.
-            ValueError: a value is not finite, or there are not as many values or pairs as texts.
+            TypeError: a value is no number.
+            ValueError: a value is not finite.
         """
         check_same_length("texts", texts, "values", values)
         inputs, numbers = self.encode(texts, pairs), as_numbers("values", values)

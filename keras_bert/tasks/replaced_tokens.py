@@ -43,9 +43,7 @@ class ReplacedTokens(Task):
     """The tokens of a text that were put in the place of others.
 
     Args:
-        model: a model as `build_replaced_tokens` returns it, or an exported file.
-        tokenizer: the tokenizer with the model's vocabulary.
-        max_length: the maximum number of tokens of a text, special tokens included.
+        model: a model as `build_replaced_tokens` returns it, or an exported file; for tokenizer and max_length see `Task`.
 
     Raises:
         ValueError: see `Task`; or the model has no head for replaced tokens.
@@ -102,8 +100,7 @@ class ReplacedTokens(Task):
             other tokens, special tokens included, `IGNORED` for padding.
 
         Raises:
-            TypeError: a text is no string.
-            ValueError: there are no texts, not as many lists of ranges, or a range is empty or not within its text.
+            ValueError: a range is empty or not within its text.
         """
         from keras_bert.core.losses import IGNORED
 
@@ -120,12 +117,7 @@ class ReplacedTokens(Task):
         return features, labels
 
     def predict(self, texts: Sequence[str], *, batch_size: int = 32) -> list[list[Suspect]]:
-        """The tokens of each text, first to last, without those that `max_length` cuts off.
-
-        Raises:
-            TypeError: a text is no string.
-            ValueError: there are no texts, or `batch_size` is below 1.
-        """
+        """The tokens of each text, first to last, without those that `max_length` cuts off."""
         texts = as_texts("texts", texts)
         answers = []
         for part in (texts[rows] for rows in slices(len(texts), ROWS_AT_ONCE)):

@@ -30,9 +30,7 @@ class Retrieval(Embedding):
     To train it, fit `similarity`, not `model`: the passages of a batch are negatives of each other's queries.
 
     Args:
-        model: a model as `build_embedder` returns it, or an exported file.
-        tokenizer: the tokenizer with the model's vocabulary.
-        max_length: the maximum number of tokens of a text, special tokens included.
+        model: a model as `build_embedder` returns it, or an exported file; for tokenizer and max_length see `Task`.
         prompts: see `Embedding`, also for `normalize` and `similarity_function`.
         contrast: the fields of `Contrast`, the settings of the loss; None for the defaults.
 
@@ -114,10 +112,6 @@ class Retrieval(Embedding):
 
         A row of the labels (rows, answers) int32 has that of its passage first, then those of its query's other
         passages, none of which is a negative of the query, and then -1. Equal passages have equal labels.
-
-        Raises:
-            TypeError: a text is no string.
-            ValueError: there are not as many passages as queries.
         """
         queries, passages = as_texts("texts", texts), as_texts("others", others)
         check_same_length("texts", queries, "others", passages)

@@ -63,8 +63,7 @@ class TokenClassification(Task):
     padding. A sentence with more tokens than `max_length` is split into several rows, between words.
 
     Args:
-        model: a model as `build_tagger` returns it, or an exported file.
-        tokenizer: the tokenizer with the model's vocabulary.
+        model: a model as `build_tagger` returns it, or an exported file; for tokenizer and max_length see `Task`.
         labels: the names of the tags, in the order of the logits. Entity tags are `O` and names as `B-person` and
             `I-person` (BIO or IOB1; IOBES has `E-` and `S-`, too). Other names, as parts of speech, suit all methods
             except `predict`. If one label begins as an entity tag does, all with `-` or `_` must be entity tags;
@@ -154,8 +153,7 @@ class TokenClassification(Task):
             without tokens none. A word longer than a row is truncated.
 
         Raises:
-            TypeError: a word or tag is no string.
-            ValueError: a tag is unknown, there are not as many tags as words, or no word has a token.
+            ValueError: a tag is unknown, or no word has a token.
         """
         from keras_bert.core.losses import IGNORED
 
@@ -184,8 +182,7 @@ class TokenClassification(Task):
         and each word is tagged in the row with the most context on both sides: no part of a text is lost.
 
         Raises:
-            TypeError: a text is no string.
-            ValueError: there are no texts, the labels are no entity tags, or `batch_size` is below 1.
+            ValueError: the labels are no entity tags.
         """
         texts = as_texts("texts", texts)
         rule = f"be entity tags, as {OUTSIDE} and B-person, for predict; predict_tags takes any"
@@ -204,10 +201,6 @@ class TokenClassification(Task):
         """The tag of each word of each sentence; `O` for a word without tokens, as one of control characters only.
 
         Long sentences are read as in `predict`.
-
-        Raises:
-            TypeError: a word is no string.
-            ValueError: there are no sentences, or `batch_size` is below 1.
         """
         words = as_sentences("words", words)
         answers = []
@@ -294,8 +287,7 @@ class TokenClassification(Task):
             labels).
 
         Raises:
-            TypeError: a word is no string.
-            ValueError: there are no sentences, no word has a token, or `batch_size` is below 1.
+            ValueError: no word has a token.
         """
         words = as_sentences("words", words)
         places, logits, before = [], [], 0
