@@ -114,7 +114,7 @@ class QuestionAnswering(Task):
     """The span of a context that answers a question; contexts of any length are read in windows.
 
     Args:
-        model: a model as `build_span_classifier` returns it, or an exported file; for tokenizer and max_length see `Task`.
+        model: a model as `build_span_classifier` returns it, or an exported file; others see `Task`.
         max_length: the maximum number of tokens of a window, special tokens included.
         stride: tokens of the context from the start of one window to the start of the next.
         max_query_length: the maximum number of tokens of a question; a longer one is truncated.

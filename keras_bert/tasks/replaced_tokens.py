@@ -43,7 +43,7 @@ class ReplacedTokens(Task):
     """The tokens of a text that were put in the place of others.
 
     Args:
-        model: a model as `build_replaced_tokens` returns it, or an exported file; for tokenizer and max_length see `Task`.
+        model: a model as `build_replaced_tokens` returns it, or an exported file; others see `Task`.
 
     Raises:
         ValueError: see `Task`; or the model has no head for replaced tokens.
