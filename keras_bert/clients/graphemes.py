@@ -38,7 +38,8 @@ def grapheme_classes() -> dict[str, frozenset[int]]:
     consonant = before(lambda c: c + _LINKER + _CONSONANT + _MARK)
     linker = before(lambda c: _CONSONANT + c + _CONSONANT + _MARK) - prepend
     between = before(lambda c: _CONSONANT + c + _LINKER + _CONSONANT + _MARK) - consonant - linker
-    to_vowel, to_tail = (before(functools.partial(_with_mark, letter)) - prepend for letter in (_VOWEL, _TAIL))
+    to_vowel = before(lambda c: c + _VOWEL + _MARK) - prepend
+    to_tail = before(lambda c: c + _TAIL + _MARK) - prepend
     control = _find(marks, codes, lambda c: c + _MARK + _MARK, lambda text: text.count("X") == 1)
     joiner = ord(_JOINER)
     return {
@@ -91,10 +92,6 @@ def read_charsmap(content: bytes) -> dict[str, str]:
 def _offset(unit: int) -> int:
     """The field of a unit of Darts-clone that leads to its children."""
     return unit >> 10 << ((unit & 1 << 9) >> 6)
-
-
-def _with_mark(letter: str, character: str) -> str:
-    return character + letter + _MARK
 
 
 def _find(

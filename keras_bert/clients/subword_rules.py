@@ -48,7 +48,11 @@ def subword_rules(tokenizer: SubwordVocabulary) -> str:
     ]
     classes = {"blank": frozenset(code for code in range(0x110000) if chr(code).isspace())}
     lines.append(f"special {' '.join(map(str, tokenizer.special_ids))}")
-    lines += _trims(content.get("post_processor"))
+    lines += [
+        f"trim {int(step['add_prefix_space'])}"
+        for step in list_steps(content.get("post_processor"), "processors")
+        if step["type"] in ("ByteLevel", "RobertaProcessing") and step["trim_offsets"]
+    ]
     lines += _added_tokens(tokenizer.matcher, content)
     for step in list_steps(content.get("normalizer"), "normalizers"):
         lines += _normalizer_lines(step, classes)
@@ -67,12 +71,6 @@ def ranges(codes: Iterable[int]) -> list[tuple[int, int]]:
         else:
             runs.append((code, code))
     return runs
-
-
-def _trims(processor: Mapping[str, Any] | None) -> list[str]:
-    steps = list_steps(processor, "processors")
-    trimming = [step for step in steps if step["type"] in ("ByteLevel", "RobertaProcessing") and step["trim_offsets"]]
-    return [f"trim {int(step['add_prefix_space'])}" for step in trimming]
 
 
 def _added_tokens(matcher: Any, content: Mapping[str, Any]) -> Iterator[str]:

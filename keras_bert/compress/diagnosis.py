@@ -77,7 +77,10 @@ class QuantizationDiagnosis:
         self, on_progress: Callable[[int, int], None] = lambda done, total: None
     ) -> list[LayerDiagnosis]:
         """Diagnoses all layers; returns those with the largest gain first."""
-        noise_by_tap, layers = self._measure_noise(), list(self.aware.kernels.items())
+        opened, layers = taps(self._network), list(self.aware.kernels.items())
+        noise_by_tap = {path: _Noise(opened[path]) for path in self._ranges}
+        with transformed(self._network, {opened[path]: noise for path, noise in noise_by_tap.items()}):
+            self._network(dict(self._rows), training=False)
         diagnoses = []
         for number, (path, layer) in enumerate(layers):
             on_progress(number, len(layers))
@@ -107,14 +110,6 @@ class QuantizationDiagnosis:
         starts = range(0, len(self._rows["token_ids"]), _ROWS)
         parts = ({name: rows[start : start + _ROWS] for name, rows in self._rows.items()} for start in starts)
         return np.concatenate([np.asarray(self._network(part, training=False), np.float64) for part in parts])
-
-    def _measure_noise(self) -> "dict[str, _Noise]":
-        """Measures the quantization noise of the rows at each quantized tap, by the tap's path."""
-        opened = taps(self._network)
-        noise_by_tap = {path: _Noise(opened[path]) for path in self._ranges}
-        with transformed(self._network, {opened[path]: noise for path, noise in noise_by_tap.items()}):
-            self._network(dict(self._rows), training=False)
-        return noise_by_tap
 
 
 class _Noise:

@@ -70,7 +70,13 @@ class QuantizationAware:
             if name not in kernels:
                 raise ValueError(f"float_layers must be layers of the model, got {name!r}{nearest_name(name, kernels)}")
         if not settings.integers:
-            _check_float16(model, float_layers)
+            largest = float(np.finfo(np.float16).max)
+            for weight in model.weights:
+                size = float(np.abs(np.asarray(weight, "float32")).max(initial=0.0))
+                if size > largest and weight.path.rpartition("/")[0] not in float_layers:
+                    raise ValueError(
+                        f"{weight.path} must be from {-largest} to {largest} as float16, got a weight of {size:g}"
+                    )
         left = {*float_layers, *(() if settings.heads else heads)}
         self.kernels = {path: layer for path, layer in kernels.items() if path not in left}
         grids: dict[str, KernelQuantizer | Float16Kernel] = {
@@ -165,15 +171,6 @@ def taps_around(layer: str) -> tuple[str, ...]:
     # A query is scaled behind its product; an output projection is the only reader of its input.
     beside = {"query": ["query_tap"], "output_projection": ["context_tap", "activation_tap"]}.get(name, [])
     return (f"{layer}/output_tap", *(f"{parent}/{tap}" for tap in beside))
-
-
-def _check_float16(model: keras.Model, float_layers: Sequence[str]) -> None:
-    """Raises ValueError if a weight is infinite as float16, unless its layer stays float."""
-    largest = float(np.finfo(np.float16).max)
-    for weight in model.weights:
-        size = float(np.abs(np.asarray(weight, "float32")).max(initial=0.0))
-        if size > largest and weight.path.rpartition("/")[0] not in float_layers:
-            raise ValueError(f"{weight.path} must be from {-largest} to {largest} as float16, got a weight of {size:g}")
 
 
 def _with_ranges(paths: Iterable[str], heads: Iterable[str], recipe: Recipe) -> set[str]:

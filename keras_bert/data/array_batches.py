@@ -81,10 +81,10 @@ class ArrayBatches:
                 plan = self._plan.batch(number)
                 for share in shares:
                     rows = plan.rows[share::of]
-                    yield {name: self._take(name, array, rows, plan.width) for name, array in self._rows.items()}
+                    chosen = {name: array[rows] if len(array) else array for name, array in self._rows.items()}
+                    yield {
+                        name: array[:, : plan.width] if name.endswith(self._along) else array
+                        for name, array in chosen.items()
+                    }
 
         return tf.data.Dataset.from_generator(read, output_signature=self._spec).prefetch(2)
-
-    def _take(self, name: str, array: Array, rows: Array, width: int) -> Array:
-        chosen = array[rows] if len(array) else array
-        return chosen[:, :width] if name.endswith(self._along) else chosen

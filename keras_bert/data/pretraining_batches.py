@@ -122,7 +122,11 @@ def pretraining_batches(
     reading = {"objective": content["objective"], "masking": dataclasses.asdict(masking)}
     if content["dynamic"]:
         hiding = DynamicMasking(folder, masking, seed)
-        parse, reading = _hide(parse, hiding), reading | hiding.identity()
+        plain, reading = parse, reading | hiding.identity()
+
+        def parse(records: tf.Tensor, rows: tf.Tensor, epochs: tf.Tensor, width: tf.Tensor | int) -> Batch:
+            return hiding(plain(records, rows, epochs, width), epochs, rows)
+
     order: dict[str, Any] = {"shuffle": shuffle, "seed": seed, "drop_remainder": drop_remainder}
     return plan_batches(
         records, f"{split} of {folder}", parse, batch_size, longest, bucket_boundaries, reading, **order
@@ -149,12 +153,3 @@ def _parse_rows(content: dict[str, Any], masking: Masking) -> Parse:
         return batch
 
     return parse
-
-
-def _hide(parse: Parse, masking: DynamicMasking) -> Parse:
-    """The function that parses records, and masks tokens."""
-
-    def parse_and_hide(records: tf.Tensor, rows: tf.Tensor, epochs: tf.Tensor, width: tf.Tensor | int) -> Batch:
-        return masking(parse(records, rows, epochs, width), epochs, rows)
-
-    return parse_and_hide

@@ -54,7 +54,10 @@ def serialize_rows(columns: Mapping[str, Column]) -> list[bytes]:
     for name in sorted(columns):
         values, counts = columns[name]
         inside = np.arange(values.shape[1]) < counts[:, None]
-        _check(name, values, inside)
+        if values.size and not 0 <= values.min() <= values.max() < 2**28:
+            wrong = values[inside & ((values < 0) | (values >= 2**28))]
+            if len(wrong):
+                raise ValueError(f"serialize_rows columns[{name!r}] must be from 0 to 2^28 - 1, got {wrong[0]}")
         payload = _varints(values, inside)
         header, size = _header(name, payload.present.sum(axis=1, dtype=np.int64))
         blocks += [*header, payload]
@@ -94,13 +97,6 @@ def _length(numbers: NDArray[np.int64]) -> Block:
 def _only(block: Block, counts: NDArray[np.int64]) -> Block:
     """The block in rows with a count above 0."""
     return block._replace(present=block.present & (counts > 0)[:, None])
-
-
-def _check(name: str, values: NDArray[np.integer], inside: NDArray[np.bool_]) -> None:
-    if values.size and not 0 <= values.min() <= values.max() < 2**28:
-        wrong = values[inside & ((values < 0) | (values >= 2**28))]
-        if len(wrong):
-            raise ValueError(f"serialize_rows columns[{name!r}] must be from 0 to 2^28 - 1, got {wrong[0]}")
 
 
 def _sizes(numbers: NDArray[np.int64]) -> NDArray[np.int64]:

@@ -1,5 +1,6 @@
 """Writes, reads and checks record files (TFRecord) and the JSON files beside them."""
 
+import contextlib
 import gzip
 import json
 import os
@@ -81,7 +82,11 @@ def count_records(files: Sequence[str], compression: Compression = "none") -> in
 
 def _count(file: str, compression: Compression) -> int:
     try:
-        size = _size(file, compression)
+        if compression == "none":
+            size = os.path.getsize(file)
+        else:  # raises for a truncated gzip file, which TensorFlow does not notice
+            with gzip.open(file) as stream:
+                size = sum(map(len, iter(lambda: stream.read(_CHUNK), b"")))
         zero = tf.constant(0, tf.int64)
         count, read = (
             read_records([file], compression)
@@ -99,27 +104,11 @@ def _count(file: str, compression: Compression) -> int:
             return int(count)
         number = int(count)
     except (tf.errors.DataLossError, EOFError, OSError, zlib.error):
-        number = _first_bad_record(file, compression)
+        number = 0
+        with contextlib.suppress(tf.errors.OpError):
+            for _ in read_records([file], compression):
+                number += 1
     raise RecordError(f"{file} must hold whole records, but record {number} is truncated or corrupted")
-
-
-def _size(file: str, compression: Compression) -> int:
-    """Decompressed size of a file in bytes; raises on a truncated gzip file, which TensorFlow does not notice."""
-    if compression == "none":
-        return os.path.getsize(file)
-    with gzip.open(file) as stream:
-        return sum(map(len, iter(lambda: stream.read(_CHUNK), b"")))
-
-
-def _first_bad_record(file: str, compression: Compression) -> int:
-    """The number, from 0, of the first record that cannot be read."""
-    number = 0
-    try:
-        for _ in read_records([file], compression):
-            number += 1
-    except tf.errors.OpError:
-        pass
-    return number
 
 
 def find_records(folder: str | os.PathLike[str], pattern: str) -> list[str]:

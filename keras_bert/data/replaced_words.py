@@ -53,7 +53,9 @@ class WordReplacer:
         ids, mask = (np.asarray(inputs[f"{prefix}{name}"]) for name in ("token_ids", "padding_mask"))
         random = RowRandom(row_keys(self._seed, copy, rows))
         selected = random.uniform(ids.shape[1]) < self._replaced
-        chosen = np.argwhere(selected & self._whole_words(ids) & (mask == 1))
+        continued = np.zeros(ids.shape, bool)
+        continued[:, :-1] = self._marks[ids[:, 1:]]
+        chosen = np.argwhere(selected & np.isin(ids, self._words) & ~continued & (mask == 1))
         pick = random.uniform(ids.shape[1])[chosen[:, 0], chosen[:, 1]]
         candidates = (
             self._neighbours(ids, chosen) if self._guess is None else self._guesses(inputs, ids, chosen, prefix)
@@ -63,12 +65,6 @@ class WordReplacer:
             replacements = candidates[np.arange(len(chosen)), (pick * candidates.shape[1]).astype(int)]
             augmented[chosen[:, 0], chosen[:, 1]] = replacements
         return augmented
-
-    def _whole_words(self, ids: Array) -> Array:
-        """Whether a token is a whole word (rows, length)."""
-        continued = np.zeros(ids.shape, bool)
-        continued[:, :-1] = self._marks[ids[:, 1:]]
-        return np.isin(ids, self._words) & ~continued
 
     def _neighbours(self, ids: Array, chosen: Array) -> Array:
         """The nearest words (chosen, candidates) of the words to replace, without the words themselves."""

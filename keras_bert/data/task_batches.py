@@ -81,7 +81,9 @@ def task_batches(
         ValueError: an argument is out of range.
     """
     content = read_features(folder)
-    is_valid = {"task": content.get("task") in list(SCHEMAS), "max_length": _is_length(content.get("max_length"))}
+    longest: Any = content.get("max_length")
+    is_length = type(longest) is int and 1 <= longest < 2**31  # rows are padded to this int32
+    is_valid = {"task": content.get("task") in list(SCHEMAS), "max_length": is_length}
     for field, valid in is_valid.items():
         if not valid:
             raise RecordError(f"{FEATURES_FILE} of {folder} must say {field}, got {content.get(field)!r}")
@@ -90,13 +92,19 @@ def task_batches(
     if answers is not None:
         schema[TEACHER_ANSWERS] = Feature("answers", "")
     records = RecordStore(find_records(folder, f"{split}.tfrecord"))
-    where, longest = f"{split}.tfrecord of {folder}", content["max_length"]
+    where = f"{split}.tfrecord of {folder}"
     for name, feature in schema.items():
         if feature.kind in ("integer", "labels"):
             least = IGNORED if feature.kind == "labels" else 0
             _check_range(records, where, name, least, len(read_labels(folder)))
         elif feature.kind == "flags":
-            _check_counts(records, where, name, len(read_labels(folder)))
+            count, lengths = len(read_labels(folder)), records.values(name).lengths
+            bad = np.flatnonzero(lengths != count)
+            if len(bad):
+                raise RecordError(
+                    f"{where} must have {count} values of {name}, one for each label, but record {bad[0]} has "
+                    f"{lengths[bad[0]]}"
+                )
             _check_range(records, where, name, 0, 2)
         elif feature.kind == "pair":
             _check_range(records, where, name, 0, longest)
@@ -121,11 +129,6 @@ def task_batches(
         mixed=content["task"] in COMPARED_ROWS,
         **order,
     )
-
-
-def _is_length(value: Any) -> bool:
-    """Whether rows can be padded to this value: a positive int32."""
-    return type(value) is int and 1 <= value < 2**31
 
 
 def _parser(schema: Mapping[str, Feature], answers: Mapping[str, Any], bounds: Mapping[str, int]) -> Parse:
@@ -189,14 +192,6 @@ def _check_range(records: RecordStore, where: str, feature: str, least: int, cou
     bad = np.flatnonzero((labels.values < least) | (labels.values >= count))
     if len(bad):
         number = int(np.searchsorted(np.cumsum(labels.lengths), bad[0], side="right"))
-        rule = f"have {feature} from {least} to {count - 1}"
-        raise RecordError(f"{where} must {rule}, but record {number} has {labels.values[bad[0]]}")
-
-
-def _check_counts(records: RecordStore, where: str, feature: str, count: int) -> None:
-    """Raises RecordError unless every record has as many values of a feature as there are labels."""
-    lengths = records.values(feature).lengths
-    bad = np.flatnonzero(lengths != count)
-    if len(bad):
-        rule = f"have {count} values of {feature}, one for each label"
-        raise RecordError(f"{where} must {rule}, but record {bad[0]} has {lengths[bad[0]]}")
+        raise RecordError(
+            f"{where} must have {feature} from {least} to {count - 1}, but record {number} has {labels.values[bad[0]]}"
+        )

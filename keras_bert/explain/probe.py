@@ -137,6 +137,8 @@ class ProbedWords:
 
 def fit_probes(train: ProbedWords, test: ProbedWords, *, seed: int = 0, left_out: tuple[int, int] = (0, 0)) -> Probes:
     """The probes of words with given states, see `probe`."""
+    from sklearn.preprocessing import StandardScaler
+
     tags, numbers = np.unique(train.tags, return_inverse=True)
     rule = "be of at least two kinds, else there is nothing to learn; add sentences"
     check("probe", "train tags", len(tags) > 1, rule, tags.tolist())
@@ -145,7 +147,12 @@ def fit_probes(train: ProbedWords, test: ProbedWords, *, seed: int = 0, left_out
     check("probe", "test tags", not len(unknown), rule, unknown.tolist())
     test_numbers = np.searchsorted(tags, test.tags)
     controls = _control_tags(train, test, numbers, seed)
-    layers, test_layers = zip(*map(_standardize, train.states, test.states), strict=True)
+    # Features with mean 0 and deviation 1 over the training words; a constant one stays 0.
+    scalers = [StandardScaler().fit(states) for states in train.states]
+    layers, test_layers = (
+        [scaler.transform(states) for scaler, states in zip(scalers, words.states, strict=True)]
+        for words in (train, test)
+    )
     mix = fit_scalar_mix(np.stack(layers), numbers, len(tags))
     return Probes(
         tags=tuple(str(tag) for tag in tags),
@@ -175,14 +182,6 @@ def _control_tags(train: ProbedWords, test: ProbedWords, numbers: Array, seed: i
     shares = np.bincount(numbers) / len(numbers)
     drawn = np.random.default_rng(seed).choice(len(shares), len(kinds), p=shares)[places]
     return drawn[: len(numbers)], drawn[len(numbers) :]
-
-
-def _standardize(train: Array, test: Array) -> tuple[Array, Array]:
-    """Features with mean 0 and deviation 1 over the training words; a constant one stays 0."""
-    from sklearn.preprocessing import StandardScaler
-
-    scaler = StandardScaler().fit(train)
-    return scaler.transform(train), scaler.transform(test)
 
 
 def _accuracies(layers: Any, numbers: Array, test_layers: Any, test_numbers: Array) -> Array:

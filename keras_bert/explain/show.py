@@ -90,7 +90,11 @@ def show(*items: Item, title: str = "Why this answer?", labels: Sequence[str] | 
             raise TypeError(f"show.items must be {rule}, got {item!r}")
     rule = f"be as many as the {len(items)} items"
     check("show", "labels", labels is None or len(labels) == len(items), rule, len(labels or ()))
-    bits, packed = _pack_all([item.weights for item in items if isinstance(item, Attention)])
+    weights = [item.weights for item in items if isinstance(item, Attention)]
+    for bits in (8, 4):
+        packed = [[_pack(layer, bits) for layer in layers] for layers in weights]
+        if sum(len(part) for parts in packed for part in parts) <= _MOST_BYTES:
+            break
     packed_layers = iter(packed)
     sections: dict[tuple[str, ...], dict[str, Any]] = {}
     for item, label in zip(items, labels or [""] * len(items), strict=True):
@@ -157,17 +161,8 @@ def _attention_data(attention: Attention, label: str, bits: int, packed: Sequenc
     }
 
 
-def _pack_all(weights: Sequence[Array]) -> tuple[int, list[list[str]]]:
-    """The bits of a weight, and base64 of each layer of each matrix of weights (layers, heads, queries, keys)."""
-    for bits in (8, 4):
-        packed = [[_pack(layer, bits) for layer in layers] for layers in weights]
-        if sum(len(part) for parts in packed for part in parts) <= _MOST_BYTES:
-            break
-    return bits, packed
-
-
 def _pack(layer: Array, bits: int) -> str:
-    """Weights as whole numbers, compressed; square roots keep small weights apart."""
+    """Weights (heads, queries, keys) as whole numbers, compressed, in base64; square roots keep small ones apart."""
     whole = np.rint(np.sqrt(np.clip(layer, 0, 1)) * (2**bits - 1)).astype("uint8").ravel()
     if bits == 4:
         pairs = np.pad(whole, (0, len(whole) % 2)).reshape(-1, 2)

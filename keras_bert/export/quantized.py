@@ -82,6 +82,7 @@ def _with_integers(
     base: Path, recipe: Recipe, samples: dict[str, list[dict[str, Array]]], float_layers: Sequence[str]
 ) -> bytes:
     """Quantizes a `.tflite` file by a recipe with `ai-edge-quantizer`; returns its content."""
+    from ai_edge_litert import schema_py_generated as schema
     from ai_edge_quantizer import qtyping, recipe_manager
     from ai_edge_quantizer.calibrator import Calibrator
     from ai_edge_quantizer.quantizer import Quantizer
@@ -99,7 +100,9 @@ def _with_integers(
         if is_head_float(float_layers):
             # The head's result has the name of the output, not that of the layer.
             kinds += [qtyping.TFLOperationName.FULLY_CONNECTED, qtyping.TFLOperationName.MUL]
-        for name, kind in itertools.product(_output_names(base), kinds):
+        graphs = schema.ModelT.InitFromPackedBuf(base.read_bytes()).subgraphs
+        outputs = {graph.tensors[index].name.decode() for graph in graphs for index in graph.outputs}
+        for name, kind in itertools.product(outputs, kinds):
             manager.add_quantization_config(re.escape(name), kind, algorithm_key="no_quantize")
     else:
         manager.add_dynamic_config(".*", everything, recipe.weight_bits, granularity)
@@ -142,14 +145,6 @@ def _replace_zero_scales(model: Any) -> None:
                 kernel.data, held.data = weights.reshape(-1), scales.view(np.uint8)
 
 
-def _output_names(file: Path) -> set[str]:
-    """Returns the names of the output tensors of a `.tflite` file."""
-    from ai_edge_litert import schema_py_generated as schema
-
-    graphs = schema.ModelT.InitFromPackedBuf(file.read_bytes()).subgraphs
-    return {graph.tensors[index].name.decode() for graph in graphs for index in graph.outputs}
-
-
 def _by_signature(
     rows: Mapping[str, Array], names: Sequence[str], lengths: Sequence[int]
 ) -> dict[str, list[dict[str, Array]]]:
@@ -160,13 +155,9 @@ def _by_signature(
     for length in lengths:
         chosen = np.flatnonzero(sizes <= length)
         chosen = chosen if len(chosen) else np.arange(len(mask))
-        fitted = {name: _fit(np.asarray(rows[name])[chosen], length) for name in names}
+        cut = {name: np.asarray(rows[name])[chosen, :length].astype(np.int32) for name in names}
+        fitted = {name: np.pad(array, ((0, 0), (0, length - array.shape[1]))) for name, array in cut.items()}
         samples[SIGNATURE.format(length=length)] = [
             {name: values[row : row + 1] for name, values in fitted.items()} for row in range(len(chosen))
         ]
     return samples
-
-
-def _fit(values: Array, length: int) -> Array:
-    cut = values[:, :length].astype(np.int32)
-    return np.pad(cut, ((0, 0), (0, length - cut.shape[1])))

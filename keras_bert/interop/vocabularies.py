@@ -102,7 +102,14 @@ def read_vocabulary(folder: Path) -> CheckpointVocabulary:
     lines = read_vocabulary_file(folder / VOCABULARY_FILE) if (folder / VOCABULARY_FILE).is_file() else None
     entries = None if tokenizer is None else read_tokenizer(folder / TOKENIZER_FILE, tokenizer)
     if lines is not None and entries is not None:
-        _check_same(folder, lines, entries)
+        # Other libraries may read either.
+        for number, pair in enumerate(itertools.zip_longest(lines, entries)):
+            if pair[0] != pair[1]:
+                line, entry = ("none" if token is None else repr(token) for token in pair)
+                raise ValueError(
+                    f"{folder / VOCABULARY_FILE} and {folder / TOKENIZER_FILE} must hold the same tokens, got "
+                    f"{line} and {entry} for the id {number}"
+                )
     tokens = entries if lines is None else lines
     if tokens is None:
         raise FileNotFoundError(f"{folder} has no vocabulary: neither {VOCABULARY_FILE} nor {TOKENIZER_FILE}")
@@ -158,20 +165,6 @@ def check_size(source: str, tokens: tuple[str, ...], rows: int) -> None:
 
 def _read_if_there(path: Path) -> dict[str, Any] | None:
     return read_json(path) if path.is_file() else None
-
-
-def _check_same(folder: Path, lines: tuple[str, ...], entries: tuple[str, ...]) -> None:
-    """Checks that both files hold the same vocabulary: other libraries may read either."""
-    for number, (line, entry) in enumerate(itertools.zip_longest(lines, entries)):
-        if line != entry:
-            raise ValueError(
-                f"{folder / VOCABULARY_FILE} and {folder / TOKENIZER_FILE} must hold the same tokens, got "
-                f"{_format_entry(line)} and {_format_entry(entry)} for the id {number}"
-            )
-
-
-def _format_entry(entry: str | None) -> str:
-    return "none" if entry is None else repr(entry)
 
 
 def _check_settings(path: Path, settings: Mapping[str, Any]) -> None:
