@@ -10,8 +10,8 @@ from components.files.record_files import Record
 from components.sources.questions import QUESTION_FIELDS, Question, as_fields, parse_question
 
 if TYPE_CHECKING:
-    from keras_bert.tasks.answer_windows import TokenizedTexts
     from keras_bert.tasks.answer_spans import Answer
+    from keras_bert.tasks.answer_windows import TokenizedTexts
     from keras_bert.tasks.base import Task
     from keras_bert.tasks.question_answering import QuestionAnswering
 
