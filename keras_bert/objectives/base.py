@@ -7,6 +7,7 @@ from typing import Any, ClassVar, Protocol
 
 import keras
 import numpy as np
+from keras import ops
 
 from keras_bert.core.tensors import Tensor
 
@@ -73,9 +74,13 @@ class TaskObjective(PlainObjective, abc.ABC):
         """The model's outputs in the form that `run` returns; unchanged by default."""
         return outputs
 
-    @abc.abstractmethod
     def weights(self, batch: Batch) -> dict[str, Any]:
-        """The weight of `loss` in a batch."""
+        """The weight of `loss` in a batch: the weights of `loss_weights` added up."""
+        return {"loss": ops.sum(self.loss_weights(batch))}
+
+    @abc.abstractmethod
+    def loss_weights(self, batch: Batch) -> Tensor:
+        """The weight of each row, label or token in `loss`."""
 
     @abc.abstractmethod
     def measure(self, outputs: Tensor, batch: Batch) -> Sums:

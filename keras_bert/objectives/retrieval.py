@@ -47,10 +47,6 @@ class RetrievalObjective(TaskObjective):
         """See `keras_bert.training.gradient_cache.CrossPartObjective`."""
         return self.contrast.across_parts
 
-    def weights(self, batch: Batch) -> dict[str, Any]:
-        """The weight of `loss`: the number of queries, or of triplets."""
-        return {"loss": ops.sum(self._ones(batch))}
-
     def run(self, model: keras.Model, batch: Batch, training: bool) -> Any:
         """The vectors (texts, width) of queries, passages and negatives; queries are not padded to passages' length."""
         outputs = [model(inputs, training=training) for inputs in _sides(model, batch)]
@@ -77,7 +73,7 @@ class RetrievalObjective(TaskObjective):
                 passages of a row's query, then -1; `negative_group`, and `negative_row`, the row that a negative
                 belongs to (negatives,).
         """
-        vectors, ones = _split(outputs, batch), self._ones(batch)
+        vectors, ones = _split(outputs, batch), self.loss_weights(batch)
         widths = (*self.contrast.dimensions, None)
         losses = sum(self._losses(vectors.truncated(width), batch) for width in widths) / len(widths)
         if self.contrast.loss == "triplet":
@@ -123,7 +119,7 @@ class RetrievalObjective(TaskObjective):
         """Refuses: which passage answers a query is data, no output of a model."""
         raise ValueError("RetrievalObjective has no labels that a teacher could give to a query without a passage")
 
-    def _ones(self, batch: Batch) -> Tensor:
+    def loss_weights(self, batch: Batch) -> Tensor:
         """1 for each query, or for each triplet."""
         return row_weights(batch["negative_group" if self.contrast.loss == "triplet" else "passage_group"])
 

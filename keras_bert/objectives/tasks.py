@@ -27,12 +27,12 @@ from keras_bert.objectives.class_weights import check_count, check_weights, row_
 
 
 @dataclasses.dataclass(frozen=True)
-class ClassificationObjective(TaskObjective):
-    """Cross-entropy of one label for each row.
+class LabelObjective(TaskObjective):
+    """An objective of labels with class weights; their number is checked when the loss is measured.
 
     Attributes:
-        class_weights: the weight of each label, in the order of the logits; None for 1. The loss of a row is multiplied
-            with the weight of its label, and the mean is a weighted mean.
+        class_weights: the weight of each label, in the order of the logits; None for 1. The loss of a row or token is
+            multiplied with the weight of its label, and the mean is a weighted mean.
 
     Raises:
         ValueError: a weight is not positive and finite.
@@ -43,26 +43,27 @@ class ClassificationObjective(TaskObjective):
     def __post_init__(self) -> None:
         check_weights(type(self).__name__, self.class_weights)
 
-    def weights(self, batch: Batch) -> dict[str, Any]:
-        """The weight of `loss`: the class weights of `label` (batch,) added up."""
-        return {"loss": ops.sum(row_weights(batch["label"], self.class_weights))}
+
+@dataclasses.dataclass(frozen=True)
+class ClassificationObjective(LabelObjective):
+    """Cross-entropy of one label for each row."""
+
+    def loss_weights(self, batch: Batch) -> Tensor:
+        """The class weights of `label` (batch,)."""
+        return row_weights(batch["label"], self.class_weights)
 
     def measure(self, outputs: Tensor, batch: Batch) -> Sums:
-        """Sums and weights of `loss` (nats) and `accuracy`, which has no class weights, of logits (batch, labels).
-
-        Raises:
-            ValueError: there are not as many class weights as labels.
-        """
+        """Sums and weights of `loss` (nats) and `accuracy`, which has no class weights, of logits (batch, labels)."""
         labels = batch["label"]
         check_count(type(self).__name__, self.class_weights, outputs)
         return {
-            "loss": weighted_sums(cross_entropy(outputs, labels), row_weights(labels, self.class_weights)),
+            "loss": weighted_sums(cross_entropy(outputs, labels), self.loss_weights(batch)),
             "accuracy": weighted_sums(correct(outputs, labels), row_weights(labels)),
         }
 
     def distance(self, outputs: Tensor, target: Any, batch: Batch, temperature: float) -> Tensor:
         """`divergence` of the logits (batch, labels)."""
-        return ops.sum(divergence(outputs, target, temperature) * row_weights(batch["label"], self.class_weights))
+        return ops.sum(divergence(outputs, target, temperature) * self.loss_weights(batch))
 
     def labels_from(self, outputs: Array, batch: Mapping[str, Array]) -> dict[str, Array]:
         """`label` (batch,), the likeliest one of logits (batch, labels)."""
@@ -70,59 +71,46 @@ class ClassificationObjective(TaskObjective):
 
 
 @dataclasses.dataclass(frozen=True)
-class MultiLabelObjective(TaskObjective):
-    """Binary cross-entropy of each label of each row.
+class MultiLabelObjective(LabelObjective):
+    """Binary cross-entropy of each label of each row; the class weight of a label counts where a row has it.
+
+    The weight of its absence is 1 (PyTorch's `pos_weight`). The mean is a weighted mean over rows and labels.
 
     Attributes:
-        class_weights: the weight of each label where a row has it, in the order of the logits; None for 1, which is
-            also the weight of its absence (PyTorch's `pos_weight`). The mean is a weighted mean over rows and labels.
         thresholds: the least probability of each label that `labels_from` gives, as the task has them; None for 0.5.
-
-    Raises:
-        ValueError: a weight is not positive and finite.
     """
 
-    class_weights: Sequence[float] | None = None
     thresholds: Sequence[float | None] | None = None
 
-    def __post_init__(self) -> None:
-        check_weights(type(self).__name__, self.class_weights)
-
-    def weights(self, batch: Batch) -> dict[str, Any]:
-        """The weight of `loss`: the weights of all labels of all rows, `label` (batch, labels), added up."""
-        return {"loss": ops.sum(self._label_weights(batch))}
+    def loss_weights(self, batch: Batch) -> Tensor:
+        """The weights of all labels of all rows, `label` (batch, labels)."""
+        targets = ops.cast(batch["label"], "float32")
+        if self.class_weights is None:
+            return ops.ones_like(targets)
+        return 1 + targets * (ops.convert_to_tensor(list(self.class_weights), "float32") - 1)
 
     def measure(self, outputs: Tensor, batch: Batch) -> Sums:
         """Sums and weights of `loss` (nats) and `micro_f1`, that of all decisions together, without class weights.
 
         Most decisions are that a label is absent, so that an accuracy would be high without any label. Logits and
         `label`, 0 or 1, are (batch, labels).
-
-        Raises:
-            ValueError: there are not as many class weights as labels.
         """
         check_count(type(self).__name__, self.class_weights, outputs)
         targets = ops.cast(batch["label"], "float32")
         return {
-            "loss": weighted_sums(binary_cross_entropy(outputs, targets), self._label_weights(batch)),
+            "loss": weighted_sums(binary_cross_entropy(outputs, targets), self.loss_weights(batch)),
             "micro_f1": weighted_sums(*f1_terms(outputs, targets)),
         }
 
     def distance(self, outputs: Tensor, target: Any, batch: Batch, temperature: float) -> Tensor:
         """`divergence` of the presence and absence of each label, from logits (batch, labels)."""
         student, teacher = (_with_absence(logits) for logits in (outputs, target))
-        return ops.sum(divergence(student, teacher, temperature) * self._label_weights(batch))
+        return ops.sum(divergence(student, teacher, temperature) * self.loss_weights(batch))
 
     def labels_from(self, outputs: Array, batch: Mapping[str, Array]) -> dict[str, Array]:
         """`label` (batch, labels), 1 for each label whose probability reaches its threshold."""
         thresholds = (HALF,) * outputs.shape[-1] if self.thresholds is None else self.thresholds
         return {"label": reach_thresholds(outputs, thresholds).astype(np.int32)}
-
-    def _label_weights(self, batch: Batch) -> Tensor:
-        targets = ops.cast(batch["label"], "float32")
-        if self.class_weights is None:
-            return ops.ones_like(targets)
-        return 1 + targets * (ops.convert_to_tensor(list(self.class_weights), "float32") - 1)
 
 
 def _with_absence(logits: Tensor) -> Tensor:
@@ -131,43 +119,31 @@ def _with_absence(logits: Tensor) -> Tensor:
 
 
 @dataclasses.dataclass(frozen=True)
-class TokenClassificationObjective(TaskObjective):
-    """Cross-entropy of the labelled tokens with weights of `ClassificationObjective`; `IGNORED` ones weigh 0.
-
-    Raises:
-        ValueError: a weight is not positive and finite.
-    """
+class TokenClassificationObjective(LabelObjective):
+    """Cross-entropy of the labelled tokens; `IGNORED` ones weigh 0."""
 
     has_token_outputs: ClassVar[bool] = True
 
-    class_weights: Sequence[float] | None = None
-
-    def __post_init__(self) -> None:
-        check_weights(type(self).__name__, self.class_weights)
-
-    def weights(self, batch: Batch) -> dict[str, Any]:
-        """The weight of `loss`: the class weights of `label` (batch, length) added up, without those `IGNORED`."""
-        return {"loss": ops.sum(token_weights(batch["label"], self.class_weights))}
+    def loss_weights(self, batch: Batch) -> Tensor:
+        """The class weights of `label` (batch, length), 0 where it is `IGNORED`."""
+        return token_weights(batch["label"], self.class_weights)
 
     def measure(self, outputs: Tensor, batch: Batch) -> Sums:
         """Sums and weights of `loss` (nats per token) and `accuracy`, which has no class weights.
 
         Logits are (batch, length, labels); `label` (batch, length) is `IGNORED` where there is none.
-
-        Raises:
-            ValueError: there are not as many class weights as labels.
         """
         labels = batch["label"]
         check_count(type(self).__name__, self.class_weights, outputs)
         classes = ops.maximum(ops.cast(labels, "int32"), 0)
         return {
-            "loss": weighted_sums(cross_entropy(outputs, classes), token_weights(labels, self.class_weights)),
+            "loss": weighted_sums(cross_entropy(outputs, classes), self.loss_weights(batch)),
             "accuracy": weighted_sums(correct(outputs, classes), token_weights(labels)),
         }
 
     def distance(self, outputs: Tensor, target: Any, batch: Batch, temperature: float) -> Tensor:
         """`divergence` of the labelled tokens' logits (batch, length, labels)."""
-        return ops.sum(divergence(outputs, target, temperature) * token_weights(batch["label"], self.class_weights))
+        return ops.sum(divergence(outputs, target, temperature) * self.loss_weights(batch))
 
     def labels_from(self, outputs: Array, batch: Mapping[str, Array]) -> dict[str, Array]:
         """`label` (batch, length), the likeliest one at the first token of each word, `IGNORED` elsewhere."""
@@ -183,14 +159,14 @@ class RegressionObjective(TaskObjective):
 
     standard_deviation: float = 1.0
 
-    def weights(self, batch: Batch) -> dict[str, Any]:
-        """The weight of `loss`: the number of rows."""
-        return {"loss": ops.sum(row_weights(batch["value"]))}
+    def loss_weights(self, batch: Batch) -> Tensor:
+        """1 for each row."""
+        return row_weights(batch["value"])
 
     def measure(self, outputs: Tensor, batch: Batch) -> Sums:
         """Sums and weights of `loss` (the standardized squared error) and `absolute_error`, in the targets' unit."""
         errors = ops.cast(outputs, "float32")[:, 0] - ops.cast(batch["value"], "float32")
-        ones = row_weights(batch["value"])
+        ones = self.loss_weights(batch)
         squares = ops.square(ops.divide(errors, self.standard_deviation))
         return {"loss": weighted_sums(squares, ones), "absolute_error": weighted_sums(ops.abs(errors), ones)}
 
@@ -208,9 +184,9 @@ class RegressionObjective(TaskObjective):
 class EmbeddingObjective(TaskObjective):
     """Squared error of the cosine of two texts' vectors (Reimers and Gurevych 2019, section 3)."""
 
-    def weights(self, batch: Batch) -> dict[str, Any]:
-        """The weight of `loss`: the number of pairs."""
-        return {"loss": ops.sum(row_weights(batch["value"]))}
+    def loss_weights(self, batch: Batch) -> Tensor:
+        """1 for each pair."""
+        return row_weights(batch["value"])
 
     def inputs(self, model: keras.Model, batch: Batch) -> dict[str, Any]:
         """The inputs of the first texts, then those of the second texts, `second_...`: (2 x batch, length)."""
@@ -224,7 +200,7 @@ class EmbeddingObjective(TaskObjective):
 
     def measure(self, outputs: Tensor, batch: Batch) -> Sums:
         """Sums and weights of `loss` (squared error) and `absolute_error` of cosines and `value`, both (batch,)."""
-        errors, ones = outputs - ops.cast(batch["value"], "float32"), row_weights(batch["value"])
+        errors, ones = outputs - ops.cast(batch["value"], "float32"), self.loss_weights(batch)
         return {"loss": weighted_sums(ops.square(errors), ones), "absolute_error": weighted_sums(ops.abs(errors), ones)}
 
     def distance(self, outputs: Tensor, target: Any, batch: Batch, temperature: float) -> Tensor:
@@ -244,9 +220,9 @@ class QuestionAnsweringObjective(TaskObjective):
     # An answer never starts or ends at padding.
     padding_output: ClassVar[float] = MASK_BIAS
 
-    def weights(self, batch: Batch) -> dict[str, Any]:
-        """The weight of `loss`: the number of windows."""
-        return {"loss": ops.sum(row_weights(batch["positions"][:, 0]))}
+    def loss_weights(self, batch: Batch) -> Tensor:
+        """1 for each window."""
+        return row_weights(batch["positions"][:, 0])
 
     def measure(self, outputs: Tensor, batch: Batch) -> Sums:
         """Sums and weights of `loss` (nats) and `accuracy`, the share of windows with both ends right.
@@ -254,7 +230,7 @@ class QuestionAnsweringObjective(TaskObjective):
         The logits of start and end are (batch, length, 2), the `positions` (batch, 2).
         """
         positions = batch["positions"]
-        ones = row_weights(positions[:, 0])
+        ones = self.loss_weights(batch)
         return {
             "loss": weighted_sums(span_loss(positions, outputs), ones),
             "accuracy": weighted_sums(correct_spans(positions, outputs), ones),

@@ -58,12 +58,12 @@ def cross_entropies(logits: Any, truth: Any) -> Any:
 
 @dataclasses.dataclass(frozen=True)
 class TwoQuestionsObjective(TaskObjective):
-    def weights(self, batch: Batch) -> dict[str, Any]:
-        return {"loss": ops.sum(row_weights(batch["truth"][:, 0]))}
+    def loss_weights(self, batch: Batch) -> Any:
+        return row_weights(batch["truth"][:, 0])
 
     def measure(self, outputs: Any, batch: Batch) -> Sums:
         losses = cross_entropies(ops.cast(outputs, "float32"), batch["truth"])
-        return {"loss": weighted_sums(losses, row_weights(batch["truth"][:, 0]))}
+        return {"loss": weighted_sums(losses, self.loss_weights(batch))}
 
     def distance(self, outputs: Any, target: Any, batch: Batch, temperature: float) -> Any:
         return ops.sum(cross_entropies(ops.cast(outputs, "float32"), ops.sigmoid(target)))
