@@ -112,3 +112,15 @@ def write_whole(file: Path, content: Any, scratch: str | os.PathLike[str] | None
     """Writes a JSON file as a whole, see `replaced_file`."""
     with replaced_file(file, scratch) as unfinished:
         unfinished.write_text(json.dumps(content), encoding="utf-8")
+
+
+def read_json_file(file: Path, kind: type = dict, error: type[ValueError] = ValueError) -> Any:
+    """The content of a JSON file: an object, or a list. Raises `error` for a damaged file or another kind of value."""
+    try:
+        content = json.loads(file.read_text(encoding="utf-8"))
+    except (ValueError, RecursionError) as problem:
+        raise error(f"{file} must hold JSON: {problem}") from None
+    if not isinstance(content, kind):
+        noun = "object" if kind is dict else kind.__name__
+        raise error(f"{file} must hold a JSON {noun}, got {str(content)[:40]}")
+    return content

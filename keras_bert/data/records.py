@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 import tensorflow as tf
 
-from keras_bert.core.folders import FEATURES_FILE, LABELS_FILE, replaced_file
+from keras_bert.core.folders import FEATURES_FILE, LABELS_FILE, read_json_file, replaced_file
 from keras_bert.options.data import Compression
 
 Value = bytes | float | Sequence[int] | np.ndarray[Any, np.dtype[np.float32]]
@@ -130,7 +130,7 @@ def read_features(folder: str | os.PathLike[str]) -> dict[str, Any]:
     Raises:
         RecordError: the file is corrupted.
     """
-    description: dict[str, Any] = _read_json(Path(folder) / FEATURES_FILE, dict)
+    description: dict[str, Any] = read_json_file(Path(folder) / FEATURES_FILE, dict, RecordError)
     return description
 
 
@@ -145,15 +145,5 @@ def read_labels(folder: str | os.PathLike[str]) -> list[str]:
     Raises:
         RecordError: the file is corrupted.
     """
-    labels: list[str] = _read_json(Path(folder) / LABELS_FILE, list)
+    labels: list[str] = read_json_file(Path(folder) / LABELS_FILE, list, RecordError)
     return labels
-
-
-def _read_json(file: Path, kind: type) -> Any:
-    try:
-        content = json.loads(file.read_text(encoding="utf-8"))
-    except (ValueError, RecursionError) as error:
-        raise RecordError(f"{file} must hold JSON: {error}") from None
-    if not isinstance(content, kind):
-        raise RecordError(f"{file} must hold a JSON {kind.__name__}, got {str(content)[:40]}")
-    return content

@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from keras_bert.core.config import Activation, EncoderConfig
+from keras_bert.core.folders import read_json_file
 from keras_bert.families.hugging_face import read_number
 
 _RATES = ("dropout", "attention_dropout", "pooler_dropout", "initializer_range", "layer_norm_epsilon")
@@ -18,13 +19,7 @@ def read_json(path: Path, kind: type = dict) -> Any:
     """Reads a JSON file, an object or another kind."""
     if not path.is_file():
         raise FileNotFoundError(f"{path.parent} has no {path.name}")
-    try:
-        content = json.loads(path.read_text(encoding="utf-8"))
-    except ValueError as error:
-        raise ValueError(f"{path} must hold JSON: {error}") from error
-    if not isinstance(content, kind):
-        raise ValueError(f"{path} must hold a JSON {kind.__name__}, got {type(content).__name__}")
-    return content
+    return read_json_file(path, kind)
 
 
 def write_json(path: Path, content: Any) -> None:

@@ -1,8 +1,9 @@
 """The calibration of an exported file: its temperature, and the confidence below which it is not sure."""
 
-import json
 from pathlib import Path
 from typing import NamedTuple
+
+from keras_bert.core.folders import read_json_file
 
 
 class Calibration(NamedTuple):
@@ -31,11 +32,7 @@ def read_calibration(file: Path) -> Calibration:
     Raises:
         ValueError: the file is damaged.
     """
-    try:
-        content = json.loads(file.read_text(encoding="utf-8"))
-    except (ValueError, RecursionError) as error:
-        raise ValueError(f"{file} must be JSON: {error}") from None
-    table = content.get("calibration") if isinstance(content, dict) else content
+    table = read_json_file(file).get("calibration")
     table = {} if table is None else table
     fields = Calibration._fields if isinstance(table, dict) else ()
     numbers = {name: table[name] for name in fields if table.get(name) is not None}

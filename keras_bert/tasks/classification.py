@@ -175,15 +175,7 @@ class TextClassifier(Task):
 
 
 class Classification(TextClassifier):
-    """One label for each text, or for each pair of texts.
-
-    Args:
-        model: a model as `build_classifier` returns it, or an exported file; for tokenizer and max_length see `Task`.
-        labels: the names of the classes, in the order of the logits.
-
-    Raises:
-        TypeError: a label is no string.
-        ValueError: see `TextClassifier`.
+    """One label for each text, or for each pair of texts; for the arguments see `TextClassifier`.
 
     Examples:
         >>> sentiment = Classification.build(task.encoder, task.tokenizer, labels=["bad", "good"], max_length=16)

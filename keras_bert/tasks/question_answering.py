@@ -185,26 +185,15 @@ class QuestionAnswering(Task):
         encoder: keras.Model,
         tokenizer: BaseTokenizer,
         *,
-        max_length: int = 384,
-        stride: int = 128,
         max_query_length: int = 64,
-        max_answer_length: int = 30,
-        null_threshold: float | None = 0.0,
         dropout: float = 0.0,
+        **settings: Any,
     ) -> Self:
-        """A new span classifier on an encoder, see `build_span_classifier`."""
+        """A new span classifier on an encoder, see `build_span_classifier`; `settings` are those of the constructor."""
         model = build_span_classifier(
             encoder, dropout=dropout, separator=tokenizer.sep_id, question_tokens=max_query_length + 1
         )
-        return cls(
-            model,
-            tokenizer,
-            max_length=max_length,
-            stride=stride,
-            max_query_length=max_query_length,
-            max_answer_length=max_answer_length,
-            null_threshold=null_threshold,
-        )
+        return cls(model, tokenizer, max_query_length=max_query_length, **settings)
 
     @property
     def null_threshold(self) -> float | None:

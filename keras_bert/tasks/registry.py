@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import json
 import os
 from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from keras_bert.core.checks import check
-from keras_bert.core.folders import ADAPTER_FOLDER, MODEL_FILE, TASK_FILE
+from keras_bert.core.folders import ADAPTER_FOLDER, MODEL_FILE, TASK_FILE, read_json_file
 from keras_bert.data.schemas import SCHEMAS, Feature
 from keras_bert.tasks.base import Runtime, Task
 from keras_bert.tasks.classification import Classification
@@ -122,14 +121,12 @@ def load_adapter(folder: str | os.PathLike[str], base: Task) -> Task:
     from keras_bert.adaptation.adapter import Adapter
 
     folder = Path(folder)
-    settings = files.read_settings(folder).task
-    name, file = settings.pop("task", None), folder / files.SETTINGS_FILE
-    if not isinstance(name, str) or name not in TASKS:
-        raise ValueError(f"{file}: task must be one of {sorted(TASKS)}, got {name!r}")
+    settings, file = files.read_settings(folder).task, folder / files.SETTINGS_FILE
+    kind = _take_task(settings, file)
     try:
-        task = TASKS[name].build(base.encoder, base.tokenizer, **settings)
+        task = kind.build(base.encoder, base.tokenizer, **settings)
     except (TypeError, ValueError) as error:
-        raise ValueError(f"{file} must hold the settings of {name}, got {settings}: {error}") from None
+        raise ValueError(f"{file} must hold the settings of {kind.name}, got {settings}: {error}") from None
     task.has_new_head = False
     task.adapter = files.read_adapter(folder, lambda adaptation: Adapter(task.model, adaptation))
     return task
@@ -162,13 +159,13 @@ def read_settings(file: Path) -> tuple[type[Task], dict[str, Any]]:
     Raises:
         ValueError: it is damaged, or names no known task.
     """
-    try:
-        settings = json.loads(file.read_text(encoding="utf-8"))
-    except ValueError as error:
-        raise ValueError(f"{file} must be JSON: {error}") from None
-    if not isinstance(settings, dict):
-        raise ValueError(f"{file} must hold a JSON object, got {settings!r}")
+    settings = read_json_file(file)
+    return _take_task(settings, file), settings
+
+
+def _take_task(settings: dict[str, Any], file: Path) -> type[Task]:
+    """Removes the task from settings that a file holds."""
     name = settings.pop("task", None)
     if not isinstance(name, str) or name not in TASKS:
         raise ValueError(f"{file}: task must be one of {sorted(TASKS)}, got {name!r}")
-    return TASKS[name], settings
+    return TASKS[name]

@@ -232,7 +232,7 @@ def test_a_file_for_litert_must_hold_its_digest(folder, files):
 def test_damage_inside_of_a_file_is_told_by_the_files_name(folder, tmp_path):
     companions = {name: (folder / name).read_bytes() for name in ("task.json", "vocab.txt", "tokenizer.json")}
     attach_entries(folder / "model.onnx", {**companions, "task.json": b"{"})
-    with pytest.raises(ValueError, match=rf"{folder}/model\.onnx/task\.json must be JSON"):
+    with pytest.raises(ValueError, match=rf"{folder}/model\.onnx/task\.json must hold JSON"):
         load_exported(folder / "model.onnx")
 
 

@@ -59,5 +59,5 @@ def test_other_values_are_refused(tmp_path: Path, wrong: Any) -> None:
 def test_a_damaged_file_is_refused(tmp_path: Path) -> None:
     for text in ("{", "[" * 100_000):
         (tmp_path / "metrics.json").write_text(text)
-        with pytest.raises(ValueError, match=r"metrics\.json must be JSON"):
+        with pytest.raises(ValueError, match=r"metrics\.json must hold JSON"):
             read_calibration(tmp_path / "metrics.json")

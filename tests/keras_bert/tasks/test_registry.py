@@ -113,7 +113,7 @@ def test_missing_files(folder, missing):
 @pytest.mark.parametrize(
     ("content", "message"),
     [
-        ('{"task": "classif', "task.json must be JSON"),
+        ('{"task": "classif', "task.json must hold JSON"),
         ("[]", r"task.json must hold a JSON object, got \[\]"),
         ('{"task": ["poetry"]}', r"task must be one of .*, got \['poetry'\]"),
         ('{"task": "poetry"}', "task must be one of .*'classification'.*, got 'poetry'"),
