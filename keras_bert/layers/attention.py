@@ -9,7 +9,7 @@ from keras import ops
 
 from keras_bert.core.config import EncoderConfig
 from keras_bert.core.tensors import Tensor
-from keras_bert.layers.block import as_config
+from keras_bert.layers.block import SavedLayer, as_config
 from keras_bert.layers.dense import Dense
 from keras_bert.layers.tap import Tap
 
@@ -29,7 +29,7 @@ class AttentionBias(keras.layers.Layer):
 
 
 @keras.saving.register_keras_serializable("keras_bert")
-class SelfAttention(keras.layers.Layer):
+class SelfAttention(SavedLayer):
     """Multi-head self-attention: softmax(Q K^T / sqrt(head_size) + bias) V of each head, then the output projection.
 
     V may be computed from other states than Q and K, with any width. The heads together are `attention_size` wide, or
@@ -54,7 +54,6 @@ class SelfAttention(keras.layers.Layer):
     ) -> None:
         super().__init__(**kwargs)
         self.num_heads = num_heads
-        self.dropout_rate = dropout
         self.initializer_range = initializer_range
         self.attention_size = attention_size
         for tap in self.taps:
@@ -143,16 +142,6 @@ class SelfAttention(keras.layers.Layer):
         context = ops.transpose(self.context_tap(context, training), (0, 2, 1, 3))
         return self.output_projection(ops.reshape(context, (*shape[:2], self.num_heads * self.head_size)))
 
-    def get_config(self) -> dict[str, Any]:
-        """The constructor's arguments."""
-        return {
-            **super().get_config(),
-            "num_heads": self.num_heads,
-            "dropout": self.dropout_rate,
-            "initializer_range": self.initializer_range,
-            "attention_size": self.attention_size,
-        }
-
 
 class ConfiguredAttention(SelfAttention):
     """The base class of attention layers that take their settings from the encoder's configuration."""
@@ -161,8 +150,3 @@ class ConfiguredAttention(SelfAttention):
         settings = as_config(config)
         super().__init__(settings.num_heads, settings.attention_dropout, settings.initializer_range, **kwargs)
         self.config = settings
-
-    def get_config(self) -> dict[str, Any]:
-        """The constructor's arguments."""
-        # The arguments of `SelfAttention` are fields of the configuration.
-        return {**super(SelfAttention, self).get_config(), "config": self.config.as_dict()}

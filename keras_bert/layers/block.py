@@ -1,5 +1,6 @@
-"""The base classes of encoder blocks, and of other layers with the configuration of their encoder."""
+"""The base classes of layers that are saved with their arguments, and of encoder blocks."""
 
+import inspect
 from collections.abc import Mapping
 from typing import Any
 
@@ -8,7 +9,24 @@ import keras
 from keras_bert.core.config import EncoderConfig
 
 
-class ConfiguredLayer(keras.layers.Layer):
+class SavedLayer(keras.layers.Layer):
+    """The base class of layers that keep each argument of their constructor as an attribute of its name.
+
+    Saved models hold these arguments: a dropout layer as its rate, a configuration as its plain values.
+    """
+
+    def get_config(self) -> dict[str, Any]:
+        """The constructor's arguments."""
+        config = super().get_config()
+        for name, parameter in inspect.signature(self.__init__).parameters.items():  # type: ignore[misc]
+            if parameter.kind is not parameter.VAR_KEYWORD:
+                value = getattr(self, name)
+                value = value.as_dict() if isinstance(value, EncoderConfig) else value
+                config[name] = value.rate if isinstance(value, keras.layers.Dropout) else value
+        return config
+
+
+class ConfiguredLayer(SavedLayer):
     """The base class of layers that take their settings from the encoder's configuration and save it with them.
 
     The configuration may be its plain values (`EncoderConfig.as_dict`), as in saved models.
@@ -17,10 +35,6 @@ class ConfiguredLayer(keras.layers.Layer):
     def __init__(self, config: EncoderConfig | Mapping[str, Any], **kwargs: Any) -> None:
         super().__init__(**kwargs)
         self.config = as_config(config)
-
-    def get_config(self) -> dict[str, Any]:
-        """The constructor's arguments."""
-        return {**super().get_config(), "config": self.config.as_dict()}
 
 
 class TransformerBlock(ConfiguredLayer):

@@ -7,11 +7,12 @@ import keras
 from keras import ops
 
 from keras_bert.core.tensors import Tensor
+from keras_bert.layers.block import SavedLayer
 from keras_bert.layers.tap import Tap
 
 
 @keras.saving.register_keras_serializable("keras_bert")
-class Dense(keras.layers.Layer):
+class Dense(SavedLayer):
     """A dense layer, x W + b, with hooks for quantization-aware training, pruning and adapters.
 
     `keras.layers.Dense` has no hook for its kernel. Weights start from a truncated normal distribution.
@@ -73,8 +74,3 @@ class Dense(keras.layers.Layer):
         raise ValueError(
             f"{type(self).__name__} has no LoRA of Keras: task.adapt(keras_bert.Lora(rank={rank})) adds one to a task"
         )
-
-    def get_config(self) -> dict[str, Any]:
-        """The constructor's arguments."""
-        settings = {"units": self.units, "initializer_range": self.initializer_range, "use_bias": self.use_bias}
-        return {**super().get_config(), **settings}

@@ -8,12 +8,13 @@ import keras
 from keras import ops
 
 from keras_bert.core.tensors import Tensor
+from keras_bert.layers.block import SavedLayer
 from keras_bert.layers.dense import Dense
 from keras_bert.layers.tap import Tap
 
 
 @keras.saving.register_keras_serializable("keras_bert")
-class TokenEmbedding(keras.layers.Layer):
+class TokenEmbedding(SavedLayer):
     """Token embedding; its table is also the output matrix of the masked-token head (`reverse`).
 
     With a rank the vectors are the product of a table (vocabulary_size, rank) and a matrix `factor` (rank,
@@ -81,19 +82,9 @@ class TokenEmbedding(keras.layers.Layer):
             vectors = self.factor(vectors, training=training)
         return vectors if self.adapter is None else self.adapter(inputs, vectors, training=training)
 
-    def get_config(self) -> dict[str, Any]:
-        """The constructor's arguments."""
-        return {
-            **super().get_config(),
-            "vocabulary_size": self.vocabulary_size,
-            "hidden_size": self.hidden_size,
-            "initializer_range": self.initializer_range,
-            "rank": self.rank,
-        }
-
 
 @keras.saving.register_keras_serializable("keras_bert")
-class PositionEmbedding(keras.layers.Layer):
+class PositionEmbedding(SavedLayer):
     """Adds a learned vector for each position; inputs longer than `max_length` raise an error.
 
     `offset` rows come before that of the first token; fairseq's models reserve them for padding. `table_transform` is
@@ -140,18 +131,9 @@ class PositionEmbedding(keras.layers.Layer):
         if isinstance(length, int) and length > self.max_length:
             raise ValueError(f"a sequence must have at most max_length={self.max_length} tokens, got {length}")
 
-    def get_config(self) -> dict[str, Any]:
-        """The constructor's arguments."""
-        return {
-            **super().get_config(),
-            "max_length": self.max_length,
-            "initializer_range": self.initializer_range,
-            "offset": self.offset,
-        }
-
 
 @keras.saving.register_keras_serializable("keras_bert")
-class SegmentEmbedding(keras.layers.Layer):
+class SegmentEmbedding(SavedLayer):
     """Adds a learned vector for the segment of each token: the first or the second text of a pair.
 
     A single row is added to all tokens, without segment ids.
@@ -178,17 +160,9 @@ class SegmentEmbedding(keras.layers.Layer):
         vectors = ops.cast(table if segment_ids is None else ops.take(table, segment_ids, axis=0), self.compute_dtype)
         return ops.add(inputs, self.output_tap(vectors, training))
 
-    def get_config(self) -> dict[str, Any]:
-        """The constructor's arguments."""
-        return {
-            **super().get_config(),
-            "num_segments": self.num_segments,
-            "initializer_range": self.initializer_range,
-        }
-
 
 @keras.saving.register_keras_serializable("keras_bert")
-class EmbeddingProjection(keras.layers.Layer):
+class EmbeddingProjection(SavedLayer):
     """Projects embeddings to the width of the encoder, x W + b (Lan et al. 2020, section 3.1)."""
 
     def __init__(self, hidden_size: int, initializer_range: float = 0.02, **kwargs: Any) -> None:
@@ -204,14 +178,6 @@ class EmbeddingProjection(keras.layers.Layer):
     def call(self, inputs: Tensor) -> Tensor:
         """(batch, length, embedding) -> (batch, length, hidden)."""
         return self.dense(inputs)
-
-    def get_config(self) -> dict[str, Any]:
-        """The constructor's arguments."""
-        return {
-            **super().get_config(),
-            "hidden_size": self.hidden_size,
-            "initializer_range": self.initializer_range,
-        }
 
 
 def _transform_table(table: Tensor, transform: Callable[[Any], Any] | None) -> Tensor:

@@ -61,6 +61,10 @@ class EncoderBlock(TransformerBlock):
         self.attention.build(inputs_shape, attention_bias_shape)
         self._build_after_attention(inputs_shape)
 
+    def get_config(self) -> dict[str, Any]:
+        """The constructor's arguments; the configuration makes the attention."""
+        return {name: value for name, value in super().get_config().items() if name != "attention"}
+
     def _build_after_attention(self, inputs_shape: tuple[int | None, ...]) -> None:
         for part in (self.attention_norm, self.feed_forward, self.feed_forward_norm):
             part.build(inputs_shape)

@@ -8,6 +8,7 @@ import keras
 from keras import ops
 
 from keras_bert.core.tensors import Tensor
+from keras_bert.layers.block import SavedLayer
 from keras_bert.layers.dense import Dense
 from keras_bert.layers.tap import Tap
 
@@ -29,7 +30,7 @@ ACTIVATIONS: dict[str, Callable[[Any], Any]] = {"gelu_tanh": gelu_tanh, "gelu_er
 
 
 @keras.saving.register_keras_serializable("keras_bert")
-class FeedForward(keras.layers.Layer):
+class FeedForward(SavedLayer):
     """The position-wise feed-forward layer, activation(x W1 + b1) W2 + b2, with a key of `ACTIVATIONS`."""
 
     def __init__(
@@ -58,12 +59,3 @@ class FeedForward(keras.layers.Layer):
         """(batch, length, hidden) -> (batch, length, hidden)."""
         activated = ACTIVATIONS[self.activation](self.intermediate(inputs))
         return self.output_projection(self.activation_tap(activated, training))
-
-    def get_config(self) -> dict[str, Any]:
-        """The constructor's arguments."""
-        return {
-            **super().get_config(),
-            "intermediate_size": self.intermediate_size,
-            "activation": self.activation,
-            "initializer_range": self.initializer_range,
-        }

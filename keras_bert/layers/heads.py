@@ -7,6 +7,7 @@ import keras
 from keras import ops
 
 from keras_bert.core.tensors import Tensor
+from keras_bert.layers.block import SavedLayer
 from keras_bert.layers.dense import Dense
 from keras_bert.layers.feed_forward import ACTIVATIONS
 from keras_bert.layers.tap import Tap
@@ -15,7 +16,7 @@ _POOLER_ACTIVATIONS: dict[str, Callable[[Any], Any]] = {"tanh": ops.tanh, **ACTI
 
 
 @keras.saving.register_keras_serializable("keras_bert")
-class Pooler(keras.layers.Layer):
+class Pooler(SavedLayer):
     """BERT's pooler: activation(W h + b) of the first token's state h (Devlin et al. 2019, released `modeling.py`).
 
     The activation is `tanh` as in BERT, a key of `feed_forward.ACTIVATIONS`, or `none` for h itself; the dropout is on
@@ -47,15 +48,6 @@ class Pooler(keras.layers.Layer):
             return self.output_tap(first, training)
         return self.output_tap(_POOLER_ACTIVATIONS[self.activation](self.dense(first)), training)
 
-    def get_config(self) -> dict[str, Any]:
-        """The constructor's arguments."""
-        settings = {
-            "initializer_range": self.initializer_range,
-            "activation": self.activation,
-            "dropout": self.dropout.rate,
-        }
-        return {**super().get_config(), **settings}
-
 
 @keras.saving.register_keras_serializable("keras_bert")
 class MeanPooler(keras.layers.Layer):
@@ -85,7 +77,7 @@ class FirstTokenPooler(keras.layers.Layer):
 
 
 @keras.saving.register_keras_serializable("keras_bert")
-class Truncation(keras.layers.Layer):
+class Truncation(SavedLayer):
     """The first `width` numbers of a vector, which Matryoshka training makes a vector, too (Kusupati et al. 2022)."""
 
     def __init__(self, width: int, **kwargs: Any) -> None:
@@ -95,10 +87,6 @@ class Truncation(keras.layers.Layer):
     def call(self, inputs: Tensor) -> Tensor:
         """(batch, hidden) -> (batch, width)."""
         return inputs[:, : self.width]
-
-    def get_config(self) -> dict[str, Any]:
-        """The constructor's arguments."""
-        return {**super().get_config(), "width": self.width}
 
 
 @keras.saving.register_keras_serializable("keras_bert")
@@ -115,7 +103,7 @@ class CrossCosine(keras.layers.Layer):
 
 
 @keras.saving.register_keras_serializable("keras_bert")
-class PredictionHead(keras.layers.Layer):
+class PredictionHead(SavedLayer):
     """A dense layer with LayerNorm before an output layer, LayerNorm(activation(W h + b)).
 
     It is BERT's transform of masked tokens (Devlin et al. 2019, released code, `get_masked_lm_output`), and the first
@@ -133,14 +121,8 @@ class PredictionHead(keras.layers.Layer):
         **kwargs: Any,
     ) -> None:
         super().__init__(**kwargs)
-        self.settings = {
-            "activation": activation,
-            "layer_norm_epsilon": layer_norm_epsilon,
-            "initializer_range": initializer_range,
-            "units": units,
-            "use_bias": use_bias,
-        }
         self.activation = activation
+        self.layer_norm_epsilon = layer_norm_epsilon
         self.units = units
         self.use_bias = use_bias
         self.initializer_range = initializer_range
@@ -159,10 +141,6 @@ class PredictionHead(keras.layers.Layer):
     def call(self, inputs: Tensor) -> Tensor:
         """(..., hidden) -> (..., units)."""
         return self.norm(ACTIVATIONS[self.activation](self.dense(inputs)))
-
-    def get_config(self) -> dict[str, Any]:
-        """The constructor's arguments."""
-        return {**super().get_config(), **self.settings}
 
 
 @keras.saving.register_keras_serializable("keras_bert")
@@ -183,7 +161,7 @@ class MaskedTokenTransform(PredictionHead):
 
 
 @keras.saving.register_keras_serializable("keras_bert")
-class OutputColumns(keras.layers.Layer):
+class OutputColumns(SavedLayer):
     """Extra columns of the output matrix, for states that are wider than the token embedding.
 
     MobileBERT's masked-token head multiplies the first columns of the states by the token embedding, the others by this
@@ -213,10 +191,6 @@ class OutputColumns(keras.layers.Layer):
         """The shape of the scores."""
         return scores_shape
 
-    def get_config(self) -> dict[str, Any]:
-        """The constructor's arguments."""
-        return {**super().get_config(), "columns": self.columns, "initializer_range": self.initializer_range}
-
 
 @keras.saving.register_keras_serializable("keras_bert")
 class OutputBias(keras.layers.Layer):
@@ -232,7 +206,7 @@ class OutputBias(keras.layers.Layer):
 
 
 @keras.saving.register_keras_serializable("keras_bert")
-class ReplacedTokenTransform(keras.layers.Layer):
+class ReplacedTokenTransform(SavedLayer):
     """The hidden layer of ELECTRA's discriminator head, activation(W h + b) of every token.
 
     Clark et al. 2020, released code, `run_pretraining.py`.
@@ -254,7 +228,3 @@ class ReplacedTokenTransform(keras.layers.Layer):
     def call(self, inputs: Tensor, training: bool = False) -> Tensor:
         """(batch, length, hidden) -> (batch, length, hidden)."""
         return self.activation_tap(ACTIVATIONS[self.activation](self.dense(inputs)), training)
-
-    def get_config(self) -> dict[str, Any]:
-        """The constructor's arguments."""
-        return {**super().get_config(), "activation": self.activation, "initializer_range": self.initializer_range}

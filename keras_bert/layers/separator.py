@@ -2,13 +2,13 @@
 
 from typing import Any
 
-import keras
 from keras import ops
 
 from keras_bert.core.tensors import Tensor
+from keras_bert.layers.block import SavedLayer
 
 
-class SeparatorReader(keras.layers.Layer):
+class SeparatorReader(SavedLayer):
     """The base class of layers that search for the id of the separator among token ids, or for none.
 
     Every layer that stores a token id must derive from it: `keras_bert.compress.vocabulary` changes the id when it
@@ -24,7 +24,3 @@ class SeparatorReader(keras.layers.Layer):
         assert self.separator is not None
         ends = ops.cast(ops.equal(token_ids, self.separator), "int32")
         return ops.cast(ops.equal(ops.cumsum(ends, axis=1), 0), "int32")
-
-    def get_config(self) -> dict[str, Any]:
-        """The constructor's arguments."""
-        return {**super().get_config(), "separator": self.separator}

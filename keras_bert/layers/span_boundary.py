@@ -6,6 +6,7 @@ import keras
 from keras import ops
 
 from keras_bert.core.tensors import Tensor
+from keras_bert.layers.block import SavedLayer
 from keras_bert.layers.dense import Dense
 from keras_bert.layers.feed_forward import ACTIVATIONS
 
@@ -38,7 +39,7 @@ def find_borders(mask_positions: Tensor) -> tuple[Tensor, Tensor, Tensor]:
     return ops.maximum(first - 1, 0), last + 1, ops.subtract(mask_positions, first)
 
 
-class SpanBoundaryTransform(keras.layers.Layer):
+class SpanBoundaryTransform(SavedLayer):
     """SpanBERT's head: two layers on the states of both boundary tokens and an embedding of the position in the span.
 
     Each layer is LayerNorm(activation(W h + b)) (Joshi et al. 2020, section 3.2), as wide as the token embedding.
@@ -53,13 +54,8 @@ class SpanBoundaryTransform(keras.layers.Layer):
         **kwargs: Any,
     ) -> None:
         super().__init__(**kwargs)
-        self.settings = {
-            "units": units,
-            "activation": activation,
-            "layer_norm_epsilon": layer_norm_epsilon,
-            "initializer_range": initializer_range,
-        }
-        self.activation = activation
+        self.units, self.activation = units, activation
+        self.layer_norm_epsilon, self.initializer_range = layer_norm_epsilon, initializer_range
         spread, policy = initializer_range, self.dtype_policy
         self.layers = [
             (
@@ -71,7 +67,7 @@ class SpanBoundaryTransform(keras.layers.Layer):
 
     def build(self, inputs_shape: tuple[int | None, ...], mask_positions_shape: Any = None) -> None:
         """Makes the position embedding (20, 200) and both layers' weights."""
-        initializer = keras.initializers.TruncatedNormal(stddev=self.settings["initializer_range"])
+        initializer = keras.initializers.TruncatedNormal(stddev=self.initializer_range)
         self.places = self.add_weight(name="places", shape=(PLACES, PLACE_SIZE), initializer=initializer)
         hidden_size = inputs_shape[-1]
         assert hidden_size is not None
@@ -90,7 +86,3 @@ class SpanBoundaryTransform(keras.layers.Layer):
         for dense, norm in self.layers:
             x = norm(ACTIVATIONS[self.activation](dense(x)))
         return x
-
-    def get_config(self) -> dict[str, Any]:
-        """The constructor's arguments."""
-        return {**super().get_config(), **self.settings}

@@ -227,10 +227,6 @@ class BigBirdAttention(ConfiguredAttention):
             queries[..., row * size : (row + 3) * size] += middle[:, :, row, :, 2 * size :]
         return full[:, :, :length, :length]
 
-    def get_config(self) -> dict[str, Any]:
-        """The constructor's arguments."""
-        return {**super().get_config(), "index": self.index}
-
 
 @keras.saving.register_keras_serializable("keras_bert")
 class BigBirdBlock(EncoderBlock):
@@ -240,7 +236,3 @@ class BigBirdBlock(EncoderBlock):
         attention = BigBirdAttention(config, index, name="attention", dtype=kwargs.get("dtype"))
         super().__init__(config, attention, **kwargs)
         self.index = index
-
-    def get_config(self) -> dict[str, Any]:
-        """The constructor's arguments."""
-        return {**super().get_config(), "index": self.index}

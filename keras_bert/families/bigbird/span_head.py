@@ -7,12 +7,13 @@ from keras import ops
 
 from keras_bert.core.tensors import Tensor
 from keras_bert.layers.attention import MASK_BIAS
+from keras_bert.layers.block import SavedLayer
 from keras_bert.layers.feed_forward import FeedForward
 from keras_bert.layers.separator import SeparatorReader
 
 
 @keras.saving.register_keras_serializable("keras_bert")
-class SpanTransform(keras.layers.Layer):
+class SpanTransform(SavedLayer):
     """The hidden layer of BigBird's head for question answering: LayerNorm(h + feed-forward(h)) of every token.
 
     It follows transformers' `BigBirdForQuestionAnsweringHead`; the dropout is on inputs and outputs of the feed-forward
@@ -29,13 +30,8 @@ class SpanTransform(keras.layers.Layer):
         **kwargs: Any,
     ) -> None:
         super().__init__(**kwargs)
-        self.settings = {
-            "intermediate_size": intermediate_size,
-            "activation": activation,
-            "dropout": dropout,
-            "layer_norm_epsilon": layer_norm_epsilon,
-            "initializer_range": initializer_range,
-        }
+        self.intermediate_size, self.activation, self.dropout = intermediate_size, activation, dropout
+        self.layer_norm_epsilon, self.initializer_range = layer_norm_epsilon, initializer_range
         policy = self.dtype_policy
         self.feed_forward = FeedForward(
             intermediate_size, activation, initializer_range, name="feed_forward", dtype=policy
@@ -53,10 +49,6 @@ class SpanTransform(keras.layers.Layer):
         """(batch, length, hidden) -> (batch, length, hidden)."""
         outputs = self.feed_forward(self.input_dropout(inputs, training=training))
         return self.norm(ops.add(inputs, self.output_dropout(outputs, training=training)))
-
-    def get_config(self) -> dict[str, Any]:
-        """The constructor's arguments."""
-        return {**super().get_config(), **self.settings}
 
 
 @keras.saving.register_keras_serializable("keras_bert")

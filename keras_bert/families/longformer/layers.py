@@ -72,10 +72,6 @@ class GlobalTokens(SeparatorReader, PromptAwareLayer):
         """(batch, None): the number of first tokens is known only at run time, as a prompt may be added."""
         return keras.KerasTensor((token_ids.shape[0], None), "int32")
 
-    def get_config(self) -> dict[str, Any]:
-        """The constructor's arguments."""
-        return {**super().get_config(), "kind": self.kind, "most": self.most}
-
 
 @keras.saving.register_keras_serializable("keras_bert")
 class LongformerAttention(ConfiguredAttention):
@@ -189,10 +185,6 @@ class LongformerAttention(ConfiguredAttention):
             full[:, :, :first] = np.where(is_global, recorded[1], full[:, :, :first])
         return full
 
-    def get_config(self) -> dict[str, Any]:
-        """The constructor's arguments."""
-        return {**super().get_config(), "index": self.index}
-
 
 @keras.saving.register_keras_serializable("keras_bert")
 class LongformerBlock(EncoderBlock):
@@ -212,7 +204,3 @@ class LongformerBlock(EncoderBlock):
         """States (batch, length, hidden), bias (batch, 1, 1, length), output of `GlobalTokens` -> the next states."""
         attended = self.attention(inputs, attention_bias, global_tokens, training=training)
         return self._add_and_feed_forward(inputs, attended, training)
-
-    def get_config(self) -> dict[str, Any]:
-        """The constructor's arguments."""
-        return {**super().get_config(), "index": self.index}

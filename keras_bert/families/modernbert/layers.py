@@ -12,7 +12,7 @@ from keras_bert.core.config import EncoderConfig
 from keras_bert.core.tensors import Tensor
 from keras_bert.families.modernbert.settings import ModernBERT
 from keras_bert.layers.attention import MASK_BIAS, SelfAttention
-from keras_bert.layers.block import TransformerBlock, weights_by_path
+from keras_bert.layers.block import SavedLayer, TransformerBlock, weights_by_path
 from keras_bert.layers.dense import Dense
 from keras_bert.layers.feed_forward import ACTIVATIONS, FeedForward
 from keras_bert.layers.tap import Tap
@@ -43,7 +43,7 @@ def rotate(x: Tensor, table: tuple[Any, Any]) -> Tensor:
 
 
 @keras.saving.register_keras_serializable("keras_bert")
-class WindowBias(keras.layers.Layer):
+class WindowBias(SavedLayer):
     """Makes the bias of local attention, which masks padding and tokens that are further than `reach` tokens away."""
 
     def __init__(self, reach: int, **kwargs: Any) -> None:
@@ -60,10 +60,6 @@ class WindowBias(keras.layers.Layer):
     def compute_output_shape(self, input_shape: tuple[int | None, ...]) -> tuple[int | None, ...]:
         """(batch, 1, length, length). JAX cannot infer it from `call`, which counts to an unknown length."""
         return (*input_shape[:2], input_shape[3], input_shape[3])
-
-    def get_config(self) -> dict[str, Any]:
-        """The constructor's arguments."""
-        return {**super().get_config(), "reach": self.reach}
 
 
 @keras.saving.register_keras_serializable("keras_bert")
@@ -130,10 +126,6 @@ class RotaryAttention(SelfAttention):
         context = self._attend(query, rotate(key, table), value, attention_bias, training)
         return self.output_dropout(self._join_heads(context, query_shape, training), training=training)
 
-    def get_config(self) -> dict[str, Any]:
-        """The constructor's arguments."""
-        return {**super().get_config(), "theta": self.theta, "output_range": self.output_range}
-
 
 @keras.saving.register_keras_serializable("keras_bert")
 class GatedFeedForward(FeedForward):
@@ -172,10 +164,6 @@ class GatedFeedForward(FeedForward):
         first, gate = ops.split(self.intermediate(inputs), 2, axis=-1)
         gated = self.activation_tap(ops.multiply(ACTIVATIONS[self.activation](first), gate), training)
         return self.output_projection(self.dropout(gated, training=training))
-
-    def get_config(self) -> dict[str, Any]:
-        """The constructor's arguments."""
-        return {**super().get_config(), "dropout": self.dropout.rate, "output_range": self.output_range}
 
 
 @keras.saving.register_keras_serializable("keras_bert")
@@ -245,7 +233,3 @@ class ModernBERTBlock(TransformerBlock):
         if self.index and gamma is None:
             weights["attention_norm/gamma"] = np.ones_like(weights["feed_forward_norm/gamma"])
         return [weights[path] for path in weights_by_path(self)]
-
-    def get_config(self) -> dict[str, Any]:
-        """The constructor's arguments."""
-        return {**super().get_config(), "index": self.index}

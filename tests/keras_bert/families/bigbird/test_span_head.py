@@ -20,4 +20,4 @@ def test_a_residual_around_a_feed_forward_layer():
     total = x + np.maximum(x @ first, 0) @ second
     expected = (total - total.mean(-1, keepdims=True)) / total.std(-1, keepdims=True)
     np.testing.assert_allclose(outputs, expected, atol=2e-5)
-    assert SpanTransform.from_config(layer.get_config()).settings == layer.settings
+    assert SpanTransform.from_config(layer.get_config()).get_config() == layer.get_config()
