@@ -21,6 +21,8 @@ class BaseTokenizer(abc.ABC):
     Attributes:
         vocabulary: the tokens; the index of a token is its id.
         special: the special tokens for padding, unknown text, the start of a row, the end of a text, and masked tokens.
+        special_ids: their ids, also one by one as `pad_id`, `unknown_id`, `cls_id`, `sep_id` and `mask_id`.
+        mask: the mask token, `[MASK]` or `<mask>`.
         between: the number of end tokens between the two texts of a pair: 1 in BERT, 2 in RoBERTa.
         second_segment: the segment of a pair's second text: 1 in BERT, 0 in XLM-R.
         lowercase: whether text is lowercased; None if the definition of the tokenizer decides it.
@@ -43,6 +45,9 @@ class BaseTokenizer(abc.ABC):
         for token in self.special:
             if token not in self._ids:
                 raise ValueError(f"Tokenizer.vocabulary must hold {token}, got {len(self._ids)} tokens without it")
+        self.special_ids = tuple(self._ids[token] for token in self.special)
+        self.pad_id, self.unknown_id, self.cls_id, self.sep_id, self.mask_id = self.special_ids
+        self.mask = self.special[-1]
 
     @abc.abstractmethod
     def definition(self) -> dict[str, Any]:
@@ -93,41 +98,6 @@ class BaseTokenizer(abc.ABC):
     def vocabulary_size(self) -> int:
         """The number of tokens, special tokens included."""
         return len(self.vocabulary)
-
-    @property
-    def pad_id(self) -> int:
-        """The id of padding."""
-        return self._ids[self.special[0]]
-
-    @property
-    def unknown_id(self) -> int:
-        """The id of the token for unknown text."""
-        return self._ids[self.special[1]]
-
-    @property
-    def cls_id(self) -> int:
-        """The id of the token at the start of a row."""
-        return self._ids[self.special[2]]
-
-    @property
-    def sep_id(self) -> int:
-        """The id of the token at the end of a text."""
-        return self._ids[self.special[3]]
-
-    @property
-    def mask_id(self) -> int:
-        """The id of the mask token."""
-        return self._ids[self.mask]
-
-    @property
-    def mask(self) -> str:
-        """The mask token, `[MASK]` or `<mask>`."""
-        return self.special[4]
-
-    @property
-    def special_ids(self) -> tuple[int, ...]:
-        """The ids of all special tokens, in the order of `special`."""
-        return tuple(self._ids[token] for token in self.special)
 
     def special_count(self, texts: int) -> int:
         """The number of special tokens of a row with one text or two."""
