@@ -6,8 +6,9 @@ here.
 
 import itertools
 import unicodedata
-from collections.abc import Iterable
+from collections.abc import Sequence
 
+from keras_bert.clients.subword_rules import ranges
 from keras_bert.tokenizers.unicode_rules import FORMER_PUNCTUATION, LATER_PUNCTUATION, normalize, stays
 
 # Decomposed by a formula (The Unicode Standard, section 3.12), which the apps' tokenizers contain.
@@ -48,11 +49,12 @@ def character_table(lowercase: bool) -> str:
             elif text != chr(code_point) and code_point not in _HANGUL:
                 replaced.append((code_point, *map(ord, text)))
     isolated = {*itertools.chain(*_CHINESE), *filter(_is_punctuation, range(_PLANE_15))}
-    kinds = {"dropped": _ranges(dropped), "blank": _ranges(blank), "replaced": replaced, "isolated": _ranges(isolated)}
+    kinds: dict[str, Sequence[tuple[int, ...]]] = {"dropped": ranges(dropped), "blank": ranges(blank)}
+    kinds |= {"replaced": replaced, "isolated": ranges(isolated)}
     if lowercase:
         kinds["syllables"] = [(_HANGUL[0], _HANGUL[-1])]
     return "".join(
-        f"{kind} {' '.join(f'{code:x}' for code in codes)}\n" for kind, ranges in kinds.items() for codes in ranges
+        f"{kind} {' '.join(f'{code:x}' for code in codes)}\n" for kind, rows in kinds.items() for codes in rows
     )
 
 
@@ -61,13 +63,3 @@ def _is_punctuation(code_point: int) -> bool:
     if character in _ASCII_MARKS or code_point in FORMER_PUNCTUATION:
         return True
     return unicodedata.category(character).startswith("P") and code_point not in LATER_PUNCTUATION
-
-
-def _ranges(code_points: Iterable[int]) -> list[tuple[int, ...]]:
-    ranges: list[tuple[int, ...]] = []
-    for code_point in sorted(code_points):
-        if ranges and code_point == ranges[-1][1] + 1:
-            ranges[-1] = (ranges[-1][0], code_point)
-        else:
-            ranges.append((code_point, code_point))
-    return ranges

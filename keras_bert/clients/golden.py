@@ -44,7 +44,10 @@ def make_golden_rows(folder: Path) -> list[dict[str, Any]]:
     # A folder that is being exported has no metrics yet; if there are some, only `calibrated` uses them.
     task.calibration = Calibration()
     tasks = {file: load_exported(folder, file.name) for file in _FILES if (folder / file.name).is_file()}
-    return [_golden(task, tasks, text, second) for text, second in _texts(task)]
+    singles: list[tuple[str, str | None]] = [(text, None) for text in TEXTS]
+    pairs: list[tuple[str, str | None]] = list(zip(TEXTS, SECONDS, strict=True))
+    rows = {"optional": singles + pairs, "required": pairs, "unused": singles, "compared": singles}[task.second_text]
+    return [_golden(task, tasks, text, second) for text, second in rows]
 
 
 def write_golden(folder: Path, rows: Sequence[Mapping[str, Any]]) -> None:
@@ -72,12 +75,6 @@ def add_calibrated_answers(folder: Path) -> None:
         if "answer" in row:
             row["calibrated"] = _with_sureness(task, _answer(task, row["text"], row.get("second"))["answer"])
     write_golden(folder, rows)
-
-
-def _texts(task: Task) -> list[tuple[str, str | None]]:
-    singles: list[tuple[str, str | None]] = [(text, None) for text in TEXTS]
-    pairs: list[tuple[str, str | None]] = list(zip(TEXTS, SECONDS, strict=True))
-    return {"optional": singles + pairs, "required": pairs, "unused": singles, "compared": singles}[task.second_text]
 
 
 def _golden(task: Task, tasks: Mapping[ExportedFile, Task], text: str, second: str | None) -> dict[str, Any]:
