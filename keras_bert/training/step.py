@@ -164,7 +164,8 @@ class TrainingStep:
     def _find_gradients(self, batch: Batch, weights: Mapping[str, Any], scale: Any) -> tuple[list[Any], Sums]:
         """This device's share of the gradients, without weights that have none, and its sums."""
         with tf.GradientTape() as tape:
-            sums = self._evaluate(batch, training=True)
+            with self._computing(training=True):
+                sums = self.objective(self.model, batch, True) | {"tokens": (count_tokens(batch), tf.constant(1.0))}
             # The weight is 0 if there is nothing to learn, as in a batch without masked tokens.
             loss = tf.add_n([sums[name][0] / tf.maximum(weight, 1e-9) for name, weight in weights.items()]) * scale
         gradients = tape.gradient(loss, [weight.value for weight in self._trained])
@@ -173,10 +174,9 @@ class TrainingStep:
         # Dense gradients, because a sparse one may contain a row several times, which makes its norm wrong.
         return [tf.convert_to_tensor(gradients[place]) for place in self._used], sums
 
-    def _evaluate(self, batch: Batch, training: bool = False) -> Sums:
-        with self._computing(training):
-            sums = self.objective(self.model, batch, training)
-        return sums | {"tokens": (count_tokens(batch), tf.constant(1.0))}
+    def _evaluate(self, batch: Batch) -> Sums:
+        with self._computing(training=False):
+            return self.objective(self.model, batch, False)
 
     @contextlib.contextmanager
     def _computing(self, training: bool) -> Iterator[None]:
@@ -289,9 +289,7 @@ class TrainingStep:
             window = [self._run_test(batch)[0] for batch in self.devices.spread(batches.epoch)]
         if not window:
             raise ValueError("there must be at least one batch to evaluate on, got none")
-        metrics = means(window)
-        metrics.pop("tokens")
-        return metrics
+        return means(window)
 
     @contextlib.contextmanager
     def _mean_weights(self) -> Iterator[None]:
