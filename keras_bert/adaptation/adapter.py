@@ -29,10 +29,6 @@ class Adapter:
     the adapter. One adapter can be attached at a time; `active` exchanges it temporarily. While it is detached, its
     model refuses to run, to train and to be read, see `Attachments`.
 
-    Args:
-        model: a head on an encoder.
-        adaptation: the kind of adapter and its settings.
-
     Raises:
         ValueError: the encoder has no such layers, no biases, or no place for adapters.
     """

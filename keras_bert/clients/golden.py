@@ -24,9 +24,6 @@ _FILES = tuple(file for file in FILES if file.takes_ids)
 def make_golden_rows(folder: Path) -> list[dict[str, Any]]:
     """Makes the rows of `golden.json`: the results that a client must get for each text.
 
-    Args:
-        folder: a folder of exported files, with the task's settings and its tokenizer.
-
     Returns:
         A row for each text or pair:
         - `text`, the question in question answering; and `second`, for a pair;

@@ -27,9 +27,6 @@ _LONGEST_GRAPHEME = 5
 def subword_rules(tokenizer: SubwordVocabulary) -> str:
     """Returns the content of `subwords.txt`.
 
-    Args:
-        tokenizer: a tokenizer of which `find_copy_obstacle` knows no obstacle.
-
     Returns:
         Lines of a word and numbers: code points and keys of them, `65.301`, are hexadecimal, all else is decimal.
         `kind`, `row CLS SEP UNK BETWEEN SECOND_SEGMENT`, `mark CODE` of words and `special ID ...` come first, then the

@@ -85,11 +85,7 @@ _ANSWERS = "answers"
 class Comparison:
     """The losses between the states of two models with one output each.
 
-    Args:
-        student: the model that is trained.
-        teacher: the model that it imitates.
-        imitation: the weights of the losses.
-        embeds: whether the outputs of the models are vectors of texts.
+    `embeds` tells whether the outputs of the models are vectors of texts; the teacher is not trained.
 
     Attributes:
         joint: the model to train: the student, and the learned matrices that map its states to the teacher's width.

@@ -19,12 +19,7 @@ from keras_bert.options.compression import Distillation, Imitation, StateImitati
 class ImitationObjective:
     """The loss of `DistillationObjective`, plus the losses between a student's and a teacher's states.
 
-    Args:
-        objective: the objective of the task.
-        student: a model from the task's inputs to one output, as `Task.network` returns it.
-        teacher: a model with the same kind of output, which is not trained.
-        distillation: settings of the distillation of the answers.
-        imitation: weights of the losses between states.
+    Student and teacher are models from the task's inputs to one output, see `Task.network`; the teacher is not trained.
 
     Attributes:
         joint: the model to train, with which the objective is called; see `Comparison`.

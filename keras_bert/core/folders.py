@@ -96,9 +96,7 @@ def replaced_file(file: Path, scratch: str | os.PathLike[str] | None = None) -> 
 
     If writing fails, `file` stays as it was. Several processes may write the same file at once.
 
-    Args:
-        file: the file, in a folder that exists.
-        scratch: a folder on the same file system for the unfinished file; None for the folder of `file`.
+    `scratch` is a folder on the same file system for the unfinished file; None for the folder of `file`.
     """
     unfinished = Path(scratch or file.parent) / f".{file.name}.{uuid.uuid4().hex}"
     try:

@@ -45,17 +45,9 @@ def plan_batches(
 ) -> Batches:
     """Batches of a split's records, which `parse` makes a batch of.
 
-    Args:
-        records: the records.
-        where: the source of the records, for errors.
-        parse: a function that parses records into a batch.
-        batch_size: see `BatchPlan`.
-        longest: see `BatchPlan`.
-        boundaries: see `BatchPlan`.
-        reading: further plain values that `parse` depends on, see `Batches`.
-        along: the features along the tokens of a row; the longest one decides the bucket of the row.
-        lengths_along: features with the numbers of tokens of further texts of a row.
-        order: the other arguments of `BatchPlan`.
+    `where` is the source of the records, for errors; `reading` has further plain values that `parse` depends on. The
+    longest feature in `along` decides the bucket of a row; `lengths_along` are numbers of tokens of further texts. The
+    other arguments are those of `BatchPlan`.
     """
     check("dataset", "split", len(records) > 0, "hold a row", where)
     is_one = not any(boundary < longest for boundary in boundaries)

@@ -44,12 +44,7 @@ def check_parity(
 ) -> float:
     """Compares outputs (rows, ...) and returns the largest absolute difference.
 
-    Args:
-        name: the candidate's name, for the message.
-        reference: the model's outputs.
-        candidate: the exported file's outputs for the same rows.
-        tolerance: the largest absolute difference allowed.
-        padding_mask: (rows, length); outputs (rows, length, ...) at padding do not count.
+    Outputs (rows, length, ...) at padding, where `padding_mask` is 0, do not count; `name` is for the message.
 
     Examples:
         >>> check_parity("model.tflite", np.zeros((1, 2)), np.full((1, 2), 0.25), tolerance=0.5)

@@ -28,12 +28,6 @@ def export_onnx(model: keras.Model, path: str | os.PathLike[str], *, output: str
     length). Its output is float32 and has the shape of the model's output, such as (batch, labels). The last block
     computes only the tokens that the model uses, see `skip_unused_tokens`.
 
-    Args:
-        model: a model with the inputs of an encoder and one output.
-        path: the file to write.
-        output: the name of the output.
-        opset: the version of ONNX' operator set.
-
     Examples:
         >>> from keras_bert.export.runtimes import open_file
         >>> export_onnx(task.network(), "model.onnx")

@@ -42,14 +42,8 @@ def export_quantized(
     If only the activations around products have ranges, TensorFlow's converter quantizes the model. Otherwise it
     quantizes tables and constants, and `ai-edge-quantizer` everything else; weights keep their quantized values.
 
-    Args:
-        model: the model after `QuantizationAware.finish`.
-        path: the file to write.
-        lengths: tokens of each signature, see `export_tflite`.
-        quantization: the recipe and the activation ranges; None writes a float file.
-        rows: model inputs (rows, width) that calibrate the activation ranges, if all activations are integers.
-        output: the name of the output.
-        text: see `export_tflite`.
+    The model is as `QuantizationAware.finish` leaves it; None as quantization writes a float file. If all activations
+    are integers, `rows` (rows, width) calibrate their ranges. For the other arguments see `export_tflite`.
     """
     if quantization is None:
         export_tflite(model, path, lengths, output=output, text=text)

@@ -29,10 +29,6 @@ class Output(NamedTuple):
 class TFLiteModel:
     """Runs a `.tflite` file in LiteRT, with one signature per length; a task uses it in place of a Keras model.
 
-    Args:
-        path: a file that `export_tflite` wrote.
-        num_threads: threads of one inference.
-
     Attributes:
         lengths: the input lengths of the signatures in tokens, shortest first.
         max_length: the maximum length of a row in tokens.
@@ -137,10 +133,7 @@ def logits_of(probabilities: Array, *, independent: bool) -> Array:
 class OnnxModel:
     """Runs an `.onnx` file in ONNX Runtime; a task uses it in place of a Keras model.
 
-    Args:
-        path: a file that `export_onnx` or `export_transformers_js` wrote.
-        max_length: the maximum length of a row in tokens, which the file does not contain.
-        num_threads: threads of one inference.
+    `max_length` is the longest row in tokens, which the file does not contain.
 
     Raises:
         ValueError: the file is not an `.onnx` file.

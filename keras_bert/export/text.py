@@ -46,10 +46,6 @@ def text_inputs(task: Task) -> TextInputs:
 class TextModel:
     """Runs a `.tflite` file with text as input in LiteRT, with the operations of tensorflow-text.
 
-    Args:
-        path: a file that `export_text` wrote.
-        num_threads: threads of one inference.
-
     Attributes:
         shapes: the shape of each output for one text, by name.
     """

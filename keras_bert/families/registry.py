@@ -31,9 +31,7 @@ FAMILIES: dict[str, Family] = {
 def find_family(name: Any, where: str) -> Family:
     """The family of a `model_type`.
 
-    Args:
-        name: the `model_type`.
-        where: the file or setting that contains the name, for the message.
+    `where` is the file or setting with the name, for the message.
 
     Examples:
         >>> find_family("xlm-roberta", "config.json").title
@@ -48,10 +46,7 @@ def find_family(name: Any, where: str) -> Family:
 def family_of(config: EncoderConfig, name: str | None, *, pooler: bool) -> Family:
     """The family in which an encoder's checkpoint is written.
 
-    Args:
-        config: the configuration of the encoder.
-        name: a `model_type`; None for the first family that matches the encoder.
-        pooler: True if the encoder has a pooler, or a layer that replaces it.
+    `name` is a `model_type`; None for the first family that matches. A layer in the place of the pooler counts as one.
 
     Examples:
         >>> config = EncoderConfig(num_layers=1, hidden_size=8, num_heads=2, intermediate_size=16, vocabulary_size=20)

@@ -57,12 +57,7 @@ def read_encoder_config(
 ) -> EncoderConfig:
     """Reads the configuration of an encoder from a file's content, completed by the defaults of its library.
 
-    Args:
-        path: the file, for messages.
-        content: the content.
-        keys: our field -> their key.
-        activations: their name of an activation -> ours.
-        fixed: our field -> its value, for fields that do not stand in the file.
+    `keys` are our field -> their key, `activations` their name -> ours, `fixed` our fields that are not in the file.
     """
     fields: dict[str, Any] = dict(fixed or {})
     for field, key in keys.items():

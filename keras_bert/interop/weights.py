@@ -55,12 +55,7 @@ def read_weights(
 ) -> None:
     """Assigns the tensors of another library's file to the weights of a model.
 
-    Args:
-        model: a model for the configuration of the checkpoint.
-        tensors: the tensors by their names in the file.
-        form: the names of the library.
-        source: the owner of the tensors, for messages.
-        ignored: names of tensors that are skipped.
+    `source` names the owner of the tensors, for messages; tensors with `ignored` names are skipped.
     """
     weights = plain_weights(model)
     names = form.names([weight.path for weight in weights])

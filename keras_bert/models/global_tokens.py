@@ -15,11 +15,7 @@ def with_global_tokens(
     As in transformers, the first token is global for classification and regression, the question for question
     answering, and no token for other tasks.
 
-    Args:
-        encoder: an encoder as `build_encoder` returns it; the result shares its layers.
-        kind: `none`, `first` or `question`, see `GlobalTokens`.
-        most: the largest number of global tokens of a question.
-        separator: the id of the separator; only `question` needs it.
+    The result shares the layers of the encoder; for the other arguments see `GlobalTokens`.
 
     Raises:
         ValueError: the kind is `question`, and there is no separator.

@@ -15,9 +15,6 @@ _SHOWN = 200
 def load_tokenizer(folder: str | os.PathLike[str]) -> BaseTokenizer:
     """Loads a tokenizer that `BaseTokenizer.save` wrote, as a tokenizer in TensorFlow.
 
-    Args:
-        folder: the folder with `vocab.txt` and `tokenizer.json`.
-
     Raises:
         FileNotFoundError: one of the two files is missing.
         ValueError: a file is damaged, or the files do not belong together.

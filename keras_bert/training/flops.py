@@ -21,9 +21,7 @@ def count_flops(function: Callable[..., Any], *specs: Any) -> int:
     others. Everything else (normalization, activations, sums, look-ups) is left out, as in Kaplan et al. (2020,
     section 2.1).
 
-    Args:
-        function: the function to trace.
-        specs: its arguments as `tf.TensorSpec` with static shapes, also in dicts and lists.
+    `specs` are its arguments as `tf.TensorSpec` with static shapes, also in dicts and lists.
 
     Raises:
         ValueError: the graph calls another function, as loops do, or a product has a dynamic shape.

@@ -43,13 +43,8 @@ class GradientCache:
     The gradient equals that of the whole batch at once (Gao et al. 2021, section 3.2). Both runs of a part draw one
     dropout: all variables that a run changes, as states of seeds and ranges of activations, are set back in between.
 
-    Args:
-        objective: the objective.
-        forward: runs the model on a part in training, and returns its outputs.
-        weights: the weights to train.
-        states: further variables that a run of the model may change.
-        gradients: a variable for each weight, to which its gradient is added.
-        compile_function: makes a graph of a function that gets parts of different lengths.
+    `forward` runs the model on a part in training; `states` are further variables that this may change. The gradient of
+    each weight is added to its variable in `gradients`. `compile_function` makes graphs for parts of any length.
 
     Attributes:
         used: the places of the weights with a gradient, known after the first step.
