@@ -11,7 +11,7 @@ from keras import ops
 from keras_bert.core.checks import check
 from keras_bert.explain.explained import read_row
 from keras_bert.explain.tokens import Array, Tokens
-from keras_bert.families.longformer.graph import GLOBAL_TOKENS
+from keras_bert.families.longformer.layers import GLOBAL_TOKENS
 from keras_bert.layers.adapters import PromptPlaces
 from keras_bert.layers.recording import recording
 from keras_bert.models.encoder import blocks_of, calls_of, encoder_of, has_layer, output_of, sequence_output

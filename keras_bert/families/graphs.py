@@ -4,15 +4,15 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from keras_bert.core.config import EncoderConfig, Variant
-from keras_bert.families.bigbird.graph import bigbird_states
+from keras_bert.families.bigbird.layers import bigbird_states
 from keras_bert.families.bigbird.settings import BigBird
-from keras_bert.families.deberta.graph import deberta_states
+from keras_bert.families.deberta.layers import deberta_states
 from keras_bert.families.deberta.settings import DeBERTa
-from keras_bert.families.longformer.graph import longformer_states
+from keras_bert.families.longformer.layers import longformer_states
 from keras_bert.families.longformer.settings import Longformer
-from keras_bert.families.mobilebert.graph import mobilebert_states
+from keras_bert.families.mobilebert.layers import mobilebert_states
 from keras_bert.families.mobilebert.settings import MobileBERT
-from keras_bert.families.modernbert.graph import modernbert_states
+from keras_bert.families.modernbert.layers import modernbert_states
 from keras_bert.families.modernbert.settings import ModernBERT
 
 # Configuration, and the encoder's inputs by name, each int32 (batch, length) -> states (batch, length, hidden).

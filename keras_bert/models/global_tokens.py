@@ -2,8 +2,7 @@
 
 import keras
 
-from keras_bert.families.longformer.graph import GLOBAL_TOKENS
-from keras_bert.families.longformer.layers import GlobalKind, GlobalTokens
+from keras_bert.families.longformer.layers import GLOBAL_TOKENS, GlobalKind, GlobalTokens
 from keras_bert.models.encoder import blocks_of, has_layer
 
 

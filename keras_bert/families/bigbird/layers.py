@@ -1,4 +1,4 @@
-"""BigBird's attention and encoder block (Zaheer et al. 2020, section 2 and appendix D)."""
+"""BigBird's attention, encoder block and graph (Zaheer et al. 2020, section 2 and appendix D)."""
 
 import functools
 import math
@@ -12,8 +12,9 @@ from keras import ops
 from keras_bert.core.checks import check
 from keras_bert.core.config import EncoderConfig
 from keras_bert.core.tensors import Tensor
+from keras_bert.families.bert.graph import embed
 from keras_bert.families.bigbird.settings import BigBird
-from keras_bert.layers.attention import MASK_BIAS, ConfiguredAttention
+from keras_bert.layers.attention import MASK_BIAS, AttentionBias, ConfiguredAttention
 from keras_bert.layers.blocks_of_tokens import (
     join_blocks,
     pad_to_blocks,
@@ -236,3 +237,12 @@ class BigBirdBlock(EncoderBlock):
         attention = BigBirdAttention(config, index, name="attention", dtype=kwargs.get("dtype"))
         super().__init__(config, attention, **kwargs)
         self.index = index
+
+
+def bigbird_states(config: EncoderConfig, inputs: Mapping[str, Any]) -> Any:
+    """Inputs by name, each int32 (batch, length) -> states (batch, length, hidden)."""
+    x = embed(config, inputs)
+    attention_bias = AttentionBias(name="attention_bias")(inputs["padding_mask"])
+    for index in range(config.num_layers):
+        x = BigBirdBlock(config, index, name=f"block_{index}")(x, attention_bias)
+    return x

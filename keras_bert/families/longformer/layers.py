@@ -1,4 +1,4 @@
-"""Longformer's attention and encoder block (Beltagy et al. 2020, sections 3 and 3.1)."""
+"""Longformer's attention, encoder block and graph (Beltagy et al. 2020, sections 3 and 3.1)."""
 
 import math
 from collections.abc import Mapping, Sequence
@@ -11,9 +11,10 @@ from keras import ops
 from keras_bert.core.checks import check
 from keras_bert.core.config import EncoderConfig
 from keras_bert.core.tensors import Tensor
+from keras_bert.families.bert.graph import embed
 from keras_bert.families.longformer.settings import Longformer
 from keras_bert.layers.adapters import PromptAwareLayer
-from keras_bert.layers.attention import MASK_BIAS, ConfiguredAttention
+from keras_bert.layers.attention import MASK_BIAS, AttentionBias, ConfiguredAttention
 from keras_bert.layers.blocks_of_tokens import (
     join_blocks,
     pad_to_blocks,
@@ -204,3 +205,17 @@ class LongformerBlock(EncoderBlock):
         """States (batch, length, hidden), bias (batch, 1, 1, length), output of `GlobalTokens` -> the next states."""
         attended = self.attention(inputs, attention_bias, global_tokens, training=training)
         return self._add_and_feed_forward(inputs, attended, training)
+
+
+# The name of the layer that marks global tokens; heads replace it, see `keras_bert.models.global_tokens`.
+GLOBAL_TOKENS = "global_tokens"
+
+
+def longformer_states(config: EncoderConfig, inputs: Mapping[str, Any]) -> Any:
+    """Inputs by name, each int32 (batch, length) -> states (batch, length, hidden)."""
+    x = embed(config, inputs)
+    attention_bias = AttentionBias(name="attention_bias")(inputs["padding_mask"])
+    global_tokens = GlobalTokens(name=GLOBAL_TOKENS)(inputs["token_ids"], inputs["padding_mask"])
+    for index in range(config.num_layers):
+        x = LongformerBlock(config, index, name=f"block_{index}")(x, attention_bias, global_tokens)
+    return x

@@ -1,4 +1,4 @@
-"""ModernBERT's pre-norm encoder block (Warner et al. 2024)."""
+"""ModernBERT's pre-norm encoder block, attention with rotary positions, and graph (Warner et al. 2024)."""
 
 import math
 from collections.abc import Mapping
@@ -11,11 +11,12 @@ from keras import ops
 from keras_bert.core.config import EncoderConfig
 from keras_bert.core.tensors import Tensor
 from keras_bert.families.modernbert.settings import ModernBERT
-from keras_bert.layers.attention import MASK_BIAS, SelfAttention
+from keras_bert.layers.attention import MASK_BIAS, AttentionBias, SelfAttention
 from keras_bert.layers.block import SavedLayer, TransformerBlock, weights_by_path
 from keras_bert.layers.dense import Dense
+from keras_bert.layers.embeddings import TokenEmbedding
 from keras_bert.layers.feed_forward import ACTIVATIONS, FeedForward
-from keras_bert.layers.tap import Tap
+from keras_bert.layers.tap import Tap, TapLayer
 
 
 def rotary_table(length: Tensor, size: int, theta: float) -> tuple[Tensor, Tensor]:
@@ -233,3 +234,22 @@ class ModernBERTBlock(TransformerBlock):
         if self.index and gamma is None:
             weights["attention_norm/gamma"] = np.ones_like(weights["feed_forward_norm/gamma"])
         return [weights[path] for path in weights_by_path(self)]
+
+
+def modernbert_states(config: EncoderConfig, inputs: Mapping[str, Any]) -> Any:
+    """Inputs by name, each int32 (batch, length) -> states (batch, length, hidden)."""
+    variant = config.variant
+    assert isinstance(variant, ModernBERT)
+    table = TokenEmbedding(config.vocabulary_size, config.hidden_size, config.initializer_range, name="token_embedding")
+    x = _norm(config, "embeddings_norm")(table(inputs["token_ids"]))
+    x = keras.layers.Dropout(variant.embedding_dropout, name="embeddings_dropout")(x)
+    global_bias = AttentionBias(name="attention_bias")(inputs["padding_mask"])
+    local_bias = WindowBias(variant.reach, name="window_bias")(global_bias)
+    for index in range(config.num_layers):
+        block = ModernBERTBlock(config, index, name=f"block_{index}")
+        x = block(x, global_bias if variant.is_global(index) else local_bias)
+    return TapLayer(name="final_norm_tap")(_norm(config, "final_norm")(x))
+
+
+def _norm(config: EncoderConfig, name: str) -> keras.layers.Layer:
+    return keras.layers.LayerNormalization(epsilon=config.layer_norm_epsilon, center=False, name=name)
