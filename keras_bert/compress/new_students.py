@@ -5,8 +5,7 @@ import logging
 from collections.abc import Callable, Iterable
 
 from keras_bert.compress.importance import measure_importance
-from keras_bert.compress.probes import RandomProbes
-from keras_bert.compress.students import Importance, initialize_from_teacher, spread_layers
+from keras_bert.compress.students import Importance, RandomProbes, initialize_from_teacher, spread_layers
 from keras_bert.compress.vocabulary import count_token_ids
 from keras_bert.core.config import EncoderConfig
 from keras_bert.models.encoder import build_encoder, config_of, has_layer

@@ -5,11 +5,13 @@ from typing import Any, NamedTuple
 
 import keras
 import numpy as np
+from keras import ops
 
 from keras_bert.layers.block import TransformerBlock, weights_by_path
 from keras_bert.layers.embeddings import PositionEmbedding, TokenEmbedding
-from keras_bert.models.encoder import config_of, has_layer
+from keras_bert.models.encoder import config_of, has_layer, sequence_output
 from keras_bert.models.traces import check_attached
+from keras_bert.objectives.base import Batch, Sums
 
 _DENSE = ("kernel", "bias")
 
@@ -163,3 +165,24 @@ def factorize(matrix: Any, rank: int, row_weights: Any = None) -> tuple[Any, Any
     # The sign of a singular vector is arbitrary; it is fixed so that equal inputs give equal bytes.
     along = along * np.where(along[np.abs(along).argmax(axis=0), np.arange(rank)] < 0, -1.0, 1.0)
     return (exact @ along).astype("float32"), along.T.astype("float32")
+
+
+class RandomProbes:
+    """A loss without a task: the projection of a text's final states on a random direction.
+
+    To first order, removing a part of an encoder moves a text's final states, all tokens together, by a vector v. For a
+    vector r of independent normal entries the mean of |r v| is sqrt(2 / pi) |v|. With this loss `measure_importance`
+    measures, up to that factor, the mean distance by which the states move. Random probes estimate a norm as they
+    estimate a trace in Hutchinson (1990).
+    """
+
+    def __init__(self, encoder: keras.Model) -> None:
+        self.network = keras.Model(encoder.input, sequence_output(encoder), name="states")
+        self._seeds = keras.random.SeedGenerator(0)
+
+    def __call__(self, model: keras.Model, batch: Batch, training: bool) -> Sums:
+        """`loss`: the sum over the tokens of each text of r h, with another r for each text and token."""
+        states = model({spec.name: batch[spec.name] for spec in model.inputs}, training=training)
+        mask = ops.cast(batch["padding_mask"], states.dtype)
+        probes = keras.random.normal(ops.shape(states), dtype=states.dtype, seed=self._seeds) * mask[..., None]
+        return {"loss": (ops.sum(probes * states), ops.cast(ops.shape(states)[0], states.dtype))}

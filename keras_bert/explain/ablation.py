@@ -12,8 +12,7 @@ from keras import ops
 from keras_bert.core.checks import check
 from keras_bert.core.tensors import Tensor
 from keras_bert.explain.tokens import Array
-from keras_bert.layers.recording import transforming
-from keras_bert.layers.tap import Tap
+from keras_bert.layers.tap import Tap, transforming
 from keras_bert.models.encoder import blocks_of, config_of
 from keras_bert.objectives.base import Batch, means
 from keras_bert.tasks.base import Task

@@ -13,7 +13,7 @@ from keras_bert.explain.explained import read_row
 from keras_bert.explain.tokens import Array, Tokens
 from keras_bert.families.longformer.layers import GLOBAL_TOKENS
 from keras_bert.layers.adapters import PromptPlaces
-from keras_bert.layers.recording import recording
+from keras_bert.layers.tap import recording
 from keras_bert.models.encoder import blocks_of, calls_of, encoder_of, has_layer, output_of, sequence_output
 from keras_bert.tasks.base import Features, Task, pad_batch
 from keras_bert.tasks.checks import as_texts, check_same_length, is_keras_model

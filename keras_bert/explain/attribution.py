@@ -12,7 +12,7 @@ from keras_bert.explain.gradients import scores_and_gradients
 from keras_bert.explain.occlusion import Baseline, baseline_id, scores_without
 from keras_bert.explain.tokens import Array, Tokens
 from keras_bert.layers.embeddings import TokenEmbedding
-from keras_bert.layers.recording import recording, transforming
+from keras_bert.layers.tap import recording, transforming
 from keras_bert.tasks.base import Features, Task, pad_batch, slices
 from keras_bert.tasks.checks import is_keras_model
 

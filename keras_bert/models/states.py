@@ -8,8 +8,7 @@ from keras import ops
 
 from keras_bert.core.tensors import Tensor
 from keras_bert.layers.dense import Dense
-from keras_bert.layers.recording import RecordedTensors, recording
-from keras_bert.layers.tap import Tap
+from keras_bert.layers.tap import RecordedTensors, Tap, recording
 from keras_bert.models.encoder import (
     PROMPT_PLACES,
     blocks_of,

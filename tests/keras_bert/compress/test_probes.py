@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from keras_bert.compress.importance import measure_importance
-from keras_bert.compress.probes import RandomProbes
+from keras_bert.compress.students import RandomProbes
 from keras_bert.models.encoder import blocks_of, encoder_of
 from tests.keras_bert.compress import tiny
 

@@ -14,7 +14,7 @@ from keras_bert.families.bigbird.layers import BigBirdAttention
 from keras_bert.families.bigbird.settings import BigBird
 from keras_bert.families.longformer.layers import LongformerAttention
 from keras_bert.families.longformer.settings import Longformer
-from keras_bert.layers.recording import recording
+from keras_bert.layers.tap import recording
 from keras_bert.tasks.classification import Classification
 from tests.keras_bert.explain.family_tasks import FAMILIES, family_task
 from tests.keras_bert.families.long_attention import bias_of, config, heads_of, states

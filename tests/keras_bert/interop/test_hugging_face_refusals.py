@@ -235,7 +235,7 @@ def test_numbers_that_are_not_finite(value, value_name, tmp_path):
 
 @pytest.mark.parametrize("name", ["tensorflow", "tensorflow_text"])
 def test_no_tensorflow(name, monkeypatch):
-    for module in ("keras_bert.tokenizers.tokenizer", "keras_bert.tokenizers.wordpiece"):
+    for module in ("keras_bert.tokenizers.tokenizer", "keras_bert.tokenizers.tokenizer"):
         monkeypatch.delitem(sys.modules, module, raising=False)
     monkeypatch.setitem(sys.modules, name, None)
     with pytest.raises(ModuleNotFoundError, match=r"needs tensorflow and tensorflow-text, .*`read_model\(folder\)`"):

@@ -1,8 +1,7 @@
 import sys
 import threading
 
-from keras_bert.layers.recording import recording, transforming
-from keras_bert.layers.tap import Tap
+from keras_bert.layers.tap import Tap, recording, transforming
 
 
 def test_tap_records_values_in_order():

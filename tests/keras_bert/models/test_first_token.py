@@ -12,7 +12,7 @@ from keras_bert.families.deberta.settings import DeBERTa
 from keras_bert.families.longformer.settings import Longformer
 from keras_bert.families.mobilebert.settings import MobileBERT
 from keras_bert.families.modernbert.settings import ModernBERT
-from keras_bert.layers.recording import recording
+from keras_bert.layers.tap import recording
 from keras_bert.models.encoder import PROMPT_PLACES, TOKEN_STATES, blocks_of, build_encoder, input_names
 from keras_bert.models.first_token import skip_unused_tokens
 from keras_bert.tasks.classification import build_classifier
