@@ -102,6 +102,18 @@ class Tokenizer(WordPieceVocabulary, GraphTokenizer):
         )
 
 
+class TokenSpans(NamedTuple):
+    """The tokens of a batch of texts; text t has the tokens splits[t]:splits[t + 1].
+
+    Tokens start and end at bytes of the normalized text; an end is the index after the last byte.
+    """
+
+    ids: tf.Tensor
+    starts: tf.Tensor
+    ends: tf.Tensor
+    splits: tf.Tensor
+
+
 class WordPiece:
     """Splits texts, (batch,) UTF-8 strings, into tokens of a vocabulary, lowercased and without accents if asked for.
 
@@ -178,18 +190,6 @@ class WordPiece:
             ends=tf.gather(tokens.ends, last_places),
             splits=tf.gather(kept_before, tokens.splits),
         )
-
-
-class TokenSpans(NamedTuple):
-    """The tokens of a batch of texts; text t has the tokens splits[t]:splits[t + 1].
-
-    Tokens start and end at bytes of the normalized text; an end is the index after the last byte.
-    """
-
-    ids: tf.Tensor
-    starts: tf.Tensor
-    ends: tf.Tensor
-    splits: tf.Tensor
 
 
 def _count_characters(texts: tf.Tensor) -> tuple[tf.Tensor, tf.Tensor]:
