@@ -118,7 +118,7 @@ class WordPiece:
     """Splits texts, (batch,) UTF-8 strings, into tokens of a vocabulary, lowercased and without accents if asked for.
 
     The kernels of tensorflow-text split them as Hugging Face's `tokenizers` does, token by token, with the tables of
-    `normalizer_model`. Words of more than 100 characters, which are unknown, are replaced here: the kernel counts bytes.
+    `normalizer_model`. Words of over 100 characters, which are unknown, are replaced here: the kernel counts bytes.
     `unknown_id` is the id of the token for a word that the other tokens do not make up.
     """
 
