@@ -1,4 +1,8 @@
-"""Looking inside of models: attention and attribution for every family, and for exported files."""
+"""Looking inside of models: attention and attribution for every family, and for exported files.
+
+Functions raise TypeError where a text or a word is no string, and ValueError where there are no texts, or not as many
+second texts or tags.
+"""
 
 from keras_bert.data.conllu import TreebankSentence, read_conllu
 from keras_bert.explain.ablation import HeadAblation, leave_one_head_out

@@ -87,7 +87,6 @@ def compare(
             `spread_layers`. Of no effect on files.
 
     Raises:
-        TypeError: a text is no string.
         ValueError: the tasks differ or are not fine-tuned, there are no texts or not as many pairs, no row can be
             explained, there are not as many `layers` as the student has, or no such layer, or a file is to be explained
             by gradients.

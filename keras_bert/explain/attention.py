@@ -88,8 +88,7 @@ def attentions(task: Task, texts: Sequence[str], pairs: Sequence[str] | None = N
         pairs: the second text of each pair; None for single texts.
 
     Raises:
-        TypeError: a text is no string.
-        ValueError: there are no texts, or not as many pairs; or the task's model is an exported file.
+        ValueError: the task's model is an exported file.
 
     Examples:
         >>> from keras_bert.explain import attentions

@@ -120,7 +120,6 @@ def attributions(
         steps: steps of the integral, 1 to 10,000.
 
     Raises:
-        TypeError: a text is no string.
         ValueError: there is no such target, method or baseline; gradients of an exported file, which has none; or
             the file takes text instead of tokens.
 

@@ -36,12 +36,6 @@ class ExplainedRow:
             text: the text, or the first of a pair.
             choice: see `Task.target`; None for the number of the model's answer.
             pair: the second text of a pair.
-
-        Raises:
-            TypeError: a text is no string.
-            UnexplainedRowError: the row has no such number, as a text without words has no tag.
-            ValueError: there is no such number, the task is not fine-tuned, or the model is an exported file that takes
-                text.
         """
         _check_task(task)
         texts = as_texts("text", [text]) + ([] if pair is None else as_texts("pair", [pair]))
@@ -51,10 +45,6 @@ class ExplainedRow:
         """The same number of another model of the same task for the same texts, which it may split into other words.
 
         Where long texts have several rows, it is the row with the most text of this one.
-
-        Raises:
-            UnexplainedRowError: the number is of a word that the other model does not read.
-            ValueError: see `of`.
         """
         _check_task(task)
         last = len(self.tokens.texts) - 1
@@ -62,11 +52,7 @@ class ExplainedRow:
         return self._choose(task, *read, self.choice_among(read[0]))
 
     def choice_among(self, words: Tokens) -> str | None:
-        """The choice of this row's number by the words of another row.
-
-        Raises:
-            UnexplainedRowError: the number is of a word that the other row does not hold.
-        """
+        """The choice of this row's number by the words of another row."""
         target = self.target
         if target.word is None or target.choice_at is None:
             return target.choice

@@ -14,9 +14,6 @@ def scores_and_gradients(function: Callable[[Any], Any], inputs: Array) -> tuple
     """The scores (rows,) of rows (rows, ...), and the gradient of each score with respect to its row, float32.
 
     Each score of the function depends on its own row alone.
-
-    Raises:
-        NotImplementedError: Keras runs on a backend other than TensorFlow and JAX.
     """
     name, tensors = keras.backend.backend(), ops.convert_to_tensor(inputs)
     if name == "tensorflow":

@@ -94,8 +94,7 @@ def head_statistics(
         distances: whether heads are compared with each other; the time grows with the square of the number of heads.
 
     Raises:
-        TypeError: a text is no string.
-        ValueError: there are no texts, or not as many pairs; or the task's model is an exported file.
+        ValueError: the task's model is an exported file.
 
     Examples:
         >>> statistics = head_statistics(task, ["film film film"])

@@ -58,7 +58,6 @@ def deletion_curve(
         float64 (words of the order + 1,): the score of the whole text first.
 
     Raises:
-        TypeError: a text is no string.
         ValueError: there is no such target or baseline, the order holds another number or one twice, or the model is
             a file that takes text.
 

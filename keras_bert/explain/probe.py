@@ -104,7 +104,6 @@ def probe(task: Task, train: Tagged, test: Tagged, *, seed: int = 0, batch_size:
         batch_size: rows of a batch.
 
     Raises:
-        TypeError: a word or a tag is no string.
         ValueError: there are no sentences, not as many tags as words, only one tag to learn, or a test tag that no
             training word has; or the task's model is an exported file.
 

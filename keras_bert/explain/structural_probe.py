@@ -86,7 +86,6 @@ def structural_probe(
         batch_size: rows of a batch of the model.
 
     Raises:
-        TypeError: a word is no string.
         ValueError: there are no sentences, not as many heads as words, heads that are no tree, no training sentence of
             two words, no such layer, or a setting out of its range; or the task's model is an exported file.
 

@@ -16,9 +16,6 @@ def tree_distances(heads: Sequence[int]) -> Array:
 
     Args:
         heads: the number of the head of each word, from 1; 0 for the root, as in CoNLL-U.
-
-    Raises:
-        ValueError: the heads are no tree.
     """
     from scipy.sparse.csgraph import shortest_path
 

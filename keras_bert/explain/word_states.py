@@ -43,7 +43,6 @@ def word_states(task: Task, sentences: Sequence[Sequence[str]], *, batch_size: i
     row with the most context on both sides, as `TokenClassification.predict_tags` does: no word is lost.
 
     Raises:
-        TypeError: a word is no string.
         ValueError: there are no sentences, no word has a token, or the task's model is an exported file.
     """
     owner, room, tokenizer = "word_states", task.max_length - 2, task.tokenizer
