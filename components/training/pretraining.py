@@ -93,8 +93,7 @@ def pretraining_objective(
     from keras_bert.fused.pretraining import FusedPretrainingObjective, FusedReplacedTokensObjective
     from keras_bert.models.pretraining import add_span_boundary
     from keras_bert.models.replaced_tokens import build_joint
-    from keras_bert.objectives.pretraining import PretrainingObjective
-    from keras_bert.objectives.replaced_tokens import ReplacedTokensObjective
+    from keras_bert.objectives.pretraining import PretrainingObjective, ReplacedTokensObjective
 
     model, is_fused = task.model, xla == "parts"
     if generator is not None:

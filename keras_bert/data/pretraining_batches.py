@@ -13,8 +13,7 @@ from numpy.typing import NDArray
 from keras_bert.core.checks import check
 from keras_bert.core.digests import digest
 from keras_bert.core.folders import VOCABULARY_FILE
-from keras_bert.data.batches import Batch, Batches, Parse
-from keras_bert.data.padding import INTEGER, INTEGERS, PAIR, pad, pad_pair, plan_batches
+from keras_bert.data.batches import INTEGER, INTEGERS, PAIR, Batch, Batches, Parse, pad, pad_pair, plan_batches
 from keras_bert.data.record_store import RecordStore
 from keras_bert.data.records import RecordError, find_records, read_features
 from keras_bert.masking.masks import mask_rows, masking_vocabulary

@@ -10,8 +10,7 @@ import tensorflow as tf
 
 from keras_bert.core.folders import FEATURES_FILE
 from keras_bert.core.losses import IGNORED
-from keras_bert.data.batches import TEXT_ROW, Batch, Batches, Parse
-from keras_bert.data.padding import INTEGER, INTEGERS, pad, pad_pair, plan_batches
+from keras_bert.data.batches import INTEGER, INTEGERS, TEXT_ROW, Batch, Batches, Parse, pad, pad_pair, plan_batches
 from keras_bert.data.record_store import RecordStore
 from keras_bert.data.records import RecordError, find_records, read_features, read_labels
 from keras_bert.data.schemas import COMPARED_ROWS, SCHEMAS, TEACHER_ANSWERS, Feature, Kind

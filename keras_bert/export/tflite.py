@@ -11,8 +11,12 @@ from tensorflow.python.framework.convert_to_constants import convert_variables_t
 
 from keras_bert.compress.ranges import fixed_ranges
 from keras_bert.core.folders import LOGITS, temporary_folder
-from keras_bert.export.float_head import keep_head_float
-from keras_bert.export.lite_passes import keep_sliced_axes, simplify_lookups, store_constants_as_integers
+from keras_bert.export.lite_passes import (
+    keep_head_float,
+    keep_sliced_axes,
+    simplify_lookups,
+    store_constants_as_integers,
+)
 from keras_bert.export.runtimes import SIGNATURE, TEXT_SIGNATURES
 from keras_bert.export.sharing import read_model, write_model
 from keras_bert.export.text_inputs import ENDS, STARTS, TextInputs

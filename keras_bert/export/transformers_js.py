@@ -5,18 +5,25 @@ The layout and the names of files, inputs and outputs are those that transformer
 "int8". All operations are standard ONNX.
 """
 
+import dataclasses
 from collections.abc import Callable
 from pathlib import Path
 
 import tensorflow as tf
 
 from keras_bert.compress.ranges import Ranges, fixed_ranges
-from keras_bert.core.folders import WEB_FILE, WEB_FOLDER, WEB_HALF_FILE, WEB_INT8_FILE, WEB_STATIC_FILE
+from keras_bert.core.folders import TOKENIZER_FILE, WEB_FILE, WEB_FOLDER, WEB_HALF_FILE, WEB_INT8_FILE, WEB_STATIC_FILE
 from keras_bert.export.onnx import OPSET, make_onnx, write_onnx
 from keras_bert.export.onnx_numbers import convert_to_dynamic_int8, convert_to_float16, convert_to_static_int8
-from keras_bert.export.transformers_names import INPUTS
-from keras_bert.interop.description import write_description
-from keras_bert.models.encoder import input_names
+from keras_bert.export.runtimes import INPUTS
+from keras_bert.families.bert.hugging_face import BERT
+from keras_bert.interop.configs import write_json
+from keras_bert.interop.heads import head_of
+from keras_bert.interop.hugging_face_config import FILE, write_config
+from keras_bert.interop.sentence_transformers import PoolingSettings, write_pooling
+from keras_bert.interop.tokenizer_json import write_tokenizer
+from keras_bert.interop.vocabularies import write_definition, write_settings
+from keras_bert.models.encoder import config_of, input_names
 from keras_bert.models.first_token import skip_unused_tokens
 from keras_bert.tasks.base import Task
 
@@ -60,3 +67,25 @@ def _serve(task: Task) -> Serve:
         return task.transformers_outputs(outputs)
 
     return serve
+
+
+def write_description(task: Task, folder: Path) -> None:
+    """Writes `config.json`, `tokenizer.json` and `tokenizer_config.json`, and the pooling of an embedding.
+
+    The configuration describes a BERT of the task's size for every graph: all runtimes have this class, and some
+    graphs, as that of a pruned model or of a classifier with pooling by the mean, belong to no class.
+
+    Raises:
+        ValueError: transformers has no head for the task.
+    """
+    config, head, tokenizer = config_of(task.model), head_of(task), task.tokenizer
+    content = write_config(config, dataclasses.replace(head, pooling="cls"), BERT, tokenizer.pad_id)
+    write_json(folder / FILE, content)
+    if tokenizer.lowercase is None:
+        write_definition(folder, tokenizer.definition(), tokenizer.special, task.max_length)
+    else:
+        write_settings(folder, tokenizer.lowercase, task.max_length)
+        write_json(folder / TOKENIZER_FILE, write_tokenizer(tokenizer.vocabulary, lowercase=tokenizer.lowercase))
+    if head.task == "embedding":
+        vectors = (head.pooling, head.normalize, task.max_length, head.prompts, head.similarity_function)
+        write_pooling(folder, PoolingSettings(*vectors), task.network().output.shape[-1])

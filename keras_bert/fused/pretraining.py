@@ -11,8 +11,12 @@ from keras_bert.core.tensors import Tensor
 from keras_bert.fused.masked_tokens import draw_tokens, masked_token_loss
 from keras_bert.models.encoder import has_layer, output_of
 from keras_bert.objectives.base import Batch, Objective, Sums, call_model
-from keras_bert.objectives.pretraining import PretrainingObjective, boundary_weights
-from keras_bert.objectives.replaced_tokens import ReplacedTokensObjective, measure_replaced
+from keras_bert.objectives.pretraining import (
+    PretrainingObjective,
+    ReplacedTokensObjective,
+    boundary_weights,
+    measure_replaced,
+)
 from keras_bert.options.pretraining import Generator
 
 

@@ -5,8 +5,7 @@ from collections.abc import Mapping
 from keras_bert.export.targets.base import ExportTarget
 from keras_bert.export.targets.litert import LiteRT, LiteRTText
 from keras_bert.export.targets.mediapipe import MediaPipe
-from keras_bert.export.targets.onnx_runtime import OnnxRuntime
-from keras_bert.export.targets.transformers_js import TransformersJs
+from keras_bert.export.targets.onnx import OnnxRuntime, TransformersJs
 from keras_bert.options.export import RuntimeName
 
 # In the order in which they are written.

@@ -7,8 +7,8 @@ import pytest
 from keras_bert.core.folders import WEB_FILE, WEB_HALF_FILE, WEB_INT8_FILE
 from keras_bert.export.check import FLOAT32_TOLERANCE, parity_tolerance
 from keras_bert.export.onnx import export_onnx
+from keras_bert.export.runtimes import INPUTS
 from keras_bert.export.transformers_js import export_transformers_js
-from keras_bert.export.transformers_names import INPUTS
 from keras_bert.models.encoder import input_names
 from tests.clients.web.node import ask
 from tests.keras_bert.export.word_tasks import LENGTH, make_task, make_texts

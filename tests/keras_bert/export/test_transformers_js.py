@@ -13,7 +13,7 @@ from keras_bert.core.folders import WEB_FILE, WEB_FILES, WEB_FOLDER, WEB_HALF_FI
 from keras_bert.export.bundle import load_exported
 from keras_bert.export.check import FLOAT32_TOLERANCE, check_parity, parity_tolerance
 from keras_bert.export.runtimes import OnnxModel
-from keras_bert.export.targets.transformers_js import TransformersJs
+from keras_bert.export.targets.onnx import TransformersJs
 from keras_bert.export.transformers_js import export_transformers_js
 from keras_bert.interop.hugging_face import from_hugging_face
 from keras_bert.models.encoder import input_names

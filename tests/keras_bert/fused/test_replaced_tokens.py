@@ -2,10 +2,10 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
+from keras_bert.fused.block import fused_blocks
 from keras_bert.fused.pretraining import FusedReplacedTokensObjective
-from keras_bert.fused.training import fused_blocks
 from keras_bert.models.encoder import blocks_of
-from keras_bert.objectives.replaced_tokens import ReplacedTokensObjective
+from keras_bert.objectives.pretraining import ReplacedTokensObjective
 from tests.keras_bert.models.test_replaced_tokens import PARTS, make_joint
 from tests.keras_bert.objectives.test_replaced_tokens import BATCH, GENERATOR
 from tests.samples import long_but

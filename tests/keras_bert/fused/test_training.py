@@ -6,8 +6,8 @@ import tensorflow as tf
 from keras_bert.adaptation.adapter import Adapter
 from keras_bert.core.config import EncoderConfig
 from keras_bert.families.mobilebert.settings import MobileBERT
+from keras_bert.fused.block import compiled_update, fused_blocks
 from keras_bert.fused.pretraining import FusedPretrainingObjective
-from keras_bert.fused.training import compiled_update, fused_blocks
 from keras_bert.models.encoder import blocks_of, build_encoder
 from keras_bert.models.optimizer import adamw
 from keras_bert.models.pretraining import add_span_boundary, build_pretraining

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 import tokenizers
 
-from keras_bert.interop.description import write_description
+from keras_bert.export.transformers_js import write_description
 from keras_bert.interop.sentence_transformers import PoolingSettings, read_pooling
 from keras_bert.interop.tokenizer_json import read_tokenizer, write_tokenizer
 from keras_bert.tokenizers.subwords import SubwordTokenizer

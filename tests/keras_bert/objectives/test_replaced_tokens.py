@@ -2,7 +2,7 @@ import numpy as np
 import pytest
 
 from keras_bert.core.losses import cross_entropy
-from keras_bert.objectives.replaced_tokens import ReplacedTokensObjective, measure_replaced
+from keras_bert.objectives.pretraining import ReplacedTokensObjective, measure_replaced
 from keras_bert.options.pretraining import Generator
 from tests.keras_bert.models.test_replaced_tokens import HIDDEN, TEXT, make_joint
 

@@ -9,7 +9,7 @@ import pytest
 import tensorflow as tf
 
 from keras_bert.fused.pretraining import FusedReplacedTokensObjective
-from keras_bert.objectives.replaced_tokens import ReplacedTokensObjective
+from keras_bert.objectives.pretraining import ReplacedTokensObjective
 from keras_bert.options.pretraining import Generator
 from keras_bert.options.training import Training
 from keras_bert.training.trainer import Trainer, make_deterministic

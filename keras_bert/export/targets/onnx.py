@@ -1,14 +1,32 @@
-"""transformers.js and Optimum: a Hugging Face folder of `.onnx` files in several number formats."""
+"""ONNX: one float32 file for ONNX Runtime, and a Hugging Face folder in several number formats for transformers.js."""
 
 from typing import TYPE_CHECKING, TypeGuard
 
-from keras_bert.export.files import WEB, WEB_HALF, WEB_INT8, WEB_STATIC, ExportedFile
+from keras_bert.export.files import ONNX, WEB, WEB_HALF, WEB_INT8, WEB_STATIC, ExportedFile
 from keras_bert.export.inputs import ExportInputs
 from keras_bert.export.targets.base import ExportTarget, ModelTraits
 from keras_bert.options.quantization import RECIPES
 
 if TYPE_CHECKING:
     from keras_bert.compress.quantization_parameters import QuantizationParameters
+
+
+class OnnxRuntime(ExportTarget):
+    """Exports an `.onnx` file for ONNX Runtime with token ids as inputs."""
+
+    name = "onnx"
+    libraries = ("keras", "tensorflow", "tf2onnx", "onnx")
+
+    def files(self, quantization: "QuantizationParameters | None") -> tuple[ExportedFile, ...]:
+        """See `ExportTarget`."""
+        return (ONNX,)
+
+    def write(self, source: ExportInputs) -> None:
+        """See `ExportTarget`."""
+        from keras_bert.export.onnx import export_onnx
+
+        path, output = source.folder / ONNX.name, source.task.output_name
+        export_onnx(source.task.network(), path, output=output, opset=source.options.opset)
 
 
 class TransformersJs(ExportTarget):
