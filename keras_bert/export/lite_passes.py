@@ -239,7 +239,8 @@ _PRODUCT = schema.BuiltinOperator.FULLY_CONNECTED
 def keep_head_float(content: bytes, model: keras.Model) -> bytes:
     """Replaces the weights of a regression head, if the model of a `.tflite` file has one, by its float32 weights.
 
-    The scale of the targets is folded into the last product of the file.
+    A mean of 100,000 is infinite in float16, and one of 2,001 becomes 2,002. The scale of the targets is folded into
+    the last product of the file.
     """
     folded = folded_heads(model)
     if not folded:

@@ -1,4 +1,9 @@
-"""Weights of classes, and the bias of a head from the frequencies of its labels."""
+"""Weights of classes, and the bias of a head from the frequencies of its labels.
+
+A head that starts at 0 gives every label the same probability. The first steps then learn the frequencies, and a short
+training with rare labels ends before it has learnt more (Lin et al. 2017, "Focal Loss for Dense Object Detection",
+section 3.3, start a sigmoid from a prior).
+"""
 
 import math
 from collections.abc import Sequence
