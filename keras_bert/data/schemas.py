@@ -47,9 +47,6 @@ _ROW = "int64: the row, from 0, in the split's .jsonl.gz; a long one has several
 # token, and the value of padding, e.g. {"shape": [2], "along": true, "filling": -120.0}.
 TEACHER_ANSWERS = "teacher_answers"
 
-# The tasks whose losses compare the rows of a batch: its rows are drawn by chance, not by their lengths.
-COMPARED_ROWS = ("retrieval",)
-
 # The schema of rows without a task.
 TEXT = "text"
 
@@ -107,3 +104,11 @@ SCHEMAS: dict[str, dict[str, Feature]] = {
         "row": Feature("group", _ROW, is_read=False),
     },
 }
+
+
+def compares_rows(task: str) -> bool:
+    """Whether the loss of a task compares the rows of a batch, which are then drawn by chance and not by their lengths.
+
+    Rows that are compared say which others are no negatives of theirs.
+    """
+    return any(feature.kind == "group_set" for feature in SCHEMAS.get(task, {}).values())

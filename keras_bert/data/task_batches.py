@@ -13,7 +13,7 @@ from keras_bert.core.losses import IGNORED
 from keras_bert.data.batches import INTEGER, INTEGERS, TEXT_ROW, Batch, Batches, Parse, pad, pad_pair, plan_batches
 from keras_bert.data.record_store import RecordStore
 from keras_bert.data.records import RecordError, find_records, read_features, read_labels
-from keras_bert.data.schemas import COMPARED_ROWS, SCHEMAS, TEACHER_ANSWERS, Feature, Kind
+from keras_bert.data.schemas import SCHEMAS, TEACHER_ANSWERS, Feature, Kind, compares_rows
 
 _PARSED: dict[Kind, Any] = {
     "tokens": INTEGERS,
@@ -125,7 +125,7 @@ def task_batches(
         along=along,
         lengths_along=lengths_along,
         tokens=tokens,
-        mixed=content["task"] in COMPARED_ROWS,
+        mixed=compares_rows(content["task"]),
         **order,
     )
 
