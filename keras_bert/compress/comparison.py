@@ -18,11 +18,11 @@ from keras_bert.objectives.imitation import (
     Cosine,
     HiddenStates,
     ImitationLoss,
-    Needs,
-    Read,
     Relations,
     Similarities,
     State,
+    States,
+    StateSelection,
     Vectors,
 )
 from keras_bert.options.compression import OF_EMBEDDINGS, StateImitation
@@ -62,20 +62,20 @@ def _make_loss(
     match name:
         case "hidden_states":
             ours, theirs = tuple(range(student.layers + 1)), (0, *(layer + 1 for layer in layers))
-            return HiddenStates(Needs(states=ours), Needs(states=theirs))
+            return HiddenStates(StateSelection(states=ours), StateSelection(states=theirs))
         case "attentions":
             ours = tuple(range(student.layers))
-            return Attentions(Needs(attended={"scores": ours}), Needs(attended={"scores": layers}))
+            return Attentions(StateSelection(attended={"scores": ours}), StateSelection(attended={"scores": layers}))
         case "relations":
             kinds = ("query", "key", "value") if settings.relation_kind == "query_key_value" else ("scores", "value")
             last, chosen = student.layers - 1, settings.teacher_layer % teacher.layers
-            read, imitated = (Needs(attended=dict.fromkeys(kinds, (layer,))) for layer in (last, chosen))
+            read, imitated = (StateSelection(attended=dict.fromkeys(kinds, (layer,))) for layer in (last, chosen))
             return Relations(read, imitated, settings.relation_heads or teacher.heads)
         case "cosine":
-            return Cosine(Needs(states=(student.layers,)), Needs(states=(teacher.layers,)))
+            return Cosine(StateSelection(states=(student.layers,)), StateSelection(states=(teacher.layers,)))
         case _:
             kind = Vectors if name == "vectors" else Similarities
-            return kind(Needs(states=(OUTPUT,)), Needs(states=(OUTPUT,)))
+            return kind(StateSelection(states=(OUTPUT,)), StateSelection(states=(OUTPUT,)))
 
 
 # The name of the student's output in a joint model.
@@ -137,7 +137,7 @@ class Comparison:
 class _Reader:
     """Runs a model that `_with_states` made, and groups the tensors by the losses that read them."""
 
-    def __init__(self, model: keras.Model, needs: dict[str, Needs]) -> None:
+    def __init__(self, model: keras.Model, needs: dict[str, StateSelection]) -> None:
         self.model, self._needs = model, needs
         attended: dict[str, list[int]] = {}
         for need in needs.values():
@@ -146,7 +146,7 @@ class _Reader:
         self._attended = attended
         self._reader = AttentionReader(model, attended)
 
-    def run(self, inputs: dict[str, Any], training: bool) -> tuple[Any, dict[str, Read]]:
+    def run(self, inputs: dict[str, Any], training: bool) -> tuple[Any, dict[str, States]]:
         outputs, states = self._reader.run(inputs, training)
         tensors = {
             (kind, layer): states[kind][place]
@@ -154,7 +154,7 @@ class _Reader:
             for place, layer in enumerate(layers)
         }
         return outputs[_ANSWERS], {
-            name: Read(
+            name: States(
                 [outputs[_name(name, place)] for place in range(len(need.states))],
                 {kind: [tensors[kind, layer] for layer in layers] for kind, layers in need.attended.items()},
             )
@@ -172,7 +172,7 @@ def _name(loss: str, place: int) -> str:
     return f"{loss}_{place}"
 
 
-def _states(model: keras.Model, needs: Needs) -> list[Any]:
+def _states(model: keras.Model, needs: StateSelection) -> list[Any]:
     states = hidden_states(model) if needs.states else []
     return [model.output if state == OUTPUT else states[int(state)] for state in needs.states]
 

@@ -19,15 +19,15 @@ State = int | str
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
-class Needs:
+class StateSelection:
     """What a loss reads of a model: layers of states, and blocks, from 0, of `query`, `key`, `value`, `scores`."""
 
     states: tuple[State, ...] = ()
     attended: Mapping[str, tuple[int, ...]] = dataclasses.field(default_factory=dict)
 
 
-class Read(NamedTuple):
-    """The tensors that `Needs` names, in the same order.
+class States(NamedTuple):
+    """The tensors that `StateSelection` names, in the same order.
 
     Attributes:
         states: arrays (batch, length, width); for `OUTPUT` (batch, width).
@@ -50,11 +50,11 @@ class ImitationLoss(abc.ABC):
     name: ClassVar[str]
     projected: ClassVar[bool] = False
 
-    student: Needs
-    teacher: Needs
+    student: StateSelection
+    teacher: StateSelection
 
     @abc.abstractmethod
-    def distance(self, student: Read, teacher: Read, mask: Tensor) -> Tensor:
+    def distance(self, student: States, teacher: States, mask: Tensor) -> Tensor:
         """The distance summed over the batch, a float32 scalar; values at padding do not change it.
 
         Projected states of the student have the teacher's width; the mask is 1 for a token, float32 (batch, length).
@@ -89,7 +89,7 @@ class Attentions(ImitationLoss):
 
     name = "attentions"
 
-    def distance(self, student: Read, teacher: Read, mask: Tensor) -> Tensor:
+    def distance(self, student: States, teacher: States, mask: Tensor) -> Tensor:
         """See `ImitationLoss`."""
         pairs = zip(student.attended["scores"], teacher.attended["scores"], strict=True)
         return sum(ops.sum(score_difference(*pair) * token_pairs(mask)) for pair in pairs)
@@ -119,7 +119,7 @@ class Cosine(ImitationLoss):
     name = "cosine"
     projected = True
 
-    def distance(self, student: Read, teacher: Read, mask: Tensor) -> Tensor:
+    def distance(self, student: States, teacher: States, mask: Tensor) -> Tensor:
         """See `ImitationLoss`."""
         return per_token(1.0 - cosines(student.states[0], teacher.states[0]), mask)
 
@@ -134,7 +134,7 @@ class HiddenStates(ImitationLoss):
     name = "hidden_states"
     projected = True
 
-    def distance(self, student: Read, teacher: Read, mask: Tensor) -> Tensor:
+    def distance(self, student: States, teacher: States, mask: Tensor) -> Tensor:
         """See `ImitationLoss`."""
         pairs = zip(student.states, teacher.states, strict=True)
         return sum(per_token(squared_difference(*pair), mask) for pair in pairs)
@@ -162,7 +162,7 @@ class Relations(ImitationLoss):
 
     heads: int
 
-    def distance(self, student: Read, teacher: Read, mask: Tensor) -> Tensor:
+    def distance(self, student: States, teacher: States, mask: Tensor) -> Tensor:
         """See `ImitationLoss`."""
         total: Any = 0.0
         for kind, (ours,) in student.attended.items():
@@ -201,7 +201,7 @@ class Similarities(ImitationLoss):
 
     name = "similarities"
 
-    def distance(self, student: Read, teacher: Read, mask: Tensor) -> Tensor:
+    def distance(self, student: States, teacher: States, mask: Tensor) -> Tensor:
         """See `ImitationLoss`."""
         return ops.sum(ops.square(similarity_matrix(student.states[0]) - similarity_matrix(teacher.states[0])))
 
@@ -226,7 +226,7 @@ class Vectors(ImitationLoss):
     name = "vectors"
     projected = True
 
-    def distance(self, student: Read, teacher: Read, mask: Tensor) -> Tensor:
+    def distance(self, student: States, teacher: States, mask: Tensor) -> Tensor:
         """See `ImitationLoss`."""
         return ops.sum(1.0 - cosines(student.states[0], teacher.states[0]))
 

@@ -8,15 +8,15 @@ from keras_bert.objectives.imitation import (
     Attentions,
     Cosine,
     HiddenStates,
-    Needs,
-    Read,
     Relations,
     Similarities,
+    States,
+    StateSelection,
     Vectors,
 )
 
 MASK = np.array([[1, 1, 1, 1], [1, 1, 0, 0], [1, 0, 0, 0]], "float32")
-NEEDS = Needs(), Needs()
+NEEDS = StateSelection(), StateSelection()
 
 
 def draw(*shape, seed):
@@ -26,7 +26,7 @@ def draw(*shape, seed):
 def measure(loss, student, teacher):
     """The sum divided by its weight, after asking whether padding has a say in it."""
     mean = float(loss.distance(student, teacher, MASK)) / float(loss.weight(MASK))
-    rubbish = [Read(*(_with_rubbish(tensors) for tensors in read)) for read in (student, teacher)]
+    rubbish = [States(*(_with_rubbish(tensors) for tensors in read)) for read in (student, teacher)]
     again = float(loss.distance(*rubbish, MASK)) / float(loss.weight(MASK))
     np.testing.assert_allclose(again, mean, rtol=1e-6)
     return mean
@@ -62,7 +62,7 @@ def mean_score_difference(ours, theirs, hidden=()):
 
 
 def attended(scores):
-    return Read([], {"scores": scores})
+    return States([], {"scores": scores})
 
 
 def test_attentions_add_the_mean_squared_difference_of_each_pair_of_layers():
@@ -89,8 +89,8 @@ def test_hidden_states_add_the_mean_squared_difference_of_each_pair_of_layers():
     ours, theirs = ([draw(3, 4, 6, seed=seed + layer) for layer in range(2)] for seed in (0, 10))
     real = MASK > 0
     expected = sum(((ours_[real] - other[real]) ** 2).mean() for ours_, other in zip(ours, theirs, strict=True))
-    assert measure(HiddenStates(*NEEDS), Read(ours, {}), Read(theirs, {})) == pytest.approx(expected, rel=1e-6)
-    assert measure(HiddenStates(*NEEDS), Read(ours, {}), Read([*map(np.copy, ours)], {})) == 0
+    assert measure(HiddenStates(*NEEDS), States(ours, {}), States(theirs, {})) == pytest.approx(expected, rel=1e-6)
+    assert measure(HiddenStates(*NEEDS), States(ours, {}), States([*map(np.copy, ours)], {})) == 0
 
 
 def test_embeddings_have_a_matrix_of_their_own():
@@ -105,21 +105,21 @@ def cosine(first, second):
 def test_cosine_of_tokens():
     ours, theirs = draw(3, 4, 6, seed=0), draw(3, 4, 6, seed=1)
     expected = 1 - cosine(ours, theirs)[MASK > 0].mean()
-    assert measure(Cosine(*NEEDS), Read([ours], {}), Read([theirs], {})) == pytest.approx(expected, rel=1e-5)
-    assert measure(Cosine(*NEEDS), Read([ours], {}), Read([2 * ours], {})) == pytest.approx(0, abs=1e-6)
+    assert measure(Cosine(*NEEDS), States([ours], {}), States([theirs], {})) == pytest.approx(expected, rel=1e-5)
+    assert measure(Cosine(*NEEDS), States([ours], {}), States([2 * ours], {})) == pytest.approx(0, abs=1e-6)
 
 
 def test_vectors_of_texts():
     ours, theirs = draw(3, 6, seed=0), draw(3, 6, seed=1)
     expected = 1 - cosine(ours, theirs).mean()
-    assert measure(Vectors(*NEEDS), Read([ours], {}), Read([theirs], {})) == pytest.approx(expected, rel=1e-5)
+    assert measure(Vectors(*NEEDS), States([ours], {}), States([theirs], {})) == pytest.approx(expected, rel=1e-5)
 
 
 def test_similarities_of_all_texts_whatever_the_widths():
     ours, theirs = draw(3, 6, seed=0), draw(3, 4, seed=1)
     matrices = [np.array([[cosine(one, other) for other in vectors] for one in vectors]) for vectors in (ours, theirs)]
     expected = ((matrices[0] - matrices[1]) ** 2).mean()
-    assert measure(Similarities(*NEEDS), Read([ours], {}), Read([theirs], {})) == pytest.approx(expected, rel=1e-5)
+    assert measure(Similarities(*NEEDS), States([ours], {}), States([theirs], {})) == pytest.approx(expected, rel=1e-5)
 
 
 KINDS = ("query", "key", "value")
@@ -151,7 +151,7 @@ def test_queries_keys_and_values_of_models_of_any_width(heads):
         for width, seed in ((6, 0), (12, 10))
     )
     expected = sum(divergence(ours[kind][0], theirs[kind][0], heads) for kind in KINDS)
-    distance = measure(Relations(*NEEDS, heads), Read([], ours), Read([], theirs))
+    distance = measure(Relations(*NEEDS, heads), States([], ours), States([], theirs))
     assert distance == pytest.approx(expected, rel=1e-5)
     assert distance > 0.01
 
@@ -162,7 +162,7 @@ def test_attention_and_the_relations_of_values():
         for width, seed in ((6, 0), (8, 10))
     )
     expected = sum(divergence(ours[kind][0], theirs[kind][0], 2) for kind in ("scores", "value"))
-    distance = measure(Relations(*NEEDS, 2), Read([], ours), Read([], theirs))
+    distance = measure(Relations(*NEEDS, 2), States([], ours), States([], theirs))
     assert distance == pytest.approx(expected, rel=1e-5)
 
 
@@ -174,4 +174,4 @@ def test_padding_that_is_not_masked_is_found_out():
             return super().distance(student, teacher, np.ones_like(mask))
 
     with pytest.raises(AssertionError):
-        measure(Unmasked(*NEEDS, 2), *(Read([], layer_states) for layer_states in states))
+        measure(Unmasked(*NEEDS, 2), *(States([], layer_states) for layer_states in states))
