@@ -4,16 +4,16 @@ import re
 import pytest
 import tensorflow as tf
 
-from keras_bert.training.devices import _make, find_strategy
+from keras_bert.training.devices import _make_strategy, find_strategy
 
 TWO_WORKERS = {"cluster": {"chief": ["a:1"], "worker": ["b:2"]}, "task": {"type": "worker", "index": 0}}
 
 
 @pytest.fixture(autouse=True)
 def forget():
-    _make.cache_clear()
+    _make_strategy.cache_clear()
     yield
-    _make.cache_clear()
+    _make_strategy.cache_clear()
 
 
 def test_one_device():
