@@ -110,7 +110,7 @@ def _truncate(task: "Task", dimension: int | None) -> "Task":
     if dimension is None:
         return task
     if not isinstance(task, Embedding):
-        raise InputError(f"export.dimension must be left out but for embedding and retrieval, got it for {task.name}")
+        raise InputError(f"export.dimension is only allowed for embedding and retrieval, got it for {task.name}")
     try:
         return task.truncated(dimension)
     except FieldError as error:

@@ -105,7 +105,7 @@ def test_what_rungs_share_is_made_once(job: Path) -> None:
 @pytest.mark.parametrize(
     ("changes", "message"),
     [
-        (("[student]\nintermediate_size = 16\n", ""), "distillation must be left out where there is no [student]"),
+        (("[student]\nintermediate_size = 16\n", ""), "distillation must be left out without [student]"),
         (('"tflite"', '"onnx"'), "quantization must be left out where export.runtimes has no 'tflite'"),
     ],
 )

@@ -140,7 +140,7 @@ def _read_table(request: TableRequest, files: Sequence[str], folder: Path) -> Cu
     halves = [name for name in table.names if not is_unicode(name)]
     if halves and request.out.suffix != ".jsonl":
         raise InputError(
-            f"--out must be a .jsonl file, as field {halves[0]!r} of the table is no valid Unicode, got {request.out}"
+            f"--out must be a .jsonl file, as field {halves[0]!r} of the table is not valid Unicode, got {request.out}"
         )
     write_whole(plan, dataclasses.asdict(table))
     return table

@@ -115,7 +115,7 @@ def open_task(place: Path, prompt: str | None = None, vectors: str | None = None
     task = registry.load(place) if (place / MODEL_FILE).is_file() else bundle.load_exported(place)
     if words:
         if not isinstance(task, TokenClassification):
-            raise InputError(f"--words must be left out but for token_classification, got it for {task.name}")
+            raise InputError(f"--words is only allowed for token_classification, got it for {task.name}")
         task.answers_words = True
     if isinstance(task, Embedding):
         task.single_prompt = cast("PromptName", prompt or task.single_prompt)
@@ -123,7 +123,7 @@ def open_task(place: Path, prompt: str | None = None, vectors: str | None = None
         return task
     for option, value in (("prompt", prompt), ("vectors", vectors)):
         if value is not None:
-            raise InputError(f"--{option} must be left out but for embedding and retrieval, got it for {task.name}")
+            raise InputError(f"--{option} is only allowed for embedding and retrieval, got it for {task.name}")
     return task
 
 

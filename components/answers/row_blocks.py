@@ -45,7 +45,7 @@ class RowBlock(NamedTuple):
 def read_blocks(file: str) -> Iterator[RowBlock]:
     """The rows of a table in order, empty lines left out, in memory that does not depend on their number.
 
-    A row with bytes that are not UTF-8, with too many or too few cells, or that is no JSON object has a problem.
+    A row with bytes that are not UTF-8, with too many or too few cells, or that is not a JSON object has a problem.
 
     Raises:
         InputError: the file is missing, broken as a whole, or has two columns of one name.

@@ -40,7 +40,7 @@ def check_servers(options: dict[str, Any]) -> None:
 def make_project_check() -> Callable[[Any], Any]:
     """A function that passes elements on and fails in a process whose project differs from this one's.
 
-    The version alone is no proof, as two commits may share it. Beam sends nested functions by value: so this one runs
+    The version alone is not proof, as two commits may share it. Beam sends nested functions by value: so this one runs
     where another version of the project is installed, or none.
     """
 

@@ -90,7 +90,7 @@ class Artifact:
         """The manifest that `seal` wrote.
 
         Raises:
-            FileNotFoundError: the directory is no finished artifact.
+            FileNotFoundError: the directory is not a finished artifact.
             TypeError: it holds an artifact of another type or of another format version.
         """
         path = self.file(MANIFEST)
@@ -174,7 +174,7 @@ class RecordArtifact(Artifact, Generic[R]):
 
         Raises:
             OSError: there is no such file.
-            ValueError: the file is no JSON, or a field is missing or unknown.
+            ValueError: the file is not JSON, or a field is missing or unknown.
         """
         import pydantic
 

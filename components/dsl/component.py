@@ -63,7 +63,7 @@ def read_signature(function: Callable[..., None]) -> dict[str, Parameter]:
     """The parameters of a typed function, in order.
 
     Raises:
-        TypeError: an artifact is no input or output, or one of these is no artifact.
+        TypeError: an artifact is not an input or output, or one of these is not an artifact.
     """
     return {
         parameter.name: _read_parameter(function.__name__, parameter)
@@ -205,7 +205,7 @@ class Component:
         Raises:
             TypeError: an argument is unknown or missing.
             FileExistsError: the folder of an output is not empty.
-            FileNotFoundError: an input is no finished artifact.
+            FileNotFoundError: an input is not a finished artifact.
         """
         self._check_names(arguments)
         complete = self._complete(arguments)
@@ -260,7 +260,7 @@ def component(
 ) -> Callable[[Callable[..., None]], Component]:
     """A decorator that makes a component of a typed function.
 
-    Its arguments are no part of the code in the cache key: versions of libraries are a part of their own, and the kind
+    Its arguments are not part of the code in the cache key: versions of libraries are a part of their own, and the kind
     says where to run.
 
     Args:

@@ -121,7 +121,7 @@ class TaskRows(abc.ABC, Generic[R]):
         return False
 
     def tune(self, task: "Task", validation: Sequence[R]) -> None:
-        """Chooses, on validation rows, a setting of a trained task that is no weight; called where it `tunes`."""
+        """Chooses, on validation rows, a setting of a trained task that is not a weight; called where it `tunes`."""
 
     @abc.abstractmethod
     def records(self, rows: Sequence[R], encoding: Encoding) -> Iterator[bytes]:

@@ -31,7 +31,7 @@ def check_unlabelled(task: str) -> None:
     if not TASK_ROWS[task].may_be_unlabelled:
         names = [name for name, rows in TASK_ROWS.items() if rows.may_be_unlabelled]
         listed = f"{', '.join(names[:-1])} and {names[-1]}"
-        raise InputError(f"unlabelled must be left out but for {listed}, got it for {task}")
+        raise InputError(f"unlabelled is only allowed for {listed}, got it for {task}")
 
 
 def write_rows(file: Path, task: TaskRows[Any], rows: Iterable[Any]) -> None:

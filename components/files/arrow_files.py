@@ -14,7 +14,7 @@ _PAGES_AT_ONCE = 1 << 20
 
 
 class UnnamedClass(NamedTuple):
-    """A number to which a file with names of classes gives none, such as -1 in unlabelled rows; it is no text."""
+    """A number to which a file with names of classes gives none, such as -1 in unlabelled rows; it is not a text."""
 
     number: int
 
@@ -147,7 +147,7 @@ def _with_bytes(kind: Any) -> Any:
 
 
 def _class_names(schema: Any, field: str) -> list[str]:
-    """The class names of an integer column, or of a column of integer lists; empty where the integers are no classes.
+    """The class names of an integer column, or of a column of integer lists; empty where the integers are not classes.
 
     `datasets` (Hugging Face) keeps them in the metadata, as the features `ClassLabel` and lists of it.
     """

@@ -63,7 +63,7 @@ def read_chunks(file: str) -> Iterator[bytes]:
     """The content of a file piece by piece, unpacked if its name ends in `.gz`, `.bz2` or `.zst`.
 
     Raises:
-        InputError: it is missing or cannot be read, or is no whole file of its kind.
+        InputError: it is missing or cannot be read, or is not a whole file of its kind.
     """
     suffix = PurePath(file).suffix.lower()
     done = 0

@@ -27,7 +27,7 @@ def check_precision(precision: float | None, task: str) -> None:
     allowed = [name for name, scoring in TASK_SCORING.items() if scoring.has_probabilities and scoring.has_confidences]
     if precision is not None and task not in allowed:
         by_label = "" if TASK_SCORING[task].has_confidences else "; examples.label_precision is that of each label"
-        raise InputError(f"min_precision must be left out but for {' and '.join(allowed)}, got {precision:g}{by_label}")
+        raise InputError(f"min_precision is only allowed for {' and '.join(allowed)}, got {precision:g}{by_label}")
 
 
 def calibrate(validation: LabelLogits, labels: Sequence[str], precision: float | None) -> dict[str, Any]:

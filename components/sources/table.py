@@ -61,7 +61,7 @@ class TableSource(LabelledFiles):
         check("TableSource", "text", different, "be another column than label and second_text", columns)
         has_pairs = not is_embedding or self.second_text is not None
         check("TableSource", "second_text", has_pairs, "be set for embedding", None)
-        check("TableSource", "scale", is_embedding or self.scale == 1.0, "be left out but for embedding", self.scale)
+        check("TableSource", "scale", is_embedding or self.scale == 1.0, "be 1 unless task is embedding", self.scale)
         return self
 
     def splits(self) -> dict[str, list[TextRow]]:
@@ -69,7 +69,7 @@ class TableSource(LabelledFiles):
 
         Raises:
             InputError: a table is missing, empty, not UTF-8 or without a named column; has fewer than two labels,
-                or a validation or test label that training never saw; or, for a regression, what is no number, only
+                or a validation or test label that training never saw; or, for a regression, what is not a number, only
                 one number in validation or test, or training numbers that `check_spread` refuses.
         """
         tables = {split: self._make_rows(read_table(path, self._columns())) for split, path in self.paths().items()}
@@ -88,7 +88,7 @@ class TableSource(LabelledFiles):
 
         Raises:
             InputError: a table is missing, empty, not UTF-8, of an unknown kind, lacks a named column, or has a row
-                without a text or label, or with a label that is no number or has a line end.
+                without a text or label, or with a label that is not a number or has a line end.
         """
         return self._scale(self._make_rows(read_table(path, self._columns())), path)
 

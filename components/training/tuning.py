@@ -131,6 +131,6 @@ def check_class_weights(task: str, labels: Sequence[str], class_weights: ClassWe
         raise InputError(f"class_weights must be 'none' for {task}, which has no labels, got {class_weights!r}")
     for label, weight in class_weights.items() if isinstance(class_weights, dict) else ():
         if label not in labels:
-            raise InputError(f"class_weights has {label!r}, which is no label{nearest(label, labels)}")
+            raise InputError(f"class_weights has {label!r}, which is not a label{nearest(label, labels)}")
         if not 0 < weight < float("inf"):
             raise InputError(f"class_weights.{label} must be positive and finite, got {weight}")

@@ -5,7 +5,7 @@ import sys
 from html.parser import HTMLParser
 from pathlib import Path
 
-# Element -> the attribute by which it loads a file. Links that a reader may follow (`a`) are no part of this.
+# Element -> the attribute by which it loads a file. Links that a reader may follow (`a`) are not part of this.
 _LOADING = {"script": "src", "link": "href", "img": "src", "iframe": "src", "source": "src", "object": "data"}
 # Relations of `link` that load nothing.
 _NAMING = {"canonical", "prev", "next"}

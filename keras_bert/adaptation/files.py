@@ -41,7 +41,7 @@ def read_settings(folder: Path) -> AdapterSettings:
     """Reads the settings of an adapter, without its weights."""
     path = folder / SETTINGS_FILE
     if not path.is_file():
-        raise FileNotFoundError(f"{folder} is no adapter: it has no {SETTINGS_FILE}")
+        raise FileNotFoundError(f"{folder} is not an adapter: it has no {SETTINGS_FILE}")
     try:
         content = json.loads(path.read_text(encoding="utf-8"))
         adaptation = read_adaptation(content["adaptation"])
@@ -55,7 +55,7 @@ def read_adapter(folder: Path, make: Callable[[Adaptation], Adapter]) -> Adapter
     adaptation, base, _ = read_settings(folder)
     path = folder / WEIGHTS_FILE
     if not path.is_file():
-        raise FileNotFoundError(f"{folder} is no adapter: it has no {WEIGHTS_FILE}")
+        raise FileNotFoundError(f"{folder} is not an adapter: it has no {WEIGHTS_FILE}")
     try:
         adapter = make(adaptation)
     except ValueError as error:
@@ -65,7 +65,7 @@ def read_adapter(folder: Path, make: Callable[[Adaptation], Adapter]) -> Adapter
     try:
         arrays = load_file(path)
     except SafetensorError as error:
-        raise ValueError(f"{path} is no whole safetensors file: {error}") from None
+        raise ValueError(f"{path} is not a whole safetensors file: {error}") from None
     weights = adapter.weights()
     shapes, expected = ({name: tuple(weight.shape) for name, weight in group.items()} for group in (arrays, weights))
     if shapes != expected:

@@ -68,7 +68,7 @@ def charsmap(replacements: Mapping[str, str]) -> bytes:
 
 
 def read_charsmap(content: bytes) -> dict[str, str]:
-    r"""The replacements of a `precompiled_charsmap` by their keys; keys that are no UTF-8 match no text."""
+    r"""The replacements of a `precompiled_charsmap` by their keys; keys that are not UTF-8 match no text."""
     if len(content) < struct.calcsize("<I"):
         raise ValueError(f"precompiled_charsmap must hold a double array, got {len(content)} bytes")
     size = struct.unpack_from("<I", content)[0] // 4

@@ -40,7 +40,7 @@ def make_losses(
     settings.check_widths(student.attention_width, teacher.attention_width, teacher.heads)
     for name, weight in settings.weights.items():
         applies = embeds or name not in OF_EMBEDDINGS
-        check("Imitation", name, applies, "be 0 but for embeddings of texts", weight)
+        check("Imitation", name, applies, "be 0 except for embeddings of texts", weight)
     losses = [_make_loss(name, settings, student, teacher) for name in settings.weights]
     for loss in losses:
         for role, needs, states in (("student", loss.student, student), ("teacher", loss.teacher, teacher)):

@@ -32,7 +32,7 @@ def read_conllu(path: str | os.PathLike[str], tag: str = "upos") -> list[Treeban
         tag: the column of the tags: `upos`, `xpos` or `deprel`.
 
     Raises:
-        ValueError: a line has not ten columns, an empty word or tag, or a head that is no number; or the column is
+        ValueError: a line has not ten columns, an empty word or tag, or a head that is not a number; or the column is
             unknown.
     """
     with Path(path).open(encoding="utf-8-sig") as lines:

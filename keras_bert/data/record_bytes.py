@@ -25,7 +25,7 @@ _MANY = 1 << 14
 
 
 class Column(NamedTuple):
-    """A feature: whole numbers from 0 to 2^28 - 1 (rows, width), and how many of each row are no padding (rows,)."""
+    """A feature: whole numbers from 0 to 2^28 - 1 (rows, width), and how many of each row are not padding (rows,)."""
 
     values: NDArray[np.integer]
     counts: NDArray[np.integer]

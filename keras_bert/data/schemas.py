@@ -109,6 +109,6 @@ SCHEMAS: dict[str, dict[str, Feature]] = {
 def compares_rows(task: str) -> bool:
     """Whether the loss of a task compares the rows of a batch, which are then drawn by chance and not by their lengths.
 
-    Rows that are compared say which others are no negatives of theirs.
+    Rows that are compared say which others are not negatives of theirs.
     """
     return any(feature.kind == "group_set" for feature in SCHEMAS.get(task, {}).values())

@@ -1,7 +1,7 @@
 """Looking inside of models: attention and attribution for every family, and for exported files.
 
-Functions raise TypeError where a text or a word is no string, and ValueError where there are no texts, or not as many
-second texts or tags.
+Functions raise TypeError if a text or word is not a string, and ValueError if there are no texts or not as many second
+texts or tags.
 """
 
 from keras_bert.data.conllu import TreebankSentence, read_conllu

@@ -19,7 +19,7 @@ class ExplainedRow:
         tokens: the tokens.
         features: the model's inputs (1, length).
         target: the number.
-        answer: the characters of the answer in its text, 0 and 0 for no answer; None where answers are no spans.
+        answer: the characters of the answer in its text, 0 and 0 for no answer; None where answers are not spans.
     """
 
     tokens: Tokens

@@ -75,7 +75,7 @@ def load_exported(place: str | os.PathLike[str], file: str = "", *, num_threads:
     if place.is_dir():
         file = file or next((name for name in ANSWERING_FILES if (place / name).is_file()), TFLITE_FILE)
         if not (place / file).is_file():
-            raise FileNotFoundError(f"{place} is no pushed model: it has no {file}{_hint(place)}")
+            raise FileNotFoundError(f"{place} is not a pushed model: it has no {file}{_hint(place)}")
         _check_companions(place, [name for name in _COMPANIONS if (place / name).is_file()])
         return _load(place, place / file, num_threads)
     if not place.is_file():
@@ -107,7 +107,7 @@ def attach_companions(task: Task, file: Path) -> None:
 def _check_companions(place: Path, held: Collection[str]) -> None:
     for name in _COMPANIONS:
         if name not in held:
-            raise FileNotFoundError(f"{place} is no pushed model: it has no {name}")
+            raise FileNotFoundError(f"{place} is not a pushed model: it has no {name}")
 
 
 def _versions(folder: Path) -> list[str]:

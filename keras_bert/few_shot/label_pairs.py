@@ -20,7 +20,7 @@ def draw_label_pairs(flags: Array, partner_flags: Array | None = None, *, pairs:
 
     Partners of a row are drawn without repetition; once all of them are drawn, they come again in the same order. A
     row with no possible partner of one of the two kinds has pairs of the other kind alone. Two rows without any label
-    are no pair.
+    are not a pair.
 
     Args:
         flags: 1 for each label of a row, else 0 (rows, labels).

@@ -114,7 +114,7 @@ def from_peft(folder: str | os.PathLike[str], task: Task, *, family: str | None 
 
     Raises:
         FileNotFoundError: a file is missing.
-        ValueError: the adapter is no LoRA, has an unsupported setting, or does not fit the task.
+        ValueError: the adapter is not LoRA, has an unsupported setting, or does not fit the task.
 
     Examples:
         >>> _ = task.adapt(Lora(rank=2))
@@ -125,7 +125,7 @@ def from_peft(folder: str | os.PathLike[str], task: Task, *, family: str | None 
     """
     folder = Path(folder)
     if not (folder / WEIGHTS_FILE).is_file():
-        raise FileNotFoundError(f"{folder} is no adapter of peft's: it has no {WEIGHTS_FILE}")
+        raise FileNotFoundError(f"{folder} is not an adapter of peft's: it has no {WEIGHTS_FILE}")
     content = read_json(folder / CONFIG_FILE)
     check_only(folder / CONFIG_FILE, content, _ONLY)
     start = content.get("init_lora_weights")

@@ -22,7 +22,7 @@ def open_tensors(folder: Path) -> Tensors:
 
     Raises:
         FileNotFoundError: there are no safetensors, or a shard is missing.
-        ValueError: a file is no safetensors file, is cut short, or lacks a tensor of the index.
+        ValueError: a file is not a safetensors file, is cut short, or lacks a tensor of the index.
     """
     if (folder / FILE).is_file():
         return open_file(folder / FILE)
@@ -51,7 +51,7 @@ def open_file(path: Path) -> Tensors:
             pointer = file.read(7) == b"version"
         cause = "it is a Git LFS pointer: run `git lfs pull`" if pointer else "the download was likely cut short"
         size = path.stat().st_size
-        raise ValueError(f"{path} is no whole safetensors file ({size} bytes): {error}; {cause}") from error
+        raise ValueError(f"{path} is not a whole safetensors file ({size} bytes): {error}; {cause}") from error
     return Tensors({name: functools.partial(_read_tensor, handle, path, name) for name in handle.keys()})  # noqa: SIM118
 
 

@@ -162,7 +162,7 @@ def _open(prefix: Path) -> Tensors:
     try:
         reader = tf.train.load_checkpoint(str(prefix))
     except _DAMAGES as error:
-        raise ValueError(f"{prefix} is no whole TF1 checkpoint: {error}") from error
+        raise ValueError(f"{prefix} is not a whole TF1 checkpoint: {error}") from error
 
     def read(name: str) -> Array:
         try:

@@ -37,7 +37,7 @@ def read_tokenizer(path: Path, tokenizer: Mapping[str, Any]) -> tuple[str, ...]:
     for part, only in (("model", _MODEL), ("normalizer", _NORMALIZER)):
         if not isinstance(tokenizer.get(part), dict):
             raise ValueError(
-                f"{path} must describe its {part}; it is no tokenizer of Hugging Face's BERT, got "
+                f"{path} must describe its {part}; it is not a tokenizer of Hugging Face's BERT, got "
                 f"{tokenizer.get(part)!r}"
             )
         check_only(path, tokenizer[part], only)

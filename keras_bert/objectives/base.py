@@ -90,7 +90,7 @@ class TaskObjective(PlainObjective, abc.ABC):
     def distance(self, outputs: Tensor, target: Any, batch: Batch, temperature: float) -> Tensor:
         """The distance of a student's from its teacher's outputs of `run`, a sum over the batch as `loss` is.
 
-        The temperature divides logits; outputs that are no logits ignore it.
+        The temperature divides logits; outputs that are not logits ignore it.
         """
 
     @abc.abstractmethod

@@ -10,7 +10,7 @@ from keras_bert.core.tensors import Tensor
 
 Distance = Literal["cosine", "euclidean"]
 
-# The logit of candidates that are no negatives: exp(-1e9) is 0 in float32.
+# The logit of candidates that are not negatives: exp(-1e9) is 0 in float32.
 _EXCLUDED = -1e9
 # Keeps the gradient of a square root finite at 0.
 _LEAST_SQUARE = 1e-12
@@ -31,7 +31,7 @@ def candidate_logits(
         queries: (batch, width).
         candidates: the passages of the queries, then negatives (batch + negatives, width).
         scale: the factor of the cosines.
-        excluded: true where a candidate is no negative of a query, though it is not at its place: a copy of its passage
+        excluded: true where another passage is not a negative of a query because it equals the query's passage
             (batch, batch + negatives); None for none.
 
     Returns:
@@ -42,7 +42,7 @@ def candidate_logits(
 
 
 def exclude_answers(answers: Tensor, candidates: Tensor) -> Tensor:
-    """True where a candidate of a query is no negative, as it is one of the query's passages.
+    """True where a candidate of a query is not a negative, as it is one of the query's passages.
 
     Answers are the labels of all passages of each query, then -1 (batch, answers); candidates are labels (batch +
     negatives,), those of the rows' passages first. The result (batch, batch + negatives) is false at the row's own

@@ -183,7 +183,7 @@ def relation_scores(states: Tensor, heads: int) -> Tensor:
 
 
 def relation_divergence(student: Any, teacher: Any, mask: Tensor) -> Tensor:
-    """The mean over heads of KL(softmax(teacher) || softmax(student)) over the tokens that are no padding.
+    """The mean over heads of KL(softmax(teacher) || softmax(student)) over the tokens that are not padding.
 
     Scores (batch, heads, length, length) -> (batch, length); values at padding are arbitrary.
     """

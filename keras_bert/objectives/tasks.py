@@ -154,7 +154,7 @@ class TokenClassificationObjective(LabelObjective):
 class RegressionObjective(TaskObjective):
     """Squared error of one number for each row, in units of the square of the targets' standard deviation.
 
-    Correlations are no sums over rows; `keras_bert.metrics` has them.
+    Correlations are not sums over rows; `keras_bert.metrics` has them.
     """
 
     standard_deviation: float = 1.0

@@ -68,7 +68,7 @@ class Task(Adaptable):
     `model` is plain Keras: compile it with `loss()` and `metrics()`, and fit it on the result of `examples`. An
     exported file in its place gives the same answers; it cannot be trained or saved.
 
-    All methods with texts raise TypeError where a text is no string, and ValueError where there are none, or not as
+    All methods with texts raise TypeError where a text is not a string, and ValueError where there are none, or not as
     many labels, second texts or other columns as texts.
 
     Args:
@@ -108,7 +108,7 @@ class Task(Adaptable):
     """Paths of the layers that stay float in every quantization recipe."""
 
     selected_by: ClassVar[str] = "validation_loss"
-    """The metric of validation rows that selects a checkpoint. Correlations, entities and answers are no sums over
+    """The metric of validation rows that selects a checkpoint. Correlations, entities and answers are not sums over
     batches, and decoding them at every validation is expensive: these tasks select by the loss."""
 
     independent_labels: ClassVar[bool] = False
@@ -247,7 +247,7 @@ class Task(Adaptable):
         raise ValueError(f"{self.name} has no labelled rows to train on; see keras_bert.objectives.{self.name}")
 
     def _refuse_class_weights(self, class_weights: Sequence[float] | None) -> None:
-        rule = "be None where there are no labels"
+        rule = "be None for a task without labels"
         check(type(self).__name__, "class_weights", class_weights is None, rule, class_weights)
 
     def metrics(self) -> Any:

@@ -37,7 +37,7 @@ def as_texts(name: str, texts: Any, *, at_least: int = 1) -> list[str]:
     """The strings of a list, a tuple or another collection.
 
     Raises:
-        TypeError: `texts` is one string or no collection, or an item is no string.
+        TypeError: `texts` is one string or not a collection, or an item is not a string.
         ValueError: there are fewer than `at_least` items.
     """
     if isinstance(texts, str | bytes) or not isinstance(texts, Iterable):
@@ -55,7 +55,7 @@ def as_sentences(name: str, sentences: Any) -> list[list[str]]:
     """The sentences of a list of lists of words.
 
     Raises:
-        TypeError: one of them is no list of strings.
+        TypeError: one of them is not a list of strings.
         ValueError: there are none.
     """
     if isinstance(sentences, str | bytes) or not isinstance(sentences, Iterable):
@@ -70,7 +70,7 @@ def as_numbers(name: str, values: Sequence[float]) -> Array:
     """A list of finite numbers as a column (rows, 1) float32.
 
     Raises:
-        TypeError: one of the values is no number.
+        TypeError: one of the values is not a number.
         ValueError: one is not finite, or larger than float32 can hold.
     """
     for place, value in enumerate(values):
@@ -96,7 +96,7 @@ def check_labels(owner: str, labels: Sequence[str], outputs: int) -> tuple[str, 
     """The labels as a tuple.
 
     Raises:
-        TypeError: a label is no string.
+        TypeError: a label is not a string.
         ValueError: a label stands twice, or there are not as many as the model has outputs.
     """
     names = as_texts(f"{owner}.labels", labels)

@@ -127,7 +127,7 @@ class TextClassifier(Task):
         labels: the names of the classes, in the order of the logits.
 
     Raises:
-        TypeError: a label is no string.
+        TypeError: a label is not a string.
         ValueError: see `Task`; or there are not as many labels as outputs, or one occurs twice.
     """
 

@@ -44,7 +44,7 @@ class MultiLabelClassification(TextClassifier):
         label_precision: the precision that `choose_thresholds` looks for, above 0 and at most 1; None for the best F1.
 
     Raises:
-        TypeError: a label is no string.
+        TypeError: a label is not a string.
         ValueError: see `TextClassifier`; or there are not as many thresholds as labels, or one is out of range.
 
     Examples:
@@ -125,7 +125,7 @@ class MultiLabelClassification(TextClassifier):
         The first rows of a new head set its bias, see `initialize_bias`: call it with the training rows first.
 
         Raises:
-            TypeError: the labels of a row are no list of strings.
+            TypeError: the labels of a row are not a list of strings.
             ValueError: a label is unknown.
         """
         check_same_length("texts", texts, "labels", labels)
@@ -137,7 +137,7 @@ class MultiLabelClassification(TextClassifier):
         """The labels of each row as 1, others as 0: (rows, labels) int32.
 
         Raises:
-            TypeError: the labels of a row are no list of strings.
+            TypeError: the labels of a row are not a list of strings.
             ValueError: a label is unknown.
         """
         flags = np.zeros((len(labels), len(self.labels)), "int32")

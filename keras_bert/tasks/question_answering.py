@@ -257,7 +257,7 @@ class QuestionAnswering(Task):
             is `[CLS]`, where a window does not hold the whole answer.
 
         Raises:
-            TypeError: an answer is no text with a number.
+            TypeError: an answer is not a text with a number.
             ValueError: an answer does not stand at its index, it holds no token, or none stands whole in a window.
         """
         question_tokens, context_tokens, windows = self._windows(questions, contexts)

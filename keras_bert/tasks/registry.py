@@ -84,7 +84,7 @@ def load(folder: str | os.PathLike[str]) -> Task:
     folder = Path(folder)
     for name in (MODEL_FILE, TASK_FILE):
         if not (folder / name).is_file():
-            raise FileNotFoundError(f"{folder} is no saved task: it has no {name}")
+            raise FileNotFoundError(f"{folder} is not a saved task: it has no {name}")
     # All else of a task runs on any Keras backend.
     from keras_bert.tokenizers.loading import load_tokenizer
 

@@ -170,7 +170,7 @@ class Regression(Task):
         rows first, and before `compile`. Later numbers change nothing.
 
         Raises:
-            TypeError: a value is no number.
+            TypeError: a value is not a number.
             ValueError: a value is not finite.
         """
         check_same_length("texts", texts, "values", values)

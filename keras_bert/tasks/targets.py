@@ -42,7 +42,7 @@ class RowRead(NamedTuple):
         features: the model's inputs (1, length).
         parts: the tokens of each text that stand in the row; None for as many of the first ones as `encode` takes.
         span: the first and the last token of the answer in the row; None where there is no such thing.
-        answer: the characters of the answer in its text, 0 and 0 for no answer; None where answers are no spans.
+        answer: the characters of the answer in its text, 0 and 0 for no answer; None where answers are not spans.
     """
 
     features: dict[str, np.ndarray[Any, Any]]

@@ -71,7 +71,7 @@ class TokenClassification(Task):
         max_length: the maximum number of tokens of a row, special tokens included.
 
     Raises:
-        TypeError: a label is no string.
+        TypeError: a label is not a string.
         ValueError: see `Task`; or there are not as many labels as outputs, one occurs twice, only some
             are entity tags, or `O` is missing among entity tags.
 
@@ -182,7 +182,7 @@ class TokenClassification(Task):
         and each word is tagged in the row with the most context on both sides: no part of a text is lost.
 
         Raises:
-            ValueError: the labels are no entity tags.
+            ValueError: the labels are not entity tags.
         """
         texts = as_texts("texts", texts)
         rule = f"be entity tags, as {OUTSIDE} and B-person, for predict; predict_tags takes any"

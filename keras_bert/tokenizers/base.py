@@ -68,8 +68,8 @@ class BaseTokenizer(abc.ABC):
         The ragged rows have `flat_values`, `row_splits`, `row_lengths()` and `to_list()`.
 
         Raises:
-            TypeError: `texts` are no texts, or a single one.
-            ValueError: there is no text, or one that is no Unicode, or the tensor is not (batch,).
+            TypeError: `texts` are not texts, or a single one.
+            ValueError: there is no text, or one that is not Unicode, or the tensor is not (batch,).
         """
 
     @abc.abstractmethod
@@ -79,8 +79,8 @@ class BaseTokenizer(abc.ABC):
         Offsets count characters (Unicode code points) of the original text, and equal those of Hugging Face.
 
         Raises:
-            TypeError: `texts` are no texts, or a single one.
-            ValueError: there is no text, or one that is no Unicode, or the tensor is not (batch,).
+            TypeError: `texts` are not texts, or a single one.
+            ValueError: there is no text, or one that is not Unicode, or the tensor is not (batch,).
         """
 
     def tokenize_words(self, words: Sequence[str]) -> Any:
@@ -127,7 +127,7 @@ class BaseTokenizer(abc.ABC):
             token, 0 for padding), each (batch, length) int32.
 
         Raises:
-            TypeError: `texts` or `pairs` are no texts, or a single one.
+            TypeError: `texts` or `pairs` are not texts, or a single one.
             ValueError: `max_length` leaves no room for a token of each text; there is no text, or one that is no
                 Unicode, or there are not as many pairs.
         """

@@ -50,7 +50,7 @@ _LENGTH_BITS = 6
 def normalizer_model(lowercase: bool) -> bytes:
     """The flatbuffer `FastBertNormalizerModel` of tensorflow-text with the reference's rules.
 
-    Bytes that are no UTF-8 are removed, as is U+FFFD, which replaces them in decoded text.
+    Bytes that are not UTF-8 are removed, as is U+FFFD, which replaces them in decoded text.
     """
     pool = b""
     places: dict[bytes, int] = {}

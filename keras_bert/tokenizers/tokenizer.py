@@ -21,7 +21,7 @@ _FILLER = "\uf8ff"
 class Tokenizer(WordPieceVocabulary, GraphTokenizer):
     """BERT's WordPiece tokenizer (Devlin et al. 2019); its ids equal Hugging Face's `BertWordPieceTokenizer`.
 
-    Bytes that are no UTF-8 count as U+FFFD, which BERT drops.
+    Bytes that are not UTF-8 count as U+FFFD, which BERT drops.
     `docs/decisions/0008-the-tokenizer-equals-the-reference.md` says where offsets may differ.
 
     Attributes:

@@ -80,7 +80,7 @@ class Progress:
 class Clock:
     """Seconds and tokens since the last entry of the history.
 
-    `since` is a time of the monotonic clock, `waiting` the seconds that steps waited for batches; padding is no token.
+    `since` is a time of the monotonic clock, `waiting` the seconds steps waited for batches. Padding does not count.
     """
 
     since: float = dataclasses.field(default_factory=time.monotonic)

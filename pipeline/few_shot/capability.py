@@ -38,15 +38,15 @@ class FewShotCapability(Capability[FewShot]):
         assert source is not None
         if source.task not in PAIRED_TASKS:
             named = " and ".join(PAIRED_TASKS)
-            raise InputError(f"few_shot must be left out but for {named}, got it for {source.task}")
+            raise InputError(f"few_shot is only allowed for {named}, got it for {source.task}")
         second_text = getattr(source, "second_text", None)
         if second_text is not None:
-            rule = "be left out where there is a [few_shot], which pairs rows of single texts"
+            rule = "be left out with [few_shot], which pairs rows of single texts"
             raise InputError(f"examples.second_text must {rule}, got {second_text!r}")
         if settings.pooling not in (None, "mean"):
-            raise InputError(f"pooling must be 'mean' where there is a [few_shot], got {settings.pooling!r}")
+            raise InputError(f"pooling must be 'mean' with [few_shot], got {settings.pooling!r}")
         if settings.adaptation is not None:
-            rule = "be left out where there is a [few_shot], whose head is fitted to the weights of the encoder itself"
+            rule = "be left out with [few_shot], whose head is fitted to the weights of the encoder itself"
             raise InputError(f"adaptation must {rule}")
 
     def check_rows(self, table: FewShot, source: AnySource, splits: Mapping[str, Sequence[Any]]) -> None:

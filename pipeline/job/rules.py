@@ -78,15 +78,15 @@ def check_tables(settings: Settings) -> None:
     of_examples = dict.fromkeys((capability.name for capability in CAPABILITIES), "examples")
     for name, needed in {**_NEEDS, **of_examples}.items():
         if name in given and getattr(settings, needed) is None:
-            raise InputError(f"{name} must be left out where there is no [{needed}], as no step would read it")
+            raise InputError(f"{name} must be left out without [{needed}], as no step would read it")
     if settings.checkpoint is not None:
         for name in _NOT_BESIDE_A_CHECKPOINT:
             if name in given:
-                raise InputError(f"{name} must be left out where there is a [checkpoint], which has its own")
+                raise InputError(f"{name} must be left out with [checkpoint], which has its own")
     elif settings.corpus is None:
         raise InputError("there must be a start: a [corpus] to pre-train on, a [checkpoint], or both")
     elif settings.encoder is None:
-        raise InputError("encoder must be set where there is no [checkpoint]: the shape of the encoder to pre-train")
+        raise InputError("encoder must be set without [checkpoint]: the shape of the encoder to pre-train")
     elif settings.pooling == "cls" and settings.pretraining_rows.objective == "none":
         rule = "be one of pairs where pooling is 'cls', as these train the pooler"
         raise InputError(f"pretraining_rows.objective must {rule}, got 'none'")
@@ -95,7 +95,7 @@ def check_tables(settings: Settings) -> None:
     task = None if settings.examples is None else settings.examples.task
     for name in _OF_QUESTIONS:
         if name in given and task != "question_answering":
-            raise InputError(f"{name} must be left out but for question_answering, got it for {task}")
+            raise InputError(f"{name} is only allowed for question_answering, got it for {task}")
     if settings.quantization is not None and "tflite" not in settings.export.runtimes:
         rule = "be left out where export.runtimes has no 'tflite', as no other runtime runs its files"
         raise InputError(f"quantization must {rule}, got {list(settings.export.runtimes)}")
@@ -109,11 +109,11 @@ def check_tables(settings: Settings) -> None:
     if settings.unlabelled is not None and task is not None:
         check_unlabelled(task)
     if settings.normalize is not None and task not in ("embedding", "retrieval"):
-        raise InputError(f"normalize must be left out but for embedding and retrieval, got it for {task}")
+        raise InputError(f"normalize is only allowed for embedding and retrieval, got it for {task}")
     for name in OF_EMBEDDINGS:
         weight = getattr(settings.distillation, name)
         if weight and task not in ("embedding", "retrieval"):
-            raise InputError(f"distillation.{name} must be 0 but for embedding and retrieval, got {weight}")
+            raise InputError(f"distillation.{name} must be 0 except for embedding and retrieval, got {weight}")
     for capability, table in enabled_capabilities(settings):
         capability.check_tables(table, settings)
     check_contrast(settings)
@@ -271,7 +271,7 @@ def _check_slice_columns(settings: Settings, splits: Mapping[str, Sequence[Any]]
     with _errors_in("evaluation"):
         if not isinstance(source, TableSource):
             task = None if source is None else source.task
-            raise InputError(f"slice_columns must be left out but for tables of texts, got {columns[0]!r} for {task}")
+            raise InputError(f"slice_columns is only allowed for tables of texts, got {columns[0]!r} for {task}")
         split = "test" if "test" in splits else "train"
         try:
             values = source.column_values(columns, splits[split], split)

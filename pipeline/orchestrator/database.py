@@ -29,7 +29,7 @@ def connect(path: Path) -> sqlite3.Connection:
     A database that is not writable is opened read-only.
 
     Raises:
-        InputError: the file is no database, is corrupted, is locked for too long or cannot be opened. Later calls on
+        InputError: the file is not a database, is corrupted, is locked for too long or cannot be opened. Later calls on
             the connection raise it, too.
         sqlite3.OperationalError: the disk is full. Later calls raise it, too.
     """

@@ -32,7 +32,7 @@ def answer_stream(task: "Task", source: IO[bytes]) -> Iterator[AnsweredLines]:
         source: a text a line, or a pair parted by a tab; the first line says which where the task takes both.
 
     Raises:
-        InputError: there is no line, or one is no UTF-8, too long, or has not as many texts as it must have; the lines
+        InputError: there is no line, or one is not UTF-8, too long, or has not as many texts as it must have; the lines
             before it are answered first.
     """
     width, before = {None: 0, True: 2, False: 1}[takes_pairs(task)], 0

@@ -57,7 +57,7 @@ def remove_remote_garbage(store: RemoteStore, root: Path, garbage: Garbage) -> N
     paths = [stored[place] for place in garbage.artifacts if place in stored]
     store.forget(paths)
     for place in garbage.artifacts:
-        # Without its manifest the rest is no artifact.
+        # Without its manifest the rest is not an artifact.
         names = sorted(store.objects.find_all(place), key=lambda name: not name.endswith(f"/{MANIFEST}"))
         store.objects.remove(names)
     for path in (*paths, *garbage.logs):

@@ -114,7 +114,7 @@ def cache_limit() -> float:
     """The most bytes of artifacts in a mirror: `$KERAS_BERT_EDGE_CACHE_GB` times 10^9, else no limit.
 
     Raises:
-        InputError: the variable is no number from 0 on.
+        InputError: the variable is not a number from 0 on.
     """
     text = os.environ.get(LIMIT_VARIABLE, "")
     if not text:

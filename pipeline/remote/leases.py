@@ -49,7 +49,7 @@ def lease_seconds() -> float:
     """The time-out of leases in seconds: `$KERAS_BERT_EDGE_LEASE_SECONDS`, else 60.
 
     Raises:
-        InputError: the variable is no number above 0.
+        InputError: the variable is not a number above 0.
     """
     text = os.environ.get(SECONDS_VARIABLE) or str(_SECONDS)
     with contextlib.suppress(ValueError):

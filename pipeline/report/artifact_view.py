@@ -52,7 +52,7 @@ def show(artifact: Artifact, height: int = 480) -> ArtifactView:
         height: the height of the frame in pixels.
 
     Raises:
-        InputError: the value is no artifact, or no run under its root made it.
+        InputError: the value is not an artifact, or no run under its root made it.
     """
     if not isinstance(artifact, Artifact):
         raise InputError(f"show must be given an artifact, as `job.run(step)[output]` is one, got {artifact!r}")

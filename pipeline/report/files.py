@@ -25,7 +25,7 @@ def write_page(root: Path, number: int | None = None, file: Path | None = None) 
         file: the file to write; None for `ROOT/reports/RUN.html`.
 
     Raises:
-        InputError: the folder is no root, has no such run or a damaged artifact of it, or the file cannot be written.
+        InputError: the folder is not a root, has no such run, an artifact is damaged, or the file cannot be written.
     """
     if file is not None:
         check_output("--out", file)

@@ -80,7 +80,7 @@ def read_record(root: Path, number: int | None = None) -> RunRecord:
     """Reads the run with a number, or the newest one.
 
     Raises:
-        InputError: the folder is no root, or has no such run.
+        InputError: the folder is not a root, or has no such run.
     """
     if not root.is_dir():
         raise InputError(f"--root must be a folder that exists, got {root}")

@@ -226,7 +226,7 @@ def _reason_of_absence(name: str, settings: Settings) -> str:
     if section == _TRAININGS["teacher"] and _why_untrained(settings):
         return _why_untrained(settings)
     if section in ("student", "distillation") and settings.student is None:
-        return " where there is no [student]"
+        return " without [student]"
     if name == DEPTH and settings.general_distillation is not None:
         return " beside [general_distillation], which each depth would need for itself"
     if name == DEPTH:

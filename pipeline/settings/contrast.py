@@ -11,11 +11,11 @@ def check_contrast(settings: Settings) -> None:
     """Raises InputError where `[contrast]` has no task, or a table asks for what retrieval cannot give."""
     source, dimension = settings.examples, settings.export.dimension
     if dimension is not None and (source is None or source.task not in ("embedding", "retrieval")):
-        raise InputError(f"export.dimension must be left out but for embedding and retrieval, got {dimension}")
+        raise InputError(f"export.dimension is only allowed for embedding and retrieval, got {dimension}")
     if not isinstance(source, RetrievalSource):
         for name in ("contrast", "hard_negatives"):
             if getattr(settings, name) is not None and source is not None:
-                raise InputError(f"{name} must be left out but for the task 'retrieval', got it for {source.task!r}")
+                raise InputError(f"{name} is only allowed for the task 'retrieval', got it for {source.task!r}")
         return
     if settings.teacher_labels is not None:
         raise InputError("teacher_labels must be left out for the task 'retrieval', whose loss compares whole batches")

@@ -16,9 +16,9 @@ def check_page(settings: Settings) -> None:
     if page is None or source is None:
         return
     if source.task not in ("embedding", "retrieval"):
-        raise InputError(f"page must be left out but for embedding and retrieval, got it for {source.task}")
+        raise InputError(f"page is only allowed for embedding and retrieval, got it for {source.task}")
     if not page.path and source.task != "retrieval":
-        raise InputError("page.path must be set but for retrieval, whose passages may be searched, got none")
+        raise InputError("page.path must be set unless task is retrieval, whose passages are searched, got none")
     if "tflite" not in settings.export.runtimes:
         rule = "be left out where export.runtimes has no 'tflite', whose file the page runs"
         raise InputError(f"page must {rule}, got {list(settings.export.runtimes)}")

@@ -67,7 +67,7 @@ class StepLine(Watcher):
     """The line of one step; a context manager that clears the live line at its end.
 
     Args:
-        console: the output; if it is no terminal, plain lines are written from time to time.
+        console: the output; if it is not a terminal, plain lines are written from time to time.
         title: the start of the line.
         expected: the duration of the step last time in seconds; None if unknown.
         beside: the live lines of all running steps; None if the step runs alone.
@@ -178,7 +178,7 @@ class Terminal(Observer):
 
 
 def open_console() -> Console:
-    """The console of this process; if it is no terminal, it is wide enough for all tables."""
+    """The console of this process; if it is not a terminal, it is wide enough for all tables."""
     console = Console()
     if not console.is_terminal and "COLUMNS" not in os.environ:
         console.width = _WIDE

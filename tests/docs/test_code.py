@@ -19,7 +19,7 @@ from tests.docs.commands import check_command, raises
 
 # What a part of a job goes with.
 REST_OF_A_JOB = 'checkpoint.path = "checkpoint"\ncorpus.path = "texts"\nexamples.train = "train.tsv"\n'
-# Of these no part is run: what commands print, and what stands in a file that is no code.
+# Of these no part is run: what commands print, and what stands in a file that is not code.
 OUTPUT = ("text",)
 COMMANDS = ("console", "sh")
 # A file or a folder of the repository.

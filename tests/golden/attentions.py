@@ -53,7 +53,7 @@ def spread_windows(local: Array, to_all: Array, real: Array) -> Array:
         local: (batch, heads, length, global tokens + window + 1): first the global tokens as keys, then the window, in
             whose middle the query stands. All 0 for a query that is a global token, or padding.
         to_all: the probabilities of global tokens as queries (batch, heads, keys, global tokens).
-        real: whether a token is no padding (batch, length).
+        real: whether a token is not padding (batch, length).
     """
     length, first = local.shape[2], to_all.shape[-1]
     reach = (local.shape[-1] - first - 1) // 2

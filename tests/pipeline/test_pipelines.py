@@ -433,7 +433,7 @@ def test_the_checkpoint_is_scored_where_it_makes_vectors_already(tmp_path: Path,
 
 
 def test_vectors_alone_have_a_length(tmp_path: Path) -> None:
-    with pytest.raises(InputError, match=r"^normalize must be left out but for embedding"):
+    with pytest.raises(InputError, match=r"^normalize is only allowed for embedding"):
         wire(tmp_path, CHECKPOINT + EXAMPLES, "normalize=true")
     text = CHECKPOINT + EXAMPLES + "task = 'retrieval'\n"
     assert read_by(tmp_path, text, "normalize=false") == {"fine_tune"}

@@ -96,7 +96,7 @@ def test_token_classification(answer):
     kept = []
     for sentence, pieces in zip(sentences, actual_tags, strict=True):
         sizes = np.asarray(task.tokenizer.tokenize_words(sentence).row_lengths())
-        # A word's tag is that of its first piece; the first token of all is no word's.
+        # A word's tag is that of its first piece; the first token of all is not a word's.
         firsts = 1 + np.cumsum(sizes) - sizes
         tags = {piece["index"]: piece["entity"] for piece in pieces}
         assert len(tags) == sizes.sum()

@@ -142,7 +142,7 @@ def test_each_word_of_a_list_has_a_tag(
     assert tags[1] == ["O"]
     assert "B-animal" in tags[0]
     assert [(row["words"], row["tags"]) for row in read(out)] == values(kind, words, tags)
-    # Without the option a list is no text.
+    # Without the option a list is not a text.
     with pytest.raises(
         InputError, match=r"must hold a row that can be answered, got 8 others, the first in .*must be te"
     ):

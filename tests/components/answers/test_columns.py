@@ -46,7 +46,7 @@ def test_a_column_of_the_input_is_not_replaced() -> None:
         ([1, 2**63 - 1], "int64"),
         ([1, 2**63], "json"),
         ([1, 0.5], "double"),
-        # 2^53 + 1 is no float64.
+        # 2^53 + 1 is not float64.
         ([2**53, 0.5], "double"),
         ([2**53 + 1, 0.5], "json"),
         (["a", 1], "json"),

@@ -241,7 +241,7 @@ def test_a_shard_becomes_a_file_for_each_split_and_a_tally(
         "validation-20-00002-of-00003.tfrecord",
     ]
     train, validation = ([parse(record.numpy()) for record in read_records([str(f)], compression)] for f in files)
-    # The full stops are no pieces of this vocabulary.
+    # The full stops are not pieces of this vocabulary.
     document = [5, 6, 1, 7, 8, 1]
     assert train == [{"token_ids": [2, *document, 3, *document, 3], "segment_ids": [0] * 15}]
     assert validation == []

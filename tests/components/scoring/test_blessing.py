@@ -20,7 +20,7 @@ def row(accuracy: float, **more: Any) -> MeasuredModel:
 def table(int8: float, *, student: float = 0.90, majority: float = 0.5, before: float | None = None) -> dict[str, Any]:
     rows = {
         "majority class": row(majority, trivial=True),
-        # A rival that is no threshold: that it is better is told by the table.
+        # A rival that is not a threshold: that it is better is told by the table.
         "bag of n-grams": row(0.99),
         "teacher": row(0.95),
         "student": row(student),

@@ -48,7 +48,7 @@ def cases() -> list[tuple[TaskScoring[Any], list[Any], list[Any], list[str], str
     estimates = [float(row.label) + CHANCE.gauss(0, 1) for row in numbers]
     made += [(RegressionScoring(), numbers, estimates, [], metric) for metric in ("spearman", "pearson", "r2")]
     made += [(EmbeddingScoring(), numbers, estimates, [], metric) for metric in ("spearman", "pearson")]
-    # One answer is a tag that is no label, as of a word without pieces.
+    # One answer is a tag that is not a label, as of a word without pieces.
     for tags, metrics in ((TAGS, ("f1", "precision", "recall")), (PARTS_OF_SPEECH, ("accuracy", "macro_f1"))):
         tagged = sentences(tags)
         guesses = disturb_tags(tagged, [*tags, "O"])

@@ -27,7 +27,7 @@ def mine(rows=ROWS, **options):
 
 def test_the_nearest_passages_that_are_no_answers_become_negatives():
     result = mine(count=2, margin=0.05)
-    # Its copy in other letters is no negative; `too near` is filtered; what it had stays in front, and once.
+    # Its copy in other letters is not a negative; `too near` is filtered; what it had stays in front, and once.
     assert result.rows[0] == QueryRow("q", ("right",), ("next", "near", "far"))
     assert [row._replace(negatives=()) for row in result.rows] == [row._replace(negatives=()) for row in ROWS]
     assert (result.mined, result.without) == (2, 2)

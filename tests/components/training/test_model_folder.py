@@ -68,6 +68,6 @@ def test_the_same_model_is_the_same_bytes(tmp_path: Path, task: Classification) 
     features, labels = task.examples(["a", "ß"], ["nicht", "schön"])
     # At this rate nothing is learnt, and the optimizer has made a step.
     task.model.train_on_batch(features, labels)
-    assert write(tmp_path / "second", task).seal({}) == first, "the optimizer is no part of it"
+    assert write(tmp_path / "second", task).seal({}) == first, "the optimizer is not part of it"
     task.model.set_weights([*weights[:-1], weights[-1] + np.float32(0.5)])
     assert write(tmp_path / "third", task).seal({}) != first

@@ -248,7 +248,7 @@ def test_damaged_files(saved):
     task, folder = saved
     whole = (folder / WEIGHTS_FILE).read_bytes()
     (folder / WEIGHTS_FILE).write_bytes(whole[:-5])
-    with pytest.raises(ValueError, match="is no whole safetensors file"):
+    with pytest.raises(ValueError, match="is not a whole safetensors file"):
         load_adapter(folder, task)
     (folder / WEIGHTS_FILE).unlink()
     with pytest.raises(FileNotFoundError, match=f"it has no {WEIGHTS_FILE}"):

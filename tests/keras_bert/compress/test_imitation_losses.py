@@ -71,8 +71,8 @@ MUTE = STUDENT._replace(unreadable=frozenset({"query", "scores"}), attention="Mi
             {"relations": 1.0, "relation_heads": 4},
             "relation_heads must divide the widths of queries, 6 in the student and 8 in the teacher, got 4",
         ),
-        ({"embeds": False}, {"vectors": 1.0}, "vectors must be 0 but for embeddings of texts, got 1.0"),
-        ({"embeds": False}, {"similarities": 2.0}, "similarities must be 0 but for embeddings of texts, got 2.0"),
+        ({"embeds": False}, {"vectors": 1.0}, "vectors must be 0 except for embeddings of texts, got 1.0"),
+        ({"embeds": False}, {"similarities": 2.0}, "similarities must be 0 except for embeddings of texts, got 2.0"),
         (
             {"teacher": LONG},
             {"attentions": 1.0},

@@ -21,7 +21,7 @@ EMBEDDINGS = {"token_embedding", "position_embedding", "segment_embedding", "emb
         (12, 6, (1, 3, 5, 7, 9, 11)),
         (4, 4, (0, 1, 2, 3)),
         (12, 1, (11,)),
-        # What is no multiple: the last one, and no gap larger than another by more than one.
+        # What is not a multiple: the last one, and no gap larger than another by more than one.
         (12, 5, (2, 4, 7, 9, 11)),
         (4, 3, (1, 2, 3)),
         (6, 4, (1, 2, 4, 5)),

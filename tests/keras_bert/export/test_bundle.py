@@ -147,7 +147,7 @@ def test_the_smallest_file_that_is_there_answers(folder, files):
 @pytest.mark.parametrize("missing", ["model.onnx", "task.json", "vocab.txt", "tokenizer.json"])
 def test_what_is_missing_is_named(folder, missing):
     (folder / missing).unlink()
-    with pytest.raises(FileNotFoundError, match=f"is no pushed model: it has no {missing}"):
+    with pytest.raises(FileNotFoundError, match=f"is not a pushed model: it has no {missing}"):
         load_exported(folder, "model.onnx")
 
 
@@ -158,7 +158,7 @@ def test_a_file_that_holds_its_companions_answers_alone(folder, tmp_path_factory
     shutil.copy(folder / "model.onnx", alone)
     companions = ("task.json", "vocab.txt", "tokenizer.json")
     attach_entries(alone, {name: (folder / name).read_bytes() for name in companions[:2]})
-    with pytest.raises(FileNotFoundError, match=r"renamed\.onnx is no pushed model: it has no tokenizer\.json"):
+    with pytest.raises(FileNotFoundError, match=r"renamed\.onnx is not a pushed model: it has no tokenizer\.json"):
         load_exported(alone)
     attach_entries(alone, {name: (folder / name).read_bytes() for name in companions[2:]})
     assert load_exported(alone).predict(texts) == expected
@@ -166,7 +166,7 @@ def test_a_file_that_holds_its_companions_answers_alone(folder, tmp_path_factory
 
 def test_a_folder_without_any_file_asks_for_the_first_choice(folder):
     (folder / "model.onnx").unlink()
-    with pytest.raises(FileNotFoundError, match=r"is no pushed model: it has no model\.tflite"):
+    with pytest.raises(FileNotFoundError, match=r"is not a pushed model: it has no model\.tflite"):
         load_exported(folder)
 
 

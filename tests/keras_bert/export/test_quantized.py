@@ -172,7 +172,7 @@ def test_values_beyond_those_of_calibration_are_not_clipped(weights, tmp_path):
 
 @pytest.mark.parametrize("recipe", ["static_wi8_ai8", "static_wi8_ai16"])
 def test_vectors_of_length_1(recipe, tmp_path):
-    """Their squares are summed without a mean: no tensor is left that nothing computes. Lengths are no integers."""
+    """Their squares are summed without a mean: no tensor is left that nothing computes. Lengths are not integers."""
     task = make_task("embedding")
     network, encoded = task.network(), task.tokenizer.encode(make_texts(32, 12), max_length=task.max_length)
     rows = {name: np.asarray(encoded[name]) for name in input_names(network)}

@@ -116,7 +116,7 @@ def change_tensors(folder, change):
 
 
 def golden(name):
-    """Inputs and outputs of a golden checkpoint, and which tokens are no padding."""
+    """Inputs and outputs of a golden checkpoint, and which tokens are not padding."""
     content = dict(np.load(GOLDEN / name / "outputs.npz"))
     return content, content["padding_mask"].astype(bool)
 

@@ -195,7 +195,7 @@ def test_transformers_reads_every_family(tmp_path):
 
 
 def compare(task, inputs, expected):
-    """Our outputs are transformers', at what is no padding."""
+    """Our outputs are transformers', at what is not padding."""
     real = inputs["padding_mask"].astype(bool)
     result = run(task.model, inputs)
     if task.name == "question_answering":

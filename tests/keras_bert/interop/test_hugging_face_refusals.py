@@ -36,9 +36,9 @@ def test_an_index_that_leads_nowhere(places, message, tmp_path):
 @pytest.mark.parametrize(
     ("content", "message"),
     [
-        (lambda content: content[:-100], r"is no whole safetensors file \(\d+ bytes\): .*likely cut short"),
-        (lambda content: content[:20], "is no whole safetensors file .20 bytes.: .*likely cut short"),
-        (lambda _: b"", "is no whole safetensors file .0 bytes.: .*likely cut short"),
+        (lambda content: content[:-100], r"is not a whole safetensors file \(\d+ bytes\): .*likely cut short"),
+        (lambda content: content[:20], "is not a whole safetensors file .20 bytes.: .*likely cut short"),
+        (lambda _: b"", "is not a whole safetensors file .0 bytes.: .*likely cut short"),
         (lambda _: b"version https://git-lfs.github.com/spec/v1\n", "it is a Git LFS pointer: run `git lfs pull`"),
     ],
 )

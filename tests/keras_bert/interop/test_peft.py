@@ -115,7 +115,7 @@ def test_an_adapter_of_another_model(task, theirs):
 
 
 def test_what_is_missing(task, theirs, tmp_path):
-    with pytest.raises(FileNotFoundError, match=r"is no adapter of peft's: it has no adapter_model.safetensors"):
+    with pytest.raises(FileNotFoundError, match=r"is not an adapter of peft's: it has no adapter_model.safetensors"):
         from_peft(tmp_path, task)
     (theirs / "adapter_config.json").unlink()
     with pytest.raises(FileNotFoundError, match=r"has no adapter_config.json"):

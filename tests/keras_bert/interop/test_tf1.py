@@ -189,13 +189,13 @@ def test_the_prefix_is_no_file(classifier):
 def test_damaged_files(name, classifier):
     file = classifier.parent / name
     file.write_bytes(file.read_bytes()[:-200])
-    with pytest.raises(ValueError, match=r"is no whole TF1 checkpoint|cannot be read: .*; likely cut short"):
+    with pytest.raises(ValueError, match=r"is not a whole TF1 checkpoint|cannot be read: .*; likely cut short"):
         from_tf1(classifier, lowercase=True)
 
 
 def test_missing_data(classifier):
     (classifier.parent / "model.ckpt.data-00000-of-00001").unlink()
-    with pytest.raises(ValueError, match=r"is no whole TF1 checkpoint|cannot be read: .*; likely cut short"):
+    with pytest.raises(ValueError, match=r"is not a whole TF1 checkpoint|cannot be read: .*; likely cut short"):
         from_tf1(classifier, lowercase=True)
 
 

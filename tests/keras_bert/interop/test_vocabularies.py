@@ -104,7 +104,7 @@ def test_added_tokens(folder):
 
 def test_no_tokenizer_of_hugging_face(written):
     (written / "tokenizer.json").write_text('{"lowercase": true}')
-    with pytest.raises(ValueError, match="must describe its model; it is no tokenizer of Hugging Face's BERT"):
+    with pytest.raises(ValueError, match="must describe its model; it is not a tokenizer of Hugging Face's BERT"):
         read_vocabulary(written)
 
 

@@ -90,7 +90,7 @@ def test_the_objective_of_a_task(name):
     if name in ("classification", "multi_label", "token_classification"):
         assert task.objective((1.0, 2.0, 3.0)).identity()["class_weights"] == (1.0, 2.0, 3.0)
         return
-    with pytest.raises(ValueError, match=r"class_weights must be None where there are no labels, got \(1.0, 2.0\)"):
+    with pytest.raises(ValueError, match=r"class_weights must be None for a task without labels, got \(1.0, 2.0\)"):
         task.objective((1.0, 2.0))
 
 

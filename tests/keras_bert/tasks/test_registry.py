@@ -106,7 +106,7 @@ def test_numbers_of_numpy_are_saved(tmp_path):
 @pytest.mark.parametrize("missing", ["model.keras", "task.json"])
 def test_missing_files(folder, missing):
     (folder / missing).unlink()
-    with pytest.raises(FileNotFoundError, match=f"is no saved task: it has no {missing}"):
+    with pytest.raises(FileNotFoundError, match=f"is not a saved task: it has no {missing}"):
         load(folder)
 
 

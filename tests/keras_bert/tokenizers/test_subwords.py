@@ -39,7 +39,7 @@ def test_pieces_stand_where_their_offsets_say(both):
     assert ids.to_list() == ours.tokenize(HARD).to_list()
     for text, first, last in zip(HARD, starts.to_list(), ends.to_list(), strict=True):
         said = theirs.encode(text, add_special_tokens=False).offsets
-        # White space in front is no part of a piece; else it is as they say.
+        # White space in front is not part of a piece; else it is as they say.
         assert [text[start:end] for start, end in zip(first, last, strict=True)] == [
             text[start:end].lstrip() for start, end in said
         ]

@@ -143,7 +143,7 @@ def test_models_of_a_place(folder: Path) -> None:
         (["saved"], "TEXT must follow MODEL, got none"),
         (["job.toml", TEXT], f"TEXT must be left out for a job, got '{TEXT}'"),
         (["saved", TEXT, "--out", "nowhere/a/page.html"], "--out must be in a folder that exists, got"),
-        ([".", TEXT], "is no saved task: it has no model.keras"),
+        ([".", TEXT], "is not a saved task: it has no model.keras"),
     ],
 )
 def test_refused_in_one_line(

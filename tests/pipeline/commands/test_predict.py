@@ -54,7 +54,7 @@ def test_a_single_text_is_a_query_or_a_passage(
     monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str], classifier: Classification
 ) -> None:
     line = refused(capfd, "predict", "folder", "cow", "--prompt", "query")
-    assert line == "--prompt must be left out but for embedding and retrieval, got it for classification"
+    assert line == "--prompt is only allowed for embedding and retrieval, got it for classification"
     numbers = {"cow": [1.0, 0.0], "oak": [0.0, 1.0], "the": [0.0, 4.0]}
     task = make_task(Retrieval, numbers, prompts={"query": "oak ", "passage": "the "})
     monkeypatch.setattr("keras_bert.export.bundle.load_exported", lambda folder: task)
@@ -70,7 +70,7 @@ def test_a_tagger_gives_each_word_its_tag(
     classifier: Classification, capfd: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     line = refused(capfd, "predict", "folder", "cow", "--words")
-    assert line == "--words must be left out but for token_classification, got it for classification"
+    assert line == "--words is only allowed for token_classification, got it for classification"
     numbers = {"cow": [0, 2], "oak": [2, 0], "the": [2, 0]}
     task = make_task(TokenClassification, numbers, labels=["O", "B-animal"], max_length=16)
     monkeypatch.setattr("keras_bert.export.bundle.load_exported", lambda folder: task)
@@ -80,9 +80,7 @@ def test_a_tagger_gives_each_word_its_tag(
 def test_codes_of_vectors_are_those_of_tables(
     capfd: pytest.CaptureFixture[str], tmp_path: Path, classifier: Classification
 ) -> None:
-    with pytest.raises(
-        InputError, match=r"^--vectors must be left out but for embedding and retrieval, got it for class"
-    ):
+    with pytest.raises(InputError, match=r"^--vectors is only allowed for embedding and retrieval, got it for class"):
         open_task(Path("folder"), vectors="int8")
     line = refused(capfd, "predict", "folder", "cow", "--vectors", "int8")
     assert line == "--vectors must be left out without --table, got int8"

@@ -256,7 +256,7 @@ VALUES = {
         ),
         ("task=embedding", "second_text must be set for embedding, got None"),
         ("separator=;", "separator must be left out, as it does not go with the other keys of [examples]"),
-        ("scale=5", "scale must be left out but for embedding, got 5.0"),
+        ("scale=5", "scale must be 1 unless task is embedding, got 5.0"),
         ("train=''", "train must not be empty, got ''"),
         ("text=label", "text must be another column than label and second_text, got ('label', 'label')"),
         ("{train='a.tsv', task='embedding', second_text='b', scale=0.0}", "scale must be positive, got 0.0"),
@@ -408,14 +408,12 @@ COMBINATIONS = {
     CHECKPOINT + EXAMPLES + FEW_SHOT: [
         (
             "examples.second_text=other",
-            "examples.second_text must be left out where there is a [few_shot], which pairs rows of single texts, "
-            "got 'other'",
+            "examples.second_text must be left out with [few_shot], which pairs rows of single texts, got 'other'",
         ),
-        ("pooling=cls", "pooling must be 'mean' where there is a [few_shot], got 'cls'"),
+        ("pooling=cls", "pooling must be 'mean' with [few_shot], got 'cls'"),
         (
             "adaptation.kind=lora",
-            "adaptation must be left out where there is a [few_shot], whose head is fitted to the weights of the "
-            "encoder itself",
+            "adaptation must be left out with [few_shot], whose head is fitted to the weights of the encoder itself",
         ),
         ("few_shot.pairs=-1", "few_shot.pairs must be at least 0, got -1"),
         ("few_shot.l2=0.0", "few_shot.l2 must be positive, got 0.0"),
@@ -446,17 +444,17 @@ COMBINATIONS = {
         ),
     ],
     CHECKPOINT + EXAMPLES: [
-        ("contrast.scale=10.0", "contrast must be left out but for the task 'retrieval', got it for 'classification'"),
-        ("export.dimension=8", "export.dimension must be left out but for embedding and retrieval, got 8"),
+        ("contrast.scale=10.0", "contrast is only allowed for the task 'retrieval', got it for 'classification'"),
+        ("export.dimension=8", "export.dimension is only allowed for embedding and retrieval, got 8"),
         (
             "examples.task=regression --set few_shot.pairs=5",
-            "few_shot must be left out but for classification and multi_label, got it for regression",
+            "few_shot is only allowed for classification and multi_label, got it for regression",
         ),
-        ("stride=5", "stride must be left out but for question_answering, got it for classification"),
-        ("normalize=true", "normalize must be left out but for embedding..."),
+        ("stride=5", "stride is only allowed for question_answering, got it for classification"),
+        ("normalize=true", "normalize is only allowed for embedding..."),
         (
             "max_query_length=5",
-            "max_query_length must be left out but for question_answering, got it for classification",
+            "max_query_length is only allowed for question_answering, got it for classification",
         ),
         (
             "quantization={} --set export.runtimes=['onnx']",
@@ -464,14 +462,14 @@ COMBINATIONS = {
             "got ['onnx']",
         ),
         *(
-            (f"{table}={{}}", f"{table} must be left out where there is no [corpus], {UNREAD}")
+            (f"{table}={{}}", f"{table} must be left out without [corpus], {UNREAD}")
             for table in "beam cleaning masking pretraining_rows pretraining generator vocabulary".split()
         ),
-        (SHAPE, f"encoder must be left out where there is no [corpus], {UNREAD}"),
-        ("distillation={}", f"distillation must be left out where there is no [student], {UNREAD}"),
+        (SHAPE, f"encoder must be left out without [corpus], {UNREAD}"),
+        ("distillation={}", f"distillation must be left out without [student], {UNREAD}"),
         (
             "general_distillation={path='texts', relations=1.0}",
-            f"general_distillation must be left out where there is no [student], {UNREAD}",
+            f"general_distillation must be left out without [student], {UNREAD}",
         ),
         ("seeds=2 --set fine_tuning.seed=4294967295", f"fine_tuning.{LAST_SEED}"),
     ],
@@ -483,10 +481,10 @@ COMBINATIONS = {
     ],
     CORPUS: [
         *(
-            (f"{key}={value}", f"{key} must be left out where there is no [examples], {UNREAD}")
+            (f"{key}={value}", f"{key} must be left out without [examples], {UNREAD}")
             for key, value in FOR_EXAMPLES.items()
         ),
-        ("tune.finalists=2", "tune must be left out where there is no [examples]..."),
+        ("tune.finalists=2", "tune must be left out without [examples]..."),
         ("generator={}", "generator must be left out where pretraining.objective is not 'replaced_tokens'"),
         (
             "pretraining.span_boundary=true",
@@ -514,11 +512,11 @@ COMBINATIONS = {
         )
     ],
     CHECKPOINT + TEXTS: [
-        ("vocabulary={}", "vocabulary must be left out where there is a [checkpoint]..."),
-        (SHAPE, "encoder must be left out where there is a [checkpoint]..."),
+        ("vocabulary={}", "vocabulary must be left out with [checkpoint]..."),
+        (SHAPE, "encoder must be left out with [checkpoint]..."),
     ],
     CHECKPOINT: [("", "there must be something to train on: a [corpus], [examples], or both")],
-    TEXTS: [("", "encoder must be set where there is no [checkpoint]: the shape of the encoder ...")],
+    TEXTS: [("", "encoder must be set without [checkpoint]: the shape of the encoder ...")],
     EXAMPLES: [("", NO_START)],
     "": [("", NO_START)],
 }
@@ -530,7 +528,7 @@ WORDS = "[examples]\ntrain = 'words.txt'\ntask = 'token_classification'\n"
 PAIRS = EXAMPLES + "task = 'embedding'\nsecond_text = 'other'\n"
 WITH_DATA = {
     CHECKPOINT + EXAMPLES: [
-        ("fine_tuning.class_weights={c = 2.0}", "fine_tuning.class_weights has 'c', which is no label; known: a, b"),
+        ("fine_tuning.class_weights={c = 2.0}", "fine_tuning.class_weights has 'c', which is not a label; known: a, b"),
         ("fine_tuning.class_weights={a = -1.0}", "fine_tuning.class_weights.a must be positive and finite, got -1.0"),
         (
             "fine_tuning.class_weights={a = 0.0, b = 0.0}",
@@ -557,19 +555,19 @@ WITH_DATA = {
         ("fine_tuning.class_weights=balanced", "fine_tuning.class_weights must be 'none' for regression, which has..."),
         (
             "evaluation.min_precision=0.9",
-            "evaluation.min_precision must be left out but for classification and token_classification, got 0.9",
+            "evaluation.min_precision is only allowed for classification and token_classification, got 0.9",
         ),
     ],
     CHECKPOINT + WORDS: [
         (
             "evaluation.slice_columns=['from']",
-            "evaluation.slice_columns must be left out but for tables of texts, got 'from' for token_classification",
+            "evaluation.slice_columns is only allowed for tables of texts, got 'from' for token_classification",
         )
     ],
     CHECKPOINT + PAIRS + STUDENT: [
         (
             "unlabelled.path=rows.tsv",
-            "unlabelled must be left out but for classification, multi_label and regression, got it for embedding",
+            "unlabelled is only allowed for classification, multi_label and regression, got it for embedding",
         )
     ],
 }

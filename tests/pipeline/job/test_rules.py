@@ -69,7 +69,7 @@ IMITATIONS = {
         ("{relations=1, teacher_layer=4}", PLACE + "4"),
         ("{relations=1, teacher_layer=-5}", PLACE + "-5"),
         ("{attentions=1}", f"attentions must be 0 {HEADS} 1.0"),
-        ("{vectors=1}", "vectors must be 0 but for embedding and retrieval, got 1.0"),
+        ("{vectors=1}", "vectors must be 0 except for embedding and retrieval, got 1.0"),
     ],
     "general_distillation": [
         ("{path='texts', hidden_states=1, layer_map=[4]}", NAMED + "[4]"),

@@ -48,7 +48,7 @@ def test_rows_in_a_reduced_vocabulary_are_those_of_the_teacher(tmp_path: Path) -
         (EXAMPLES + "task = 'question_answering'\n", "for the task 'question_answering', which has no labels"),
         (QUERIES, "for the task 'retrieval', which has no labels"),
         ("[examples]\nrows = 300\n", "for the built-in examples, whose labels are right"),
-        ("[corpus]\npath = 'texts'\n", r"where there is no \[examples\], as no step would read it"),
+        ("[corpus]\npath = 'texts'\n", r"without \[examples\], as no step would read it"),
     ],
 )
 def test_jobs_without_labels_to_judge_are_refused(tmp_path: Path, examples: str, message: str) -> None:

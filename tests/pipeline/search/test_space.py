@@ -80,8 +80,8 @@ def test_the_table_narrows_the_space_and_names_choose_from_it(tmp_path: Path) ->
         ("", ["fine_tuning.rate"], "--space must name settings of this job, got 'fine_tuning.rate'; did you mean"),
         ("", ["student.num_layers"], "--space must name settings of this job, got 'student.num_layers'"),
         ("[tune]\npooling = ['mean']", ["pooling"], "--space and [tune] must leave a setting with several values"),
-        ("[tune.distillation]\nepochs = [1.0, 2.0]", [], "tune.distillation.epochs must be left out where there is no"),
-        ("[tune.student]\nnum_layers = [1, 2]", [], "tune.student.num_layers must be left out where there is no [stud"),
+        ("[tune.distillation]\nepochs = [1.0, 2.0]", [], "tune.distillation.epochs must be left out without"),
+        ("[tune.student]\nnum_layers = [1, 2]", [], "tune.student.num_layers must be left out without [stud"),
         (
             "[tune.fine_tuning]\nsteps = [1, 2]",
             [],
@@ -169,7 +169,7 @@ def test_values_out_of_range(tmp_path: Path, text: str, message: str) -> None:
 
 def test_without_rows_there_is_nothing_to_tune(tmp_path: Path) -> None:
     (tmp_path / "job.toml").write_text(CORPUS + "[tune]\nfinalists = 2")
-    with pytest.raises(InputError, match=r"^tune must be left out where there is no \[examples\]"):
+    with pytest.raises(InputError, match=r"^tune must be left out without \[examples\]"):
         make_settings(read_tables(tmp_path / "job.toml"))
 
 

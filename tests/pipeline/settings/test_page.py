@@ -53,9 +53,13 @@ def test_the_size_is_said_before_the_run(
         (
             "[examples]\ntrain = 'pairs.tsv'\ntext = 'query'\n" + TEXTS,
             [],
-            "page must be left out but for embedding and retrieval, got it for classification",
+            "page is only allowed for embedding and retrieval, got it for classification",
         ),
-        (PAIRS + "[page]\n", [], "page.path must be set but for retrieval, whose passages may be searched, got none"),
+        (
+            PAIRS + "[page]\n",
+            [],
+            "page.path must be set unless task is retrieval, whose passages are searched, got none",
+        ),
         (
             PAIRS + TEXTS,
             ["export.runtimes=['onnx']"],
@@ -69,7 +73,7 @@ def test_the_size_is_said_before_the_run(
         ),
         (PAIRS + TEXTS, ["page.max_megabytes=0"], "page.max_megabytes must be positive, got 0"),
         (PAIRS + TEXTS, ["page.path='nothing.txt'"], "page: "),
-        ("", [], "page must be left out where there is no [examples], as no step would read it"),
+        ("", [], "page must be left out without [examples], as no step would read it"),
     ],
 )
 def test_pages_without_a_search_are_refused(

@@ -27,7 +27,7 @@ def test_tables_and_bars() -> None:
     lines = draw(STATISTICS)
     assert any(line.split("│")[1:3] == [" rows             ", " 1,234,567 "] for line in lines)
     assert any("0.1500" in line for line in lines)
-    assert any("train [128]" in line for line in lines), "a title is no markup"
+    assert any("train [128]" in line for line in lines), "a title is not markup"
     assert any("a [b]" in line for line in lines)
     bars = [line.count("█") for line in lines if line.strip().startswith(("2-9", "10-17", "18-25"))]
     assert bars == [1, 0, 40]

@@ -68,5 +68,5 @@ def test_no_colours_where_nobody_wants_them(monkeypatch: pytest.MonkeyPatch) -> 
         monkeypatch.setenv("NO_COLOR", "1")
         show_table(HEADINGS, ROWS, NOTES, Console(file=screen, force_terminal=not piped, width=60))
         codes = {code for codes in re.findall("\x1b\\[([0-9;]*)m", screen.getvalue()) for code in codes.split(";")}
-        # Bold is no colour.
+        # Bold is not a colour.
         assert codes <= (set() if piped else {"0", "1"})

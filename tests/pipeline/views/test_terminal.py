@@ -212,14 +212,14 @@ def test_names_line_up_and_every_end_has_its_words() -> None:
     lines.finished("n0", "failed", 75.0)
     lines.finished("n1", "refused", 1.0)
     lines.finished("n7", "skipped", 0.0)
-    lines.say("[bold] and :cat: are no markup")
+    lines.say("[bold] and :cat: are not markup")
     assert console.file.getvalue().splitlines() == [
         "[ 1/10] a       cached",
         "[ 2/10] longer  1.0 s",
         "[ 3/10] n0      failed after 1 min 15 s",
         "[ 4/10] n1      refused after 1.0 s",
         "[10/10] n7      skipped",
-        "[bold] and :cat: are no markup",
+        "[bold] and :cat: are not markup",
     ]
 
 
