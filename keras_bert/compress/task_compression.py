@@ -23,7 +23,7 @@ from keras_bert.tasks.base import Task
 from keras_bert.tasks.checks import check_keras_model
 from keras_bert.tasks.classification import TextClassifier
 from keras_bert.tasks.regression import Regression
-from keras_bert.training.fit import Rows, batches, columns, count_steps, read_rows, start_bias, train
+from keras_bert.training.fit import Rows, batches, columns, count_steps, read_rows, train
 
 # The learning rates of the pipeline's steps.
 _DISTILLATION_RATE, _PRUNING_RATE, _QUANTIZATION_RATE = 1e-4, 5e-5, 2e-5
@@ -74,7 +74,8 @@ def distill(
     first = batches(teacher, rows, plan.part_size, shuffle=True, seed=plan.seed).after(0, stop=STARTING_BATCHES)
     with teacher._attached(teacher.adapter):
         small, _ = make_student(teacher, student or Student(layers=tuple(layers or ())), first)
-        start_bias(small, rows)
+        if small.has_new_head and "label" in rows:
+            small.start_head(rows["label"])
         network, objective = small.network(), small.objective()
         if imitation.is_on:
             imitating = ImitationObjective(objective, network, teacher.network(), distillation, imitation)

@@ -121,7 +121,7 @@ class Task(Adaptable):
     """Whether the task was trained on pairs of texts or on single ones; None if that is unknown."""
 
     has_new_head: bool = False
-    """Whether `build` made a head of tags or of several labels whose bias `initialize_bias` has not set yet."""
+    """Whether `build` made a head of tags, of several labels or of numbers that `start_head` has not started yet."""
 
     label_name: ClassVar[str] = "label"
     """The name of the labels in rows for training."""
@@ -179,6 +179,17 @@ class Task(Adaptable):
     def build(cls, *args: Any, **kwargs: Any) -> Self:
         """Builds the task with a new head on an encoder, from the settings of the constructor and of the head."""
 
+    def start_head(self, labels: Array, class_weights: Sequence[float] | None = None) -> None:
+        """Starts a new head from the labels of its training rows, as `examples` gives them; later calls do nothing.
+
+        For `class_weights` see `initialize_bias`; a regression takes mean and standard deviation.
+        """
+        if self.has_new_head:
+            counts = labels.sum(axis=0)
+            if not self.independent_labels:
+                counts = np.bincount(labels[labels >= 0], minlength=self.model.output.shape[-1])
+            self.initialize_bias(counts.tolist(), len(labels), class_weights)
+
     def initialize_bias(self, counts: Sequence[int], rows: int, class_weights: Sequence[float] | None = None) -> None:
         """Starts a new head from the frequencies of the labels, see `keras_bert.objectives.class_weights`.
 
@@ -194,7 +205,7 @@ class Task(Adaptable):
         Raises:
             ValueError: there are not as many counts or weights as labels, or one is out of range.
         """
-        if not self.has_new_head:
+        if not self.has_new_head or self.label_name != "label":
             return
         from keras_bert.objectives.class_weights import log_frequencies, log_odds
 

@@ -130,7 +130,7 @@ class MultiLabelClassification(TextClassifier):
         """
         check_same_length("texts", texts, "labels", labels)
         inputs, flags = self.encode(texts, pairs), self.flags(labels)
-        self.initialize_bias(flags.sum(axis=0).tolist(), len(flags))
+        self.start_head(flags)
         return inputs, flags
 
     def flags(self, labels: Sequence[Sequence[str]]) -> Array:

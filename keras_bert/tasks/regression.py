@@ -120,7 +120,7 @@ class Regression(Task):
         check(cls.__name__, "mean", math.isfinite(mean), "be a finite number", mean)
         check(cls.__name__, "standard_deviation", standard_deviation > 0, "be above 0", standard_deviation)
         task = cls(build_regressor(encoder, pooling=pooling, dropout=dropout), tokenizer, max_length=max_length)
-        task._head.scale = TargetScale(mean, standard_deviation)
+        task._head.scale, task.has_new_head = TargetScale(mean, standard_deviation), True
         return task
 
     @property
@@ -175,9 +175,14 @@ class Regression(Task):
         """
         check_same_length("texts", texts, "values", values)
         inputs, numbers = self.encode(texts, pairs), as_numbers("values", values)
-        if is_keras_model(self.model) and self._head.is_untrained:
-            self._head.scale = TargetScale.of(numbers[:, 0].tolist())
+        self.start_head(numbers)
         return inputs, numbers
+
+    def start_head(self, labels: Array, class_weights: Sequence[float] | None = None) -> None:
+        """See `Task.start_head`."""
+        self._refuse_class_weights(class_weights)
+        if self.has_new_head and self._head.is_untrained:
+            self._head.scale = TargetScale.of(labels.ravel().tolist())
 
     def training_rows(self, *data: Any, **pairs: Sequence[str]) -> dict[str, Array]:
         """See `Task.training_rows`; `value` is (rows,)."""

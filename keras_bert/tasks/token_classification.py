@@ -168,7 +168,7 @@ class TokenClassification(Task):
         features = self._inputs(rows)
         y = np.full(features["token_ids"].shape, IGNORED, "int32")
         y[rows.row, rows.column + 1] = numbers[rows.word]
-        self.initialize_bias(np.bincount(numbers, minlength=len(self.labels)).tolist(), len(numbers))
+        self.start_head(y)
         return features, y
 
     def predict(self, texts: Sequence[str], *, batch_size: int = 32) -> list[list[Entity]]:

@@ -8,7 +8,6 @@ import numpy as np
 
 from keras_bert.core.checks import check
 from keras_bert.core.folders import INPUT_NAMES
-from keras_bert.core.losses import IGNORED
 from keras_bert.data.array_batches import ArrayBatches
 from keras_bert.data.schemas import SCHEMAS, compares_rows
 from keras_bert.objectives.base import Objective, means
@@ -62,21 +61,27 @@ def fit(
     check_keras_model(task, "trained")
     rule = "be None, as training moves weights off their grid; train the float model and quantize it again"
     check(type(task).__name__, "quantization", task.quantization is None, rule, task.quantization)
-    objective = task.objective(class_weights)
     rows, settings = read_rows(task, data, pairs), Training(**{"precision": "auto", **training})
+    count = len(rows["padding_mask"])
+    check("fit", "validation_split", 0 <= validation_split < 1, "be at least 0 and below 1", validation_split)
+    first = count - round(validation_split * count)
+    rule = f"leave rows on both sides of {count}"
+    check("fit", "validation_split", first > 0 and (first < count or not validation_split), rule, validation_split)
+    learned, held_out = ({name: array[part] for name, array in rows.items()} for part in (np.s_[:first], np.s_[first:]))
     if task.second_text == "optional":
         task.pairs = pairs is not None
-    start_bias(task, rows, class_weights)
+    if task.has_new_head:
+        task.start_head(learned[task.label_name], class_weights)
     select = task.selected_by if validation_split else None
     # An encoder may be shared with tasks that have other adapters.
     with task._attached(task.adapter):
         return train(
             task,
             task.network(),
-            objective,
-            rows,
+            task.objective(class_weights),
+            learned,
             settings,
-            validation_split=validation_split,
+            held_out=held_out if validation_split else None,
             select=select,
             verbose=verbose,
         )
@@ -89,34 +94,24 @@ def train(
     rows: Rows,
     training: Training,
     *,
-    validation_split: float = 0.0,
+    held_out: Rows | None = None,
     select: str | None = None,
     verbose: int = 1,
     variables: "Sequence[tf.Variable]" = (),
     after_step: Callable[[int], None] | None = None,
 ) -> list[Entry]:
-    """Trains a network of a task on rows in memory; see `fit` and `Trainer` for the arguments.
-
-    Raises:
-        ValueError: the split leaves no rows on one side.
-    """
-    count = len(rows["padding_mask"])
-    check("fit", "validation_split", 0 <= validation_split < 1, "be at least 0 and below 1", validation_split)
-    first = count - round(validation_split * count)
-    rule = f"leave rows on both sides of {count}"
-    check("fit", "validation_split", first > 0 and (first < count or not validation_split), rule, validation_split)
-    learned, held_out = ({name: array[part] for name, array in rows.items()} for part in (np.s_[:first], np.s_[first:]))
-    source = batches(task, learned, training.part_size, shuffle=True, seed=training.seed)
+    """Trains a network of a task on rows in memory; see `fit` and `Trainer` for the arguments."""
+    source = batches(task, rows, training.part_size, shuffle=True, seed=training.seed)
     # Without a validation nothing reads the rows of one.
-    validation = batches(task, held_out, validation_rows(task.max_length)) if validation_split else source
-    steps = count_steps(task, learned, training)
+    validation = source if held_out is None else batches(task, held_out, validation_rows(task.max_length))
+    steps = count_steps(task, rows, training)
     bar = keras.utils.Progbar(steps, verbose=verbose)
     trainer = Trainer(network, objective, training, steps, variables=variables, after_step=after_step)
     return trainer.fit(
         source,
         validation=validation,
         on_progress=lambda step, *_: bar.update(step),
-        validations=max(1, round(steps * training.accumulation / source.per_epoch)) if validation_split else 0,
+        validations=max(1, round(steps * training.accumulation / source.per_epoch)) if held_out else 0,
         select=select,
     )
 
@@ -127,19 +122,8 @@ def count_steps(task: Task, rows: Rows, training: Training) -> int:
     return training.steps or max(1, round(training.epochs * per_epoch / training.accumulation))
 
 
-def start_bias(task: Task, rows: Rows, class_weights: Sequence[float] | None = None) -> None:
-    """Starts a new head of labels from their frequencies in rows, see `Task.initialize_bias`."""
-    if task.label_name == "label":
-        labels = rows["label"]
-        number = task.model.output.shape[-1]
-        counts = (
-            labels.sum(axis=0) if task.independent_labels else np.bincount(labels[labels != IGNORED], minlength=number)
-        )
-        task.initialize_bias(counts.tolist(), len(labels), class_weights)
-
-
 def read_rows(task: Task, data: Sequence[Any], pairs: Sequence[str] | None = None) -> dict[str, Array]:
-    """The rows of `Task.training_rows`; reading them does not set the bias of a new head."""
+    """The rows of `Task.training_rows`; reading them does not start a new head."""
     is_new, task.has_new_head = task.has_new_head, False
     try:
         return task.training_rows(*columns(data), **({} if pairs is None else {"pairs": pairs}))

@@ -230,7 +230,7 @@ class StudentSearch:
         self._result.tables = self._wiring.tables(winner, grid)
         if self._result.missed:
             return
-        push = self._wiring.push_winner(winner, grid, self._root)
+        push = self._wiring.push_winner(winner, grid, self._root, self._limits.megabytes)
         result = self._runs.start(pipeline_of(self._settings.name, [push.pushed]))
         if result.state == "failed":
             raise RunFailedError(result.message)

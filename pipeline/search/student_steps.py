@@ -144,13 +144,15 @@ class Wiring:
             tables["fitted_vocabulary"] = {"size": candidate.vocabulary_size}
         return tables
 
-    def push_winner(self, candidate: Candidate, grid: Grid, root: Path) -> PushOutputs:
+    def push_winner(self, candidate: Candidate, grid: Grid, root: Path, megabytes: float | None) -> PushOutputs:
         """The evaluation and the push of the winner, as in a run of the job, but without the regression gate.
 
-        A smaller model may well be worse than the version pushed before: `--min-share` says how much worse.
+        A smaller model may well be worse than the version pushed before: `--min-share` says how much worse. The limit of
+        megabytes is decided once more, as a pushed file holds its records.
         """
         settings = settings_of(candidate, grid, self._settings, None)
-        evaluation = dataclasses.replace(settings.evaluation, max_regression=_ANY_REGRESSION)
+        size = min(filter(None, (megabytes, settings.evaluation.max_megabytes)), default=None)
+        evaluation = dataclasses.replace(settings.evaluation, max_regression=_ANY_REGRESSION, max_megabytes=size)
         settings = settings.model_copy(update={"evaluation": evaluation})
         teachers = [whole.teacher for whole in self._whole]
         rows = self._reduced(0, candidate, grid).rows

@@ -165,11 +165,37 @@ def test_scoring_does_not_set_the_bias_of_a_new_head() -> None:
     assert np.all(task.model.get_layer("classifier").bias)
 
 
+def test_a_new_regression_is_scored_in_its_own_scale_and_learns_in_that_of_its_training_rows() -> None:
+    old = make_task("regression")
+    task = keras_bert.TASKS["regression"].build(make_encoder(old.tokenizer), old.tokenizer, max_length=16)
+    numbers = [5000.0 + 100 * number for _, number in zip(TEXTS, ROWS["regression"][1], strict=True)]
+    keras_bert.evaluate(task, TEXTS, numbers)
+    assert task.scale == (0.0, 1.0)
+    with pytest.raises(ValueError, match="class_weights"):
+        task.fit(TEXTS, numbers, class_weights=[1.0], **SMALL)
+    assert task.scale == (0.0, 1.0)
+    history = task.fit(TEXTS, [*numbers[:3], 1e6, 2e6, 3e6], validation_split=0.5, steps=1, **SMALL)
+    assert task.scale.mean == pytest.approx(np.mean(numbers[:3]))
+    assert history[0]["loss"] < 10
+
+
+def test_held_out_rows_do_not_count_in_the_first_bias(monkeypatch: pytest.MonkeyPatch) -> None:
+    started = []
+    monkeypatch.setattr(Task, "initialize_bias", lambda self, *counted: started.append(counted))
+    monkeypatch.setattr(fitting, "train", lambda *arguments, **options: [])
+    for name, counts in (("multi_label", ([1, 1, 1], 3, None)), ("token_classification", ([3, 1, 0], 2, None))):
+        old = make_task(name)
+        task = old.rebuilt(make_encoder(old.tokenizer))
+        task.fit(*ROWS[name], validation_split=0.5 if name == "multi_label" else 0.7, verbose=0)
+        assert started == [counts]
+        started.clear()
+
+
 def test_class_weights_set_the_first_bias_as_in_a_job() -> None:
     texts, labels = ROWS["multi_label"]
     even = make_task("multi_label")
     task = even.rebuilt(make_encoder(even.tokenizer))
-    fitting.start_bias(task, fitting.read_rows(task, (texts, labels)), class_weights=[2.0, 3.0, 3.0])
+    task.start_head(fitting.read_rows(task, (texts, labels))["label"], class_weights=[2.0, 3.0, 3.0])
     expected = even.rebuilt(make_encoder(even.tokenizer))
     expected.initialize_bias([2, 2, 1], 6, [2.0, 3.0, 3.0])
     np.testing.assert_array_equal(task.model.get_layer("classifier").bias, expected.model.get_layer("classifier").bias)

@@ -70,9 +70,20 @@ def test_a_time_that_is_too_short_is_told_before_all_recipes_are_weighed(
 
 def test_the_version_before_is_no_bar_for_what_a_search_pushes(tmp_path: Path) -> None:
     settings = job(tmp_path, "[evaluation]\nmax_regression = 1.0\nmin_score = 50.0\n")
-    outputs = Wiring(settings).push_winner(WHOLE._replace(layers=2), grid(tmp_path), tmp_path)
+    outputs = Wiring(settings).push_winner(WHOLE._replace(layers=2), grid(tmp_path), tmp_path, None)
     thresholds = outputs.evaluation.node.values["thresholds"]
-    assert (thresholds.max_regression, thresholds.min_score) == (100.0, 50.0)
+    assert (thresholds.max_regression, thresholds.min_score, thresholds.max_megabytes) == (100.0, 50.0, None)
+
+
+@pytest.mark.parametrize(
+    ("table", "limit"), [("", 0.042), ("max_megabytes = 0.04", 0.04), ("max_megabytes = 1", 0.042)]
+)
+def test_the_limit_of_megabytes_counts_for_the_pushed_file_with_its_records(
+    tmp_path: Path, table: str, limit: float
+) -> None:
+    settings = job(tmp_path, f"[evaluation]\n{table}\n")
+    outputs = Wiring(settings).push_winner(WHOLE._replace(layers=2), grid(tmp_path), tmp_path, 0.042)
+    assert outputs.evaluation.node.values["thresholds"].max_megabytes == limit
 
 
 def test_its_runs_belong_together_and_the_last_one_completes_them(
