@@ -11,10 +11,10 @@ import numpy as np
 from components.examples.base import TaskRows
 from components.examples.near_texts import SIMILARITY, NearTexts
 from components.examples.overlap import HELD_OUT
-from components.text.folding import fold
 from components.text.near_duplicates import hash_words
 from components.text.passages import PassageIndex
 from components.text.sentences import split_sentences
+from keras_bert.core.folding import fold
 
 # Shorter texts are phrases that other texts use, too (Brown et al. 2020, appendix C): they count as a whole sentence.
 _FEWEST_WORDS = 8

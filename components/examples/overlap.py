@@ -87,7 +87,7 @@ def count_overlap(
 ) -> OverlapCounts:
     """Counts the rows whose texts also stand in an earlier split, or nearly.
 
-    Texts are the same that `split_rows` keeps together, see `components.text.folding.fold`; those are not near ones.
+    Texts are the same that `split_rows` keeps together, see `keras_bert.core.folding.fold`; those are not near ones.
 
     Returns:
         Split -> earlier split -> rows of the split, as `{"test": {"train": 2, "validation": 0}}`.

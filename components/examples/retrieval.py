@@ -9,7 +9,7 @@ from components.examples.base import Encoding, TaskRows, parts
 from components.examples.texts import encode_rows
 from components.files.record_files import Record
 from components.sources.retrieval import QueryRow
-from components.text.folding import fold
+from keras_bert.core.folding import fold
 
 Tokens = dict[str, list[int]]
 
@@ -81,32 +81,34 @@ class RetrievalRows(TaskRows[QueryRow]):
         return {**super().settings(encoding, train), "prompts": prompts}
 
     def records(self, rows: Sequence[QueryRow], encoding: Encoding) -> Iterator[bytes]:
-        """A record for each passage of each row; the group of a passage is its place in the `SplitCorpus`.
+        """A record for each passage of each row.
 
         Each text is tokenized once for all rows of a portion that have it.
         """
         from keras_bert.data.records import serialize
+        from keras_bert.data.schemas import group_passages
 
         corpus = SplitCorpus.of(rows)
+        groups = group_passages(corpus.relevant, len(corpus.passages))
         for start, part in parts(rows):
             queries = _encode(encoding.prompts.query, [row.query for row in part], encoding)
             numbers = range(start, start + len(part))
             texts = [text for row in part for text in row.passages]
-            texts += [corpus.passages[group] for number in numbers for group in corpus.negatives[number]]
+            texts += [corpus.passages[index] for number in numbers for index in corpus.negatives[number]]
             tokens = _encode(encoding.prompts.passage, texts, encoding)
             for number, row in zip(numbers, part, strict=True):
-                negatives = [tokens[corpus.passages[group]]["token_ids"] for group in corpus.negatives[number]]
+                negatives = [tokens[corpus.passages[index]]["token_ids"] for index in corpus.negatives[number]]
                 shared = {
                     **queries[row.query],
                     "negative_texts": [token for negative in negatives for token in negative],
                     "negative_lengths": [len(negative) for negative in negatives],
-                    "negative_groups": corpus.negatives[number],
-                    "answer_groups": corpus.relevant[number],
+                    "negative_groups": [groups[index] for index in corpus.negatives[number]],
+                    "answer_groups": [*dict.fromkeys(groups[index] for index in corpus.relevant[number])],
                     "row": [number],
                 }
-                for passage, group in zip(row.passages, corpus.row_passages[number], strict=True):
+                for passage, index in zip(row.passages, corpus.row_passages[number], strict=True):
                     second = {f"second_{name}": values for name, values in tokens[passage].items()}
-                    yield serialize({**shared, **second, "passage_group": [group]})
+                    yield serialize({**shared, **second, "passage_group": [groups[index]]})
 
 
 def _encode(prompt: str, texts: Sequence[str], encoding: Encoding) -> dict[str, Tokens]:

@@ -26,7 +26,7 @@ class RowTraits(NamedTuple):
 
     Attributes:
         labels: how often each label occurs, the most frequent first; empty for tasks without labels.
-        repeats: rows whose texts an earlier row has, see `components.text.folding.fold`.
+        repeats: rows whose texts an earlier row has, see `keras_bert.core.folding.fold`.
         conflicts: texts that rows with different answers share: the texts, and the answers.
         words: the number of words of each row in a sample.
     """

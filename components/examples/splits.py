@@ -7,7 +7,7 @@ from typing import Any, TypeVar
 
 from components.dsl.errors import InputError
 from components.sources.shared import stable_hash
-from components.text.folding import fold
+from keras_bert.core.folding import fold
 
 R = TypeVar("R", bound=tuple[Any, ...])
 

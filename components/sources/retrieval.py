@@ -8,8 +8,8 @@ import pydantic
 from components.dsl.errors import InputError
 from components.files.record_files import as_text, read_table
 from components.sources.shared import LabelledFiles
-from components.text.folding import fold
 from keras_bert.core.checks import check
+from keras_bert.core.folding import fold
 from keras_bert.core.validation import NonEmptyStr, validated_dataclass
 from keras_bert.options.data import Prompts
 

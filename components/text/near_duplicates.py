@@ -11,7 +11,7 @@ import unicodedata
 import numpy as np
 from numpy.typing import NDArray
 
-from components.text.folding import fold_characters
+from keras_bert.core.folding import fold_characters
 
 Hashes = NDArray[np.uint64]
 

@@ -1,5 +1,6 @@
 """The schemas of the record files, one for each task; writers and readers share them."""
 
+from collections.abc import Iterable
 from typing import Literal, NamedTuple
 
 Kind = Literal[
@@ -17,10 +18,10 @@ Kind = Literal[
     "groups",
 ]
 """The kind of a feature: an integer a token (`tokens`); an integer a token with `IGNORED` for none (`labels`); one
-integer, the place of a label (`integer`) or equal for equal texts (`group`); any number of such groups (`group_set`);
+integer, the place of a label (`integer`) or a group of texts (`group`); any number of such groups (`group_set`);
 0 or 1 for each label (`flags`); two integers (`pair`); one float (`number`); the floats of a model's answer
 (`answers`); or, of any number of texts of a row, their tokens one text after the other (`texts`), the number of tokens
-of each (`lengths`), and an integer each, equal for equal texts (`groups`)."""
+of each (`lengths`), and the group of each (`groups`)."""
 
 
 class Feature(NamedTuple):
@@ -98,8 +99,8 @@ SCHEMAS: dict[str, dict[str, Feature]] = {
         "second_segment_ids": Feature("tokens", "int64, (length,): 0"),
         "negative_texts": Feature("texts", "int64: [CLS] negative [SEP] of each negative, one after the other"),
         "negative_lengths": Feature("lengths", "int64, (negatives,): the number of tokens of each negative"),
-        "answer_groups": Feature("group_set", "int64, (answers,): passage_group of all passages of the query"),
-        "passage_group": Feature("group", "int64: equal for equal passages and negatives of a split"),
+        "answer_groups": Feature("group_set", "int64, (answers,): the groups of all passages of the query"),
+        "passage_group": Feature("group", "int64: equal for passages that answer the same queries of the split"),
         "negative_groups": Feature("groups", "int64, (negatives,): as passage_group"),
         "row": Feature("group", _ROW, is_read=False),
     },
@@ -112,3 +113,20 @@ def compares_rows(task: str) -> bool:
     Rows that are compared say which others are not negatives of theirs.
     """
     return any(feature.kind == "group_set" for feature in SCHEMAS.get(task, {}).values())
+
+
+def group_passages(answers: Iterable[Iterable[int]], passages: int) -> list[int]:
+    """The group of each passage: equal for passages that answer the same queries.
+
+    A loss asks whether a passage answers a query, nothing else. A query has few groups, however many passages it has.
+
+    Args:
+        answers: the indices of the passages of each query.
+        passages: the number of passages.
+    """
+    queries: list[list[int]] = [[] for _ in range(passages)]
+    for query, indices in enumerate(answers):
+        for index in indices:
+            queries[index].append(query)
+    groups: dict[tuple[int, ...], int] = {}
+    return [groups.setdefault(tuple(answered), len(groups)) for answered in queries]

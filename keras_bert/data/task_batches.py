@@ -53,11 +53,11 @@ def task_batches(
     - token classification: `label` (batch, length) int32, `IGNORED` where no label is predicted
     - question answering: `positions` (batch, 2) int32
     - embedding: `value` (batch,) float32, and the inputs of the second text as `second_...`
-    - retrieval: `passage_group` (batch,) int32, equal for equal passages; `answer_groups` (batch, answers) int32, the
-      groups of all passages of the row's query, then -1; the inputs of passages as `second_...` and those of all
-      negatives of the batch as `negative_...` (negatives, length), `negative_group` (negatives,) and `negative_row`,
-      the row of the batch that a negative belongs to (negatives,) int32; the inputs of queries are no longer than the
-      longest query of the split
+    - retrieval: `passage_group` (batch,) int32, equal for passages that answer the same queries; `answer_groups`
+      (batch, answers) int32, the groups of all passages of the row's query, then -1; the inputs of passages as
+      `second_...` and those of all negatives of the batch as `negative_...` (negatives, length), `negative_group`
+      (negatives,) and `negative_row`, the row of the batch that a negative belongs to (negatives,) int32; the inputs of
+      queries are no longer than the longest query of the split
     - rows with a teacher's answers: `teacher_answers` float32, the result of `TaskObjective.run` for the teacher
 
     Without shuffling and buckets, rows are in the order of the files.

@@ -44,14 +44,19 @@ def candidate_logits(
 def exclude_answers(answers: Tensor, candidates: Tensor) -> Tensor:
     """True where a candidate of a query is not a negative, as it is one of the query's passages.
 
-    Answers are the labels of all passages of each query, then -1 (batch, answers); candidates are labels (batch +
+    Answers are the groups of all passages of each query, then -1 (batch, answers); candidates are groups (batch +
     negatives,), those of the rows' passages first. The result (batch, batch + negatives) is false at the row's own
-    passage.
+    passage. Memory does not grow with the number of answers.
     """
     answers, candidates = ops.convert_to_tensor(answers), ops.convert_to_tensor(candidates)
-    same = ops.any(ops.equal(answers[:, :, None], candidates[None, None, :]), axis=1)
     rows, places = ops.arange(ops.shape(answers)[0]), ops.arange(ops.shape(candidates)[0])
-    return ops.logical_and(same, ops.not_equal(rows[:, None], places[None, :]))
+    others = ops.not_equal(rows[:, None], places[None, :])
+
+    def add_answer(number: Tensor, same: Tensor) -> Tensor:
+        return ops.logical_or(same, ops.equal(ops.take(answers, number, axis=1)[:, None], candidates))
+
+    same = ops.fori_loop(0, ops.shape(answers)[1], add_answer, ops.logical_not(ops.ones_like(others)))
+    return ops.logical_and(same, others)
 
 
 def multiple_negatives_ranking_loss(

@@ -69,9 +69,9 @@ class RetrievalObjective(TaskObjective):
 
         Args:
             outputs: the vectors of queries, passages and negatives (texts, width).
-            batch: `passage_group` (batch,), equal for equal texts; `answer_groups` (batch, answers), the groups of all
-                passages of a row's query, then -1; `negative_group`, and `negative_row`, the row that a negative
-                belongs to (negatives,).
+            batch: `passage_group` (batch,), equal for passages of the same queries; `answer_groups` (batch, answers),
+                the groups of all passages of a row's query, then -1; `negative_group`, and `negative_row`, the row that
+                a negative belongs to (negatives,).
         """
         vectors, ones = _split(outputs, batch), self.loss_weights(batch)
         widths = (*self.contrast.dimensions, None)

@@ -11,7 +11,9 @@ import numpy as np
 
 from keras_bert.core.checks import check
 from keras_bert.core.folders import INPUT_NAMES
+from keras_bert.core.folding import fold
 from keras_bert.core.validation import read_json
+from keras_bert.data.schemas import group_passages
 from keras_bert.options.training import Contrast
 from keras_bert.tasks.base import Array, Features, Runtime, pad_rows
 from keras_bert.tasks.checks import as_texts, check_same_length
@@ -111,7 +113,8 @@ class Retrieval(Embedding):
         """Arguments of `similarity.fit`: the inputs of queries and of their passages (rows, length), with prompts.
 
         A row of the labels (rows, answers) int32 has that of its passage first, then those of its query's other
-        passages, none of which is a negative of the query, and then -1. Equal passages have equal labels.
+        passages, none of which is a negative of the query, and then -1. Passages that answer the same queries have
+        equal labels; texts are equal if `keras_bert.core.folding.fold` makes them equal.
         """
         queries, passages = as_texts("texts", texts), as_texts("others", others)
         check_same_length("texts", queries, "others", passages)
@@ -120,12 +123,15 @@ class Retrieval(Embedding):
             "second": self.encode([self.prompts.passage + text for text in passages]),
         }
         inputs = {f"{side}_{name}": array for side, features in sides.items() for name, array in features.items()}
-        groups = {passage: group for group, passage in enumerate(dict.fromkeys(passages))}
-        answers: dict[str, dict[int, None]] = {query: {} for query in queries}
-        for query, passage in zip(queries, passages, strict=True):
-            answers[query][groups[passage]] = None
-        rows = [dict.fromkeys((groups[text], *answers[query])) for query, text in zip(queries, passages, strict=True)]
-        return inputs, pad_rows([list(row) for row in rows], filling=-1)
+        folded = [(fold(query), fold(passage)) for query, passage in zip(queries, passages, strict=True)]
+        indices = {passage: index for index, passage in enumerate(dict.fromkeys(passage for _, passage in folded))}
+        answers: dict[str, dict[int, None]] = {query: {} for query, _ in folded}
+        for query, passage in folded:
+            answers[query][indices[passage]] = None
+        groups = group_passages(answers.values(), len(indices))
+        labels = {query: dict.fromkeys(groups[index] for index in answers[query]) for query in answers}
+        rows = [[*dict.fromkeys((groups[indices[passage]], *labels[query]))] for query, passage in folded]
+        return inputs, pad_rows(rows, filling=-1)
 
     def training_rows(self, *data: Any, **pairs: Any) -> dict[str, Array]:
         """See `Task.training_rows`; rows have no negatives but the passages of other queries."""

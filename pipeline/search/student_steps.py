@@ -147,8 +147,8 @@ class Wiring:
     def push_winner(self, candidate: Candidate, grid: Grid, root: Path, megabytes: float | None) -> PushOutputs:
         """The evaluation and the push of the winner, as in a run of the job, but without the regression gate.
 
-        A smaller model may well be worse than the version pushed before: `--min-share` says how much worse. The limit of
-        megabytes is decided once more, as a pushed file holds its records.
+        A smaller model may well be worse than the version pushed before: `--min-share` says how much worse. A
+        file that is pushed holds its records: its megabytes are compared with their limit once more.
         """
         settings = settings_of(candidate, grid, self._settings, None)
         size = min(filter(None, (megabytes, settings.evaluation.max_megabytes)), default=None)

@@ -9,8 +9,8 @@ from components.dsl.errors import InputError
 from components.examples.classification import ClassificationRows
 from components.examples.splits import describe_few_rows, split_rows
 from components.sources.table import TextRow
-from components.text.folding import fold
-from tests.components.text.test_folding import NEARLY
+from keras_bert.core.folding import fold
+from tests.keras_bert.core.test_folding import NEARLY
 
 ROWS = ClassificationRows()
 

@@ -152,6 +152,14 @@ def test_the_passages_of_a_query_are_those_of_all_its_rows_and_no_negatives_of_i
     assert stack(records, "negative_groups", -1).tolist() == [[2], [2], [0]]
 
 
+def test_a_query_of_thousands_of_passages_has_few_groups():
+    passages = tuple(f"a {number}" for number in range(2000))
+    records = list(TASK_ROWS["retrieval"].records([QueryRow("a", passages), QueryRow("b", passages[:3])], encoding()))
+    assert len(records) == 2003
+    assert stack(records, "answer_groups", -1).tolist() == [[0, 1]] * 2000 + [[0, -1]] * 3
+    assert stack(records, "passage_group")[:, 0].tolist() == [0] * 3 + [1] * 1997 + [0] * 3
+
+
 def test_prompts_stand_in_front_of_queries_and_passages():
     prompted = dataclasses.replace(encoding(), prompts=Prompts(query="c ", passage="b "))
     (record,) = TASK_ROWS["retrieval"].records([QueryRow("a", ("a",), ("c",))], prompted)

@@ -9,7 +9,7 @@ from components.text.near_duplicates import (
     hash_words,
     make_shingles,
 )
-from tests.components.text.test_folding import FORMS
+from tests.keras_bert.core.test_folding import FORMS
 
 
 def words(rng, count):

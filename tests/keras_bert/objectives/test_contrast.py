@@ -8,7 +8,7 @@ import pytest
 import tensorflow as tf
 from keras import ops
 
-from keras_bert.objectives.contrast import RankingLoss, multiple_negatives_ranking_loss, triplet_loss
+from keras_bert.objectives.contrast import RankingLoss, exclude_answers, multiple_negatives_ranking_loss, triplet_loss
 from keras_bert.objectives.retrieval import RetrievalObjective, find_false_negatives
 from keras_bert.options.training import Contrast
 
@@ -112,6 +112,14 @@ def test_a_passage_of_a_query_is_no_negative_of_it_wherever_it_stands():
     cosines = np.array([[0.5, 0.9], [0.1, 0.8]])
     losses = RankingLoss(scale=1.0, reduction=None)(np.array([[0, 7], [7, -1]]), cosines)
     np.testing.assert_allclose(losses, [0.0, np.log1p(np.exp(0.1 - 0.8))], atol=1e-6)
+
+
+def test_memory_does_not_grow_with_the_passages_of_a_query():
+    """All triples of rows, answers and candidates at once would be 10^11 booleans."""
+    answers = np.arange(500 * 4000, dtype="int32").reshape(500, 4000)
+    answers[1, -1] = 7
+    excluded = np.array(exclude_answers(answers[:, -400:], np.full(50_000, 7, "int32")))
+    assert excluded.sum(axis=1).tolist() == [0, 49_999] + [0] * 498
 
 
 def test_one_row_without_negatives_teaches_nothing_and_breaks_nothing():

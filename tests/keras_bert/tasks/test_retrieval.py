@@ -31,6 +31,12 @@ def test_fitting_the_similarity_brings_queries_to_their_passages():
     assert [matches[0].text for matches in task.search(QUERIES, PASSAGES, top_k=1)] == PASSAGES
 
 
+def test_labels_are_those_of_folded_texts():
+    _, labels = build().examples(["good", "Good ", "bad", "very"], ["a film", "film", "A  Film", "very good"])
+    # "a film" answers two queries, "film" the first of them alone.
+    assert labels.tolist() == [[0, 1], [1, 0], [0, -1], [2, -1]]
+
+
 def test_prompts_stand_in_front_of_what_they_are_for():
     task = build(prompts=PROMPTS)
     plain = Retrieval(task.model, task.tokenizer, max_length=30)

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from components.text.folding import fold
+from keras_bert.core.folding import fold
 
 # Each in all but white space, letter case and its representation in Unicode the same as the first.
 NEARLY = (
