@@ -3,10 +3,24 @@
 from collections.abc import Iterator
 from pathlib import Path
 
+from components.dsl.errors import InputError
+
 
 def leads_out(name: str) -> bool:
     """Whether a name with slashes may lead out of a folder: it has empty parts, `.`, `..`, backslashes or a NUL."""
     return bool({"", ".", ".."} & {*name.split("/")}) or "\\" in name or "\0" in name
+
+
+def path_below(folder: Path, name: str) -> Path:
+    """The path of a name below a folder, or such an absolute path itself.
+
+    Raises:
+        InputError: it may lead out of the folder.
+    """
+    name = name.removeprefix(f"{folder}/")
+    if leads_out(name):
+        raise InputError(f"a path in a file of {folder} must lead nowhere else, got {name!r}; use another root")
+    return folder / name
 
 
 def has_link(root: Path, path: Path) -> bool:

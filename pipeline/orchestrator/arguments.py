@@ -8,7 +8,7 @@ import dataclasses
 import enum
 import importlib
 import sys
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -63,6 +63,17 @@ def decode_argument(value: Any) -> Any:
     if kind is dict or dataclasses.is_dataclass(kind):
         return kind(**{name: decode_argument(item) for name, item in content.items()})
     raise TypeError(f"an argument must be made of plain values and dataclasses, got a {value['type']}")
+
+
+def move_artifacts(arguments: Mapping[str, Any], move: Callable[[Path], Path]) -> dict[str, Any]:
+    """Arguments of a step with the paths of artifacts changed: machines may see the root in different places."""
+
+    def moved(value: Any) -> Any:
+        if isinstance(value, list):
+            return [moved(item) for item in value]
+        return type(value)(move(value.path)) if isinstance(value, Artifact) else value
+
+    return {name: moved(value) for name, value in arguments.items()}
 
 
 def _find_type(name: str) -> type[Any]:

@@ -3,11 +3,10 @@
 import contextlib
 import time
 import uuid
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from components.dsl.artifact import Artifact
 from components.dsl.errors import InputError
 from keras_bert.core.folders import write_whole
 from keras_bert.training.cluster import Cluster
@@ -147,14 +146,3 @@ def field_errors_as_input_errors() -> Iterator[None]:
         yield
     except ValueError as error:
         raise InputError(str(error)) from None
-
-
-def move_artifacts(arguments: Mapping[str, Any], move: Callable[[Path], Path]) -> dict[str, Any]:
-    """Arguments of a step with the paths of artifacts changed: machines may see the root in different places."""
-
-    def moved(value: Any) -> Any:
-        if isinstance(value, list):
-            return [moved(item) for item in value]
-        return type(value)(move(value.path)) if isinstance(value, Artifact) else value
-
-    return {name: moved(value) for name, value in arguments.items()}

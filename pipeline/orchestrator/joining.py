@@ -9,15 +9,15 @@ from typing import Any
 
 from components.dsl.component import Role, find_component
 from components.dsl.errors import InputError
+from components.dsl.paths import path_below
 from components.dsl.workplace import Workplace
 from keras_bert.training.cluster import Cluster
-from pipeline.orchestrator.arguments import decode_argument
+from pipeline.orchestrator.arguments import decode_argument, move_artifacts
 from pipeline.orchestrator.chief import (
     CHIEF_FILE,
     REQUEST_FILE,
     JoinRequest,
     field_errors_as_input_errors,
-    move_artifacts,
 )
 from pipeline.orchestrator.executor import TICK_SECONDS, ForkedChild, wait_for_any
 from pipeline.orchestrator.launched_process import find_difference
@@ -126,16 +126,20 @@ class _Worker:
         return f"{request.name} must have the versions that the chief has, got {difference}; install the same wheel"
 
     def _train(self, request: JoinRequest, number: str) -> Outcome:
-        """Runs a training to its end, or until the chief has given it up; the results are those of the chief."""
-        log = self._root / LOGS / str(request.run) / f"{request.name}.worker-{self._cluster.index}.log"
+        """Runs a training to its end, or until the chief has given it up; the results are those of the chief.
+
+        Raises:
+            InputError: a path of the request leads out of the root.
+        """
+        log = path_below(self._root / LOGS, f"{request.run}/{request.name}.worker-{self._cluster.index}.log")
         with tempfile.TemporaryDirectory(prefix="keras-bert-edge-") as folder:
             component = find_component(*request.component)
             outputs = component.of_role(Role.OUTPUT)
             arguments: dict[str, Any] = move_artifacts(
                 {name: decode_argument(value) for name, value in request.arguments.items()},
-                lambda path: (Path(folder) if path.parts[0] in outputs else self._root) / path,
+                lambda path: path_below(Path(folder) if path.parts[0] in outputs else self._root, path.as_posix()),
             )
-            place = Workplace(self._root / request.checkpoints, None, Path(folder, ".scratch"))
+            place = Workplace(path_below(self._root, request.checkpoints), None, Path(folder, ".scratch"))
             with ForkedChild(component, arguments, log, Watcher(), place=place) as child:
                 while True:
                     (outcome,) = wait_for_any([child])

@@ -33,6 +33,9 @@ def main(file: str) -> int:
         rule = "the root must have the same path on every machine that runs steps"
         sys.stderr.write(f"error: {rule}, got {file}, which does not exist on {socket.gethostname()}\n")
         return 2
+    except InputError as error:
+        mailbox.write_outcome(Outcome("input_error", str(error)))
+        return 0
     os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "2")
     begin_process(Path(request.log))
     beats = ProcessBeats(mailbox)

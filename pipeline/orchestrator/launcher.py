@@ -16,8 +16,8 @@ from components.dsl.component import Node, Role
 from components.dsl.errors import InputError, Refusal
 from components.dsl.workplace import Workplace
 from pipeline.machine import ONE_BY_ONE, Machine
-from pipeline.orchestrator.arguments import encode_argument
-from pipeline.orchestrator.chief import Chief, JoinRequest, move_artifacts
+from pipeline.orchestrator.arguments import encode_argument, move_artifacts
+from pipeline.orchestrator.chief import Chief, JoinRequest
 from pipeline.orchestrator.disk import full_disk_error, is_disk_full
 from pipeline.orchestrator.executor import PRELOAD, Child, ForkedChild
 from pipeline.orchestrator.fingerprint import FIRST_PARTY, execution_key, find_code, find_ingredients

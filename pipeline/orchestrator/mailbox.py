@@ -12,9 +12,10 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from components.dsl.paths import path_below
 from components.dsl.workplace import Workplace
 from keras_bert.core.folders import write_whole
-from pipeline.orchestrator.arguments import decode_argument, encode_argument
+from pipeline.orchestrator.arguments import decode_argument, encode_argument, move_artifacts
 from pipeline.orchestrator.outcome import Outcome
 from pipeline.orchestrator.records import Cost
 
@@ -63,11 +64,11 @@ class Mailbox:
     """The files of one step's process.
 
     Args:
-        folder: an existing folder that the launcher and the process see under the same path.
+        folder: an existing folder in a step's staging folder; the launcher and the process see it under the same path.
     """
 
     def __init__(self, folder: Path) -> None:
-        self.folder = folder
+        self.folder, self._root = folder, folder.parents[2]
         self.request_file = folder / _REQUEST
 
     def write_request(self, request: StepRequest, arguments: Mapping[str, Any], place: Workplace) -> None:
@@ -81,16 +82,25 @@ class Mailbox:
 
         Raises:
             FileNotFoundError: there is none under this path.
+            InputError: a path in it leads out of the root.
         """
         fields = json.loads(self.request_file.read_text(encoding="utf-8"))
         fields |= {name: tuple(fields[name]) for name in ("component", "first_party")}
+        fields |= {name: str(path_below(self._root, fields[name])) for name in ("log", "lock")}
         return StepRequest(**fields)
 
     def read_arguments(self) -> tuple[dict[str, Any], Workplace]:
-        """The arguments of the component, and its folders; call it after the versions were compared."""
+        """The arguments of the component, and its folders; call it after the versions were compared.
+
+        Raises:
+            InputError: the path of an artifact or of a folder leads out of the root.
+        """
         content = json.loads((self.folder / _ARGUMENTS).read_text(encoding="utf-8"))
         arguments = {name: decode_argument(value) for name, value in content["arguments"].items()}
-        return arguments, decode_argument(content["place"])
+        place: Workplace = decode_argument(content["place"])
+        for path in filter(None, vars(place).values()):
+            path_below(self._root, str(path))
+        return move_artifacts(arguments, lambda path: path_below(self._root, str(path))), place
 
     def write_launcher_beat(self, beat: LauncherBeat) -> None:
         """Writes a sign of life of the launcher."""

@@ -9,6 +9,7 @@ from typing import Any, NamedTuple
 
 from components.artifacts.standard import EdgeModel, Model
 from components.dsl.errors import InputError
+from components.dsl.paths import path_below
 from pipeline.orchestrator.places import open_store
 from pipeline.orchestrator.records import Execution, Run, StoredArtifact
 from pipeline.orchestrator.root import LOGS
@@ -67,9 +68,13 @@ class RunRecord(NamedTuple):
                     yield step, self.root / stored.path
 
     def log(self, step: RunStep) -> Path:
-        """The log of the execution that made the outputs, or failed."""
+        """The log of the execution that made the outputs, or failed.
+
+        Raises:
+            InputError: the metadata of the root name a path that leads out of it.
+        """
         execution = step.made or step.done
-        return self.root / LOGS / str(execution.run) / f"{execution.node}.log"
+        return path_below(self.root / LOGS, f"{execution.run}/{execution.node}.log")
 
     def trained(self, step: RunStep) -> Path:
         """The folder beside the log with the history of a training."""

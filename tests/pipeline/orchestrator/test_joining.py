@@ -3,6 +3,7 @@
 import json
 import threading
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -11,6 +12,8 @@ from components.dsl.errors import InputError
 from keras_bert.training.cluster import TF_CONFIG, Cluster
 from pipeline.machine import Machine
 from pipeline.orchestrator import joining
+from pipeline.orchestrator.arguments import encode_argument
+from pipeline.orchestrator.chief import JoinRequest
 from pipeline.orchestrator.graph import Pipeline
 from pipeline.orchestrator.joining import join_trainings
 from pipeline.orchestrator.runner import RunResult, run_pipeline
@@ -75,6 +78,23 @@ def test_a_worker_with_other_code_is_one_line(
     rule = "see_together must have the versions that the chief has, got other code of keras-bert-edge"
     assert str(error.value) == f"worker 1 ({cluster.addresses[1]}): {rule}; install the same wheel"
     assert lines[-1] == "False"
+
+
+@pytest.mark.parametrize(
+    "changed",
+    [{"name": "../../step"}, {"run": "/tmp"}, {"checkpoints": "/outside"}, {"arguments": {"text": "../outside"}}],
+)
+def test_a_request_whose_paths_lead_out_of_the_root_is_not_trained(
+    tmp_path: Path, cluster: Cluster, changed: dict[str, Any]
+) -> None:
+    fields = {"name": "step", "run": 1, "arguments": {"text": "text"}, "checkpoints": ".unfinished/step", **changed}
+    fields["arguments"] = {name: encode_argument(toy.Text(Path(path))) for name, path in fields["arguments"].items()}
+    component = (see_together.module, see_together.name)
+    request = JoinRequest(component=component, versions={}, first_party=(), **fields)
+    worker = joining._Worker(tmp_path, cluster, 20.0, lambda line: None)
+    with pytest.raises(InputError, match=r"must lead nowhere else, got '.*'; use another root"):
+        worker._train(request, "1")
+    assert list(tmp_path.iterdir()) == []
 
 
 def test_other_commands_have_no_workers(tmp_path: Path, cluster: Cluster, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -1,12 +1,14 @@
 """What is known of a run: its steps, who made what, and what it did not reach."""
 
 from pathlib import Path
+from typing import cast
 
 import pytest
 
 from components.dsl.errors import InputError
+from pipeline.orchestrator.records import Execution, Run
 from pipeline.orchestrator.store import Store
-from pipeline.report.record import read_end, read_record
+from pipeline.report.record import RunRecord, RunStep, read_end, read_record
 from tests.pipeline.report.made_up import Root, node
 
 MAKES = {"out": "Text"}
@@ -62,6 +64,14 @@ def test_a_root_that_is_none(tmp_path: Path) -> None:
     Store(tmp_path).close()
     with pytest.raises(InputError, match="it knows no run"):
         read_record(tmp_path)
+
+
+def test_a_log_lies_in_the_root_whatever_its_metadata_says(tmp_path: Path) -> None:
+    record = RunRecord(tmp_path, Run(1, "job", "done", 0.0, 1.0), ())
+    for run, name in ((1, "../../secret"), ("/etc", "secret")):
+        execution = Execution(cast(int, run), name, "component", "key", "ran", 1.0)
+        with pytest.raises(InputError, match=r"must lead nowhere else, got '.*secret\.log'; use another root"):
+            record.log(RunStep(execution, None, {}, {}))
 
 
 def test_of_a_log_the_end_is_read(tmp_path: Path) -> None:
