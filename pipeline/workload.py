@@ -1,6 +1,5 @@
 """The duration of a job that never ran, from the matrix products of its trainings and the speed of this machine."""
 
-import os
 import time
 from collections.abc import Sequence
 from typing import NamedTuple
@@ -12,7 +11,7 @@ from components.examples.registry import TASK_ROWS
 from components.examples.row_traits import measure_tokens
 from components.sources.checkpoint import Checkpoint
 from components.sources.retrieval import RetrievalSource
-from keras_bert.core.processor import native_precision
+from keras_bert.core.processor import native_precision, usable_processors
 from keras_bert.options.compression import Student
 from pipeline.capabilities import enabled_capabilities
 from pipeline.settings.schema import Settings
@@ -179,8 +178,8 @@ def estimate_seconds(works: Sequence[TrainingWork]) -> TimeGuess:
 def measure_speed() -> MachineSpeed:
     """The speed of a few float32 matrix products in NumPy; takes a third of a second, or longer on a busy machine.
 
-    The best product counts. The processor time of a product hardly depends on what else runs: it says how fast a busy
-    machine would be.
+    The best product counts. Its processor time hardly depends on what else runs, nor on the threads that NumPy uses: it
+    says how fast all processors that this process may use are together.
     """
     import numpy as np
 
@@ -192,6 +191,6 @@ def measure_speed() -> MachineSpeed:
         matrix @ matrix
         seconds.append(time.perf_counter() - start)
         core_seconds.append(time.process_time() - cores_start)
-    now = min(seconds)
-    alone = min(now, min(core_seconds) / (os.cpu_count() or 1)) if is_busy else now
+    alone = min(core_seconds) / usable_processors()
+    now = max(alone, min(seconds)) if is_busy else alone
     return MachineSpeed(*(2 * _SIZE**3 / best for best in (alone, now)))

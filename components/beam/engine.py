@@ -19,6 +19,7 @@ from components.beam.remote import check_servers, make_project_check, translate_
 from components.dsl.errors import nearest
 from components.dsl.workplace import report_progress
 from keras_bert.core.checks import FieldError
+from keras_bert.core.processor import usable_processors
 from keras_bert.core.validation import NonEmptyStr, validated_dataclass
 
 LOCAL = "FnApiRunner"
@@ -73,7 +74,7 @@ def count_processes(beam: BeamOptions, size: int, bytes_a_process: int = BYTES_A
 
     `beam.workers` wins if it is set; `size` is in bytes of text, and `bytes_a_process` pay for the start of a process.
     """
-    return beam.workers or max(1, min(len(os.sched_getaffinity(0)), size // bytes_a_process))
+    return beam.workers or max(1, min(usable_processors(), size // bytes_a_process))
 
 
 class Scale(NamedTuple):
@@ -103,8 +104,7 @@ def choose_scale(beam: BeamOptions, size: int, *, threaded: bool) -> Scale:
     processes = count_processes(beam, size, THREADED_BYTES_A_PROCESS if threaded else BYTES_A_PROCESS)
     # Beam's own option wins.
     processes = int(beam.options.get("direct_num_workers", processes))  # type: ignore[arg-type]
-    cores = len(os.sched_getaffinity(0))
-    return Scale(processes, max(1, min(_MOST_THREADS, cores // max(processes, 1))) if threaded else 1)
+    return Scale(processes, max(1, min(_MOST_THREADS, usable_processors() // max(processes, 1))) if threaded else 1)
 
 
 def spread(elements: Any, label: str, scale: Scale) -> Any:

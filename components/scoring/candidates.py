@@ -1,6 +1,5 @@
 """The models and exported files that an evaluation measures, their sizes and their speeds."""
 
-import os
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -8,6 +7,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from components.artifacts.standard import EdgeModel, Model, TaskExamples
 from components.scoring.blessing import STUDENT, TEACHER
 from keras_bert.core.folders import EXPORT_FILE, MODEL_FILE, ONNX_FILE, TFLITE_FILE, TFLITE_FLOAT_FILE
+from keras_bert.core.processor import usable_processors
 from keras_bert.options.quantization import RECIPES
 
 if TYPE_CHECKING:
@@ -50,7 +50,9 @@ def find_candidates(
         return ScoredFile(lambda: load(artifact.path), artifact.file(MODEL_FILE))
 
     def exported(artifact: EdgeModel, name: str) -> ScoredFile:
-        return ScoredFile(lambda: load_exported(artifact.path, name, num_threads=count_threads()), artifact.file(name))
+        return ScoredFile(
+            lambda: load_exported(artifact.path, name, num_threads=usable_processors()), artifact.file(name)
+        )
 
     candidates = {TEACHER: list(map(model, teachers)), STUDENT: list(map(model, students))}
     for title, name in _FILES.items():
@@ -60,11 +62,6 @@ def find_candidates(
             title = f"{title} {_QUANTIZED[RECIPES[recipe].weight_bits]}"
         candidates[title] = [exported(artifact, name) for artifact in artifacts]
     return {title: seeds for title, seeds in candidates.items() if seeds}
-
-
-def count_threads() -> int:
-    """The processors that this process may use."""
-    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
 def measure_size(candidate: ScoredFile, features: "Sequence[Features]") -> tuple[float, float]:

@@ -8,11 +8,12 @@ from components.dsl.workplace import report_progress
 from components.scoring.base import LabelLogits, TaskScores
 from components.scoring.blessing import NOT_COMPARED, PREVIOUS
 from components.scoring.calibration import calibrate
-from components.scoring.candidates import ScoredFile, count_threads
+from components.scoring.candidates import ScoredFile
 from components.scoring.registry import TASK_SCORING
 from components.scoring.significance import PairedDifference, compare_models
 from components.scoring.slices import score_slices
 from components.sources.pushed_version import PushedVersion
+from keras_bert.core.processor import usable_processors
 
 if TYPE_CHECKING:
     from keras_bert.tasks.base import Task
@@ -132,7 +133,7 @@ class ModelScorer:
             return [], ""
         self.report(PREVIOUS, len(test))
         try:
-            task = load_exported(previous.fetch(), num_threads=count_threads())
+            task = load_exported(previous.fetch(), num_threads=usable_processors())
         except (OSError, ValueError) as error:
             return [], f"{NOT_COMPARED}the version before, {previous.name}, cannot be opened: {error}"
         if (task.name, list(getattr(task, "labels", ()))) != (self.scoring.name, self.labels):

@@ -2,7 +2,6 @@
 
 import dataclasses
 import json
-import os
 import signal
 import subprocess
 import sys
@@ -12,6 +11,7 @@ from typing import Any
 
 from components.dsl.errors import InputError
 from components.scoring.file_bench import BenchRequest
+from keras_bert.core.processor import usable_processors
 from pipeline.views.description import read_description
 
 # Numbers of threads by default, as far as there are processors.
@@ -45,8 +45,8 @@ class BenchOptions:
             raise InputError(f"--length must be at least 3 each, got {list(self.lengths)}")
         if any(threads < 1 for threads in self.threads):
             raise InputError(f"--threads must be at least 1 each, got {list(self.threads)}")
-        if self.here and max(self.threads, default=1) > processors():
-            raise InputError(f"--threads must be at most the {processors()} processors, got {max(self.threads)}")
+        if self.here and max(self.threads, default=1) > usable_processors():
+            raise InputError(f"--threads must be at most the {usable_processors()} processors, got {max(self.threads)}")
         if self.answers < LEAST_ANSWERS:
             raise InputError(f"--answers must be at least {LEAST_ANSWERS}, got {self.answers}")
         if self.operations and not self.here:
@@ -69,7 +69,7 @@ def bench(files: Sequence[Path], options: BenchOptions) -> dict[str, Any]:
         InputError: a file is missing, corrupted or from elsewhere, or its rows are shorter than a length.
     """
     inspected = [inspect_file(file) for file in files]
-    threads = options.threads or tuple(count for count in USUAL_THREADS if count <= processors())
+    threads = options.threads or tuple(count for count in USUAL_THREADS if count <= usable_processors())
     signed = sorted({length for _, facts in inspected if "delegate" in facts for length in facts["lengths"]})
     measured = []
     for request, facts in inspected:
@@ -79,7 +79,7 @@ def bench(files: Sequence[Path], options: BenchOptions) -> dict[str, Any]:
             raise InputError(f"--length must be at most {request.max_length} for {request.file}, got {max(lengths)}")
         measured.append((request._replace(lengths=lengths, answers=options.answers), facts))
     return {
-        "processors": processors(),
+        "processors": usable_processors(),
         "answers": options.answers,
         "operations": options.operations,
         "files": [_measure(request, facts, threads, options.operations) for request, facts in measured],
@@ -122,11 +122,6 @@ def run_child(measurement: str, request: BenchRequest) -> dict[str, Any]:
     if "error" in result:
         raise InputError(result["error"])
     return result
-
-
-def processors() -> int:
-    """The number of processors that this process may use."""
-    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
 def _measure(request: BenchRequest, facts: dict[str, Any], threads: Sequence[int], operations: bool) -> dict[str, Any]:

@@ -1,7 +1,6 @@
 """A job for rows of the user: what stands in them, the settings, and a file that the settings' own reader accepts."""
 
 import contextlib
-import os
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
@@ -15,7 +14,7 @@ from components.files.text_files import is_remote
 from components.sources.checkpoint import PACKAGE, Checkpoint
 from components.sources.shared import SPLITS
 from keras_bert.core.folders import replaced_file
-from keras_bert.core.processor import native_precision
+from keras_bert.core.processor import native_precision, usable_processors
 from pipeline.draft.job_text import write_toml
 from pipeline.draft.settings import propose_settings
 from pipeline.draft.source import DraftRequest, guess_source
@@ -153,7 +152,7 @@ def name_job(path: str) -> str:
 
 
 def _describe_time(time: TimeGuess | None) -> Sequence[str]:
-    machine = f"{os.cpu_count()} cores, {native_precision()}"
+    machine = f"{usable_processors()} cores, {native_precision()}"
     if time is None:
         return [f"time on this machine ({machine}): no estimate, as the checkpoint does not name its sizes"]
     advice = "from its speed; after a first run `run --dry-run` knows better"

@@ -73,14 +73,14 @@ def test_the_estimate_grows_with_the_work(slow_machine: None) -> None:
 
 @pytest.mark.parametrize(("used", "is_busy"), [(20.0, False), (30.0, True)])
 def test_a_busy_machine_has_two_speeds(monkeypatch: pytest.MonkeyPatch, used: float, is_busy: bool) -> None:
-    """Products of 2 s, in which each of 4 cores works 0.5 s."""
+    """Products of 2 s on one thread; each of the 4 cores would take 0.5 s."""
     for name in ("perf_counter", "process_time"):
         monkeypatch.setattr(workload.time, name, partial(next, itertools.count(step=2.0)))
     monkeypatch.setattr(workload.psutil, "cpu_percent", lambda _: used)
-    monkeypatch.setattr(workload.os, "cpu_count", lambda: 4)
+    monkeypatch.setattr(workload, "usable_processors", lambda: 4)
     speed = workload.measure_speed()
-    assert speed.now == pytest.approx(1024**3)
-    assert speed.alone == (4 * speed.now if is_busy else speed.now)
+    assert speed.alone == pytest.approx(4 * 1024**3)
+    assert speed.now == (speed.alone / 4 if is_busy else speed.alone)
 
 
 def test_trainings_follow_the_settings(tmp_path: Path) -> None:

@@ -1,7 +1,9 @@
+import os
+
 import pytest
 
 from keras_bert.core import processor
-from keras_bert.core.processor import native_precision
+from keras_bert.core.processor import native_precision, usable_processors
 
 X86 = "processor\t: 0\nflags\t\t: fpu {}\n\nprocessor\t: 1\nflags\t\t: fpu {}\n"
 ARM = "processor\t: 0\nBogoMIPS\t: 50.00\nFeatures\t: fp asimd {}\n"
@@ -44,3 +46,18 @@ def test_the_processor_is_asked_once(info):
     assert native_precision() == "bfloat16"
     info.unlink()
     assert native_precision() == "bfloat16"
+
+
+@pytest.mark.parametrize(
+    ("quota", "count"),
+    [("max 100000", 6), ("150000 100000", 2), ("10000 100000", 1), ("1600000 100000", 6), ("", 6), (None, 6)],
+)
+def test_the_quota_of_a_container_bounds_its_processors(tmp_path, monkeypatch, quota, count):
+    monkeypatch.setattr(os, "sched_getaffinity", lambda _: set(range(6)), raising=False)
+    monkeypatch.setattr(processor, "_GROUP", tmp_path / "cgroup")
+    monkeypatch.setattr(processor, "_GROUPS", tmp_path)
+    if quota is not None:
+        (tmp_path / "cgroup").write_text("1:name=systemd:/other\n0::/job/step\n")
+        (tmp_path / "job/step").mkdir(parents=True)
+        (tmp_path / "job/step/cpu.max").write_text(f"{quota}\n")
+    assert usable_processors() == count
