@@ -14,6 +14,7 @@ from components.sources.shared import (
     check_label,
     check_labels,
 )
+from components.sources.table import place_rows
 from keras_bert.core.checks import check
 from keras_bert.core.validation import NonEmptyStr, PositiveShare, validated_dataclass
 
@@ -100,10 +101,9 @@ class LabelSetSource(LabelledFiles):
         return list(self.label_columns) if self.label_columns is not None else sorted(self._label_names(rows))
 
     def training_rows(self) -> list[PlacedRow]:
-        """The training rows of `splits` with their places."""
-        records = list(read_table(self.train, self._columns()))
-        rows = self._make_rows(self.train, records, must_separate=True)
-        return [PlacedRow(row, record.name_in(self.train)) for row, record in zip(rows, records, strict=True)]
+        """The training rows of `splits` with their places and all their columns as texts."""
+        records = list(read_table(self.train, self._columns(), has_cells=True))
+        return place_rows(self._make_rows(self.train, records, must_separate=True), records, self.train)
 
     def record(self, row: LabelSetRow) -> dict[str, Any]:
         """The row under the names of this source's columns, which `read` reads again from a `.jsonl` file."""

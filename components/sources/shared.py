@@ -96,7 +96,7 @@ class PlacedRow(NamedTuple):
 
     Attributes:
         place: the file and the line or row where it stands, as `reviews.csv line 3`.
-        columns: all columns of its table as texts; none where the rest of the row is of no use.
+        columns: all columns of its table as texts; none where it stands in no table.
     """
 
     row: Any

@@ -112,11 +112,7 @@ class TableSource(LabelledFiles):
 
     def _read_placed(self, path: str, columns: Sequence[str] = ()) -> list[PlacedRow]:
         records = list(read_table(path, (*self._columns(), *columns), has_cells=True))
-        names = list(dict.fromkeys(name for record in records for name in record.cells))
-        return [
-            PlacedRow(row, record.name_in(path), {name: _as_cell(record.cells.get(name)) for name in names})
-            for row, record in zip(self._scale(self._make_rows(records), path), records, strict=True)
-        ]
+        return place_rows(self._scale(self._make_rows(records), path), records, path)
 
     def record(self, row: TextRow) -> dict[str, str]:
         """The row under the names of this source's columns."""
@@ -151,6 +147,15 @@ class TableSource(LabelledFiles):
                 raise InputError(f"{where}: column {self.label!r} must {rule}, got {label!r}")
             rows.append(TextRow(text, label, *second))
         return rows
+
+
+def place_rows(rows: Sequence[Any], records: Sequence[Record], path: str) -> list[PlacedRow]:
+    """Rows with the places of their records below a path, and all cells of these as texts."""
+    names = list(dict.fromkeys(name for record in records for name in record.cells))
+    return [
+        PlacedRow(row, record.name_in(path), {name: _as_cell(record.cells.get(name)) for name in names})
+        for row, record in zip(rows, records, strict=True)
+    ]
 
 
 def _as_cell(value: Any) -> str:

@@ -8,7 +8,7 @@ import pydantic
 
 from components.dsl.errors import InputError
 from components.files.paths import match_files, short_name
-from components.files.record_files import RECORD_KINDS, Record, as_text, read_records
+from components.files.record_files import RECORD_KINDS, Record, as_text, read_records, read_table
 from components.files.text_files import Lines, extension
 from components.sources.shared import (
     LabelledFiles,
@@ -16,6 +16,7 @@ from components.sources.shared import (
     check_label,
     check_labels,
 )
+from components.sources.table import place_rows
 from components.sources.tag_schemes import begin_entities, find_tag_error, suggest_scheme, to_bio
 from keras_bert.core.checks import check
 from keras_bert.core.validation import NonEmptyStr, validated_dataclass
@@ -136,8 +137,15 @@ class SentenceSource(LabelledFiles):
         return [placed.row for placed in self._read(path)]
 
     def training_rows(self) -> list[PlacedRow]:
-        """The training sentences of `splits` with the places of their starts, as `train.conll line 3`."""
-        return self._read(self.train)
+        """The training sentences of `splits` with the places of their starts, as `train.conll line 3`.
+
+        Those of tables have all their columns as texts, too.
+        """
+        rows = self._read(self.train)
+        if not all(extension(file) in _LIST_KINDS for file in self._files(self.train)):
+            return rows
+        records = list(read_table(self.train, (self.words, self.tags), has_cells=True))
+        return place_rows([placed.row for placed in rows], records, self.train)
 
     def _read(self, path: str) -> list[PlacedRow]:
         rows = [

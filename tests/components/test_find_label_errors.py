@@ -109,6 +109,31 @@ def test_tables_of_several_labels_and_of_tags_are_read_again(line: Lines, tmp_pa
     assert label_errors.read().mistakes["rows"][0]["words"][word] == [rows[4].words[word], "O", "B-animal"]
 
 
+def test_tables_of_lists_keep_their_other_columns(line: Lines, tmp_path: Path) -> None:
+    tags = read_features(line("token_classification").examples.path)["settings"]["labels"]
+    for task, source in (
+        ("multi_label", LabelSetSource(str(tmp_path / "multi_label.jsonl"))),
+        ("token_classification", SentenceSource(str(tmp_path / "token_classification.jsonl"))),
+    ):
+        made, file = line(task), tmp_path / f"{task}.jsonl"
+        rows = read_rows(made.examples, "train")
+        records = [{"id": number, **source.record(row), "likely": None} for number, row in enumerate(rows)]
+        file.write_text("".join(f"{json.dumps(record)}\n" for record in records))
+        given = [
+            (number, place, int(tags.index(row.tags[place]) if task != "multi_label" else label in row.labels))
+            for number, row in enumerate(rows)
+            for place, label in enumerate(["animal", "plant"] if task == "multi_label" else row.words)
+        ]
+        label_errors = judge(
+            tmp_path / task, made, source, decide(given, len(tags) if task != "multi_label" else 2, {})
+        )
+        for text in label_errors.file("label_errors.jsonl").read_text().splitlines():
+            found = json.loads(text)
+            expected = {**records[found["row"]], "id": str(found["row"]), "likely": ""}
+            assert found | expected == found
+            assert found["source"] == f"{file.name} line {found['row'] + 1}"
+
+
 @pytest.mark.parametrize(
     ("text", "label", "added"),
     [
