@@ -158,14 +158,12 @@ def _as_arrow(value: Any) -> Any:
 def _cell(value: Any) -> str:
     """A value as a cell: texts, times and numbers as they are, all else as JSON, also halves of characters.
 
-    Null is empty. A text that a spreadsheet would compute begins with an apostrophe.
+    Null is empty. A cell that a spreadsheet would compute begins with an apostrophe.
     """
-    if isinstance(value, str) and is_unicode(value):
-        return escape_formula(value)
     plain = _plain(value)
     if plain is None:
         return ""
-    return plain if isinstance(plain, str) and is_unicode(plain) else json_text(plain)
+    return escape_formula(plain if isinstance(plain, str) and is_unicode(plain) else json_text(plain))
 
 
 def json_text(value: Any) -> str:

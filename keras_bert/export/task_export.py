@@ -15,7 +15,7 @@ from keras_bert.export.sample_texts import SECONDS, TEXTS
 from keras_bert.export.tflite import export_tflite
 from keras_bert.options.export import Export
 from keras_bert.tasks.base import Task
-from keras_bert.tasks.checks import check_keras_model
+from keras_bert.tasks.checks import as_texts, check_keras_model
 
 # The mean agreement of an int8 file with its model as quantized in Keras.
 _MINIMUM_AGREEMENT = 0.95
@@ -38,7 +38,8 @@ def export_task(
     Args:
         task: a task with a Keras model.
         path: the file to write, `.tflite` or `.onnx`.
-        texts: varied texts that measure the ranges of activations; needed by recipes that quantize all of them.
+        texts: varied texts that measure the ranges of activations; needed by recipes that quantize all of them. They
+            get the prompt of queries where the task has one.
         pairs: the second text of each, where the task takes one.
         lengths: tokens of the signatures of a `.tflite` file, see `Export`.
         opset: the version of ONNX' operator set.
@@ -52,17 +53,17 @@ def export_task(
         >>> keras_bert.load("sentiment.tflite").labels
         ('no', 'yes')
     """
-    path = Path(path)
+    path, texts = Path(path), task.explained_texts(as_texts("texts", texts, at_least=0))
     check_keras_model(task, "exported")
     check("export", "path", path.suffix in (".tflite", ".onnx"), "end with .tflite or .onnx", str(path))
     is_lite, quantization = path.suffix == ".tflite", task.quantization
     recipe = quantization.recipe if quantization is not None and is_lite else None
     rule = f"hold texts that measure the ranges of activations for the recipe {recipe}"
-    check("export", "texts", bool(len(texts)) or not needs_calibration_rows(recipe), rule, list(texts))
+    check("export", "texts", bool(texts) or not needs_calibration_rows(recipe), rule, texts)
     check("export", "task", task.name != "pretraining", "be fine-tuned to be exported", task.name)
     with staged_files(path.parent) as staging, task._answering():
         options = Export(lengths=tuple(lengths), opset=opset)
-        rows = task.encode(texts, pairs) if len(texts) else None
+        rows = task.encode(texts, pairs) if texts else None
         source = ExportInputs(task, quantization, options, staging, rows)
         network, file = task.network(), staging / path.name
         if is_lite:
@@ -75,7 +76,7 @@ def export_task(
 
             export_onnx(network, file, output=task.output_name, opset=opset)
         kind = ONNX if not is_lite else LITERT_FLOAT if quantization is None else LITERT
-        sample = list(texts) or list(TEXTS)
+        sample = texts or list(TEXTS)
         features = rows or task.encode(sample, SECONDS if task.second_text == "required" else None)
         exported = dataclasses.replace(kind, name=path.name)
         compare_answers(source, exported, ComparisonRows(features, lambda: sample, _MINIMUM_AGREEMENT))

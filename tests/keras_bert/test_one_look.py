@@ -10,6 +10,7 @@ import tensorflow as tf
 import keras_bert
 from keras_bert.compress.prune import Masks
 from keras_bert.data.array_batches import ArrayBatches
+from keras_bert.export import task_export
 from keras_bert.objectives.distillation import DistillationObjective
 from keras_bert.options.training import Training
 from keras_bert.tasks.base import Task
@@ -143,6 +144,14 @@ def test_static_recipes_need_texts_for_the_export_and_the_file_is_whole_or_not_t
     assert list(tmp_path.iterdir()) == []
     task.export(tmp_path / "model.tflite", TEXTS)
     assert keras_bert.load(tmp_path / "model.tflite").labels == task.labels
+
+
+def test_texts_of_an_export_get_the_prompt_of_queries(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    base, compared = make_task("embedding"), []
+    monkeypatch.setattr(task_export, "compare_answers", lambda *given: compared.append(given[-1].features))
+    task = type(base).build(base.encoder, base.tokenizer, max_length=16, prompts={"query": "the "})
+    task.export(tmp_path / "model.onnx", ["film", "plot"])
+    np.testing.assert_array_equal(compared[0]["token_ids"], task.encode(["the film", "the plot"])["token_ids"])
 
 
 def test_a_file_is_neither_trained_nor_distilled(tmp_path: Path) -> None:

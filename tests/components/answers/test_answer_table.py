@@ -350,6 +350,14 @@ def test_columns_that_become_others(tmp_path: Path, ask: Callable[..., TableAnsw
     assert rows == [("cow", str(number), "a"), ("oak", str(number), "a")]
 
 
+def test_negative_durations_are_no_formulas(tmp_path: Path, ask: Callable[..., TableAnswers]) -> None:
+    table = pa.table({"text": ["cow", "oak"], "x": pa.array([-1, 3600], pa.duration("s"))})
+    with pa.ipc.new_file(str(tmp_path / "rows.arrow"), table.schema) as writer:
+        writer.write_table(table)
+    ask(regression(), tmp_path / "rows.arrow", tmp_path / "out.csv")
+    assert [row["x"] for row in read(tmp_path / "out.csv")] == ["'-1 day, 23:59:59", "1:00:00"]
+
+
 def test_halves_of_characters(tmp_path: Path, ask: Callable[..., TableAnswers]) -> None:
     (tmp_path / "rows.jsonl").write_text('{"text": "cow", "half": "\\ud83d"}\n{"text": "\\ud83d"}\n')
     assert ask(regression(), tmp_path / "rows.jsonl", tmp_path / "out.csv").bad == 1
