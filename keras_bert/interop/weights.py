@@ -24,6 +24,8 @@ _CAUSES = {
     "position_embedding/embeddings": "the configuration is another model's; tables are never cut",
 }
 _SHOWN = 5
+# ALBERT has 24 at most (Lan et al. 2020, table 1).
+_MOST_SHARED_LAYERS = 128
 
 
 class Tensors(Mapping[str, Array]):
@@ -119,8 +121,11 @@ def has_pooler(tensors: Mapping[str, Array], form: TensorNames) -> bool:
 
 def check_layers(config: EncoderConfig, tensors: Mapping[str, Array], source: str) -> None:
     """Checks the number of layers before a model is built: each layer has tensors, unless all share one's."""
-    if not config.shared_layers and config.num_layers > len(tensors):
-        rule = f"have no more layers than there are tensors, {len(tensors)}"
+    most, than = len(tensors), "than there are tensors,"
+    if config.shared_layers:
+        most, than = _MOST_SHARED_LAYERS, "with shared tensors than"
+    if config.num_layers > most:
+        rule = f"have no more layers {than} {most}"
         raise ValueError(f"{source}: the configuration must {rule}, got {config.num_layers}")
 
 

@@ -7,7 +7,9 @@ import numpy as np
 import pytest
 from safetensors.numpy import load_file
 
+from keras_bert.core.config import EncoderConfig
 from keras_bert.interop.hugging_face import from_hugging_face, read_model
+from keras_bert.interop.weights import check_layers
 from tests.keras_bert.interop.checkpoints import change_json, change_tensors, copy_golden, split_tensors
 
 
@@ -75,6 +77,14 @@ def test_more_layers_than_tensors(tmp_path):
     rule = f"the configuration must have no more layers than there are tensors, {count}, got 100000"
     with pytest.raises(ValueError, match=rule):
         read_model(folder)
+
+
+def test_more_layers_that_share_tensors_than_a_model_has():
+    sizes = {"hidden_size": 8, "num_heads": 2, "intermediate_size": 8, "vocabulary_size": 9, "shared_layers": True}
+    check_layers(EncoderConfig(num_layers=128, **sizes), {}, "config.json")
+    rule = r"^config\.json: the configuration must have no more layers with shared tensors than 128, got 100000$"
+    with pytest.raises(ValueError, match=rule):
+        check_layers(EncoderConfig(num_layers=100_000, **sizes), {}, "config.json")
 
 
 def test_a_pickle_is_not_read(tmp_path):
