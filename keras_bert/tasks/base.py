@@ -121,7 +121,7 @@ class Task(Adaptable):
     """Whether the task was trained on pairs of texts or on single ones; None if that is unknown."""
 
     has_new_head: bool = False
-    """Whether `build` made a head of tags, of several labels or of numbers that `start_head` has not started yet."""
+    """Whether `build` made a head that `start_head` has not started yet; heads of more than two classes start at 0."""
 
     label_name: ClassVar[str] = "label"
     """The name of the labels in rows for training."""
@@ -194,8 +194,8 @@ class Task(Adaptable):
         """Starts a new head from the frequencies of the labels, see `keras_bert.objectives.class_weights`.
 
         The first call of `examples` does it with its labels; call this before, if the loss has class weights. The bias
-        of a head that was loaded or trained stays as it is, and later calls change nothing. Classification and tasks
-        without labels ignore the call.
+        of a head that was loaded or trained stays as it is, and later calls change nothing. Heads of more than two
+        classes, and tasks without labels, ignore the call.
 
         Args:
             counts: the number of training rows of each label, in the order of the logits; of words for tags.

@@ -156,8 +156,9 @@ class TextClassifier(Task):
         """A new classifier on an encoder, see `build_classifier`; `settings` are further ones of the constructor."""
         model = build_classifier(encoder, len(labels), pooling=pooling, dropout=dropout)
         task = cls(model, tokenizer, labels=labels, max_length=max_length, **settings)
-        # Classes start at 0: after few steps a bias outweighs all that the head has learnt of texts (docs/accuracy.md).
-        task.has_new_head = cls.independent_labels
+        # More than two classes start at 0: after few steps a bias outweighs all that the head has learnt of texts
+        # (docs/accuracy.md).
+        task.has_new_head = cls.independent_labels or len(labels) == 2
         return task
 
     def settings(self) -> dict[str, Any]:
@@ -212,11 +213,15 @@ class Classification(TextClassifier):
     ) -> tuple[Features, Array]:
         """Arguments of `model.fit`: the inputs (rows, length) and the numbers of the labels (rows,) int32.
 
+        The first rows of a new head of two labels set its bias, see `start_head`: call it with the training rows first.
+
         Raises:
             ValueError: a label is unknown.
         """
         check_same_length("texts", texts, "labels", labels)
-        return self.encode(texts, pairs), label_numbers(labels, self.labels)
+        inputs, numbers = self.encode(texts, pairs), label_numbers(labels, self.labels)
+        self.start_head(numbers)
+        return inputs, numbers
 
     def predict(
         self, texts: Sequence[str], pairs: Sequence[str] | None = None, *, batch_size: int = 32

@@ -122,7 +122,7 @@ class MultiLabelClassification(TextClassifier):
     ) -> tuple[Features, Array]:
         """Arguments of `model.fit`: the inputs (rows, length), and 1 for each label of a row (rows, labels) int32.
 
-        The first rows of a new head set its bias, see `initialize_bias`: call it with the training rows first.
+        The first rows of a new head set its bias, see `start_head`: call it with the training rows first.
 
         Raises:
             TypeError: the labels of a row are not a list of strings.

@@ -145,7 +145,7 @@ class TokenClassification(Task):
     def examples(self, words: Sequence[Sequence[str]], tags: Sequence[Sequence[str]]) -> tuple[Features, Array]:
         """Arguments of `model.fit`.
 
-        The first rows of a new head set its bias, see `initialize_bias`: call it with the training rows first.
+        The first rows of a new head set its bias, see `start_head`: call it with the training rows first.
 
         Returns:
             The inputs, and the numbers of the tags, all (rows, length) int32: a tag's number at the first token of

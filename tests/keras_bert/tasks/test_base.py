@@ -175,8 +175,8 @@ FLAGGED, PRIOR = [["no", "yes"], ["no"], ["no"]], [np.log(3.5 / 0.5), np.log(1.5
 TEXTS = ["good", "bad", "a good film"]
 
 
-def new_task(name="multi_label"):
-    return TASKS[name].build(make_encoder(num_layers=1), make_tokenizer(), labels=["no", "yes"], max_length=30)
+def new_task(name="multi_label", labels=("no", "yes")):
+    return TASKS[name].build(make_encoder(num_layers=1), make_tokenizer(), labels=labels, max_length=30)
 
 
 def bias_of(task):
@@ -222,9 +222,12 @@ def test_a_bias_for_class_weights_comes_before_the_examples():
     np.testing.assert_allclose(bias_of(task), [np.log(3.5 / 1.5), 0.0], atol=1e-6)
 
 
-def test_classes_start_at_0_and_numbers_have_a_scale():
+def test_two_classes_start_from_their_frequencies_more_at_0_and_numbers_have_a_scale():
+    task = new_task("classification", ["no", "yes", "maybe"])
+    task.examples(TEXTS, ["no", "no", "yes"])
+    task.initialize_bias([2, 1, 0], 3)
+    assert not bias_of(task).any()
     task = new_task("classification")
     task.examples(TEXTS, ["no", "no", "yes"])
-    task.initialize_bias([2, 1], 3)
-    assert not bias_of(task).any()
+    np.testing.assert_allclose(bias_of(task), [np.log(2.5 / 1.5) / 2, -np.log(2.5 / 1.5) / 2], rtol=1e-6)
     Regression.build(make_encoder(num_layers=1), make_tokenizer(), max_length=30).initialize_bias([1], 1)
