@@ -1,6 +1,5 @@
 """The cores and the memory that parallel steps may use, the programs that start steps, and retries of steps."""
 
-import os
 import shutil
 from collections.abc import Sequence
 from typing import Annotated, Any, NamedTuple, Self
@@ -10,6 +9,7 @@ import pydantic
 from components.dsl.component import StepKind
 from components.dsl.errors import InputError
 from keras_bert.core.checks import check
+from keras_bert.core.processor import usable_memory
 from keras_bert.core.validation import NonEmptyStr, validated_dataclass
 
 # Tags of the kinds of `launch`; no key of a table is equal to one.
@@ -53,7 +53,7 @@ class Machine:
     Attributes:
         cores: number of cores that parallel steps may use together, above 0; None runs one step after the other.
         memory_gigabytes: memory that parallel steps may use together, in gigabytes of 10^9 bytes; None for all memory
-            of the machine. It needs `cores`.
+            of the machine or of its container. It needs `cores`.
         retries: number of restarts, 0 to 100, of a step that was killed from outside or lost its connection.
         launch: program and arguments that start the command behind them, such as `["srun", "--mem=32G"]`: each step is
             such a command. A table has programs by the kind of the step. Empty for processes of this machine.
@@ -105,12 +105,8 @@ class Machine:
         if self.cores is None or len(needs) <= len(running):
             return False
         limit = self.memory_gigabytes
-        memory = _machine_bytes() if limit is None else 1e9 * limit
+        memory = usable_memory() if limit is None else 1e9 * limit
         return sum(need.cores for need in needs) <= self.cores and sum(need.memory for need in needs) <= memory
 
 
 ONE_BY_ONE = Machine()
-
-
-def _machine_bytes() -> float:
-    return float(os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES"))

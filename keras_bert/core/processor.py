@@ -1,4 +1,4 @@
-"""The number formats that the processor of this machine supports natively, and how many processors may be used."""
+"""The number formats that the processor of this machine supports natively, and what a process may use of it."""
 
 import contextlib
 import functools
@@ -34,9 +34,18 @@ def native_precision() -> Literal["bfloat16", "float32"]:
 def usable_processors() -> int:
     """The number of processors that this process may use; in a container, those that its quota of time amounts to."""
     count = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
-    # Without a quota, "max" is no number.
+    quota = _read_limit("cpu.max")
+    return min(count, max(1, round(quota[0] / quota[1]))) if quota else count
+
+
+def usable_memory() -> int:
+    """The bytes of memory that this process may use; in a container, those of its limit."""
+    return min([os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES"), *_read_limit("memory.max")])
+
+
+def _read_limit(name: str) -> list[int]:
+    """The numbers of a limit of this process's control group; empty without one, which the file calls "max"."""
     with contextlib.suppress(OSError, ValueError):
         group = _GROUP.read_text().partition("0::/")[2].strip()
-        quota, period = (_GROUPS / group / "cpu.max").read_text().split()
-        count = min(count, max(1, round(int(quota) / int(period))))
-    return count
+        return [int(number) for number in (_GROUPS / group / name).read_text().split()]
+    return []

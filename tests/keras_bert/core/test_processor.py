@@ -3,7 +3,7 @@ import os
 import pytest
 
 from keras_bert.core import processor
-from keras_bert.core.processor import native_precision, usable_processors
+from keras_bert.core.processor import native_precision, usable_memory, usable_processors
 
 X86 = "processor\t: 0\nflags\t\t: fpu {}\n\nprocessor\t: 1\nflags\t\t: fpu {}\n"
 ARM = "processor\t: 0\nBogoMIPS\t: 50.00\nFeatures\t: fp asimd {}\n"
@@ -61,3 +61,13 @@ def test_the_quota_of_a_container_bounds_its_processors(tmp_path, monkeypatch, q
         (tmp_path / "job/step").mkdir(parents=True)
         (tmp_path / "job/step/cpu.max").write_text(f"{quota}\n")
     assert usable_processors() == count
+
+
+@pytest.mark.parametrize(("limit", "usable"), [("1000000", 1_000_000), ("max", 4 << 30), ("9999999999", 4 << 30)])
+def test_the_limit_of_a_container_bounds_its_memory(tmp_path, monkeypatch, limit, usable):
+    monkeypatch.setattr(os, "sysconf", {"SC_PAGE_SIZE": 4096, "SC_PHYS_PAGES": 1 << 20}.get)
+    monkeypatch.setattr(processor, "_GROUP", tmp_path / "cgroup")
+    monkeypatch.setattr(processor, "_GROUPS", tmp_path)
+    (tmp_path / "cgroup").write_text("0::/\n")
+    (tmp_path / "memory.max").write_text(f"{limit}\n")
+    assert usable_memory() == usable
