@@ -128,10 +128,10 @@ def test_tables_of_lists_keep_their_other_columns(line: Lines, tmp_path: Path) -
             tmp_path / task, made, source, decide(given, len(tags) if task != "multi_label" else 2, {})
         )
         for text in label_errors.file("label_errors.jsonl").read_text().splitlines():
-            found = json.loads(text)
-            expected = {**records[found["row"]], "id": str(found["row"]), "likely": ""}
-            assert found | expected == found
-            assert found["source"] == f"{file.name} line {found['row'] + 1}"
+            written = json.loads(text)
+            expected = {**records[written["row"]], "id": str(written["row"]), "likely": ""}
+            assert written | expected == written
+            assert written["source"] == f"{file.name} line {written['row'] + 1}"
 
 
 @pytest.mark.parametrize(

@@ -96,7 +96,7 @@ def test_what_is_no_file_from_here_is_one_line(
     ],
 )
 def test_what_cannot_be_measured(options: dict[str, object], message: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(bench_files, "processors", lambda: 4)
+    monkeypatch.setattr(bench_files, "usable_processors", lambda: 4)
     with pytest.raises(InputError) as refused:
         BenchOptions(**options)
     assert str(refused.value).startswith(message)
