@@ -1,6 +1,5 @@
-"""The diagnosis of quantization: its run, and its files."""
+"""The diagnosis of quantization."""
 
-from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -9,9 +8,6 @@ from pipeline.orchestrator.observer import Observer
 from pipeline.orchestrator.runner import RunFailedError, run_pipeline
 from pipeline.pipelines import diagnosis_pipeline
 from pipeline.settings.schema import Settings
-from pipeline.views.diagnosis import render_diagnosis
-from pipeline.views.gain_plot import draw_gains
-from pipeline.views.reports import write_report
 
 
 def diagnose_job(settings: Settings, allowed_loss: float | None, root: Path, observer: Observer) -> dict[str, Any]:
@@ -40,8 +36,3 @@ def diagnose_job(settings: Settings, allowed_loss: float | None, root: Path, obs
     if result.state != "done":
         raise RunFailedError(result.message)
     return {"name": settings.name, **result.artifact(diagnosis).read()._asdict()}
-
-
-def write_diagnosis(content: Mapping[str, Any], folder: Path) -> list[Path]:
-    """Writes `diagnosis.json`, `diagnosis.md` and the plot; returns the files."""
-    return write_report("diagnosis", content, folder, render_diagnosis, draw_gains)

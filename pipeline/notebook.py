@@ -4,7 +4,7 @@ from collections.abc import Iterable
 from pathlib import Path
 
 from components.dsl.artifact import Artifact
-from pipeline.commands.arguments import absolute_path, open_address
+from pipeline.commands.command import absolute_path, open_address
 from pipeline.job.files import load_settings
 from pipeline.job.rules import check_data
 from pipeline.orchestrator.preview import Preview, preview

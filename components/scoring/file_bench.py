@@ -1,7 +1,12 @@
-"""Measures the time to open and to run an exported file, and its memory, in a process of its own."""
+"""Measures the time to open and to run an exported file, and its memory, in a process of its own.
+
+`python -m components.scoring.file_bench NAME JSON` prints the result as a line of JSON.
+"""
 
 import importlib
+import json
 import statistics
+import sys
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -95,3 +100,20 @@ def percentiles(milliseconds: list[float]) -> dict[str, float]:
     """The 50th, 90th and 99th percentile, interpolated linearly."""
     cuts = statistics.quantiles(milliseconds, n=100, method="inclusive")
     return {f"p{share}": cuts[share - 1] for share in (50, 90, 99)}
+
+
+MEASUREMENTS = {"bench": bench_file, "inside": look_inside, "profile": profile_file}
+
+
+def main() -> None:
+    """Prints the result, or {"error": ...} if the file cannot be used."""
+    measure, request = MEASUREMENTS[sys.argv[1]], BenchRequest(**json.loads(sys.argv[2]))
+    try:
+        result = measure(request)
+    except ValueError as error:
+        result = {"error": " ".join(str(error).split())}
+    sys.stdout.write(json.dumps(result) + "\n")
+
+
+if __name__ == "__main__":
+    main()

@@ -4,8 +4,8 @@ import inspect
 
 import click
 
+from pipeline.cli import GROUPS, program
 from pipeline.commands.command import PROGRAM, Verb, wrap_example
-from pipeline.commands.program import GROUPS, program
 
 _HEAD = f"""\
 # Commands

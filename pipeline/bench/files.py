@@ -104,13 +104,13 @@ def run_child(measurement: str, request: BenchRequest) -> dict[str, Any]:
     """Runs a measurement in its own process.
 
     Args:
-        measurement: a key of `pipeline.bench.child.MEASUREMENTS`.
+        measurement: a key of `components.scoring.file_bench.MEASUREMENTS`.
         request: the file and how to measure it.
 
     Raises:
         InputError: the file cannot be used, or crashes its runtime.
     """
-    command = [sys.executable, "-m", "pipeline.bench.child", measurement, json.dumps(request._asdict())]
+    command = [sys.executable, "-m", "components.scoring.file_bench", measurement, json.dumps(request._asdict())]
     done = subprocess.run(command, capture_output=True, text=True, check=False)  # noqa: S603, it is our own
     if done.returncode < 0:
         name = signal.Signals(-done.returncode).name

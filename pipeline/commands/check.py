@@ -9,8 +9,7 @@ import click
 from rich.console import Console
 
 from components.dsl.errors import InputError
-from pipeline.commands.arguments import PathOrAddress
-from pipeline.commands.command import DONE, REFUSED, Verb
+from pipeline.commands.command import DONE, REFUSED, PathOrAddress, Verb
 
 if TYPE_CHECKING:
     from components.examples.row_schema import RowSchema
@@ -34,7 +33,7 @@ def check_command(options: SimpleNamespace, console: Console) -> int:
     from components.examples.new_rows import read_new_rows
     from components.scoring.confidence_drift import compare_confidences
     from keras_bert.tokenizers.loading import load_eager_tokenizer
-    from pipeline.views.drift import show_differences
+    from pipeline.views.tables import Table
     from pipeline.views.terminal import write
 
     schema = _read_schema(options.against)
@@ -45,7 +44,11 @@ def check_command(options: SimpleNamespace, console: Console) -> int:
         raise InputError(f"--against must be a pushed model with its tokenizer, got an error: {error}") from None
     differences = compare_rows(schema, rows, tokenizer, is_labelled=is_labelled)
     differences += compare_confidences(options.against, rows)
-    show_differences(differences, console)
+    headings = ("property", "training rows", "these rows", "measure, and its limit", "verdict")
+    cells = [
+        [row.name, row.expected, row.got, row.measure, "differs" if row.differs else "as before"] for row in differences
+    ]
+    Table(headings, cells, justify="left").show(console)
     labels = "" if is_labelled else " without labels"
     write(console, f"{len(rows)} rows{labels} beside {schema.rows} training rows")
     names = [row.name for row in differences if row.differs]
@@ -63,8 +66,10 @@ def _read_schema(model: Path) -> "RowSchema":
     try:
         content = json.loads(file.read_text(encoding="utf-8"))
     except OSError as error:
-        rule = f"must be the folder of a pushed model with {SCHEMA_FILE}"
-        raise InputError(f"--against {rule}, got {model}: {error.strerror}; push it again if it is older") from None
+        raise InputError(
+            f"--against must be the folder of a pushed model with {SCHEMA_FILE}, got {model}: {error.strerror}; push "
+            "it again if it is older"
+        ) from None
     except (ValueError, RecursionError) as error:
         raise InputError(f"{file} must hold JSON, got an error: {error}") from None
     return RowSchema.parse(content, str(file))

@@ -1,17 +1,27 @@
 """How a command of the program is defined: click options, a function that runs it, and an example in its help."""
 
+import contextlib
 import re
+from collections.abc import Iterator, Sequence
+from pathlib import Path
 from types import SimpleNamespace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
+from rich.console import Console
 
-from pipeline.commands.arguments import open_addresses
+from components.dsl.errors import InputError
+
+if TYPE_CHECKING:
+    from pipeline.orchestrator.store import Store
+    from pipeline.settings.schema import Settings
 
 PROGRAM = "keras-bert-edge"
 
 # Exit statuses; the epilog of `--help` lists them.
 DONE, FAILED, BAD_INPUT, REFUSED, INTERRUPTED = 0, 1, 2, 3, 130
+
+_ARTIFACT = "/artifacts/"
 
 
 class Verb(click.Command):
@@ -47,3 +57,161 @@ def wrap_example(example: str) -> str:
             lines.append("   ")
         lines[-1] += f" {part}"
     return " \\\n  ".join(lines)
+
+
+class Address(str):
+    """The address of a root, a file or a folder in the place of a path, such as `s3://bucket/prefix`."""
+
+    __slots__ = ()
+
+
+def absolute_path(text: str) -> Path | Address:
+    """A path as the user means it, whatever the working directory is later; an address stays for `open_addresses`."""
+    from components.files.text_files import is_remote
+
+    return Address(text) if is_remote(text) else Path(text).expanduser().absolute()
+
+
+class PathOrAddress(click.Path):
+    """A path as the user means it, or an address in object storage that `open_addresses` opens."""
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Path | Address:
+        """See `absolute_path`."""
+        return absolute_path(value)
+
+
+class OutputPath(click.Path):
+    """A file to write, on this machine."""
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Path:
+        """Refuses addresses."""
+        path = absolute_path(value)
+        if isinstance(path, Address):
+            raise InputError(f"{param.opts[0] if param else 'FILE'} must be a file on this machine, got {value}")
+        return path
+
+
+def open_addresses(options: SimpleNamespace) -> None:
+    """Puts paths of this machine in the place of addresses, such as `s3://bucket/prefix`.
+
+    A root becomes the folder that mirrors it; a file or a folder that a command reads is downloaded into the cache.
+
+    Raises:
+        InputError: an address is none of object storage, cannot be used, or nothing is there.
+    """
+    for name, value in vars(options).items():
+        if isinstance(value, Address):
+            setattr(options, name, open_address(value, is_root=name == "root"))
+        elif isinstance(value, tuple):
+            setattr(options, name, tuple(open_address(item) if isinstance(item, Address) else item for item in value))
+
+
+def open_address(place: Path | Address, *, is_root: bool = False) -> Path:
+    """The path of this machine for a path or an address; raises as `open_addresses`."""
+    if isinstance(place, Path):
+        return place
+    from components.objects.downloads import local_file, local_folder
+    from components.objects.store import ObjectStore
+
+    if is_root:
+        from pipeline.remote.mirror import open_mirror
+
+        return open_mirror(place)
+    store, name = ObjectStore(place.rpartition("/")[0]), place.rstrip("/").rpartition("/")[2]
+    if store.state(name) is not None:
+        return local_file(place)
+    # An artifact has a folder for each run that made it.
+    runs = ObjectStore(place, tries=1).numbers() if _ARTIFACT in place else []
+    return local_folder(f"{place}/{max(runs)}" if runs else place)
+
+
+root_option = click.option(
+    "--root",
+    type=PathOrAddress(),
+    default="runs",
+    help="The folder of runs and artifacts, or its address, as s3://BUCKET/PREFIX.",
+)
+set_option = click.option(
+    "--set",
+    multiple=True,
+    metavar="KEY=VALUE",
+    help="Replace one setting, such as --set distillation.epochs=5; may be repeated. Paths are relative to the working "
+    "directory, not to the job's folder.",
+)
+seeds_option = click.option(
+    "--seeds",
+    type=int,
+    metavar="N",
+    help="Models that are trained, each from its own seed; the same as --set seeds=N.",
+)
+
+
+def job_options(command: Any) -> Any:
+    """The options `--seeds`, `--set` and `--root` of a command that takes a job."""
+    return seeds_option(set_option(root_option(command)))
+
+
+json_option = click.option("--json", is_flag=True, help="Print all of it as JSON.")
+
+
+def job_argument(about: str) -> Any:
+    """The argument JOB, of a job with certain tables."""
+    return click.argument("settings", metavar="JOB", type=PathOrAddress(), help=f"A job (TOML file){about}.")
+
+
+any_job_argument = click.argument(
+    "settings",
+    metavar="[JOB]",
+    required=False,
+    type=PathOrAddress(),
+    help="The job, a TOML file. Default: a job that needs no data of yours.",
+)
+
+
+def read_overrides(options: SimpleNamespace) -> list[str]:
+    """The values of `--set` and `--seeds`, as `key=value`."""
+    return [*options.set, *([] if options.seeds is None else [f"seeds={options.seeds}"])]
+
+
+def load_job(job: Path, options: SimpleNamespace, console: Console) -> "Settings":
+    """The settings of a job with the values of `--set` and `--seeds`, checked with its data; prints warnings.
+
+    Raises:
+        InputError: the job or its data cannot be used.
+    """
+    from pipeline.job.files import load_settings
+    from pipeline.job.rules import check_data
+    from pipeline.views.terminal import write_warnings
+
+    settings = load_settings(job, read_overrides(options))
+    write_warnings(console, check_data(settings))
+    return settings
+
+
+def refuse_options(options: SimpleNamespace, names: Sequence[str], place: str) -> None:
+    """Refuses options that a command would not read.
+
+    Raises:
+        InputError: one of them is given.
+    """
+    for name in names:
+        value = getattr(options, name)
+        if value is not None and value is not False and value != ():
+            flag = f"--{name.replace('_', '-')}"
+            got = ", ".join(map(str, value)) if isinstance(value, tuple) else value
+            raise InputError(f"{flag} must be left out {place}" + ("" if value is True else f", got {got}"))
+
+
+@contextlib.contextmanager
+def open_store(root: Path) -> Iterator["Store"]:
+    """Opens the store of a root that a run has made.
+
+    Raises:
+        InputError: the root does not exist, or has no store.
+    """
+    from pipeline.orchestrator import places
+
+    if not root.is_dir():
+        raise InputError(f"--root must be a folder that exists, got {root}")
+    with contextlib.closing(places.open_store(root, create=False)) as store:
+        yield store

@@ -8,15 +8,7 @@ import click
 from rich.console import Console
 
 from components.dsl.errors import InputError
-from pipeline.commands.arguments import (
-    PathOrAddress,
-    read_overrides,
-    refuse_options,
-    root_option,
-    seeds_option,
-    set_option,
-)
-from pipeline.commands.command import DONE, Verb
+from pipeline.commands.command import DONE, PathOrAddress, Verb, job_options, load_job, read_overrides, refuse_options
 
 if TYPE_CHECKING:
     from pipeline.comparison.runs import Record
@@ -54,9 +46,7 @@ if TYPE_CHECKING:
     "--minutes", type=float, metavar="N", help="The budget as minutes on this machine, whose speed is measured first."
 )
 @click.option("--name", help="The results are written to ROOT/compared/NAME. Default: the baseline's name.")
-@seeds_option
-@set_option
-@root_option
+@job_options
 def compare_command(options: SimpleNamespace, console: Console) -> int:
     """Train variants of a job under one budget; compare their scores.
 
@@ -64,10 +54,11 @@ def compare_command(options: SimpleNamespace, console: Console) -> int:
     """
     from pipeline.comparison.budget import Budget
     from pipeline.comparison.content import make_content
-    from pipeline.comparison.files import write_comparison
     from pipeline.comparison.runs import prepare, train
     from pipeline.comparison.variants import load_variants
-    from pipeline.views.comparison import show_comparison
+    from pipeline.views.comparison import comparison_table
+    from pipeline.views.loss_plot import draw_losses
+    from pipeline.views.reports import write_report
     from pipeline.views.terminal import Terminal, write
 
     if options.stages:
@@ -85,27 +76,26 @@ def compare_command(options: SimpleNamespace, console: Console) -> int:
         if records:
             # Finished trainings are shown even if a later one fails.
             content = make_content(name, variants, budget, records)
-            show_comparison(content, console)
-            for file in write_comparison(content, options.root / "compared" / name):
+            table, folder = comparison_table(content), options.root / "compared" / name
+            table.show(console)
+            for file in write_report("comparison", content, folder, table.as_markdown(), draw_losses):
                 write(console, f"written: {file}")
     return DONE
 
 
 def _compare_stages(options: SimpleNamespace, console: Console) -> int:
-    from pipeline.job.files import load_settings
-    from pipeline.job.rules import check_data
-    from pipeline.ladder.files import write_ladder
     from pipeline.ladder.rungs import find_rungs, run_ladder
-    from pipeline.views.ladder import show_ladder
-    from pipeline.views.terminal import Terminal, write, write_warnings
+    from pipeline.views.comparison import ladder_table
+    from pipeline.views.pareto_plot import draw_front
+    from pipeline.views.reports import write_report
+    from pipeline.views.terminal import Terminal, write
 
     if len(options.settings) > 1:
         raise InputError(f"JOB must be one job with --stages, got {len(options.settings)}")
-    settings = load_settings(options.settings[0], read_overrides(options))
-    rungs = find_rungs(settings)
-    write_warnings(console, check_data(settings))
-    content = run_ladder(settings, rungs, options.root, Terminal(console))
-    show_ladder(content, console)
-    for file in write_ladder(content, options.root / "ladders" / settings.name):
+    settings = load_job(options.settings[0], options, console)
+    content = run_ladder(settings, find_rungs(settings), options.root, Terminal(console))
+    table, folder = ladder_table(content), options.root / "ladders" / settings.name
+    table.show(console)
+    for file in write_report("ladder", content, folder, table.as_markdown(), draw_front):
         write(console, f"written: {file}")
     return DONE

@@ -6,15 +6,7 @@ import click
 from rich.console import Console
 
 from components.dsl.errors import InputError
-from pipeline.commands.arguments import (
-    OutputPath,
-    any_job_argument,
-    read_overrides,
-    root_option,
-    seeds_option,
-    set_option,
-)
-from pipeline.commands.command import DONE, Verb
+from pipeline.commands.command import DONE, OutputPath, Verb, any_job_argument, job_options, read_overrides
 
 
 @click.command(
@@ -43,9 +35,7 @@ from pipeline.commands.command import DONE, Verb
 )
 @click.option("--claim", default="", metavar="NAME", help="The Kubernetes volume claim that is mounted there.")
 @click.option("--gpus", type=int, default=0, metavar="N", help="GPUs of each step that trains.")
-@seeds_option
-@set_option
-@root_option
+@job_options
 def compile_command(options: SimpleNamespace, console: Console) -> int:
     """Write a job for Kubeflow Pipelines, Argo Workflows or Airflow.
 
@@ -65,8 +55,10 @@ def compile_command(options: SimpleNamespace, console: Console) -> int:
     address = root_address(options.root)
     for name in ("mount", "claim"):
         if address is not None and getattr(options, name):
-            rule = "must be left out with a root in object storage, which all steps reach by its address"
-            raise InputError(f"--{name} {rule}, got {getattr(options, name)}")
+            raise InputError(
+                f"--{name} must be left out with a root in object storage, which all steps reach by its address, got "
+                f"{getattr(options, name)}"
+            )
     overrides = read_overrides(options)
     settings = load_settings(options.settings, overrides)
     pipeline = build_pipeline(settings, options.root)

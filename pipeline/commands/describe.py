@@ -8,8 +8,7 @@ import click
 from rich.console import Console
 
 from components.dsl.errors import InputError
-from pipeline.commands.arguments import PathOrAddress, json_option, refuse_options
-from pipeline.commands.command import DONE, Verb
+from pipeline.commands.command import DONE, PathOrAddress, Verb, json_option, refuse_options
 
 
 @click.command(cls=Verb, example="describe model.tflite model.onnx --time --length 32 --length 128")
@@ -57,8 +56,7 @@ def describe_command(options: SimpleNamespace, console: Console) -> int:
     if options.time:
         refuse_options(options, ["delegates"], "with --time")
         return _measure(options, console)
-    from pipeline.views.delegates import read_delegates, show_delegates
-    from pipeline.views.description import read_description, show_description
+    from pipeline.views.description import delegates_table, read_delegates, read_description, show_description
 
     refuse_options(options, ["length", "threads", "answers", "operations", "adb"], "without --time")
     if options.json and len(options.files) > 1:
@@ -73,17 +71,16 @@ def describe_command(options: SimpleNamespace, console: Console) -> int:
             continue
         show_description(content, console)
         if delegates:
-            show_delegates(delegates, console)
+            delegates_table(delegates).show(console)
     return DONE
 
 
 def _measure(options: SimpleNamespace, console: Console) -> int:
     from pipeline.bench.files import BenchOptions, bench
     from pipeline.bench.phone import bench_on_phone
-    from pipeline.views.bench import show_bench
-    from pipeline.views.bench_on_phone import show_bench_on_phone
+    from pipeline.views.bench import bench_tables, phone_table
 
-    measure, show = (bench_on_phone, show_bench_on_phone) if options.adb else (bench, show_bench)
+    measure = bench_on_phone if options.adb else bench
     lengths, threads = (tuple(dict.fromkeys(values)) for values in (options.length, options.threads))
     answers = 200 if options.answers is None else options.answers
     content = measure(
@@ -95,5 +92,6 @@ def _measure(options: SimpleNamespace, console: Console) -> int:
     if options.json:
         sys.stdout.write(json.dumps(content, indent=1) + "\n")
     else:
-        show(content, console)
+        for table in [phone_table(content)] if options.adb else bench_tables(content):
+            table.show(console)
     return DONE

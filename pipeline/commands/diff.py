@@ -5,8 +5,7 @@ from types import SimpleNamespace
 import click
 from rich.console import Console
 
-from pipeline.commands.arguments import open_store, root_option
-from pipeline.commands.command import DONE, Verb
+from pipeline.commands.command import DONE, Verb, open_store, root_option
 
 
 @click.command(cls=Verb, example="diff 3 4")

@@ -5,8 +5,7 @@ from types import SimpleNamespace
 import click
 from rich.console import Console
 
-from pipeline.commands.arguments import job_argument, read_overrides, root_option, seeds_option, set_option
-from pipeline.commands.command import DONE, Verb
+from pipeline.commands.command import DONE, Verb, job_argument, job_options, load_job
 
 
 @click.command(cls=Verb, example="doctor reviews.toml --fix 0.3")
@@ -17,24 +16,21 @@ from pipeline.commands.command import DONE, Verb
     metavar="POINTS",
     help="Find the fewest layers to keep in float32 so that quantization costs at most so many points.",
 )
-@seeds_option
-@set_option
-@root_option
+@job_options
 def doctor_command(options: SimpleNamespace, console: Console) -> int:
     """Find the layers that quantization hurts.
 
     It also measures what keeping them in float32 costs.
     """
-    from pipeline.doctor import diagnose_job, write_diagnosis
-    from pipeline.job.files import load_settings
-    from pipeline.job.rules import check_data
-    from pipeline.views.diagnosis import show_diagnosis
-    from pipeline.views.terminal import Terminal, write, write_warnings
+    from pipeline.doctor import diagnose_job
+    from pipeline.views.diagnosis import diagnosis_table, draw_gains
+    from pipeline.views.reports import write_report
+    from pipeline.views.terminal import Terminal, write
 
-    settings = load_settings(options.settings, read_overrides(options))
-    write_warnings(console, check_data(settings))
+    settings = load_job(options.settings, options, console)
     content = diagnose_job(settings, options.fix, options.root, Terminal(console))
-    show_diagnosis(content, console)
-    for file in write_diagnosis(content, options.root / "diagnosed" / settings.name):
+    diagnosis_table(content, is_whole=False).show(console)
+    folder = options.root / "diagnosed" / settings.name
+    for file in write_report("diagnosis", content, folder, diagnosis_table(content).as_markdown(), draw_gains):
         write(console, f"written: {file}")
     return DONE

@@ -10,18 +10,17 @@ from rich.console import Console
 
 from components.dsl.artifact import as_plain
 from components.dsl.errors import InputError
-from pipeline.commands.arguments import (
+from pipeline.commands.command import (
+    DONE,
     OutputPath,
     PathOrAddress,
+    Verb,
+    job_options,
     json_option,
+    load_job,
     open_store,
-    read_overrides,
     refuse_options,
-    root_option,
-    seeds_option,
-    set_option,
 )
-from pipeline.commands.command import DONE, Verb
 
 _STEPS, _ROWS = 64, 100
 
@@ -74,17 +73,14 @@ _OF_JOBS = ("rows", "set", "seeds")
 )
 @json_option
 @click.option("--rows", type=int, metavar="N", help=f"Of a job: validation rows. Default: {_ROWS}.")
-@seeds_option
-@set_option
-@root_option
+@job_options
 def explain_command(options: SimpleNamespace, console: Console) -> int:
     """Show why a model answers a text as it does.
 
     For a job it compares the reasons of the job's models on validation rows.
     """
     from pipeline.views.explanation import explain_text, explanations_as_json, models_of, show_explanations, write_page
-    from pipeline.views.json_text import write_json
-    from pipeline.views.reports import check_output
+    from pipeline.views.reports import check_output, write_json
     from pipeline.views.terminal import native_logs_hidden
 
     if options.model.suffix == ".toml":
@@ -129,25 +125,23 @@ def _trained_model(place: Path, root: Path) -> list[Path]:
 
 def _explain_job(options: SimpleNamespace, console: Console) -> int:
     from pipeline.explanation import explain_job
-    from pipeline.job.files import load_settings
-    from pipeline.job.rules import check_data
-    from pipeline.report.files import report_written_after
-    from pipeline.views.agreement import show_agreements
-    from pipeline.views.terminal import Terminal, write, write_warnings
+    from pipeline.report.page import report_written_after
+    from pipeline.views.agreement import agreement_tables
+    from pipeline.views.terminal import Terminal, write
 
     if options.text is not None:
         raise InputError(f"TEXT must be left out for a job, got {options.text!r}")
     refuse_options(options, _OF_TEXTS, "for a job")
     errors = Console(stderr=True)
     progress = errors if options.json else console  # JSON stands alone
-    settings = load_settings(options.model, read_overrides(options))
+    settings = load_job(options.model, options, progress)
     rows = _ROWS if options.rows is None else options.rows
-    write_warnings(progress, check_data(settings))
     observer = Terminal(progress)
     with report_written_after(options.root, observer, observer.say, lambda text: write(errors, f"warning: {text}")):
         report = explain_job(settings, rows, options.root, observer)
         if options.json:
             sys.stdout.write(json.dumps(as_plain(report), indent=1, ensure_ascii=False) + "\n")
         else:
-            show_agreements(report, console)
+            for table in agreement_tables(report):
+                table.show(console)
     return DONE

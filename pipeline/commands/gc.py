@@ -10,8 +10,7 @@ import click
 from rich.console import Console
 
 from components.dsl.errors import InputError
-from pipeline.commands.arguments import open_store, root_option
-from pipeline.commands.command import DONE, Verb
+from pipeline.commands.command import DONE, Verb, open_store, root_option
 
 if TYPE_CHECKING:
     from pipeline.provenance.garbage import Garbage

@@ -8,8 +8,7 @@ import click
 from rich.console import Console
 
 from components.dsl.errors import InputError
-from pipeline.commands.arguments import OutputPath, absolute_path
-from pipeline.commands.command import DONE, PROGRAM, Verb
+from pipeline.commands.command import DONE, PROGRAM, OutputPath, Verb, absolute_path
 
 # `DRAFTED_TASKS`, whose import takes too long for help.
 TASKS = ("classification", "multi_label", "regression", "token_classification", "question_answering", "embedding")

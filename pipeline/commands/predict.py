@@ -11,8 +11,7 @@ import click
 from rich.console import Console
 
 from components.dsl.errors import InputError
-from pipeline.commands.arguments import OutputPath, PathOrAddress, refuse_options
-from pipeline.commands.command import DONE, Verb
+from pipeline.commands.command import DONE, OutputPath, PathOrAddress, Verb, refuse_options
 
 if TYPE_CHECKING:
     from components.answers.table_request import TableRequest

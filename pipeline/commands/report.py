@@ -5,8 +5,7 @@ from types import SimpleNamespace
 import click
 from rich.console import Console
 
-from pipeline.commands.arguments import OutputPath, root_option
-from pipeline.commands.command import DONE, Verb
+from pipeline.commands.command import DONE, OutputPath, Verb, root_option
 
 
 @click.command(cls=Verb, example="report 3 --out page.html")
@@ -26,7 +25,7 @@ def report_command(options: SimpleNamespace, console: Console) -> int:
     The page shows scores and worst answers, steps, data and trainings. It is one HTML file that needs no network.
     Each run writes it; this command writes it again.
     """
-    from pipeline.report.files import write_page
+    from pipeline.report.page import write_page
     from pipeline.tracking.mlflow import send
     from pipeline.views.terminal import write
 

@@ -7,14 +7,7 @@ from typing import TYPE_CHECKING
 import click
 from rich.console import Console
 
-from pipeline.commands.arguments import (
-    any_job_argument,
-    read_overrides,
-    root_option,
-    seeds_option,
-    set_option,
-)
-from pipeline.commands.command import DONE, FAILED, REFUSED, Verb
+from pipeline.commands.command import DONE, FAILED, REFUSED, Verb, any_job_argument, job_options, load_job
 
 if TYPE_CHECKING:
     from pipeline.orchestrator.graph import Pipeline
@@ -34,25 +27,20 @@ if TYPE_CHECKING:
     "--force", multiple=True, metavar="STEP", help="Run this step even if nothing has changed; may be repeated."
 )
 @click.option("--dry-run", is_flag=True, help="Show which steps would run, and why, without running them.")
-@seeds_option
-@set_option
-@root_option
+@job_options
 def run_command(options: SimpleNamespace, console: Console) -> int:
     """Run a job, from data to model files; finished steps are skipped."""
     from keras_bert.training.cluster import find_cluster
-    from pipeline.job.files import load_settings
-    from pipeline.job.rules import check_data
     from pipeline.orchestrator.chief import field_errors_as_input_errors
     from pipeline.orchestrator.joining import join_trainings
     from pipeline.orchestrator.preview import preview
     from pipeline.orchestrator.request import Request
     from pipeline.pipelines import build_pipeline
-    from pipeline.report.files import report_written_after
+    from pipeline.report.page import report_written_after
     from pipeline.views.provenance import show_preview
-    from pipeline.views.terminal import Terminal, write, write_warnings
+    from pipeline.views.terminal import Terminal, write
 
-    settings = load_settings(options.settings, read_overrides(options))
-    write_warnings(console, check_data(settings))
+    settings = load_job(options.settings, options, console)
     pipeline = build_pipeline(settings, options.root)
     request = Request(to=options.to, since=options.since, force=tuple(options.force))
     with field_errors_as_input_errors():

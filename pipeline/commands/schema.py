@@ -8,8 +8,7 @@ import click
 from rich.console import Console
 
 from components.dsl.errors import InputError
-from pipeline.commands.arguments import OutputPath
-from pipeline.commands.command import DONE, Verb
+from pipeline.commands.command import DONE, OutputPath, Verb
 
 
 @click.command(cls=Verb, example="schema --out job.schema.json")

@@ -7,8 +7,7 @@ from types import SimpleNamespace
 import click
 from rich.console import Console
 
-from pipeline.commands.arguments import absolute_path, open_address, open_store, refuse_options, root_option
-from pipeline.commands.command import DONE, Verb
+from pipeline.commands.command import DONE, Verb, absolute_path, open_address, open_store, refuse_options, root_option
 
 
 @click.command(cls=Verb, example="show runs/pushed/reviews/1/model.tflite")
@@ -51,9 +50,8 @@ def show_command(options: SimpleNamespace, console: Console) -> int:
 def _show_path(path: Path, root: Path, console: Console) -> None:
     """The statistics of an artifact, and what it was made from if it is in the root; the latter of any other file."""
     from pipeline.provenance.lineage import find_lineage
-    from pipeline.views.artifact_tables import is_artifact, read_artifact
     from pipeline.views.provenance import show_lineage
-    from pipeline.views.statistics import show_statistics
+    from pipeline.views.statistics import is_artifact, read_artifact, show_statistics
 
     if is_artifact(path):
         show_statistics(read_artifact(path), console)

@@ -5,8 +5,7 @@ from types import SimpleNamespace
 import click
 from rich.console import Console
 
-from pipeline.commands.arguments import job_argument, read_overrides, root_option, seeds_option, set_option
-from pipeline.commands.command import DONE, REFUSED, Verb
+from pipeline.commands.command import DONE, REFUSED, Verb, job_argument, job_options, read_overrides
 
 
 @click.command(
@@ -26,9 +25,7 @@ from pipeline.commands.command import DONE, REFUSED, Verb
 @click.option(
     "--minutes", type=float, default=60.0, metavar="N", help="Time for the search, without the training of the teacher."
 )
-@seeds_option
-@set_option
-@root_option
+@job_options
 def shrink_command(options: SimpleNamespace, console: Console) -> int:
     """Search for a job's best small model within limits, and push it.
 
@@ -40,7 +37,7 @@ def shrink_command(options: SimpleNamespace, console: Console) -> int:
     from pipeline.search.limits import Limits, check_job
     from pipeline.search.results import search_folder
     from pipeline.search.student_search import StudentSearch
-    from pipeline.search.student_tables import show_student
+    from pipeline.search.student_tables import student_table
     from pipeline.views.terminal import Terminal, write, write_warnings
 
     limits = Limits.of(options.max_megabytes, options.max_milliseconds, options.min_share, options.minutes)
@@ -48,7 +45,7 @@ def shrink_command(options: SimpleNamespace, console: Console) -> int:
     check_job(settings)
     write_warnings(console, check_data(settings))
     result = StudentSearch(settings, limits, options.root, Terminal(console)).run()
-    show_student(result, console)
+    student_table(result).show(console)
     for file in write_student(result, search_folder(options.root, settings.name, "student")):
         write(console, f"written: {file}")
     for reason in result.reasons():

@@ -5,14 +5,7 @@ from types import SimpleNamespace
 import click
 from rich.console import Console
 
-from pipeline.commands.arguments import (
-    any_job_argument,
-    read_overrides,
-    root_option,
-    seeds_option,
-    set_option,
-)
-from pipeline.commands.command import DONE, FAILED, REFUSED, Verb
+from pipeline.commands.command import DONE, FAILED, REFUSED, Verb, any_job_argument, job_options, load_job
 from pipeline.orchestrator.step_command import RUN_VARIABLE
 
 
@@ -26,9 +19,7 @@ from pipeline.orchestrator.step_command import RUN_VARIABLE
     help="The orchestrator's identifier of this run of the job: steps with the same one are recorded as one run. "
     f"Default: the environment variable {RUN_VARIABLE}, else the step is a run of its own.",
 )
-@seeds_option
-@set_option
-@root_option
+@job_options
 def step_command(options: SimpleNamespace, console: Console) -> int:
     """Run one step of a job, as orchestrators do.
 
@@ -37,15 +28,12 @@ def step_command(options: SimpleNamespace, console: Console) -> int:
     """
     from components.artifacts.evaluation import Evaluation
     from components.objects.mirror import shown_place
-    from pipeline.job.files import load_settings
-    from pipeline.job.rules import check_data
     from pipeline.orchestrator.single_step import run_step
     from pipeline.pipelines import build_pipeline
     from pipeline.views.models import show_models
-    from pipeline.views.terminal import Terminal, write, write_warnings
+    from pipeline.views.terminal import Terminal, write
 
-    settings = load_settings(options.settings, read_overrides(options))
-    write_warnings(console, check_data(settings))
+    settings = load_job(options.settings, options, console)
     pipeline = build_pipeline(settings, options.root)
     observer = Terminal(console)
     result = run_step(

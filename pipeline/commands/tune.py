@@ -5,8 +5,7 @@ from types import SimpleNamespace
 import click
 from rich.console import Console
 
-from pipeline.commands.arguments import job_argument, root_option, set_option
-from pipeline.commands.command import DONE, Verb
+from pipeline.commands.command import DONE, Verb, job_argument, root_option, set_option
 
 
 @click.command(cls=Verb, example="tune reviews.toml --minutes 60 --seeds 3 --space fine_tuning.learning_rate")

@@ -78,7 +78,7 @@ def find_ingredients(
         inputs=inputs,
         parameters=parameters,
         code=code.digest,
-        libraries={name: _library_version(component.name, name) for name in component.libraries},
+        libraries={name: _check_version(component.name, name) for name in component.libraries},
         python=".".join(map(str, sys.version_info[:2])),
         modules=code.modules,
         files=files or {},
@@ -168,7 +168,8 @@ def _resolve(importer: str, statement: Import, packages: Mapping[str, Path]) -> 
     if statement.name == "*":
         raise CodeError(f"{where}: `from {statement.module} import *` cannot be followed; name what is imported")
     submodule = f"{statement.module}.{statement.name}"
-    if _locate(submodule, packages) is not None:
+    is_package = path.suffix != ".py" or path.name == "__init__.py"
+    if is_package and _locate(submodule, packages) is not None:
         yield submodule
     elif statement.name not in read(path, statement.module).source.names and not statement.name.startswith("__"):
         raise CodeError(f"{where}: {statement.module!r} has neither a submodule nor a name {statement.name!r}")
@@ -198,10 +199,13 @@ def _package_folder(name: str) -> Path:
     raise CodeError(f"package {name!r} must be importable from a folder of Python source, and is not")
 
 
-@functools.cache
-def _library_version(component: str, library: str) -> str:
+# Reading the metadata of a package takes a millisecond; most steps depend on the same ones.
+_library_version = functools.cache(importlib.metadata.version)
+
+
+def _check_version(component: str, library: str) -> str:
     try:
-        return importlib.metadata.version(library)
+        return _library_version(library)
     except importlib.metadata.PackageNotFoundError:
         raise CodeError(
             f"component {component!r} depends on the version of {library!r}, which is not installed here"

@@ -54,6 +54,9 @@ class SourceFile(NamedTuple):
 # (file, module name, stamp) -> analysis.
 _SOURCES: dict[tuple[str, str, Stamp], ModuleSource] = {}
 
+# File of a cache -> the number of analyses in it.
+_SAVED: dict[Path, int] = {}
+
 # A namespace package (a folder without `__init__.py`) has no code.
 _FOLDER = Stamp(0, 0, 0, 0)
 _EMPTY = ModuleSource("", (), frozenset())
@@ -95,10 +98,13 @@ def load_cache(file: Path) -> None:
             for path, module, file_stamp, digest, imports, names in content["sources"]:
                 source = ModuleSource(digest, tuple(Import(*fields) for fields in imports), frozenset(names))
                 _SOURCES[path, module, Stamp(*file_stamp)] = source
+            _SAVED[file] = len(content["sources"])
 
 
 def save_cache(file: Path) -> None:
     """Saves the analysis of all unchanged files for `load_cache` in another process; does nothing on a full disk."""
+    if _SAVED.get(file) == len(_SOURCES):
+        return
     sources = [
         (path, module, file_stamp, source.digest, source.imports, sorted(source.names))
         for (path, module, file_stamp), source in _SOURCES.items()

@@ -8,10 +8,10 @@ from components.dsl.artifact import MANIFEST, Artifact
 from components.dsl.errors import InputError
 from pipeline.capabilities import UNLISTED_FILES
 from pipeline.orchestrator.store import Store
-from pipeline.report.figure_cache import FigureCache
+from pipeline.report.figures import FigureCache
 from pipeline.report.page import make_artifact_page
 from pipeline.report.record import RunRecord, RunStep
-from pipeline.views.artifact_tables import artifact_tables
+from pipeline.views.statistics import artifact_tables
 
 # Files that other parts of the page show.
 _SHOWN_ELSEWHERE = (

@@ -113,28 +113,23 @@ def _merge_equal_rows(sections: Sequence[DataSection]) -> list[DataSection]:
 
 
 def _read_corpus(step: str, folder: Path) -> DataSection:
-    statistics = read_json(folder / STATISTICS_FILE) or {}
-    tables, histograms = _split_statistics(statistics)
+    tables, histograms = _split_statistics(folder)
     dropped = [line for file in sorted(folder.glob("dropped-*.jsonl.gz")) for line in _head(file, _SHOWN)][:_SHOWN]
     samples = [
         Sample([(" ".join(filter(None, (line["reason"], line.get("detail")))), cut(line["text"]))], [], [])
         for line in dropped
     ]
-    return DataSection(step, "Documents", tables, _group(histograms), "Dropped documents", samples)
+    return DataSection(step, "Documents", tables, histograms, "Dropped documents", samples)
 
 
 def _read_masked_rows(step: str, folder: Path) -> DataSection:
-    tables, histograms = _split_statistics(read_json(folder / STATISTICS_FILE) or {})
-    samples = [_masked_sample(row) for row in (read_json(folder / "samples.json") or [])[:_SHOWN]]
-    return DataSection(
-        step, "Rows for pre-training", tables, _group(histograms), "Rows as the model sees them", samples
-    )
-
-
-def _masked_sample(row: Mapping[str, Any]) -> Sample:
-    hidden = dict(map(tuple, row["hidden"]))
-    tokens = enumerate(row["pieces"])
-    return Sample([], [RowToken(token, hidden.get(place), token in _SPECIAL) for place, token in tokens], [])
+    tables, histograms = _split_statistics(folder)
+    samples = []
+    for row in (read_json(folder / "samples.json") or [])[:_SHOWN]:
+        hidden, tokens = dict(map(tuple, row["hidden"])), enumerate(row["pieces"])
+        row_tokens = [RowToken(token, hidden.get(index), token in _SPECIAL) for index, token in tokens]
+        samples.append(Sample([], row_tokens, []))
+    return DataSection(step, "Rows for pre-training", tables, histograms, "Rows as the model sees them", samples)
 
 
 def _read_text_rows(step: str, folder: Path) -> DataSection:
@@ -158,7 +153,9 @@ def _read_labelled_rows(step: str, folder: Path) -> DataSection:
     tables |= _schema_tables(read_json(folder / SCHEMA_FILE) or {})
     histograms = [_label_bars(split, counts) for split, counts in _ordered(content["labels"]).items()]
     few = f", the first {_COUNTED:,} rows" if content["rows"]["train"] > _COUNTED else ""
-    histograms.append(_bars(f"words a row, train{few}", _histogram([_count_words(row) for row in rows])))
+    words = Counter(map(_count_words, rows))
+    lengths = bars([words[length] for length in range(max(words, default=-1) + 1)])
+    histograms.append(_bars(f"words a row, train{few}", lengths))
     samples = [_labelled_sample(row) for row in rows[:_SHOWN]]
     title = f"Labelled rows, {content['task'].replace('_', ' ')}"
     return DataSection(step, title, tables, _group(histograms), "Rows of training", samples)
@@ -187,15 +184,14 @@ def _labelled_sample(row: Mapping[str, Any]) -> Sample:
         return Sample([], [], list(zip(map(cut, row["words"][:60]), row["tags"][:60], strict=True)))
     fields = {name: value for name, value in row.items() if value is not None and name != "id"}
     answers = fields.pop("answers", None)
-    texts = [(name.replace("_", " "), cut(_as_text(value))) for name, value in fields.items()]
+    named = {
+        name.replace("_", " "): (", ".join(value) or "(none)") if isinstance(value, list) else str(value)
+        for name, value in fields.items()
+    }
+    texts = [(name, cut(text)) for name, text in named.items()]
     if answers is not None:
         texts.append(("answer", " / ".join(dict.fromkeys(answers["text"])) or "(none)"))
     return Sample(texts, [], [])
-
-
-def _as_text(value: Any) -> str:
-    """A value of a row; of labels in a list their names."""
-    return (", ".join(value) or "(none)") if isinstance(value, list) else str(value)
 
 
 def _count_words(row: Mapping[str, Any]) -> int:
@@ -205,10 +201,11 @@ def _count_words(row: Mapping[str, Any]) -> int:
     return sum(len(text.split()) for text in texts if text)
 
 
-def _split_statistics(statistics: Mapping[str, Any]) -> tuple[dict[str, dict[str, str]], list[Bars]]:
-    """Splits `statistics.json` into tables and histograms, see `pipeline.views.statistics`."""
-    tables = {title: _formatted(block) for title, block in statistics.items() if isinstance(block, Mapping)}
-    return tables, [_bars(title, block) for title, block in statistics.items() if not isinstance(block, Mapping)]
+def _split_statistics(folder: Path) -> tuple[dict[str, dict[str, str]], list[list[Bars]]]:
+    """Splits `statistics.json` into tables and grouped histograms, see `pipeline.views.statistics`."""
+    blocks = (read_json(folder / STATISTICS_FILE) or {}).items()
+    tables = {title: _formatted(block) for title, block in blocks if isinstance(block, Mapping)}
+    return tables, _group([_bars(title, block) for title, block in blocks if not isinstance(block, Mapping)])
 
 
 def _formatted(block: Mapping[str, Any]) -> dict[str, str]:
@@ -238,12 +235,6 @@ def _label_bars(split: str, counts: Mapping[str, int]) -> Bars:
     common = sorted(counts, key=lambda label: -counts[label])[:_MOST_LABELS]
     few = "" if len(common) == len(counts) else f", the commonest {len(common)} of {len(counts)}"
     return _bars(f"labels, {split}{few}", [(label, counts[label]) for label in counts if label in set(common)])
-
-
-def _histogram(values: Sequence[int]) -> list[list[Any]]:
-    """Counts values in bars of equal width."""
-    counts = Counter(values)
-    return bars([counts[value] for value in range(max(values, default=-1) + 1)])
 
 
 def _head(file: Path, most: int) -> Iterator[dict[str, Any]]:

@@ -5,16 +5,8 @@ from typing import NamedTuple
 
 from components.artifacts.measurements import Explanation, HeadReport
 from pipeline.report.record import RunRecord
-from pipeline.views.agreement import (
-    HEAD_HEADINGS,
-    HEADINGS,
-    PROBE_HEADINGS,
-    agreement_notes,
-    agreement_rows,
-    head_rows,
-    probe_notes,
-    probe_rows,
-)
+from pipeline.views.agreement import agreement_tables
+from pipeline.views.tables import Table
 
 
 class DifferentRow(NamedTuple):
@@ -36,28 +28,14 @@ class ExplanationSection(NamedTuple):
 
     Attributes:
         step: the step that made it.
-        headings: of the table of models.
-        rows: its rows.
-        notes: the lines below it.
-        head_headings: of the table of attention heads.
-        head_rows: its rows.
+        tables: of the models, of their attention heads, and of their probes if there are some.
         heads: the heads of each model, to be drawn.
-        probe_headings: of the table of probes.
-        probe_rows: its rows; empty without probes.
-        probe_notes: the lines below it.
         different: the rows that differ most.
     """
 
     step: str
-    headings: tuple[str, ...]
-    rows: list[list[str]]
-    notes: list[str]
-    head_headings: tuple[str, ...]
-    head_rows: list[list[str]]
+    tables: list[Table]
     heads: Sequence[HeadReport]
-    probe_headings: tuple[str, ...]
-    probe_rows: list[list[str]]
-    probe_notes: list[str]
     different: list[DifferentRow]
 
 
@@ -74,21 +52,7 @@ def read_explanation(record: RunRecord) -> list[ExplanationSection]:
             for agreement in report.agreements
             for row in agreement.different
         ]
-        sections.append(
-            ExplanationSection(
-                step.name,
-                HEADINGS,
-                agreement_rows(report.agreements),
-                list(agreement_notes(report)),
-                HEAD_HEADINGS,
-                head_rows(report.heads),
-                report.heads,
-                PROBE_HEADINGS,
-                probe_rows(report.probes),
-                list(probe_notes(report.probes)) if report.probes else [],
-                different,
-            )
-        )
+        sections.append(ExplanationSection(step.name, agreement_tables(report), report.heads, different))
     return sections
 
 

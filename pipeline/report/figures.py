@@ -1,10 +1,17 @@
-"""Figures of matplotlib as parts of a page: in its colours, light and dark, and without addresses."""
+"""Figures of matplotlib as parts of a page: in its colours, light and dark, without addresses, and cached."""
 
+import contextlib
+import hashlib
 import html
 import io
+import json
 import re
+from collections.abc import Callable
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from keras_bert.core.folders import write_whole
+from pipeline.views import loss_plot, pareto_plot
 from pipeline.views.loss_plot import COLORS, STYLE
 
 if TYPE_CHECKING:
@@ -53,3 +60,42 @@ def as_svg(figure: "Figure", description: str) -> str:
     for color, name in NAMES.items():
         text = re.sub(rf"{color}\b", f"var(--{name})", text, flags=re.IGNORECASE)
     return text.replace("<svg ", f'<svg role="img" aria-label="{html.escape(description)}" class="plot" ', 1).strip()
+
+
+# The code that draws; a change of it makes the cache invalid.
+_CODE = (*sorted(Path(__file__).parent.glob("*figure*.py")), Path(loss_plot.__file__), Path(pareto_plot.__file__))
+
+
+class FigureCache:
+    """The figures of the last page, by the values that they show.
+
+    Args:
+        file: the file of the cache; if it cannot be read or written, figures are drawn again. None keeps no figures.
+    """
+
+    def __init__(self, file: Path | None = None) -> None:
+        self._file, self._used = file, dict[str, list[str]]()
+        self._code = hashlib.sha256(b"\0".join(path.read_bytes() for path in _CODE)).hexdigest()
+        if file is None:
+            self._stored: dict[str, list[str]] = {}
+            return
+        try:
+            self._stored = json.loads(file.read_text(encoding="utf-8"))
+        except (OSError, ValueError):
+            self._stored = {}
+
+    def draw(self, draw: Callable[..., list[str]], *values: Any) -> list[Any]:
+        """Draws plain values with a function, or reads its figures from the cache; returns them as parts of a page."""
+        from markupsafe import Markup
+
+        key = hashlib.sha256(json.dumps([draw.__name__, self._code, values]).encode()).hexdigest()
+        if key not in self._used:
+            self._used[key] = self._stored.get(key) or draw(*values)
+        return [Markup(svg) for svg in self._used[key]]  # noqa: S704, our own files, all text in them escaped
+
+    def keep(self) -> None:
+        """Writes the figures that were used, if the folder of the file exists."""
+        if self._file is None or self._used == self._stored:
+            return
+        with contextlib.suppress(OSError):
+            write_whole(self._file, self._used)

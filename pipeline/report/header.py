@@ -76,6 +76,9 @@ def read_header(record: RunRecord, scores: Sequence[Scores], trainings: Sequence
     """Reads the header of a run."""
     run = record.run
     troubles = list(_troubles(record))
+    # The earlier trainings of a failed run say nothing about its result.
+    finished = trainings[-1:] if run.state in ("done", "partial") else ()
+    figures = _model_headlines(scores[-1]) if scores else _training_headlines(finished)
     pushed = next((shown_place(Pushed(folder).location()) for _, folder in record.outputs(Pushed.__name__)), "")
     return PageHeader(
         pipeline=run.pipeline,
@@ -86,7 +89,7 @@ def read_header(record: RunRecord, scores: Sequence[Scores], trainings: Sequence
         version=importlib.metadata.version(_DISTRIBUTION),
         troubles=troubles,
         note="" if troubles else _NOTES.get(run.state, ""),
-        figures=list(_headlines(record, scores, trainings)),
+        figures=list(figures),
         pushed=pushed,
     )
 
@@ -107,16 +110,6 @@ def _remedy(record: RunRecord, step: RunStep) -> str:
     kept = sum(bool(past.outputs) for past in record.steps)
     reuse = {0: "", 1: " and uses the finished step again"}.get(kept, f" and uses the {kept} finished steps again")
     return f"Remove the cause, then run the same command: it starts at {step.name}{reuse}."
-
-
-def _headlines(
-    record: RunRecord, scores: Sequence[Scores], trainings: Sequence[TrainingCurves]
-) -> Iterator[tuple[str, str, str]]:
-    """The scores of the evaluation; without one, the last validation of a run that came to its end."""
-    if scores:
-        return _model_headlines(scores[-1])
-    # The earlier trainings of a failed run say nothing about its result.
-    return _training_headlines(trainings if record.run.state in ("done", "partial") else ())
 
 
 def _model_headlines(scores: Scores) -> Iterator[tuple[str, str, str]]:
@@ -140,6 +133,6 @@ def _model_headlines(scores: Scores) -> Iterator[tuple[str, str, str]]:
 
 def _training_headlines(trainings: Sequence[TrainingCurves]) -> Iterator[tuple[str, str, str]]:
     """The figures of the last validation of the last training."""
-    for training in trainings[-1:]:
+    for training in trainings:
         for name, values in training.figures.items():
             yield name, f"{sum(values) / len(values):.4g}", f"{training.name}, on validation rows"

@@ -1,25 +1,29 @@
-"""Renders the content and the figures of a run as one HTML page without scripts and without addresses."""
+"""The page of a run: its content and its figures as one HTML file without scripts and without addresses."""
 
+import contextlib
+from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
+from components.dsl.artifact import Artifact
+from components.dsl.errors import InputError
+from pipeline.capabilities import CAPABILITIES
+from pipeline.orchestrator.observer import Observer
 from pipeline.report.calibration_figure import draw_reliability
-from pipeline.report.capabilities import read_capabilities
 from pipeline.report.data import read_data
 from pipeline.report.explanation import read_explanation
-from pipeline.report.figure_cache import FigureCache
-from pipeline.report.figures import IN_THE_DARK
+from pipeline.report.figures import IN_THE_DARK, FigureCache
 from pipeline.report.head_figure import draw_heads
 from pipeline.report.header import read_header
 from pipeline.report.origins import read_origins
-from pipeline.report.record import RunRecord
+from pipeline.report.record import RunRecord, read_record
 from pipeline.report.scores import Scores, read_scores
-from pipeline.report.size_figure import draw_sizes
-from pipeline.report.sizes import read_model_sizes
+from pipeline.report.size_figure import draw_sizes, read_model_sizes
 from pipeline.report.step_graph import LEAST_SCALE, draw_steps
 from pipeline.report.training_figure import draw_training
 from pipeline.report.trainings import TrainingCurves, read_trainings
 from pipeline.views.loss_plot import COLORS
+from pipeline.views.reports import check_output
 
 TEMPLATES = Path(__file__).parent / "templates"
 # The folder of the folders of capabilities, each with its `report.html`.
@@ -90,3 +94,104 @@ def _draw_scores(scores: Scores, figures: FigureCache) -> dict[str, list[Any]]:
         "reliability": figures.draw(draw_reliability, scores.reliability) if scores.reliability else [],
         "sizes": figures.draw(draw_sizes, points, scores.measured.metric) if len(points) > 1 else [],
     }
+
+
+class CapabilitySection(NamedTuple):
+    """The section of the page about one output of a capability.
+
+    Attributes:
+        name: the name of the capability, whose folder holds the template `report.html`.
+        title: the heading.
+        step: the step that made the output.
+        folder: the folder of the output, relative to the root.
+        content: what `Capability.read` returns.
+    """
+
+    name: str
+    title: str
+    step: str
+    folder: str
+    content: Any
+
+
+def read_capabilities(record: RunRecord) -> list[CapabilitySection]:
+    """The sections of a run; outputs that cannot be read are left out."""
+    sections = []
+    for capability in CAPABILITIES:
+        for kind in capability.outputs:
+            for step, folder in record.outputs(kind.__name__):
+                try:
+                    content = capability.read(kind(folder))
+                except (OSError, ValueError, KeyError, TypeError, StopIteration):
+                    continue
+                place = folder.relative_to(record.root).as_posix()
+                sections.append(CapabilitySection(capability.name, capability.title, step.name, place, content))
+    return sections
+
+
+REPORTS = "reports"
+_DRAWN = ".drawn.json"
+
+
+def write_page(root: Path, number: int | None = None, file: Path | None = None) -> Path:
+    """Writes the page of a run and returns its file.
+
+    Args:
+        root: the root of the run.
+        number: the number of the run; None for the newest one.
+        file: the file to write; None for `ROOT/reports/RUN.html`.
+
+    Raises:
+        InputError: the folder is not a root, has no such run, an artifact is damaged, or the file cannot be written.
+    """
+    if file is not None:
+        check_output("--out", file)
+    record = read_record(root, number)
+    figures = FigureCache(root / REPORTS / _DRAWN)
+    try:
+        page = make_page(record, figures)
+    except Exception as error:
+        for folder in _find_damaged_artifacts(record):
+            raise InputError(
+                f"{folder} must be as its step wrote it, got other content; run the job again, which makes it anew"
+            ) from error
+        raise
+    file = file or root / REPORTS / f"{record.run.id}.html"
+    try:
+        file.parent.mkdir(exist_ok=True)
+        file.write_text(page, encoding="utf-8")
+    except OSError as error:
+        raise InputError(f"--out must be a file that can be written, got {file}: {error.strerror}") from error
+    figures.keep()
+    return file
+
+
+def _find_damaged_artifacts(record: RunRecord) -> Iterator[Path]:
+    """The folders of a run's artifacts whose files have changed; reads every byte."""
+    for step in record.steps:
+        for stored in step.outputs.values():
+            folder = record.root / str(stored.path)
+            if folder.is_dir() and Artifact(folder).read_fingerprint() != stored.fingerprint:
+                yield folder
+
+
+@contextlib.contextmanager
+def report_written_after(
+    root: Path, observer: Observer, say: Callable[[str], None], complain: Callable[[str], None]
+) -> Iterator[None]:
+    """Runs its body, then writes the page of the run that started in it, if that reached a step.
+
+    Args:
+        root: the root of the run.
+        observer: observes the run.
+        say: receives the path of the page.
+        complain: receives the reason if it could not be written; the result of the body stays.
+    """
+    try:
+        yield
+    finally:
+        try:
+            if observer.run is not None and read_record(root, observer.run).steps:
+                say(f"report: {write_page(root, observer.run)}")
+        except Exception as error:
+            complain(f"there is no report: {' '.join(str(error).split()) or type(error).__name__}")

@@ -105,21 +105,13 @@ def read_record(root: Path, number: int | None = None) -> RunRecord:
 
 
 def _read_steps(store: Store, run: int) -> tuple[RunStep, ...]:
-    return tuple(
-        RunStep(
-            past.execution,
-            store.ran_under(past.execution.key) if past.execution.state in ("ran", "cached") else None,
-            store.artifacts_of(past.id, "input"),
-            store.artifacts_of(past.id, "output"),
-            _read_files(store, past.execution.key),
-        )
-        for past in store.past_executions(run)
-    )
-
-
-def _read_files(store: Store, key: str) -> Mapping[str, Mapping[str, str]]:
-    ingredients = store.ingredients(key)
-    return {} if ingredients is None else ingredients.files
+    steps = []
+    for past in store.past_executions(run):
+        key, ingredients = past.execution.key, store.ingredients(past.execution.key)
+        made = store.ran_under(key) if past.execution.state in ("ran", "cached") else None
+        inputs, outputs = store.artifacts_of(past.id, "input"), store.artifacts_of(past.id, "output")
+        steps.append(RunStep(past.execution, made, inputs, outputs, {} if ingredients is None else ingredients.files))
+    return tuple(steps)
 
 
 def find_reads(steps: Sequence[RunStep]) -> dict[str, list[str]]:

@@ -7,7 +7,8 @@ from components.artifacts.evaluation import ANSWERS_FILE, Blessing, Decision, Ev
 from components.scoring.model_card import calibration_lines
 from components.scoring.slices import worst_slices
 from pipeline.report.record import RunRecord, read_json
-from pipeline.views.models import Report, build_notes, build_table, worst_classes
+from pipeline.views.models import Report, models_table, worst_classes
+from pipeline.views.tables import Table
 
 # A matrix of more labels cannot be read; the page lists the most frequent confusions instead.
 _MOST_LABELS = 16
@@ -34,9 +35,7 @@ class Scores(NamedTuple):
     Attributes:
         name: the name of the step.
         shipped: the name of the shipped model.
-        headings: the headings of the table of models.
-        table: its rows, one a model.
-        notes: explanations of the table.
+        models: the table of models.
         blessed: whether the model may be pushed; None without a decision.
         reasons: the reasons of the decision, then its warnings, and whether each holds; None for a remark.
         classes: label -> scores of the shipped model; the worst labels if there are many.
@@ -51,9 +50,7 @@ class Scores(NamedTuple):
 
     name: str
     shipped: str
-    headings: list[str]
-    table: list[list[str]]
-    notes: list[str]
+    models: Table
     blessed: bool | None
     reasons: list[tuple[bool | None, str]]
     classes: Report
@@ -77,14 +74,11 @@ def read_scores(record: RunRecord) -> list[Scores]:
 
 
 def _describe(name: str, measured: Metrics, answers: Mapping[str, Any], decision: Decision | None) -> Scores:
-    headings, table = build_table(measured)
     few, classes = worst_classes(measured.report or {})
     return Scores(
         name=name,
         shipped=measured.shipped,
-        headings=headings,
-        table=table,
-        notes=list(build_notes(measured)),
+        models=models_table(measured),
         blessed=None if decision is None else decision.blessed,
         reasons=[*_split(decision.reasons), *((False, warning) for warning in decision.warnings)] if decision else [],
         classes=classes,

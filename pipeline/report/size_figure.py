@@ -1,10 +1,10 @@
-"""Draws the scores of models over their size and over their latency."""
+"""The scores of models over their size and over their latency, as figures."""
 
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
+from components.artifacts.evaluation import Metrics
 from pipeline.report.figures import CARD, INK, PAGE_STYLE, as_svg
-from pipeline.report.sizes import ModelPoint
 from pipeline.views.loss_plot import COLORS, LOGARITHMIC_FROM, MARKERS, set_ticks
 from pipeline.views.pareto_plot import front_of, plot_score
 
@@ -13,6 +13,29 @@ _WIDTH, _HEIGHT, _LEGEND_LINE = 4.3, 2.9, 0.2
 _COLUMNS = 2
 # The share of an axis above a score of 100, for the marks there.
 _ABOVE = 0.06
+
+
+class ModelPoint(NamedTuple):
+    """A model: `score` and its standard deviation `sd` over seeds are times 100, milliseconds are for one row."""
+
+    name: str
+    megabytes: float
+    milliseconds: float
+    score: float
+    sd: float | None
+    is_shipped: bool
+
+
+def read_model_sizes(metrics: Metrics) -> list[ModelPoint]:
+    """The models with a known size, in the order of the table."""
+    points = []
+    for name, model in metrics.models.items():
+        if model.megabytes is not None and model.milliseconds is not None:
+            score = model.metrics[metrics.metric]
+            sd = None if score.sd is None else 100 * score.sd
+            point = ModelPoint(name, model.megabytes, model.milliseconds, 100 * score.mean, sd, name == metrics.shipped)
+            points.append(point)
+    return points
 
 
 def draw_sizes(points: Sequence[ModelPoint], metric: str) -> list[str]:

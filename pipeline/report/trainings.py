@@ -70,17 +70,14 @@ def _read_history(record: RunRecord, step: RunStep) -> _History | None:
 
 def read_running_history(folder: Path) -> list[dict[str, float]]:
     """The entries of a training so far, from the folder beside its log; empty before the first one."""
-    return list(_join(sorted(place for place in folder.glob("*") if place.is_dir())))
-
-
-def _join(folders: Iterable[Path]) -> Iterator[dict[str, float]]:
-    """Joins the entries of the stages of a training; the second stage continues the steps of the first."""
-    for folder in folders:
-        done = 0.0
-        for file in (folder / _FIRST_STAGE / HISTORY, folder / HISTORY):
+    joined: list[dict[str, float]] = []
+    for training in sorted(place for place in folder.glob("*") if place.is_dir()):
+        done = 0.0  # the second stage continues the steps of the first
+        for file in (training / _FIRST_STAGE / HISTORY, training / HISTORY):
             entries = read_history(file) if file.is_file() else []
-            yield from ({**entry, "step": entry["step"] + done} for entry in entries)
+            joined += ({**entry, "step": entry["step"] + done} for entry in entries)
             done += entries[-1]["step"] if entries else 0.0
+    return joined
 
 
 def read_history(file: Path) -> list[dict[str, float]]:
@@ -102,8 +99,10 @@ def _describe(name: str, group: Sequence[_History]) -> TrainingCurves:
             panels["loss"].append(Curve(title, _points(entries, _VALIDATION + loss), is_held_out=True))
         panels["learning rate"].append(Curve(seed, _points(entries, "learning_rate")))
         panels["tokens a second"].append(Curve(seed, _points(entries, "tokens_per_second")))
-        for key, value in _last_held_out(entries).items():
-            figures.setdefault(key, []).append(value)
+        validations = [entry for entry in entries if any(key.startswith(_VALIDATION) for key in entry)]
+        for key, value in validations[-1].items() if validations else ():
+            if key.startswith(_VALIDATION):
+                figures.setdefault(key.removeprefix(_VALIDATION).replace("_", " "), []).append(value)
     panels = {title: [curve for curve in curves if curve.points] for title, curves in panels.items()}
     panels = {title: curves for title, curves in panels.items() if curves}
     return TrainingCurves(name, list(_notes(group)), panels, figures)
@@ -117,16 +116,6 @@ def _losses(entry: Mapping[str, Any]) -> list[str]:
 
 def _points(entries: Iterable[Mapping[str, float]], key: str) -> list[tuple[float, float]]:
     return [(entry["step"], entry[key]) for entry in entries if key in entry]
-
-
-def _last_held_out(entries: Sequence[Mapping[str, float]]) -> dict[str, float]:
-    validations = [entry for entry in entries if any(key.startswith(_VALIDATION) for key in entry)]
-    last = validations[-1] if validations else {}
-    return {
-        key.removeprefix(_VALIDATION).replace("_", " "): value
-        for key, value in last.items()
-        if key.startswith(_VALIDATION)
-    }
 
 
 def _notes(group: Sequence[_History]) -> Iterator[str]:

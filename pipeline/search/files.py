@@ -18,11 +18,11 @@ def write_settings(result: SettingsResult, tables: Tables, folder: Path) -> list
     """Writes `search.json`, `search.md` and `winner.toml`, a whole job made of the job's tables; returns the files."""
     winner = apply_values({name: table for name, table in tables.items() if name != "tune"}, result.values)
     file = folder / WINNER_FILE
-    files = write_report("search", as_json(result), folder, lambda _: render_settings(result))
+    files = write_report("search", as_json(result), folder, render_settings(result))
     file.write_text(format_tables(winner), encoding="utf-8")
     return [*files, file]
 
 
 def write_student(result: StudentResult, folder: Path) -> list[Path]:
     """Writes `search.json`, `search.md` and the plot of the Pareto front; returns the files."""
-    return write_report("search", as_json(result), folder, lambda _: render_student(result), draw_front)
+    return write_report("search", as_json(result), folder, render_student(result), draw_front)

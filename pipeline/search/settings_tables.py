@@ -9,7 +9,7 @@ from components.scoring.model_card import format_score
 from pipeline.search.results import SettingsResult, StageResult
 from pipeline.search.space import SearchStage
 from pipeline.settings.toml_text import format_value
-from pipeline.views.tables import render_table, show_grid, show_table
+from pipeline.views.tables import Table
 from pipeline.views.terminal import format_seconds
 
 # The name of the job's own settings among the finalists.
@@ -34,26 +34,24 @@ def describe_count(count: int, noun: str) -> str:
 def show_settings(result: SettingsResult, console: Console) -> None:
     """Prints the tables of each stage, and the notes that explain them."""
     for name, stage in result.stages.items():
-        headings, rows = build_finalists(result, stage)
-        show_table(headings, rows, build_notes(result, name), console, title=_title(name))
-        headings, rows = build_settings(stage)
-        show_grid(headings, rows, console, title=f"{name}: settings")
+        finalists_table(result, name, stage).show(console)
+        settings_table(name, stage).show(console)
     for note in build_last_notes(result):
         console.print(note, markup=False, highlight=False, soft_wrap=True)
 
 
 def render_settings(result: SettingsResult) -> str:
     """Renders the tables as Markdown."""
-    parts = []
-    for name, stage in result.stages.items():
-        parts.append(render_table(_title(name), *build_finalists(result, stage), build_notes(result, name)))
-        parts.append(render_table(f"{name}: settings", *build_settings(stage), ()))
-        parts.append(render_table(f"{name}: trials", *build_trials(stage), ()))
-    return "\n".join([*parts, *build_last_notes(result)]) + "\n"
+    tables = [
+        table.as_markdown()
+        for name, stage in result.stages.items()
+        for table in (finalists_table(result, name, stage), settings_table(name, stage), trials_table(name, stage))
+    ]
+    return "\n".join([*tables, *build_last_notes(result)]) + "\n"
 
 
-def build_finalists(result: SettingsResult, stage: StageResult) -> tuple[list[str], list[list[str]]]:
-    """Returns the headings, and a row for each finalist, the winner first."""
+def finalists_table(result: SettingsResult, name: SearchStage, stage: StageResult) -> Table:
+    """A row for each finalist, the winner first."""
     metric = result.metric.replace("_", " ")
     headings = [
         "settings",
@@ -65,45 +63,43 @@ def build_finalists(result: SettingsResult, stage: StageResult) -> tuple[list[st
     job_mean = finalists[BASELINE].score.mean
     order = sorted(finalists, key=lambda name: (name != winner, -finalists[name].score.mean))
     rows = []
-    for name in order:
-        values, score = finalists[name]
-        difference = "" if name == BASELINE else f"{100 * (score.mean - job_mean):+.2f}"
+    for finalist in order:
+        values, score = finalists[finalist]
+        difference = "" if finalist == BASELINE else f"{100 * (score.mean - job_mean):+.2f}"
         shown = format_score(score)
-        label = describe_finalist(name) + (" •" if name == winner else "")
+        label = describe_finalist(finalist) + (" •" if finalist == winner else "")
         rows.append([label, shown, difference, "\n".join(f"{key} = {format_value(v)}" for key, v in values.items())])
-    return headings, rows
+    return Table(headings, rows, list(_stage_notes(result, stage)), f"{name}: the best settings")
 
 
-def build_settings(stage: StageResult) -> tuple[list[str], list[list[str]]]:
-    """Returns the headings, and a row for each value of a setting, or part of its range."""
+def settings_table(name: str, stage: StageResult) -> Table:
+    """A row for each value of a setting, or part of its range."""
     shares = any(setting.importance is not None for setting in stage.settings.values())
     headings = ["setting", "values", "trials", "pruned", "mean score", "best score"]
     headings += ["share of variance"] if shares else []
     rows = []
-    for name, setting in stage.settings.items():
+    for key, setting in stage.settings.items():
         for number, level in enumerate(setting.levels):
             ends = dict.fromkeys(map(format_value, (level.low, level.high)))
-            row = [name if number == 0 else "", " to ".join(ends), str(level.trials), str(level.pruned)]
+            row = [key if number == 0 else "", " to ".join(ends), str(level.trials), str(level.pruned)]
             row += ["" if score is None else f"{100 * score:.2f}" for score in (level.mean, level.best)]
             if setting.importance is not None:
                 row.append(f"{100 * setting.importance:.0f} %" if number == 0 else "")
             rows.append(row)
-    return headings, rows
+    return Table(headings, rows, title=f"{name}: settings")
 
 
-def build_trials(stage: StageResult) -> tuple[list[str], list[list[str]]]:
-    """Returns the headings, and a row for each trial."""
+def trials_table(name: str, stage: StageResult) -> Table:
+    """A row for each trial."""
     headings = ["trial", "validation score", "time", *stage.settings]
     rows = [["job", f"{100 * stage.job_score:.2f}", "", *_values(stage, None)]]
     for trial in stage.trials:
         score = trial.state if trial.score is None else f"{100 * trial.score:.2f}"
         rows.append([str(trial.number), score, format_seconds(trial.seconds), *_values(stage, trial.values)])
-    return headings, rows
+    return Table(headings, rows, title=f"{name}: trials")
 
 
-def build_notes(result: SettingsResult, name: SearchStage) -> Iterator[str]:
-    """Yields the notes below the first table of a stage, one per line."""
-    stage = result.stages[name]
+def _stage_notes(result: SettingsResult, stage: StageResult) -> Iterator[str]:
     trials = stage.trials
     states = [trial.state for trial in trials]
     yield (
@@ -130,10 +126,6 @@ def build_last_notes(result: SettingsResult) -> Iterator[str]:
     else:
         yield "no shares of variance: they need 20 whole trials of a model"
     yield f"the search took {format_seconds(result.seconds)} of {result.minutes:g} minutes"
-
-
-def _title(name: str) -> str:
-    return f"{name}: the best settings"
 
 
 def _values(stage: StageResult, values: Mapping[str, Any] | None) -> list[str]:

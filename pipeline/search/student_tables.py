@@ -1,27 +1,18 @@
 """The table of a search: a row for each candidate that was trained."""
 
-from collections.abc import Iterator
-
-from rich.console import Console
-
 from pipeline.search.results import StudentResult
 from pipeline.settings.toml_text import format_value
-from pipeline.views.tables import render_table, show_table
+from pipeline.views.tables import Table
 from pipeline.views.terminal import format_seconds
-
-
-def show_student(result: StudentResult, console: Console) -> None:
-    """Prints the table and the notes that explain it."""
-    show_table(*build_table(result), build_notes(result), console)
 
 
 def render_student(result: StudentResult) -> str:
     """Renders the table as Markdown, with the tables of a job that gives the winner's shape."""
-    return render_table(result.name, *build_table(result), build_notes(result)) + _settings_of(result)
+    return student_table(result).as_markdown() + _settings_of(result)
 
 
-def build_table(result: StudentResult) -> tuple[list[str], list[list[str]]]:
-    """Returns the headings, and a row for each candidate, the longest trained first."""
+def student_table(result: StudentResult) -> Table:
+    """A row for each candidate, the longest trained first; the last note gives the duration."""
     (length,) = result.lengths
     headings = ["candidate", f"validation {result.metric.replace('_', ' ')}", "kept, %", "trained, %", "MB"]
     headings.append(f"ms, {length} tokens")
@@ -38,16 +29,14 @@ def build_table(result: StudentResult) -> tuple[list[str], list[list[str]]]:
         ]
         for name, record in (first, *others)
     ]
-    return headings, rows
-
-
-def build_notes(result: StudentResult) -> Iterator[str]:
-    """Yields the notes below the table, one per line; the last gives the duration."""
-    yield f"scores: x 100, on {result.rows} validation rows, quantized; kept: share of the float teacher's score"
-    yield "trained: share of the job's distillation; • no other candidate is smaller, faster and better"
-    yield "l layers, h heads, f units, r rank of the token table, v vocabulary entries; other sizes are the teacher's"
     expected = "" if result.expected is None else f"; the plan was {format_seconds(result.expected)}"
-    yield f"the search took {format_seconds(result.seconds)}, without the teacher{expected}"
+    notes = [
+        f"scores: x 100, on {result.rows} validation rows, quantized; kept: share of the float teacher's score",
+        "trained: share of the job's distillation; • no other candidate is smaller, faster and better",
+        "l layers, h heads, f units, r rank of the token table, v vocabulary entries; other sizes are the teacher's",
+        f"the search took {format_seconds(result.seconds)}, without the teacher{expected}",
+    ]
+    return Table(headings, rows, notes, result.name)
 
 
 def _settings_of(result: StudentResult) -> str:

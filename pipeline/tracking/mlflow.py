@@ -12,7 +12,7 @@ from components.dsl.errors import InputError, install_command
 from keras_bert.core.folders import ANSWERING_FILES
 from pipeline.orchestrator.records import Run
 from pipeline.orchestrator.store import Store
-from pipeline.report.files import write_page
+from pipeline.report.page import write_page
 from pipeline.report.record import read_record
 from pipeline.tracking.content import MetricPoint, RunSummary, summarize_run
 

@@ -3,42 +3,38 @@
 from collections import Counter
 from collections.abc import Iterator, Sequence
 
-from rich.console import Console
+from components.artifacts.measurements import ExplanationReport, HeadReport, ProbeReport
+from pipeline.views.tables import Table
 
-from components.artifacts.measurements import ExplanationReport, HeadReport, ModelAgreement, ProbeReport
-from pipeline.views.tables import show_table
-
-HEADINGS = ("model", "same answer, %", "rank correlation", "attention distance")
-HEAD_HEADINGS = ("model", "heads", "kinds", "most needed: layer.head, rise of the loss without it")
-PROBE_HEADINGS = ("model", "layer", "accuracy, %", "selectivity", "tree edges found, %")
+_HEADINGS = ("model", "same answer, %", "rank correlation", "attention distance")
+_HEAD_HEADINGS = ("model", "heads", "kinds", "most needed: layer.head, rise of the loss without it")
+_PROBE_HEADINGS = ("model", "layer", "accuracy, %", "selectivity", "tree edges found, %")
 
 # Heads of each model that are listed by the rise of the loss.
 _LISTED_HEADS = 3
 
 
-def show_agreements(report: ExplanationReport, console: Console) -> None:
-    """Prints the table of models, that of their heads, that of their probes if there are some, and notes."""
-    show_table(HEADINGS, agreement_rows(report.agreements), agreement_notes(report), console)
-    show_table(HEAD_HEADINGS, head_rows(report.heads), (), console, justify="left")
-    if report.probes:
-        show_table(PROBE_HEADINGS, probe_rows(report.probes), probe_notes(report.probes), console)
+def agreement_tables(report: ExplanationReport) -> list[Table]:
+    """The table of models, the table of their heads, and the table of their probes if there are some."""
+    tables = [_agreement_table(report), _head_table(report.heads)]
+    return [*tables, _probe_table(report.probes)] if report.probes else tables
 
 
-def agreement_rows(agreements: Sequence[ModelAgreement]) -> list[list[str]]:
+def _agreement_table(report: ExplanationReport) -> Table:
     """A row for each model beside its teacher."""
-    return [
+    rows = [
         [
             agreement.model,
             f"{100 * agreement.same_answers:.1f}",
             "" if agreement.rank_correlation is None else f"{agreement.rank_correlation:.2f}",
             ", ".join(f"{distance:.2f}" for distance in agreement.attention_distances or ()),
         ]
-        for agreement in agreements
+        for agreement in report.agreements
     ]
+    return Table(_HEADINGS, rows, list(_agreement_notes(report)))
 
 
-def agreement_notes(report: ExplanationReport) -> Iterator[str]:
-    """The notes below the table, one per line."""
+def _agreement_notes(report: ExplanationReport) -> Iterator[str]:
     yield f"on {report.rows} validation rows, beside the teacher; words get their shares in the answer by occlusion"
     yield "rank correlation: the median over rows of Spearman's correlation of the words' shares; 1 for the same order"
     for agreement in report.agreements:
@@ -49,7 +45,7 @@ def agreement_notes(report: ExplanationReport) -> Iterator[str]:
             yield f"attention distance of {agreement.model}: from 0 to 1, beside layers {layers} of the teacher"
 
 
-def head_rows(heads: Sequence[HeadReport]) -> list[list[str]]:
+def _head_table(heads: Sequence[HeadReport]) -> Table:
     """A row for each model: the number of heads, how many are of each kind, and those that the loss needs most."""
     rows = []
     for model in heads:
@@ -61,10 +57,10 @@ def head_rows(heads: Sequence[HeadReport]) -> list[list[str]]:
         )
         needed = ", ".join(f"{layer}.{head} {rise:+.3f}" for rise, layer, head in rises[:_LISTED_HEADS])
         rows.append([model.model, str(counts.total()), kinds, needed])
-    return rows
+    return Table(_HEAD_HEADINGS, rows, justify="left")
 
 
-def probe_rows(probes: Sequence[ProbeReport]) -> list[list[str]]:
+def _probe_table(probes: Sequence[ProbeReport]) -> Table:
     """A row for each layer of each model, the embeddings first."""
     rows = []
     for model in probes:
@@ -72,11 +68,10 @@ def probe_rows(probes: Sequence[ProbeReport]) -> list[list[str]]:
         for layer, figures in enumerate(zip(model.accuracies, model.selectivities, edges, strict=True)):
             cells = ["" if share is None else f"{100 * share:.1f}" for share in figures]
             rows.append([model.model, str(layer) if layer else "embeddings", *cells])
-    return rows
+    return Table(_PROBE_HEADINGS, rows, list(_probe_notes(probes)))
 
 
-def probe_notes(probes: Sequence[ProbeReport]) -> Iterator[str]:
-    """The notes below the table of probes, one per line."""
+def _probe_notes(probes: Sequence[ProbeReport]) -> Iterator[str]:
     first = probes[0]
     yield (
         f"linear probes of {first.tags} tags, learnt from {first.train_words} words, measured on {first.test_words}; "

@@ -1,29 +1,21 @@
-"""The table of a benchmark: a row for every file and number of threads, and the operations of a profile."""
+"""The tables of a benchmark, on this machine and on a phone, and of the operations of a profile."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from rich.console import Console
-
-from pipeline.views.tables import show_table
+from pipeline.views.tables import Table
 
 Content = Mapping[str, Any]
 PERCENTILES = ("p50", "p90", "p99")
+_PHONE = ("file", "MB", "threads", "tokens", "open", "first", "p50", "p95", "memory, MB", "delegate")
 # Operations that a table shows; the file has all.
 _SHOWN = 12
 
 
-def show_bench(content: Content, console: Console) -> None:
-    """Prints the table with its notes, and the operations if they were profiled."""
-    show_table(*build_table(content), build_notes(content), console)
-    for name, file in zip(names_of(content["files"]), content["files"], strict=True):
-        if "profile" in file:
-            show_table(*profile_of(name, file["profile"]), [], console)
-
-
-def build_table(content: Content) -> tuple[list[str], list[list[str]]]:
-    """Returns the headings, and a row for each file and number of threads."""
+def bench_tables(content: Content) -> list[Table]:
+    """A row for each file and number of threads; then the operations of each file, if they were profiled."""
+    names = list(zip(_names_of(content["files"]), content["files"], strict=True))
     lengths = sorted({length for file in content["files"] for length in file["lengths"]})
     headings = ["file", "MB", "threads", "open", "first", *(f"{length} tokens" for length in lengths)]
     rows = [
@@ -37,17 +29,37 @@ def build_table(content: Content) -> tuple[list[str], list[list[str]]]:
             _number(run["own_megabytes"]),
             _number(run["peak_megabytes"]),
         ]
-        for name, file in zip(names_of(content["files"]), content["files"], strict=True)
+        for name, file in names
         for run in file["threads"]
     ]
-    return [*headings, "memory, MB", "process, MB"], rows
+    times = Table([*headings, "memory, MB", "process, MB"], rows, list(_notes(content)))
+    return [times, *(_profile_table(name, file["profile"]) for name, file in names if "profile" in file)]
 
 
-def build_notes(content: Content) -> Iterator[str]:
-    """Yields the notes below the table, one per line."""
+def phone_table(content: Content) -> Table:
+    """A row for each file, signature and number of threads on a phone."""
+    rows = [
+        [
+            name,
+            f"{file['bytes'] / 1e6:.2f}",
+            str(run["threads"]),
+            str(run["tokens"]),
+            f"{run['open_milliseconds']:.2f}",
+            f"{run['first_milliseconds']:.2f}",
+            *(f"{value:.2f}" for value in run["milliseconds"].values()),
+            _number(run["own_megabytes"]),
+            "" if run["delegate"] is None else "{taken} of {nodes} nodes".format(**run["delegate"]),
+        ]
+        for name, file in zip(_names_of(content["files"]), content["files"], strict=True)
+        for run in file["runs"]
+    ]
+    return Table(_PHONE, rows, [f"ms on {content['phone']}, measured by benchmark_model with random inputs"])
+
+
+def _notes(content: Content) -> Iterator[str]:
     yield f"ms; tokens: {' / '.join(PERCENTILES)} of {content['answers']} answers to full rows; first: the longest row"
     yield "memory: the most beyond what the process held before it opened the file; a process for each row of the table"
-    for name, file in zip(names_of(content["files"]), content["files"], strict=True):
+    for name, file in zip(_names_of(content["files"]), content["files"], strict=True):
         if "delegate" in file:
             delegate = file["delegate"]
             parts = "1 part" if delegate["parts"] == 1 else f"{delegate['parts']} parts"
@@ -57,8 +69,8 @@ def build_notes(content: Content) -> Iterator[str]:
             yield from (f"  left: {count} {reason}" for reason, count in delegate["left"].items())
 
 
-def profile_of(name: str, profile: Content) -> tuple[list[str], list[list[str]]]:
-    """Returns the headings, and a row for each operation, the slowest first."""
+def _profile_table(name: str, profile: Content) -> Table:
+    """A row for each operation, the slowest first."""
     operations = profile["operations"]
     whole = sum(operation["milliseconds"] for operation in operations)
     shown, rest = operations[:_SHOWN], operations[_SHOWN:]
@@ -67,10 +79,10 @@ def profile_of(name: str, profile: Content) -> tuple[list[str], list[list[str]]]
         others = [sum(operation[key] for operation in rest) for key in ("nodes", "milliseconds")]
         lines.append((f"{len(rest)} others", others[0], others[1]))
     rows = [[kind, str(nodes), f"{spent:.3f}", f"{100 * spent / whole:.1f}"] for kind, nodes, spent in lines]
-    return [f"{name}, {profile['length']} tokens", "nodes", "ms", "%"], rows
+    return Table([f"{name}, {profile['length']} tokens", "nodes", "ms", "%"], rows)
 
 
-def names_of(files: Sequence[Content]) -> list[str]:
+def _names_of(files: Sequence[Content]) -> list[str]:
     """The files' names; their paths where two have the same name."""
     names = [Path(file["file"]).name for file in files]
     return names if len(set(names)) == len(names) else [file["file"] for file in files]

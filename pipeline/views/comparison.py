@@ -1,37 +1,17 @@
-"""The table of a comparison: a row for each variant, in the terminal and as Markdown."""
+"""The tables of `compare`: a row for each variant, or for each rung of a ladder of compressions."""
 
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from rich.console import Console
-
 from components.artifacts.evaluation import SeedScores
 from components.scoring.model_card import format_score
-from pipeline.views.tables import render_table, show_table
+from pipeline.views.tables import Table
 
 Content = Mapping[str, Any]
-# A cell's lines.
-Cell = list[str]
 
 
-def show_comparison(content: Content, console: Console) -> None:
-    """Prints the table and the notes that explain it."""
-    headings, rows = build_table(content)
-    show_table(headings, _joined(rows), build_notes(content), console)
-
-
-def render_comparison(content: Content) -> str:
-    """Renders the table and its notes as Markdown."""
-    headings, rows = build_table(content)
-    return render_table(content["name"], headings, _joined(rows), build_notes(content))
-
-
-def _joined(rows: list[list[Cell]]) -> list[list[str]]:
-    return [["\n".join(cell) for cell in row] for row in rows]
-
-
-def build_table(content: Content) -> tuple[list[str], list[list[Cell]]]:
-    """Returns the headings, and a row for each variant."""
+def comparison_table(content: Content) -> Table:
+    """A row for each variant."""
     variants = content["variants"]
     first = variants[content["baseline"]]
     trained = any("pretraining" in record for record in variants.values())
@@ -41,35 +21,34 @@ def build_table(content: Content) -> tuple[list[str], list[list[Cell]]]:
     headings += [f"{name} {score['metric'].replace('_', ' ')}".strip() for name, score in first["tasks"].items()]
     rows = []
     for name, record in variants.items():
-        row = [[name], [_short(record["parameters"])]]
+        row = [name, _short(record["parameters"])]
         if trained:
             row += _pretraining_cells(record.get("pretraining"), content["pieces_differ"])
         rows.append([*row, *(_score_cell(score) for score in record["tasks"].values())])
-    return headings, rows
+    return Table(headings, rows, list(_notes(content)), content["name"])
 
 
-def _pretraining_cells(spent: Mapping[str, Any] | None, bytes_too: bool) -> list[Cell]:
+def _pretraining_cells(spent: Mapping[str, Any] | None, bytes_too: bool) -> list[str]:
     if spent is None:
-        return [[""]] * (5 if bytes_too else 4)
+        return [""] * (5 if bytes_too else 4)
     last = spent["curve"][-1]
     losses = [f"{last[unit]:.3f}" for unit in ("loss", "bits_a_byte")[: 2 if bytes_too else 1]]
-    shown = [[f"({loss})" if spent["unlike"] else loss] for loss in losses]
-    return [[f"{spent['steps']:,}"], [f"{spent['flops']:.2e}"], [f"{spent['seconds'] / 60:.1f}"], *shown]
+    shown = [f"({loss})" if spent["unlike"] else loss for loss in losses]
+    return [f"{spent['steps']:,}", f"{spent['flops']:.2e}", f"{spent['seconds'] / 60:.1f}", *shown]
 
 
-def _score_cell(score: Mapping[str, Any]) -> Cell:
+def _score_cell(score: Mapping[str, Any]) -> str:
     text = format_score(SeedScores(score["mean"], score["sd"], score["seeds"]))
     difference = score.get("difference")
     if difference is None:
-        return [text]
+        return text
     mark = " **" if difference["holm"] else " *" if difference["significant"] else ""
     low, high = difference["low"], difference["high"]
     interval = "" if low is None else f" [{100 * low:+.2f}, {100 * high:+.2f}]"
-    return [text, f"{100 * difference['mean']:+.2f}{interval}{mark}"]
+    return f"{text}\n{100 * difference['mean']:+.2f}{interval}{mark}"
 
 
-def build_notes(content: Content) -> Iterator[str]:
-    """Yields the notes below the table, one per line."""
+def _notes(content: Content) -> Iterator[str]:
     variants, baseline = content["variants"], content["baseline"]
     budget = content["budget"]
     if budget is not None:
@@ -82,13 +61,10 @@ def build_notes(content: Content) -> Iterator[str]:
     tasks = {name: score for name, score in variants[baseline]["tasks"].items() if "rows" in score}
     if tasks:
         rows = ", ".join(f"{name} {score['rows']}" for name, score in tasks.items())
-        yield f"scores: x 100, on test rows ({rows}){_over(content['seeds'])}"
+        over = f"; mean ± standard deviation over {content['seeds']} seeds" if content["seeds"] > 1 else ""
+        yield f"scores: x 100, on test rows ({rows}){over}"
     if tasks and len(variants) > 1:
         yield from _notes_on_differences(content)
-
-
-def _over(seeds: int) -> str:
-    return f"; mean ± standard deviation over {seeds} seeds" if seeds > 1 else ""
 
 
 def _notes_on_losses(spent: Mapping[str, Mapping[str, Any]], baseline: str, bytes_too: bool) -> Iterator[str]:
@@ -121,3 +97,27 @@ def _notes_on_differences(content: Content) -> Iterator[str]:
 
 def _short(number: float) -> str:
     return f"{number / 1e6:.2f} M" if number >= 1e6 else f"{number:,}"
+
+
+def ladder_table(content: Mapping[str, Any]) -> Table:
+    """A row for each rung."""
+    timed = [f"ms, {length} tokens" for length in content["lengths"]]
+    headings = ["rung", content["metric"].replace("_", " "), "kept, %", "parameters", "MB", *timed]
+    rows = [
+        [
+            name + (" •" if record["on_front"] else ""),
+            format_score(SeedScores(**record["score"])),
+            f"{100 * record['share']:.1f}",
+            f"{record['parameters'] / 1e6:.2f} M",
+            f"{record['megabytes']:.2f}",
+            *(f"{record['milliseconds'][str(length)]:.2f}" for length in content["lengths"]),
+        ]
+        for name, record in content["rungs"].items()
+    ]
+    over = f"; mean ± standard deviation over {content['seeds']} seeds" if content["seeds"] > 1 else ""
+    notes = [
+        f"scores: x 100, of the exported file, on {content['rows']} test rows{over}",
+        "kept: share of the teacher's score, of the same seed",
+        "ms: the median for one full row on one thread; • no other rung is both smaller and better",
+    ]
+    return Table(headings, rows, notes, content["name"])

@@ -1,4 +1,4 @@
-"""What a model's file says of itself, as a table or as JSON."""
+"""What a model's file says of itself, and which of its operations the delegates of phones take."""
 
 import json
 from collections.abc import Iterator, Mapping
@@ -6,13 +6,14 @@ from pathlib import Path
 from typing import Any
 
 from rich.console import Console
-from rich.table import Table
+from rich.table import Table as Grid
 
 from components.artifacts.evaluation import Metrics
 from components.dsl.errors import InputError
 from components.scoring.model_card import calibration_lines, format_score, name_thresholds
 from keras_bert.core.folders import ONNX_FILE, TASK_FILE, VOCABULARY_FILE, WEB_FOLDER
 from keras_bert.export.attachments import read_attachments
+from pipeline.views.tables import Table
 from pipeline.views.terminal import cells
 
 _READ = ("task", "export", "metrics", "origin")
@@ -37,8 +38,10 @@ def read_description(file: Path) -> dict[str, Any]:
     except ValueError as error:
         raise InputError(f"{file} cannot be read: {error}") from None
     if WEB_FOLDER in file.parts and TASK_FILE not in held:
-        rule = f"be a file beside {WEB_FOLDER}: its files, which transformers.js reads, hold no description"
-        raise InputError(f"{file} must {rule}; {ONNX_FILE} holds that of the same model")
+        raise InputError(
+            f"{file} must be a file beside {WEB_FOLDER}: its files, which transformers.js reads, hold no description; "
+            f"{ONNX_FILE} holds that of the same model"
+        )
     if TASK_FILE not in held:
         raise InputError(f"{file} must be a file that was pushed or exported here, found nothing in it that says so")
     content: dict[str, Any] = {"file": file.name, "bytes": file.stat().st_size}
@@ -56,7 +59,7 @@ def read_description(file: Path) -> dict[str, Any]:
 
 def show_description(content: Mapping[str, Any], console: Console) -> None:
     """Prints a line for every known fact."""
-    table = Table(show_header=False)
+    table = Grid(show_header=False)
     table.add_column()
     table.add_column(overflow="fold")
     for name, value in _lines(content):
@@ -108,3 +111,35 @@ def _figures(metrics: Metrics) -> Iterator[tuple[str, str]]:
     seeds = len(metrics.score.seeds)
     rows = ", ".join(f"{count} {name}" for name, count in metrics.rows.items())
     yield "rows", f"{rows}; seed {metrics.kept} of {seeds}"
+
+
+def read_delegates(file: Path) -> dict[str, dict[str, Any]]:
+    """Returns the operations by delegate, see `keras_bert.export.delegates.check_delegates`.
+
+    Raises:
+        InputError: the file is not a `.tflite` file, or its model is not the one that was exported.
+    """
+    from keras_bert.export.attachments import check_integrity
+    from keras_bert.export.delegates import check_delegates
+
+    if file.suffix != ".tflite":
+        raise InputError(f"--delegates needs a .tflite file, got {file}")
+    try:
+        check_integrity(file)
+        return {name: coverage._asdict() for name, coverage in check_delegates(file).items()}
+    except ValueError as error:
+        raise InputError(str(error)) from None
+
+
+def delegates_table(delegates: Mapping[str, Mapping[str, Any]]) -> Table:
+    """The share and the partitions of each delegate, and what it leaves to the processor."""
+    rows = [
+        [
+            name,
+            f"{sum(coverage['taken'].values())} of {coverage['operations']}",
+            str(coverage["partitions"]),
+            "\n".join(f"{count} {reason}" for reason, count in coverage["left"].items()),
+        ]
+        for name, coverage in delegates.items()
+    ]
+    return Table(["delegate", "takes", "parts", "left to the processor"], rows, justify="left")

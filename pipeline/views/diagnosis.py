@@ -1,32 +1,25 @@
-"""The table of a diagnosis: a row for each layer, the most sensitive to quantization first."""
+"""The table and the plot of a diagnosis: what each layer loses by quantization, the most sensitive first."""
 
 from collections.abc import Iterator, Mapping
+from pathlib import Path
 from typing import Any
 
-from rich.console import Console
-
-from pipeline.views.tables import render_table, show_table
+from pipeline.views.loss_plot import COLORS, STYLE
+from pipeline.views.reports import save_figure
+from pipeline.views.tables import Table
 
 Content = Mapping[str, Any]
 
-HEADINGS = ("layer", "gain, %", "kernel, dB", "output, dB", "range", "99.9 %", "+kB", "+µs")
-# Layers that the table shows; the file has all.
+_HEADINGS = ("layer", "gain, %", "kernel, dB", "output, dB", "range", "99.9 %", "+kB", "+µs")
+# Layers that a screen and a picture show.
 _SHOWN = 20
+FILES = ("gains.svg", "gains.png")
 
 
-def show_diagnosis(content: Content, console: Console) -> None:
-    """Prints the table and the notes that explain it."""
-    show_table(HEADINGS, rows_of(content)[:_SHOWN], build_notes(content), console)
-
-
-def render_diagnosis(content: Content) -> str:
-    """Renders the table as Markdown, with all layers."""
-    return render_table(f"{content['name']}, {content['recipe']}", HEADINGS, rows_of(content), build_notes(content))
-
-
-def rows_of(content: Content) -> list[list[str]]:
-    """Returns the rows of the table, one for each layer."""
-    return [
+def diagnosis_table(content: Content, *, is_whole: bool = True) -> Table:
+    """A row for each layer, or for the first 20."""
+    layers = content["layers"] if is_whole else content["layers"][:_SHOWN]
+    rows = [
         [
             layer["layer"],
             f"{100 * layer['gain']:.1f}",
@@ -37,12 +30,12 @@ def rows_of(content: Content) -> list[list[str]]:
             f"{layer['extra_bytes'] / 1e3:.0f}",
             f"{layer['extra_microseconds']:.0f}",
         ]
-        for layer in content["layers"]
+        for layer in layers
     ]
+    return Table(_HEADINGS, rows, list(_notes(content, len(layers))), f"{content['name']}, {content['recipe']}")
 
 
-def build_notes(content: Content) -> Iterator[str]:
-    """Yields the notes below the table, one per line."""
+def _notes(content: Content, shown: int) -> Iterator[str]:
     times, metric = content["milliseconds"], content["metric"].replace("_", " ")
     quantized_score, float_score = (100 * content["score"][kind] for kind in ("quantized", "float"))
     yield (
@@ -50,8 +43,8 @@ def build_notes(content: Content) -> Iterator[str]:
         f"x 100, on {content['rows']} validation rows; "
         f"{times['quantized']:.2f} ms against {times['float']:.2f} for a full row"
     )
-    if len(content["layers"]) > _SHOWN:
-        yield f"the first {_SHOWN} of {len(content['layers'])} layers; the file has all"
+    if shown < len(content["layers"]):
+        yield f"the first {shown} of {len(content['layers'])} layers; the file has all"
     yield "gain: share of the distance to the float model's outputs that goes away if this layer alone stays float"
     yield "dB: signal to quantization noise; 99.9 %: that share of the output lies below it; outliers widen the range"
     yield "+kB, +µs: the cost of a float layer; the time is estimated by its share of the weights"
@@ -71,3 +64,25 @@ def build_notes(content: Content) -> Iterator[str]:
 
 def _number(value: float | None, form: str) -> str:
     return "" if value is None else form.format(value)
+
+
+def draw_gains(content: Mapping[str, Any], folder: Path) -> list[Path]:
+    """Draws the gain of each layer, the largest on top, those that are to stay float in another colour; gives files."""
+    import matplotlib as mpl
+    from matplotlib.figure import Figure
+
+    layers = content["layers"][:_SHOWN]
+    chosen = set((content["fix"] or {}).get("float_layers", ()))
+    with mpl.rc_context({**STYLE, "svg.hashsalt": "gains"}):
+        figure = Figure(figsize=(9.0, 0.8 + 0.27 * len(layers)), layout="constrained")
+        axes = figure.subplots()
+        names = [layer["layer"] for layer in layers]
+        colors = [COLORS[4] if name in chosen else COLORS[1] for name in names]
+        axes.barh(names, [100 * layer["gain"] for layer in layers], color=colors, height=0.7, zorder=2)
+        axes.invert_yaxis()
+        axes.axvline(0, color="#555555", linewidth=0.8)
+        axes.grid(axis="y", visible=False)
+        axes.set_xlabel("share of the distance from the float outputs that is gone where it stays float, %")
+        title = f"{content['name']}, {content['recipe']}" + ("; orange: to be left float" if chosen else "")
+        axes.set_title(title, loc="left", fontsize=9.5, color="#333333")
+        return save_figure(figure, folder, FILES)

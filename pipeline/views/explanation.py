@@ -12,7 +12,7 @@ from rich.console import Console
 from components.dsl.errors import InputError
 from components.objects.mirror import shown_place
 from keras_bert.core.folders import MODEL_FILE, ONNX_FILE, TASK_FILE, TFLITE_FILE
-from pipeline.views.tables import show_table
+from pipeline.views.tables import Table
 
 if TYPE_CHECKING:
     from keras_bert.explain import Attention, Attribution, Tokens
@@ -105,13 +105,13 @@ def explain_text(
     try:
         for place, task in zip(models, tasks, strict=True):
             if task.name != tasks[0].name:
-                rule = f"be for {tasks[0].name}, as {models[0]}"
-                raise ValueError(f"--beside must {rule}, got {place} for {task.name}")
+                raise ValueError(f"--beside must be for {tasks[0].name}, as {models[0]}, got {place} for {task.name}")
             check_method(task, chosen, baseline, steps)
         if tasks[0].second_text == "compared":
             if target is not None:
-                rule = f"--target must be left out for {tasks[0].name}, which compares TEXT with SECOND"
-                raise ValueError(f"{rule}, got {target!r}")
+                raise ValueError(
+                    f"--target must be left out for {tasks[0].name}, which compares TEXT with SECOND, got {target!r}"
+                )
             target, second = second, None
         first = ExplainedRow.of(tasks[0], text, target, second)
         if not first.tokens.word_texts:
@@ -139,7 +139,7 @@ def show_explanations(explanations: Sequence[ModelReasons], console: Console) ->
     scores = [f"{explanation.attribution.score:.3f}" for explanation in explanations]
     last = [f"score of {explanations[0].attribution.target}", *("" for _ in texts), *scores]
     headings = ["word", *texts, *_short_names([explanation.model for explanation in explanations])]
-    show_table(headings, [*cells, last], _notes(explanations), console)
+    Table(headings, [*cells, last], list(_notes(explanations))).show(console)
 
 
 def _places(row: Tokens) -> list[tuple[int, int]]:

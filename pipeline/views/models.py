@@ -1,6 +1,6 @@
 """The tables of an evaluation: a row for every model, and a report of the classes."""
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 from rich.console import Console
@@ -9,7 +9,7 @@ from components.artifacts.evaluation import Metrics
 from components.scoring.model_card import calibration_lines, format_row, remarks_of, unit_of
 from keras_bert.core.folders import MEDIAPIPE_FILE
 from keras_bert.export.targets.mediapipe import OTHER_IDS, describe_other_ids
-from pipeline.views.tables import show_grid, show_table
+from pipeline.views.tables import Table
 from pipeline.views.terminal import write, write_warnings
 
 _MOST_CLASSES = 30
@@ -20,7 +20,7 @@ Report = Mapping[str, Mapping[str, float]]
 
 def show_models(metrics: Metrics, console: Console) -> None:
     """Prints all models of a run, and the scores of the shipped one for each class."""
-    show_table(*build_table(metrics), build_notes(metrics), console)
+    models_table(metrics).show(console)
     write_warnings(console, metrics.warnings)
     calibration = metrics.calibration
     if calibration is not None:
@@ -33,23 +33,25 @@ def show_models(metrics: Metrics, console: Console) -> None:
         first, *others = calibration_lines(calibration)
         for line in (f"{scaling}: {first}", *others):
             write(console, line)
-    _show_report(metrics.report, console)
+    if metrics.report:
+        few, shown = worst_classes(metrics.report)
+        report = [
+            [name, *(str(value) if key == "support" else f"{100 * value:.2f}" for key, value in row.items())]
+            for name, row in shown.items()
+        ]
+        Table(["class", *next(iter(shown.values()))], report, title=f"on test rows{few}").show(console)
 
 
-def build_table(metrics: Metrics) -> tuple[list[str], list[list[str]]]:
-    """Returns the headings, and a row for each model."""
+def models_table(metrics: Metrics) -> Table:
+    """A row for each model."""
     names = metrics.metric_names
     rows = [[name, *format_row(model, names)] for name, model in metrics.models.items()]
-    return ["model", *(name.replace("_", " ") for name in names), "MB", "ms"], rows
-
-
-def build_notes(metrics: Metrics) -> Iterator[str]:
-    """Yields the notes below the table, one per line."""
     seeds = len(metrics.score.seeds)
     over = f"; mean ± standard deviation over {seeds} seeds" if seeds > 1 else ""
-    unit = unit_of(metrics.metric_names)
-    yield f"on {metrics.rows['test']} test rows, {unit}{over}; ms: the median for one row on one thread"
-    yield from remarks_of(metrics)
+    unit = unit_of(names)
+    basis = f"on {metrics.rows['test']} test rows, {unit}{over}; ms: the median for one row on one thread"
+    headings = ["model", *(name.replace("_", " ") for name in names), "MB", "ms"]
+    return Table(headings, rows, [basis, *remarks_of(metrics)])
 
 
 def export_warnings(exports: Iterable[Mapping[str, Any]]) -> list[str]:
@@ -61,18 +63,6 @@ def export_warnings(exports: Iterable[Mapping[str, Any]]) -> list[str]:
     records = (export.get(MEDIAPIPE_FILE, {}) for export in exports)
     shares = dict.fromkeys(record[OTHER_IDS] for record in records if record.get(OTHER_IDS))
     return [describe_other_ids(share) for share in shares]
-
-
-def _show_report(report: Report | None, console: Console) -> None:
-    """Prints the scores for each class on the test rows, if the task has classes; of many classes, the worst."""
-    if not report:
-        return
-    few, shown = worst_classes(report)
-    rows = [
-        [name, *(str(value) if key == "support" else f"{100 * value:.2f}" for key, value in row.items())]
-        for name, row in shown.items()
-    ]
-    show_grid(["class", *next(iter(report.values()))], rows, console, title=f"on test rows{few}")
 
 
 def worst_classes(report: Report) -> tuple[str, Report]:

@@ -14,9 +14,8 @@ from pipeline.provenance.difference import Pair, RunDifference
 from pipeline.provenance.garbage import Garbage
 from pipeline.provenance.lineage import Lineage
 from pipeline.provenance.why import Reason
-from pipeline.views.tables import show_grid
+from pipeline.views.tables import Table, Wrapped
 from pipeline.views.terminal import GuessSeconds, describe_estimate, write
-from pipeline.views.wrapping import Wrapped
 
 # Shown characters of a digest, and of a long value.
 _DIGEST, _LONGEST = 12, 60
@@ -75,7 +74,7 @@ def show_preview(previews: Sequence[Preview], console: Console, guess_seconds: G
         would = {"done": "use the cache", "runs": "run", "follows": "follow"}[preview.state]
         why = "\n".join(describe_change(change) for change in preview.changes) or preview.why
         rows.append([preview.step, would, why])
-    show_grid(["step", "would", "why"], rows, console, justify="left")
+    Table(["step", "would", "why"], rows, justify="left").show(console)
     durations = {preview.step: preview.expected for preview in previews if preview.state != "done"}
     if durations:
         write(console, describe_estimate(add_durations(durations), guess_seconds))
@@ -127,7 +126,7 @@ def show_difference(difference: RunDifference, one: int, other: int, console: Co
         write(console, "scores: neither run measured any that are still there")
         return
     rows = list(_score_rows(difference.scores))
-    show_grid(["model", "figure", *headings, "difference"], rows, console, title="scores", justify="left")
+    Table(["model", "figure", *headings, "difference"], rows, title="scores", justify="left").show(console)
 
 
 def _show_pairs(
@@ -137,7 +136,7 @@ def _show_pairs(
         write(console, f"{title}: the same")
         return
     rows = [[name, *(describe(value) for value in pair)] for name, pair in pairs.items()]
-    show_grid([title.removesuffix("s"), *headings], rows, console, title=title, justify="left")
+    Table([title.removesuffix("s"), *headings], rows, title=title, justify="left").show(console)
 
 
 def _score_rows(scores: Mapping[str, Mapping[str, Pair]]) -> Iterator[tuple[str, ...]]:
@@ -154,6 +153,6 @@ def show_garbage(garbage: Garbage, console: Console, *, is_removed: bool) -> Non
     """Prints artifacts and logs that are or would be removed, the largest first."""
     sizes = sorted({**garbage.artifacts, **garbage.logs}.items(), key=lambda item: -item[1])
     if sizes:
-        show_grid(["path", "MB"], [[path, f"{size / 1e6:.2f}"] for path, size in sizes], console)
+        Table(["path", "MB"], [[path, f"{size / 1e6:.2f}"] for path, size in sizes]).show(console)
     did = "removed" if is_removed else "would be removed"
     write(console, f"{did}: {len(garbage.artifacts)} artifacts, {len(garbage.logs)} logs, {garbage.size / 1e6:.2f} MB")

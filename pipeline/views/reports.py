@@ -30,7 +30,7 @@ def write_report(
     name: str,
     content: Mapping[str, Any],
     folder: Path,
-    render: Callable[[Mapping[str, Any]], str],
+    text: str,
     draw: Callable[[Mapping[str, Any], Path], list[Path]] | None = None,
 ) -> list[Path]:
     """Writes `NAME.json`, `NAME.md` and the figures; returns the files.
@@ -39,13 +39,13 @@ def write_report(
         name: of the first two.
         content: plain values.
         folder: made if it is not there.
-        render: makes the table of them, as Markdown.
+        text: the tables of them, as Markdown.
         draw: writes the pictures and gives their files; None without pictures.
     """
     folder.mkdir(parents=True, exist_ok=True)
     values, table = folder / f"{name}.json", folder / f"{name}.md"
     values.write_text(json.dumps(content, indent=1, ensure_ascii=False) + "\n", encoding="utf-8")
-    table.write_text(render(content), encoding="utf-8")
+    table.write_text(text, encoding="utf-8")
     return [values, table, *([] if draw is None else draw(content, folder))]
 
 
@@ -55,3 +55,21 @@ def save_figure(figure: "Figure", folder: Path, names: Sequence[str]) -> list[Pa
     for file in files:
         figure.savefig(file, dpi=160, metadata={"Date": None} if file.suffix == ".svg" else {"Software": None})
     return files
+
+
+def write_json(value: Any, indent: str = "") -> str:
+    """Plain values as JSON; arrays of numbers, however deep, stand on one line."""
+    inner = indent + " "
+    if isinstance(value, Mapping) and value:
+        lines = [
+            f"{inner}{json.dumps(name, ensure_ascii=False)}: {write_json(item, inner)}" for name, item in value.items()
+        ]
+        return "{\n" + ",\n".join(lines) + f"\n{indent}}}"
+    if isinstance(value, list) and not _holds_numbers(value):
+        return "[\n" + ",\n".join(inner + write_json(item, inner) for item in value) + f"\n{indent}]"
+    return json.dumps(value, ensure_ascii=False, separators=(",", ":"))
+
+
+def _holds_numbers(value: Any) -> bool:
+    """Whether a value is a number, or a list of such values."""
+    return all(map(_holds_numbers, value)) if isinstance(value, list) else isinstance(value, int | float)

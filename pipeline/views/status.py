@@ -3,7 +3,7 @@
 from rich.console import Console
 
 from pipeline.orchestrator.store import Store
-from pipeline.views.tables import show_grid
+from pipeline.views.tables import Table
 from pipeline.views.terminal import format_seconds, format_time
 
 
@@ -19,12 +19,12 @@ def show_status(store: Store, console: Console) -> None:
         ]
         for run in store.runs()
     ]
-    show_grid(["run", "pipeline", "state", "started", "took"], runs, console, title="runs", justify="left")
+    Table(["run", "pipeline", "state", "started", "took"], runs, title="runs", justify="left").show(console)
     artifacts = [
         [str(made.run), made.artifact.type, made.artifact.fingerprint[:12], made.artifact.path or "(replaced)"]
         for made in store.artifacts()
     ]
-    show_grid(["run", "type", "fingerprint", "path"], artifacts, console, title="artifacts", justify="left")
+    Table(["run", "type", "fingerprint", "path"], artifacts, title="artifacts", justify="left").show(console)
 
 
 def show_run(store: Store, number: int, console: Console) -> None:
@@ -39,4 +39,4 @@ def show_run(store: Store, number: int, console: Console) -> None:
         for execution in store.executions(number)
     ]
     title = f"run {number} of {run.pipeline}: {run.state}"
-    show_grid(["step", "state", "took", "message"], steps, console, title=title, justify="left")
+    Table(["step", "state", "took", "message"], steps, title=title, justify="left").show(console)

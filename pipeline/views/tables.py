@@ -1,76 +1,76 @@
-"""A table with notes below it, for the terminal and as Markdown."""
+"""A table with notes below it, for the terminal, as Markdown and as HTML.
 
+In narrow columns lines end at spaces or behind a slash of a path, never inside of a word that fits a line.
+"""
+
+import re
 from collections.abc import Iterable, Sequence
-from typing import Any
+from typing import NamedTuple
 
-from rich.cells import cell_len
-from rich.console import Console, JustifyMethod
-from rich.table import Table
+from rich.cells import cell_len, chop_cells
+from rich.console import Console, ConsoleOptions, JustifyMethod, RenderResult
+from rich.table import Table as Grid
 from rich.text import Text
 
 from components.text.escaping import escape_markdown, escape_terminal
 from pipeline.views.terminal import write
-from pipeline.views.wrapping import column_widths, wrap
-
-# Cells by row; a cell may have several lines.
-Rows = Sequence[Sequence[str]]
 
 
-def show_table(headings: Sequence[str], rows: Rows, notes: Iterable[str], console: Console, **layout: Any) -> None:
-    """Prints a table and its notes; on a terminal the notes wrap at spaces.
+class Table(NamedTuple):
+    """A table; the page of a run renders it as HTML with the macro `table` of `report/templates/parts.html`.
 
-    Args:
+    Attributes:
         headings: of the columns.
-        rows: their cells.
+        rows: their cells; a cell may have several lines.
         notes: lines below the table.
-        console: where to draw.
-        layout: see `show_grid`.
-    """
-    show_grid(headings, rows, console, **layout)
-    for note in notes:
-        for line in wrap(escape_terminal(note), console.width) if console.is_terminal else [note]:
-            write(console, line)
-
-
-def show_grid(
-    headings: Sequence[str], rows: Rows, console: Console, *, title: str | None = None, justify: JustifyMethod = "right"
-) -> None:
-    """Prints a table; rows one below the other, a line per cell, where the columns do not fit side by side.
-
-    Args:
-        headings: of the columns.
-        rows: their cells.
-        console: where to draw.
         title: above the table.
         justify: the side on which the cells of all columns but the first stand.
     """
-    headings, rows = escape_cells(headings), [escape_cells(row) for row in rows]
-    columns = [[heading, *(row[at] for row in rows)] for at, heading in enumerate(headings)]
-    # A border and two spaces per column, and the last border.
-    widths = column_widths(columns, console.width - 3 * len(columns) - 1)
-    if widths is None:
-        _show_records(headings, rows, console, title)
-        return
-    table = Table(
-        show_lines=any("\n" in cell for row in rows for cell in row),
-        title=None if title is None else Text(escape_terminal(title)),
-        title_justify="left",
-    )
-    for at, (heading, width) in enumerate(zip(headings, widths, strict=True)):
-        table.add_column(_cell(heading, width), justify=justify if at else "left", width=width, no_wrap=True)
-    for row in rows:
-        table.add_row(*(_cell(text, width) for text, width in zip(row, widths, strict=True)))
-    console.print(table)
+
+    headings: Sequence[str]
+    rows: Sequence[Sequence[str]]
+    notes: Sequence[str] = ()
+    title: str = ""
+    justify: JustifyMethod = "right"
+
+    def show(self, console: Console) -> None:
+        """Prints the table; its rows one below the other, a line per cell, where the columns do not fit side by side.
+
+        On a terminal the notes wrap at spaces.
+        """
+        headings, *rows = [[escape_terminal(cell) for cell in row] for row in (self.headings, *self.rows)]
+        columns = [[heading, *(row[at] for row in rows)] for at, heading in enumerate(headings)]
+        # A border and two spaces per column, and the last border.
+        widths = column_widths(columns, console.width - 3 * len(columns) - 1)
+        if widths is None:
+            _show_records(headings, rows, console, self.title)
+        else:
+            grid = Grid(
+                show_lines=any("\n" in cell for row in rows for cell in row),
+                title=Text(escape_terminal(self.title)) if self.title else None,
+                title_justify="left",
+            )
+            for at, (heading, width) in enumerate(zip(headings, widths, strict=True)):
+                side = self.justify if at else "left"
+                grid.add_column(_cell(heading, width), justify=side, width=width, no_wrap=True)
+            for row in rows:
+                grid.add_row(*(_cell(text, width) for text, width in zip(row, widths, strict=True)))
+            console.print(grid)
+        for note in self.notes:
+            for line in wrap(escape_terminal(note), console.width) if console.is_terminal else [note]:
+                write(console, line)
+
+    def as_markdown(self) -> str:
+        """The table under its title, with its notes as a list."""
+        lines = [self.headings, ["---", *(["---:"] * (len(self.headings) - 1))], *self.rows]
+        table = "\n".join(f"| {' | '.join(map(escape_markdown, line))} |" for line in lines)
+        notes = "".join(f"- {escape_markdown(note)}\n" for note in self.notes)
+        return f"# {escape_markdown(self.title)}\n\n{table}\n\n{notes}"
 
 
-def escape_cells(row: Sequence[str]) -> list[str]:
-    """The cells of a row with control characters written out."""
-    return [escape_terminal(cell) for cell in row]
-
-
-def _show_records(headings: Sequence[str], rows: Rows, console: Console, title: str | None) -> None:
+def _show_records(headings: Sequence[str], rows: Sequence[Sequence[str]], console: Console, title: str) -> None:
     margin = max(map(cell_len, headings)) + 2
-    if title is not None:
+    if title:
         write(console, title)
     for row in rows:
         for heading, text in zip(headings, row, strict=True):
@@ -85,8 +85,59 @@ def _cell(text: str, width: int) -> Text:
     return Text("\n".join(wrap(text, width)))
 
 
-def render_table(title: str, headings: Sequence[str], rows: Rows, notes: Iterable[str]) -> str:
-    """The same as Markdown, under a title."""
-    lines = [headings, ["---", *(["---:"] * (len(headings) - 1))], *rows]
-    table = "\n".join(f"| {' | '.join(map(escape_markdown, line))} |" for line in lines)
-    return f"# {escape_markdown(title)}\n\n{table}\n\n" + "".join(f"- {escape_markdown(note)}\n" for note in notes)
+# A word with the spaces before it; in a path each part is one, with its slash.
+_WORD = re.compile(r"\s*[^\s/]*/*")
+
+
+def wrap(text: str, width: int) -> list[str]:
+    """The lines of a text, each at most `width` columns wide; only a word that is longer than a line is cut."""
+    return [part for line in text.split("\n") for part in _wrap_line(line, width)]
+
+
+def _wrap_line(text: str, width: int) -> list[str]:
+    lines = [""]
+    for word in filter(None, _WORD.findall(text)):
+        if cell_len(lines[-1] + word) <= width:
+            lines[-1] += word
+            continue
+        first, *others = chop_cells(word.lstrip(), width)
+        lines += [first, *others]
+    return lines if lines[0] or len(lines) == 1 else lines[1:]
+
+
+def column_widths(columns: Iterable[Sequence[str]], room: int) -> list[int] | None:
+    """The widths of columns in which no word is cut; the widest give way where the room is short.
+
+    Args:
+        columns: the cells of each column.
+        room: the width of all columns together.
+
+    Returns:
+        A width per column, or None if the longest words alone are wider than the room.
+    """
+    cells = list(columns)
+    widths = [max((cell_len(line) for cell in column for line in cell.split("\n")), default=0) for column in cells]
+    least = [
+        max((cell_len(word.strip()) for cell in column for word in _WORD.findall(cell)), default=0) for column in cells
+    ]
+    if sum(least) > room:
+        return None
+    while sum(widths) > room:
+        widest = max((at for at in range(len(widths)) if widths[at] > least[at]), key=lambda at: widths[at])
+        widths[widest] -= 1
+    return widths
+
+
+class Wrapped:
+    """A text that wraps at the width of its place, as a branch of a tree.
+
+    Args:
+        text: shown as it is, without markup.
+    """
+
+    def __init__(self, text: str) -> None:
+        self._text = escape_terminal(text)
+
+    def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
+        """Its lines."""
+        yield Text("\n".join(wrap(self._text, options.max_width)), no_wrap=True)

@@ -7,8 +7,8 @@ from pathlib import Path
 import click
 import pytest
 
+from pipeline.cli import GROUPS, program
 from pipeline.commands.command import PROGRAM
-from pipeline.commands.program import GROUPS, program
 
 REPOSITORY = Path(__file__).parents[2]
 VERBS = {name for names in GROUPS.values() for name in names}

@@ -12,7 +12,7 @@ from docs.site.__main__ import CONFIGURATION, list_folders, make_pages
 from docs.site.check import foreign_addresses
 from docs.site.pages import rewrite_links
 from docs.site.settings import settings_page
-from pipeline.commands.program import GROUPS
+from pipeline.cli import GROUPS
 from pipeline.job.json_schema import job_schema
 from tests.docs.blocks import REPOSITORY
 

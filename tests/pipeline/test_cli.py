@@ -10,8 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from pipeline.cli import main
-from pipeline.commands.program import GROUPS
+from pipeline.cli import GROUPS, main
 from pipeline.orchestrator.store import Store
 from tests.pipeline.command_line import refused, said
 from tests.pipeline.report.made_up import Root, job, node
@@ -117,13 +116,13 @@ def test_a_disk_that_is_full_where_no_step_is(
         return write
 
     (tmp_path / "statistics.json").write_text("{}")
-    monkeypatch.setattr("pipeline.views.artifact_tables.read_artifact", fail(errno.ENOSPC))
+    monkeypatch.setattr("pipeline.views.statistics.read_artifact", fail(errno.ENOSPC))
     line = refused(capfd, "show", tmp_path)
     assert (
         line
         == "the disk must have space left, got [Errno 28] No space left on device: 'ladder.md'; make room, then go on"
     )
-    monkeypatch.setattr("pipeline.views.artifact_tables.read_artifact", fail(errno.EIO))
+    monkeypatch.setattr("pipeline.views.statistics.read_artifact", fail(errno.EIO))
     with pytest.raises(OSError, match="Input/output error"):
         main(["show", str(tmp_path)])
 

@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from pipeline.report.files import write_page
+from pipeline.report.page import write_page
 from tests.clients.web.node import ask
 from tests.pipeline.report.made_up import SCRIPT, Root, job
 

@@ -11,7 +11,7 @@ from rich.console import Console
 from components.dsl.errors import InputError
 from pipeline.bench import files as bench_files
 from pipeline.bench.files import BenchOptions, bench, inspect_file, run_child
-from pipeline.views.bench import show_bench
+from pipeline.views.bench import bench_tables
 from tests.pipeline.command_line import refused, said
 
 
@@ -35,7 +35,8 @@ def test_both_kinds_stand_side_by_side(files: Path, capsys: pytest.CaptureFixtur
     kinds = {operation["name"] for operation in onnx["profile"]["operations"]}
     assert {"MatMul", "Softmax"} <= kinds
     assert "profile" not in lite
-    show_bench(content, Console(width=200))
+    for table in bench_tables(content):
+        table.show(Console(width=200))
     shown = capsys.readouterr().out
     assert "XNNPACK runs" in shown
     assert "model.onnx, 16 tokens" in shown

@@ -8,7 +8,7 @@ from components.dsl.errors import InputError
 from pipeline.bench.files import BenchOptions
 from pipeline.bench.phone import bench_on_phone, find_phone, read_run
 from pipeline.cli import main
-from pipeline.views.bench_on_phone import rows_of
+from pipeline.views.bench import phone_table
 
 # As the tool prints; the numbers are made up.
 PRINTED = """INFO: Replacing 86 out of 95 node(s) with delegate (TfLiteXNNPackDelegate) node, yielding 2 partitions.
@@ -52,7 +52,7 @@ def test_each_signature_is_asked_with_each_number_of_threads(adb: Path, files: P
     assert (adb / "asked").read_text().splitlines()[-1] == "shell rm /data/local/tmp/keras-bert-edge/model.tflite"
     size = f"{(files / 'model.tflite').stat().st_size / 1e6:.2f}"
     expected = ["model.tflite", size, "1", "8", "5.58", "13.57", "1.24", "1.25", "10.5", "86 of 95 nodes"]
-    assert rows_of(content)[0] == expected
+    assert phone_table(content).rows[0] == expected
 
 
 def test_the_tools_figures() -> None:

@@ -8,7 +8,7 @@ import pytest
 from components.dsl.errors import InputError
 from components.objects.mirror import CACHE_VARIABLE, root_address
 from components.objects.store import ObjectStore
-from pipeline.commands.arguments import absolute_path, open_addresses
+from pipeline.commands.command import absolute_path, open_addresses
 from tests.docs.commands import parse
 from tests.pipeline.command_line import refused
 from tests.pipeline.remote.conftest import ADDRESS, memory

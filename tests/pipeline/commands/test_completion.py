@@ -6,7 +6,7 @@ import sys
 
 import pytest
 
-from pipeline.commands.program import GROUPS
+from pipeline.cli import GROUPS
 
 
 def complete(line: str) -> set[str]:

@@ -5,10 +5,9 @@ from pathlib import Path
 
 import pytest
 
-from pipeline.cli import main
+from pipeline.cli import GROUPS, main
 from pipeline.commands.command import PROGRAM, Verb, wrap_example
 from pipeline.commands.init import TASKS
-from pipeline.commands.program import GROUPS
 from pipeline.draft.source import DRAFTED_TASKS
 from tests.docs.commands import parse
 from tests.pipeline.command_line import said

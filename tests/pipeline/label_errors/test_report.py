@@ -2,9 +2,8 @@
 
 from pathlib import Path
 
-from pipeline.report.capabilities import read_capabilities
-from pipeline.report.figure_cache import FigureCache
-from pipeline.report.page import make_page
+from pipeline.report.figures import FigureCache
+from pipeline.report.page import make_page, read_capabilities
 from pipeline.report.record import read_record
 from tests.pipeline.report.made_up import SCRIPT, Root, node
 

@@ -24,7 +24,7 @@ from pipeline.orchestrator.runner import RunResult, run_pipeline
 from pipeline.provenance.remote_garbage import find_remote_garbage, remove_remote_garbage
 from pipeline.remote.leases import SECONDS_VARIABLE, Leases
 from pipeline.remote.mirror import open_mirror
-from pipeline.report.files import report_written_after
+from pipeline.report.page import report_written_after
 from tests.pipeline.orchestrator import toy
 from tests.pipeline.remote.conftest import ADDRESS, machine, memory, put_raw
 

@@ -83,6 +83,22 @@ def test_parsed_sources_are_cached(module: Path, monkeypatch: pytest.MonkeyPatch
     assert read(module, "shop.prices") == before
 
 
+def test_a_cache_to_which_nothing_is_added_is_not_written_again(module: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    memory = module.parent / "memory"
+    read(module, "shop.prices")
+    save_cache(memory)
+    monkeypatch.setattr(source_code, "_SOURCES", {})
+    load_cache(memory)
+    before = memory.stat().st_ino
+    read(module, "shop.prices")
+    save_cache(memory)
+    assert memory.stat().st_ino == before
+    (module.parent / "goods.py").write_text(TEXT)
+    read(module.parent / "goods.py", "shop.goods")
+    save_cache(memory)
+    assert len(json.loads(memory.read_bytes())["sources"]) == 2
+
+
 @pytest.mark.parametrize("damage", ["absent", "cut", "of another reader", "of other parts"])
 def test_a_memory_that_is_of_no_use_is_not_used(module: Path, monkeypatch: pytest.MonkeyPatch, damage: str) -> None:
     memory = module.parent / "memory"

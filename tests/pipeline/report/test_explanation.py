@@ -3,7 +3,7 @@
 from pathlib import Path
 
 from components.dsl.artifact import as_plain
-from pipeline.report.files import write_page
+from pipeline.report.page import write_page
 from tests.pipeline.report.html_pages import check_complete
 from tests.pipeline.report.made_up import Root, node
 from tests.pipeline.views.test_agreement import DIFFERENT, REPORT

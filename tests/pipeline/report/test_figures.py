@@ -6,8 +6,7 @@ import pytest
 
 from pipeline.report.calibration_figure import draw_reliability
 from pipeline.report.figures import IN_THE_DARK, NAMES
-from pipeline.report.size_figure import draw_sizes
-from pipeline.report.sizes import ModelPoint
+from pipeline.report.size_figure import ModelPoint, draw_sizes
 from pipeline.report.training_figure import draw_training, short
 from pipeline.report.trainings import Curve, TrainingCurves
 from pipeline.views.loss_plot import COLORS

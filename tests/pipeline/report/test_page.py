@@ -9,8 +9,8 @@ import pytest
 from components.dsl.errors import InputError
 from pipeline.orchestrator.observer import Observer
 from pipeline.orchestrator.records import RunState
-from pipeline.report import files
-from pipeline.report.files import report_written_after, write_page
+from pipeline.report import page as page_module
+from pipeline.report.page import report_written_after, write_page
 from tests.pipeline.report.html_pages import check_complete
 from tests.pipeline.report.made_up import SCRIPT, Root, job, measured, node
 
@@ -185,7 +185,7 @@ def test_a_damaged_artifact_is_named_in_one_line(tmp_path: Path, content: str) -
 
 def test_an_error_that_no_artifact_explains_is_no_input_error(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     Root(tmp_path).run(node("a", makes={"out": "Text"}))
-    monkeypatch.setattr(files, "make_page", lambda *_: {}["key"])
+    monkeypatch.setattr(page_module, "make_page", lambda *_: {}["key"])
     with pytest.raises(KeyError):
         write_page(tmp_path)
 
@@ -241,7 +241,7 @@ def test_a_report_that_fails_is_one_line_and_changes_nothing(tmp_path: Path, mon
     def fail(*_: object) -> str:
         raise RuntimeError("the first\nand the second line")
 
-    monkeypatch.setattr(files, "make_page", fail)
+    monkeypatch.setattr(page_module, "make_page", fail)
     summary = RunSummary()
     follow(tmp_path, summary)
     assert (summary.said, summary.complaints) == ([], ["there is no report: the first and the second line"])

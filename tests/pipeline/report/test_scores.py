@@ -3,20 +3,20 @@
 from pathlib import Path
 
 from components.artifacts.evaluation import Metrics
-from pipeline.report.files import write_page
 from pipeline.report.header import read_header
+from pipeline.report.page import write_page
 from pipeline.report.record import read_record
 from pipeline.report.scores import describe_confusion, read_scores
-from pipeline.report.sizes import ModelPoint, read_model_sizes
+from pipeline.report.size_figure import ModelPoint, read_model_sizes
 from tests.pipeline.report.made_up import SCRIPT, Root, answers, job, measured, node
 
 
 def test_what_is_measured_decided_and_answered(tmp_path: Path) -> None:
     job(Root(tmp_path))
     (scores,) = read_scores(read_record(tmp_path))
-    assert scores.headings == ["model", "accuracy", "MB", "ms"]
-    assert scores.table[1:] == [["teacher", "80.00", "4.00", "8.00"], ["tflite int8", "75.00", "1.00", "2.00"]]
-    assert scores.notes == ["on 4 test rows, x 100; ms: the median for one row on one thread"]
+    assert scores.models.headings == ["model", "accuracy", "MB", "ms"]
+    assert scores.models.rows[1:] == [["teacher", "80.00", "4.00", "8.00"], ["tflite int8", "75.00", "1.00", "2.00"]]
+    assert scores.models.notes == ["on 4 test rows, x 100; ms: the median for one row on one thread"]
     assert (scores.blessed, scores.reasons) == (True, [(True, "good"), (False, "bad"), (None, "not compared: x")])
     assert list(scores.classes) == ["farm", "sea"]
     assert scores.confusion is not None

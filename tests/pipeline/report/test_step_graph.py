@@ -1,50 +1,42 @@
-"""Steps in layers: below all that they read, with few crossings, and apart from each other."""
+"""Steps in rows by depth: below all that they read, apart from each other, with long lines beside the boxes."""
 
-from itertools import pairwise
+import re
 from pathlib import Path
 
 from pipeline.report.record import read_record
-from pipeline.report.step_graph import count_crossings, draw_steps, find_layers, find_lines, order_rows, place_rows
+from pipeline.report.step_graph import draw_steps, find_depths
 from tests.pipeline.report.made_up import Root, node
 
 READS = {"a": [], "b": [], "c": ["a"], "d": ["a", "c"], "e": ["a", "b", "d"]}
 MAKES = {"out": "Text"}
 
 
-def test_each_step_is_one_layer_below_the_deepest_that_it_reads() -> None:
-    assert find_layers(READS) == {"a": 0, "b": 0, "c": 1, "d": 2, "e": 3}
+def test_each_step_is_one_row_below_the_deepest_that_it_reads() -> None:
+    assert find_depths(READS) == {"a": 0, "b": 0, "c": 1, "d": 2, "e": 3}
 
 
-def test_lines_of_one_source_are_one_line_as_long_as_they_can() -> None:
-    lines = find_lines(READS, find_layers(READS))
-    assert sorted(line for line in lines if line[0][0] == "a") == [
-        (("a", 0), ("a", 1)),
-        (("a", 0), ("c", 1)),
-        (("a", 1), ("a", 2)),
-        (("a", 1), ("d", 2)),
-        (("a", 2), ("e", 3)),
-    ]
-    assert len(lines) == len(set(lines)) == 5 + 3 + 2
+def test_lines_over_several_rows_pass_beside_all_boxes_in_a_lane_of_their_source(tmp_path: Path) -> None:
+    root = Root(tmp_path)
+    root.run(*(node(name, *sources, makes=MAKES) for name, sources in READS.items()))
+    drawing = draw_steps(read_record(tmp_path))
+    boxes = {box.name: box for box in drawing.boxes}
+    lanes = [float(re.fullmatch(r"M.* ([\d.]+) [\d.]+V[\d.]+", path)[1]) for path in drawing.paths]  # type: ignore[index]
+    assert len(lanes) == len(set(lanes)) == 2, "of a, to d and e, and of b, to e"
+    assert max(box.x + box.width / 2 for box in drawing.boxes) < min(lanes)
+    assert max(lanes) < drawing.width
+    assert len(drawing.tips) == 6
+    ends = {tuple(map(float, tip.split()[-2:])) for tip in drawing.tips}
+    assert ends == {(boxes[name].x, boxes[name].y) for name in "cde"}
 
 
-def test_rows_are_turned_until_lines_no_longer_cross() -> None:
-    reads = {"a": [], "b": [], "c": ["b"], "d": ["a"], "e": ["d"], "f": ["c"]}
-    layers = find_layers(reads)
-    lines = find_lines(reads, layers)
-    assert count_crossings([[("a", 0), ("b", 0)], [("c", 1), ("d", 1)], [("e", 2), ("f", 2)]], lines) == 2
-    assert count_crossings(order_rows(layers, lines), lines) == 0
-
-
-def test_places_keep_their_order_and_their_distance() -> None:
-    layers = find_layers(READS)
-    lines = find_lines(READS, layers)
-    rows = order_rows(layers, lines)
-    widths = {place: 100.0 if place in layers.items() else 0.0 for row in rows for place in row}
-    across = place_rows(rows, lines, widths)
-    for row in rows:
-        for left, right in pairwise(row):
-            room = across[right] - across[left] - (widths[left] + widths[right]) / 2
-            assert room >= 18 - 1e-6
+def test_boxes_of_a_row_stand_apart_below_what_they_read(tmp_path: Path) -> None:
+    root = Root(tmp_path)
+    reads = {"a": (), "b": (), "c": ("b",), "d": ("a",), "e": ("d",), "f": ("c",)}
+    root.run(*(node(name, *sources, makes=MAKES) for name, sources in reads.items()))
+    boxes = {box.name: box for box in draw_steps(read_record(tmp_path)).boxes}
+    for left, right in ("ab", "dc", "ef"):
+        assert boxes[left].y == boxes[right].y
+        assert boxes[right].x - boxes[left].x >= (boxes[left].width + boxes[right].width) / 2 + 18 - 1e-6
 
 
 def test_a_drawing_holds_all_steps_and_those_that_were_not_reached(tmp_path: Path) -> None:

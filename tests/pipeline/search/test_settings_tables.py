@@ -7,11 +7,11 @@ from rich.console import Console
 from components.artifacts.evaluation import SeedScores
 from pipeline.search.results import Finalist, SettingsResult, SettingWorth, StageResult, Winner
 from pipeline.search.settings_tables import (
-    build_finalists,
-    build_settings,
-    build_trials,
+    finalists_table,
     render_settings,
+    settings_table,
     show_settings,
+    trials_table,
 )
 from pipeline.search.study import Level, Trial, TrialState
 
@@ -49,31 +49,31 @@ def result(importance: float | None = None) -> SettingsResult:
 
 
 def test_the_winner_stands_first_beside_the_settings_of_the_job() -> None:
-    headings, rows = build_finalists(result(), result().stages["teacher"])
-    assert headings == ["settings", "validation macro f1, 2 seeds", "against the job's", "values"]
-    assert rows == [
+    table = finalists_table(result(), "teacher", result().stages["teacher"])
+    assert table.headings == ["settings", "validation macro f1, 2 seeds", "against the job's", "values"]
+    assert table.rows == [
         ["trial 2 •", "91.00 ± 1.00", "+2.00", f"{RATE} = 0.0003\n{SIZE} = 16"],
         ["the job's own settings", "89.00 ± 1.00", "", f"{RATE} = 0.0001\n{SIZE} = 32"],
     ]
 
 
 def test_a_row_for_each_value_with_shares_of_variance_where_there_are_enough_trials() -> None:
-    headings, rows = build_settings(result().stages["teacher"])
-    assert headings == ["setting", "values", "trials", "pruned", "mean score", "best score"]
-    assert rows == [
+    table = settings_table("teacher", result().stages["teacher"])
+    assert table.headings == ["setting", "values", "trials", "pruned", "mean score", "best score"]
+    assert table.rows == [
         [RATE, "1e-05 to 0.0001", "0", "1", "", ""],
         ["", "0.0001 to 0.001", "1", "0", "90.00", "90.00"],
         [SIZE, "16", "1", "1", "90.00", "90.00"],
     ]
-    headings, rows = build_settings(result(0.5).stages["teacher"])
-    assert headings[-1] == "share of variance"
-    assert [row[-1] for row in rows] == ["50 %", "", "50 %"]
+    table = settings_table("teacher", result(0.5).stages["teacher"])
+    assert table.headings[-1] == "share of variance"
+    assert [row[-1] for row in table.rows] == ["50 %", "", "50 %"]
 
 
 def test_all_trials_with_their_values() -> None:
-    headings, rows = build_trials(result().stages["teacher"])
-    assert headings == ["trial", "validation score", "time", RATE, SIZE]
-    assert rows == [
+    table = trials_table("teacher", result().stages["teacher"])
+    assert table.headings == ["trial", "validation score", "time", RATE, SIZE]
+    assert table.rows == [
         ["job", "88.00", "", "0.0001", "32"],
         ["1", "pruned", "1 min 01 s", "1e-05", "16"],
         ["2", "90.00", "1 min 01 s", "0.0003", "16"],

@@ -10,7 +10,7 @@ from components.artifacts.measurements import (
     ProbeReport,
     TreeProbeReport,
 )
-from pipeline.views.agreement import show_agreements
+from pipeline.views.agreement import agreement_tables
 from tests.pipeline.views.contents import cells, lines_of, screen
 
 DIFFERENT = {
@@ -47,7 +47,8 @@ REPORT = ExplanationReport(
 
 def test_a_row_for_each_model() -> None:
     console = screen()
-    show_agreements(REPORT, console)
+    for table in agreement_tables(REPORT):
+        table.show(console)
     printed = "\n".join(lines_of(console))
     assert cells(lines_of(console)) == [
         ["student", "97.5", "0.81", "0.12, 0.46"],
@@ -65,9 +66,7 @@ def test_a_row_for_each_model() -> None:
 
 
 def test_without_tagged_words_there_is_no_table_of_probes() -> None:
-    console = screen()
-    show_agreements(REPORT._replace(probes=[]), console)
-    assert not any("probe" in line for line in lines_of(console))
+    assert len(agreement_tables(REPORT._replace(probes=[]))) == 2
 
 
 def test_a_report_is_read_as_it_was_written(tmp_path: Path) -> None:

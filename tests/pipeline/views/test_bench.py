@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from pipeline.views.bench import build_notes, build_table, profile_of
+from pipeline.views.bench import bench_tables
 
 RUN: dict[str, Any] = {
     "threads": 1,
@@ -34,29 +34,42 @@ ONNX = {
 
 
 def test_a_row_a_file_and_a_column_a_length() -> None:
-    headings, rows = build_table({"files": [LITE, ONNX], "answers": 10, "operations": False})
-    assert headings == ["file", "MB", "threads", "open", "first", "8 tokens", "16 tokens", "memory, MB", "process, MB"]
-    assert rows == [
+    (table,) = bench_tables({"files": [LITE, ONNX], "answers": 10, "operations": False})
+    assert table.headings == [
+        "file",
+        "MB",
+        "threads",
+        "open",
+        "first",
+        "8 tokens",
+        "16 tokens",
+        "memory, MB",
+        "process, MB",
+    ]
+    assert table.rows == [
         ["model.tflite", "1.50", "1", "1.23", "2.35", "0.50 / 0.75 / 1.25", "", "4.1", "40.0"],
         ["model.onnx", "2.00", "1", "1.23", "2.35", "", "1.00 / 2.00 / 3.00", "", "40.0"],
     ]
-    assert list(build_notes({"files": [LITE, ONNX], "answers": 10, "operations": False}))[2:] == [
+    assert table.notes[2:] == [
         "model.tflite: XNNPACK runs 93 of 95 nodes, in 1 part",
         "  left: 2 GATHER int8: it runs none of these",
     ]
-    note, _ = list(build_notes({"files": [LITE], "answers": 10, "operations": True}))[2:]
+    note, _ = bench_tables({"files": [LITE], "answers": 10, "operations": True})[0].notes[2:]
     assert note.endswith("in 1 part; LiteRT's Python package does not time them")
 
 
 def test_files_of_one_name_are_told_apart() -> None:
-    _, rows = build_table({"files": [LITE, LITE | {"file": "/two/model.tflite"}], "answers": 10, "operations": False})
-    assert [row[0] for row in rows] == ["/one/model.tflite", "/two/model.tflite"]
+    two = [LITE, LITE | {"file": "/two/model.tflite"}]
+    (table,) = bench_tables({"files": two, "answers": 10, "operations": False})
+    assert [row[0] for row in table.rows] == ["/one/model.tflite", "/two/model.tflite"]
 
 
 def test_few_operations_one_by_one_and_the_rest_together() -> None:
     operations = [{"name": f"Op{number}", "nodes": 1, "milliseconds": 0.1} for number in range(14)]
-    headings, rows = profile_of("model.onnx", {"length": 16, "operations": operations})
-    assert headings[0] == "model.onnx, 16 tokens"
+    profiled = ONNX | {"profile": {"length": 16, "operations": operations}}
+    _, table = bench_tables({"files": [profiled], "answers": 10, "operations": True})
+    rows = table.rows
+    assert table.headings[0] == "model.onnx, 16 tokens"
     assert rows[0] == ["Op0", "1", "0.100", "7.1"]
     assert len(rows) == 13
     assert rows[-1] == ["2 others", "2", "0.200", "14.3"]

@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from pipeline.views.comparison import build_notes, render_comparison, show_comparison
+from pipeline.views.comparison import comparison_table
 from tests.pipeline.views.contents import cells, content, headings, lines_of, pretraining, score, screen
 
 CLEAR = {"mean": 0.02, "low": 0.01, "high": 0.03, "p": 0.01, "significant": True, "holm": True}
@@ -27,7 +27,7 @@ TABLE = content(
 
 def shown(given: dict[str, Any]) -> list[str]:
     console = screen()
-    show_comparison(given, console)
+    comparison_table(given).show(console)
     return lines_of(console)
 
 
@@ -44,23 +44,23 @@ def test_a_row_a_variant() -> None:
         ["start", "9", "", "", "", "", "80.00 ± 1.00"],
         ["", "", "", "", "", "", "+0.00"],
     ]
-    notes = lines[-len(list(build_notes(TABLE))) :]
-    assert notes == list(build_notes(TABLE))
+    notes = comparison_table(TABLE).notes
+    assert lines[-len(notes) :] == notes
 
 
 def test_notes_tell_how_to_read_it() -> None:
-    notes = list(build_notes(TABLE))
+    notes = comparison_table(TABLE).notes
     assert notes[0] == "budget: 2e+12 FLOPs of pre-training for each variant, as whole steps of its own cost"
     assert any(note.endswith("not to be compared with it: spans (masking)") for note in notes)
     assert "scores: x 100, on test rows ([a] 872); mean ± standard deviation over 3 seeds" in notes
     assert any("** also among all 2 that were tested (Holm 1979)" in note for note in notes)
     assert "3 seeds: the interval reaches 2.5 standard deviations" in notes[-1]
     assert "only large ones show" in notes[-1]
-    alike = list(build_notes(content(TABLE["variants"], tests=0)))
+    alike = comparison_table(content(TABLE["variants"], tests=0)).notes
     assert any(note.endswith("none has a spread over seeds that could be tested") for note in alike)
     minutes = content(TABLE["variants"], budget={"unit": "seconds", "amount": 90.0}, seeds=1)
-    assert next(build_notes(minutes)).startswith("budget: 1.5 minutes of pre-training")
-    assert list(build_notes(minutes))[-1].endswith("one seed gives no estimate of variance")
+    assert comparison_table(minutes).notes[0].startswith("budget: 1.5 minutes of pre-training")
+    assert comparison_table(minutes).notes[-1].endswith("one seed gives no estimate of variance")
 
 
 def test_where_vocabularies_differ_losses_are_told_in_bits_a_byte_too() -> None:
@@ -82,7 +82,7 @@ def test_tasks_have_columns_and_checkpoints_have_no_pre_training(tasks: dict[str
 
 
 def test_as_markdown() -> None:
-    lines = render_comparison(TABLE).splitlines()
+    lines = comparison_table(TABLE).as_markdown().splitlines()
     assert lines[:5] == [
         "# mine",
         "",

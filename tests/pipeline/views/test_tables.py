@@ -1,18 +1,19 @@
-"""One table, on a screen and as Markdown."""
+"""One table, on a screen and as Markdown, and the lines of its cells."""
 
 import io
 import re
 
 import pytest
 from rich.console import Console
+from rich.tree import Tree
 
-from pipeline.views.tables import render_table, show_grid, show_table
+from pipeline.views.tables import Table, Wrapped, column_widths, wrap
 
-HEADINGS, ROWS, NOTES = ["name", "score"], [["a|b", "1.00\n* 2.00"], ["[c]", "3.00"]], ["x 100", "* of two"]
+BOTH = Table(["name", "score"], [["a|b", "1.00\n* 2.00"], ["[c]", "3.00"]], ["x 100", "* of two"], "both")
 
 
 def test_markdown_shows_what_is_said_and_no_marks() -> None:
-    assert render_table("both", HEADINGS, ROWS, NOTES) == (
+    assert BOTH.as_markdown() == (
         "# both\n\n| name | score |\n| --- | ---: |\n"
         "| a\\|b | 1.00<br>\\* 2.00 |\n| \\[c\\] | 3.00 |\n\n- x 100\n- \\* of two\n"
     )
@@ -20,7 +21,7 @@ def test_markdown_shows_what_is_said_and_no_marks() -> None:
 
 def test_a_screen_shows_all_cells_and_notes() -> None:
     screen = io.StringIO()
-    show_table(HEADINGS, ROWS, NOTES, Console(file=screen, width=60))
+    BOTH.show(Console(file=screen, width=60))
     shown = screen.getvalue()
     for said in ("a|b", "* 2.00", "[c]", "3.00", "x 100", "* of two"):
         assert said in shown
@@ -31,7 +32,7 @@ def test_a_screen_shows_all_cells_and_notes() -> None:
 def test_a_narrow_screen_cuts_no_word() -> None:
     screen = io.StringIO()
     rows = [["model.tflite", "0.02 / 0.03 / 0.04"]]
-    show_grid(["file", "16 tokens"], rows, Console(file=screen, width=26), title="[times]")
+    Table(["file", "16 tokens"], rows, title="[times]").show(Console(file=screen, width=26))
     title, *lines = screen.getvalue().splitlines()
     assert title.strip() == "[times]"
     below = [line.strip("│ ").split() for line in lines[4:-1]]
@@ -41,7 +42,7 @@ def test_a_narrow_screen_cuts_no_word() -> None:
 def test_columns_that_do_not_fit_stand_one_below_the_other() -> None:
     screen = io.StringIO()
     rows = [["model.tflite", "0.02 / 0.03 / 0.04"], ["model.onnx", ""]]
-    show_grid(["file", "16 tokens"], rows, Console(file=screen, width=23), title="times")
+    Table(["file", "16 tokens"], rows, title="times").show(Console(file=screen, width=23))
     assert screen.getvalue().splitlines() == [
         "times",
         "file       model.tflite",
@@ -58,7 +59,7 @@ def test_notes_wrap_on_a_terminal_alone() -> None:
     for is_terminal, lines in ((True, ["the longest row of", "all"]), (False, ["the longest row of all"])):
         screen = io.StringIO()
         console = Console(file=screen, width=20, force_terminal=is_terminal)
-        show_table(["a"], [["1"]], ["the longest row of all"], console)
+        Table(["a"], [["1"]], ["the longest row of all"]).show(console)
         assert screen.getvalue().splitlines()[-len(lines) :] == lines
 
 
@@ -66,7 +67,49 @@ def test_no_colours_where_nobody_wants_them(monkeypatch: pytest.MonkeyPatch) -> 
     for piped in (True, False):
         screen = io.StringIO()
         monkeypatch.setenv("NO_COLOR", "1")
-        show_table(HEADINGS, ROWS, NOTES, Console(file=screen, force_terminal=not piped, width=60))
+        BOTH.show(Console(file=screen, force_terminal=not piped, width=60))
         codes = {code for codes in re.findall("\x1b\\[([0-9;]*)m", screen.getvalue()) for code in codes.split(";")}
         # Bold is not a colour.
         assert codes <= (set() if piped else {"0", "1"})
+
+
+PATH = "artifacts/ingest_examples/examples-4704c0182a40"
+
+
+@pytest.mark.parametrize(
+    ("text", "width", "lines"),
+    [
+        ("a small model", 7, ["a small", "model"]),
+        ("a small model", 20, ["a small model"]),
+        (PATH, 30, ["artifacts/ingest_examples/", "examples-4704c0182a40"]),
+        ("  left: 2 ADD", 9, ["  left: 2", "ADD"]),
+        ("one\ntwo three", 5, ["one", "two", "three"]),
+        ("0.02 / 0.03", 6, ["0.02 /", "0.03"]),
+        ("incomprehensible", 6, ["incomp", "rehens", "ible"]),
+        ("小さい模型 x", 6, ["小さい", "模型 x"]),
+        ("", 4, [""]),
+    ],
+)
+def test_wrap(text: str, width: int, lines: list[str]) -> None:
+    assert wrap(text, width) == lines
+
+
+def test_the_widest_column_gives_way_and_no_word_is_cut() -> None:
+    columns = [["file", "model.tflite"], ["path", "artifacts/push/pushed"]]
+    assert column_widths(columns, 40) == [12, 21]
+    assert column_widths(columns, 30) == [12, 18]
+    assert column_widths(columns, 22) == [12, 10]
+    assert column_widths(columns, 21) is None
+
+
+def test_a_branch_wraps_at_its_own_width() -> None:
+    tree = Tree("root")
+    tree.add(Wrapped(f"examples: {PATH} [bold]"))
+    file = io.StringIO()
+    Console(width=34, file=file).print(tree)
+    assert [line.rstrip() for line in file.getvalue().splitlines()] == [
+        "root",
+        "└── examples: artifacts/",
+        "    ingest_examples/",
+        "    examples-4704c0182a40 [bold]",
+    ]

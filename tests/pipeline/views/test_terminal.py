@@ -4,11 +4,11 @@ from pathlib import Path
 
 import pytest
 from rich.console import Console
-from rich.table import Table
+from rich.table import Table as Grid
 
 from pipeline.orchestrator.estimate import add_durations
 from pipeline.views import terminal
-from pipeline.views.tables import show_table
+from pipeline.views.tables import Table, Wrapped
 from pipeline.views.terminal import (
     StepLine,
     Terminal,
@@ -19,7 +19,6 @@ from pipeline.views.terminal import (
     open_console,
     write,
 )
-from pipeline.views.wrapping import Wrapped
 
 
 @pytest.fixture
@@ -45,8 +44,8 @@ def test_durations(seconds: float, text: str) -> None:
 def test_control_characters_reach_no_console() -> None:
     console = Console(file=io.StringIO(), width=60, force_terminal=True, color_system=None)
     write(console, "label \x1b[31m\u202e")
-    show_table(["\x1bname"], [["\x07cell"]], ["\x9bnote"], console, title="\x1btitle")
-    table = Table()
+    Table(["\x1bname"], [["\x07cell"]], ["\x9bnote"], title="\x1btitle").show(console)
+    table = Grid()
     table.add_row(*cells("\x1bcell"))
     console.print(table)
     console.print(Wrapped("\x1bbranch"))
@@ -231,7 +230,7 @@ def test_the_line_of_a_step_has_its_number_and_the_last_duration(clock: Callable
 
 def test_a_file_has_room_for_all_columns(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
     monkeypatch.delenv("COLUMNS", raising=False)
-    table = Table(*("a long heading" for _ in range(7)))
+    table = Grid(*("a long heading" for _ in range(7)))
     open_console().print(table)
     assert len(capsys.readouterr().out.splitlines()) == 4, "no heading is broken in two"
     monkeypatch.setenv("COLUMNS", "40")

@@ -7,7 +7,7 @@ from pathlib import Path
 from components.dsl.component import Input, Output, component
 from components.dsl.errors import InputError
 from components.dsl.workplace import workplace
-from pipeline.commands.arguments import absolute_path, open_address
+from pipeline.commands.command import absolute_path, open_address
 from pipeline.orchestrator.graph import Pipeline
 from pipeline.orchestrator.runner import run_pipeline
 from tests.pipeline.orchestrator import toy
