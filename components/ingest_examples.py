@@ -82,8 +82,8 @@ def ingest_examples(
         _add_corpus_leaks(corpus, splits, source, examples, beam, {"in": overlap, "near": near_overlap})
     # Files say what the user should know of their rows; other sources, also of tasks that are registered, do not.
     clauses = source.describe(splits) if isinstance(source, LabelledFiles) else []
-    clauses += describe_overlap(overlap, rows, task.several)
-    clauses += describe_overlap(near_overlap, rows, task.several, "near")
+    clauses += describe_overlap(overlap, rows, task.plural_name)
+    clauses += describe_overlap(near_overlap, rows, task.plural_name, "near")
     for clause in clauses:
         logger.warning(clause)
     from keras_bert.data.records import write_features, write_labels, write_records
@@ -152,7 +152,7 @@ def _add_corpus_leaks(
         if treatment == "error" and any(rows.values()):
             shares = " and ".join(f"{count} {split}" for split, count in rows.items() if count)
             nearly = "nearly " * (relation == "near")
-            refuse_overlap(relation, [f"{shares} rows have {nearly}their {task.several} in the corpus"])
+            refuse_overlap(relation, [f"{shares} rows have {nearly}their {task.plural_name} in the corpus"])
 
 
 def _name_overlap(overlap: OverlapCounts, relation: str) -> dict[str, int]:

@@ -88,7 +88,9 @@ def _count(
     from keras_bert.training.flops import PASSES_A_STEP, count_flops
 
     batch = next(iter(training_batches(examples, training, length).after(0)))
-    specs = {name: tf.TensorSpec((training.part_size, *value.shape[1:]), value.dtype) for name, value in batch.items()}
+    specs = {
+        name: tf.TensorSpec((training.micro_batch_size, *value.shape[1:]), value.dtype) for name, value in batch.items()
+    }
     forward = count_flops(lambda given: objective(model, given, True), specs)
     return PASSES_A_STEP * training.accumulation * forward
 

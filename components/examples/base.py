@@ -53,7 +53,7 @@ class TaskRows(abc.ABC, Generic[R]):
     fields: ClassVar[tuple[str, ...]]
     """The fields of a row in the files of TaskExamples."""
 
-    several: ClassVar[str]
+    plural_name: ClassVar[str]
     """The plural name of the rows' keys, for errors."""
 
     may_be_unlabelled: ClassVar[bool] = False

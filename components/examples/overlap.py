@@ -58,12 +58,14 @@ def resolve_overlap(
             kept[split] = [row for row in splits[split] if not is_shared(task.key(row))]
             if dropped := len(splits[split]) - len(kept[split]):
                 nearly = "nearly " * (relation == "near")
-                logger.info("%d %s rows dropped, as later splits have %stheir %s", dropped, split, nearly, task.several)
+                logger.info(
+                    "%d %s rows dropped, as later splits have %stheir %s", dropped, split, nearly, task.plural_name
+                )
         if lost := set(map(task.stratum, splits["train"])).difference(map(task.stratum, kept["train"])):
             of = f" of the label {min(lost)!r}" if any(lost) else ""
             raise InputError(
-                f"examples.{SETTINGS[relation]} must leave a training row{of}, but the {task.several} of all of them "
-                "are in validation or test rows, too; remove these from the validation or test files"
+                f"examples.{SETTINGS[relation]} must leave a training row{of}, but the {task.plural_name} of all of "
+                "them are in validation or test rows, too; remove these from the validation or test files"
             )
     return kept, count_overlap(kept, task.key, relation)
 
@@ -71,7 +73,7 @@ def resolve_overlap(
 def check_overlap(splits: Mapping[str, Sequence[R]], task: TaskRows[R], relation: Relation) -> OverlapCounts:
     """Counts the rows that share texts, see `count_overlap`, and raises InputError if there are any."""
     counts = count_overlap(splits, task.key, relation)
-    refuse_overlap(relation, describe_overlap(counts, count_rows(splits), task.several, relation))
+    refuse_overlap(relation, describe_overlap(counts, count_rows(splits), task.plural_name, relation))
     return counts
 
 
@@ -112,13 +114,13 @@ def count_overlap(
 
 
 def describe_overlap(
-    overlap: Mapping[str, Mapping[str, int]], rows: Mapping[str, int], several: str, relation: Relation = "in"
+    overlap: Mapping[str, Mapping[str, int]], rows: Mapping[str, int], plural_name: str, relation: Relation = "in"
 ) -> list[str]:
     """A clause for each two splits that share texts: `3 of 100 test rows have their texts in training rows, too`."""
     names = {"train": "training rows", CORPUS: "the corpus"}
     clause = "have nearly the {} of {}" if relation == "near" else "have their {} in {}, too"
     return [
-        f"{count} of {rows[split]} {split} rows {clause.format(several, names.get(earlier, f'{earlier} rows'))}"
+        f"{count} of {rows[split]} {split} rows {clause.format(plural_name, names.get(earlier, f'{earlier} rows'))}"
         for split, others in overlap.items()
         for earlier, count in others.items()
         if count

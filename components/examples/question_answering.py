@@ -21,7 +21,7 @@ class QuestionRows(TaskRows[Question]):
 
     name = "question_answering"
     fields = QUESTION_FIELDS
-    several = "contexts"
+    plural_name = "contexts"
 
     def parse(self, record: Record) -> Question:
         """The question of a record."""

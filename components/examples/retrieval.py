@@ -57,7 +57,7 @@ class RetrievalRows(TaskRows[QueryRow]):
 
     name = "retrieval"
     fields = ("query", "passages", "negatives")
-    several = "queries"
+    plural_name = "queries"
 
     def parse(self, record: Record) -> QueryRow:
         """The row of a record."""

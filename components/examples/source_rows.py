@@ -55,5 +55,5 @@ def complete_splits(splits: Splits, task: TaskRows[Any]) -> Splits:
     missing = [split for split in SPLITS if split not in splits]
     if not missing:
         return splits
-    parts = split_rows(splits["train"], missing, key=task.key, stratum=task.stratum, several=task.several)
+    parts = split_rows(splits["train"], missing, key=task.key, stratum=task.stratum, plural_name=task.plural_name)
     return {**splits, **parts}

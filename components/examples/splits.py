@@ -28,14 +28,14 @@ def split_rows(
     *,
     key: Callable[[R], tuple[str, ...]],
     stratum: Callable[[R], str] = lambda row: "",
-    several: str = "texts",
+    plural_name: str = "texts",
 ) -> dict[str, list[R]]:
     """Splits rows into `train` and each missing split, a tenth of the keys of every stratum each, by their hash.
 
     Rows whose keys are equal, or nearly so (`fold`: in all but white space, letter case and their representation in
     Unicode), come to the same split, whatever else they differ in; the order of the rows does not matter.
 
-    `key` gives the texts of a row, `stratum` its group, such as its label, and `several` the plural name of the keys.
+    `key` gives the texts of a row, `stratum` its group, such as its label. `plural_name` names the keys in errors.
 
     Raises:
         InputError: there are too few rows to have one of each split, or none of a stratum stays in train.
@@ -58,7 +58,7 @@ def split_rows(
         if not chosen[split]:
             one = "a label with " if any(strata) else ""
             raise InputError(
-                f"taking a {split} part out of the training rows needs {one}at least 6 different {several}, got "
+                f"taking a {split} part out of the training rows needs {one}at least 6 different {plural_name}, got "
                 f"{len(groups)} in all; add rows or give a {split} file"
             )
     # The rows of a key are sorted, so that the order of the input does not matter.
@@ -69,8 +69,8 @@ def split_rows(
     lost = set(map(stratum, rows)).difference(map(stratum, splits["train"]))
     if lost:
         raise InputError(
-            f"the label {min(lost)!r} must keep a row for training, but all its {several} also bear other labels and "
-            f"were taken for {' and '.join(missing)}; add {several} of that label alone"
+            f"the label {min(lost)!r} must keep a row for training, but all its {plural_name} also bear other labels "
+            f"and were taken for {' and '.join(missing)}; add {plural_name} of that label alone"
         )
     return splits
 

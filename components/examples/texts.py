@@ -15,7 +15,7 @@ R = TypeVar("R", TextRow, LabelSetRow)
 class PlainTextRows(TaskRows[R]):
     """Rows of a text, or of the two texts of a pair."""
 
-    several = "texts"
+    plural_name = "texts"
 
     def key(self, row: R) -> tuple[str, ...]:
         """Both texts."""

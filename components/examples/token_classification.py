@@ -14,7 +14,7 @@ class TaggedRows(TaskRows[Sentence]):
 
     name = "token_classification"
     fields = ("words", "tags")
-    several = "sentences"
+    plural_name = "sentences"
 
     def parse(self, record: Record) -> Sentence:
         """The sentence of a record."""

@@ -136,7 +136,7 @@ def read_probe_sentences(source: SentenceSource) -> ProbeSentences:
     held_out = splits.get("test") or splits.get("validation")
     if held_out is None:
         splits = split_rows(
-            splits["train"], ["test"], key=lambda sentence: (" ".join(sentence.words),), several="sentences"
+            splits["train"], ["test"], key=lambda sentence: (" ".join(sentence.words),), plural_name="sentences"
         )
         held_out = splits["test"]
     return hold_sentences(splits["train"], held_out)

@@ -24,7 +24,7 @@ def assign_rows(rows: Sequence[R], task: TaskRows[R], folds: int, seed: int, *, 
     """
     groups = _group_rows(rows, task, near=near)
     labels = {group: _count_labels(task, [rows[row] for row in members]) for group, members in groups.items()}
-    _check_counts(_count_groups(labels.values()), folds, task.several, near=near)
+    _check_counts(_count_groups(labels.values()), folds, task.plural_name, near=near)
     texts = {group: min(fold_key(task.key(rows[row])) for row in members) for group, members in groups.items()}
     order = sorted(groups, key=lambda group: (stable_hash(str(seed), texts[group]), texts[group]))
     fold_of_group = _deal(order, labels, {group: len(members) for group, members in groups.items()}, folds)
@@ -41,7 +41,7 @@ def check_folds(rows: Sequence[R], task: TaskRows[R], folds: int) -> None:
     """
     groups = _group_rows(rows, task, near=False)
     counts = (_count_labels(task, [rows[row] for row in members]) for members in groups.values())
-    _check_counts(_count_groups(counts), folds, task.several, near=False)
+    _check_counts(_count_groups(counts), folds, task.plural_name, near=False)
 
 
 def _group_rows(rows: Sequence[R], task: TaskRows[R], *, near: bool) -> dict[int, list[int]]:
@@ -72,12 +72,12 @@ def _count_groups(labels: Iterable[Mapping[str, int]]) -> Counter[str]:
     return Counter(label for counts in labels for label in counts)
 
 
-def _check_counts(groups: Mapping[str, int], folds: int, several: str, *, near: bool) -> None:
+def _check_counts(groups: Mapping[str, int], folds: int, plural_name: str, *, near: bool) -> None:
     label = min(groups, key=lambda label: (groups[label], label))
     if groups[label] < folds:
         lower = f"lower folds to {groups[label]}, " if groups[label] > 1 else ""
         counted = ", of which nearly equal ones count once" if near else ""
-        rule = f"be at most the number of different {several} of each label{counted}"
+        rule = f"be at most the number of different {plural_name} of each label{counted}"
         got = f"got {folds} beside {groups[label]} of {label!r}"
         raise InputError(f"label_errors.folds must {rule}, {got}; {lower}add rows of that label or leave it out")
 

@@ -36,7 +36,7 @@ def address_of(place: Path) -> str | None:
     return None
 
 
-def shown_place(place: Path) -> str:
+def display_path(place: Path) -> str:
     """A path for people: its address if it lies in a mirror or was downloaded."""
     return address_of(place) or show_addresses(str(place))
 

@@ -113,7 +113,7 @@ A {scoring.model_kind}{label_list}. Inputs hold up to {task["max_length"]} token
 ## Quality
 
 On {metrics.rows["test"]} test rows, {unit_of(names)}.{over} `{metrics.shipped}` is what this folder is for.
-{_describe_novelty(metrics, TASK_ROWS[task["task"]].several)}
+{_describe_novelty(metrics, TASK_ROWS[task["task"]].plural_name)}
 Milliseconds are the median for one row on one thread of the machine that made the files.
 
 | model | {" | ".join(names)} | MB | ms |
@@ -127,16 +127,16 @@ calibrated probability{_calibration(metrics)}.
 """
 
 
-def _describe_novelty(metrics: Metrics, several: str) -> str:
+def _describe_novelty(metrics: Metrics, plural_name: str) -> str:
     """How many texts of test rows also stand in training and validation rows, by the counts of equal texts."""
     overlap = {"test": metrics.overlap["test"]}
-    clauses = describe_overlap(overlap, metrics.rows, several)
+    clauses = describe_overlap(overlap, metrics.rows, plural_name)
     aside = "white space and letter case aside"
     near = {"test": metrics.near_overlap.get("test", {})}
-    clauses += describe_overlap(near, metrics.rows, several, "near")
+    clauses += describe_overlap(near, metrics.rows, plural_name, "near")
     if not clauses:
-        return f"No training or validation row has the {several} of a test row, {aside}."
-    return f"{'; '.join(clauses)} ({aside}): on new {several}\nscores may be lower."
+        return f"No training or validation row has the {plural_name} of a test row, {aside}."
+    return f"{'; '.join(clauses)} ({aside}): on new {plural_name}\nscores may be lower."
 
 
 def _describe_tokenizer(folder: Path) -> str:

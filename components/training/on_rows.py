@@ -96,7 +96,7 @@ def training_rows(examples: TaskExamples | TextExamples, training: Training) -> 
     return task_batches(
         examples.path,
         "train",
-        training.part_size,
+        training.micro_batch_size,
         seed=training.seed,
         shuffle=True,
         bucket_boundaries=LENGTH_BUCKETS,

@@ -116,7 +116,7 @@ def training_batches(examples: PretrainingExamples, training: Training, length: 
     from keras_bert.data.pretraining_batches import pretraining_batches
 
     return pretraining_batches(
-        examples.path, "train", training.part_size, length=length, seed=training.seed, shuffle=True
+        examples.path, "train", training.micro_batch_size, length=length, seed=training.seed, shuffle=True
     )
 
 

@@ -35,7 +35,7 @@ class ImitationObjective:
     ) -> None:
         crosses = isinstance(objective, RetrievalObjective) and objective.crosses_parts
         rule = "be false where states, vectors or similarities are imitated, as these are compared part by part"
-        check("Contrast", "across_parts", not crosses, rule, crosses)
+        check("Contrast", "across_micro_batches", not crosses, rule, crosses)
         self._task, self._answers = objective, True
         self._plain = DistillationObjective(objective, teacher, distillation)
         embeds = isinstance(objective, EmbeddingObjective | RetrievalObjective)

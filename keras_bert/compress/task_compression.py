@@ -71,7 +71,7 @@ def distill(
     check("distill", "layers", one, "be given, or student", (layers, student))
     plan = Training(**{"precision": "auto", "learning_rate": _DISTILLATION_RATE, **training})
     rows, distillation = _read_rows(teacher, data, pairs, distillation)
-    first = batches(teacher, rows, plan.part_size, shuffle=True, seed=plan.seed).after(0, stop=STARTING_BATCHES)
+    first = batches(teacher, rows, plan.micro_batch_size, shuffle=True, seed=plan.seed).after(0, stop=STARTING_BATCHES)
     with teacher._attached(teacher.adapter):
         small, _ = make_student(teacher, student or Student(layers=tuple(layers or ())), first)
         if small.has_new_head and "label" in rows:
@@ -173,7 +173,7 @@ def quantize(
     plan = _check_float(task, "quantized", _QUANTIZATION_RATE, training)
     settings = quantization or Quantization(recipe=recipe)
     rows, distillation = _read_rows(task, data, pairs, distillation)
-    network, order = task.network(), batches(task, rows, plan.part_size, shuffle=True, seed=plan.seed)
+    network, order = task.network(), batches(task, rows, plan.micro_batch_size, shuffle=True, seed=plan.seed)
     calibration = order.after(0, stop=settings.calibration_batches)
     inputs = [{name: batch[name] for name in input_names(network)} for batch in calibration]
     float_layers = (*settings.float_layers, *task.float_layers)

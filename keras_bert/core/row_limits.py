@@ -8,6 +8,6 @@ USUAL_LENGTH = 512
 LENGTH_BUCKETS = (8, 16, 24, 32, 48, 64, 96, 128, 192, 256, 384, 512, 768, 1024, 1536, 2048, 3072, 4096, 6144)
 
 
-def rows_at_once(rows: int, length: int) -> int:
+def limit_batch_size(rows: int, length: int) -> int:
     """Reduces a number of rows whose longest has more than 512 tokens, so that the number of tokens stays the same."""
     return max(1, min(rows, rows * USUAL_LENGTH // max(length, 1)))

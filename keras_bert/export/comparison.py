@@ -8,7 +8,7 @@ import numpy as np
 from scipy.special import expit, softmax
 
 from keras_bert.compress.quantization_parameters import quantized_activations
-from keras_bert.core.row_limits import rows_at_once
+from keras_bert.core.row_limits import limit_batch_size
 from keras_bert.export.check import (
     UNTRAINED_AGREEMENT,
     check_agreement,
@@ -106,7 +106,7 @@ def predict_as_padded(network: keras.Model, features: dict[str, Array], lengths:
 
 
 def _predict(network: keras.Model, inputs: dict[str, Array]) -> Array:
-    rows = rows_at_once(32, inputs["padding_mask"].shape[1])
+    rows = limit_batch_size(32, inputs["padding_mask"].shape[1])
     return np.asarray(network.predict(inputs, batch_size=rows, verbose=0))
 
 

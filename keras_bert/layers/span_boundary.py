@@ -10,13 +10,12 @@ from keras_bert.layers.block import SavedLayer
 from keras_bert.layers.dense import Dense
 from keras_bert.layers.feed_forward import ACTIVATIONS
 
-# As in the released code (facebookresearch/SpanBERT): the number of embeddings of positions within a span, and their
-# width (section 4.2).
-PLACES = 20
-PLACE_SIZE = 200
+# Number and width of the embeddings of positions within a span (section 4.2), as in facebookresearch/SpanBERT.
+SPAN_POSITIONS = 20
+POSITION_SIZE = 200
 
 
-def find_borders(mask_positions: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+def find_boundaries(mask_positions: Tensor) -> tuple[Tensor, Tensor, Tensor]:
     """Finds the boundary tokens of each masked token's span, and the token's position within the span.
 
     A span is a run of masked tokens. As in the released code, adjacent spans count as one span: a boundary token that
@@ -29,9 +28,9 @@ def find_borders(mask_positions: Tensor) -> tuple[Tensor, Tensor, Tensor]:
         The positions left and right of the span, and the position within the span from 0, each int32 (batch,
         predictions). For padding they are arbitrary positions of the text.
     """
-    numbers = ops.cumsum(ops.ones_like(mask_positions), axis=1) - 1
+    indices = ops.cumsum(ops.ones_like(mask_positions), axis=1) - 1
     # Constant within a run, where positions and their indices both rise by one. For padding it is 0 or less.
-    runs = ops.subtract(mask_positions, numbers)
+    runs = ops.subtract(mask_positions, indices)
     same = ops.equal(runs[:, :, None], runs[:, None, :])
     others = mask_positions[:, None, :]
     first = ops.min(ops.where(same, others, mask_positions[:, :, None]), axis=-1)
@@ -68,10 +67,12 @@ class SpanBoundaryTransform(SavedLayer):
     def build(self, inputs_shape: tuple[int | None, ...], mask_positions_shape: Any = None) -> None:
         """Makes the position embedding (20, 200) and both layers' weights."""
         initializer = keras.initializers.TruncatedNormal(stddev=self.initializer_range)
-        self.places = self.add_weight(name="places", shape=(PLACES, PLACE_SIZE), initializer=initializer)
+        self.span_positions = self.add_weight(
+            name="span_positions", shape=(SPAN_POSITIONS, POSITION_SIZE), initializer=initializer
+        )
         hidden_size = inputs_shape[-1]
         assert hidden_size is not None
-        width = 2 * hidden_size + PLACE_SIZE
+        width = 2 * hidden_size + POSITION_SIZE
         for dense, norm in self.layers:
             dense.build((*inputs_shape[:-1], width))
             width = dense.units
@@ -79,10 +80,11 @@ class SpanBoundaryTransform(SavedLayer):
 
     def call(self, inputs: Tensor, mask_positions: Tensor) -> Tensor:
         """(batch, length, hidden), positions (batch, predictions) -> (batch, predictions, units)."""
-        left, right, place = find_borders(mask_positions)
-        borders = [ops.take_along_axis(inputs, border[:, :, None], axis=1) for border in (left, right)]
-        places = ops.take(ops.cast(self.places, inputs.dtype), ops.minimum(place, PLACES - 1), axis=0)
-        x = ops.concatenate([*borders, places], axis=-1)
+        left, right, position = find_boundaries(mask_positions)
+        boundaries = [ops.take_along_axis(inputs, boundary[:, :, None], axis=1) for boundary in (left, right)]
+        table = ops.cast(self.span_positions, inputs.dtype)
+        positions = ops.take(table, ops.minimum(position, SPAN_POSITIONS - 1), axis=0)
+        x = ops.concatenate([*boundaries, positions], axis=-1)
         for dense, norm in self.layers:
             x = norm(ACTIVATIONS[self.activation](dense(x)))
         return x

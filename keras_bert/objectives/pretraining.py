@@ -8,7 +8,7 @@ from keras import ops
 
 from keras_bert.core.losses import correct, cross_entropy, replaced_loss, weighted_sums
 from keras_bert.core.tensors import Tensor
-from keras_bert.layers.span_boundary import PLACES, find_borders
+from keras_bert.layers.span_boundary import SPAN_POSITIONS, find_boundaries
 from keras_bert.objectives.base import Batch, PlainObjective, Sums, call_model
 from keras_bert.options.pretraining import Generator
 
@@ -25,7 +25,7 @@ class PretrainingObjective(PlainObjective):
     span_boundary: bool = False
 
     def weights(self, batch: Batch) -> dict[str, Any]:
-        """Losses -> the numbers of predictions, of predictions with a place vector in their span, and of pairs."""
+        """Losses -> the numbers of predictions, of predictions with a position vector in their span, and of pairs."""
         weights = {"masked_loss": ops.sum(batch["mask_weights"])}
         if self.span_boundary:
             weights["boundary_loss"] = ops.sum(boundary_weights(batch))
@@ -50,9 +50,9 @@ class PretrainingObjective(PlainObjective):
 
 
 def boundary_weights(batch: Batch) -> Any:
-    """1 for a masked token whose place in its span has a vector, else 0, float32 (batch, predictions)."""
-    _, _, place = find_borders(batch["mask_positions"])
-    return ops.multiply(batch["mask_weights"], ops.cast(ops.less(place, PLACES), "float32"))
+    """1 for a masked token whose position in its span has a vector, else 0, float32 (batch, predictions)."""
+    _, _, position = find_boundaries(batch["mask_positions"])
+    return ops.multiply(batch["mask_weights"], ops.cast(ops.less(position, SPAN_POSITIONS), "float32"))
 
 
 def measure_masked(logits: Tensor, batch: Batch) -> Sums:

@@ -37,7 +37,7 @@ class RetrievalObjective(TaskObjective):
 
     Other rows' passages are negatives of a query, and so are negatives of any row; copies of the passages of the query,
     wherever these stand in the split, are not. Only the rows of one part of a batch see each other: with several
-    devices or with accumulation, those of a device or a part, unless `Contrast.across_parts` is true.
+    devices or with accumulation, those of a device or a part, unless `Contrast.across_micro_batches` is true.
     """
 
     contrast: Contrast = Contrast()
@@ -45,7 +45,7 @@ class RetrievalObjective(TaskObjective):
     @property
     def crosses_parts(self) -> bool:
         """See `keras_bert.training.gradient_cache.CrossPartObjective`."""
-        return self.contrast.across_parts
+        return self.contrast.across_micro_batches
 
     def run(self, model: keras.Model, batch: Batch, training: bool) -> Any:
         """The vectors (texts, width) of queries, passages and negatives; queries are not padded to passages' length."""

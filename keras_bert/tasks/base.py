@@ -22,13 +22,13 @@ from keras_bert.core.folders import (
     TASK_FILE,
     staged_files,
 )
-from keras_bert.core.row_limits import rows_at_once
+from keras_bert.core.row_limits import limit_batch_size
 from keras_bert.tasks.adaptable import Adaptable
 from keras_bert.tasks.answer_columns import ColumnType
 from keras_bert.tasks.calibration import Calibration
 from keras_bert.tasks.checks import as_texts, check_keras_model, check_same_length, is_keras_model
 from keras_bert.tasks.places import Places
-from keras_bert.tasks.targets import RowRead, Target, WordPlaces
+from keras_bert.tasks.targets import AnswerRow, RowWords, Target
 
 if TYPE_CHECKING:
     import keras
@@ -341,7 +341,7 @@ class Task(Adaptable):
         """The lines for the values of one answer: the answer in a reader's form, then the text, or both of a pair."""
         return [(*map(str, values), *texts)]
 
-    def target(self, choice: Any, outputs: Any, row: WordPlaces) -> Target:
+    def target(self, choice: Any, outputs: Any, row: RowWords) -> Target:
         """The number of the outputs that an attribution explains.
 
         Args:
@@ -359,7 +359,7 @@ class Task(Adaptable):
         """One text or two as the model reads them to answer, with the prompt in front of them if it has one."""
         return list(texts)
 
-    def read_row(self, texts: Sequence[str], characters: tuple[int, int] | None = None) -> RowRead:
+    def read_row(self, texts: Sequence[str], characters: tuple[int, int] | None = None) -> AnswerRow:
         """The row of a text or pair that the model's answer comes from: tasks that read texts in parts override it.
 
         Args:
@@ -367,7 +367,7 @@ class Task(Adaptable):
             characters: the start and end of a part of the last text; where the text has several rows, the one with the
                 most of this part is read in the place of that of the answer.
         """
-        return RowRead(self.encode(texts[:1], texts[1:] or None))
+        return AnswerRow(self.encode(texts[:1], texts[1:] or None))
 
     def _format_label(self, label: str, probability: float) -> str:
         return label if self.calibration.is_sure(probability) else f"not sure ({label})"
@@ -470,7 +470,7 @@ def run_rows(
     """Runs a Keras model or an exported file on rows as `Task.forward` does, with the adapter that is attached."""
     lengths = features["padding_mask"].sum(axis=1)
     answers: list[Any] = [None] * len(lengths)
-    batch_size = rows_at_once(batch_size, int(lengths.max(initial=0)))
+    batch_size = limit_batch_size(batch_size, int(lengths.max(initial=0)))
     order = np.argsort(-lengths, kind="stable")
     # The runtime of a file selects its inputs itself.
     names = [spec.name for spec in model.inputs] if is_keras_model(model) else list(features)

@@ -12,7 +12,7 @@ from keras_bert.options.data import Pooling
 from keras_bert.tasks.answer_columns import ColumnType
 from keras_bert.tasks.base import Array, Features, Runtime, Task
 from keras_bert.tasks.checks import check_labels, check_same_length, label_number, label_numbers
-from keras_bert.tasks.targets import Target, WordPlaces
+from keras_bert.tasks.targets import RowWords, Target
 
 if TYPE_CHECKING:
     import keras
@@ -169,7 +169,7 @@ class TextClassifier(Task):
         """The pooling of the model."""
         return {"pooling": pooling_of(self.model)}
 
-    def target(self, choice: str | None, outputs: Any, row: WordPlaces) -> Target:
+    def target(self, choice: str | None, outputs: Any, row: RowWords) -> Target:
         """The logit of a label, by default the most probable one."""
         number = int(outputs.argmax()) if choice is None else label_number("target", choice, self.labels)
         return Target(self.labels[number], self.labels[number], lambda logits: logits[:, number])

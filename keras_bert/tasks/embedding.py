@@ -17,7 +17,7 @@ from keras_bert.options.data import Pooling, Prompts, SimilarityFunction
 from keras_bert.tasks.answer_columns import ColumnType, Vector
 from keras_bert.tasks.base import Array, Features, Runtime, Task
 from keras_bert.tasks.checks import as_numbers, as_texts, check_keras_model, check_same_length, is_keras_model
-from keras_bert.tasks.targets import Target, WordPlaces
+from keras_bert.tasks.targets import RowWords, Target
 
 if TYPE_CHECKING:
     import keras
@@ -347,7 +347,7 @@ class Embedding(Task):
         """The text with the prompt of queries in front of it, as a pair's first text is read."""
         return [self.prompts.query + text for text in texts]
 
-    def target(self, choice: str, outputs: Any, row: WordPlaces) -> Target:
+    def target(self, choice: str, outputs: Any, row: RowWords) -> Target:
         """The similarity of the text's vector and that of a passage, `choice`, which stays as it is."""
         from keras import ops
 

@@ -25,7 +25,7 @@ from keras_bert.tasks.answer_windows import (
 )
 from keras_bert.tasks.base import Array, Features, Runtime, Task, slices
 from keras_bert.tasks.checks import as_texts, check_same_length, is_keras_model, label_number
-from keras_bert.tasks.targets import RowRead, Target, UnexplainedRowError, WordPlaces
+from keras_bert.tasks.targets import AnswerRow, RowWords, Target, UnexplainedRowError
 
 if TYPE_CHECKING:
     import keras
@@ -292,7 +292,7 @@ class QuestionAnswering(Task):
             ]
         return best_of_rows(parts, windows.rows)
 
-    def read_row(self, texts: Sequence[str], characters: tuple[int, int] | None = None) -> RowRead:
+    def read_row(self, texts: Sequence[str], characters: tuple[int, int] | None = None) -> AnswerRow:
         """The window of the context that the answer of `predict` comes from; a single text is one row."""
         if len(texts) < 2:
             return super().read_row(texts)
@@ -312,9 +312,9 @@ class QuestionAnswering(Task):
         features = window_features(question_tokens, context_tokens, window, self.tokenizer)
         first = int(window.firsts[0])
         parts = slice(0, int(window.question_lengths[0])), slice(first, first + int(window.lengths[0]))
-        return RowRead(features, parts, span, answer)
+        return AnswerRow(features, parts, span, answer)
 
-    def target(self, choice: str | None, outputs: Any, row: WordPlaces) -> Target:
+    def target(self, choice: str | None, outputs: Any, row: RowWords) -> Target:
         """The logit of the answer's start or end at a token of the context.
 
         Args:
@@ -345,7 +345,7 @@ class QuestionAnswering(Task):
             lambda number: f"{name}={number}",
         )
 
-    def _context_word(self, name: str, row: WordPlaces, context: Array) -> int:
+    def _context_word(self, name: str, row: RowWords, context: Array) -> int:
         """The number of a word of the context."""
         numbers = np.unique(row.words[context]).tolist()
         if name.isdecimal() and int(name) in numbers:

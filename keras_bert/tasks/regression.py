@@ -15,7 +15,7 @@ from keras_bert.tasks.answer_columns import ColumnType
 from keras_bert.tasks.base import Array, Features, Runtime, Task
 from keras_bert.tasks.checks import as_numbers, check_same_length, is_keras_model
 from keras_bert.tasks.classification import default_pooling, pool, pooling_of
-from keras_bert.tasks.targets import Target, WordPlaces
+from keras_bert.tasks.targets import RowWords, Target
 
 if TYPE_CHECKING:
     import keras
@@ -193,7 +193,7 @@ class Regression(Task):
         """The number of each text, or of each pair."""
         return [float(output[0]) for output in self.outputs(texts, pairs, batch_size=batch_size)]
 
-    def target(self, choice: None, outputs: Any, row: WordPlaces) -> Target:
+    def target(self, choice: None, outputs: Any, row: RowWords) -> Target:
         """The number itself; there is nothing to choose."""
         check(type(self).__name__, "target", choice is None, "be left out, as there is one number", choice)
         return Target("number", None, lambda numbers: numbers[:, 0])

@@ -9,7 +9,7 @@ import numpy as np
 from keras_bert.tasks.checks import label_number
 
 
-class WordPlaces(Protocol):
+class RowWords(Protocol):
     """The words of a row; `keras_bert.explain.Tokens` has them.
 
     Attributes:
@@ -35,7 +35,7 @@ class WordPlaces(Protocol):
         """The words as they stand in the texts, in the order of their numbers."""
 
 
-class RowRead(NamedTuple):
+class AnswerRow(NamedTuple):
     """The part of a text or pair that a model reads in the row which its answer comes from.
 
     Attributes:
@@ -74,13 +74,13 @@ class Target:
     choice_at: Callable[[int], str] | None = None
 
 
-def first_tokens(row: WordPlaces) -> list[int]:
+def first_tokens(row: RowWords) -> list[int]:
     """The place of the first token of each word in its row."""
     numbers, places = np.unique(row.words, return_index=True)
     return [int(place) for place in places[numbers >= 0]]
 
 
-def word_number(choice: str, row: WordPlaces) -> int:
+def word_number(choice: str, row: RowWords) -> int:
     """The number of a word of a row, by that number or by the word's text, which stands for its first place.
 
     Raises:

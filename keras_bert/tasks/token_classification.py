@@ -15,7 +15,7 @@ from keras_bert.tasks.answer_columns import ColumnType
 from keras_bert.tasks.base import ROWS_AT_ONCE, Array, Features, Runtime, Task, slices
 from keras_bert.tasks.checks import as_sentences, as_texts, check_labels, check_same_length, label_number
 from keras_bert.tasks.entities import Entity, are_entity_tags, decode
-from keras_bert.tasks.targets import Target, UnexplainedRowError, WordPlaces, first_tokens, word_number
+from keras_bert.tasks.targets import RowWords, Target, UnexplainedRowError, first_tokens, word_number
 from keras_bert.tasks.word_rows import WordRows, Words, pack_words, tokenize_words
 
 if TYPE_CHECKING:
@@ -210,7 +210,7 @@ class TokenClassification(Task):
             answers += [tags[begin:end] for begin, end in itertools.pairwise(flat.splits)]
         return answers
 
-    def target(self, choice: str | int | None, outputs: Any, row: WordPlaces) -> Target:
+    def target(self, choice: str | int | None, outputs: Any, row: RowWords) -> Target:
         """The logit of a tag at the first token of a word.
 
         Args:

@@ -101,7 +101,7 @@ def train(
     after_step: Callable[[int], None] | None = None,
 ) -> list[Entry]:
     """Trains a network of a task on rows in memory; see `fit` and `Trainer` for the arguments."""
-    source = batches(task, rows, training.part_size, shuffle=True, seed=training.seed)
+    source = batches(task, rows, training.micro_batch_size, shuffle=True, seed=training.seed)
     # Without a validation nothing reads the rows of one.
     validation = source if held_out is None else batches(task, held_out, validation_rows(task.max_length))
     steps = count_steps(task, rows, training)
@@ -118,7 +118,7 @@ def train(
 
 def count_steps(task: Task, rows: Rows, training: Training) -> int:
     """The number of steps of a training on rows in memory; an epoch has every row once, also in batches not full."""
-    per_epoch = batches(task, rows, training.part_size).per_epoch
+    per_epoch = batches(task, rows, training.micro_batch_size).per_epoch
     return training.steps or max(1, round(training.epochs * per_epoch / training.accumulation))
 
 

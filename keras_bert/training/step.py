@@ -136,7 +136,7 @@ class TrainingStep:
         if not crosses or not self._in_parts:
             return None
         rule = "be false with several devices, as each of them sees its rows alone"
-        check("Contrast", "across_parts", self.devices.count == 1, rule, True)
+        check("Contrast", "across_micro_batches", self.devices.count == 1, rule, True)
         assert isinstance(objective, CrossPartObjective)
         whole = self.training.xla == "whole"
         # Keras counts the states of seeds as variables, but not as weights.

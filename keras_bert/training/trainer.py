@@ -8,7 +8,7 @@ import keras
 import tensorflow as tf
 from tensorflow.python.framework import ops
 
-from keras_bert.core.row_limits import rows_at_once
+from keras_bert.core.row_limits import limit_batch_size
 from keras_bert.training.history import Entry
 from keras_bert.training.loop import Loop, OnProgress
 from keras_bert.training.step import BatchSource, TrainingStep
@@ -19,7 +19,7 @@ VALIDATION_BATCH = 64
 
 def validation_rows(length: int) -> int:
     """Rows of a validation batch with rows of up to `length` tokens; fewer for long rows, to bound memory."""
-    return rows_at_once(VALIDATION_BATCH, length)
+    return limit_batch_size(VALIDATION_BATCH, length)
 
 
 class Trainer(TrainingStep):
@@ -46,7 +46,7 @@ class Trainer(TrainingStep):
         """Runs all optimizer steps, or the remaining ones if there is a checkpoint.
 
         Args:
-            batches: training batches of `Training.part_size` rows.
+            batches: training batches of `Training.micro_batch_size` rows.
             validation: validation batches; every validation reads one epoch.
             on_progress: called with the number of finished steps, the number of all steps and a short description.
             log_every: number of steps between two entries of the history; None for even distances, see `entry_steps`.

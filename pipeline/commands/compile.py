@@ -42,7 +42,7 @@ def compile_command(options: SimpleNamespace, console: Console) -> int:
     Each step is a container that runs `keras-bert-edge step`; all see the root, by a volume at one path or by its
     address in object storage.
     """
-    from components.objects.mirror import root_address, shown_place
+    from components.objects.mirror import display_path, root_address
     from pipeline.compiler.steps import CompileOptions, compile_steps, find_needs
     from pipeline.compiler.targets import TARGETS, check_target
     from pipeline.job.files import load_settings
@@ -70,7 +70,7 @@ def compile_command(options: SimpleNamespace, console: Console) -> int:
         CompileOptions(
             job_file=options.job or str(options.settings or ""),
             overrides=tuple(overrides),
-            root=options.mount or shown_place(options.root),
+            root=options.mount or display_path(options.root),
             image=options.image,
             claim=options.claim,
             gpus=options.gpus,
@@ -78,6 +78,6 @@ def compile_command(options: SimpleNamespace, console: Console) -> int:
     )
     options.out.write_text(TARGETS[options.to](compiled), encoding="utf-8")
     measured = sum(node.component.name in needs for node in pipeline.nodes)
-    note = f"{measured} of {len(compiled.steps)} steps with resources from earlier runs in {shown_place(options.root)}"
+    note = f"{measured} of {len(compiled.steps)} steps with resources from earlier runs in {display_path(options.root)}"
     write(console, f"written: {options.out} ({note})")
     return DONE

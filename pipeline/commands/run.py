@@ -70,7 +70,7 @@ def _run_and_show(
     from components.artifacts.evaluation import Blessing, Evaluation
     from components.artifacts.pushed import Pushed
     from components.artifacts.standard import EdgeModel
-    from components.objects.mirror import shown_place
+    from components.objects.mirror import display_path
     from components.scoring.blessing import NOT_COMPARED
     from keras_bert.core.folders import EXPORT_FILE
     from pipeline.capabilities import enabled_capabilities
@@ -92,12 +92,12 @@ def _run_and_show(
         return REFUSED if result.state == "refused" else FAILED
     if options.to is not None:
         for name, output in result.step(options.to).outputs.items():
-            write(console, f"{name}: {shown_place(output.path)}")
+            write(console, f"{name}: {display_path(output.path)}")
     elif settings.examples is None:
-        write(console, f"pre-trained: {shown_place(result.step('pretrain').outputs['model'].path)}")
+        write(console, f"pre-trained: {display_path(result.step('pretrain').outputs['model'].path)}")
     else:
         (pushed,) = result.artifacts(Pushed)
-        write(console, f"pushed: {shown_place(pushed.location())}")
+        write(console, f"pushed: {display_path(pushed.location())}")
     return DONE
 
 

@@ -27,7 +27,7 @@ def step_command(options: SimpleNamespace, console: Console) -> int:
     file system or its address.
     """
     from components.artifacts.evaluation import Evaluation
-    from components.objects.mirror import shown_place
+    from components.objects.mirror import display_path
     from pipeline.orchestrator.single_step import run_step
     from pipeline.pipelines import build_pipeline
     from pipeline.views.models import show_models
@@ -48,5 +48,5 @@ def step_command(options: SimpleNamespace, console: Console) -> int:
     if step.state == "cached":
         write(console, f"{step.name} was done before")
     for name, output in step.outputs.items():
-        write(console, f"{name}: {shown_place(output.path)}")
+        write(console, f"{name}: {display_path(output.path)}")
     return DONE

@@ -68,7 +68,7 @@ def draft_job(request: DraftRequest, checkpoint: Checkpoint, name: str = "") -> 
     splits: Mapping[str, list[Any]] = guess.source.splits()
     missing = [split for split in SPLITS if split not in splits]
     try:
-        parts = split_rows(splits["train"], missing, key=task.key, stratum=task.stratum, several=task.several)
+        parts = split_rows(splits["train"], missing, key=task.key, stratum=task.stratum, plural_name=task.plural_name)
         task.check({**splits, **parts})
     except InputError as error:
         raise InputError(f"{error}{guess.advice}") from None

@@ -237,7 +237,7 @@ def _check_examples(settings: Settings) -> list[str]:
         texts = list(read_lines(settings.unlabelled))
         resolve_leaks(texts, splits, task, overlap=source.overlap, near_overlap=source.near_overlap)
     overlap = count_overlap(splits, task.key) if source.overlap == "keep" else {}
-    described = describe_overlap(overlap, count_rows(splits), task.several)
+    described = describe_overlap(overlap, count_rows(splits), task.plural_name)
     return [*source.describe(splits), *described, *describe_few_rows(splits), *check_search_texts(settings, splits)]
 
 

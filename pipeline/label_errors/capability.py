@@ -18,7 +18,7 @@ from components.label_errors.artifacts import (
 )
 from components.label_errors.folds import check_folds
 from components.leave_out_fold import leave_out_fold
-from components.objects.mirror import shown_place
+from components.objects.mirror import display_path
 from components.score_held_out import score_held_out
 from components.scoring.registry import TASK_SCORING
 from components.sources.docstring_task import DocstringTask
@@ -83,7 +83,7 @@ class LabelErrorCapability(Capability[LabelErrorSearch]):
 
     def summarize(self, output: LabelErrors) -> str:
         """The number of likely wrong labels, and where the table is."""
-        report, table = output.read(), shown_place(output.file(output.table))
+        report, table = output.read(), display_path(output.file(output.table))
         return f"label errors: {report.errors} of {report.rows} training rows are likely wrong: {table}"
 
     def read(self, output: LabelErrors) -> LabelErrorSection:

@@ -8,7 +8,7 @@ from typing import Any
 
 from components.dsl.component import Node
 from components.dsl.errors import InputError
-from components.objects.mirror import shown_place
+from components.objects.mirror import display_path
 from keras_bert.training.cluster import TF_CONFIG
 from pipeline.machine import ONE_BY_ONE, Machine
 from pipeline.orchestrator.changes import find_changes
@@ -119,7 +119,7 @@ def _plan(
         if plan.hit is None:
             change = _describe_change(plan, store, part.name)
             place.remove()
-            rule = f"{last.name} needs the steps before it done, but {node.name} is not in {shown_place(place.path)}"
+            rule = f"{last.name} needs the steps before it done, but {node.name} is not in {display_path(place.path)}"
             raise InputError(f"{rule}{change}; run the step {node.name} first")
         made[node.name] = plan.hit
     return made, launcher.plan(last, checked[last.name], made).key

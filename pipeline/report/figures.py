@@ -27,7 +27,7 @@ NAMES = {
     **{color: f"c{place}" for place, color in enumerate(COLORS)},
 }
 # The dark mode's `COLORS`, as bright on black as those are dark on white.
-IN_THE_DARK = ("#9C8FF2", "#5AADE6", "#DC8BCD", "#3FC9A0", "#FF9350", "#93D2F6", "#E9C24D", "#B8B8B8")
+DARK_COLORS = ("#9C8FF2", "#5AADE6", "#DC8BCD", "#3FC9A0", "#FF9350", "#93D2F6", "#E9C24D", "#B8B8B8")
 PAGE_STYLE: dict[Any, Any] = {
     **STYLE,
     "svg.hashsalt": "report",

@@ -5,7 +5,7 @@ from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
 from components.artifacts.pushed import Pushed
-from components.objects.mirror import shown_place
+from components.objects.mirror import display_path
 from components.scoring.blessing import describe_lost_share
 from pipeline.report.record import RunRecord, RunStep, read_end
 from pipeline.report.scores import Scores
@@ -79,7 +79,7 @@ def read_header(record: RunRecord, scores: Sequence[Scores], trainings: Sequence
     # The earlier trainings of a failed run say nothing about its result.
     finished = trainings[-1:] if run.state in ("done", "partial") else ()
     figures = _model_headlines(scores[-1]) if scores else _training_headlines(finished)
-    pushed = next((shown_place(Pushed(folder).location()) for _, folder in record.outputs(Pushed.__name__)), "")
+    pushed = next((display_path(Pushed(folder).location()) for _, folder in record.outputs(Pushed.__name__)), "")
     return PageHeader(
         pipeline=run.pipeline,
         run=run.id,

@@ -12,7 +12,7 @@ from pipeline.orchestrator.observer import Observer
 from pipeline.report.calibration_figure import draw_reliability
 from pipeline.report.data import read_data
 from pipeline.report.explanation import read_explanation
-from pipeline.report.figures import IN_THE_DARK, FigureCache
+from pipeline.report.figures import DARK_COLORS, FigureCache
 from pipeline.report.head_figure import draw_heads
 from pipeline.report.header import read_header
 from pipeline.report.origins import read_origins
@@ -84,7 +84,7 @@ def _render(template: str, **content: Any) -> str:
         trim_blocks=True,
         lstrip_blocks=True,
     )
-    colors = list(zip(COLORS, IN_THE_DARK, strict=True))
+    colors = list(zip(COLORS, DARK_COLORS, strict=True))
     return environment.get_template(template).render(colors=colors, **content)
 
 

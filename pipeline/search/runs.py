@@ -67,7 +67,7 @@ class SearchRuns:
         self.count(self.costs(result))
         return result
 
-    def leave_out(self, result: RunResult) -> None:
+    def exclude(self, result: RunResult) -> None:
         """Leaves the steps of a run, and those of the same names in later runs, out of the time."""
         self._uncounted |= {step.name for step in result.steps}
         for step in result.steps:

@@ -139,10 +139,10 @@ class SettingsSearch:
             RunFailedError: a step failed.
         """
         search, stages = self._search, dict[SearchStage, StageResult]()
-        search.runs.leave_out(search.runs.run(start_pipeline(search.settings)))
+        search.runs.exclude(search.runs.run(start_pipeline(search.settings)))
         if "teacher" not in search.space:
             for seed in range(search.budget.seeds):
-                search.runs.leave_out(search.runs.run(teacher_pipeline(search.settings, seed)))
+                search.runs.exclude(search.runs.run(teacher_pipeline(search.settings, seed)))
         values: dict[str, Any] = {}
         with self._locked_folder(), storage_errors_as_input_errors(search.root, search.folder):
             for shares, stage in zip(range(len(search.space), 0, -1), search.space, strict=True):
@@ -221,7 +221,7 @@ class _StageSearch:
 
     def run_trials(self) -> None:
         """Runs trials until the time or their number is used up."""
-        while self._study.stopped_trial() is not None or self._has_room():
+        while self._study.stopped_trial() is not None or self._has_time():
             trial = self._study.propose([self._job_values])
             if trial is None:
                 self._observer.say(f"{self._stage}: hardly any values are left to try")
@@ -302,7 +302,7 @@ class _StageSearch:
         refused = any((one.node, one.state, one.message) == (step, "failed", str(error)) for one in executions)
         return str(error) if refused else None
 
-    def _has_room(self) -> bool:
+    def _has_time(self) -> bool:
         """Whether another trial may begin."""
         trials = self._study.trials()
         if self._budget.trials is not None and len(trials) >= self._budget.trials:

@@ -9,7 +9,7 @@ from components.artifacts.evaluation import SeedScores
 from components.artifacts.measurements import FileFootprint
 from components.dsl.artifact import Artifact
 from components.dsl.component import Handle
-from components.objects.mirror import shown_place
+from components.objects.mirror import display_path
 from components.training.on_rows import VALIDATIONS, training_work
 from keras_bert.options.training import Training
 from pipeline.nodes import seeded
@@ -78,7 +78,7 @@ class StudentSearch:
             InputError: the user's input cannot be used, or the time is too short for one candidate.
             RunFailedError: a step failed.
         """
-        self._runs.leave_out(self._run(self._wiring.wire_teachers()))
+        self._runs.exclude(self._run(self._wiring.wire_teachers()))
         grid = self._measure_teacher()
         self._check_time(grid)
         self._measure([grid.ends(recipe)[0] for recipe in grid.recipes()], grid)
@@ -237,7 +237,7 @@ class StudentSearch:
         self._result.refused = result.message
         self._result.test = result.artifact(push.evaluation).read().as_json()
         if result.state == "done":
-            self._result.pushed = shown_place(result.artifact(push.pushed).location())
+            self._result.pushed = display_path(result.artifact(push.pushed).location())
 
     def _record(self, name: str, footprint: Footprint, scores: Sequence[float], trained: float) -> None:
         mean = statistics.fmean(scores)

@@ -26,14 +26,14 @@ def check_contrast(settings: Settings) -> None:
     trainings = {name: table for name, table in tables.items() if table is not None}
     if contrast.loss == "multiple_negatives" and not source.negatives:
         for name, training in trainings.items():
-            _check_batch(name, training, across_parts=contrast.across_parts)
-    if contrast.across_parts:
+            _check_batch(name, training, across_micro_batches=contrast.across_micro_batches)
+    if contrast.across_micro_batches:
         if all(training.accumulation == 1 for training in trainings.values()):
             rule = "be left out where accumulation is 1 in all trainings, as a batch then has one part"
-            raise InputError(f"contrast.across_parts must {rule}")
+            raise InputError(f"contrast.across_micro_batches must {rule}")
         if settings.student is not None and settings.distillation.is_on:
             rule = "be false where [distillation] imitates states, vectors or similarities, part by part"
-            raise InputError(f"contrast.across_parts must {rule}")
+            raise InputError(f"contrast.across_micro_batches must {rule}")
 
 
 def check_dimensions(settings: Settings) -> None:
@@ -61,8 +61,8 @@ def vector_width(settings: Settings) -> int | None:
     return min((width for width in widths if width is not None), default=None)
 
 
-def _check_batch(name: str, training: Training, *, across_parts: bool) -> None:
+def _check_batch(name: str, training: Training, *, across_micro_batches: bool) -> None:
     """A query alone in its batch, or its part of a batch, has no negative to be told from."""
-    if (training.batch_size if across_parts else training.part_size) < 2:
+    if (training.batch_size if across_micro_batches else training.micro_batch_size) < 2:
         rule = "leave at least 2 rows in a part of a batch, as a query learns from the passages of other rows"
         raise InputError(f"{name}.batch_size must {rule}, got {training.batch_size}")

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from rich.console import Console
 
 from components.dsl.errors import InputError
-from components.objects.mirror import shown_place
+from components.objects.mirror import display_path
 from keras_bert.core.folders import MODEL_FILE, ONNX_FILE, TASK_FILE, TFLITE_FILE
 from pipeline.views.tables import Table
 
@@ -121,7 +121,7 @@ def explain_text(
             rows = [(row.tokens, row.features)]
             attention = next(attend(task, rows)) if is_keras_model(task.model) else None
             explanations.append(
-                ModelReasons(shown_place(place), attribute(task, row, chosen, baseline, steps), attention)
+                ModelReasons(display_path(place), attribute(task, row, chosen, baseline, steps), attention)
             )
     except (TypeError, ValueError) as error:
         raise InputError(str(error)) from None

@@ -124,11 +124,11 @@ def test_a_label_all_of_whose_texts_are_taken_is_named_with_the_splits() -> None
 
 def test_rows_without_labels_are_one_stratum_and_errors_name_their_keys() -> None:
     rows = [(f"key {number % 20}", number) for number in range(100)]
-    splits = split_rows(rows, ["validation", "test"], key=lambda row: (row[0],), several="contexts")
+    splits = split_rows(rows, ["validation", "test"], key=lambda row: (row[0],), plural_name="contexts")
     counts = {split: len({name for name, _ in part}) for split, part in splits.items()}
     assert counts == {"train": 16, "validation": 2, "test": 2}
     with pytest.raises(InputError) as error:
-        split_rows([("one",)] * 50, ["test"], key=lambda row: row, several="contexts")
+        split_rows([("one",)] * 50, ["test"], key=lambda row: row, plural_name="contexts")
     assert str(error.value) == (
         "taking a test part out of the training rows needs at least 6 different contexts, got 1 in all; "
         "add rows or give a test file"

@@ -6,7 +6,14 @@ import pytest
 
 from components.dsl.errors import InputError
 from components.objects.downloads import local_file, local_folder
-from components.objects.mirror import CACHE_VARIABLE, REMOTE_FILE, address_of, cache_folder, show_addresses, shown_place
+from components.objects.mirror import (
+    CACHE_VARIABLE,
+    REMOTE_FILE,
+    address_of,
+    cache_folder,
+    display_path,
+    show_addresses,
+)
 from components.objects.store import ObjectStore
 from tests.pipeline.remote.conftest import ADDRESS, memory
 
@@ -40,8 +47,8 @@ def test_a_folder_keeps_its_name_and_the_files_that_are_read(memory: ObjectStore
 def test_downloads_are_shown_by_their_addresses(memory: ObjectStore, tmp_path: Path) -> None:
     memory.write("team/model/config.json", b"{}")
     file, folder = local_file(f"{ADDRESS}/team/model/config.json"), local_folder(f"{ADDRESS}/team/model/")
-    assert shown_place(file) == f"{ADDRESS}/team/model/config.json"
-    assert shown_place(folder / "vocab.txt") == f"{ADDRESS}/team/model/vocab.txt"
+    assert display_path(file) == f"{ADDRESS}/team/model/config.json"
+    assert display_path(folder / "vocab.txt") == f"{ADDRESS}/team/model/vocab.txt"
     assert show_addresses(f"{folder} must hold x, got {file}") == (
         f"{ADDRESS}/team/model must hold x, got {ADDRESS}/team/model/config.json"
     )
@@ -60,4 +67,4 @@ def test_what_is_missing_is_said_in_one_line(memory: ObjectStore) -> None:
 def test_paths_in_a_mirror_stand_for_addresses(tmp_path: Path) -> None:
     (tmp_path / REMOTE_FILE).write_text('{"address": "s3://bucket/team"}')
     assert address_of(tmp_path / "pushed" / "a" / "1") == "s3://bucket/team/pushed/a/1"
-    assert shown_place(tmp_path.parent) == str(tmp_path.parent)
+    assert display_path(tmp_path.parent) == str(tmp_path.parent)

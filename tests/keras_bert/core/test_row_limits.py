@@ -1,6 +1,6 @@
 import pytest
 
-from keras_bert.core.row_limits import rows_at_once
+from keras_bert.core.row_limits import limit_batch_size
 
 
 @pytest.mark.parametrize(
@@ -8,4 +8,4 @@ from keras_bert.core.row_limits import rows_at_once
     [(64, 0, 64), (64, 512, 64), (64, 513, 63), (64, 4096, 8), (64, 8192, 4), (2, 8192, 1), (32, 1024, 16)],
 )
 def test_no_more_tokens_than_usual(rows, length, expected):
-    assert rows_at_once(rows, length) == expected
+    assert limit_batch_size(rows, length) == expected

@@ -2,7 +2,7 @@ import keras
 import numpy as np
 import pytest
 
-from keras_bert.layers.span_boundary import PLACES, SpanBoundaryTransform, find_borders
+from keras_bert.layers.span_boundary import SPAN_POSITIONS, SpanBoundaryTransform, find_boundaries
 from tests.conformance import check_config, check_gradients, check_precision
 from tests.keras_bert.models.test_encoder import ACTIVATIONS, dense, layer_norm
 
@@ -11,25 +11,25 @@ STATES = np.random.default_rng(0).normal(size=(2, 9, 8)).astype("float32")
 POSITIONS = np.array([[1, 3, 4, 5], [6, 7, 0, 0]], "int32")
 
 
-def borders_of(positions):
+def boundaries_of(positions):
     """One hidden token after the other, walking to both sides."""
-    hidden, borders = set(positions) - {0}, []
+    hidden, boundaries = set(positions) - {0}, []
     for position in positions:
         left = right = position
         while left in hidden:
             left -= 1
         while right in hidden:
             right += 1
-        borders.append((left, right, position - left - 1))
-    return np.array(borders).T
+        boundaries.append((left, right, position - left - 1))
+    return np.array(boundaries).T
 
 
 @pytest.mark.parametrize("positions", [[1, 3, 4, 5], [1, 2, 3, 4], [2, 4, 6, 8], [5, 6, 8, 0], [7, 0, 0, 0]])
-def test_borders(positions):
-    borders = np.concatenate(find_borders(np.array([positions], "int32")))
+def test_boundaries(positions):
+    boundaries = np.concatenate(find_boundaries(np.array([positions], "int32")))
     real = np.array(positions) > 0
-    np.testing.assert_array_equal(borders[:, real], borders_of(positions)[:, real])
-    assert borders[:2].min() >= 0
+    np.testing.assert_array_equal(boundaries[:, real], boundaries_of(positions)[:, real])
+    assert boundaries[:2].min() >= 0
 
 
 def test_conformance():
@@ -43,11 +43,11 @@ def test_against_numpy():
     layer = SpanBoundaryTransform(**SETTINGS, name="head")
     outputs = np.asarray(layer(STATES, POSITIONS))
     weights = {weight.path.removeprefix("head/"): weight.numpy() for weight in layer.weights}
-    assert weights["places"].shape == (PLACES, 200)
+    assert weights["span_positions"].shape == (SPAN_POSITIONS, 200)
     for row, positions in enumerate(POSITIONS.tolist()):
-        for number, (left, right, place) in enumerate(borders_of(positions).T):
+        for number, (left, right, place) in enumerate(boundaries_of(positions).T):
             if positions[number]:
-                x = np.concatenate([STATES[row, left], STATES[row, right], weights["places"][place]])
+                x = np.concatenate([STATES[row, left], STATES[row, right], weights["span_positions"][place]])
                 for step in range(2):
                     x = ACTIVATIONS["gelu_erf"](dense(x, weights, f"dense_{step}"))
                     x = layer_norm(x, weights, f"norm_{step}", 0.01)

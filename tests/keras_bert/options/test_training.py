@@ -33,4 +33,4 @@ def test_steps():
 
 
 def test_the_parts_of_a_batch():
-    assert Training(batch_size=24, accumulation=3).part_size == 8
+    assert Training(batch_size=24, accumulation=3).micro_batch_size == 8

@@ -57,7 +57,7 @@ def read_gradients(step):
 
 @pytest.mark.parametrize("distilled", [False, True], ids=["labels", "teacher"])
 @pytest.mark.parametrize(
-    "contrast", [Contrast(across_parts=True), Contrast(across_parts=True, symmetric=True)], ids=str
+    "contrast", [Contrast(across_micro_batches=True), Contrast(across_micro_batches=True, symmetric=True)], ids=str
 )
 def test_gradients_equal_those_of_the_whole_batch(contrast, distilled):
     cached, whole = (make_step(contrast, accumulation=parts, distilled=distilled) for parts in (3, 1))
@@ -81,7 +81,7 @@ def test_gradients_equal_those_of_the_whole_batch(contrast, distilled):
 
 
 def test_a_step_moves_the_weights_as_that_of_the_whole_batch():
-    contrast = Contrast(across_parts=True)
+    contrast = Contrast(across_micro_batches=True)
     cached, whole = (make_step(contrast, accumulation=parts) for parts in (3, 1))
     (sums,), norm = cached.step(PARTS, 1)
     (expected,), whole_norm = whole.step([join(PARTS)], 1)
@@ -96,7 +96,7 @@ def test_a_step_moves_the_weights_as_that_of_the_whole_batch():
 @pytest.mark.parametrize("xla", ["off", "parts"])
 def test_both_runs_of_a_part_draw_the_same_dropout(xla):
     """With other dropout in the second run, the gradient of the outputs would be that of other outputs."""
-    step = make_step(Contrast(across_parts=True), accumulation=3, dropout=0.5, xla=xla)
+    step = make_step(Contrast(across_micro_batches=True), accumulation=3, dropout=0.5, xla=xla)
     cache, seen = step._cache, []
     states = [tf.identity(state) for state in cache._states]
     firsts = [cache._run(part)[0] for part in PARTS]
@@ -115,7 +115,7 @@ def test_both_runs_of_a_part_draw_the_same_dropout(xla):
 
 def test_one_trace_serves_parts_of_all_lengths():
     """A trace for the first part's length would round differently where a training goes on after a kill."""
-    step = make_step(Contrast(across_parts=True), accumulation=3)
+    step = make_step(Contrast(across_micro_batches=True), accumulation=3)
     lengths = {name: tf.TensorSpec([None] * values.shape.rank, values.dtype) for name, values in PARTS[0].items()}
     step.trace(types.SimpleNamespace(element_spec=lengths))
     runs = step._cache._run, step._cache._add
@@ -129,14 +129,14 @@ def test_one_trace_serves_parts_of_all_lengths():
 
 
 def test_nothing_is_cached_for_one_part_and_for_parts_by_themselves():
-    assert make_step(Contrast(across_parts=True), accumulation=1)._cache is None
+    assert make_step(Contrast(across_micro_batches=True), accumulation=1)._cache is None
     assert make_step(Contrast(), accumulation=3)._cache is None
 
 
 def test_several_devices_and_imitation_are_refused():
-    rule = r"^Contrast.across_parts must be false where states, vectors or similarities are imitated"
+    rule = r"^Contrast.across_micro_batches must be false where states, vectors or similarities are imitated"
     models = build("retrieval"), build("retrieval")
     with pytest.raises(ValueError, match=rule):
         ImitationObjective(
-            RetrievalObjective(Contrast(across_parts=True)), *models, Distillation(), Imitation(vectors=1.0)
+            RetrievalObjective(Contrast(across_micro_batches=True)), *models, Distillation(), Imitation(vectors=1.0)
         )

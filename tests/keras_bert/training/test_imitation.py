@@ -44,7 +44,7 @@ def fit(trainer, stop=None, **options):
             raise KilledError
 
     options = {"log_every": 1, "validations": 1, "checkpoint_seconds": 0.0, **options}
-    data = rows(16, batch_size=trainer.training.part_size)
+    data = rows(16, batch_size=trainer.training.micro_batch_size)
     return trainer.fit(data, validation=rows(9, seed=1, batch_size=5), on_progress=on_progress, **options)
 
 

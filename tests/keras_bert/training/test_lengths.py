@@ -36,7 +36,7 @@ def fit(training, stop=None, **options):
 
     keras.utils.set_random_seed(7)
     trainer = Trainer(small_classifier(dropout=0.1), ClassificationObjective(), training, STEPS)
-    data = CutRows(rows(24).columns, training.part_size)
+    data = CutRows(rows(24).columns, training.micro_batch_size)
     options = {"validations": 1, "log_every": 1, "checkpoint_seconds": 0.0, **options}
     history = trainer.fit(data, validation=rows(8, seed=1), on_progress=on_progress, **options)
     return trainer, history

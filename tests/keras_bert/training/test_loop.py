@@ -339,7 +339,7 @@ def pretrain_in_a_fresh_process(folder: str, checkpoints: str, name: str) -> Non
     model = build_pretraining(build_encoder(config), next_sentence=False)
     training = Training(learning_rate=3e-3, batch_size=8, accumulation=2)
     short, long = (
-        pretraining_batches(Path(folder, length), "train", training.part_size, seed=3, shuffle=True)
+        pretraining_batches(Path(folder, length), "train", training.micro_batch_size, seed=3, shuffle=True)
         for length in ("short", "long")
     )
     trainer = Trainer(model, PretrainingObjective(next_sentence=False), training, 30)

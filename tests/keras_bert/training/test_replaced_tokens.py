@@ -51,7 +51,7 @@ def fit(trainer, stop=None, **options):
         if step == stop:
             raise KilledError
 
-    rows, held_out = make_rows(trainer.training.part_size), make_rows(5, count=10)
+    rows, held_out = make_rows(trainer.training.micro_batch_size), make_rows(5, count=10)
     options = {"log_every": 1, "validations": 2, "checkpoint_seconds": 0.0, **options}
     return trainer.fit(rows, validation=held_out, on_progress=on_progress, **options)
 

@@ -5,7 +5,7 @@ import re
 import pytest
 
 from pipeline.report.calibration_figure import draw_reliability
-from pipeline.report.figures import IN_THE_DARK, NAMES
+from pipeline.report.figures import DARK_COLORS, NAMES
 from pipeline.report.size_figure import ModelPoint, draw_sizes
 from pipeline.report.training_figure import draw_training, short
 from pipeline.report.trainings import Curve, TrainingCurves
@@ -43,7 +43,7 @@ def test_all_colours_are_those_of_the_page() -> None:
         assert re.findall(r"#[0-9a-fA-F]{6}\b", svg) == []
         assert set(re.findall(r"var\(--(\w+)\)", svg)) <= set(NAMES.values())
         assert "http" not in svg
-    assert len(IN_THE_DARK) == len(COLORS)
+    assert len(DARK_COLORS) == len(COLORS)
 
 
 def test_lines_are_named_once_and_only_where_there_are_several() -> None:

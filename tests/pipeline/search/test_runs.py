@@ -41,7 +41,7 @@ def test_a_step_counts_once_and_its_cost_is_known_by_its_place(runs: SearchRuns)
 
 
 def test_steps_that_are_left_out_never_count(runs: SearchRuns) -> None:
-    runs.leave_out(runs.run(Pipeline("toy", [toy.write(value="hello")])))
+    runs.exclude(runs.run(Pipeline("toy", [toy.write(value="hello")])))
     assert runs.spent == 0.0
     result = runs.run(Pipeline("toy", [initial("other")]))
     assert runs.spent == result.step("initial").worked
