@@ -5,17 +5,16 @@ from pathlib import Path
 
 import pytest
 
-from components.dsl.errors import InputError
 from components.sources.pushed_version import PreviousVersion
 from keras_bert.core.config import EncoderShape
 from keras_bert.families.bigbird.settings import BigBird
-from keras_bert.options.compression import Distillation, Imitation
+from keras_bert.options.compression import Distillation
 from keras_bert.options.fine_tuning import Selection
 from keras_bert.options.pretraining import PretrainingRows
 from keras_bert.options.training import Training
 from pipeline.orchestrator.graph import Pipeline, sources_of
 from pipeline.pipelines import build_pipeline, comparison_pipeline, cost_pipeline
-from tests.pipeline.settings.texts import CHECKPOINT, CORPUS, EXAMPLES, load
+from tests.pipeline.settings.texts import CHECKPOINT, CORPUS, EXAMPLES, QUERIES, load
 
 STUDENT = "[student]\nnum_layers = 1\n"
 QUANTIZATION = "[quantization]\n"
@@ -194,12 +193,6 @@ def test_a_graph_reaches_pre_training_in_the_shape_of_its_encoder(tmp_path: Path
     assert encoder.variant == BigBird(block_size=6)
 
 
-def test_without_a_corpus_there_is_no_step_to_measure(tmp_path: Path) -> None:
-    settings = load(tmp_path, CHECKPOINT + EXAMPLES)
-    pipeline = cost_pipeline(settings, {"mine": settings}, timed=True)[0]
-    assert reads(pipeline) == FROM_CHECKPOINT | {"ingest_examples-mine": {"import_checkpoint"}}
-
-
 def test_cheap_steps_come_before_long_ones(tmp_path: Path) -> None:
     names = [node.name for node in wire(tmp_path, CORPUS + EXAMPLES).nodes]
     assert names.index("ingest_examples") < names.index("pretrain")
@@ -236,6 +229,7 @@ def test_steps_get_the_part_of_a_table_that_they_read(tmp_path: Path) -> None:
         ("quantization.temperature=4", "quantize"),
         ("quantization.steps=7", "quantize"),
         ("distillation.temperature=4", "distill"),
+        ("distillation.cosine=1", "distill"),
         ("distillation.steps=7", "distill"),
         ("student.num_layers=2", "distill"),
         ("fine_tuning.patience=2", "fine_tune"),
@@ -274,12 +268,8 @@ def read_by(folder: Path, text: str, override: str) -> set[str]:
 
 def test_the_checkpoint_and_the_longest_input_reach_the_import(tmp_path: Path) -> None:
     text = CHECKPOINT + EXAMPLES
-    before, after = values(wire(tmp_path, text)), values(wire(tmp_path, text, "max_length=64"))
-    assert {name for name, step_parameters in after.items() if step_parameters != before[name]} == {
-        "import_checkpoint",
-        "ingest_examples",
-    }
-    assert after["import_checkpoint"]["source"].path == str(tmp_path / "bert")
+    assert read_by(tmp_path, text, "max_length=64") == {"import_checkpoint", "ingest_examples"}
+    assert values(wire(tmp_path, text))["import_checkpoint"]["source"].path == str(tmp_path / "bert")
 
 
 def test_models_go_to_a_folder_under_the_root_or_to_an_absolute_one(
@@ -299,13 +289,6 @@ def test_models_go_to_a_folder_under_the_root_or_to_an_absolute_one(
     assert before == str(Path("models").absolute())
     monkeypatch.chdir(tmp_path)
     assert pushed("push.folder=models")["folder"] == str(tmp_path / "models") != before
-
-
-def test_what_a_student_imitates_is_no_matter_of_rounding(tmp_path: Path) -> None:
-    text = CHECKPOINT + EXAMPLES + STUDENT + QUANTIZATION
-    plain, changed = (values(wire(tmp_path, text, *more)) for more in ((), ("distillation.cosine=1",)))
-    assert changed["distill"]["imitation"] == Imitation(cosine=1.0)
-    assert {name for name in plain if plain[name] != changed[name]} == {"distill"}
 
 
 FITTED = "[fitted_vocabulary]\nsize = 500\n"
@@ -329,6 +312,8 @@ def test_a_fitted_vocabulary_stands_between_the_start_and_all_else(tmp_path: Pat
 
 def test_each_task_that_is_compared_has_a_fitted_vocabulary_of_its_own(tmp_path: Path) -> None:
     plain = load(tmp_path, CHECKPOINT + EXAMPLES)
+    without_a_corpus = reads(cost_pipeline(plain, {"mine": plain}, timed=True)[0])
+    assert without_a_corpus == FROM_CHECKPOINT | {"ingest_examples-mine": {"import_checkpoint"}}
     fitted = load(tmp_path, CHECKPOINT + EXAMPLES + FITTED)
     inputs = reads(comparison_pipeline(plain, {"a": plain, "b": fitted})[0])
     assert inputs["fine_tune-a"] == {"import_checkpoint", "ingest_examples-a"}
@@ -374,13 +359,10 @@ def test_the_built_in_rows_are_not_looked_for_in_the_corpus(tmp_path: Path) -> N
     assert steps["ingest_examples"] == {"import_checkpoint"}
 
 
-RETRIEVAL = "[examples]\ntask = 'retrieval'\ntrain = 'rows.tsv'\n"
-
-
 @pytest.mark.parametrize("miner", ["initial", "fine_tuned"])
 def test_hard_negatives_are_mined_once_before_any_model_learns_from_them(tmp_path: Path, miner: str) -> None:
     table = f"[hard_negatives]\nminer = '{miner}'\n"
-    steps = reads(wire(tmp_path, CHECKPOINT + RETRIEVAL + STUDENT + table, "seeds=2"))
+    steps = reads(wire(tmp_path, CHECKPOINT + QUERIES + STUDENT + table, "seeds=2"))
     first = {"fine_tune-miner": {"import_checkpoint", "ingest_examples"}} if miner == "fine_tuned" else {}
     assert first.items() <= steps.items()
     assert steps["mine_hard_negatives"] == {"ingest_examples", *(first or {"import_checkpoint"})}
@@ -391,7 +373,7 @@ def test_hard_negatives_are_mined_once_before_any_model_learns_from_them(tmp_pat
 
 
 def test_the_loss_of_retrieval_reaches_the_teacher_and_prompts_the_rows(tmp_path: Path) -> None:
-    text = CHECKPOINT + RETRIEVAL + STUDENT
+    text = CHECKPOINT + QUERIES + STUDENT
     assert read_by(tmp_path, text, "contrast.scale=10.0") == {"fine_tune"}
     assert "ingest_examples" in read_by(tmp_path, text, 'examples.prompts.query="query: "')
 
@@ -433,7 +415,5 @@ def test_the_checkpoint_is_scored_where_it_makes_vectors_already(tmp_path: Path,
 
 
 def test_vectors_alone_have_a_length(tmp_path: Path) -> None:
-    with pytest.raises(InputError, match=r"^normalize is only allowed for embedding"):
-        wire(tmp_path, CHECKPOINT + EXAMPLES, "normalize=true")
     text = CHECKPOINT + EXAMPLES + "task = 'retrieval'\n"
     assert read_by(tmp_path, text, "normalize=false") == {"fine_tune"}

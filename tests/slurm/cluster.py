@@ -9,6 +9,8 @@ import time
 from collections.abc import Callable
 from pathlib import Path
 
+from tests.processes import free_ports
+
 PROGRAMS = ("munged", "slurmctld", "slurmd", "srun", "sbatch", "scancel", "scontrol", "sinfo", "squeue")
 NODES = ("n1", "n2")
 _SECONDS = 300.0
@@ -68,7 +70,7 @@ class SlurmCluster:
         (folder / "state").mkdir()
         configuration = folder / "slurm.conf"
         host, user = socket.gethostname(), getpass.getuser()
-        text = _CONFIGURATION.format(host=host, user=user, folder=folder, ports=_free_ports(3))
+        text = _CONFIGURATION.format(host=host, user=user, folder=folder, ports=free_ports(3))
         configuration.write_text(text)
         path = f"{os.environ['PATH']}:/usr/sbin:/usr/local/sbin"
         self.environment = {**os.environ, "SLURM_CONF": str(configuration), "PATH": path}
@@ -156,13 +158,3 @@ class SlurmCluster:
             self._processes.append(
                 subprocess.Popen(command, env=self.environment, stdout=log, stderr=subprocess.STDOUT)
             )
-
-
-def _free_ports(count: int) -> list[int]:
-    sockets = [socket.socket() for _ in range(count)]
-    for one in sockets:
-        one.bind(("127.0.0.1", 0))
-    ports = [one.getsockname()[1] for one in sockets]
-    for one in sockets:
-        one.close()
-    return ports

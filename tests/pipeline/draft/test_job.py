@@ -29,21 +29,21 @@ def test_long_answers_of_a_conflict_are_shown_where_they_are_different() -> None
     assert line.endswith(f": '...{before}B-cow{after}' and '...{before}O{after}' and 1 more")
 
 
+def run_written_job(folder: Path, count: int, *settings: str) -> tuple[Path, Path]:
+    """A job that `init` wrote for so many reviews runs to its end; gives the rows and the root."""
+    write_checkpoint(folder)
+    rows, job, root = write_reviews(folder, count), folder / "job.toml", folder / "root"
+    assert main(["init", str(rows), "--checkpoint", str(folder / "model"), "--out", str(job)]) == 0
+    tiny = ("fine_tuning.learning_rate=1e-2", "fine_tuning.xla=off", "evaluation.max_export_loss=100")
+    overrides = [f"--set={setting}" for setting in (*tiny, "evaluation.below_baseline=warn", *settings)]
+    assert main(["run", str(job), "--root", str(root), *overrides]) == 0
+    assert (root / "pushed" / "reviews" / "1" / "model.tflite").is_file()
+    return rows, root
+
+
 @pytest.mark.long
 def test_a_written_job_runs_to_the_end(tmp_path: Path) -> None:
-    write_checkpoint(tmp_path)
-    rows, job, root = write_reviews(tmp_path, 400), tmp_path / "job.toml", tmp_path / "root"
-    checkpoint = ["--checkpoint", str(tmp_path / "model")]
-    assert main(["init", str(rows), *checkpoint, "--out", str(job)]) == 0
-    tiny = (
-        "fine_tuning.learning_rate=1e-2",
-        "fine_tuning.xla=off",
-        "quantization.xla=off",
-        "evaluation.max_export_loss=100",
-        "evaluation.below_baseline=warn",
-    )
-    overrides = [part for setting in tiny for part in ("--set", setting)]
-    assert main(["run", str(job), "--root", str(root), *overrides]) == 0
+    rows, root = run_written_job(tmp_path, 400, "quantization.xla=off")
     pushed = root / "pushed" / "reviews" / "1"
     assert (pushed / "model.tflite").is_file()
     assert main(["check", str(rows), "--against", str(pushed)]) == 0
@@ -53,19 +53,8 @@ def test_a_written_job_runs_to_the_end(tmp_path: Path) -> None:
 
 @pytest.mark.long
 def test_a_job_of_few_rows_runs_to_the_end(tmp_path: Path) -> None:
-    write_checkpoint(tmp_path)
-    rows, job, root = write_reviews(tmp_path, 30), tmp_path / "job.toml", tmp_path / "root"
-    assert main(["init", str(rows), "--checkpoint", str(tmp_path / "model"), "--out", str(job)]) == 0
-    tiny = (
-        "fine_tuning.learning_rate=1e-2",
-        "fine_tuning.xla=off",
-        "evaluation.max_export_loss=100",
-        "evaluation.below_baseline=warn",
-    )
-    overrides = [part for setting in tiny for part in ("--set", setting)]
-    assert main(["run", str(job), "--root", str(root), *overrides]) == 0
+    _, root = run_written_job(tmp_path, 30)
     assert {"pair_examples", "fine_tune", "fit_head"} <= {folder.name for folder in (root / "artifacts").iterdir()}
-    assert (root / "pushed" / "reviews" / "1" / "model.tflite").is_file()
     assert "pair_examples" in (root / "reports" / "1.html").read_text()
 
 

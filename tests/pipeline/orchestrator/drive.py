@@ -1,21 +1,26 @@
-"""Runs a toy pipeline as a process of its own: `python -m tests.pipeline.orchestrator.drive ROOT HOW TRACE`."""
+"""Runs a toy pipeline as a process of its own: `python -m tests.pipeline.orchestrator.drive ROOT HOW TRACE LAUNCH...`.
+
+`LAUNCH` is the program that starts steps, with its options; without one they are forked.
+"""
 
 import sys
 
 from rich.console import Console
 
 from components.dsl.errors import InputError
+from pipeline.machine import Machine
 from pipeline.orchestrator.graph import Pipeline
 from pipeline.orchestrator.runner import run_pipeline
 from pipeline.views.terminal import Terminal
 from tests.pipeline.orchestrator import toy
 
 if __name__ == "__main__":
-    root, how, trace = sys.argv[1:]
+    root, how, trace, *launch = sys.argv[1:]
     console = Console(soft_wrap=True)
     pipeline = Pipeline("toy", toy.misbehaving(how, trace))
     try:
-        result = run_pipeline(pipeline, root, observer=Terminal(console), preload=())
+        machine = Machine(launch=tuple(launch))
+        result = run_pipeline(pipeline, root, observer=Terminal(console), preload=(), machine=machine)
     except InputError as error:
         console.print(str(error))
         sys.exit(2)

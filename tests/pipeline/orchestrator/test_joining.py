@@ -18,7 +18,7 @@ from pipeline.orchestrator.graph import Pipeline
 from pipeline.orchestrator.joining import join_trainings
 from pipeline.orchestrator.runner import RunResult, run_pipeline
 from tests.pipeline.orchestrator import toy
-from tests.pipeline.workers.test_workers import free_ports
+from tests.processes import free_ports
 
 
 @component()

@@ -2,7 +2,6 @@
 
 import contextlib
 import signal
-import subprocess
 import sys
 import time
 from pathlib import Path
@@ -21,7 +20,7 @@ from pipeline.orchestrator.mailbox import Mailbox, StepRequest
 from pipeline.orchestrator.runner import RunResult, run_pipeline
 from pipeline.orchestrator.store import Store
 from tests.pipeline.orchestrator import toy
-from tests.pipeline.orchestrator.test_runner import REPOSITORY, Diary, chain, states
+from tests.pipeline.orchestrator.test_runner import REPOSITORY, Diary, Driven, chain, states
 
 
 @pytest.fixture(autouse=True)
@@ -182,44 +181,12 @@ def test_versions_that_differ_are_named(versions: dict[str, Any], difference: st
         check_versions(toy.write, request)
 
 
-class DrivenRun:
+class DrivenRun(Driven):
     """A run with launched steps in a process of its own, in the middle of a slow step behind a shell."""
 
     def __init__(self, folder: Path) -> None:
-        self.root, trace = folder / "root", folder / "trace"
-        script = (
-            "import sys\n"
-            "from pipeline.machine import Machine\n"
-            "from pipeline.orchestrator.graph import Pipeline\n"
-            "from pipeline.orchestrator.runner import run_pipeline\n"
-            "from tests.pipeline.orchestrator import toy\n"
-            f"pipeline = Pipeline('toy', toy.misbehaving('slow', {str(trace)!r}))\n"
-            "machine = Machine(launch=('sh', '-c', '\"$@\"; exit $?', 'sh'))\n"
-            "try:\n"
-            f"    run_pipeline(pipeline, {str(self.root)!r}, preload=(), machine=machine)\n"
-            "except KeyboardInterrupt:\n"
-            "    sys.exit(130)\n"
-        )
-        self.process = subprocess.Popen(
-            [sys.executable, "-c", script],
-            cwd=REPOSITORY,
-            # A shell starts what it puts into the background with SIGINT ignored; the tests may run there.
-            preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),
-        )
-        grandchild = trace.with_name("trace.grandchild")
-        deadline = time.monotonic() + 30
-        while not (grandchild.exists() and grandchild.read_text()):
-            assert time.monotonic() < deadline
-            time.sleep(0.02)
-        self.pids = [int(trace.read_text()), int(grandchild.read_text())]
+        super().__init__(folder, "sh", "-c", '"$@"; exit $?', "sh")
         self.pids.append(psutil.Process(self.pids[0]).ppid())
-
-    def assert_children_end(self, seconds: float) -> None:
-        deadline = time.monotonic() + seconds
-        for pid in self.pids:
-            while toy.is_running(pid):
-                assert time.monotonic() < deadline, f"process {pid} is still there"
-                time.sleep(0.02)
 
 
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])

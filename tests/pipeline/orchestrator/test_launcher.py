@@ -10,7 +10,7 @@ from components.artifacts.pushed import Pushed
 from components.artifacts.standard import TaskExamples
 from components.dsl.artifact import Artifact
 from components.dsl.component import Node
-from components.dsl.errors import InputError, Refusal
+from components.dsl.errors import InputError
 from pipeline.orchestrator.executor import wait_for_any
 from pipeline.orchestrator.launcher import Launcher, StepError, StepPlan, check_node
 from pipeline.orchestrator.observer import Watcher
@@ -159,12 +159,6 @@ def test_input_error_leaves_no_log(life: Life) -> None:
     assert not log_of(life).exists()
 
 
-def test_refusal(life: Life) -> None:
-    with pytest.raises(Refusal, match=r"^not good enough$"):
-        misbehave(life, "refusal")
-    assert life.store.executions(life.run_id)[-1].state == "refused"
-
-
 @pytest.mark.parametrize(
     ("how", "reason", "logged"),
     [
@@ -231,11 +225,6 @@ def test_progress_reaches_the_watcher(life: Life) -> None:
     assert notes.seen[0] == (0.0, 600.0, "sleeping")
     for name in ("trace", "trace.grandchild"):
         assert toy.ends(int((life.root / name).read_text()))
-
-
-def test_bad_data_is_found_before_anything_runs() -> None:
-    with pytest.raises(InputError, match=r"File.path must be a readable file, got /no/such"):
-        check_node(toy.load(source=toy.File("/no/such")))
 
 
 @pytest.mark.parametrize("kind", [Pushed, TaskExamples])

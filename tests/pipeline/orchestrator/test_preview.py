@@ -99,19 +99,6 @@ def test_a_step_that_another_pipeline_ran_is_compared_with_that(tmp_path: Path) 
     assert first.changes == (("setting", "value", "hello", "howdy"),)
 
 
-def test_a_root_that_a_run_would_refuse(tmp_path: Path) -> None:
-    (tmp_path / "file").write_text("")
-    with pytest.raises(InputError, match=r"^root must be a folder .*, got .*/file: it is a file$"):
-        preview_chain(tmp_path / "file")
-    with pytest.raises(InputError, match=r"root must be a new or empty folder, .* it holds file$"):
-        preview_chain(tmp_path)
-
-
-def test_a_step_that_is_none(tmp_path: Path) -> None:
-    with pytest.raises(InputError, match="--to must name a step of the run, got 'shut'; did you mean 'shout'"):
-        preview_chain(tmp_path, request=Request(to="shut"))
-
-
 def test_steps_that_are_not_done_have_the_duration_of_the_last_execution(tmp_path: Path) -> None:
     assert {step.expected for step in preview_chain(tmp_path)} == {None}
     run(tmp_path)

@@ -200,12 +200,6 @@ def test_damage_is_told_of_in_one_line(store: Store, tmp_path: Path, part: str) 
     assert len(str(caught.value).splitlines()) == 1
 
 
-def test_reading_a_root_that_is_none(tmp_path: Path) -> None:
-    with pytest.raises(InputError, match="a folder that a run has written to"):
-        Store(tmp_path, create=False)
-    assert not (tmp_path / DATABASE).exists()
-
-
 def test_reading_while_another_writes(store: Store, tmp_path: Path) -> None:
     run = store.start_run("toy")
     assert Store(tmp_path, create=False).runs()[0].id == run

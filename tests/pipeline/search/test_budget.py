@@ -14,6 +14,7 @@ def test_a_budget_of_options() -> None:
     ("minutes", "trials", "seeds", "message"),
     [
         (0.0, None, 3, "--minutes must be positive and finite, got 0"),
+        (float("inf"), None, 3, "--minutes must be positive and finite, got inf"),
         (float("nan"), None, 3, "--minutes must be positive and finite, got nan"),
         (1.0, 0, 3, "--trials must be at least 1, got 0"),
         (1.0, 1, 0, "--seeds must be from 1 to 100, got 0"),

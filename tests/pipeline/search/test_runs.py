@@ -2,16 +2,14 @@
 
 import functools
 from pathlib import Path
-from typing import Any
 
 import pytest
 
 from components.dsl.component import Node
-from components.dsl.errors import InputError
 from pipeline.orchestrator.graph import Pipeline
 from pipeline.orchestrator.observer import Observer
 from pipeline.orchestrator.runner import RunFailedError, run_pipeline
-from pipeline.search.runs import SearchRuns, seconds_of_minutes
+from pipeline.search.runs import SearchRuns
 from tests.pipeline.orchestrator import toy
 from tests.pipeline.settings.texts import CHECKPOINT, EXAMPLES, load
 
@@ -51,9 +49,3 @@ def test_a_step_that_fails_ends_the_search(runs: SearchRuns) -> None:
     with pytest.raises(RunFailedError, match=r"^Step behave failed"):
         runs.run(Pipeline("toy", toy.misbehaving("crash")))
     assert runs.start(Pipeline("toy", toy.misbehaving("refusal"))).state == "refused"
-
-
-@pytest.mark.parametrize("minutes", [0.0, -1.0, float("inf"), float("nan")])
-def test_minutes_are_positive_and_finite(minutes: Any) -> None:
-    with pytest.raises(InputError, match=r"^--minutes must be positive and finite, got "):
-        seconds_of_minutes(minutes)

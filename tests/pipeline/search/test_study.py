@@ -37,9 +37,7 @@ def test_without_optuna_one_line_names_what_to_install(
 @pytest.mark.parametrize(
     ("text", "arguments", "message"),
     [
-        (CHECKPOINT + EXAMPLES, ["--minutes", "0"], "error: --minutes must be positive and finite, got 0\n"),
         (CHECKPOINT + EXAMPLES, ["--trials", "0"], "error: --trials must be at least 1, got 0\n"),
-        (CHECKPOINT + EXAMPLES, ["--set", "tune.finalists=0"], "error: tune.finalists must be at least 1, got 0\n"),
         (CHECKPOINT + "[corpus]\npath = 'texts'\n", [], "error: there must be [examples] to tune settings for\n"),
         (
             CHECKPOINT + EXAMPLES + "validation = 'dev.tsv'\ntest = 'dev.tsv'\n",

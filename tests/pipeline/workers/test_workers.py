@@ -13,6 +13,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.processes import free_ports
 from tests.robustness.crash.process import kill_tree
 from tests.tiny_job import SETTINGS, write_job
 
@@ -39,14 +40,6 @@ def undisturbed(job: Path) -> Path:
     with cluster(job, root) as (chief, worker):
         assert [chief.wait(SECONDS), worker.wait(SECONDS)] == [0, 0]
     return root
-
-
-def free_ports(count: int) -> list[int]:
-    with contextlib.ExitStack() as stack:
-        sockets = [stack.enter_context(socket.socket()) for _ in range(count)]
-        for opened in sockets:
-            opened.bind(("", 0))
-        return [opened.getsockname()[1] for opened in sockets]
 
 
 def start(job: Path, root: Path, ports: list[int], index: int, *more: str) -> subprocess.Popen[bytes]:
