@@ -17,14 +17,11 @@ from components.answers.answer_table import answer_table
 from components.answers.model_handler import AnsweredBatch, TaskModelHandler, TextBatch, open_task
 from components.answers.table_request import TableRequest
 from components.beam.engine import BeamOptions
-from keras_bert.core.config import EncoderConfig
-from keras_bert.export.bundle import attach_companions
-from keras_bert.export.onnx import export_onnx
-from keras_bert.export.tflite import export_tflite
-from keras_bert.models.encoder import build_encoder
 from keras_bert.tasks.registry import TASKS
 from keras_bert.tokenizers.tokenizer import Tokenizer
 from keras_bert.tokenizers.wordpiece_vocabulary import SPECIAL_TOKENS
+from tests.keras_bert.tasks.tiny import make_encoder
+from tests.model_files import write_file
 from tests.samples import long_but
 
 WORDS = ("cow", "hen", "owl", "fox", "oak", "fir", "elm", "fern", "the", "near", "old", "one", "?")
@@ -40,29 +37,16 @@ SETTINGS: dict[str, dict[str, Any]] = {
 def build(name: str) -> Any:
     keras.utils.set_random_seed(1)
     tokenizer = Tokenizer([*SPECIAL_TOKENS, *WORDS], lowercase=True)
-    config = EncoderConfig(
-        vocabulary_size=tokenizer.vocabulary_size,
-        hidden_size=8,
-        num_layers=1,
-        num_heads=2,
-        intermediate_size=8,
-        max_length=16,
-        initializer_range=0.5,
-    )
-    return TASKS[name].build(build_encoder(config), tokenizer, max_length=16, **SETTINGS[name])
+    sizes = {"hidden_size": 8, "num_layers": 1, "intermediate_size": 8, "max_length": 16, "initializer_range": 0.5}
+    encoder = make_encoder(vocabulary_size=tokenizer.vocabulary_size, **sizes)
+    return TASKS[name].build(encoder, tokenizer, max_length=16, **SETTINGS[name])
 
 
 def write(task: Any, folder: Path, kind: str) -> Path:
     if kind == "keras":
         task.save(folder / "saved")
         return folder / "saved"
-    file = folder / f"model.{kind}"
-    if kind == "onnx":
-        export_onnx(task.network(), file, output=task.output_name)
-    else:
-        export_tflite(task.network(), file, lengths=[8, 16], output=task.output_name)
-    attach_companions(task, file)
-    return file
+    return write_file(task, folder / f"model.{kind}", [8, 16])
 
 
 def sample_texts(count: int, seed: int) -> list[str]:

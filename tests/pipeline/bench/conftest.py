@@ -3,13 +3,11 @@ from pathlib import Path
 import keras
 import pytest
 
-from keras_bert.export.bundle import attach_companions
-from keras_bert.export.onnx import export_onnx
-from keras_bert.export.tflite import export_tflite
 from keras_bert.tasks.classification import Classification
 from keras_bert.tokenizers.tokenizer import Tokenizer
 from keras_bert.tokenizers.wordpiece_vocabulary import SPECIAL_TOKENS
 from tests.keras_bert.tasks.tiny import WORDS, make_encoder
+from tests.model_files import write_file
 
 
 @pytest.fixture(scope="session")
@@ -19,8 +17,6 @@ def files(tmp_path_factory: pytest.TempPathFactory) -> Path:
     keras.utils.set_random_seed(0)
     tokenizer = Tokenizer([*SPECIAL_TOKENS, *WORDS], lowercase=True)
     task = Classification.build(make_encoder(num_layers=1), tokenizer, labels=["no", "yes"], max_length=16)
-    export_tflite(task.network(), folder / "model.tflite", (8, 16))
-    export_onnx(task.network(), folder / "model.onnx")
     for name in ("model.tflite", "model.onnx"):
-        attach_companions(task, folder / name)
+        write_file(task, folder / name, (8, 16))
     return folder

@@ -15,11 +15,9 @@ from tests.pipeline.command_line import refused, said
 pytest.importorskip("tensorflow_text", reason="the tokenizer is TensorFlow's")
 import keras_bert
 from keras_bert.explain import attributions
-from keras_bert.export.bundle import attach_companions
-from keras_bert.export.onnx import export_onnx
-from keras_bert.export.tflite import export_tflite
 from keras_bert.tasks.embedding import Embedding
 from keras_bert.tokenizers.tokenizer import Tokenizer
+from tests.model_files import write_file
 
 TEXT = "abc d ef"
 
@@ -31,10 +29,8 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     task.save(folder / "saved")
     (folder / "pushed").mkdir()
     task.save_settings(folder / "pushed")
-    export_onnx(task.network(), folder / "pushed" / "model.onnx")
-    export_tflite(task.network(), folder / "pushed" / "model.tflite", lengths=[task.max_length])
     for name in ("model.onnx", "model.tflite"):
-        attach_companions(task, folder / "pushed" / name)
+        write_file(task, folder / "pushed" / name, [task.max_length])
     keras_bert.to_hugging_face(task, folder / "foreign")
     return folder
 

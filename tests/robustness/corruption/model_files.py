@@ -150,9 +150,7 @@ def _write_exported(folder: Path) -> None:
     import json
 
     from keras_bert.export.attachments import attach_entries
-    from keras_bert.export.bundle import attach_companions
-    from keras_bert.export.onnx import export_onnx
-    from keras_bert.export.tflite import export_tflite
+    from tests.model_files import write_file
 
     task = _classifier()
     recipe = {"weights": "float32", "lengths": [8, _LENGTH], "libraries": {"keras": "3"}}
@@ -166,12 +164,10 @@ def _write_exported(folder: Path) -> None:
         "shipped": "tflite float32",
         "models": {"tflite float32": {"metrics": scores}, "teacher": {"metrics": scores}},
     }
-    export_tflite(task.network(), folder / "model_float32.tflite", (8, _LENGTH))
-    export_onnx(task.network(), folder / "model.onnx")
     task.save_settings(folder)
     (folder / "metrics.json").write_text(json.dumps(metrics))
     for name in ("model_float32.tflite", "model.onnx"):
-        attach_companions(task, folder / name)
+        write_file(task, folder / name, (8, _LENGTH))
         described = {"export.json": {name: recipe}, "metrics.json": metrics, "origin.json": {"examples": "0123"}}
         attach_entries(folder / name, {key: json.dumps(value).encode() for key, value in described.items()})
 

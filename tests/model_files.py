@@ -1,0 +1,19 @@
+"""Files of tasks that are complete by themselves, as an export publishes them."""
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from keras_bert.export.bundle import attach_companions
+from keras_bert.export.onnx import export_onnx
+from keras_bert.export.tflite import export_tflite
+
+
+def write_file(task: Any, file: Path, lengths: Sequence[int]) -> Path:
+    """The task's `.tflite` file with these lengths, or its `.onnx` file, which takes any."""
+    if file.suffix == ".onnx":
+        export_onnx(task.network(), file, output=task.output_name)
+    else:
+        export_tflite(task.network(), file, lengths, output=task.output_name)
+    attach_companions(task, file)
+    return file
