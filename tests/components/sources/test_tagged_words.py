@@ -150,10 +150,7 @@ def test_tags_in_another_scheme_are_read_as_bio(tmp_path):
 @pytest.mark.parametrize(
     ("name", "content", "scheme", "message"),
     [
-        (
-            *("a.txt", "a B-x\nb O\n\nc 0\n", "BIO"),
-            "a.txt line 4: the tag must be O, or B- or I- with a type, got '0'",
-        ),
+        (*("a.txt", "a B-x\nb O\n\nc 0\n", "BIO"), "a.txt line 4: the tag must be O, or B- or I- with a type, got '0'"),
         (
             *("a.txt", "a B-x\nb O\n\nc [SEP]\n", "any"),
             "a.txt line 4: the tag must be O, or B-, I-, E- or S- with a type, got '[SEP]'",
