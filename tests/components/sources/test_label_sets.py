@@ -59,36 +59,31 @@ def test_pairs(tmp_path):
     assert rows == [LabelSetRow("a", ("x", "y"), "b"), LabelSetRow("c", (), "d")]
 
 
+COLUMNS = {"label_columns": ("x", "y")}
+
+
 @pytest.mark.parametrize(
     ("content", "settings", "message"),
     [
         (
             "text,label\na,x\nb,y\n",
             {},
-            "examples.separator must stand in column 'label' of .*, got ',', which is in none",
+            "separator must stand in column 'label' of .*, got ',', which is in none",
         ),
         (
             "text,label\na,x;y\nb,y\n",
             {},
-            "got ',', which is in none of 2 cells; name the separator, or set examples.task",
+            "got ',', which is in none of 2 cells; name the separator, or set examples",
         ),
         ("text,label\na,x;;y\n", {"separator": ";"}, "line 2: column 'label': the label must not be empty, got ''"),
         ("text,label\na,\"['x', 'y']\"\n", {}, "column 'label' must hold labels with ',' between them, got "),
         ('text,label\n ,"x,y"\n', {}, "line 2: column 'text' must not be empty"),
         ('text,labels\na,"x,y"\n', {}, "has no column 'label'; did you mean 'labels'"),
         ('text,label\na,"x,x"\n', {}, r"must hold at least 2 labels, got only \['x'\]"),
-        (
-            "text,x,y\na,1,0\nb,0,2\n",
-            {"label_columns": ("x", "y")},
-            "line 3: column 'y' must be 0 or 1, got '2'; write 1",
-        ),
-        ("text,x,y\na,1,\n", {"label_columns": ("x", "y")}, "line 2: column 'y' must be 0 or 1, got ''"),
-        ("text,x,y\na,1,0.5\n", {"label_columns": ("x", "y")}, "column 'y' must be 0 or 1, got '0.5'"),
-        (
-            "text,x,y\na,1,0\nb,1,0\n",
-            {"label_columns": ("x", "y")},
-            "column 'y' of .* must be 1 somewhere, got 0 in all rows",
-        ),
+        ("text,x,y\na,1,0\nb,0,2\n", COLUMNS, "line 3: column 'y' must be 0 or 1, got '2'; write 1"),
+        ("text,x,y\na,1,\n", COLUMNS, "line 2: column 'y' must be 0 or 1, got ''"),
+        ("text,x,y\na,1,0.5\n", COLUMNS, "column 'y' must be 0 or 1, got '0.5'"),
+        ("text,x,y\na,1,0\nb,1,0\n", COLUMNS, "column 'y' of .* must be 1 somewhere, got 0 in all rows"),
     ],
 )
 def test_tables_that_cannot_be_used(tmp_path, content, settings, message):

@@ -42,33 +42,20 @@ def test_the_fingerprint_follows_content_columns_and_prompts(tmp_path):
     assert len(prints | {sources[0].fingerprint()}) == 6
 
 
+HEADER = "query\tpassage\tn\n"
+
+
 @pytest.mark.parametrize(
     ("name", "content", "message"),
     [
-        ("a.tsv", "query\tpassage\tn\n", r"the table .*a\.tsv must hold at least one row, got none$"),
-        ("a.tsv", "query\tpassage\tn\none\t \tX\n", r"a\.tsv line 2: column 'passage' must not be empty$"),
+        ("a.tsv", HEADER, r"the table .*a\.tsv must hold at least one row, got none$"),
+        ("a.tsv", HEADER + "one\t \tX\n", r"a\.tsv line 2: column 'passage' must not be empty$"),
         ("a.tsv", "query\tpassages\tn\none\tA\tX\n", r"has no column 'passage'; did you mean 'passages'\?$"),
-        (
-            "a.tsv",
-            "query\tpassage\tn\none\tA\tA\n",
-            r"a\.tsv line 2: the negative 'A' must be no passage of its query 'o",
-        ),
+        ("a.tsv", HEADER + "one\tA\tA\n", r"a\.tsv line 2: the negative 'A' must be no passage of its query"),
         # As a whole, not row by row.
-        (
-            "a.tsv",
-            "query\tpassage\tn\none\tA\tB\none\tB\tC\n",
-            r"a\.tsv line 3: the negative 'B' must be no passage of ",
-        ),
-        (
-            "a.jsonl",
-            '{"query": "one", "passage": [], "n": "X"}',
-            r"a\.jsonl line 1: column 'passage' must not be empty$",
-        ),
-        (
-            "a.jsonl",
-            '{"query": "one", "passage": "A", "n": null}',
-            r"line 1: field 'n' must be text, got None; fill it in",
-        ),
+        ("a.tsv", HEADER + "one\tA\tB\none\tB\tC\n", r"a\.tsv line 3: the negative 'B' must be no passage of "),
+        ("a.jsonl", '{"query": "one", "passage": [], "n": "X"}', r"line 1: column 'passage' must not be empty$"),
+        ("a.jsonl", '{"query": "one", "passage": "A", "n": null}', r"line 1: field 'n' must be text, got None; fill"),
         ("a.jsonl", '{"query": ["a", "b"], "passage": "A", "n": "X"}', r"column 'query' must hold one query, got 2$"),
     ],
 )

@@ -147,52 +147,41 @@ def test_tags_in_another_scheme_are_read_as_bio(tmp_path):
         assert SentenceSource(file, scheme=scheme).splits() == {"train": BIO}
 
 
+OF_BIO, OF_ANY = (f"the tag must be O, or {tags} with a type" for tags in ("B- or I-", "B-, I-, E- or S-"))
+LIKELY = 'the tags look like {}: set scheme = "{}"'
+
+
 @pytest.mark.parametrize(
-    ("name", "content", "scheme", "message"),
+    ("kind", "content", "scheme", "message"),
     [
-        (*("a.txt", "a B-x\nb O\n\nc 0\n", "BIO"), "a.txt line 4: the tag must be O, or B- or I- with a type, got '0'"),
+        (*("txt", "a B-x\nb O\n\nc 0\n", "BIO"), f" line 4: {OF_BIO}, got '0'"),
+        (*("txt", "a B-x\nb O\n\nc [SEP]\n", "any"), f" line 4: {OF_ANY}, got '[SEP]'"),
+        (*("txt", "a B-x\nb L-x\nc O\n", "any"), f" line 2: {OF_ANY}, got 'L-x'; {LIKELY.format('BILOU', 'BILOU')}"),
         (
-            *("a.txt", "a B-x\nb O\n\nc [SEP]\n", "any"),
-            "a.txt line 4: the tag must be O, or B-, I-, E- or S- with a type, got '[SEP]'",
+            *("txt", "# id 1\tdomain=en\na _ _ B-x\nb _ _ O\n", "BIO"),
+            f" line 1: {OF_BIO}, got 'domain=en'; remove the line if it is a comment",
+        ),
+        (*("txt", "a B-x\nb I-x\n", "any"), " must have the tag O besides those of entities, got ['B-x', 'I-x']"),
+        (
+            *("jsonl", '{"words": "a b", "tags": "O O"}\n{"words": "a b", "tags": "O S-x"}', "BIO"),
+            f" line 2, word 2: {OF_BIO}, got 'S-x'; {LIKELY.format('IOBES', 'IOBES')}",
+        ),
+        (*("txt", "a DET\nb NN\n", "BIO"), f" line 1: {OF_BIO}, got 'DET'; {LIKELY.format('no entities', 'any')}"),
+        (
+            *("txt", "a I-x\nb O\n\nc O\nd B-x\n", "IOB1"),
+            " line 5: the tag 'B-x' must follow B-x or I-x, got 'O' before it",
         ),
         (
-            *("a.txt", "a B-x\nb L-x\nc O\n", "any"),
-            "a.txt line 2: the tag must be O, or B-, I-, E- or S- with a type, got 'L-x'; "
-            'the tags look like BILOU: set scheme = "BILOU"',
-        ),
-        (
-            *("a.txt", "# id 1\tdomain=en\na _ _ B-x\nb _ _ O\n", "BIO"),
-            "a.txt line 1: the tag must be O, or B- or I- with a type, got 'domain=en'; remove the line if it is a "
-            "comment",
-        ),
-        (
-            *("a.txt", "a B-x\nb I-x\n", "any"),
-            "a.txt must have the tag O besides those of entities, got ['B-x', 'I-x']",
-        ),
-        (
-            *("a.jsonl", '{"words": "a b", "tags": "O O"}\n{"words": "a b", "tags": "O S-x"}', "BIO"),
-            "a.jsonl line 2, word 2: the tag must be O, or B- or I- with a type, got 'S-x'; "
-            'the tags look like IOBES: set scheme = "IOBES"',
-        ),
-        (
-            *("a.txt", "a DET\nb NN\n", "BIO"),
-            "a.txt line 1: the tag must be O, or B- or I- with a type, got 'DET'; "
-            'the tags look like no entities: set scheme = "any"',
-        ),
-        (
-            *("a.txt", "a I-x\nb O\n\nc O\nd B-x\n", "IOB1"),
-            "a.txt line 5: the tag 'B-x' must follow B-x or I-x, got 'O' before it",
-        ),
-        (
-            *("a.txt", "a S-x\n\nb O\nc B-x\n", "IOBES"),
-            "a.txt line 4: the tag 'B-x' must be followed by I-x or E-x or L-x, got the end of the sentence",
+            *("txt", "a S-x\n\nb O\nc B-x\n", "IOBES"),
+            " line 4: the tag 'B-x' must be followed by I-x or E-x or L-x, got the end of the sentence",
         ),
     ],
 )
-def test_tags_that_break_the_scheme_are_named_with_the_likely_one(tmp_path, name, content, scheme, message):
+def test_tags_that_break_the_scheme_are_named_with_the_likely_one(tmp_path, kind, content, scheme, message):
+    file = write(tmp_path, f"a.{kind}", content)
     with pytest.raises(InputError) as error:
-        SentenceSource(write(tmp_path, name, content), scheme=scheme).check()
-    assert str(error.value) == f"{tmp_path}/{message}"
+        SentenceSource(file, scheme=scheme).check()
+    assert str(error.value) == f"{file}{message}"
 
 
 def test_entities_that_begin_with_an_i_tag_are_read_as_conlleval_reads_them(tmp_path):

@@ -75,7 +75,8 @@ def test_the_table_narrows_the_space_and_names_choose_from_it(tmp_path: Path) ->
     assert tuple(values_of(space_of(tmp_path, text, *names), "teacher")) == names
 
 
-FEW_SHOT = "[few_shot]\npairs = 0\n"
+FEW_SHOT, RATES = "[few_shot]\npairs = 0\n", "[tune.fine_tuning]\nlearning_rate = "
+RATE = "tune.fine_tuning.learning_rate"
 
 
 @pytest.mark.parametrize(
@@ -98,15 +99,9 @@ FEW_SHOT = "[few_shot]\npairs = 0\n"
             STUDENT + "[general_distillation]\npath = 'texts'\ncosine = 1\n[tune.student]\nnum_layers = [1, 2]",
             "tune.student.num_layers must be left out beside [general_distillation], which each depth",
         ),
-        (
-            FEW_SHOT + "[tune.fine_tuning]\nlearning_rate = [1e-5, 1e-3]",
-            "tune.fine_tuning.learning_rate must be left out where few_shot.pairs is 0, as only a head is fitted",
-        ),
+        (FEW_SHOT + RATES + "[1e-5, 1e-3]", f"{RATE} must be left out where few_shot.pairs is 0, as only a head"),
         (FEW_SHOT, "--space and [tune] must leave a setting with several values to search"),
-        (
-            "[tune.fine_tuning]\nlearning_rate = [1e-3]",
-            "tune.fine_tuning.learning_rate must hold several values to search, or the job's alone, 5e-05, got [0.001]",
-        ),
+        (RATES + "[1e-3]", f"{RATE} must hold several values to search, or the job's alone, 5e-05, got [0.001]"),
         (
             "[fine_tuning]\naccumulation = 4\n[tune.fine_tuning]\nbatch_size = [32, 6]",
             "fine_tuning.accumulation must divide batch_size=6, got 4",
