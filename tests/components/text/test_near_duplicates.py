@@ -1,14 +1,7 @@
 import numpy as np
 import pytest
 
-from components.text.near_duplicates import (
-    Signer,
-    choose_bands,
-    find_clusters,
-    find_repeats,
-    hash_words,
-    make_shingles,
-)
+from components.text.near_duplicates import Signer, choose_bands, find_clusters, find_repeats, hash_words, make_shingles
 from tests.keras_bert.core.test_folding import FORMS
 
 

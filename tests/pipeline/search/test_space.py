@@ -82,21 +82,21 @@ RATE = "tune.fine_tuning.learning_rate"
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        ("[tune.distillation]\nepochs = [1, 2]", "tune.distillation.epochs must be left out where there is no "),
-        ("[tune.student]\nnum_layers = [1, 2]", "tune.student.num_layers must be left out where there is no [stud"),
+        ("[tune.distillation]\nepochs = [1.0, 2.0]", "tune.distillation.epochs must be left out without"),
+        ("[tune.student]\nnum_layers = [1, 2]", "tune.student.num_layers must be left out without [stud"),
         ("[tune.fine_tuning]\nsteps = [1, 2]", "tune.fine_tuning.steps must be left out where fine_tuning.steps is n"),
         (
-            "[fine_tuning]\nsteps = 9\n[tune.fine_tuning]\nepochs = [1, 2]",
+            "[fine_tuning]\nsteps = 9\n[tune.fine_tuning]\nepochs = [1.0, 2.0]",
             "tune.fine_tuning.epochs must be left out where fine_tuning.steps is set; tune.fine_tuning.steps is",
         ),
         ("task = 'token_classification'\n[tune]\npooling = ['cls', 'mean']", "tune.pooling must be left out: token"),
         (STUDENT + "[tune.student]\nnum_layers = [2, 3]", "tune.student.num_layers must be at most 2, the teacher's"),
         (
-            STUDENT + "[distillation]\nhidden_states = 1\nlayer_map = [0, 1]\n[tune.student]\nnum_layers = [1, 2]",
+            STUDENT + "[distillation]\nhidden_states = 1.0\nlayer_map = [0, 1]\n[tune.student]\nnum_layers = [1, 2]",
             "tune.student.num_layers does not suit the job's imitation: Imitation.layer_map must name",
         ),
         (
-            STUDENT + "[general_distillation]\npath = 'texts'\ncosine = 1\n[tune.student]\nnum_layers = [1, 2]",
+            STUDENT + "[general_distillation]\npath = 'texts'\ncosine = 1.0\n[tune.student]\nnum_layers = [1, 2]",
             "tune.student.num_layers must be left out beside [general_distillation], which each depth",
         ),
         (FEW_SHOT + RATES + "[1e-5, 1e-3]", f"{RATE} must be left out where few_shot.pairs is 0, as only a head"),
