@@ -1,10 +1,10 @@
-"""The vectors of a table's texts: ours beside a plain loop over ONNX Runtime and pipelines of PyTorch, in one run.
+"""Compares the speed of embedding a table's texts: `predict --table`, a plain ONNX Runtime loop and PyTorch pipelines.
 
     python -m benchmarks.batch_answers --table train.tsv --text sentence [--transformers-python PATH]
 
-The model is the default job's all-MiniLM-L6-v2 at up to 128 tokens, in float32, and ours in int8, too. Each contestant
-reads the same table and writes a Parquet file, in a process of its own; imports of that process are not counted, those
-of worker processes and the loading of models are. Medians over alternating rounds.
+The model is all-MiniLM-L6-v2 of the default job at up to 128 tokens, in float32; ours also runs in int8. Each
+contestant reads the same table and writes a Parquet file in its own process. Times include the imports of
+worker processes and the loading of models, but not the imports of the main process. Medians over alternating rounds.
 
 - ours: what `predict --table` runs, with one process a core;
 - the plain loop: 32 texts at once in the order of the table, tokenized by Hugging Face's tokenizers and padded to the
@@ -12,8 +12,9 @@ of worker processes and the loading of models are. Medians over alternating roun
 - with an interpreter that has torch, transformers, sentence-transformers and pyarrow: `SentenceTransformer.encode`,
   which sorts by length, and transformers' pipeline for features with the mean over tokens, both 32 texts at once.
 
-`a processor second` counts all threads and workers, whatever else the machine does. `least cosine` is that of all rows
-to the vectors of the plain loop; the int8 file was not trained for int8.
+`a processor second` counts the processor time of all threads and workers, so other load on the machine does not
+matter. `least cosine` is the minimum over all rows of the cosine with the vectors of the plain loop. The int8 file was
+quantized after training.
 """
 
 import argparse
@@ -41,10 +42,12 @@ def main() -> None:
     """Prints rows a second, memory and the least cosine of every contestant."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--table", type=Path, required=True, help="a table of texts, such as SST-2's train.tsv")
-    parser.add_argument("--text", default="sentence", help="its column of texts")
+    parser.add_argument("--text", default="sentence", help="the column with the texts")
     parser.add_argument("--rows", type=int, default=4000)
     parser.add_argument("--rounds", type=int, default=3)
-    parser.add_argument("--transformers-python", help="without it: ours and the plain loop alone")
+    parser.add_argument(
+        "--transformers-python", help="interpreter for the PyTorch pipelines; without it they are skipped"
+    )
     options = parser.parse_args()
     with tempfile.TemporaryDirectory() as folder:
         print_table(race(options, Path(folder)), options)

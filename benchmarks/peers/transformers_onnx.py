@@ -1,10 +1,10 @@
-"""transformers' side of `benchmarks.inference`: for an interpreter with torch, transformers, onnx, onnxruntime, sympy.
+"""The transformers peer of `benchmarks.inference`; needs torch, transformers, onnx, onnxruntime and sympy.
 
     PYTHON -m benchmarks.peers.transformers_onnx FOLDER SETTINGS
 
-Writes a classifier with weights by chance as `.onnx`: as PyTorch exports it, as ONNX Runtime's transformer optimizer
-leaves that, and both as ONNX Runtime's quantizers make them int8, dynamic and static. Attention is written out, which
-is the form that the optimizer knows.
+Writes `.onnx` files of a classifier with random weights: PyTorch's export, the same after ONNX Runtime's transformer
+optimizer, and both after ONNX Runtime's dynamic and static int8 quantizers. Attention is exported as separate
+operations, because the optimizer recognizes that form.
 """
 
 import argparse
@@ -20,7 +20,7 @@ from onnxruntime.transformers.optimizer import optimize_model
 
 from benchmarks.harness.passages import LENGTHS, TRANSFORMERS_INPUTS, make_transformers_passage
 
-# The optimizer's own operations tell no types: ONNX' number of float32.
+# The operations that the optimizer adds have no types; 1 is float32 in ONNX.
 _FLOATS = {"DefaultTensorType": 1}
 
 
@@ -28,7 +28,7 @@ def main() -> None:
     """Writes the files."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("folder", type=Path)
-    parser.add_argument("settings", type=json.loads, help="of `transformers.BertConfig`, as JSON")
+    parser.add_argument("settings", type=json.loads, help="arguments of `transformers.BertConfig`, as JSON")
     options = parser.parse_args()
     logging.disable()
     plain, optimized = (options.folder / f"{name}.onnx" for name in ("float32", "float32, optimizer"))
@@ -52,7 +52,7 @@ def main() -> None:
 
 
 def export(settings: dict[str, int], file: Path) -> None:
-    """As PyTorch does it, any batch and any length."""
+    """Exports a classifier with PyTorch, for any batch size and length."""
     torch.manual_seed(0)
     config = transformers.BertConfig(**settings, attn_implementation="eager", return_dict=False)
     model = transformers.BertForSequenceClassification(config).eval()
@@ -71,13 +71,13 @@ def export(settings: dict[str, int], file: Path) -> None:
 
 
 class Passages:
-    """What static ranges are found with."""
+    """Calibration data for static quantization."""
 
     def __init__(self) -> None:
         self._left = [make_transformers_passage(length) for length in LENGTHS]
 
     def get_next(self) -> dict[str, Any] | None:
-        """A passage; None after the last."""
+        """Returns the next passage; None after the last one."""
         return self._left.pop() if self._left else None
 
 

@@ -1,4 +1,4 @@
-"""Rows of different splits that have the same texts, or nearly the same: counted, dropped or refused."""
+"""Counts, drops or refuses rows of different splits whose texts are equal or nearly equal (leakage)."""
 
 import logging
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -14,21 +14,21 @@ R = TypeVar("R", bound=tuple[Any, ...])
 
 logger = logging.getLogger(__name__)
 
-# Split -> the splits that it must share no texts with, as models that are trained or chosen on them know the answers.
+# Split -> splits it must share no texts with, because models are trained or selected on them.
 EARLIER = {"validation": ("train",), "test": ("train", "validation")}
 
 # Splits that models are chosen and measured on.
 HELD_OUT = ("validation", "test")
 
-# The name of the text of the pre-training in counts, beside the splits.
+# The key of the pre-training corpus in counts, like the name of a split.
 CORPUS = "corpus"
 
 OverlapCounts = dict[str, dict[str, int]]
 
-# Texts stand in another split where they are the same for `fold`, or near ones where `NearTexts` finds them.
+# "in": a text is equal to one of another split after `fold`; "near": `NearTexts` finds it near one.
 Relation = Literal["in", "near"]
 
-# The setting of `[examples]` that says what happens to such rows.
+# The setting of `[examples]` that decides about rows with this relation.
 SETTINGS: dict[Relation, str] = {"in": "overlap", "near": "near_overlap"}
 
 
@@ -37,10 +37,10 @@ def resolve_overlap(
 ) -> tuple[dict[str, list[R]], OverlapCounts]:
     """Keeps, drops or refuses rows that share texts with a later split.
 
-    `off` looks for none, `keep` keeps all rows, `drop` drops those of the earlier split, `error` refuses them.
+    `off` does not look for them, `keep` keeps all rows, `drop` drops rows of the earlier split, `error` refuses rows.
 
     Returns:
-        The rows, and the counts of those that are left, see `count_overlap`; no counts if `off`.
+        The kept rows, and the counts of the remaining overlap, see `count_overlap`; no counts if `off`.
 
     Raises:
         InputError: there are such rows and `treatment` is `error`; or a label loses its last training row.
@@ -51,7 +51,7 @@ def resolve_overlap(
     if treatment == "error":
         return kept, check_overlap(splits, task, relation)
     if treatment == "drop":
-        # The earlier split is the larger one, but the later one is what must stay as it is.
+        # Rows are dropped from the earlier split: the later split must not change.
         for split in [split for split in ("train", "validation") if split in splits]:
             later = [task.key(row) for name in EARLIER if split in EARLIER[name] for row in splits.get(name, ())]
             is_shared = _matcher(relation, later)
@@ -78,7 +78,7 @@ def check_overlap(splits: Mapping[str, Sequence[R]], task: TaskRows[R], relation
 
 
 def refuse_overlap(relation: Relation, clauses: Sequence[str], advice: str = "remove them") -> None:
-    """Raises InputError if there are clauses about texts that splits share, where their setting is `error`."""
+    """Raises InputError with the clauses of `describe_overlap`, if there are any; the setting is `error`."""
     if clauses:
         setting, clause = f"examples.{SETTINGS[relation]}", "; ".join(clauses)
         raise InputError(f"{setting} is 'error', and {clause}; {advice}, or set {setting} to 'drop' or 'keep'")
@@ -87,9 +87,9 @@ def refuse_overlap(relation: Relation, clauses: Sequence[str], advice: str = "re
 def count_overlap(
     splits: Mapping[str, Sequence[R]], key: Callable[[R], Key], relation: Relation = "in"
 ) -> OverlapCounts:
-    """Counts the rows whose texts also stand in an earlier split, or nearly.
+    """Counts the rows whose texts are also in an earlier split, exactly or nearly.
 
-    Texts are the same that `split_rows` keeps together, see `keras_bert.core.folding.fold`; those are not near ones.
+    Texts are equal if `keras_bert.core.folding.fold` makes them equal, as in `split_rows`. Equal texts are not near.
 
     Returns:
         Split -> earlier split -> rows of the split, as `{"test": {"train": 2, "validation": 0}}`.
@@ -100,7 +100,7 @@ def count_overlap(
         if relation == "in":
             folded = set(map(fold_key, earlier_keys))
             return sum(fold_key(key) in folded for key in split_keys)
-        # The earlier rows are the many: they are looked up one by one, and stand in no index.
+        # There are more earlier rows, so the index holds the later rows.
         texts = NearTexts(split_keys)
         near = {match for key in dict.fromkeys(earlier_keys) for match in texts.find_near(key)}
         equal = set(map(fold_key, earlier_keys)) if near else set()
@@ -116,7 +116,7 @@ def count_overlap(
 def describe_overlap(
     overlap: Mapping[str, Mapping[str, int]], rows: Mapping[str, int], plural_name: str, relation: Relation = "in"
 ) -> list[str]:
-    """A clause for each two splits that share texts: `3 of 100 test rows have their texts in training rows, too`."""
+    """A clause for each two splits with common texts: `3 of 100 test rows have their texts in training rows, too`."""
     names = {"train": "training rows", CORPUS: "the corpus"}
     clause = "have nearly the {} of {}" if relation == "near" else "have their {} in {}, too"
     return [
@@ -128,15 +128,15 @@ def describe_overlap(
 
 
 def count_rows(splits: Mapping[str, Sequence[Any]]) -> dict[str, int]:
-    """Split -> rows."""
+    """Split -> number of rows."""
     return {split: len(rows) for split, rows in splits.items()}
 
 
 class HeldOutKeys:
-    """Looks up whether texts are those of validation or test rows, exactly or nearly.
+    """Looks up whether texts are in validation or test rows, exactly or nearly.
 
     Args:
-        keys: the texts of the rows of each split, see `TaskRows.key`.
+        keys: split -> the texts of its rows, see `TaskRows.key`.
     """
 
     def __init__(self, keys: Mapping[str, Iterable[Key]], overlap: NearOverlap, near_overlap: NearOverlap) -> None:
@@ -144,7 +144,7 @@ class HeldOutKeys:
         self.treatments: dict[Relation, NearOverlap] = {"in": overlap, "near": near_overlap}
 
     def find(self, key: Key) -> list[tuple[Relation, str]]:
-        """The splits whose rows have these texts, each with the relation; none where its treatment is `off`."""
+        """Returns each relation and split with these texts, except relations whose treatment is `off`."""
         return [
             (relation, split)
             for split, texts in self._texts.items()
@@ -158,7 +158,7 @@ class HeldOutKeys:
 
 
 def _matcher(relation: Relation, keys: Sequence[Key]) -> Callable[[Key], bool]:
-    """Tells whether a row has the texts of one of others."""
+    """Returns a function that tells whether texts are equal or near to one of the keys."""
     if relation == "near":
         return NearTexts(keys).has_near
     folded = set(map(fold_key, keys))

@@ -1,4 +1,4 @@
-"""Rows with a number."""
+"""Rows of the tasks `regression` and `embedding`."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
@@ -14,14 +14,14 @@ _MOST_DEVIATIONS, _LARGEST = 1e15, 1e30
 
 
 class RegressionRows(TextRows):
-    """A number for each text or pair."""
+    """Rows of `regression`: a number for each text or pair."""
 
     name = "regression"
     answers_numbers = True
     may_be_unlabelled = True
 
     def check(self, splits: Mapping[str, Sequence[TextRow]]) -> None:
-        """Raises InputError where validation or test rows have no two different numbers, or losses would overflow."""
+        """Raises InputError if all numbers of validation or test rows are equal, or losses would overflow."""
         from keras_bert.core.target_scale import TargetScale
 
         require_different_numbers(splits)
@@ -37,7 +37,7 @@ class RegressionRows(TextRows):
                     )
 
     def settings(self, encoding: Encoding, train: Sequence[TextRow]) -> dict[str, Any]:
-        """The longest input, and mean and standard deviation of the training numbers, which the head standardizes."""
+        """Returns the maximum length, and the mean and standard deviation that the head standardizes numbers with."""
         from keras_bert.core.target_scale import TargetScale
 
         scale = TargetScale.of(float(row.label) for row in train)
@@ -54,21 +54,21 @@ class RegressionRows(TextRows):
 def require_different_numbers(splits: Mapping[str, Sequence[TextRow]]) -> None:
     """Raises InputError unless validation and test rows have at least two different numbers.
 
-    Those of the source's own splits it has checked itself; what fails here was taken out of training.
+    The source has checked its own files. An error here is about rows that were taken out of training.
     """
     numbers = {split: (row.label for row in splits[split]) for split in ("validation", "test")}
     check_numbers(numbers, " in the rows taken out of training; add rows or give a file")
 
 
 class EmbeddingRows(TextRows):
-    """The similarity of two texts, each with a vector."""
+    """Rows of `embedding`: the similarity of two texts, which are encoded separately."""
 
     name = "embedding"
     answers_numbers = True
     reads_apart = True
 
     def check(self, splits: Mapping[str, Sequence[TextRow]]) -> None:
-        """Raises InputError where a split to measure on has no two different numbers."""
+        """Raises InputError if all numbers of validation or test rows are equal."""
         require_different_numbers(splits)
 
     def records(self, rows: Sequence[TextRow], encoding: Encoding) -> Iterator[bytes]:

@@ -14,10 +14,10 @@ if TYPE_CHECKING:
 
 # Quantiles of lengths, in percent.
 PERCENTILES = (50, 90, 98, 100)
-# Lengths and scripts are those of this many rows at most, evenly spread over all.
+# Lengths and scripts are measured on a sample of at most this many evenly spaced rows.
 _SAMPLE = 10_000
 
-# Kanji, kana and Hangul have several first words in Unicode's names.
+# First words of Unicode character names that are not the name of a script.
 _NAMES = {"CJK": "Han", "IDEOGRAPHIC": "Han", "HALFWIDTH": "Katakana", "FULLWIDTH": "Latin"}
 
 
@@ -26,9 +26,10 @@ class RowTraits(NamedTuple):
 
     Attributes:
         labels: how often each label occurs, the most frequent first; empty for tasks without labels.
-        repeats: rows whose texts an earlier row has, see `keras_bert.core.folding.fold`.
-        conflicts: texts that rows with different answers share: the texts, and the answers.
-        words: the number of words of each row in a sample.
+        repeats: number of rows whose texts equal those of an earlier row, see `keras_bert.core.folding.fold`.
+        conflicts: texts with different answers, each with its answers.
+        scripts: share of the letters in each script, see `count_scripts`.
+        words: number of words of each row in the sample.
     """
 
     rows: int
@@ -44,9 +45,9 @@ class TokenTraits(NamedTuple):
 
     Attributes:
         lengths: the number of tokens of each row in a sample, special tokens included, before truncation.
-        first_lengths: those of each first text alone, as a question's, without special tokens.
-        unknown: the share of tokens that stand for text which the vocabulary does not have.
-        counts: id of a token -> how often it occurs, without special tokens.
+        first_lengths: the number of tokens of each first text, such as a question, without special tokens.
+        unknown: the share of unknown tokens.
+        counts: token id -> number of occurrences, without special tokens.
     """
 
     lengths: list[int]
@@ -56,7 +57,7 @@ class TokenTraits(NamedTuple):
 
 
 def measure_rows(rows: Sequence[Any], task: TaskRows[Any]) -> RowTraits:
-    """Measures rows of a task, as its source reads them."""
+    """Measures the rows that the source of a task has read."""
     answers: dict[str, dict[str, None]] = defaultdict(dict)
     texts_of_key: dict[str, str] = {}
     for row in rows:
@@ -78,7 +79,7 @@ def measure_rows(rows: Sequence[Any], task: TaskRows[Any]) -> RowTraits:
 
 
 def measure_tokens(rows: Sequence[Any], task: TaskRows[Any], tokenizer: "BaseTokenizer") -> TokenTraits:
-    """Measures the tokens of rows; texts that a model reads apart from one another are measured by the longer one.
+    """Measures the tokens of rows; if a model encodes the texts of a row separately, the longer text counts.
 
     The tokenizer is an eager one, see `keras_bert.tokenizers.loading.load_eager_tokenizer`.
     """
@@ -101,16 +102,16 @@ def sample_rows(rows: Sequence[Any]) -> Sequence[Any]:
 
 
 def percentile(values: Sequence[int], percent: int) -> int:
-    """The least value that at least a percentage of the values do not exceed (nearest-rank method)."""
+    """The percentile of values by the nearest-rank method."""
     ordered = sorted(values)
     return ordered[max(0, -(-len(ordered) * percent // 100) - 1)]
 
 
 def count_scripts(texts: Iterable[str]) -> dict[str, float]:
-    """The share of the letters of texts in each script, the largest first; empty for texts without letters.
+    """Returns the share of letters in each script, largest first; empty for texts without letters.
 
-    The script of a letter is the first word of its name in the Unicode Character Database, as `LATIN SMALL LETTER A`:
-    the property Script, which Python does not have, is equal to it but for few letters.
+    The script of a letter is the first word of its Unicode name, such as `LATIN SMALL LETTER A`. Python does not have
+    Unicode's property Script, which differs for few letters.
     """
     characters: Counter[str] = Counter()
     for text in texts:

@@ -1,4 +1,4 @@
-"""Scores of models, files, baselines and the version pushed before, on the rows of a split."""
+"""Scores of models, files, baselines and the previously pushed version on the rows of a split."""
 
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -27,10 +27,10 @@ class Scored(NamedTuple):
 
 
 class ScoredBaselines(NamedTuple):
-    """Methods without a language model, the trivial answer first.
+    """Scores of baselines that use no language model, the trivial answer first.
 
     Attributes:
-        left_out: the name of each method that cannot learn from the rows -> the reason.
+        left_out: name of each baseline that cannot learn from the rows -> the reason.
     """
 
     models: dict[str, MeasuredModel]
@@ -39,11 +39,11 @@ class ScoredBaselines(NamedTuple):
 
 
 class ModelScorer:
-    """Asks tasks about rows and scores their answers; reports progress before each model.
+    """Runs tasks on rows and scores their answers; reports progress before each model.
 
     Args:
         description: the content of `features.json`.
-        total: the work of the whole evaluation in answered rows.
+        total: number of rows that the evaluation answers, over all models.
     """
 
     def __init__(self, description: Mapping[str, Any], total: int) -> None:
@@ -53,7 +53,7 @@ class ModelScorer:
         self._done, self._total = 0, total
 
     def report(self, note: str, work: int) -> None:
-        """Reports that a part of the work starts, in answered rows."""
+        """Reports progress before `work` rows are answered."""
         report_progress(self._done, self._total, note)
         self._done += work
 
@@ -62,7 +62,7 @@ class ModelScorer:
         return Scored(self.scoring.score(rows, answers, self.labels), answers)
 
     def score_seeds(self, name: str, seeds: Sequence[ScoredFile], rows: Sequence[Any]) -> list[Scored]:
-        """The scores of each seed's model, one in memory at a time."""
+        """Scores the model of each seed; one model is in memory at a time."""
         scored = []
         for number, candidate in enumerate(seeds, start=1):
             self.report(name if len(seeds) == 1 else f"{name}, {number} of {len(seeds)}", len(rows))
@@ -70,7 +70,7 @@ class ModelScorer:
         return scored
 
     def score_variants(self, name: str, seeds: Sequence[ScoredFile], rows: Sequence[Any]) -> dict[str, MeasuredModel]:
-        """The rows of the table for other uses of the outputs of each seed's model, see `TaskScoring.variants`."""
+        """Scores other uses of the outputs of each seed's model as rows of the table, see `TaskScoring.variants`."""
         if not self.scoring.has_variants:
             return {}
         by_seed = []
@@ -88,12 +88,12 @@ class ModelScorer:
         return calibrate(self.read_logits("calibration", file, validation), self.classes, precision)
 
     def read_logits(self, note: str, file: ScoredFile, rows: Sequence[Any]) -> LabelLogits:
-        """The logits behind the labels that a file answers with."""
+        """The logits from which a file's labels are computed."""
         self.report(note, len(rows))
         return self.scoring.logits(file.open(), rows)
 
     def score_baselines(self, train: Sequence[Any], validation: Sequence[Any], test: Sequence[Any]) -> ScoredBaselines:
-        """The trivial answer to the test rows, and what methods without a language model answer."""
+        """Scores the trivial answer and the baselines without a language model on the test rows."""
         self.report("baselines", len(test))
         result = ScoredBaselines({}, {}, {})
         trivial = self.scoring.trivial(train, test)
@@ -115,18 +115,18 @@ class ModelScorer:
     def compare(
         self, rows: Sequence[Any], one: Sequence[Scored], other: Sequence[Scored], metric: str
     ) -> PairedDifference:
-        """The difference of two models, see `components.scoring.significance.compare_models`."""
+        """Tests the difference between two models, see `components.scoring.significance.compare_models`."""
         answers, others = ([scored.answers for scored in model] for model in (one, other))
         return compare_models(self.scoring, rows, answers, others, self.labels, metric)
 
     def score_slices(
         self, rows: Sequence[Any], scored: Scored, metric: str, values: Mapping[str, Sequence[str]]
     ) -> list[SliceScore]:
-        """The scores on parts of the rows, see `components.scoring.slices.score_slices`."""
+        """Scores slices of the rows, see `components.scoring.slices.score_slices`."""
         return score_slices(self.scoring, rows, scored.answers, self.labels, metric, values)
 
     def score_previous(self, previous: PushedVersion | None, test: Sequence[Any]) -> tuple[list[Scored], str]:
-        """The scores of the version pushed before, with its own vocabulary; else none, and the reason."""
+        """Scores the previously pushed version with its own vocabulary; else returns no scores and the reason."""
         from keras_bert.export.bundle import load_exported
 
         if previous is None:

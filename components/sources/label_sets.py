@@ -25,7 +25,7 @@ _DEFAULT_LABEL = "label"
 
 
 class LabelSetRow(NamedTuple):
-    """A text with its labels in alphabetical order, none of them twice, and the second text of a pair."""
+    """A text with its distinct labels in alphabetical order, and the second text of a pair."""
 
     text: str
     labels: tuple[str, ...]
@@ -36,16 +36,16 @@ class LabelSetRow(NamedTuple):
 class LabelSetSource(LabelledFiles):
     """Rows with any number of labels, in tables with named columns, as `TableSource` reads them.
 
-    A row without labels is a row that has none of them.
+    A row without labels has none of the labels; it is not unlabelled.
 
     Attributes:
         text: the column of the text.
         label: the column of the labels: lists of strings (`.jsonl`, `.parquet`, `.arrow`), or text with a separator.
-        separator: the text between two labels of a cell; white space around labels does not count.
-        label_columns: instead of `label` a column for each label, named as the label, with 0 or 1 (or false or true).
+        separator: the text between two labels of a cell; white space around labels is ignored.
+        label_columns: instead of `label`, one column per label, named after it, with 0 or 1 (or false or true).
         second_text: the column of the second text of pairs; None for single texts.
-        label_precision: the precision on validation rows, above 0 and at most 1, that the threshold of each label has
-            to reach; a label that cannot reach it is never given. None takes the thresholds with the best F1.
+        label_precision: the minimum precision on validation rows of each label's threshold, above 0 and at most 1; a
+            label that cannot reach it is never predicted. None takes the thresholds with the best F1.
         task: `multi_label`.
     """
 
@@ -69,7 +69,7 @@ class LabelSetSource(LabelledFiles):
         return self
 
     def splits(self) -> dict[str, list[LabelSetRow]]:
-        """The rows of each table that is given, by split.
+        """Reads the rows of each configured split.
 
         Raises:
             InputError: a table is missing, empty, not UTF-8 or without a named column; a cell holds no labels as the
@@ -89,7 +89,7 @@ class LabelSetSource(LabelledFiles):
         return tables
 
     def read(self, path: str) -> list[LabelSetRow]:
-        """The rows of tables, with these settings; whether they have the same labels is not checked.
+        """Reads the rows of tables with these settings, without comparing their labels.
 
         Raises:
             InputError: a table is missing, malformed or empty, or a cell holds no labels.
@@ -97,25 +97,27 @@ class LabelSetSource(LabelledFiles):
         return self._read(path, must_separate=False)
 
     def labels(self, rows: Iterable[LabelSetRow]) -> list[str]:
-        """The labels of rows, sorted; with `label_columns` the columns in their order."""
+        """Returns the sorted labels of rows, or `label_columns` if they are set."""
         return list(self.label_columns) if self.label_columns is not None else sorted(self._label_names(rows))
 
     def training_rows(self) -> list[PlacedRow]:
-        """The training rows of `splits` with their places and all their columns as texts."""
+        """The training rows of `splits`, each with its file and line and with all columns as texts."""
         records = list(read_table(self.train, self._columns(), has_cells=True))
         return place_rows(self._make_rows(self.train, records, must_separate=True), records, self.train)
 
     def record(self, row: LabelSetRow) -> dict[str, Any]:
-        """The row under the names of this source's columns, which `read` reads again from a `.jsonl` file."""
+        """Converts a row to a record with this source's columns, which `read` reads from a `.jsonl` file."""
         second = {} if self.second_text is None else {self.second_text: row.second_text}
         if self.label_columns is None:
             return {self.text: row.text, **second, self.label: list(row.labels)}
         return {self.text: row.text, **second, **{label: int(label in row.labels) for label in self.label_columns}}
 
     def describe(self, splits: Mapping[str, Sequence[Any]]) -> list[str]:
-        """The labels that all training rows have."""
+        """Warns of labels that all training rows have."""
         shared = set.intersection(*(set(row.labels) for row in splits["train"]))
-        return [f"all training rows have the label {label!r}, which tells them not apart" for label in sorted(shared)]
+        return [
+            f"all training rows have the label {label!r}, which tells the model nothing" for label in sorted(shared)
+        ]
 
     @staticmethod
     def _label_names(rows: Iterable[LabelSetRow]) -> set[str]:
@@ -156,7 +158,7 @@ class LabelSetSource(LabelledFiles):
 
 @dataclasses.dataclass
 class _Separated:
-    """Counts the cells of text with labels, and those that hold the separator.
+    """Splits cells at the separator, and counts cells with and without it.
 
     `flag_lengths` has the lengths of lists with nothing but 0 and 1, and 0 for all other lists.
     """

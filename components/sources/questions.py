@@ -22,8 +22,8 @@ class Question(NamedTuple):
 
     Attributes:
         context: the text that may hold the answer.
-        answers: texts and first characters in the context; several where people answered differently, none where
-            the context does not answer the question.
+        answers: pairs of a text and the index of its first character in the context; more than one if annotators
+            disagree, none if the context does not answer the question.
     """
 
     id: str
@@ -36,8 +36,8 @@ class Question(NamedTuple):
 class QuestionSource(LabelledFiles):
     """Questions whose answers are spans of a context.
 
-    Files are SQuAD's `.json` (v1.1 or v2.0), or hold a question a row with the fields `id`, `question`, `context` and
-    `answers`, see `components.sources.questions.parse_question`.
+    Files are SQuAD's `.json` (v1.1 or v2.0), or tables with one question per row and the fields `id`, `question`,
+    `context` and `answers`, see `components.sources.questions.parse_question`.
 
     Attributes:
         task: `question_answering`.
@@ -48,11 +48,11 @@ class QuestionSource(LabelledFiles):
     kinds: ClassVar[tuple[str, ...]] = _KINDS
 
     def splits(self) -> dict[str, list[Question]]:
-        """The questions of each split that is given.
+        """Reads the questions of each configured split.
 
         Raises:
-            InputError: a file is missing, malformed or holds no question; an answer does not stand where it is said
-                to, two questions of a split have the same id, or no training question has an answer.
+            InputError: a file is missing, malformed or holds no question; an answer is not in the context at its
+                `answer_start`; two questions of a split have the same id; or no training question has an answer.
         """
         splits = {split: self.read(path) for split, path in self.paths().items()}
         if not any(question.answers for question in splits["train"]):
@@ -86,8 +86,8 @@ def read_squad(file: str) -> Iterator[Question]:
     """The questions of a SQuAD file (Rajpurkar et al. 2016, 2018); `plausible_answers` are left out.
 
     Raises:
-        InputError: the file is missing, no JSON or not built as SQuAD is; an answer does not stand where it is said
-            to, or a question that `is_impossible` has one.
+        InputError: the file is missing, not JSON or not in SQuAD's format; an answer is not in the context at its
+            `answer_start`; or a question with `is_impossible` has an answer.
     """
     whole = parse_json("\n".join(Lines(file)), file)
     if isinstance(whole, list):
@@ -113,10 +113,10 @@ def read_squad(file: str) -> Iterator[Question]:
 def parse_question(record: Record) -> Question:
     """The question of a row with `QUESTION_FIELDS`.
 
-    `answers` is {"text": [...], "answer_start": [...]}, or that as JSON.
+    `answers` is {"text": [...], "answer_start": [...]}, or the same as a JSON string.
 
     Raises:
-        InputError: a field is of another kind, or an answer does not stand where it is said to.
+        InputError: a field has the wrong type, or an answer is not in the context at its `answer_start`.
     """
     id_, question, context = (
         as_text(value, record.where, field) for field, value in zip(QUESTION_FIELDS[:3], record.values[:3], strict=True)
@@ -132,7 +132,7 @@ def parse_question(record: Record) -> Question:
 
 
 def as_fields(question: Question) -> dict[str, Any]:
-    """A question as the row that `parse_question` reads."""
+    """Converts a question to the row that `parse_question` reads."""
     texts, starts = ([answer[side] for answer in question.answers] for side in (0, 1))
     return {**question._asdict(), "answers": {"text": texts, "answer_start": starts}}
 

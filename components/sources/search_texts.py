@@ -17,9 +17,9 @@ class SearchTexts(TextSource):
     """The texts that `index.html` of an embedding or a retrieval searches.
 
     Attributes:
-        path: text files as of `[corpus]`, each line of which is a text; empty for the passages and negatives of
-            `[examples]`, of retrieval.
-        max_megabytes: the largest size of the texts and their vectors in the page, above 0.
+        path: text files as in `[corpus]`, one text per line; if empty, a retrieval job searches the passages and
+            negatives of `[examples]`.
+        max_megabytes: maximum size of the texts and their vectors in the page, in megabytes, above 0.
     """
 
     path: str = ""
@@ -36,7 +36,7 @@ class SearchTexts(TextSource):
 
 
 class SizedTexts(NamedTuple):
-    """Texts, and the megabytes that they and their vectors take in a page."""
+    """Texts, and the size of the texts and their vectors in a page."""
 
     texts: list[str]
     megabytes: float
@@ -45,7 +45,7 @@ class SizedTexts(NamedTuple):
 def read_search_texts(source: SearchTexts, passages: Iterable[str], width: int) -> SizedTexts:
     """The distinct texts that a page searches, in their order.
 
-    `passages` are searched where `source` has no path; `width` is the number of entries of a vector.
+    `passages` are searched if `source` has no path. `width` is the dimension of a vector.
 
     Raises:
         InputError: there is no text, or the page would be larger than `source` allows.

@@ -24,7 +24,7 @@ logger = logging.getLogger(__name__)
 def initialize_student(
     teacher: "Task", shape: Student, examples: TaskExamples, training: Training
 ) -> tuple["Task", int]:
-    """A student that is initialized with the help of the first training rows, see `make_student`."""
+    """Creates a student and initializes it on the first training rows, see `make_student`."""
     from keras_bert.compress.new_students import STARTING_BATCHES
 
     return make_student(teacher, shape, training_rows(examples, training).after(0, stop=STARTING_BATCHES))
@@ -33,10 +33,10 @@ def initialize_student(
 def make_student(
     teacher: "Task", shape: Student, rows: "Iterable[Batch]" = (), measure: "Measure | None" = None
 ) -> tuple["Task", int]:
-    """See `keras_bert.compress.new_students.make_student`, whose errors become those of the setting `student`.
+    """Calls `keras_bert.compress.new_students.make_student`; its errors are reported for the setting `student`.
 
     Raises:
-        InputError: the teacher has no such layers, or the shape is invalid.
+        InputError: the teacher lacks a layer of the shape, or the shape is invalid.
     """
     from keras_bert.compress import new_students
 
@@ -53,7 +53,7 @@ def build_distillation_objective(
     distillation: Distillation,
     imitation: Imitation,
 ) -> tuple["keras.Model", "Objective"]:
-    """The model to train and its objective; with an imitation, the model joins student and teacher.
+    """Returns the model to train and its objective; with an imitation, the model contains student and teacher.
 
     Raises:
         InputError: a loss of the imitation does not fit the models.
@@ -76,7 +76,7 @@ def build_distillation_objective(
 
 
 def resume_student(teacher: "Task", shape: Student, general_student: "Task") -> "Task":
-    """A student with the encoder of a general student, and with the layers of the teacher's head that fit.
+    """Creates a student with the encoder of a general student and the layers of the teacher's head that fit.
 
     Raises:
         InputError: the shape is invalid, or differs from the general student's.

@@ -16,12 +16,12 @@ from docs.site.settings import settings_page
 
 REPOSITORY = Path(__file__).parents[2]
 CONFIGURATION = Path(__file__).with_name("mkdocs.yml")
-# An entry of the navigation that is a folder.
+# A navigation entry that names a folder.
 _FOLDER = re.compile(r"^( *- .+:) (\S+/)$", re.MULTILINE)
 
 
 def make_pages(repository: Path = REPOSITORY) -> dict[str, str]:
-    """Name of each page in the site -> its Markdown.
+    """Returns the Markdown of each page by its name in the site.
 
     Raises:
         ValueError: a page links to a file that does not exist.
@@ -36,7 +36,7 @@ def make_pages(repository: Path = REPOSITORY) -> dict[str, str]:
 
 
 def list_folders(configuration: str, pages: Iterable[str]) -> str:
-    """The configuration with all pages of a folder in the place of the folder, its index first."""
+    """Replaces each folder in the navigation by its pages, the index first."""
     names = sorted(pages, key=lambda name: (not name.endswith("/index.md"), name))
 
     def expand(entry: re.Match[str]) -> str:
@@ -47,7 +47,7 @@ def list_folders(configuration: str, pages: Iterable[str]) -> str:
 
 
 def main() -> None:
-    """Writes `mkdocs.yml` and `pages/` into a folder, in the place of those that are there."""
+    """Writes `mkdocs.yml` and `pages/` into a folder, replacing its content."""
     parser = argparse.ArgumentParser(description="write the pages of the site and its configuration")
     parser.add_argument("folder", type=Path)
     folder = parser.parse_args().folder

@@ -67,18 +67,18 @@ class EncoderShape:
             A.2: 0.1).
         attention_dropout: dropout rate, 0 to below 1, on the attention probabilities (0.1 in the released
             configurations).
-        initializer_range: standard deviation of the truncated normal initializer, above 0; 0.02 in the released code,
-            which suits a width of 768; at a width of 128, 0.06 learnt faster (docs/log.md).
+        initializer_range: standard deviation of the truncated normal initializer, above 0. The released code has 0.02,
+            which suits a width of 768; a model of width 128 learnt faster with 0.06 (docs/log.md).
         embedding_size: width of the embeddings, if a projection to `hidden_size` follows them (Lan et al. 2020,
             section 3.1); None for BERT, which has none.
         shared_layers: whether all blocks share their weights (Lan et al. 2020, section 3.1).
-        num_segments: rows of the segment embedding. One row is added to all tokens alike, as in RoBERTa; 0 for no
-            segment embedding, as in DistilBERT. With fewer than two rows the model has no input `segment_ids`.
-        position_offset: rows of the position embedding before that of the first token; 2 in RoBERTa.
+        num_segments: rows of the segment embedding; 1 adds the same row to all tokens, as in RoBERTa; 0 for no segment
+            embedding, as in DistilBERT. With fewer than two rows the model has no input `segment_ids`.
+        position_offset: index of the first token's row in the position embedding; 2 in RoBERTa.
         embedding_rank: rank of a factorized token embedding (see `TokenEmbedding`), only in BERT's graph; None for an
             embedding that is not factorized.
-        attention_size: width of all heads together, a multiple of `num_heads`; None for `hidden_size`. It is smaller if
-            heads were pruned, only in BERT's graph.
+        attention_size: total width of the heads, a multiple of `num_heads`; None for `hidden_size`. Pruning heads makes
+            it smaller (only in BERT's graph).
         variant: settings of a graph that differs from BERT's; None for BERT's graph.
     """
 

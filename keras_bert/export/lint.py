@@ -15,14 +15,14 @@ Rule = Callable[[Any, Expected], Iterator[str]]
 
 
 class LintError(AssertionError):
-    """An exported file violates a rule; the message names the file, the rule and the place."""
+    """An exported file violates a rule; the message names the file, the rule and the operation or field."""
 
 
 def lint_file(path: Path, expected: Expected) -> None:
     """Checks a `.tflite` or `.onnx` file with its companions attached against all rules for its format.
 
     Raises:
-        LintError: the file violates a rule; the message has the first violation.
+        LintError: the file violates a rule; the message describes the first violation.
     """
     if path.suffix == ".onnx":
         import onnx

@@ -15,7 +15,7 @@ _ALIGNMENT = 16
 def read_model(content: bytes) -> schema.ModelT:
     """Reads a `.tflite` file with all data inside the model.
 
-    Some writers put the data of buffers after the model, where its offset would change.
+    Some writers put the data of buffers after the model, where offsets would change when the model is rewritten.
     """
     model = schema.ModelT.InitFromPackedBuf(content)
     for buffer in model.buffers:

@@ -11,15 +11,15 @@ from keras_bert.core.validation import validated_dataclass
 class FewShot:
     """Settings of fine-tuning on few rows, known as SetFit (Tunstall et al. 2022, section 3).
 
-    The encoder learns from pairs of rows: the cosine of their vectors is to be 1 for the same label and 0 for different
-    ones. Then it is frozen, and a logistic regression on its vectors becomes the head.
+    The encoder learns from pairs of rows: the target of the cosine is 1 for equal labels and 0 for different labels.
+    Then the encoder is frozen, and a logistic regression on its vectors becomes the head.
 
     Attributes:
-        pairs: number of pairs with a row of the same label, and as many with a row of another label, that each training
-            row is in the first place of (the released code's `num_iterations`), 0 to 1000. With 0 the encoder does not
-            learn, and the head is fitted to the vectors of the initial model.
-        l2: penalty of the head: half of the sum of its squared weights is multiplied with it and added to the summed
-            loss; 1 / C of scikit-learn's `LogisticRegression`, above 0.
+        pairs: number of pairs with the same label that each training row starts, and as many with another label
+            (`num_iterations` in the released code), 0 to 1000. With 0 the encoder does not learn, and the head is
+            fitted to the vectors of the initial model.
+        l2: L2 penalty of the head, above 0: the loss is the sum over rows plus l2 / 2 times the sum of squared weights
+            (1 / C of scikit-learn's `LogisticRegression`).
     """
 
     pairs: Annotated[int, pydantic.Field(ge=0, le=1000)] = 20

@@ -99,9 +99,9 @@ def write_weights(model: keras.Model, form: TensorNames) -> dict[str, Array]:
 
 
 def zero_pooler(form: TensorNames, hidden_size: int) -> dict[str, Array]:
-    """A pooler of zeros for a model without one, for libraries that always have a pooler.
+    """Weights of a pooler of zeros, for libraries whose models always have a pooler.
 
-    Its output is 0 for every text, which cannot be taken for a trained one; `has_pooler` recognizes it.
+    Its output is 0 for every text, so that nobody takes it for a trained pooler; `has_pooler` recognizes it.
     """
     kernel, bias = form.names(POOLER).values()
     return {
@@ -120,7 +120,7 @@ def has_pooler(tensors: Mapping[str, Array], form: TensorNames) -> bool:
 
 
 def check_layers(config: EncoderConfig, tensors: Mapping[str, Array], source: str) -> None:
-    """Checks the number of layers before a model is built: each layer has tensors, unless all share one's."""
+    """Checks before a model is built that each layer has tensors, unless all layers share theirs."""
     most, than = len(tensors), "than there are tensors,"
     if config.shared_layers:
         most, than = _MOST_SHARED_LAYERS, "with shared tensors than"
@@ -150,7 +150,7 @@ def _check_names(expected: Collection[str], present: Collection[str], source: st
     if missing:
         parts.append(f"lacks {_list_names(missing, unexpected)}")
     if unexpected:
-        parts.append(f"holds {_list_names(unexpected, missing)}, which the model has no place for")
+        parts.append(f"holds {_list_names(unexpected, missing)}, which the model does not have")
     raise ValueError(
         f"{source} {' and '.join(parts)}; likely tensors were renamed, or the configuration is another model's"
     )

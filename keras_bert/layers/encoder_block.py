@@ -20,12 +20,13 @@ from keras_bert.layers.tap import Tap, taps_of
 class EncoderBlock(TransformerBlock):
     """BERT's post-norm encoder block: LayerNorm(x + sub-layer(x)), twice (Vaswani et al. 2017, section 3.1).
 
-    Subclasses construct another attention, and override `call` if it has further inputs; it is not saved.
+    A subclass passes its own `attention`, and overrides `call` if that layer has more inputs. The configuration of the
+    block does not hold `attention`.
 
     Attributes:
-        training_call: a faster function that replaces `call` in training; None for `call`. It is not used while a tap
-            or a kernel of the block has a transform, nor while a layer of the block has an adapter other than LoRA. It
-            is not saved.
+        training_call: a faster function that replaces `call` in training; None for `call`. `call` is still used while a
+            tap or a kernel of the block has a transform, or a layer of the block has an adapter other than LoRA. The
+            function is not saved.
     """
 
     def __init__(
@@ -72,8 +73,8 @@ class EncoderBlock(TransformerBlock):
     def call(self, inputs: Tensor, attention_bias: Tensor, first_only: bool = False, training: bool = False) -> Tensor:
         """Computes the next states (batch, length, hidden); the bias (batch, 1, 1, length) masks padding.
 
-        With `first_only`, for inference, it computes only the first token's (batch, 1, hidden), although symbolic
-        shapes keep the length.
+        With `first_only`, for inference, only the state of the first token is computed: (batch, 1, hidden). Symbolic
+        shapes still show the full length.
         """
         if first_only:
             first = inputs[:, :1]
@@ -84,7 +85,7 @@ class EncoderBlock(TransformerBlock):
         return self._add_and_feed_forward(inputs, self.attention(inputs, attention_bias, training=training), training)
 
     def _add_and_feed_forward(self, inputs: Tensor, attended: Tensor, training: bool) -> Tensor:
-        """The block after its attention: inputs and outputs of the attention, (batch, length, hidden) -> states."""
+        """Computes the block after its attention: inputs and attention outputs (batch, length, hidden) -> states."""
         attended = self.attention_dropout(attended, training=training)
         # TensorFlow fuses product, bias and activation of the feed-forward layer only on matrices.
         rows = (-1, inputs.shape[-1])

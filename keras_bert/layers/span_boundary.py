@@ -65,7 +65,7 @@ class SpanBoundaryTransform(SavedLayer):
         ]
 
     def build(self, inputs_shape: tuple[int | None, ...], mask_positions_shape: Any = None) -> None:
-        """Makes the position embedding (20, 200) and both layers' weights."""
+        """Creates the position embedding (20, 200) and the weights of both layers."""
         initializer = keras.initializers.TruncatedNormal(stddev=self.initializer_range)
         self.span_positions = self.add_weight(
             name="span_positions", shape=(SPAN_POSITIONS, POSITION_SIZE), initializer=initializer

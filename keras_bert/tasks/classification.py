@@ -24,13 +24,13 @@ if TYPE_CHECKING:
 def build_classifier(
     encoder: keras.Model, num_labels: int, *, pooling: Pooling | None = None, dropout: float = 0.1
 ) -> keras.Model:
-    """Puts a linear classifier on one vector for the whole text.
+    """Adds a linear classifier on one vector of the text to an encoder.
 
     Args:
-        encoder: an encoder as `build_encoder` returns it, whose weights are shared, not copied.
+        encoder: an encoder as `build_encoder` returns it; its weights are shared, not copied.
         num_labels: the number of classes, at least 2.
-        pooling: `cls` takes the pooled output, as BERT does; `mean` the mean of the token states, which an
-            encoder after a short pre-training needs: its first token has not yet learnt to attend to the others. None
+        pooling: `cls` takes the pooled output, as BERT does; `mean` takes the mean of the token states. Prefer `mean`
+            after a short pre-training, because the first token has not yet learnt to attend to the others. None
             for `default_pooling`.
         dropout: the dropout rate on the pooled output.
 
@@ -58,7 +58,7 @@ def build_classifier(
 
 
 def default_pooling(encoder: keras.Model) -> Pooling:
-    """That of the task that the encoder was taken from, else `cls`; `mean` where the encoder has no pooler.
+    """Returns the pooling of the task that the encoder was taken from, else `cls`; `mean` if there is no pooler.
 
     Raises:
         ValueError: the model is not an encoder.
@@ -85,7 +85,7 @@ def pool(encoder: keras.Model, pooling: Pooling) -> Any:
         return pooled_output(encoder)
     mean = MeanPooler(name="mean_pooler")(sequence_output(encoder), encoder.input["padding_mask"])
     if has_prediction_head(config_of(encoder)):
-        mean = TapLayer(name="mean_tap")(mean)  # that of the pooler stays float, as does a classifier that reads it
+        mean = TapLayer(name="mean_tap")(mean)  # the tap of the pooler stays float, as does a classifier on it
     return head_inputs(encoder, mean)
 
 
@@ -120,7 +120,7 @@ def decode(logits: Array, labels: Sequence[str], temperature: float = 1.0) -> Pr
 
 
 class TextClassifier(Task):
-    """The part that tasks with labels of whole texts have in common: the model of `build_classifier`, and the labels.
+    """Base class of tasks with labels for whole texts: the model of `build_classifier`, and the labels.
 
     Args:
         model: a model as `build_classifier` returns it, or an exported file; for tokenizer and max_length see `Task`.
@@ -128,7 +128,7 @@ class TextClassifier(Task):
 
     Raises:
         TypeError: a label is not a string.
-        ValueError: see `Task`; or there are not as many labels as outputs, or one occurs twice.
+        ValueError: see `Task`; or the number of labels differs from that of outputs, or a label occurs twice.
     """
 
     needs_pooling = True
@@ -153,7 +153,7 @@ class TextClassifier(Task):
         dropout: float = 0.1,
         **settings: Any,
     ) -> Self:
-        """A new classifier on an encoder, see `build_classifier`; `settings` are further ones of the constructor."""
+        """Builds a classifier on an encoder, see `build_classifier`; `settings` are passed to the constructor."""
         model = build_classifier(encoder, len(labels), pooling=pooling, dropout=dropout)
         task = cls(model, tokenizer, labels=labels, max_length=max_length, **settings)
         # More than two classes start at 0: after few steps a bias outweighs all that the head has learnt of texts
@@ -162,7 +162,7 @@ class TextClassifier(Task):
         return task
 
     def settings(self) -> dict[str, Any]:
-        """The constructor's arguments after the first two."""
+        """Returns the constructor's arguments except model and tokenizer."""
         return {**super().settings(), "labels": list(self.labels)}
 
     def head(self) -> dict[str, Any]:
@@ -170,7 +170,7 @@ class TextClassifier(Task):
         return {"pooling": pooling_of(self.model)}
 
     def target(self, choice: str | None, outputs: Any, row: RowWords) -> Target:
-        """The logit of a label, by default the most probable one."""
+        """Returns the logit of a label as target, by default of the most probable label."""
         number = int(outputs.argmax()) if choice is None else label_number("target", choice, self.labels)
         return Target(self.labels[number], self.labels[number], lambda logits: logits[:, number])
 
@@ -203,7 +203,7 @@ class Classification(TextClassifier):
         return keras.losses.SparseCategoricalCrossentropy(from_logits=True)
 
     def metrics(self) -> list[keras.metrics.Metric]:
-        """The share of right labels."""
+        """Accuracy."""
         import keras
 
         return [keras.metrics.SparseCategoricalAccuracy(name="accuracy")]
@@ -226,13 +226,13 @@ class Classification(TextClassifier):
     def predict(
         self, texts: Sequence[str], pairs: Sequence[str] | None = None, *, batch_size: int = 32
     ) -> list[Prediction]:
-        """The most probable label of each text, or of each pair; probabilities are those of `calibration`."""
+        """Returns the most probable label of each text or pair, with its probability after `calibration`."""
         temperature = self.calibration.temperature
         outputs = self.outputs(texts, pairs, batch_size=batch_size)
         return [decode(logits, self.labels, temperature) for logits in outputs]
 
     def answer_columns(self, *, paired: bool = False) -> dict[str, ColumnType]:
-        """`label` and `probability`; with a threshold in the calibration `sure`, whether the probability reaches it."""
+        """Columns `label` and `probability`, and `sure` if the calibration has a threshold: whether it is reached."""
         sure: dict[str, ColumnType] = {} if self.calibration.threshold is None else {"sure": bool}
         return {"label": str, "probability": float, **sure}
 

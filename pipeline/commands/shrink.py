@@ -12,22 +12,24 @@ from pipeline.commands.command import DONE, REFUSED, Verb, job_argument, job_opt
     cls=Verb, example="shrink reviews.toml --max-megabytes 3 --max-milliseconds 2 --min-share 0.96 --minutes 60"
 )
 @job_argument(" with [examples]")
-@click.option("--max-megabytes", type=float, metavar="N", help="The most megabytes (10^6 bytes) of model.tflite.")
+@click.option(
+    "--max-megabytes", type=float, metavar="N", help="Maximum size of model.tflite, in megabytes (10^6 bytes)."
+)
 @click.option(
     "--max-milliseconds",
     type=float,
     metavar="N",
-    help="The most milliseconds for a text of max_length tokens, on one thread of this machine.",
+    help="Maximum latency for a text of max_length tokens on one thread of this machine, in milliseconds.",
 )
 @click.option(
-    "--min-share", type=float, default=0.95, metavar="N", help="The least share of the teacher's validation score."
+    "--min-share", type=float, default=0.95, metavar="N", help="Minimum share of the teacher's validation score."
 )
 @click.option(
     "--minutes", type=float, default=60.0, metavar="N", help="Time for the search, without the training of the teacher."
 )
 @job_options
 def shrink_command(options: SimpleNamespace, console: Console) -> int:
-    """Search for a job's best small model within limits, and push it.
+    """Search for the best model of a job within limits, and push it.
 
     A search that was stopped is resumed by the same command.
     """

@@ -1,4 +1,4 @@
-"""`step`: runs one step of a job, for orchestrators that start each step as a command of its own."""
+"""`step`: runs one step of a job, for orchestrators that start each step as a separate command."""
 
 from types import SimpleNamespace
 
@@ -10,21 +10,21 @@ from pipeline.orchestrator.step_command import RUN_VARIABLE
 
 
 @click.command(cls=Verb, example="step fine_tune reviews.toml --root /shared/runs --run 2026-11-24")
-@click.argument("step", metavar="STEP", help="Its name, as `run --dry-run` shows it.")
+@click.argument("step", metavar="STEP", help="Name of the step, as `run --dry-run` shows it.")
 @any_job_argument
 @click.option(
     "--run",
     metavar="ID",
     envvar=RUN_VARIABLE,
-    help="The orchestrator's identifier of this run of the job: steps with the same one are recorded as one run. "
+    help="The orchestrator's identifier of this run of the job: steps with the same ID are recorded as one run. "
     f"Default: the environment variable {RUN_VARIABLE}, else the step is a run of its own.",
 )
 @job_options
 def step_command(options: SimpleNamespace, console: Console) -> int:
     """Run one step of a job, as orchestrators do.
 
-    The inputs of the step must be done. Steps of one root may run at the same time, also on machines that share its
-    file system or its address.
+    The steps that make its inputs must be done. Steps of one root may run at the same time, even on different machines
+    that share the root.
     """
     from components.artifacts.evaluation import Evaluation
     from components.objects.mirror import display_path

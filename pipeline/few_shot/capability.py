@@ -1,4 +1,4 @@
-"""Fine-tuning on few rows as a part of a job: its checks, and the steps that make the teacher."""
+"""The capability `few_shot`: its checks, and the steps that make the teacher."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -33,7 +33,7 @@ class FewShotCapability(Capability[FewShot]):
     )
 
     def check_tables(self, table: FewShot, settings: Settings) -> None:
-        """Raises InputError where the task has no pairs, or another table asks for another way to fine-tune."""
+        """Raises InputError if the task is not supported, or another setting contradicts few-shot fine-tuning."""
         source = settings.examples
         assert source is not None
         if source.task not in PAIRED_TASKS:
@@ -50,20 +50,20 @@ class FewShotCapability(Capability[FewShot]):
             raise InputError(f"adaptation must {rule}")
 
     def check_rows(self, table: FewShot, source: AnySource, splits: Mapping[str, Sequence[Any]]) -> None:
-        """Raises InputError where no two training rows have a label in common."""
+        """Raises InputError if no two training rows have a label in common."""
         if table.pairs:
             check_pairable(TASK_ROWS[source.task], splits["train"])
 
     def count_texts(self, table: FewShot, tuning: FineTuningSettings, rows: float) -> int:
-        """The two texts of each pair, or none where there are no pairs."""
+        """Number of texts that training reads: two per pair, 0 without pairs."""
         return 2 * tuning.count_steps(round(2 * table.pairs * rows)) * tuning.batch_size if table.pairs else 0
 
     def why_untrained(self, table: FewShot) -> str:
-        """Without pairs the encoder does not learn."""
+        """Says that the encoder is not trained if `pairs` is 0; empty otherwise."""
         return "" if table.pairs else " where few_shot.pairs is 0, as only a head is fitted"
 
     def propose(self, source: AnySource, rows: RowTraits, rate: Setting) -> Proposal | None:
-        """Tables for texts with few rows of each label."""
+        """Proposes tables for data with few rows per label."""
         return propose_few_shot(source, rows, rate)
 
     def wire_teacher(

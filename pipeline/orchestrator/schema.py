@@ -6,7 +6,7 @@ from pathlib import Path
 from components.dsl.errors import InputError
 
 SCHEMA_VERSION = 6
-"""Changes with the tables; a root with another version is refused."""
+"""Increase it whenever the tables change. A root with another version is refused."""
 
 TABLES = """
 CREATE TABLE runs (
@@ -54,7 +54,7 @@ def prepare(connection: sqlite3.Connection, root: Path, *, can_write: bool = Tru
         return
     connection.execute("BEGIN IMMEDIATE")
     try:
-        # Checked again, because another process may have created the tables meanwhile.
+        # Checked again: another process may have created the tables in the meantime.
         if _is_empty(connection, root):
             for statement in TABLES.split(";"):
                 connection.execute(statement)

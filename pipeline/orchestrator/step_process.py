@@ -1,4 +1,4 @@
-"""The process of a step, however it was started: its log, its temporary files, the component, and the outcome."""
+"""Runs a component in the process of its step: log, temporary files, progress and outcome."""
 
 import contextlib
 import errno
@@ -35,7 +35,7 @@ _TRANSIENT_ERRORS = frozenset(
 
 def begin_process(log: Path) -> None:
     """Puts this process into a session of its own, and redirects its output, including native code, to the log."""
-    # A process that leads its group already can be signalled together with the processes that it starts.
+    # A group leader can already be signalled together with its child processes.
     if os.getpgrp() != os.getpid():
         os.setsid()
     signal.signal(signal.SIGINT, signal.SIG_IGN)
@@ -88,17 +88,17 @@ def signal_group(pid: int, number: signal.Signals) -> None:
 
 
 def failure_of(error: BaseException) -> Outcome:
-    """The outcome of a process that ends with an error; prints its traceback."""
+    """Returns the outcome of a process that ends with an error, and prints the traceback."""
     traceback.print_exc()
     return Outcome(_kind_of(error), _last_line(error))
 
 
 class ThrottledSink:
-    """Passes progress on from any thread, but not too often.
+    """Forwards progress from any thread at a limited rate.
 
     Args:
         sink: receives the progress.
-        seconds: the least time between two reports, except for the last.
+        seconds: minimum time between two reports; the last report is always forwarded.
     """
 
     def __init__(self, sink: ProgressSink, seconds: float) -> None:
@@ -107,7 +107,7 @@ class ThrottledSink:
         self._last = 0.0
 
     def send(self, done: float, total: float, note: str) -> None:
-        """Passes on a report, or drops it."""
+        """Forwards a report, or drops it if the last report was too recent."""
         with self._lock:
             now = time.monotonic()
             if now - self._last >= self._seconds or done >= total:

@@ -1,4 +1,4 @@
-"""Figures of matplotlib as parts of a page: in its colours, light and dark, without addresses, and cached."""
+"""Renders and caches matplotlib figures as SVG with the light and dark colours of the page, without addresses."""
 
 import contextlib
 import hashlib
@@ -17,7 +17,7 @@ from pipeline.views.loss_plot import COLORS, STYLE
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-# Colours that become variables of the style sheet, which has lighter ones for the dark mode.
+# Colours that become CSS variables; the style sheet defines lighter colours for dark mode.
 INK, GRID, CARD = "#555555", "#E6E6E6", "#FFFFFF"
 NAMES = {
     INK: "ink",
@@ -26,7 +26,7 @@ NAMES = {
     "#333333": "ink",
     **{color: f"c{place}" for place, color in enumerate(COLORS)},
 }
-# The dark mode's `COLORS`, as bright on black as those are dark on white.
+# `COLORS` for dark mode, with the same contrast on black.
 DARK_COLORS = ("#9C8FF2", "#5AADE6", "#DC8BCD", "#3FC9A0", "#FF9350", "#93D2F6", "#E9C24D", "#B8B8B8")
 PAGE_STYLE: dict[Any, Any] = {
     **STYLE,
@@ -52,7 +52,7 @@ def as_svg(figure: "Figure", description: str) -> str:
     figure.savefig(written, format="svg", metadata=_NO_METADATA)
     text = written.getvalue()
     text = text[text.index("<svg") :]
-    # Name spaces are addresses, and not needed inside of a page; ids of groups would occur several times in it.
+    # Namespaces are addresses and not needed inside a page. Group ids would not be unique on it.
     text = re.sub(r'\sxmlns(:xlink)?="[^"]*"', "", text).replace("xlink:href", "href")
     text = re.sub(r"\s*<defs>\s*<style.*?</style>\s*</defs>", "", text, count=1, flags=re.DOTALL)
     text = re.sub(r'<g id="[^"]*"', "<g", text)

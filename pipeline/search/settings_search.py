@@ -1,4 +1,4 @@
-"""The search: trials of the teacher, then of the student, and the best few of each with several seeds."""
+"""The search behind `tune`: trials of the teacher, then of the student; the best of each run with more seeds."""
 
 import contextlib
 import json
@@ -30,7 +30,7 @@ from pipeline.search.trial import TrialObserver, validation_values
 from pipeline.search.trial_steps import start_pipeline, teacher_pipeline, wire_trial
 from pipeline.settings.schema import Settings
 
-# The stages of compression that make the model of each stage of the search, and the step that trains it.
+# For each stage of the search: the compression stages of its model, and the step that trains the model.
 _STAGES: dict[SearchStage, tuple[Stage, ...]] = {"teacher": (), "student": ("student",)}
 _TRAINING_STEPS: dict[SearchStage, str] = {"teacher": "fine_tune", "student": "distill"}
 # The error of a training with too high a learning rate; importing its class would import TensorFlow.
@@ -38,7 +38,7 @@ _DIVERGED = "NonFiniteLossError"
 
 
 def check_job(settings: Settings) -> None:
-    """Raises InputError if settings cannot be searched for a job on validation rows alone."""
+    """Raises InputError if a job has no [examples], or validates on its test rows."""
     source = settings.examples
     if source is None:
         raise InputError("there must be [examples] to tune settings for")
@@ -52,11 +52,11 @@ class _Training(NamedTuple):
 
     Attributes:
         run: the number of the run.
-        score: of the trained model on validation rows.
-        last_score: of the last model.
+        score: score of the trained model on validation rows.
+        last_score: score of the model after the last stage on validation rows.
         validations: see `validation_values`.
-        costs: see `SearchRuns.costs`: those of the trained model and its score.
-        later: seconds of the later stages and their score.
+        costs: costs of training and scoring the model, see `SearchRuns.costs`.
+        later: seconds for the later stages and the last score.
     """
 
     run: int
@@ -68,14 +68,14 @@ class _Training(NamedTuple):
 
 
 class _Search(NamedTuple):
-    """What the stages of a search share.
+    """State that the stages of a search share.
 
     Attributes:
         tables: the tables of the job.
-        settings: the settings that they make.
+        settings: the settings that the tables define.
         space: the settings that are searched.
         budget: the limits.
-        sampler: what proposes values.
+        sampler: the sampler that proposes values.
         root: the root.
         folder: the folder of the search.
         runs: the runs of the search.
@@ -100,7 +100,7 @@ class SettingsSearch:
         tables: the tables of the job.
         names: the settings to search; empty for all that the job has.
         budget: the limits.
-        sampler: what proposes values.
+        sampler: the sampler that proposes values.
         root: the root.
         observer: receives the progress.
 
@@ -117,7 +117,7 @@ class SettingsSearch:
         root: Path,
         observer: Observer,
     ) -> None:
-        # Each training needs as many seeds, whatever the job has.
+        # The search decides the number of seeds, not the job.
         settings = make_settings({**tables, "seeds": budget.seeds})
         self._search = _Search(
             tables=tables,
@@ -158,7 +158,7 @@ class SettingsSearch:
             metric=last.metric,
             rows=last.rows,
             stages=stages,
-            # A job without a pooling was trained with the value that is named here.
+            # A job without `pooling` must name the default that it was trained with.
             values={
                 name: value
                 for name, value in values.items()
@@ -169,7 +169,7 @@ class SettingsSearch:
 
     @contextlib.contextmanager
     def _locked_folder(self) -> Iterator[None]:
-        """Keeps other searches of this job away, whose trials would be counted twice."""
+        """Locks the folder against other searches of this job, which would count trials twice."""
         search = self._search
         search.folder.mkdir(parents=True, exist_ok=True)
         with (search.folder / "lock").open("a+") as lock:
@@ -180,7 +180,7 @@ class SettingsSearch:
             yield
 
     def _run_stage(self, stage: SearchStage, values: Mapping[str, Any], shares: int) -> StageResult:
-        """Searches the settings of one model; the others have the values of the stage before."""
+        """Searches the settings of one model; settings of the previous stage have their best values."""
         search = self._search
         spent = search.runs.spent
         seconds = (search.budget.seconds - spent) / shares
@@ -196,7 +196,7 @@ class _StageSearch:
     Args:
         search: the search.
         stage: the stage.
-        values: the values of the stage before.
+        values: the best values of the previous stage.
         seconds: the time of the stage.
         is_last: whether the finalists go through all later stages of the job.
     """
@@ -220,7 +220,7 @@ class _StageSearch:
             self._runs.count(trial.costs)
 
     def run_trials(self) -> None:
-        """Runs trials until the time or their number is used up."""
+        """Runs trials until the time or the number of trials is used up."""
         while self._study.stopped_trial() is not None or self._has_time():
             trial = self._study.propose([self._job_values])
             if trial is None:
@@ -230,7 +230,7 @@ class _StageSearch:
             self._run_trial(trial)
 
     def repeat(self) -> StageResult:
-        """Trains the best few and the job's own settings with all seeds, and returns what the stage found."""
+        """Trains the best trials and the job's own settings with all seeds, and returns the result of the stage."""
         finalists: dict[str, Finalist] = {}
         best = self._best_trials()
         for name, values in [*((str(trial.number), trial.values) for trial in best[:1]), (BASELINE, self._job_values)]:
@@ -238,7 +238,7 @@ class _StageSearch:
         for trial in best[1:]:
             if self.costs.repetition(trial.seconds, self._budget.seeds) <= self._left():
                 self._repeat(str(trial.number), trial.values, finalists)
-        # Of equal means the job's own settings win, else the trial that was better in the search.
+        # If means are equal, the job's own settings win, then the trial with the better score in the search.
         order = [BASELINE, *(name for name in finalists if name != BASELINE)]
         winner = max(order, key=lambda name: finalists[name].score.mean)
         if self._is_last:
@@ -293,7 +293,7 @@ class _StageSearch:
         self._runs.count(costs)
 
     def _rejection(self, error: InputError | RunFailedError, run: int | None) -> str | None:
-        """Why values cannot be trained with: the training diverged, or refused them; None for another error."""
+        """Returns why training rejected its values: it diverged or refused them; None for another error."""
         if isinstance(error, RunFailedError):
             return f"{_DIVERGED}, the training diverged" if _DIVERGED in str(error) else None
         with contextlib.closing(open_store(self._search.root, create=False)) as store:
@@ -303,7 +303,7 @@ class _StageSearch:
         return str(error) if refused else None
 
     def _has_time(self) -> bool:
-        """Whether another trial may begin."""
+        """Whether time is left for another trial."""
         trials = self._study.trials()
         if self._budget.trials is not None and len(trials) >= self._budget.trials:
             return False
@@ -317,13 +317,13 @@ class _StageSearch:
         return self._seconds - (self._runs.spent - self._start)
 
     def _best_trials(self) -> list[Trial]:
-        """The best few, the best first."""
+        """The finished trials with the best scores, best first."""
         done = [trial for trial in self._study.trials() if trial.score is not None]
         count = self._search.settings.tune.finalists
         return sorted(done, key=lambda trial: -(trial.score or 0.0))[:count]
 
     def _repeat(self, name: str, values: Mapping[str, Any], finalists: dict[str, Finalist]) -> None:
-        """Trains values with all seeds; values whose training diverges with one of them are no finalists."""
+        """Trains values with all seeds and adds them to the finalists, unless training diverges with a seed."""
         self._observer.say(f"{self._stage}, {describe_finalist(name)}: {describe_count(self._budget.seeds, 'seed')}")
         scores = []
         for seed in range(self._budget.seeds):

@@ -33,7 +33,7 @@ def check_seconds(task: "Task", texts: Sequence[str], seconds: Sequence[str] | N
     """Checks that there is a second text for each text of a pair.
 
     Raises:
-        InputError: the task takes no second texts, or cannot do without, or there are not as many as texts.
+        InputError: the task takes no second texts, needs second texts, or their number differs from that of the texts.
     """
     check_second(task, given=seconds is not None)
     if seconds is not None and len(seconds) != len(texts):
@@ -41,13 +41,13 @@ def check_seconds(task: "Task", texts: Sequence[str], seconds: Sequence[str] | N
 
 
 def note_lines(task: "Task", texts: Sequence[str], seconds: Sequence[str] | None, before: int = 0) -> Iterator[str]:
-    """A line for each text of which the tokenizer leaves nothing, and for each row that is longer than the model reads.
+    """A line for each text without tokens, and for each row that the model truncates.
 
     Args:
         task: a pushed model.
         texts: see `answer_lines`.
         seconds: see `answer_lines`.
-        before: the number of texts before these.
+        before: the number of texts in earlier calls.
     """
     unread = find_unread(task, texts, seconds)
     for name, rows in zip(("text", "second text"), unread.empty, strict=True):

@@ -71,7 +71,7 @@ def test_a_setting_has_type_default_range_and_effect() -> None:
 def test_every_command_has_a_section(pages: dict[str, str]) -> None:
     page = pages["reference/commands.md"]
     assert re.findall(r"^### (.+)$", page, re.MULTILINE) == [name for names in GROUPS.values() for name in names]
-    assert "| `--max-megabytes N` | The most megabytes (10^6 bytes) of model.tflite. |" in page
+    assert "| `--max-megabytes N` | Maximum size of model.tflite, in megabytes (10^6 bytes). |" in page
     assert "| `JOB` |" in page
     assert "[default: 0.95]" in page
 

@@ -120,7 +120,7 @@ def test_0_and_1_may_be_names(tmp_path):
 
 def test_a_label_of_all_rows_is_named(tmp_path):
     source = LabelSetSource(write_lists(tmp_path, [("a", ["x", "y"]), ("b", ["y"])]))
-    assert source.describe(source.splits()) == ["all training rows have the label 'y', which tells them not apart"]
+    assert source.describe(source.splits()) == ["all training rows have the label 'y', which tells the model nothing"]
 
 
 def test_a_validation_label_that_training_never_saw(tmp_path):

@@ -1,4 +1,4 @@
-"""All rules of a file at once."""
+"""`lint_file` checks a file against all rules."""
 
 import shutil
 
@@ -19,7 +19,7 @@ def complete(files, tmp_path):
 
 
 @pytest.mark.parametrize("name", ["model.tflite", "model.onnx"])
-def test_a_breach_is_told_with_file_rule_and_place(complete, name):
+def test_error_names_file_rule_and_operation(complete, name):
     lint_file(complete / name, Expected(2000, ("no", "yes")))
     with pytest.raises(LintError, match=rf"^{name}, labels_of_task: labels of task\.json must be \['yes', 'no'\]"):
         lint_file(complete / name, Expected(2000, ("yes", "no")))

@@ -1,4 +1,4 @@
-"""MediaPipe's ids, by the rules of its source; `make test-clients` holds them against MediaPipe itself."""
+"""Token ids by the rules of MediaPipe's source; `make test-clients` compares them with MediaPipe itself."""
 
 import numpy as np
 import pytest
@@ -30,7 +30,7 @@ def test_pieces(text: str, pieces: list[str]) -> None:
     assert [PIECES[number] for number in ids] == pieces
 
 
-def test_rows_are_laid_out_as_in_the_training() -> None:
+def test_rows_have_the_training_layout() -> None:
     theirs, ours = (
         tokenizer(PIECES, lowercase=True).encode(["ab a", "x x x x"], max_length=5)
         for tokenizer in (MediaPipeTokenizer, EagerWordPiece)

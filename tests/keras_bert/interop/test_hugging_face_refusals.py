@@ -170,7 +170,7 @@ def test_weights_that_are_not_tied(tmp_path):
         ({"vocab_size": "59"}, "vocab_size must be a whole number, got '59'"),
         ({"layer_norm_eps": "x"}, "layer_norm_eps must be a number, got 'x'"),
         ({"hidden_size": 15}, r"config.json: EncoderConfig.hidden_size must be a multiple of num_heads=2, got 15"),
-        ({"num_hidden_layers": 1}, "holds 'bert.encoder.layer.1.* 11 more, which the model has no place for"),
+        ({"num_hidden_layers": 1}, "holds 'bert.encoder.layer.1.* 11 more, which the model does not have"),
         ({"num_hidden_layers": 3}, "lacks 'bert.encoder.layer.2.*; likely .* the configuration is another model's"),
         (
             {"vocab_size": 58},

@@ -74,7 +74,7 @@ def test_the_head_of_the_released_files(tmp_path):
     change_json(folder / "config.json", architectures=["DebertaV2Model"])
     assert "masked_token_bias" not in {layer.name for layer in read_model(folder).layers}
     change_tensors(folder, lambda held: held | {"deberta.encoder.odd": np.ones(2, "float32")})
-    with pytest.raises(ValueError, match=r"holds 'deberta\.encoder\.odd', which the model has no place for"):
+    with pytest.raises(ValueError, match=r"holds 'deberta\.encoder\.odd', which the model does not have"):
         read_model(folder)
 
 
