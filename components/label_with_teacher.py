@@ -9,7 +9,7 @@ import tempfile
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from components.artifacts.standard import Model, TaskExamples
 from components.dsl.component import Input, Output, component
@@ -26,12 +26,10 @@ from keras_bert.core.row_limits import LENGTH_BUCKETS
 from keras_bert.options.compression import TeacherLabels
 
 if TYPE_CHECKING:
-    import numpy as np
-
+    from components.dsl.arrays import Array
     from keras_bert.data.replaced_words import WordReplacer
     from keras_bert.tasks.base import Task
 
-    Array = np.ndarray[Any, Any]
     Batch = dict[str, Array]
 
 logger = logging.getLogger(__name__)

@@ -10,9 +10,7 @@ from components.examples.multi_label import LabelSetRows
 from components.sources.table import TextRow
 
 if TYPE_CHECKING:
-    import numpy as np
-
-    Array = np.ndarray[Any, Any]
+    from components.dsl.arrays import Array
 
 # Tasks whose rows have labels of whole texts.
 PAIRED_TASKS = (ClassificationRows.name, LabelSetRows.name)

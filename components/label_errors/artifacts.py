@@ -8,9 +8,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from components.dsl.artifact import Artifact, RecordArtifact
 
 if TYPE_CHECKING:
-    import numpy as np
-
-    Array = np.ndarray[Any, Any]
+    from components.dsl.arrays import Array
 
 
 PROBABILITIES_FILE = "probabilities.npz"

@@ -2,15 +2,13 @@
 
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from components.label_errors.artifacts import LabelDecisions, LabelPair
 from keras_bert.label_errors.search import LabelScore
 
 if TYPE_CHECKING:
-    import numpy as np
-
-    Array = np.ndarray[Any, Any]
+    pass
 
 # Pairs of labels that a report lists.
 _MOST_PAIRS = 20

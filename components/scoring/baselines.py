@@ -7,9 +7,7 @@ from components.sources.label_sets import LabelSetRow
 from components.sources.table import TextRow
 
 if TYPE_CHECKING:
-    import numpy as np
-
-    Array = np.ndarray[Any, Any]
+    from components.dsl.arrays import Array
 
 R = TypeVar("R", TextRow, LabelSetRow)
 

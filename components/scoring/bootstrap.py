@@ -7,9 +7,7 @@ from components.scoring.base import TaskScoring
 from components.scoring.row_statistics import Measure, score_rows
 
 if TYPE_CHECKING:
-    import numpy as np
-
-    Array = np.ndarray[Any, Any]
+    from components.dsl.arrays import Array
 
 # The probability that an interval holds the score of all texts like the rows.
 CONFIDENCE = 0.95

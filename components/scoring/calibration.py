@@ -9,9 +9,7 @@ from components.scoring.base import LabelLogits
 from components.scoring.registry import TASK_SCORING
 
 if TYPE_CHECKING:
-    import numpy as np
-
-    Array = np.ndarray[Any, Any]
+    from components.dsl.arrays import Array
 
 
 # Rows of which a temperature can be fitted; of fewer it is that of their chance errors.

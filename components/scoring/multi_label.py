@@ -13,11 +13,8 @@ from components.scoring.row_statistics import Measure, RowStatistics, sample_ave
 from components.sources.label_sets import LabelSetRow
 
 if TYPE_CHECKING:
-    import numpy as np
-
+    from components.dsl.arrays import Array
     from keras_bert.tasks.base import Task
-
-    Array = np.ndarray[Any, Any]
 
 _NAMES = ("micro_f1", "macro_f1", "sample_f1", "subset_accuracy", "average_precision")
 # The classes of a decision about one label.

@@ -10,11 +10,9 @@ from components.scoring.row_statistics import RowStatistics
 from components.sources.retrieval import QueryRow
 
 if TYPE_CHECKING:
-    import numpy as np
-
+    from components.dsl.arrays import Array
     from keras_bert.tasks.base import Task
 
-    Array = np.ndarray[Any, Any]
     Scores = Callable[[slice], Array]
 
 BM25 = "BM25"

@@ -3,13 +3,12 @@
 import dataclasses
 import functools
 from collections.abc import Callable, Iterable, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    import numpy as np
     from scipy.sparse import csr_array
 
-    Array = np.ndarray[Any, Any]
+    from components.dsl.arrays import Array
 
 # How often each row is drawn (samples, rows) -> scores (samples,); not a number where a score is undefined.
 Measure = Callable[["Array"], "Array"]

@@ -8,9 +8,7 @@ from components.scoring.bootstrap import CONFIDENCE, Interval, draw_interval, ma
 from components.scoring.row_statistics import score_rows
 
 if TYPE_CHECKING:
-    import numpy as np
-
-    Array = np.ndarray[Any, Any]
+    from components.dsl.arrays import Array
 
 
 class PairedDifference(NamedTuple):

@@ -1,16 +1,15 @@
 """Copies of training rows, with replaced words, that are validation or test rows: counted, dropped or refused."""
 
 from collections import Counter
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from components.artifacts.standard import TaskExamples
 from components.examples.overlap import HELD_OUT, HeldOutKeys, refuse_overlap
 from components.sources.shared import NearOverlap, Overlap
 
 if TYPE_CHECKING:
-    import numpy as np
+    from components.dsl.arrays import Array
 
-    Array = np.ndarray[Any, Any]
     Batch = dict[str, Array]
 
 _ROWS = 64

@@ -1,16 +1,14 @@
 """Negatives of queries: passages that lie near to them and are none of theirs."""
 
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from components.examples.retrieval import SplitCorpus
 from components.sources.retrieval import QueryRow
 from keras_bert.options.fine_tuning import HardNegatives
 
 if TYPE_CHECKING:
-    import numpy as np
-
-    Array = np.ndarray[Any, Any]
+    from components.dsl.arrays import Array
 
 # Queries whose cosines with all passages are in memory at once.
 _QUERIES_AT_ONCE = 256

@@ -4,11 +4,9 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    import numpy as np
-
+    from components.dsl.arrays import Array
     from keras_bert.tasks.base import Task
 
-    Array = np.ndarray[Any, Any]
     Batch = dict[str, Array]
 
 
