@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from components.artifacts.standard import Model, TaskExamples
 from components.dsl.component import Input, Output, component
 from components.dsl.workplace import report_progress, workplace
-from components.examples.leaks import resolve_leaks
+from components.examples.overlap import resolve_leaks
 from components.examples.registry import TASK_ROWS, check_unlabelled, read_rows
 from components.sources.shared import NearOverlap, Overlap
 from components.sources.text import TextSource, read_lines

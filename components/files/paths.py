@@ -2,6 +2,7 @@
 
 import glob
 import hashlib
+import itertools
 import os
 import re
 import time
@@ -87,7 +88,10 @@ def match_files(path: str, kinds: Sequence[str], split: str = "", *, what: str) 
             raise InputError(f"{what} must be a folder with {_SPLITS_FILE} to have the split {split!r}, got {path}")
         return sorted(files)
     names = _choose_split(path, [file[len(path) + 1 :] for file in files], split)
-    chosen = [name for name in names if extension(name) in kinds and not _is_own(name)]
+    # Files that `datasets` wrote for itself are no data: descriptions, indices, and results of `map`.
+    last = {name: name.rpartition("/")[2] for name in names if extension(name) in kinds}
+    own = {name for name in last if last[name].startswith(_CACHE) and extension(name) == ".arrow"}
+    chosen = [name for name in last if last[name] not in _OWN_FILES and name not in own]
     if not chosen:
         raise InputError(f"{what} must hold {', '.join(kinds)} files, got none in the folder {path}")
     return [f"{path}/{name}" for name in sorted(chosen)]
@@ -98,7 +102,10 @@ def short_name(file: str, path: str) -> str:
     path = _normal(path)
     if file.startswith(f"{path}/"):
         return file[len(path) + 1 :]
-    fixed = _fixed_folder(path) if file != path else ""
+    # The part of a pattern before the first folder that may have several names.
+    parts = path.split("/")[:-1] if file != path else []
+    fixed_parts = itertools.takewhile(lambda part: not _MAGIC.search(_ESCAPED.sub("", part)), parts)
+    fixed = "/".join(_ESCAPED.sub(r"\1", part) for part in fixed_parts)
     return file[len(fixed) + 1 :] if fixed and file.startswith(f"{fixed}/") else file.rpartition("/")[2]
 
 
@@ -140,16 +147,6 @@ def file_digest(file: str) -> str:
 
 def _normal(path: str) -> str:
     return path.rstrip("/") if is_remote(path) else os.path.normpath(path)
-
-
-def _fixed_folder(pattern: str) -> str:
-    """The part of a pattern before the first folder that may have several names."""
-    parts = []
-    for part in pattern.split("/")[:-1]:
-        if _MAGIC.search(_ESCAPED.sub("", part)):
-            break
-        parts.append(_ESCAPED.sub(r"\1", part))
-    return "/".join(parts)
 
 
 def _match_local(path: str) -> tuple[list[str], bool]:
@@ -207,9 +204,7 @@ def _match_objects(path: str) -> tuple[list[str], bool]:
 
 
 def _match_remote(path: str) -> tuple[list[str], bool]:
-    if _MAGIC.search(path):
-        return _ask_beam(path, _list_remote), False
-    inside = _ask_beam(f"{path}/**", _list_remote)
+    inside = [] if _MAGIC.search(path) else _ask_beam(f"{path}/**", _list_remote)
     return (inside, True) if inside else (_ask_beam(path, _list_remote), False)
 
 
@@ -255,9 +250,3 @@ def _choose_split(path: str, names: list[str], split: str) -> list[str]:
     if inner:
         raise InputError(f"{path} must be the dataset folder itself, {path}/{min(inner).rpartition('/')[0]}")
     return names
-
-
-def _is_own(name: str) -> bool:
-    """Whether a file is one that `datasets` wrote for itself: a description, indices, or the result of a `map`."""
-    last = name.rpartition("/")[2]
-    return last in _OWN_FILES or (last.startswith(_CACHE) and extension(last) == ".arrow")

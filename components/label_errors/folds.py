@@ -23,13 +23,24 @@ def assign_rows(rows: Sequence[R], task: TaskRows[R], folds: int, seed: int, *, 
         InputError: a label has too few different texts; or all its rows came to one fold.
     """
     groups = _group_rows(rows, task, near=near)
-    labels = {group: _count_labels(task, [rows[row] for row in members]) for group, members in groups.items()}
-    _check_counts(_count_groups(labels.values()), folds, task.plural_name, near=near)
+    labels = {
+        group: task.count_labels([rows[row] for row in members]) or Counter[str]() for group, members in groups.items()
+    }
+    _check_counts(labels.values(), folds, task.plural_name, near=near)
     texts = {group: min(fold_key(task.key(rows[row])) for row in members) for group, members in groups.items()}
     order = sorted(groups, key=lambda group: (stable_hash(str(seed), texts[group]), texts[group]))
     fold_of_group = _deal(order, labels, {group: len(members) for group, members in groups.items()}, folds)
     fold_of_row = {row: fold_of_group[group] for group, members in groups.items() for row in members}
-    _check_spread(labels, fold_of_group)
+    folds_of_label: dict[str, set[int]] = defaultdict(set)
+    for group, counts in labels.items():
+        for label in counts:
+            folds_of_label[label].add(fold_of_group[group])
+    # The model of this fold would not know the label.
+    for label in (label for label, numbers in sorted(folds_of_label.items()) if len(numbers) < 2):
+        raise InputError(
+            f"label_errors.seed must deal the rows of each label to two folds, but all of {label!r} came to one; "
+            "choose another seed, or add rows of that label"
+        )
     return [fold_of_row[row] for row in range(len(rows))]
 
 
@@ -39,9 +50,9 @@ def check_folds(rows: Sequence[R], task: TaskRows[R], folds: int) -> None:
     Raises:
         InputError: a label has fewer.
     """
-    groups = _group_rows(rows, task, near=False)
-    counts = (_count_labels(task, [rows[row] for row in members]) for members in groups.values())
-    _check_counts(_count_groups(counts), folds, task.plural_name, near=False)
+    groups = _group_rows(rows, task, near=False).values()
+    labels = (task.count_labels([rows[row] for row in members]) or Counter[str]() for members in groups)
+    _check_counts(labels, folds, task.plural_name, near=False)
 
 
 def _group_rows(rows: Sequence[R], task: TaskRows[R], *, near: bool) -> dict[int, list[int]]:
@@ -63,30 +74,24 @@ def _group_rows(rows: Sequence[R], task: TaskRows[R], *, near: bool) -> dict[int
     return groups
 
 
-def _count_labels(task: TaskRows[R], rows: Sequence[R]) -> Counter[str]:
-    return task.count_labels(rows) or Counter()
-
-
-def _count_groups(labels: Iterable[Mapping[str, int]]) -> Counter[str]:
-    """In how many groups each label stands."""
-    return Counter(label for counts in labels for label in counts)
-
-
-def _check_counts(groups: Mapping[str, int], folds: int, plural_name: str, *, near: bool) -> None:
+def _check_counts(labels: Iterable[Mapping[str, int]], folds: int, plural_name: str, *, near: bool) -> None:
+    """Checks in how many groups each label stands, given the labels of each group."""
+    groups = Counter(label for counts in labels for label in counts)
     label = min(groups, key=lambda label: (groups[label], label))
     if groups[label] < folds:
         lower = f"lower folds to {groups[label]}, " if groups[label] > 1 else ""
         counted = ", of which nearly equal ones count once" if near else ""
-        rule = f"be at most the number of different {plural_name} of each label{counted}"
-        got = f"got {folds} beside {groups[label]} of {label!r}"
-        raise InputError(f"label_errors.folds must {rule}, {got}; {lower}add rows of that label or leave it out")
+        raise InputError(
+            f"label_errors.folds must be at most the number of different {plural_name} of each label{counted}, got {folds} "
+            f"beside {groups[label]} of {label!r}; {lower}add rows of that label or leave it out"
+        )
 
 
 def _deal(
     order: Sequence[int], labels: Mapping[int, Mapping[str, int]], sizes: Mapping[int, int], folds: int
 ) -> dict[int, int]:
     """Group -> fold: each group goes to the fold with the fewest rows of its rarest label, then of all labels."""
-    groups = _count_groups(labels.values())
+    groups = Counter(label for counts in labels.values() for label in counts)
     fold_labels: list[Counter[str]] = [Counter() for _ in range(folds)]
     fold_sizes = [0] * folds
     fold_of_group: dict[int, int] = {}
@@ -102,15 +107,3 @@ def _deal(
         fold_labels[fold].update(labels[group])
         fold_sizes[fold] += sizes[group]
     return fold_of_group
-
-
-def _check_spread(labels: Mapping[int, Mapping[str, int]], fold_of_group: Mapping[int, int]) -> None:
-    """Raises InputError where all rows of a label came to one fold: the model of this fold would not know it."""
-    folds_of_label: dict[str, set[int]] = defaultdict(set)
-    for group, counts in labels.items():
-        for label in counts:
-            folds_of_label[label].add(fold_of_group[group])
-    for label, folds in sorted(folds_of_label.items()):
-        if len(folds) < 2:
-            rule = f"deal the rows of each label to two folds, but all of {label!r} came to one"
-            raise InputError(f"label_errors.seed must {rule}; choose another seed, or add rows of that label")

@@ -8,8 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from components.dsl.errors import InputError
-from components.examples.leaks import resolve_leaks
-from components.examples.overlap import check_overlap, count_overlap, count_rows, describe_overlap
+from components.examples.overlap import check_overlap, count_overlap, count_rows, describe_overlap, resolve_leaks
 from components.examples.registry import TASK_ROWS, check_unlabelled
 from components.examples.source_rows import Splits, complete_splits
 from components.examples.splits import describe_few_rows

@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from components.dsl.errors import InputError
-from components.examples.leaks import resolve_leaks
+from components.examples.overlap import resolve_leaks
 from components.examples.registry import TASK_ROWS
 from components.sources.table import TextRow
 
