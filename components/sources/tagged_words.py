@@ -148,35 +148,26 @@ class SentenceSource(LabelledFiles):
         return place_rows([placed.row for placed in rows], records, self.train)
 
     def _read(self, path: str) -> list[PlacedRow]:
-        rows = [
-            PlacedRow(sentence, f"{short_name(file, path)} {place}")
-            for file in self._files(path)
-            for sentence, place in self._read_file(file)
-        ]
+        rows = list[PlacedRow]()
+        for file in self._files(path):
+            parsed = list(self._parse_file(file))
+            for sentence, _, where, first in parsed:
+                for number, tag in enumerate(sentence.tags, first):
+                    check_label(tag, f"{where} {number}: the tag")
+            is_marked = any(tag[:2] in _ENTITY_TAGS for sentence, *_ in parsed for tag in sentence.tags)
+            for sentence, _, where, first in parsed if self.scheme != "any" or is_marked else ():
+                tags = begin_entities(sentence.tags) if self.scheme == "BIO" else sentence.tags
+                if error := find_tag_error(tags, self.scheme):
+                    is_comment = sentence.words[error[0]].split()[0] == "#"
+                    hint = suggest_scheme([other.tags for other, *_ in parsed], self.scheme)
+                    advice = "; remove the line if it is a comment" if is_comment else hint
+                    raise InputError(f"{where} {first + error[0]}: {error[1]}{advice}")
+            for sentence, place, *_ in parsed:
+                row = sentence if self.scheme == "any" else sentence._replace(tags=to_bio(sentence.tags))
+                rows.append(PlacedRow(row, f"{short_name(file, path)} {place}"))
         if not rows:
             raise InputError(f"{path} must hold at least one sentence, got none")
         return rows
-
-    def _read_file(self, file: str) -> list[tuple[Sentence, str]]:
-        """The sentences with their places."""
-        parsed = list(self._parse_file(file))
-        sentences, places = [sentence for sentence, *_ in parsed], [place for _, place, *_ in parsed]
-        for sentence, _, where, first in parsed:
-            for number, tag in enumerate(sentence.tags, first):
-                check_label(tag, f"{where} {number}: the tag")
-        if self.scheme == "any" and not any(tag[:2] in _ENTITY_TAGS for sentence in sentences for tag in sentence.tags):
-            return list(zip(sentences, places, strict=True))
-        for sentence, _, where, first in parsed:
-            tags = begin_entities(sentence.tags) if self.scheme == "BIO" else sentence.tags
-            error = find_tag_error(tags, self.scheme)
-            if error:
-                is_comment = sentence.words[error[0]].split()[0] == "#"
-                hint = suggest_scheme([other.tags for other in sentences], self.scheme)
-                advice = "; remove the line if it is a comment" if is_comment else hint
-                raise InputError(f"{where} {first + error[0]}: {error[1]}{advice}")
-        if self.scheme != "any":
-            sentences = [sentence._replace(tags=to_bio(sentence.tags)) for sentence in sentences]
-        return list(zip(sentences, places, strict=True))
 
     def read_tags(self, path: str) -> list[tuple[str, ...]]:
         """The tags of each sentence of files as they are written there, whatever their scheme.
