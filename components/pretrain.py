@@ -9,12 +9,7 @@ from components.dsl.workplace import report_progress
 from components.training.costs import count_short_steps
 from components.training.model_folder import write_model
 from components.training.on_rows import VALIDATIONS, TrainingProgress, training_folders
-from components.training.pretraining import (
-    build_pretraining_task,
-    pretraining_objective,
-    row_lengths,
-    training_batches,
-)
+from components.training.pretraining import build_pretraining_task, pretraining_objective, row_lengths, training_batches
 from keras_bert.core.config import EncoderShape
 from keras_bert.options.pretraining import Generator
 from keras_bert.options.training import Training
@@ -86,12 +81,7 @@ def pretrain(
     with strategy.scope():
         task = build_pretraining_task(examples, vocabulary, start, encoder, generator, mask_decoder)
         trained, objective = pretraining_objective(
-            task,
-            examples,
-            training.xla,
-            generator=generator,
-            span_boundary=span_boundary,
-            mask_decoder=mask_decoder,
+            task, examples, training.xla, generator=generator, span_boundary=span_boundary, mask_decoder=mask_decoder
         )
     trainer = Trainer(trained, objective, training, steps, strategy)
     first, *rest = (training_batches(examples, training, length) for length in lengths)

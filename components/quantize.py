@@ -35,10 +35,7 @@ def quantize(
         InputError: the recipe does not fit the model.
     """
     from keras_bert.compress.prune import Masks, find_sparsity, save_sparsity
-    from keras_bert.compress.quantization_parameters import (
-        QuantizationParameters,
-        quantized_activations,
-    )
+    from keras_bert.compress.quantization_parameters import QuantizationParameters, quantized_activations
     from keras_bert.compress.quantize import QuantizationAware
     from keras_bert.models.encoder import input_names
     from keras_bert.training.devices import find_strategy
@@ -55,10 +52,7 @@ def quantize(
         float_layers = (*quantization.float_layers, *task.float_layers)
         try:
             aware = QuantizationAware(
-                network,
-                [{name: batch[name] for name in names} for batch in batches],
-                quantization.recipe,
-                float_layers,
+                network, [{name: batch[name] for name in names} for batch in batches], quantization.recipe, float_layers
             )
         except ValueError as error:
             raise InputError(f"quantization, recipe {quantization.recipe}: {error}") from None

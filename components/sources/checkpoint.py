@@ -36,11 +36,7 @@ _OF_HUGGING_FACE = {
     "the weights": ("model.safetensors", "model.safetensors.index.json"),
     "the vocabulary": (VOCABULARY_FILE, TOKENIZER_FILE),
 }
-_OWN = {
-    "the task": (TASK_FILE,),
-    "the vocabulary": (VOCABULARY_FILE,),
-    "the tokenizer's settings": (TOKENIZER_FILE,),
-}
+_OWN = {"the task": (TASK_FILE,), "the vocabulary": (VOCABULARY_FILE,), "the tokenizer's settings": (TOKENIZER_FILE,)}
 # Suffixes of the files that are read; weights in other formats are ignored.
 _READ = (".json", ".keras", ".safetensors", ".txt")
 

@@ -47,11 +47,7 @@ def make_student(
 
 
 def build_distillation_objective(
-    teacher: "Task",
-    student: "Task",
-    examples: TaskExamples,
-    distillation: Distillation,
-    imitation: Imitation,
+    teacher: "Task", student: "Task", examples: TaskExamples, distillation: Distillation, imitation: Imitation
 ) -> tuple["keras.Model", "Objective"]:
     """Returns the model to train and its objective; with an imitation, the model contains student and teacher.
 
