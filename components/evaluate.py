@@ -11,7 +11,7 @@ from components.examples.question_answering import describe_left_out
 from components.examples.registry import read_rows
 from components.scoring.base import LabelLogits, choose_metric
 from components.scoring.blessing import PREVIOUS, STUDENT, TEACHER, UNTRAINED, Thresholds, decide, loss_metrics
-from components.scoring.calibration import check_precision, confidences_of, measure, reliability_bins
+from components.scoring.calibration import calibrate, check_precision, confidences_of, measure, reliability_bins
 from components.scoring.candidates import (
     SHIPPED,
     ScoredFile,
@@ -23,8 +23,8 @@ from components.scoring.candidates import (
 from components.scoring.records import count_records
 from components.scoring.registry import TASK_SCORING
 from components.scoring.scorer import ModelScorer, Scored, ScoredBaselines
-from components.scoring.significance import PairedDifference
-from components.scoring.slices import slice_texts
+from components.scoring.significance import PairedDifference, compare_models
+from components.scoring.slices import score_slices, slice_texts
 from components.sources.pushed_version import PushedVersion
 from components.sources.table import TableSource
 from components.training.model_folder import read_model
@@ -98,12 +98,15 @@ def evaluate(
     seed_metrics = [seed.scores.metrics for seed in scored]
     kept = max(range(len(scored)), key=lambda seed: seed_metrics[seed][metric])
     file = candidates[shipped][kept]
-    calibration = scorer.calibrate(file, validation, thresholds.min_precision) if calibrated else None
+    calibration: dict[str, Any] | None = None
+    if calibrated:
+        logits = scorer.read_logits("calibration", file, validation)
+        calibration = calibrate(logits, scorer.classes, thresholds.min_precision)
     # Nothing is decided from here on.
     test = read_rows(examples, "test")
-    logits = None if calibration is None else scorer.read_logits("calibration on test rows", file, test)
-    if calibration is not None and logits is not None:
-        calibration["test"] = measure(calibration, logits, scorer.classes)
+    test_logits = None if calibration is None else scorer.read_logits("calibration on test rows", file, test)
+    if calibration is not None and test_logits is not None:
+        calibration["test"] = measure(calibration, test_logits, scorer.classes)
     rivals = scorer.score_baselines(train, validation, test) if baselines else ScoredBaselines({}, {}, {})
     models = dict(rivals.models)
     if checkpoint is not None:
@@ -123,7 +126,8 @@ def evaluate(
     differences = _compare_with_references(scorer, test, references, models, shipped, metric)
     files = [name for name in candidates if name not in (STUDENT, TEACHER)]
     best = scores[shipped][kept]
-    slices = scorer.score_slices(test, best, metric, _read_slices(scorer, teachers[kept], test, source, thresholds))
+    values = _read_slices(scorer, teachers[kept], test, source, thresholds)
+    slices = score_slices(scorer.scoring, test, best.answers, scorer.labels, metric, values)
 
     def judge(models: Mapping[str, MeasuredModel]) -> Decision:
         decision = decide(
@@ -154,7 +158,7 @@ def evaluate(
     decision = judge(metrics.models)
     if not_compared:
         decision = decision._replace(reasons=[*decision.reasons, not_compared])
-    evaluation.write(metrics, _describe_answers(scorer, test, best.answers, calibration, logits))
+    evaluation.write(metrics, _describe_answers(scorer, test, best.answers, calibration, test_logits))
     blessing.write(decision)
     evaluation.counts = {"test_rows": len(test), metric: metrics.score.mean}
     blessing.counts = {"blessed": decision.blessed}
@@ -202,8 +206,12 @@ def _compare_with_references(
     compared |= {
         name: [metric] for name, model in models.items() if model.baseline and model.metrics[metric].mean > score
     }
+    answers = {name: [seed.answers for seed in scored] for name, scored in scores.items()}
+    ours = answers[shipped]
     return {
-        reference: {name: scorer.compare(rows, scores[shipped], scores[reference], name) for name in chosen}
+        reference: {
+            name: compare_models(scorer.scoring, rows, ours, answers[reference], scorer.labels, name) for name in chosen
+        }
         for reference, chosen in compared.items()
     }
 

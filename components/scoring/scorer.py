@@ -3,15 +3,12 @@
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from components.artifacts.evaluation import MeasuredModel, SeedScores, SliceScore
+from components.artifacts.evaluation import MeasuredModel, SeedScores
 from components.dsl.workplace import report_progress
 from components.scoring.base import LabelLogits, TaskScores
 from components.scoring.blessing import NOT_COMPARED, PREVIOUS
-from components.scoring.calibration import calibrate
 from components.scoring.candidates import ScoredFile
 from components.scoring.registry import TASK_SCORING
-from components.scoring.significance import PairedDifference, compare_models
-from components.scoring.slices import score_slices
 from components.sources.pushed_version import PushedVersion
 from keras_bert.core.processor import usable_processors
 
@@ -83,10 +80,6 @@ class ModelScorer:
         }
         return {f"{name}, {variant}": MeasuredModel(SeedScores.table(seed)) for variant, seed in scores.items()}
 
-    def calibrate(self, file: ScoredFile, validation: Sequence[Any], precision: float | None) -> dict[str, Any]:
-        """The calibration of a file, see `components.scoring.calibration.calibrate`."""
-        return calibrate(self.read_logits("calibration", file, validation), self.classes, precision)
-
     def read_logits(self, note: str, file: ScoredFile, rows: Sequence[Any]) -> LabelLogits:
         """The logits from which a file's labels are computed."""
         self.report(note, len(rows))
@@ -111,19 +104,6 @@ class ModelScorer:
             metrics = SeedScores.table([scored.scores.metrics])
             result.models[name] = MeasuredModel(metrics, trivial=is_trivial, baseline=not is_trivial)
         return result
-
-    def compare(
-        self, rows: Sequence[Any], one: Sequence[Scored], other: Sequence[Scored], metric: str
-    ) -> PairedDifference:
-        """Tests the difference between two models, see `components.scoring.significance.compare_models`."""
-        answers, others = ([scored.answers for scored in model] for model in (one, other))
-        return compare_models(self.scoring, rows, answers, others, self.labels, metric)
-
-    def score_slices(
-        self, rows: Sequence[Any], scored: Scored, metric: str, values: Mapping[str, Sequence[str]]
-    ) -> list[SliceScore]:
-        """Scores slices of the rows, see `components.scoring.slices.score_slices`."""
-        return score_slices(self.scoring, rows, scored.answers, self.labels, metric, values)
 
     def score_previous(self, previous: PushedVersion | None, test: Sequence[Any]) -> tuple[list[Scored], str]:
         """Scores the previously pushed version with its own vocabulary; else returns no scores and the reason."""
