@@ -6,7 +6,7 @@ from pathlib import Path
 from components.artifacts.standard import Corpus, Vocabulary
 from components.beam.engine import BeamOptions
 from components.dsl.component import Input, Local, Output, component
-from components.dsl.errors import InputError
+from components.dsl.errors import InputError, input_errors
 from components.dsl.workplace import report_progress
 from keras_bert.options.data import VocabularyKind
 
@@ -63,10 +63,8 @@ def _learn_subwords(corpus: Corpus, vocabulary: Vocabulary, kind: VocabularyKind
                 yield from text.split("\n")
         report_progress(len(shards), len(shards) + 1, "learning tokens")
 
-    try:
+    with input_errors("vocabulary."):
         learnt = learn_subwords(texts(), kind, size, lowercase=lowercase)
-    except ValueError as error:
-        raise InputError(f"vocabulary.{error}") from None
     learnt.save(vocabulary.path)
     vocabulary.counts = {"entries": learnt.vocabulary_size}
 

@@ -2,7 +2,7 @@
 
 from components.artifacts.standard import Model, TaskExamples
 from components.dsl.component import Input, Output, component
-from components.dsl.errors import InputError
+from components.dsl.errors import input_errors
 from components.examples.registry import read_rows
 from components.examples.texts import split_texts
 from components.few_shot.label_pairs import PAIRED_TASKS
@@ -45,9 +45,7 @@ def fit_head(
     rows = read_rows(examples, "train")
     texts, seconds = split_texts(rows)
     inputs, targets = task.examples(texts, [labels for _, labels, _ in rows], seconds)
-    try:
+    with input_errors("the head cannot be fitted to these rows: "):
         fit_logistic_head(task, inputs, targets, l2=l2, class_weights=weights)
-    except ValueError as error:
-        raise InputError(f"the head cannot be fitted to these rows: {error}") from None
     tune_task(task, examples)
     write_model(model, task, [{"step": 0}], "float32")

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 from components.artifacts.measurements import FileFootprint, Latency
 from components.artifacts.standard import Model, TaskExamples
 from components.dsl.component import Input, Output, component
-from components.dsl.errors import InputError
+from components.dsl.errors import input_errors
 from components.dsl.workplace import report_progress
 from components.scoring.latency import measure_file
 from components.training.model_folder import read_model
@@ -57,21 +57,17 @@ def measure_footprint(
     keras.utils.set_random_seed(0)
     report_progress(0, 2, "building")
     task = read_model(teacher)
-    try:
+    with input_errors("student: "):
         task = task if shape is None else build_student(task, shape)[0]
-    except ValueError as error:
-        raise InputError(f"student: {error}") from None
     network, parameters, rows = task.network(), None, None
     _add_noise(network)
     if quantization is not None:
         quantization = dataclasses.replace(quantization, calibration_batches=1)
         batch = next(iter(training_rows(examples, _ROWS).after(0, stop=1)))
         rows = {name: batch[name].numpy() for name in input_names(network)}
-        try:
+        with input_errors(f"quantization, recipe {quantization.recipe}: "):
             float_layers = (*quantization.float_layers, *task.float_layers)
             aware = QuantizationAware(network, [rows], quantization.recipe, float_layers)
-        except ValueError as error:
-            raise InputError(f"quantization, recipe {quantization.recipe}: {error}") from None
         parameters = QuantizationParameters(quantization.recipe, aware.finish(), float_layers)
     report_progress(1, 2, "writing and timing")
     figures = FileFootprint(**measure_file(task, parameters, lengths, timed, rows))

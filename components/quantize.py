@@ -2,7 +2,7 @@
 
 from components.artifacts.standard import Model, TaskExamples
 from components.dsl.component import Input, Output, component
-from components.dsl.errors import InputError
+from components.dsl.errors import input_errors
 from components.training.model_folder import write_model
 from components.training.on_rows import training_rows
 from components.training.self_distillation import read_trainable_task, self_distill
@@ -50,12 +50,10 @@ def quantize(
         names = input_names(network)
         sparsity = find_sparsity(student.path)
         float_layers = (*quantization.float_layers, *task.float_layers)
-        try:
+        with input_errors(f"quantization, recipe {quantization.recipe}: "):
             aware = QuantizationAware(
                 network, [{name: batch[name] for name in names} for batch in batches], quantization.recipe, float_layers
             )
-        except ValueError as error:
-            raise InputError(f"quantization, recipe {quantization.recipe}: {error}") from None
         history: list[dict[str, float]] = [{"step": 0}]
         if training is not None:
             history = self_distill(

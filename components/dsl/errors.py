@@ -1,8 +1,9 @@
 """Errors of steps: input that cannot be used, and refusals; hints at similar names."""
 
+import contextlib
 import difflib
 import shlex
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 
 # The most names in an error message.
 _SHOWN = 20
@@ -16,6 +17,15 @@ class InputError(ValueError):
 
 class Refusal(Exception):
     """A step ran correctly and its answer is no (a model that is not blessed); steps that read from it do not run."""
+
+
+@contextlib.contextmanager
+def input_errors(start: str) -> Iterator[None]:
+    """Turns a ValueError in the block into an InputError that begins with a text, such as the name of a setting."""
+    try:
+        yield
+    except ValueError as error:
+        raise InputError(f"{start}{error}") from None
 
 
 def nearest(name: str, valid: Iterable[str], otherwise: str = "") -> str:

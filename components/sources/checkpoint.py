@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from components.dsl.errors import InputError
+from components.dsl.errors import InputError, input_errors
 from components.files.paths import file_digest
 from components.objects.downloads import local_folder
 from components.objects.store import is_object_address
@@ -204,10 +204,8 @@ class Checkpoint:
             if not any((folder / name).is_file() for name in names):
                 raise InputError(f"checkpoint must hold {content}, {' or '.join(names)}, got none in {folder}")
         if not self.is_own:
-            try:
+            with input_errors("checkpoint: "):
                 find_family(_read_config(folder / CONFIG_FILE).get("model_type"), str(folder / CONFIG_FILE))
-            except ValueError as error:
-                raise InputError(f"checkpoint: {error}") from None
 
     def fingerprint(self) -> str:
         """The digest of the names and contents of all files that may be read.

@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
 from components.artifacts.standard import Model, PretrainingExamples, Vocabulary
-from components.dsl.errors import InputError
+from components.dsl.errors import InputError, input_errors
 from components.training.model_folder import read_model
 from keras_bert.core.checks import check
 from keras_bert.core.config import EncoderShape
@@ -65,10 +65,8 @@ def build_pretraining_task(
     task = read_model(start)
     if isinstance(task, kind) and task.head() == head:
         return task
-    try:
+    with input_errors("the checkpoint cannot continue pre-training on these rows: "):
         return kind.build(task.encoder, task.tokenizer, max_length=length, **head)
-    except ValueError as error:
-        raise InputError(f"the checkpoint cannot continue pre-training on these rows: {error}") from None
 
 
 def pretraining_objective(
@@ -97,10 +95,8 @@ def pretraining_objective(
 
     model, is_fused = task.model, xla == "parts"
     if generator is not None:
-        try:
+        with input_errors("the encoder cannot have this generator: "):
             joint = build_joint(model, generator, mask_decoder=mask_decoder)
-        except ValueError as error:
-            raise InputError(f"the encoder cannot have this generator: {error}") from None
         return joint, FusedReplacedTokensObjective(joint, generator) if is_fused else ReplacedTokensObjective(generator)
     if span_boundary:
         strategies = {entry["masking"]["strategy"] for entry in read_features(examples.path)["lengths"]}

@@ -5,7 +5,7 @@ from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
 from components.artifacts.standard import TaskExamples
-from components.dsl.errors import InputError
+from components.dsl.errors import InputError, input_errors
 from components.training.on_rows import training_rows
 from keras_bert.core.checks import FieldError
 from keras_bert.options.compression import Distillation, Imitation, Student
@@ -40,10 +40,8 @@ def make_student(
     """
     from keras_bert.compress import new_students
 
-    try:
+    with input_errors("student: "):
         return new_students.make_student(teacher, shape, rows, measure or new_students.measure_by_loss)
-    except ValueError as error:
-        raise InputError(f"student: {error}") from None
 
 
 def build_distillation_objective(
@@ -80,11 +78,9 @@ def resume_student(teacher: "Task", shape: Student, general_student: "Task") -> 
     from keras_bert.compress.new_students import build_student
     from keras_bert.compress.students import initialize_from_teacher, take_head
 
-    try:
+    with input_errors("student: "):
         student, small = build_student(teacher, shape)
         copied = initialize_from_teacher(student.network(), general_student.network(), range(small.num_layers))
-    except ValueError as error:
-        raise InputError(f"student: {error}") from None
     head = take_head(student.network(), teacher.network())
     logger.info("the student continues from %s and takes %s from the teacher", list(copied), head)
     return student

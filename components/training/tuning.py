@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Literal
 
 from components.artifacts.standard import TaskExamples
-from components.dsl.errors import InputError, nearest
+from components.dsl.errors import InputError, input_errors, nearest
 from components.examples.registry import TASK_ROWS, read_rows
 from keras_bert.options.adaptation import Adaptation
 from keras_bert.options.data import Pooling
@@ -46,10 +46,8 @@ def build_task(
         settings["pooling"] = pooling if pooling or pooling_of_origin(encoder) else "mean"
     if contrast is not None:
         settings["contrast"] = dataclasses.asdict(contrast)
-    try:
+    with input_errors(f"the encoder cannot learn {kind.name} from these rows: "):
         return kind.build(encoder, initial.tokenizer, **settings)
-    except ValueError as error:
-        raise InputError(f"the encoder cannot learn {kind.name} from these rows: {error}") from None
 
 
 def initialize_bias(task: "Task", description: Mapping[str, Any], class_weights: Sequence[float] | None = None) -> None:
@@ -68,11 +66,9 @@ def apply_adaptation(task: "Task", adaptation: Adaptation | None) -> dict[str, f
     Raises:
         InputError: the encoder does not support the adaptation.
     """
-    try:
+    with input_errors("adaptation: "):
         if adaptation is not None:
             task.adapt(adaptation)
-    except ValueError as error:
-        raise InputError(f"adaptation: {error}") from None
     if adaptation is None:
         return {}
     network = task.network()
