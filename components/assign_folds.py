@@ -18,9 +18,7 @@ def assign_folds(
     Raises:
         InputError: a label has too few rows.
     """
-    from keras_bert.data.records import read_features
-
-    task = TASK_ROWS[read_features(examples.path)["task"]]
+    task = TASK_ROWS[examples.features()["task"]]
     numbers = assign_rows(read_rows(examples, "train"), task, count, seed, near=near)
     folds.write(numbers)
     folds.counts = {"rows": len(numbers), "smallest_fold": min(map(numbers.count, range(count)))}

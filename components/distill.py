@@ -40,7 +40,6 @@ def distill(
         InputError: the teacher has no such layers, the shape is invalid or differs from the general student's, or a
             loss of the imitation does not fit the models.
     """
-    from keras_bert.data.records import read_features
     from keras_bert.models.encoder import config_of
     from keras_bert.training.devices import find_strategy
     from keras_bert.training.trainer import make_deterministic
@@ -52,7 +51,7 @@ def distill(
             task, copied = initialize_student(teacher_task, shape, examples, training)
         else:
             task, copied = resume_student(teacher_task, shape, read_model(general_student)), 0
-        initialize_bias(task, read_features(examples.path))
+        initialize_bias(task, examples.features())
         history = _train(teacher_task, task, examples, distillation, imitation, training)
     tune_task(task, examples)
     write_model(student, task, history, training.precision)
@@ -71,13 +70,12 @@ def _train(
 ) -> list[dict[str, float]]:
     """Trains the student, in two stages if the settings ask for it; the history counts the steps of both."""
     from keras_bert.compress.imitation import ImitationObjective
-    from keras_bert.data.records import read_features
 
     scored = count_tuning_rows(student, examples)
     trained, objective = build_distillation_objective(teacher, student, examples, distillation, imitation)
     if not isinstance(objective, ImitationObjective):
         return train_on_rows(trained, objective, examples, training, scored_after=scored)
-    counts = read_features(examples.path)["counts"]
+    counts = examples.features()["counts"]
     steps = training.count_steps(counts["train"])
     first = min(max(1, round(imitation.intermediate_steps * steps)), steps - 1) if imitation.intermediate_steps else 0
     rest = dataclasses.replace(training, steps=steps - first)

@@ -33,14 +33,13 @@ def distill_general(
     """
     from keras_bert.compress.imitation import StatesObjective
     from keras_bert.compress.new_students import STARTING_BATCHES, measure_by_states
-    from keras_bert.data.records import read_features
     from keras_bert.tasks.embedding import Embedding
     from keras_bert.training.devices import find_strategy
     from keras_bert.training.trainer import make_deterministic
 
     make_deterministic(training.seed)
     with find_strategy().scope():
-        pretrained, length = read_model(start), read_features(texts.path)["max_length"]
+        pretrained, length = read_model(start), texts.features()["max_length"]
         # As an embedding task, which has no head.
         teacher = Embedding.build(pretrained.encoder, pretrained.tokenizer, max_length=length)
         task, copied = make_student(

@@ -78,9 +78,7 @@ def evaluate(
     Raises:
         InputError: the task has no such metric, or a precision is required and the task has no labels.
     """
-    from keras_bert.data.records import read_features
-
-    description = read_features(examples.path)
+    description = examples.features()
     candidates = find_candidates(teachers, students, edges)
     shipped = next(name for name in SHIPPED if name in candidates)
     # Only files are calibrated, and only if their answers are labels.

@@ -89,11 +89,9 @@ def explain_models(
 
 def _probe_sentences(probes: SentenceSource | None, examples: TaskExamples) -> ProbeSentences | None:
     """The sentences of a source, or of the examples; None if neither has tags of words."""
-    from keras_bert.data.records import read_features
-
     if probes is not None:
         return read_probe_sentences(probes)
-    if read_features(examples.path)["task"] != TaggedRows.name:
+    if examples.features()["task"] != TaggedRows.name:
         return None
     return hold_sentences(*(read_rows(examples, split) for split in ("train", "validation")))
 
@@ -101,10 +99,9 @@ def _probe_sentences(probes: SentenceSource | None, examples: TaskExamples) -> P
 def _read_batches(examples: TaskExamples, rows: int) -> list[Any]:
     """At least `rows` random labelled validation rows, or all, in batches of rows of about one length."""
     from keras_bert.core.row_limits import LENGTH_BUCKETS
-    from keras_bert.data.records import read_features
     from keras_bert.data.task_batches import task_batches
     from keras_bert.training.trainer import validation_rows
 
-    size = validation_rows(read_features(examples.path)["max_length"])
+    size = validation_rows(examples.features()["max_length"])
     batches = task_batches(examples.path, "validation", size, shuffle=True, bucket_boundaries=LENGTH_BUCKETS)
     return list(batches.after(0, stop=min(-(-rows // size), batches.per_epoch)))

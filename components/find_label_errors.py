@@ -35,9 +35,7 @@ def find_label_errors(
 
     `source` names the place of each row in its files, and the columns of the table.
     """
-    from keras_bert.data.records import read_features
-
-    description = read_features(examples.path)
+    description = examples.features()
     task, scoring = TASK_ROWS[description["task"]], TASK_SCORING[description["task"]]
     labels: list[str] = description["settings"]["labels"]
     classes, rows, decisions = scoring.classes(labels), read_rows(examples, "train"), probabilities.read()

@@ -56,12 +56,11 @@ def fine_tune(
         InputError: the checkpoint does not fit the examples, the task has no such class weights, or the encoder does
             not support the adaptation.
     """
-    from keras_bert.data.records import read_features
     from keras_bert.training.devices import find_strategy
     from keras_bert.training.trainer import make_deterministic
 
     make_deterministic(training.seed)
-    description = read_features(examples.path)
+    description = examples.features()
     weights = find_class_weights(description, description["settings"].get("labels", []), class_weights)
     with find_strategy().scope():
         initial = read_model(pretrained)

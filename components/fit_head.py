@@ -29,14 +29,13 @@ def fit_head(
     Raises:
         InputError: all training rows have a label, the class weights do not fit, or the encoder does not fit the rows.
     """
-    from keras_bert.data.records import read_features
     from keras_bert.few_shot.logistic_head import fit_logistic_head
     from keras_bert.tasks.classification import Classification
     from keras_bert.tasks.multi_label import MultiLabelClassification
     from keras_bert.training.trainer import make_deterministic
 
     make_deterministic(seed)
-    description = read_features(examples.path)
+    description = examples.features()
     rule = f"be rows of {' or '.join(PAIRED_TASKS)}"
     check("fit_head", "examples", description["task"] in PAIRED_TASKS, rule, description["task"])
     weights = find_class_weights(description, description["settings"].get("labels", []), class_weights)

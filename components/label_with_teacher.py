@@ -71,10 +71,10 @@ def label_with_teacher(
         InputError: there are unlabelled texts, but a row of the task is more than a single text; or some may not stand
             in validation or test rows, and do.
     """
-    from keras_bert.data.records import read_features, write_features
+    from keras_bert.data.records import write_features
     from keras_bert.data.schemas import TEACHER_ANSWERS
 
-    content = read_features(examples.path)
+    content = examples.features()
     if unlabelled is not None:
         check_unlabelled(content["task"])
     task = read_model(teacher)

@@ -16,9 +16,9 @@ def leave_out_fold(
     examples: Input[TaskExamples], folds: Input[Folds], kept: Output[TaskExamples], fold: int = 0
 ) -> None:
     """Leaves out the training rows of a fold; validation rows stay, and there are no test rows."""
-    from keras_bert.data.records import read_features, write_features, write_records
+    from keras_bert.data.records import write_features, write_records
 
-    content, fold_of_row = read_features(examples.path), folds.read()
+    content, fold_of_row = examples.features(), folds.read()
     task = TASK_ROWS[content["task"]]
     rows = [row for row, other in zip(read_rows(examples, "train"), fold_of_row, strict=True) if other != fold]
     records = _read_kept(examples, content["task"], [other != fold for other in fold_of_row])

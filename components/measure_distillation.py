@@ -43,7 +43,6 @@ def measure_distillation(
     Raises:
         InputError: the teacher, the shape and the losses do not fit each other, see `distill`.
     """
-    from keras_bert.data.records import read_features
     from keras_bert.training.devices import find_strategy
     from keras_bert.training.trainer import Trainer, make_deterministic
 
@@ -57,7 +56,7 @@ def measure_distillation(
     ready = time.perf_counter()
     step, steps = _steady([*_times(trainer, examples, training)])
     begin = time.perf_counter() - started - step * steps
-    cost.write(TrainingTimes(step, steps, begin, read_features(examples.path)["counts"]))
+    cost.write(TrainingTimes(step, steps, begin, examples.features()["counts"]))
     cost.counts = {"step": step, "building": ready - started}
 
 

@@ -35,10 +35,10 @@ def mine_hard_negatives(
 
     The encoder of a model of another task than retrieval makes vectors with this `pooling`, see `build_task`.
     """
-    from keras_bert.data.records import read_features, write_features, write_records
+    from keras_bert.data.records import write_features, write_records
     from keras_bert.tasks.retrieval import Retrieval
 
-    content = read_features(examples.path)
+    content = examples.features()
     is_retrieval = content["task"] == RetrievalRows.name
     check("mine_hard_negatives", "examples", is_retrieval, "be rows of retrieval", content["task"])
     task, rows = read_model(model), read_rows(examples, "train")

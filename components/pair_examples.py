@@ -31,11 +31,11 @@ def pair_examples(
     Raises:
         InputError: no two training rows have a label in common.
     """
-    from keras_bert.data.records import read_features, write_features, write_records
+    from keras_bert.data.records import write_features, write_records
     from keras_bert.data.schemas import SCHEMAS
     from keras_bert.tokenizers.loading import load_tokenizer
 
-    content = read_features(examples.path)
+    content = examples.features()
     rule = f"be rows of {' or '.join(PAIRED_TASKS)}"
     check("pair_examples", "examples", content["task"] in PAIRED_TASKS, rule, content["task"])
     task, embedding = TASK_ROWS[content["task"]], TASK_ROWS[EmbeddingRows.name]

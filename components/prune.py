@@ -29,7 +29,6 @@ def prune(
     The dense model is also the teacher of the pruned one. Its `sparsity.json` makes later trainings keep the zeros.
     """
     from keras_bert.compress.prune import MagnitudePruning, save_sparsity
-    from keras_bert.data.records import read_features
     from keras_bert.training.devices import find_strategy
     from keras_bert.training.trainer import make_deterministic
 
@@ -37,7 +36,7 @@ def prune(
     with find_strategy().scope():
         task = read_trainable_task(student)
         network = task.network()
-        steps = training.count_steps(read_features(examples.path)["counts"]["train"])
+        steps = training.count_steps(examples.features()["counts"]["train"])
         masks = MagnitudePruning(network, pruning, steps)
         history = self_distill(
             student,

@@ -23,10 +23,9 @@ def score_held_out(
     """
     import numpy as np
 
-    from keras_bert.data.records import read_features
     from keras_bert.metrics.calibration import probabilities as softmax
 
-    description, fold_of_row = read_features(examples.path), np.array(folds.read())
+    description, fold_of_row = examples.features(), np.array(folds.read())
     fold_count = int(fold_of_row.max()) + 1
     check("score_held_out", "models", len(models) == fold_count, f"be one for each of {fold_count} folds", len(models))
     scoring, rows = TASK_SCORING[description["task"]], read_rows(examples, "train")

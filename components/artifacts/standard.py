@@ -1,6 +1,9 @@
 """The artifacts that most steps read or write: texts, vocabularies, rows, models and their files."""
 
+from typing import Any
+
 from components.dsl.artifact import Artifact
+from keras_bert.core.folders import FEATURES_FILE
 
 
 class Corpus(Artifact):
@@ -18,14 +21,23 @@ class Vocabulary(Artifact):
     """
 
 
-class PretrainingExamples(Artifact):
+class RecordFiles(Artifact):
+    """Rows as TFRecords, and `features.json`, which says what the records hold."""
+
+    def features(self) -> dict[str, Any]:
+        """The content of `features.json`, see `keras_bert.data.records.write_features`."""
+        content: dict[str, Any] = self.read_json(FEATURES_FILE)
+        return content
+
+
+class PretrainingExamples(RecordFiles):
     """Rows for pre-training: `{split}-{length}-*.tfrecord`, `features.json`, `statistics.json` and `samples.json`.
 
     Rows are masked already, or `features.json` says how to mask them anew in each epoch.
     """
 
 
-class TaskExamples(Artifact):
+class TaskExamples(RecordFiles):
     """Labelled rows: `{split}.tfrecord`, the original rows in `{split}.jsonl.gz`, `features.json` and `labels.json`.
 
     `schema.json` has properties of the training rows (`components.examples.row_schema.RowSchema`). Splits are train,
@@ -35,7 +47,7 @@ class TaskExamples(Artifact):
     format_version = 2
 
 
-class TextExamples(Artifact):
+class TextExamples(RecordFiles):
     """Rows without labels: `train.tfrecord`, `validation.tfrecord` and `features.json`."""
 
 

@@ -43,7 +43,5 @@ def write_rows(file: Path, task: TaskRows[Any], rows: Iterable[Any]) -> None:
 
 def read_rows(examples: TaskExamples, split: str) -> list[Any]:
     """The rows of a split, in order: the class, such as `TextRow` or `QueryRow`, depends on the task."""
-    from keras_bert.data.records import read_features
-
-    task = TASK_ROWS[read_features(examples.path)["task"]]
+    task = TASK_ROWS[examples.features()["task"]]
     return [task.parse(record) for record in read_records(str(examples.file(f"{split}.jsonl.gz")), task.fields)]

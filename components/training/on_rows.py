@@ -68,11 +68,10 @@ def train_on_rows(
     Returns:
         The training history, one entry a report.
     """
-    from keras_bert.data.records import read_features
     from keras_bert.data.task_batches import task_batches
     from keras_bert.training.trainer import Trainer, validation_rows
 
-    content = read_features(examples.path)
+    content = examples.features()
     counts, rows = content["counts"], validation_rows(content["max_length"])
     later = phase.later + forward_work(scored_after, training)
     progress = ProgressParts([phase.earlier, training_work(counts, training, validations), later])

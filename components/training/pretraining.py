@@ -21,9 +21,7 @@ if TYPE_CHECKING:
 
 def row_lengths(examples: PretrainingExamples) -> dict[int, Mapping[str, int]]:
     """Length that rows are padded to -> split -> number of rows, lengths ascending."""
-    from keras_bert.data.records import read_features
-
-    entries = read_features(examples.path)["lengths"]
+    entries = examples.features()["lengths"]
     return {entry["max_length"]: entry["counts"] for entry in sorted(entries, key=lambda entry: entry["max_length"])}
 
 
@@ -87,7 +85,6 @@ def pretraining_objective(
     """
     rule = "be False if there is a generator"
     check("pretrain", "span_boundary", not (span_boundary and generator), rule, span_boundary)
-    from keras_bert.data.records import read_features
     from keras_bert.fused.pretraining import FusedPretrainingObjective, FusedReplacedTokensObjective
     from keras_bert.models.pretraining import add_span_boundary
     from keras_bert.models.replaced_tokens import build_joint
@@ -99,7 +96,7 @@ def pretraining_objective(
             joint = build_joint(model, generator, mask_decoder=mask_decoder)
         return joint, FusedReplacedTokensObjective(joint, generator) if is_fused else ReplacedTokensObjective(generator)
     if span_boundary:
-        strategies = {entry["masking"]["strategy"] for entry in read_features(examples.path)["lengths"]}
+        strategies = {entry["masking"]["strategy"] for entry in examples.features()["lengths"]}
         if strategies != {"spans"}:
             raise InputError(f"rows must be masked with strategy='spans' for span boundaries, got {sorted(strategies)}")
         model = add_span_boundary(model)
@@ -121,6 +118,5 @@ def _has_pairs(examples: PretrainingExamples) -> bool:
 
 
 def _objective(examples: PretrainingExamples) -> str:
-    from keras_bert.data.records import read_features
 
-    return str(read_features(examples.path)["objective"])
+    return str(examples.features()["objective"])

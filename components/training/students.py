@@ -53,13 +53,12 @@ def build_distillation_objective(
         InputError: a loss of the imitation does not fit the models.
     """
     from keras_bert.compress.imitation import ImitationObjective
-    from keras_bert.data.records import read_features
     from keras_bert.data.schemas import TEACHER_ANSWERS
     from keras_bert.objectives.distillation import DistillationObjective
 
     networks = (student.network(), teacher.network())
     if not imitation.is_on:
-        has_answers = TEACHER_ANSWERS in read_features(examples.path)
+        has_answers = TEACHER_ANSWERS in examples.features()
         teacher_network = None if has_answers else networks[1]
         return networks[0], DistillationObjective(student.objective(), teacher_network, distillation)
     try:

@@ -87,10 +87,8 @@ def tune_task(task: "Task", examples: TaskExamples) -> None:
 
 def count_tuning_rows(task: "Task", examples: TaskExamples) -> int:
     """The number of rows that `tune_task` will score."""
-    from keras_bert.data.records import read_features
-
     tunes = TASK_ROWS[task.name].tunes(task)
-    return int(read_features(examples.path)["counts"]["validation"]) if tunes else 0
+    return int(examples.features()["counts"]["validation"]) if tunes else 0
 
 
 def find_class_weights(
