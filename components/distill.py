@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 from components.artifacts.standard import Model, TaskExamples
 from components.dsl.component import Input, Output, component
 from components.training.model_folder import read_model, write_model
-from components.training.on_rows import VALIDATIONS, TrainingPhase, train_on_rows, training_work
+from components.training.on_rows import VALIDATIONS, TrainingPhase, reproducible_scope, train_on_rows, training_work
 from components.training.students import build_distillation_objective, initialize_student, resume_student
 from components.training.tuning import count_tuning_rows, initialize_bias, tune_task
 from keras_bert.options.compression import Distillation, Imitation, Student
@@ -41,11 +41,8 @@ def distill(
             loss of the imitation does not fit the models.
     """
     from keras_bert.models.encoder import config_of
-    from keras_bert.training.devices import find_strategy
-    from keras_bert.training.trainer import make_deterministic
 
-    make_deterministic(training.seed)
-    with find_strategy().scope():
+    with reproducible_scope(training.seed):
         teacher_task = read_model(teacher)
         if general_student is None:
             task, copied = initialize_student(teacher_task, shape, examples, training)

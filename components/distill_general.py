@@ -4,7 +4,7 @@ from components.artifacts.standard import Model, TextExamples
 from components.dsl.component import Input, Output, component
 from components.dsl.errors import InputError
 from components.training.model_folder import read_model, write_model
-from components.training.on_rows import train_on_rows, training_rows
+from components.training.on_rows import reproducible_scope, train_on_rows, training_rows
 from components.training.students import make_student
 from keras_bert.core.checks import FieldError
 from keras_bert.options.compression import StateImitation, Student
@@ -34,11 +34,8 @@ def distill_general(
     from keras_bert.compress.imitation import StatesObjective
     from keras_bert.compress.new_students import STARTING_BATCHES, measure_by_states
     from keras_bert.tasks.embedding import Embedding
-    from keras_bert.training.devices import find_strategy
-    from keras_bert.training.trainer import make_deterministic
 
-    make_deterministic(training.seed)
-    with find_strategy().scope():
+    with reproducible_scope(training.seed):
         pretrained, length = read_model(start), texts.features()["max_length"]
         # As an embedding task, which has no head.
         teacher = Embedding.build(pretrained.encoder, pretrained.tokenizer, max_length=length)

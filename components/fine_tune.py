@@ -3,7 +3,7 @@
 from components.artifacts.standard import Model, TaskExamples
 from components.dsl.component import Input, Output, component
 from components.training.model_folder import read_model, write_model
-from components.training.on_rows import train_on_rows
+from components.training.on_rows import reproducible_scope, train_on_rows
 from components.training.tuning import (
     ClassWeights,
     apply_adaptation,
@@ -56,13 +56,9 @@ def fine_tune(
         InputError: the checkpoint does not fit the examples, the task has no such class weights, or the encoder does
             not support the adaptation.
     """
-    from keras_bert.training.devices import find_strategy
-    from keras_bert.training.trainer import make_deterministic
-
-    make_deterministic(training.seed)
     description = examples.features()
     weights = find_class_weights(description, description["settings"].get("labels", []), class_weights)
-    with find_strategy().scope():
+    with reproducible_scope(training.seed):
         initial = read_model(pretrained)
         task = build_task(initial, description, pooling, contrast, normalize=normalize)
         initialize_bias(task, description, weights)

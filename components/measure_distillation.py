@@ -8,7 +8,7 @@ from components.artifacts.standard import Model, TaskExamples
 from components.dsl.component import Input, Output, component
 from components.dsl.workplace import report_progress
 from components.training.model_folder import read_model
-from components.training.on_rows import training_rows
+from components.training.on_rows import reproducible_scope, training_rows
 from components.training.students import build_distillation_objective, initialize_student
 from keras_bert.options.compression import Distillation, Imitation, Student
 from keras_bert.options.training import Training
@@ -43,12 +43,10 @@ def measure_distillation(
     Raises:
         InputError: the teacher, the shape and the losses do not fit each other, see `distill`.
     """
-    from keras_bert.training.devices import find_strategy
-    from keras_bert.training.trainer import Trainer, make_deterministic
+    from keras_bert.training.trainer import Trainer
 
     started = time.perf_counter()
-    make_deterministic(training.seed)
-    with find_strategy().scope():
+    with reproducible_scope(training.seed):
         teacher_task = read_model(teacher)
         student, _ = initialize_student(teacher_task, shape, examples, training)
         network, objective = build_distillation_objective(teacher_task, student, examples, distillation, imitation)

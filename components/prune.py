@@ -5,6 +5,7 @@ import dataclasses
 from components.artifacts.standard import Model, TaskExamples
 from components.dsl.component import Input, Output, component
 from components.training.model_folder import write_model
+from components.training.on_rows import reproducible_scope
 from components.training.self_distillation import read_trainable_task, self_distill
 from components.training.tuning import tune_task
 from keras_bert.options.compression import Distillation, Pruning
@@ -29,11 +30,8 @@ def prune(
     The dense model is also the teacher of the pruned one. Its `sparsity.json` makes later trainings keep the zeros.
     """
     from keras_bert.compress.prune import MagnitudePruning, save_sparsity
-    from keras_bert.training.devices import find_strategy
-    from keras_bert.training.trainer import make_deterministic
 
-    make_deterministic(training.seed)
-    with find_strategy().scope():
+    with reproducible_scope(training.seed):
         task = read_trainable_task(student)
         network = task.network()
         steps = training.count_steps(examples.features()["counts"]["train"])

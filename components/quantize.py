@@ -4,7 +4,7 @@ from components.artifacts.standard import Model, TaskExamples
 from components.dsl.component import Input, Output, component
 from components.dsl.errors import input_errors
 from components.training.model_folder import write_model
-from components.training.on_rows import training_rows
+from components.training.on_rows import reproducible_scope, training_rows
 from components.training.self_distillation import read_trainable_task, self_distill
 from components.training.tuning import tune_task
 from keras_bert.options.compression import Distillation
@@ -38,12 +38,9 @@ def quantize(
     from keras_bert.compress.quantization_parameters import QuantizationParameters, quantized_activations
     from keras_bert.compress.quantize import QuantizationAware
     from keras_bert.models.encoder import input_names
-    from keras_bert.training.devices import find_strategy
-    from keras_bert.training.trainer import make_deterministic
 
     plan = training or Training()
-    make_deterministic(plan.seed)
-    with find_strategy().scope():
+    with reproducible_scope(plan.seed):
         task = read_trainable_task(student)
         network = task.network()
         batches = training_rows(examples, plan).after(0, stop=quantization.calibration_batches)

@@ -1,7 +1,8 @@
 """Training on rows of a task or of plain text, as fine-tuning, distillation, pruning and quantization do it."""
 
+import contextlib
 import dataclasses
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from components.artifacts.standard import TaskExamples, TextExamples
@@ -42,6 +43,17 @@ class TrainingPhase:
     name: str = ""
     earlier: float = 0.0
     later: float = 0.0
+
+
+@contextlib.contextmanager
+def reproducible_scope(seed: int) -> Iterator[None]:
+    """The scope of the strategy of this process, in which the same arguments give the same weights."""
+    from keras_bert.training.devices import find_strategy
+    from keras_bert.training.trainer import make_deterministic
+
+    make_deterministic(seed)
+    with find_strategy().scope():
+        yield
 
 
 def train_on_rows(
