@@ -69,7 +69,12 @@ def read_chunks(file: str) -> Iterator[bytes]:
     done = 0
     with open_binary(file) as stream:
         try:
-            for chunk in _unpack(stream, suffix):
+            source: Any = stream
+            if suffix == ".gz":
+                source = gzip.GzipFile(fileobj=stream, mode="rb")
+            elif suffix == ".bz2":
+                source = bz2.BZ2File(stream)
+            for chunk in _unpack_frames(stream) if suffix == ".zst" else iter(lambda: source.read(_CHUNK), b""):
                 done += len(chunk)
                 yield chunk
         except (EOFError, OSError, zlib.error, _Broken) as error:
@@ -154,19 +159,6 @@ def is_unicode(text: str) -> bool:
 
 class _Broken(Exception):
     """Raised for a file that zstandard cannot unpack."""
-
-
-def _unpack(stream: IO[bytes], suffix: str) -> Iterator[bytes]:
-    if suffix == ".zst":
-        yield from _unpack_frames(stream)
-        return
-    source: Any = stream
-    if suffix == ".gz":
-        source = gzip.GzipFile(fileobj=stream, mode="rb")
-    elif suffix == ".bz2":
-        source = bz2.BZ2File(stream)
-    while chunk := source.read(_CHUNK):
-        yield chunk
 
 
 def _unpack_frames(stream: IO[bytes]) -> Iterator[bytes]:
