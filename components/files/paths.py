@@ -90,8 +90,8 @@ def match_files(path: str, kinds: Sequence[str], split: str = "", *, what: str) 
     names = _choose_split(path, [file[len(path) + 1 :] for file in files], split)
     # Files that `datasets` wrote for itself are no data: descriptions, indices, and results of `map`.
     last = {name: name.rpartition("/")[2] for name in names if extension(name) in kinds}
-    own = {name for name in last if last[name].startswith(_CACHE) and extension(name) == ".arrow"}
-    chosen = [name for name in last if last[name] not in _OWN_FILES and name not in own]
+    caches = {name for name in last if last[name].startswith(_CACHE) and extension(name) == ".arrow"}
+    chosen = [name for name in last if last[name] not in _OWN_FILES and name not in caches]
     if not chosen:
         raise InputError(f"{what} must hold {', '.join(kinds)} files, got none in the folder {path}")
     return [f"{path}/{name}" for name in sorted(chosen)]

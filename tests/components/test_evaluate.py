@@ -12,6 +12,7 @@ import pytest
 import keras_bert
 from components.artifacts.evaluation import Blessing, Decision, Evaluation
 from components.artifacts.pushed import Pushed
+from components.artifacts.standard import TaskExamples
 from components.evaluate import evaluate
 from components.examples.registry import read_rows
 from components.push import push
@@ -149,7 +150,7 @@ def test_a_model_below_a_baseline_is_warned_of(tmp_path, line, monkeypatch):
 def test_questions_that_were_left_out_of_training_are_warned_of(tmp_path, line, monkeypatch):
     artifacts = line("question_answering")
     description = {**read_features(artifacts.examples.path), "left_out": {"train": 2, "validation": 0, "test": 1}}
-    monkeypatch.setattr("keras_bert.data.records.read_features", lambda _: description)
+    monkeypatch.setattr(TaskExamples, "features", lambda _: description)
     evaluation, decision = run(tmp_path, artifacts)
     assert evaluation["warnings"] == decision["warnings"]
     rule = f"have an answer that stands whole in no window of {description['max_length']} tokens"
