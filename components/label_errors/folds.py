@@ -82,8 +82,8 @@ def _check_counts(labels: Iterable[Mapping[str, int]], folds: int, plural_name: 
         lower = f"lower folds to {groups[label]}, " if groups[label] > 1 else ""
         counted = ", of which nearly equal ones count once" if near else ""
         raise InputError(
-            f"label_errors.folds must be at most the number of different {plural_name} of each label{counted}, got {folds} "
-            f"beside {groups[label]} of {label!r}; {lower}add rows of that label or leave it out"
+            f"label_errors.folds must be at most the number of different {plural_name} of each label{counted}, got "
+            f"{folds} beside {groups[label]} of {label!r}; {lower}add rows of that label or leave it out"
         )
 
 

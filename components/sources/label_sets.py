@@ -8,12 +8,7 @@ import pydantic
 
 from components.dsl.errors import InputError
 from components.files.record_files import Record, as_text, read_table
-from components.sources.shared import (
-    LabelledFiles,
-    PlacedRow,
-    check_label,
-    check_labels,
-)
+from components.sources.shared import LabelledFiles, PlacedRow, check_label, check_labels
 from components.sources.table import place_rows
 from keras_bert.core.checks import check
 from keras_bert.core.validation import NonEmptyStr, PositiveShare, validated_dataclass

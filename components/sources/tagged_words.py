@@ -10,12 +10,7 @@ from components.dsl.errors import InputError
 from components.files.paths import match_files, short_name
 from components.files.record_files import RECORD_KINDS, Record, as_text, read_records, read_table
 from components.files.text_files import Lines, extension
-from components.sources.shared import (
-    LabelledFiles,
-    PlacedRow,
-    check_label,
-    check_labels,
-)
+from components.sources.shared import LabelledFiles, PlacedRow, check_label, check_labels
 from components.sources.table import place_rows
 from components.sources.tag_schemes import begin_entities, find_tag_error, suggest_scheme, to_bio
 from keras_bert.core.checks import check
