@@ -192,7 +192,7 @@ def test_a_pushed_version_is_explained_with_the_model_behind_it(
     assert len(json.loads(capfd.readouterr().out)["models"]) == 2, "another root knows nothing of it"
 
 
-def test_status_shows_runs_and_artifacts(jobs: dict[str, Path], capsys: pytest.CaptureFixture[str]) -> None:
+def test_show_shows_runs_and_artifacts(jobs: dict[str, Path], capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["show", "--root", str(jobs["tiny"] / "root")]) == 0
     printed = capsys.readouterr().out
     assert "tiny" in printed

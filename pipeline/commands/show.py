@@ -27,8 +27,7 @@ def show_command(options: SimpleNamespace, console: Console) -> int:
     A number is a run, a name of letters, digits and _ is a step, and anything else is a path: write ./1 for a folder 1.
     """
     from pipeline.provenance.why import find_reason
-    from pipeline.views.provenance import show_reason
-    from pipeline.views.status import show_run, show_status
+    from pipeline.views.provenance import show_reason, show_run, show_status
 
     what = options.what
     is_step = what is not None and what.isidentifier()

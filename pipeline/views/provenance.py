@@ -1,4 +1,4 @@
-"""Prints the provenance of runs, steps and files."""
+"""Prints runs and artifacts, and the provenance of runs, steps and files."""
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
@@ -10,12 +10,13 @@ from pipeline.orchestrator.changes import Change
 from pipeline.orchestrator.estimate import add_durations
 from pipeline.orchestrator.preview import Preview
 from pipeline.orchestrator.records import StoredArtifact
+from pipeline.orchestrator.store import Store
 from pipeline.provenance.difference import Pair, RunDifference
 from pipeline.provenance.garbage import Garbage
 from pipeline.provenance.lineage import Lineage
 from pipeline.provenance.why import Reason
 from pipeline.views.tables import Table, Wrapped
-from pipeline.views.terminal import GuessSeconds, describe_estimate, write
+from pipeline.views.terminal import GuessSeconds, describe_estimate, format_seconds, format_time, write
 
 # Shown characters of a digest, and of a long value.
 _DIGEST, _LONGEST = 12, 60
@@ -156,3 +157,38 @@ def show_garbage(garbage: Garbage, console: Console, *, is_removed: bool) -> Non
         Table(["path", "MB"], [[path, f"{size / 1e6:.2f}"] for path, size in sizes]).show(console)
     did = "removed" if is_removed else "would be removed"
     write(console, f"{did}: {len(garbage.artifacts)} artifacts, {len(garbage.logs)} logs, {garbage.size / 1e6:.2f} MB")
+
+
+def show_status(store: Store, console: Console) -> None:
+    """Draws the runs and artifacts of a store."""
+    runs = [
+        [
+            str(run.id),
+            run.pipeline if run.invocation is None else f"{run.pipeline} ({run.invocation})",
+            run.state,
+            format_time(run.started),
+            "" if run.ended is None else format_seconds(run.ended - run.started),
+        ]
+        for run in store.runs()
+    ]
+    Table(["run", "pipeline", "state", "started", "took"], runs, title="runs", justify="left").show(console)
+    artifacts = [
+        [str(made.run), made.artifact.type, made.artifact.fingerprint[:12], made.artifact.path or "(replaced)"]
+        for made in store.artifacts()
+    ]
+    Table(["run", "type", "fingerprint", "path"], artifacts, title="artifacts", justify="left").show(console)
+
+
+def show_run(store: Store, number: int, console: Console) -> None:
+    """Draws the steps of a run.
+
+    Raises:
+        InputError: there is no such run.
+    """
+    run = store.run_of(number)
+    steps = [
+        [execution.node, execution.state, format_seconds(execution.seconds), execution.message]
+        for execution in store.executions(number)
+    ]
+    title = f"run {number} of {run.pipeline}: {run.state}"
+    Table(["step", "state", "took", "message"], steps, title=title, justify="left").show(console)

@@ -7,7 +7,7 @@ from pathlib import Path
 from rich.console import Console
 
 from pipeline.orchestrator.store import Store
-from pipeline.views.status import show_status
+from pipeline.views.provenance import show_status
 from tests.pipeline.report.made_up import Root, job
 
 
