@@ -64,8 +64,8 @@ class HeldOutTexts:
             for start in range(len(sentences) - size + 1):
                 text = " ".join(sentences[start : start + size])
                 equal = self._numbers.get(_words_of(text), set())
-                found = self._near_texts.find_near((text,)) if self._near_texts else ()
-                near = {self._number_of_key[key[0],] for key in found} - equal
+                near_keys = self._near_texts.find_near((text,)) if self._near_texts else ()
+                near = {self._number_of_key[key[0],] for key in near_keys} - equal
                 if equal or near:
                     yield TextMatch(range(start, start + size), frozenset(equal), frozenset(near))
 
