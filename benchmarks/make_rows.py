@@ -7,9 +7,9 @@ benchmarks/rows/KIND, where the jobs look for them. Kinds:
 
 - `first`: the first `--rows` rows of SST-2.
 - `spread`: `--rows` of its training rows at even distances, and as many between them, at most 500, for validation.
-- `few`: `--rows` rows of each label of SST-2 and of Banking77 by chance, `--draws` times; held_out.csv has 1,000 of the
-  others, to choose settings by.
-- `planted`: `--rows` rows of either, a `--share` of which gets another label by chance, as the column `planted` says.
+- `few`: `--rows` random rows of each label of SST-2 and of Banking77, `--draws` times; held_out.csv has 1,000 other
+  rows for the choice of settings.
+- `planted`: `--rows` rows of either, a `--share` of which gets another random label, marked in the column `planted`.
 - `types`: sentences of WNUT-17; the labels are the types of the entities that its tags mark.
 - `pairs`: the first `--rows` questions of SQuAD with their paragraphs, a tenth for validation; to test, the first
   question of each of the first 2,000 paragraphs of the dev file. No paragraph stands in both files.
@@ -173,7 +173,7 @@ def documents(options: argparse.Namespace) -> Files:
 
 
 def some(texts: Sequence[list[str]], words: int, chance: random.Random) -> list[str]:
-    """So many words of documents that are drawn by chance."""
+    """Returns `words` words of randomly drawn documents."""
     drawn: list[str] = []
     while len(drawn) < words:
         document = chance.choice(texts)

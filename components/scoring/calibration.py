@@ -45,7 +45,7 @@ def calibrate(validation: LabelLogits, labels: Sequence[str], precision: float |
     content: dict[str, Any] = {"temperature": find_temperature(split.logits, split.truth) if enough else None}
     if content["temperature"] is None:
         few = f"{rows} validation rows are fewer than the {FEWEST_ROWS} that a temperature needs"
-        content["no_temperature"] = "all validation answers are right, or no more than by chance" if enough else few
+        content["no_temperature"] = "all validation answers are right, or no better than chance" if enough else few
     if precision is not None:
         answers = split.confidences(content["temperature"] or 1.0)
         content |= {"min_precision": precision, "threshold": find_threshold(*answers, precision)}

@@ -108,7 +108,7 @@ SCHEMAS: dict[str, dict[str, Feature]] = {
 
 
 def compares_rows(task: str) -> bool:
-    """Whether the loss of a task compares the rows of a batch, which are then drawn by chance and not by their lengths.
+    """Whether the loss of a task compares the rows of a batch. Such batches are random, not grouped by length.
 
     Rows that are compared say which others are not negatives of theirs.
     """

@@ -53,7 +53,7 @@ def test_a_precision_that_cannot_be_reached() -> None:
 def test_where_all_are_right_probabilities_stay_as_they_are() -> None:
     calibration = calibrate(VALIDATION._replace(truth=["no", "yes", "no", "no"] * 13), LABELS, 0.9)
     assert calibration["temperature"] is None
-    assert calibration["no_temperature"] == "all validation answers are right, or no more than by chance"
+    assert calibration["no_temperature"] == "all validation answers are right, or no better than chance"
     before, after = calibration["validation"]["calibration_error"]
     assert before == after
     assert calibration["threshold"] == pytest.approx(1 / (1 + np.exp(-2)))

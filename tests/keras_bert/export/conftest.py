@@ -49,7 +49,7 @@ class Rounded(NamedTuple):
 
 
 def export_rounded(kind: type[Task], folder: Path, **settings: Any) -> Rounded:
-    """Weights by chance are enough here: nothing of it is learnt."""
+    """Random weights are enough here: no test depends on training."""
     keras.utils.set_random_seed(0)
     tokenizer = PlainTokenizer([f"w{number}" for number in range(45)])
     task = kind.build(build_encoder(tiny.CONFIG, pooler=False), tokenizer, max_length=tiny.LENGTH, **settings)

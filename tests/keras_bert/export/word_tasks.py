@@ -1,4 +1,4 @@
-"""Tasks of a real vocabulary, with weights by chance: small, but their answers differ from text to text."""
+"""Tasks of a real vocabulary, with random weights: small, but with different answers for different texts."""
 
 import random
 from typing import Any
@@ -24,7 +24,7 @@ SETTINGS = {
     "question_answering": {"stride": 4, "max_query_length": 8, "null_threshold": None},
     "embedding": {"pooling": "mean", "normalize": True},
 }
-# Of weights by chance: words count more than places, and grids hold what there is, as in trained models.
+# Scales of random weights: words count more than positions, and quantization ranges fit, as in trained models.
 _SCALES = {"token_embedding": 1.0, "classifier/kernel": 1.0, "kernel": 0.1}
 TYPED = ["The", "film", "GREAT", "dull", "plot", "unbelievable", "don't", "2000", "200%", "a-film", "xyzzy", "(s)"]
 ENDS = [".", "!", "?", " ...", ", ", "  ", ""]

@@ -66,7 +66,7 @@ KINDS = {
 
 
 def build(kind, seed=0, **changes):
-    """A model with one output, as `Task.network` gives it, and weights by chance."""
+    """A model with one output, as `Task.network` gives it, and random weights."""
     encoder = build_encoder(EncoderConfig(**{**SETTINGS, **changes}))
     match kind:
         case "classification" | "multi_label":
