@@ -31,8 +31,8 @@ unexport PYTHONDONTWRITEBYTECODE
 # What these cover must not need TensorFlow; the import contract in pyproject.toml says the same of the code.
 BACKEND_TESTS := $(addprefix tests/keras_bert/, \
 	families layers masking metrics models objectives tasks compress/test_imitation.py \
-	compress/test_imitation_losses.py compress/test_students.py explain/test_attention_parity.py \
-	interop/test_families.py interop/test_hugging_face.py core/test_config.py core/test_losses.py)
+	compress/test_students.py explain/test_attention_parity.py \
+	interop/test_families.py interop/test_hugging_face.py core/test_config.py core/test_numbers.py)
 BACKEND_TESTS += tests/benchmarks
 
 # On each version: every module, the wheel, and a tiny job from text to an answer.

@@ -9,6 +9,7 @@ import numpy as np
 from keras import ops
 
 from keras_bert.models.saving import load_model, save_model
+from tests.keras_bert.tiny import EAGER
 
 # Softmax does not see what is added to all of a row's scores alike.
 WITHOUT_GRADIENT = ("key/bias",)
@@ -52,7 +53,7 @@ def check_gradients(kind: type[keras.layers.Layer], settings: Mapping[str, Any],
         return
     before = [weight.numpy() for weight in model.trainable_weights]
     directions = np.random.default_rng(1).normal(size=layer(*arrays).shape).astype("float32")
-    model.compile(optimizer=keras.optimizers.SGD(1.0), loss=lambda labels, outputs: labels * outputs)
+    model.compile(optimizer=keras.optimizers.SGD(1.0), loss=lambda labels, outputs: labels * outputs, **EAGER)
     model.train_on_batch(arrays, directions)
     for weight, value in zip(model.trainable_weights, before, strict=True):
         assert np.any(weight.numpy() != value) or weight.path.endswith(WITHOUT_GRADIENT), weight.path

@@ -9,6 +9,8 @@ import pytest
 LONGEST = (
     "tests/test_end_to_end.py",
     "tests/components/test_quantize.py",
+    "tests/components/test_compression.py",
+    "tests/keras_bert/test_one_look.py",
     "tests/keras_bert/export/test_bundle.py",
     "tests/keras_bert/training/test_loop.py",
     "tests/keras_bert/training/test_trainer.py",

@@ -219,10 +219,7 @@ def test_a_model_that_is_not_good_enough_is_not_pushed(jobs: dict[str, Path]) ->
 @pytest.mark.parametrize(
     ("job", "texts"),
     [
-        (
-            "tiny",
-            ["farm", "tflite int8, 24 test rows", "Calibration of tflite int8", "Rows as the model sees"],
-        ),
+        ("tiny", ["farm", "tflite int8, 24 test rows", "Calibration of tflite int8", "Rows as the model sees"]),
         ("again", ["not pushed, because it was not blessed", "Not blessed", "refused"]),
     ],
 )

@@ -77,8 +77,9 @@ def teacher(tmp_path_factory: pytest.TempPathFactory) -> Callable[[str], Teacher
 
 
 @pytest.fixture
-def eagerly() -> Iterator[None]:
-    """To compile takes longer than a step."""
+def eagerly(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    """To compile takes longer than a step, and 32 batches are all rows again and again."""
+    monkeypatch.setattr("keras_bert.compress.new_students.STARTING_BATCHES", 2)
     tf.config.run_functions_eagerly(True)
     yield
     tf.config.run_functions_eagerly(False)

@@ -7,7 +7,6 @@ from pathlib import Path
 
 import pytest
 
-from keras_bert.core.config import EncoderConfig
 from keras_bert.interop.hugging_face import to_hugging_face
 from keras_bert.models.encoder import build_encoder
 from keras_bert.tasks.embedding import Embedding
@@ -16,6 +15,7 @@ from keras_bert.tokenizers.wordpiece_vocabulary import SPECIAL_TOKENS
 from pipeline.job.files import make_settings, read_tables
 from tests.docs.blocks import PAGES, REPOSITORY, Block, command_lines, read_blocks, read_inline_code
 from tests.docs.commands import check_command, raises
+from tests.keras_bert.tiny import tiny_config
 
 # What a part of a job goes with.
 REST_OF_A_JOB = 'checkpoint.path = "checkpoint"\ncorpus.path = "texts"\nexamples.train = "train.tsv"\n'
@@ -78,14 +78,7 @@ def test_commands_in_the_text_are_valid(page: Path) -> None:
 def make_checkpoint(folder: Path) -> None:
     """A folder as transformers writes it, of random weights, that takes rows of 128 tokens."""
     tokenizer = Tokenizer([*SPECIAL_TOKENS, *"abcdefghijklmnopqrstuvwxyz?."], lowercase=True)
-    config = EncoderConfig(
-        num_layers=6,
-        hidden_size=8,
-        num_heads=2,
-        intermediate_size=16,
-        max_length=128,
-        vocabulary_size=tokenizer.vocabulary_size,
-    )
+    config = tiny_config(num_layers=6, max_length=128, vocabulary_size=tokenizer.vocabulary_size)
     to_hugging_face(Embedding.build(build_encoder(config), tokenizer, max_length=128), folder)
 
 

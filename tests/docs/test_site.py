@@ -54,11 +54,7 @@ def test_every_setting_has_a_row(pages: dict[str, str]) -> None:
 
 def test_a_setting_has_type_default_range_and_effect() -> None:
     table = rows(settings_page())
-    assert table["Outside of tables/max_length"][:3] == [
-        "integer",
-        "`128`",
-        "at least 8; at most 8192",
-    ]
+    assert table["Outside of tables/max_length"][:3] == ["integer", "`128`", "at least 8; at most 8192"]
     assert table["[distillation]/temperature"][:3] == ["number", "`2.0`", "positive"]
     assert table["[cleaning]/threshold"][:3] == ["number", "`0.8`", "positive; at most 1"]
     assert table["[corpus] with path/path"][1] == "required"
@@ -90,11 +86,7 @@ def test_every_page_is_in_the_navigation(pages: dict[str, str]) -> None:
 
 
 def test_links_become_links_between_pages() -> None:
-    sites = {
-        "README.md": "index.md",
-        "docs/speed.md": "speed.md",
-        "pyproject.toml": "reference/settings.md",
-    }
+    sites = {"README.md": "index.md", "docs/speed.md": "speed.md", "pyproject.toml": "reference/settings.md"}
     readme = REPOSITORY / "README.md"
     text = "[a](docs/speed.md#x) ![b](docs/flow.svg) [c](LICENSE) [d](pyproject.toml) `[e](f)`\n```\n[g](h)\n```\n"
     assert rewrite_links(text, readme, REPOSITORY, sites) == (

@@ -35,32 +35,23 @@ def screens(tmp_path_factory: pytest.TempPathFactory) -> list[dict[str, Any]]:
     return shots
 
 
-def test_it_asks_for_nothing(screens: list[dict[str, Any]]) -> None:
+def test_what_is_seen_and_done_on_each_screen(screens: list[dict[str, Any]]) -> None:
     for screen in screens:
         assert (screen["asked"], screen["errors"]) == ([], [])
-
-
-def test_words_are_text_and_fit_the_screen(screens: list[dict[str, Any]]) -> None:
-    assert [screen["width"] for screen in screens] == [screen["width"] for screen in SCREENS]
-    for screen in screens:
         assert screen["words"][:4] == ["abc", "d", "ef", "ga"]
         assert "<" in screen["words"]
-
-
-def test_a_token_a_head_and_a_layer_are_chosen(screens: list[dict[str, Any]]) -> None:
-    for screen in screens:
         assert screen["lines"] > screen["hovered"] == 1, "one token has its lines alone"
         assert screen["focused"] == ["attention of [CLS]", "attention of a"], "arrows go from token to token"
         assert (screen["alone"], screen["layer"]) == (["1"], "1")
         assert screen["opened"] == [str(CONFIG.num_layers - 1), str(CONFIG.num_heads - 1)]
         assert screen["drawn"]
-
-
-def test_a_word_tells_its_share(screens: list[dict[str, Any]]) -> None:
-    for screen in screens:
         assert screen["tips"][0].startswith("abc  "), "hovered"
         assert screen["tips"][1].startswith("d  "), "reached by the keyboard"
         assert screen["tips"][2].startswith("layer 0, head 0: "), "a head in the plane"
+    assert [screen["width"] for screen in screens] == [screen["width"] for screen in SCREENS]
+    light, dark = screens[0], screens[1]
+    assert light["background"] != dark["background"]
+    assert (light["switched"], dark["switched"]) == (dark["background"], light["background"])
 
 
 def test_a_notebook_shows_the_page_in_a_frame(tmp_path: Path) -> None:
@@ -69,12 +60,6 @@ def test_a_notebook_shows_the_page_in_a_frame(tmp_path: Path) -> None:
     (tmp_path / "notebook.html").write_text(f"<!doctype html><body>{page._repr_html_()}</body>", encoding="utf-8")
     (frame,) = ask("open_frame.mjs", tmp_path / "notebook.html", given=[{}])
     assert frame == {"title": "Why this answer?", "lines": True, "errors": []}
-
-
-def test_it_follows_the_light_and_the_button(screens: list[dict[str, Any]]) -> None:
-    light, dark = screens[0], screens[1]
-    assert light["background"] != dark["background"]
-    assert (light["switched"], dark["switched"]) == (dark["background"], light["background"])
 
 
 def test_pictures_are_svg(screens: list[dict[str, Any]]) -> None:

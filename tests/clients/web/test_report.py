@@ -23,19 +23,12 @@ def seen(tmp_path_factory: pytest.TempPathFactory) -> list[dict[str, Any]]:
     return shots
 
 
-def test_it_asks_for_nothing_and_nothing_runs_in_it(seen: list[dict[str, Any]]) -> None:
+def test_it_asks_for_nothing_and_shows_what_users_wrote_on_each_screen(seen: list[dict[str, Any]]) -> None:
     for screen in seen:
         assert (screen["asked"], screen["errors"]) == ([], [])
-
-
-def test_what_it_says_is_seen_with_what_users_wrote_as_text(seen: list[dict[str, Any]]) -> None:
-    for screen in seen:
         assert screen["text"].count(SCRIPT) == 3
         for text in ("93.8 %", "fine_tune", "Where it came from", "tokens a second", "tflite int8, shipped"):
             assert text in screen["text"]
-
-
-def test_it_fits_the_screen_and_follows_the_light(seen: list[dict[str, Any]]) -> None:
     assert [screen["width"] for screen in seen] == [screen["width"] for screen in SCREENS]
     colors = [(screen["background"], screen["ink"]) for screen in seen]
     assert colors[:2] == colors[2:]

@@ -5,7 +5,7 @@ import pytest
 from components.explaining.findings import describe_agreement
 from keras_bert.explain.agreement import compare
 from tests.keras_bert.explain.family_tasks import family_task
-from tests.keras_bert.explain.test_agreement_of_places import other_student, random_task
+from tests.keras_bert.explain.test_agreement import other_student, random_task
 from tests.keras_bert.interop.checkpoints import PIECES
 
 pytest.importorskip("tensorflow_text", reason="the tokenizer is TensorFlow's")

@@ -1,6 +1,7 @@
 """One encoder, several tasks and adapters: nothing runs, trains, or is written with another adapter than its own."""
 
 import threading
+from concurrent.futures import ThreadPoolExecutor
 
 import keras
 import numpy as np
@@ -13,6 +14,7 @@ from keras_bert.tasks.registry import load_adapter
 from tests.keras_bert.adaptation.test_adapter import TEXTS, answer, disturb, make_task
 from tests.keras_bert.tasks.plain_tokenizer import PlainTokenizer
 from tests.keras_bert.tasks.tiny import make_encoder
+from tests.keras_bert.tiny import EAGER
 
 DETACHED = r"^the adapter of model '.*' must be attached .* got it detached: call task.adapter.attach\(\)"
 
@@ -108,7 +110,7 @@ def test_a_loaded_adapter_is_trained_further(tmp_path):
     task = load_adapter(tmp_path / "first", base)
     digest = task.adapter.base()
     task.adapter.attach()
-    task.compile(keras.optimizers.SGD(0.5), run_eagerly=keras.backend.backend() != "jax")
+    task.compile(keras.optimizers.SGD(0.5), **EAGER)
     before = answer(task)
     task.model.fit(*task.examples(TEXTS, ["good", "bad", "bad"]), verbose=0)
     after = answer(task)
@@ -214,22 +216,10 @@ def test_threads_ask_several_adapters_on_one_encoder(tmp_path):
         expected[kind.kind] = save_adapted(tmp_path / kind.kind, base, kind, seed)
     for name in ("lora", "bias"):
         tasks[name] = load_adapter(tmp_path / name, base)
-    wrong = []
-
-    def ask(name):
-        try:
-            for _ in range(10):
-                np.testing.assert_allclose(answer(tasks[name]), expected[name], atol=1e-6)
-        except BaseException as error:  # reported by the thread that asserts
-            wrong.append((name, error))
-
-    threads = [threading.Thread(target=ask, args=(name,)) for name in (*tasks, "base")]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join(120)
-    assert not any(thread.is_alive() for thread in threads)
-    assert wrong == []
+    with ThreadPoolExecutor(4) as pool:
+        names = [*tasks, "base"] * 10
+        for name, outputs in zip(names, pool.map(lambda name: answer(tasks[name]), names), strict=True):
+            np.testing.assert_allclose(outputs, expected[name], atol=1e-6)
 
 
 def test_threads_with_the_same_adapter_run_side_by_side():
@@ -241,13 +231,8 @@ def test_threads_with_the_same_adapter_run_side_by_side():
         both.wait()  # the other thread is inside of its call, too
         return outputs
 
-    answers = []
-    threads = [threading.Thread(target=lambda: answers.append(list(task.outputs(TEXTS, keep=ask)))) for _ in range(2)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join(120)
-    assert len(answers) == 2
+    with ThreadPoolExecutor(2) as pool:
+        assert len(list(pool.map(lambda _: list(task.outputs(TEXTS, keep=ask)), range(2)))) == 2
 
 
 def test_an_adapter_is_not_merged_under_another(tmp_path):

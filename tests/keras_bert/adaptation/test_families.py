@@ -15,6 +15,8 @@ from tests.samples import long_but
 # Shared layers, positions in the attention, and products with other names; the others differ less.
 ALWAYS = ("albert", "deberta-v2", "modernbert")
 
+pytestmark = pytest.mark.usefixtures("eager")
+
 
 @pytest.fixture(scope="module", params=long_but(ALWAYS, FAMILIES))
 def encoder(request):

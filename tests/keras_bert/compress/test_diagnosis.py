@@ -39,7 +39,7 @@ def diagnosed():
     return model, patient, patient.diagnose_layers()
 
 
-def test_the_planted_layer_comes_first(diagnosed):
+def test_the_planted_layer_comes_first_and_what_is_said_of_a_layer(diagnosed):
     _, patient, findings = diagnosed
     first = findings[0]
     assert first.layer == LOUD
@@ -50,9 +50,6 @@ def test_the_planted_layer_comes_first(diagnosed):
         (one_finding.gain for one_finding in findings), reverse=True
     )
     assert patient.distance > 0
-
-
-def test_what_is_said_of_a_layer(diagnosed):
     model, _, findings = diagnosed
     by_name = {finding.layer: finding for finding in findings}
     # All products with kernels but the head's.

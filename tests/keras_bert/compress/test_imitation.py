@@ -7,10 +7,11 @@ import numpy as np
 import pytest
 from keras import ops
 
+from keras_bert.compress.comparison import make_losses, map_layers
 from keras_bert.compress.imitation import ImitationObjective, StatesObjective
-from keras_bert.models.states import AttentionReader, hidden_states
+from keras_bert.models.states import AttentionLayout, AttentionReader, hidden_states
 from keras_bert.objectives.distillation import DistillationObjective
-from keras_bert.objectives.imitation import cosines, similarity_matrix
+from keras_bert.objectives.imitation import OUTPUT, cosines, similarity_matrix
 from keras_bert.options.compression import OF_EMBEDDINGS, OF_STATES, WEIGHTS, Distillation, Imitation, StateImitation
 from tests.keras_bert.objectives.kinds import KINDS, build
 
@@ -112,7 +113,7 @@ def test_padding_changes_nothing(kind):
         assert second[f"{name}_loss"] == pytest.approx(first[f"{name}_loss"], rel=1e-4)
 
 
-def test_a_model_that_is_its_own_teacher_has_nothing_to_imitate():
+def test_a_model_that_is_its_own_teacher_has_nothing_to_imitate_and_another_is_refused():
     teacher = build("embedding", seed=1)
     objective, _, batch = make("embedding", build("embedding", seed=1), teacher, **weights_for("embedding"))
     sums = numbers(objective(objective.joint, batch, training=False))
@@ -120,6 +121,9 @@ def test_a_model_that_is_its_own_teacher_has_nothing_to_imitate():
         assert sums[f"{name}_loss"][0] == pytest.approx(0, abs=1e-4), name
     # As wide as the teacher, there is nothing to learn between them.
     assert len(objective.joint.weights) == len(teacher.weights)
+    objective, student, batch = make("classification", cosine=1.0)
+    with pytest.raises(ValueError, match=r"^model must be the objective's joint model, got 'classification'$"):
+        objective(student, batch, training=False)
 
 
 class Both(keras.Model):
@@ -167,12 +171,6 @@ def test_what_it_minimizes_has_a_name():
     assert name() == names[0]
 
 
-def test_another_model_is_refused():
-    objective, student, batch = make("classification", cosine=1.0)
-    with pytest.raises(ValueError, match=r"^model must be the objective's joint model, got 'classification'$"):
-        objective(student, batch, training=False)
-
-
 def test_states_alone_are_compared_as_beside_answers():
     weights = {name: 0.5 + place for place, name in enumerate(OF_STATES)}
     beside, student, batch = make("classification", **weights, relation_heads=2)
@@ -192,6 +190,85 @@ def test_states_alone_are_compared_as_beside_answers():
         alone(student, texts, False)
 
 
-def test_states_are_compared_by_something():
+def test_what_losses_compare_and_that_what_has_no_weight_is_not_there():
     with pytest.raises(ValueError, match=r"^Imitation.relations must be above 0 where hidden_states, attentions and "):
         StatesObjective(build("classification", **NARROW), build("classification"), StateImitation())
+    assert losses_of() == []
+    assert [loss.name for loss in losses_of(**dict.fromkeys(reversed(WEIGHTS), 1.0))] == list(WEIGHTS)
+    assert map_layers(Imitation(), 2, 6) == (2, 5)
+    assert map_layers(Imitation(hidden_states=1.0, layer_map=(5, 1)), 2, 6) == (5, 1)
+    (relations,) = losses_of(relations=1.0, relation_kind="attention_value")
+    assert list(relations.student.attended) == ["scores", "value"]
+    assert losses_of(relations=1.0, relation_heads=1)[0].heads == 1
+
+
+STUDENT = AttentionLayout(2, 2, 6, frozenset(), "SelfAttention")
+TEACHER = AttentionLayout(6, 2, 8, frozenset(), "SelfAttention")
+
+
+def losses_of(student=STUDENT, teacher=TEACHER, embeds=True, **settings):
+    return make_losses(Imitation(**settings), student, teacher, embeds=embeds)
+
+
+def test_what_each_loss_reads():
+    states, scores = losses_of(hidden_states=1.0, attentions=1.0, layer_map=(0, 4))
+    # Of states 0 is what the embeddings give.
+    assert (states.student.states, states.teacher.states) == ((0, 1, 2), (0, 1, 5))
+    assert (scores.student.attended, scores.teacher.attended) == ({"scores": (0, 1)}, {"scores": (0, 4)})
+    (cosine,) = losses_of(cosine=1.0)
+    assert (cosine.student.states, cosine.teacher.states) == ((2,), (6,))
+    for loss in losses_of(vectors=1.0, similarities=1.0):
+        assert loss.student.states == loss.teacher.states == (OUTPUT,)
+
+
+@pytest.mark.parametrize(("chosen", "layer"), [(-1, 5), (-2, 4), (0, 0), (3, 3)])
+def test_relations_are_those_of_one_layer_of_the_teacher(chosen, layer):
+    (relations,) = losses_of(relations=1.0, teacher_layer=chosen)
+    kinds = ("query", "key", "value")
+    assert relations.student.attended == dict.fromkeys(kinds, (1,))
+    assert relations.teacher.attended == dict.fromkeys(kinds, (layer,))
+    assert relations.heads == 2
+
+
+LONG = TEACHER._replace(unreadable=frozenset({"scores"}), attention="WindowAttention")
+MUTE = STUDENT._replace(unreadable=frozenset({"query", "scores"}), attention="Mixing")
+
+
+@pytest.mark.parametrize(
+    ("models", "settings", "message"),
+    [
+        ({}, {"hidden_states": 1.0, "layer_map": (0, 6)}, "layer_map must name for each of the student's 2 layers one"),
+        ({"student": TEACHER, "teacher": STUDENT}, {"attentions": 1.0}, "layer_map must be set where the student has"),
+        ({}, {"relations": 1.0, "teacher_layer": 6}, "teacher_layer must be from -6 to 5, the teacher's layers, got 6"),
+        (
+            {"student": STUDENT._replace(heads=3)},
+            {"attentions": 0.5},
+            "attentions must be 0 where the student has 3 heads and the teacher 2, got 0.5",
+        ),
+        (
+            {},
+            {"relations": 1.0, "relation_heads": 4},
+            "relation_heads must divide the widths of queries, 6 in the student and 8 in the teacher, got 4",
+        ),
+        ({"embeds": False}, {"vectors": 1.0}, "vectors must be 0 except for embeddings of texts, got 1.0"),
+        ({"embeds": False}, {"similarities": 2.0}, "similarities must be 0 except for embeddings of texts, got 2.0"),
+        (
+            {"teacher": LONG},
+            {"attentions": 1.0},
+            "attentions must be 0 where the attention of the teacher, WindowAttention, does not return scores, got 1.0",
+        ),
+        (
+            {"student": MUTE},
+            {"relations": 1.0},
+            "relations must be 0 where the attention of the student, Mixing, does not return query, got 1.0",
+        ),
+    ],
+)
+def test_what_does_not_go_with_the_models(models, settings, message):
+    with pytest.raises(ValueError, match=rf"^Imitation\.{message}"):
+        losses_of(**models, **settings)
+
+
+def test_what_an_attention_does_not_tell_is_refused_to_those_alone_who_ask():
+    assert losses_of(teacher=LONG, student=MUTE, hidden_states=1.0, cosine=1.0)
+    assert losses_of(teacher=LONG, relations=1.0)

@@ -105,19 +105,19 @@ def test_a_student_that_does_not_fit_is_refused_and_left_alone(changes, message)
     np.testing.assert_equal(student.get_weights(), before)
 
 
-def test_layers_must_be_as_many_as_the_student_has_and_there():
+def test_layers_labels_and_parts_that_the_teacher_has_not_are_refused():
     student, teacher = tiny.build(num_layers=2), tiny.build(num_layers=4)
     before = student.get_weights()
     for layers in ((0,), (0, 1, 2), (0, 4), (-1, 0), ()):
         with pytest.raises(ValueError, match=r"layers must name 2 of the teacher's 4 from 0 on, got \["):
             initialize_from_teacher(student, teacher, layers)
     np.testing.assert_equal(student.get_weights(), before)
-
-
-def test_another_number_of_labels_is_refused():
     student, teacher = (build_tagger(build_encoder(tiny.CONFIG), labels) for labels in (2, 3))
     with pytest.raises(ValueError, match="classifier must have weights like the teacher's classifier"):
         initialize_from_teacher(student, teacher, (0,))
+    importance = [Importance(np.ones(2), np.ones(64))]
+    with pytest.raises(ValueError, match="at most 64 heads or units of a teacher's layer, got 65"):
+        initialize_from_teacher(tiny.build(intermediate_size=65), tiny.build(), (0,), importance=importance)
 
 
 def test_a_student_without_parts_that_do_nothing_is_its_teacher():
@@ -135,7 +135,7 @@ def test_a_student_without_parts_that_do_nothing_is_its_teacher():
     student = tiny.build(num_layers=2, num_heads=2, attention_size=16, intermediate_size=24)
     initialize_from_teacher(student, teacher, (0, 1), importance=importance)
     rows, _ = tiny.make_rows(4)
-    np.testing.assert_allclose(*(model.predict(rows, verbose=0) for model in (student, teacher)), atol=1e-5)
+    np.testing.assert_allclose(*(model(rows) for model in (student, teacher)), atol=1e-5)
     block = student.get_layer("block_1")
     assert block.attention.query.kernel.shape == (32, 16)
     assert block.attention.output_projection.kernel.shape == (16, 32)
@@ -154,12 +154,6 @@ def weigh(idle, count):
     return values
 
 
-def test_parts_beyond_the_teachers_are_refused():
-    importance = [Importance(np.ones(2), np.ones(64))]
-    with pytest.raises(ValueError, match="at most 64 heads or units of a teacher's layer, got 65"):
-        initialize_from_teacher(tiny.build(intermediate_size=65), tiny.build(), (0,), importance=importance)
-
-
 def test_a_table_of_few_dimensions_is_kept_whole_by_a_rank():
     teacher = tiny.build()
     randomize(teacher)
@@ -170,11 +164,8 @@ def test_a_table_of_few_dimensions_is_kept_whole_by_a_rank():
     copied = initialize_from_teacher(student, teacher, (0,))
     assert "token_embedding" in copied
     rows, _ = tiny.make_rows(4)
-    np.testing.assert_allclose(*(model.predict(rows, verbose=0) for model in (student, teacher)), atol=1e-4)
+    np.testing.assert_allclose(*(model(rows) for model in (student, teacher)), atol=1e-4)
     assert student.count_params() == teacher.count_params() - 50 * 32 + 50 * 6 + 6 * 32
-
-
-def test_a_rank_that_the_teacher_has_is_copied():
     teacher, student = (tiny.build(embedding_rank=6) for _ in range(2))
     randomize(teacher)
     initialize_from_teacher(student, teacher, (0,))

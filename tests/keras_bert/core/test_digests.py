@@ -15,15 +15,12 @@ def make_model(shape=(2, 3), seed=0, name="one"):
     return model
 
 
-def test_parts_are_digested_one_after_the_other():
+def test_digests_of_parts_and_of_weights():
     assert digest([b"ab", b"", b"c"]) == hashlib.sha256(b"abc").hexdigest()[:16]
-
-
-def test_the_digest_of_weights_knows_values_and_shapes_alone():
-    digest = digest_weights(make_model())
-    assert digest_weights(make_model(name="renamed")) == digest
-    assert digest_weights(make_model(seed=1)) != digest
-    assert digest_weights(make_model(shape=(3, 2))) != digest
+    expected = digest_weights(make_model())
+    assert digest_weights(make_model(name="renamed")) == expected
+    assert digest_weights(make_model(seed=1)) != expected
+    assert digest_weights(make_model(shape=(3, 2))) != expected
 
 
 @pytest.mark.parametrize(

@@ -21,9 +21,6 @@ def test_batches_without_shuffling_are_in_order():
         (0, [4], 9),
         (1, [0, 1], 9),
     ]
-
-
-def test_buckets_in_order_of_their_last_rows():
     plan = BatchPlan(7, 2, longest=9, lengths=np.array([9, 3, 1, 5, 8, 3, 2]), boundaries=(4, 6))
     assert [(batch.rows.tolist(), batch.width) for batch in epoch(plan, 0)] == [
         ([1, 2], 4),
@@ -31,6 +28,13 @@ def test_buckets_in_order_of_their_last_rows():
         ([5, 6], 4),
         ([3], 6),
     ]
+    plan = BatchPlan(7, 3, longest=8, drop_remainder=True)
+    assert [batch.rows.tolist() for batch in epoch(plan, 0)] == [[0, 1, 2], [3, 4, 5]]
+    assert plan.is_even
+    plan = BatchPlan(8, 1, longest=8, lengths=np.full(8, 2), boundaries=(2, 4), tokens=8)
+    assert [len(batch.rows) for batch in epoch(plan, 0)] == [4, 4]
+    assert plan.batch_size == 4
+    assert not plan.is_even
 
 
 @settings(max_examples=60, deadline=None)
@@ -71,13 +75,6 @@ def test_orders_differ_by_seed_and_epoch_and_nothing_else():
     assert abs(places.mean() - 24.5) < 2.5
 
 
-def test_a_batch_of_tokens():
-    plan = BatchPlan(8, 1, longest=8, lengths=np.full(8, 2), boundaries=(2, 4), tokens=8)
-    assert [len(batch.rows) for batch in epoch(plan, 0)] == [4, 4]
-    assert plan.batch_size == 4
-    assert not plan.is_even
-
-
 def test_the_identity_of_a_plan_is_its_arguments():
     arguments = {"longest": 8, "lengths": np.array([2, 8, 3, 5]), "boundaries": (4,), "seed": 1}
     identity = BatchPlan(4, 2, **arguments).identity()
@@ -86,12 +83,6 @@ def test_the_identity_of_a_plan_is_its_arguments():
         assert BatchPlan(4, 2, **{**arguments, **change}).identity() != identity
     assert BatchPlan(4, 2, drop_remainder=True, **arguments).identity() != identity
     assert BatchPlan(4, 3, **arguments).identity() != identity
-
-
-def test_drop_remainder():
-    plan = BatchPlan(7, 3, longest=8, drop_remainder=True)
-    assert [batch.rows.tolist() for batch in epoch(plan, 0)] == [[0, 1, 2], [3, 4, 5]]
-    assert plan.is_even
 
 
 @pytest.mark.parametrize(

@@ -31,15 +31,11 @@ def test_one_kind_comes_after_the_other_from_any_batch_on(kinds):
     ]
 
 
-def test_an_epoch_is_of_the_last_kind(kinds):
+def test_an_epoch_is_of_the_last_kind_and_the_identity_tells_both(kinds):
     first, then = kinds
     phases = Phases(first, 4, then)
     assert phases.per_epoch == then.per_epoch == 5
     assert contents(phases.epoch(1)) == contents(then.epoch(1))
-
-
-def test_the_identity_of_phases_is_that_of_both_and_when_they_change(kinds):
-    first, then = kinds
     identity = Phases(first, 4, then).identity()
     assert json.loads(json.dumps(identity)) == identity
     assert identity["first.records"] == identity["then.records"] == first.identity()["records"]

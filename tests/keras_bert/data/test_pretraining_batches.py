@@ -56,13 +56,15 @@ def test_pretraining_batch(pretraining):
     }
 
 
-def test_static_shapes(pretraining):
+def test_static_shapes_and_the_last_batch(pretraining):
     batches = pretraining_batches(pretraining, "train", 4, drop_remainder=True)
     spec = batches.epoch().element_spec
     assert spec["token_ids"].shape == (4, 16)
     assert spec["mask_positions"].shape == (4, 3)
     assert batches.after(0, of=2).element_spec["token_ids"].shape == (2, 16)
     assert pretraining_batches(pretraining, "train", 4).epoch().element_spec["token_ids"].shape[0] is None
+    assert len(firsts(pretraining_batches(pretraining, "train", 16).epoch())) == 3
+    assert len(firsts(pretraining_batches(pretraining, "train", 16, drop_remainder=True).epoch())) == 2
 
 
 def test_same_seed_same_order_and_a_new_one_each_epoch(pretraining):
@@ -74,11 +76,6 @@ def test_same_seed_same_order_and_a_new_one_each_epoch(pretraining):
     assert sorted(first) == sorted(second) == list(range(10, 50))
     assert first != second
     assert order(2)[0] != first
-
-
-def test_drop_remainder(pretraining):
-    assert len(firsts(pretraining_batches(pretraining, "train", 16).epoch())) == 3
-    assert len(firsts(pretraining_batches(pretraining, "train", 16, drop_remainder=True).epoch())) == 2
 
 
 @pytest.mark.parametrize("shuffle", [False, True])
@@ -183,12 +180,9 @@ def test_the_identity_of_batches(dynamic, tmp_path_factory):
     assert identity(copied)["masking"] != dynamic_identity["masking"]
 
 
-def test_an_unknown_length(dynamic):
+def test_unknown_lengths_and_missing_records_are_refused(dynamic, pretraining):
     with pytest.raises(ValueError, match=r"dataset.length must be one of \[16\], got 128"):
         pretraining_batches(dynamic, "train", 4, length=128)
-
-
-def test_missing_records_are_counted(pretraining):
     (pretraining / "train-16-00001-of-00002.tfrecord").unlink()
     with pytest.raises(RecordError, match=r"train-16 files of .* must hold 40 records, found 20"):
         pretraining_batches(pretraining, "train", 4)

@@ -30,20 +30,15 @@ def task(tmp_path):
     return tmp_path
 
 
-def test_the_identity_of_a_tasks_batches(task):
+def test_rows_stand_in_the_order_of_the_file_and_identities_tell_plans_apart(task):
     identity = task_batches(task, "train", 4).identity()
     assert task_batches(task, "train", 4, tokens=24).identity() != identity
     assert identity["task"] == "classification"
+    batches = list(task_batches(task, "train", 7).epoch())
+    assert np.concatenate([batch["label"] for batch in batches]).tolist() == [number % 3 for number in range(25)]
+    lengths = np.concatenate([batch["padding_mask"].numpy().sum(axis=1) for batch in batches])
+    assert lengths.tolist() == [2 + number % 7 for number in range(25)]
 
-
-def test_a_broken_file_is_named(task):
-    file = task / "train.tfrecord"
-    file.write_bytes(file.read_bytes()[:-1])
-    with pytest.raises(RecordError, match=r"train\.tfrecord must hold whole records, but record 24 "):
-        task_batches(task, "train", 4)
-
-
-def test_bucketed_order_is_deterministic(task):
     def order():
         dataset = task_batches(task, "train", 4, shuffle=True, seed=3, bucket_boundaries=(4,)).after(0)
         return [batch["token_ids"].numpy().tolist() for batch in dataset.take(8)]
@@ -51,11 +46,20 @@ def test_bucketed_order_is_deterministic(task):
     assert order() == order()
 
 
-def test_rows_stand_in_the_order_of_the_file(task):
-    batches = list(task_batches(task, "train", 7).epoch())
-    assert np.concatenate([batch["label"] for batch in batches]).tolist() == [number % 3 for number in range(25)]
-    lengths = np.concatenate([batch["padding_mask"].numpy().sum(axis=1) for batch in batches])
-    assert lengths.tolist() == [2 + number % 7 for number in range(25)]
+def test_broken_missing_and_empty_splits_and_impossible_batches_are_refused(task):
+    with pytest.raises(FileNotFoundError, match=r"must hold test\.tfrecord, found none"):
+        task_batches(task, "test", 2)
+    with pytest.raises(ValueError, match="batch_size must be at least 1, got 0"):
+        task_batches(task, "train", 0)
+    with pytest.raises(ValueError, match="bucket_boundaries must be positive and rise"):
+        task_batches(task, "train", 2, bucket_boundaries=(8, 4))
+    file = task / "train.tfrecord"
+    file.write_bytes(file.read_bytes()[:-1])
+    with pytest.raises(RecordError, match=r"train\.tfrecord must hold whole records, but record 24 "):
+        task_batches(task, "train", 4)
+    write_records(task / "test.tfrecord", [])
+    with pytest.raises(ValueError, match=r"dataset\.split must hold a row, got 'test of "):
+        task_batches(task, "test", 2)
 
 
 def write_rows(folder, kind, rows):
@@ -238,21 +242,6 @@ def test_flags_are_as_many_as_labels(tmp_path, flags):
     rule = f"must have 3 values of label, one for each label, but record 1 has {len(flags)}"
     with pytest.raises(RecordError, match=rf"train.tfrecord of .* {rule}"):
         write_rows(tmp_path, "multi_label", [{"label": [1, 0, 0]}, {"label": flags}])
-
-
-def test_refuses_missing_split_and_impossible_batches(task):
-    with pytest.raises(FileNotFoundError, match=r"must hold test\.tfrecord, found none"):
-        task_batches(task, "test", 2)
-    with pytest.raises(ValueError, match="batch_size must be at least 1, got 0"):
-        task_batches(task, "train", 0)
-    with pytest.raises(ValueError, match="bucket_boundaries must be positive and rise"):
-        task_batches(task, "train", 2, bucket_boundaries=(8, 4))
-
-
-def test_a_split_without_rows(task):
-    write_records(task / "test.tfrecord", [])
-    with pytest.raises(ValueError, match=r"dataset\.split must hold a row, got 'test of "):
-        task_batches(task, "test", 2)
 
 
 @pytest.mark.parametrize("length", [-1, 0, 10**40, True, 8.0, "8", None])

@@ -12,17 +12,9 @@ from keras_bert.explain.ablation import leave_one_head_out
 from keras_bert.models.encoder import blocks_of
 from keras_bert.tasks.base import pad_batch
 from tests.keras_bert.explain.family_tasks import FAMILIES, family_task
-from tests.keras_bert.interop.checkpoints import CONFIG, PIECES, make_task
-
-pytest.importorskip("tensorflow_text", reason="the tokenizer is TensorFlow's")
-from keras_bert.tokenizers.tokenizer import Tokenizer
+from tests.keras_bert.interop.checkpoints import CONFIG, make_task
 
 TEXTS, LABELS = ["abc d ef", "g", "a b"], np.array([0, 1, 2])
-
-
-@pytest.fixture(scope="module")
-def tokenizer():
-    return Tokenizer(PIECES, True)
 
 
 def batches_of(task):
@@ -111,8 +103,8 @@ def test_an_adapter_behind_the_heads_does_not_read_them_either(tokenizer):
     np.testing.assert_allclose(leave_one_head_out(task, batches).scores, adapted, rtol=1e-4)
 
 
-def test_an_error_leaves_the_model_as_it_was(tokenizer, monkeypatch):
-    task = make_task("classification", CONFIG, tokenizer)
+def test_an_error_leaves_the_model_as_it_was(classifier, monkeypatch):
+    task = classifier
     before, calls = task.predict(TEXTS), []
     objective = type(task.objective())
     measure = objective.measure
@@ -130,8 +122,8 @@ def test_an_error_leaves_the_model_as_it_was(tokenizer, monkeypatch):
     assert all(block.attention.context_tap.transform is None for block in blocks_of(task.model))
 
 
-def test_other_threads_keep_all_heads(tokenizer):
-    task = make_task("classification", CONFIG, tokenizer)
+def test_other_threads_keep_all_heads(classifier):
+    task = classifier
     batch, logits = batches_of(task)[1], []
     expected = np.asarray(task.model(task.objective().inputs(task.model, batch)))
     done = threading.Event()

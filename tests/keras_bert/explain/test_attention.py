@@ -1,7 +1,6 @@
 """Attention of every family: the recorded probabilities as full matrices that explain the layers' outputs."""
 
-import dataclasses
-import threading
+from concurrent.futures import ThreadPoolExecutor
 
 import keras
 import numpy as np
@@ -9,26 +8,19 @@ import pytest
 from keras import ops
 
 import keras_bert
-from keras_bert.explain.attention import attention_weights, attentions
+from keras_bert.explain.attention import attention_weights, attentions, rollout
 from keras_bert.families.bigbird.layers import BigBirdAttention
 from keras_bert.families.bigbird.settings import BigBird
 from keras_bert.families.longformer.layers import LongformerAttention
 from keras_bert.families.longformer.settings import Longformer
 from keras_bert.layers.tap import recording
+from keras_bert.models.encoder import blocks_of
 from keras_bert.tasks.classification import Classification
 from tests.keras_bert.explain.family_tasks import FAMILIES, family_task
 from tests.keras_bert.families.long_attention import bias_of, config, heads_of, states
-from tests.keras_bert.interop.checkpoints import CONFIG, PIECES, make_task
-
-pytest.importorskip("tensorflow_text", reason="the tokenizer is TensorFlow's")
-from keras_bert.tokenizers.tokenizer import Tokenizer
+from tests.keras_bert.interop.checkpoints import CONFIG, make_task
 
 TEXTS, PAIRS = ["abc d ef", "g"], ["ef ga", "b c d e f"]
-
-
-@pytest.fixture(scope="module")
-def tokenizer():
-    return Tokenizer(PIECES, True)
 
 
 @pytest.mark.parametrize("family", FAMILIES)
@@ -107,8 +99,8 @@ def test_every_head_has_the_encoders_attention(kind, tokenizer):
     np.testing.assert_array_equal(next(attentions(task, TEXTS)).weights, alone[:, 0])
 
 
-def test_words_follow_clark_et_al(tokenizer):
-    attention = next(attentions(make_task("classification", CONFIG, tokenizer), ["ab c"]))
+def test_words_follow_clark_et_al(classifier):
+    attention = next(attentions(classifier, ["ab c"]))
     assert attention.tokens == ("[CLS]", "a", "##b", "c", "[SEP]")
     full = attention.weights
     by_hand = [
@@ -118,17 +110,16 @@ def test_words_follow_clark_et_al(tokenizer):
     np.testing.assert_allclose(attention.by_word(), np.moveaxis(np.array(by_hand), (0, 1), (2, 3)), atol=1e-6)
 
 
-def test_a_text_that_is_too_long_is_cut_as_predict_cuts_it(tokenizer):
-    attention = next(attentions(make_task("classification", CONFIG, tokenizer), ["a " * 40]))
+def test_a_text_that_is_too_long_is_cut_as_predict_cuts_it(classifier):
+    attention = next(attentions(classifier, ["a " * 40]))
     assert len(attention.tokens) == CONFIG.max_length
     assert attention.row.dropped == (40 - CONFIG.max_length + 2,)
 
 
 @pytest.mark.parametrize("adaptation", [keras_bert.Lora(rank=2), keras_bert.Prompt(tokens=3)], ids=["lora", "prompt"])
-def test_the_tasks_own_adapter_is_attached(adaptation, tokenizer):
-    task = make_task("classification", dataclasses.replace(CONFIG, max_length=40), tokenizer)
-    task.max_length = 26
-    plain = Classification.build(task.encoder, tokenizer, labels=["a", "b"], max_length=task.max_length)
+def test_the_tasks_own_adapter_is_attached(adaptation, roomy_task):
+    task = roomy_task
+    plain = Classification.build(task.encoder, task.tokenizer, labels=["a", "b"], max_length=task.max_length)
     before = next(attentions(plain, TEXTS)).weights
     adapter = task.adapt(adaptation)
     for weight in adapter.weights().values():
@@ -143,34 +134,16 @@ def test_the_tasks_own_adapter_is_attached(adaptation, tokenizer):
     np.testing.assert_array_equal(next(attentions(task, TEXTS)).weights, adapted.weights)
 
 
-def test_threads_do_not_mix_their_texts(tokenizer):
-    task = make_task("classification", CONFIG, tokenizer)
-    texts = ["a b c", "d e f g a", "c", "abcdefg"]
-    expected = [attention.weights for attention in attentions(task, texts)]
-    wrong = []
-
-    def read(text, weights):
-        for _ in range(5):
-            (attention,) = attentions(task, [text])
-            if attention.weights.shape != weights.shape or not np.array_equal(attention.weights, weights):
-                wrong.append(text)
-
-    threads = [threading.Thread(target=read, args=pair) for pair in zip(texts, expected, strict=True)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
-    assert wrong == []
-
-
-def test_the_model_stays_as_it_was(tokenizer):
-    task = make_task("classification", CONFIG, tokenizer)
-    before = task.predict(TEXTS)
-    list(attentions(task, TEXTS))
-    assert task.predict(TEXTS) == before
-    assert all(
-        block.attention.probabilities_tap.transform is None for block in keras_bert.models.encoder.blocks_of(task.model)
-    )
+def test_threads_do_not_mix_their_texts_and_the_model_stays_as_it_was(classifier):
+    texts = ["a b c", "d e f g a", "c", "abcdefg"] * 5
+    before, expected = classifier.predict(TEXTS), list(attentions(classifier, texts))
+    with ThreadPoolExecutor(4) as pool:
+        for (attention,), alone in zip(
+            pool.map(lambda text: [*attentions(classifier, [text])], texts), expected, strict=True
+        ):
+            np.testing.assert_array_equal(attention.weights, alone.weights)
+    assert classifier.predict(TEXTS) == before
+    assert all(block.attention.probabilities_tap.transform is None for block in blocks_of(classifier.model))
 
 
 @pytest.mark.parametrize(
@@ -182,12 +155,29 @@ def test_the_model_stays_as_it_was(tokenizer):
         (["a"], ["b", "c"], ValueError, "as many"),
     ],
 )
-def test_wrong_texts_are_refused_at_once(texts, pairs, error, message, tokenizer):
+def test_wrong_texts_are_refused_at_once(texts, pairs, error, message, classifier):
     with pytest.raises(error, match=message):
-        attentions(make_task("classification", CONFIG, tokenizer), texts, pairs)
+        attentions(classifier, texts, pairs)
 
 
 def test_a_model_without_an_encoder_is_refused():
     inputs = keras.Input((3,))
     with pytest.raises(ValueError, match="must hold an encoder"):
         attention_weights(keras.Model(inputs, inputs + 1), {"token_ids": np.ones((1, 3), "int32")})
+
+
+def test_three_tokens_by_hand_and_that_shares_sum_to_one():
+    first = np.array([[0.2, 0.3, 0.5], [1.0, 0.0, 0.0], [0.0, 0.6, 0.4]])
+    second = np.array([[0.0, 1.0, 0.0], [0.5, 0.25, 0.25], [0.1, 0.1, 0.8]])
+    heads = np.stack([np.stack([first + 0.1 * np.eye(3), first - 0.1 * np.eye(3)]), np.stack([second, second])])
+    below = np.array([[0.6, 0.15, 0.25], [0.5, 0.5, 0.0], [0.0, 0.3, 0.7]])
+    above = np.array([[0.5, 0.5, 0.0], [0.25, 0.625, 0.125], [0.05, 0.05, 0.9]]) @ below
+    np.testing.assert_allclose(rollout(heads), [below, above], atol=1e-12)
+    weights = np.random.default_rng(0).dirichlet(np.ones(7), size=(5, 3, 7))
+    np.testing.assert_allclose(rollout(weights).sum(axis=-1), 1, atol=1e-12)
+
+
+@pytest.mark.parametrize("shape", [(2, 3, 3), (1, 2, 3, 4)])
+def test_other_shapes_are_refused(shape):
+    with pytest.raises(ValueError, match=r"^rollout\.weights must be \(layers, heads, tokens, tokens\), got shape"):
+        rollout(np.ones(shape))

@@ -1,7 +1,6 @@
 """Attributions: exact sums, gradients by differences, occlusion by hand, every family, task and runtime."""
 
-import dataclasses
-import threading
+from concurrent.futures import ThreadPoolExecutor
 
 import keras
 import numpy as np
@@ -11,26 +10,14 @@ import keras_bert
 from keras_bert.compress.quantize import QuantizationAware
 from keras_bert.explain.attention import attentions
 from keras_bert.explain.attribution import Attribution, attributions
+from keras_bert.explain.occlusion import deletion_curve
 from keras_bert.explain.tokens import Tokens
 from keras_bert.layers.embeddings import TokenEmbedding
 from keras_bert.options.data import Prompts
 from tests.keras_bert.explain.family_tasks import FAMILIES, family_task
-from tests.keras_bert.interop.checkpoints import CONFIG, PIECES, make_task
-
-pytest.importorskip("tensorflow_text", reason="the tokenizer is TensorFlow's")
-from keras_bert.tokenizers.tokenizer import Tokenizer
+from tests.keras_bert.interop.checkpoints import KINDS, make_task
 
 TEXT = "abc d ef"
-
-
-@pytest.fixture(scope="module")
-def tokenizer():
-    return Tokenizer(PIECES, True)
-
-
-@pytest.fixture(scope="module")
-def task(tokenizer):
-    return family_task("bert", tokenizer)
 
 
 def logit(task, ids, label=1):
@@ -118,7 +105,7 @@ def test_attributions_of_every_task(tokenizer):
     assert attribution.score == pytest.approx(logits[context].max(), abs=1e-5)
     place = context[logits[context].argmax()]
     assert attribution.target == f"end at {attribution.row.word_texts[attribution.row.words[place]]!r}"
-    task, attribution = explain("token_classification", TEXT, f"d={task_labels()[1]}")
+    task, attribution = explain("token_classification", TEXT, f"d={KINDS['token_classification'][1]['labels'][1]}")
     logits = task.forward(task.encode([TEXT]))[0]
     assert attribution.score == pytest.approx(logits[4, 1], abs=1e-5), "abc has three tokens"
     assert attributions(task, TEXT, "2").target == f"ef={task.labels[logits[5].argmax()]}"
@@ -137,12 +124,6 @@ def test_prompts_are_read_and_explained_as_in_the_answer(tokenizer):
     assert abs(cosine - plain_cosine) > 1e-5
     (attention,) = attentions(task, ["abc"])
     assert attention.tokens == attribution.tokens
-
-
-def task_labels():
-    from tests.keras_bert.interop.checkpoints import KINDS
-
-    return KINDS["token_classification"][1]["labels"]
 
 
 @pytest.mark.parametrize("suffix", ["tflite", "onnx"])
@@ -189,9 +170,8 @@ def test_the_adapter_of_the_task_is_explained(tokenizer):
 
 
 @pytest.mark.parametrize("method", ["integrated_gradients", "input_x_gradient"])
-def test_gradients_with_a_prompt(method, tokenizer):
-    task = make_task("classification", dataclasses.replace(CONFIG, max_length=40), tokenizer)
-    task.max_length = 26
+def test_gradients_with_a_prompt(method, roomy_task):
+    task = roomy_task
     for weight in task.model.trainable_weights:
         weight.assign(0.3 * weight)
     plain = attributions(task, TEXT, "mid", method=method)
@@ -210,30 +190,20 @@ def test_gradients_with_a_prompt(method, tokenizer):
 def test_threads_explain_one_model_and_leave_it_as_it_was(task):
     texts = [TEXT, "g", "ab cd"] * 2
     alone = [attributions(task, text, task.labels[0], steps=4) for text in texts]
-    answers, together, predicted = task.predict(texts), [None] * len(texts), []
-
-    def explain(number):
-        together[number] = attributions(task, texts[number], task.labels[0], steps=4)
-
-    threads = [threading.Thread(target=explain, args=(number,)) for number in range(len(texts))]
-    threads.append(threading.Thread(target=lambda: predicted.extend(task.predict(texts))))
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
+    answers = task.predict(texts)
+    with ThreadPoolExecutor(len(texts) + 1) as pool:
+        predicted = pool.submit(task.predict, texts)
+        together = list(pool.map(lambda text: attributions(task, text, task.labels[0], steps=4), texts))
     for expected, attribution in zip(alone, together, strict=True):
         np.testing.assert_allclose(attribution.token_scores, expected.token_scores, atol=1e-6)
-    assert predicted == task.predict(texts) == answers
+    assert predicted.result() == task.predict(texts) == answers
     assert all(tap.output_tap.transform is None for tap in task.model.layers if isinstance(tap, TokenEmbedding))
 
 
-def test_text_beyond_the_longest_row_is_counted(task):
+def test_texts_that_are_too_long_or_have_no_words(task):
     attribution = attributions(task, "a " * 100, method="occlusion")
     assert len(attribution.tokens) == task.max_length
     assert attribution.row.dropped == (102 - task.max_length,)
-
-
-def test_a_text_without_words(task):
     attribution = attributions(task, "", method="occlusion")
     assert attribution.by_word().shape == (0,)
     assert not attribution.token_scores.any()
@@ -282,3 +252,30 @@ def test_gaps_are_shares_of_the_difference(task):
     assert near.gap > 1000
     assert near.absolute_gap == pytest.approx(1.499)
     assert Attribution(row, "a", "occlusion", 3.0, None, scores).absolute_gap is None
+
+
+@pytest.mark.parametrize(("baseline", "name"), [("[MASK]", "mask_id"), ("[PAD]", "pad_id")])
+def test_words_go_one_after_the_other(task, baseline, name):
+    curve = deletion_curve(task, TEXT, [2, 0], task.labels[1], baseline=baseline)
+    batch = {name: array.copy() for name, array in task.encode([TEXT]).items()}
+    empty = getattr(task.tokenizer, name)
+    places = {0: [1, 2, 3], 2: [5, 6]}
+    expected = [task.forward(batch)[0][1]]
+    for word in (2, 0):
+        batch["token_ids"][0, places[word]] = empty
+        expected.append(task.forward(batch)[0][1])
+    np.testing.assert_allclose(curve, expected, atol=1e-5)
+
+
+def test_the_first_word_of_an_occlusion_lowers_the_score_most(task):
+    order = np.argsort(-attributions(task, TEXT, task.labels[0], method="occlusion").by_word())
+    firsts = [deletion_curve(task, TEXT, [word], task.labels[0])[1] for word in range(3)]
+    assert np.argmin(firsts) == order[0]
+
+
+@pytest.mark.parametrize("order", [[0, 0], [3], [-1]])
+def test_orders_that_are_refused(task, order):
+    with pytest.raises(ValueError, match=r"deletion_curve\.order must hold numbers of the 3 words, each once, got"):
+        deletion_curve(task, TEXT, order)
+    with pytest.raises(ValueError, match=r"deletion_curve\.baseline must be one of"):
+        deletion_curve(task, TEXT, [0], baseline="[UNK]")

@@ -12,20 +12,11 @@ import keras_bert
 from keras_bert.explain.attention import attentions
 from keras_bert.explain.heads import attention_sums, distance_sums, head_kinds, head_statistics, plane_positions
 from tests.keras_bert.explain.family_tasks import FAMILIES, family_task
-from tests.keras_bert.interop.checkpoints import CONFIG, PIECES, make_task
-
-pytest.importorskip("tensorflow_text", reason="the tokenizer is TensorFlow's")
-from keras_bert.tokenizers.subwords import SubwordTokenizer
-from keras_bert.tokenizers.tokenizer import Tokenizer
+from tests.keras_bert.interop.checkpoints import CONFIG, make_task
 from tests.keras_bert.tokenizers.subwords import bpe
 
 TEXTS, PAIRS = ["abc d ef", "g"], ["ef ga", "b c d e f"]
 SHARES = ("to_first", "to_separators", "to_itself", "to_previous", "to_next")
-
-
-@pytest.fixture(scope="module")
-def tokenizer():
-    return Tokenizer(PIECES, True)
 
 
 def plain_statistics(rows):
@@ -91,25 +82,22 @@ def test_statistics_are_those_of_plain_loops(family, tokenizer):
     assert all(len(separators) == 2 for _, _, separators in rows)
 
 
-def test_learned_vectors_stand_in_front_of_the_first_token(tokenizer):
-    task = make_task("classification", dataclasses.replace(CONFIG, max_length=40), tokenizer)
-    task.max_length = 26
-    task.adapt(keras_bert.Prompt(tokens=3))
-    rows = check_statistics(task, TEXTS, None)
+def test_learned_vectors_stand_in_front_of_the_first_token(roomy_task):
+    roomy_task.adapt(keras_bert.Prompt(tokens=3))
+    rows = check_statistics(roomy_task, TEXTS, None)
     assert [first for _, first, _ in rows] == [3, 3]
 
 
-def test_both_separators_between_the_texts_of_a_pair_count():
+def test_both_separators_of_a_pair_count_and_one_in_a_text_is_text(classifier):
+    from keras_bert.tokenizers.subwords import SubwordTokenizer
+
     tokenizer = SubwordTokenizer(json.loads(bpe()))
     assert tokenizer.between == 2
     config = dataclasses.replace(CONFIG, vocabulary_size=tokenizer.vocabulary_size)
     rows = check_statistics(make_task("classification", config, tokenizer), ["a b"], ["c </s>"])
     assert len(rows[0][2]) == 3
-
-
-def test_a_separator_in_a_text_is_text(tokenizer):
-    statistics = head_statistics(make_task("classification", CONFIG, tokenizer), ["[SEP] [CLS]"])
-    (attention,) = attentions(make_task("classification", CONFIG, tokenizer), ["[SEP] [CLS]"])
+    statistics = head_statistics(classifier, ["[SEP] [CLS]"])
+    (attention,) = attentions(classifier, ["[SEP] [CLS]"])
     np.testing.assert_allclose(statistics.to_separators, attention.weights[..., -1].mean(axis=-1), rtol=1e-6)
 
 
@@ -131,15 +119,12 @@ def test_heads_are_called_by_what_they_look_at():
     assert head_kinds(means, math.log(count)).tolist() == [list(heads)]
 
 
-def test_long_rows_are_compared_in_parts(monkeypatch):
+def test_distances_of_long_rows_and_points_in_the_plane(monkeypatch):
     weights = np.random.default_rng(0).dirichlet(np.ones(7), (5, 7))
     whole = distance_sums(weights)
     monkeypatch.setattr("keras_bert.explain.heads._NUMBERS_AT_ONCE", 5 * 7 * 2)
     np.testing.assert_allclose(distance_sums(weights), whole, rtol=1e-12)
     np.testing.assert_allclose(whole / 7, plain_distances([(weights[None], 0, [])]), atol=1e-9)
-
-
-def test_points_of_a_plane_keep_their_distances():
     points = np.random.default_rng(0).normal(size=(9, 2))
     distances = np.linalg.norm(points[:, None] - points, axis=-1)
     positions = plane_positions(distances)
@@ -156,12 +141,8 @@ def test_few_heads_have_positions(count):
     np.testing.assert_allclose(positions, [[0.5, 0], [-0.5, 0]] if count == 2 else [[0, 0]], atol=1e-12)
 
 
-def test_distances_may_be_left_out(tokenizer):
-    statistics = head_statistics(make_task("classification", CONFIG, tokenizer), TEXTS, distances=False)
-    assert statistics.distances is None
-    assert statistics.positions is None
-
-
-def test_no_texts_are_refused(tokenizer):
+def test_distances_may_be_left_out_and_texts_may_not(classifier):
+    statistics = head_statistics(classifier, TEXTS, distances=False)
+    assert statistics.distances is statistics.positions is None
     with pytest.raises(ValueError, match=r"^texts must hold at least one text, got none$"):
-        head_statistics(make_task("classification", CONFIG, tokenizer), [])
+        head_statistics(classifier, [])

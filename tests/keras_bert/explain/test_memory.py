@@ -9,10 +9,7 @@ import pytest
 from keras_bert.explain.attention import attentions
 from keras_bert.explain.heads import head_statistics
 from keras_bert.families.longformer.settings import Longformer
-from tests.keras_bert.interop.checkpoints import CONFIG, PIECES, make_task
-
-pytest.importorskip("tensorflow_text", reason="the tokenizer is TensorFlow's")
-from keras_bert.tokenizers.tokenizer import Tokenizer
+from tests.keras_bert.interop.checkpoints import CONFIG, make_task
 
 LENGTH, LAYERS, HEADS = 256, 8, 2
 # Of float32 matrices of all layers and heads.
@@ -20,10 +17,10 @@ FULL = LAYERS * HEADS * LENGTH**2 * 4
 
 
 @pytest.fixture(scope="module")
-def task():
+def task(tokenizer):
     sizes = {"num_layers": LAYERS, "num_heads": HEADS, "max_length": LENGTH}
     config = dataclasses.replace(CONFIG, **sizes, variant=Longformer(window=32))
-    task = make_task("classification", config, Tokenizer(PIECES, True))
+    task = make_task("classification", config, tokenizer)
     list(attentions(task, ["a"]))  # imports and builds
     return task
 
@@ -38,18 +35,12 @@ def peak(function):
         tracemalloc.stop()
 
 
-def test_matrices_are_filled_layer_by_layer(task):
+def test_matrices_are_filled_and_statistics_copied_layer_by_layer(task):
     def read():
-        for attention in attentions(task, ["a " * LENGTH] * 3):
+        for attention in attentions(task, ["a " * LENGTH] * 2):
             assert attention.weights.shape == (LAYERS, HEADS, LENGTH, LENGTH)
             del attention
 
     assert peak(read) < 1.5
-
-
-def test_statistics_copy_one_layer_at_a_time(task):
-    assert peak(lambda: head_statistics(task, ["a " * LENGTH] * 3, distances=False)) < 2
-
-
-def test_the_fixture_measures(task):
+    assert peak(lambda: head_statistics(task, ["a " * LENGTH] * 2, distances=False)) < 2
     assert peak(lambda: [np.ones(FULL, "uint8") for _ in range(3)]) == pytest.approx(3, rel=0.1)

@@ -11,18 +11,9 @@ from sklearn.preprocessing import StandardScaler
 
 from keras_bert.explain.probe import ProbedWords, _control_tags, fit_probes, fit_scalar_mix, mix_loss, probe
 from keras_bert.explain.word_states import word_states
-from tests.keras_bert.interop.checkpoints import CONFIG, PIECES, make_task
-
-pytest.importorskip("tensorflow_text", reason="the tokenizer is TensorFlow's")
-from keras_bert.tokenizers.tokenizer import Tokenizer
 
 TRAIN = ([["abc", "d", "ef"], ["g", "\x01", "a"], ["b", "ef"]], [["X", "Y", "Y"], ["X", "Z", "Y"], ["X", "Y"]])
 TEST = ([["d", "g"], ["abc"]], [["Y", "X"], ["Y"]])
-
-
-@pytest.fixture(scope="module")
-def task():
-    return make_task("classification", CONFIG, Tokenizer(PIECES, True))
 
 
 def planted(count, *, layers=3, kinds=4, seed=0):
@@ -35,9 +26,9 @@ def planted(count, *, layers=3, kinds=4, seed=0):
     return ProbedWords(states, words, np.array(list("NVAD"))[numbers])
 
 
-def test_probes_are_those_of_scikit_learn(task):
-    probes = probe(task, TRAIN, TEST)
-    states = [word_states(task, sentences).states for sentences, _ in (TRAIN, TEST)]
+def test_probes_are_those_of_scikit_learn(classifier):
+    probes = probe(classifier, TRAIN, TEST)
+    states = [word_states(classifier, sentences).states for sentences, _ in (TRAIN, TEST)]
     tags = [[tag for row in rows for tag in row] for _, rows in (TRAIN, TEST)]
     tags[0].remove("Z")  # its word has no tokens
     for layer, accuracy in enumerate(probes.accuracy):
@@ -72,9 +63,6 @@ def test_states_that_are_words_have_no_selectivity():
     probes = fit_probes(words(200), words(100), seed=1)
     assert probes.accuracy.tolist() == [1.0]
     assert probes.selectivity.tolist() == [0.0]
-
-
-def test_random_tags_are_near_chance():
     rng = np.random.default_rng(0)
 
     def words(count):
@@ -132,6 +120,6 @@ def test_the_gradient_of_the_mix_is_that_of_its_loss():
         (TRAIN[0], TEST, r"^probe\.train must be a pair \(sentences, tags\)"),
     ],
 )
-def test_wrong_rows_are_refused(task, train, test, message):
+def test_wrong_rows_are_refused(classifier, train, test, message):
     with pytest.raises(ValueError, match=message):
-        probe(task, train, test)
+        probe(classifier, train, test)

@@ -14,18 +14,8 @@ from keras_bert.explain.attribution import attributions
 from keras_bert.explain.heads import head_statistics
 from keras_bert.explain.show import show
 from keras_bert.explain.tokens import Tokens
-from tests.keras_bert.explain.family_tasks import family_task
-from tests.keras_bert.interop.checkpoints import PIECES
-
-pytest.importorskip("tensorflow_text", reason="the tokenizer is TensorFlow's")
-from keras_bert.tokenizers.tokenizer import Tokenizer
 
 HOSTILE = '</script><b>a\u2028\u202e\x00b & "c" $data ${x} \U0001f600'
-
-
-@pytest.fixture(scope="module")
-def task():
-    return family_task("bert", Tokenizer(PIECES, True))
 
 
 def data_of(page):
@@ -140,11 +130,8 @@ def test_a_page_that_cannot_be_saved_leaves_no_part(task, tmp_path, monkeypatch)
     assert [file.name for file in tmp_path.iterdir()] == ["folder"]
 
 
-def test_a_text_without_words(task):
-    assert data_of(show(*attentions(task, [""])))[0]["attentions"][0]["rollout"]["words"] == []
-
-
 def test_refused(task):
+    assert data_of(show(*attentions(task, [""])))[0]["attentions"][0]["rollout"]["words"] == [], "a text without words"
     with pytest.raises(ValueError, match=r"show\.items must hold at least one item, got 'none'"):
         show()
     with pytest.raises(TypeError, match=r"show\.items must be results of .*`attentions` or `head_statistics`, got 3"):

@@ -16,18 +16,14 @@ from keras_bert.explain.structural_probe import (
 )
 from keras_bert.explain.trees import attachment_score, distance_correlation, spanning_tree, tree_distances
 from keras_bert.explain.word_states import word_states
-from tests.keras_bert.interop.checkpoints import CONFIG, PIECES, make_task
-
-pytest.importorskip("tensorflow_text", reason="the tokenizer is TensorFlow's")
-from keras_bert.tokenizers.tokenizer import Tokenizer
 
 TRAIN = ([["abc", "d", "ef"], ["g", "\x01", "a"]], [[2, 0, 2], [2, 0, 2]])
 TEST = ([["d", "g", "a", "b", "c"], ["abc"]], [[2, 3, 0, 3, 4], [0]])
 
 
 @pytest.fixture(scope="module")
-def task():
-    return make_task("classification", CONFIG, Tokenizer(PIECES, True))
+def task(classifier):
+    return classifier
 
 
 def random_heads(rng, count):
@@ -81,19 +77,28 @@ def planted(rng, sentences, mixing):
     return states, trees
 
 
-def test_distances_are_steps_in_the_tree():
+def test_distances_are_steps_in_the_tree_and_equal_states_are_near_each_other():
     rng = np.random.default_rng(0)
     for count in range(1, 12):
         heads = random_heads(rng, count)
         np.testing.assert_array_equal(tree_distances(heads), plain_distances(heads))
+    states, tree = np.array([[0.0], [0.0], [3.0]]), tree_distances([0])
+    assert spanning_tree(squared_distances(states, np.eye(1))) == {(0, 1), (0, 2)}
+    assert np.isnan(attachment_score([tree], [tree]))
+    assert np.isnan(distance_correlation([tree], [tree]))
 
 
-def test_a_sentence_without_words_has_an_empty_tree(task):
+def test_sentences_without_words_and_words_without_tokens(task):
     assert tree_distances([]).shape == (0, 0)
     train, test = (([[], *sentences], [[], *heads]) for sentences, heads in (TRAIN, TEST))
     probes, others = (structural_probe(task, *rows, layers=[1], epochs=2) for rows in ((train, test), (TRAIN, TEST)))
     np.testing.assert_array_equal(probes.maps, others.maps)
     np.testing.assert_array_equal(probes.attachment_scores, others.attachment_scores)
+    parsed = ParsedStates.of(task, "train", TRAIN)
+    assert [tree.tolist() for tree in parsed.trees] == [[[0, 1, 2], [1, 0, 1], [2, 1, 0]], [[0, 2], [2, 0]]]
+    assert parsed.left_out == 1
+    states = word_states(task, TRAIN[0]).states
+    np.testing.assert_array_equal(np.concatenate(parsed.states, axis=1), states)
 
 
 def test_scores_are_those_of_plain_loops():
@@ -110,17 +115,6 @@ def test_scores_are_those_of_plain_loops():
         if len(tree) in rows:
             rows[len(tree)] += [spearmanr(*pair).statistic for pair in zip(array, tree, strict=True)]
     assert distance_correlation(predicted, trees) == pytest.approx(np.mean([np.mean(row) for row in rows.values()]))
-
-
-def test_equal_states_are_near_each_other():
-    states = np.array([[0.0], [0.0], [3.0]])
-    assert spanning_tree(squared_distances(states, np.eye(1))) == {(0, 1), (0, 2)}
-
-
-def test_scores_without_an_edge_are_no_numbers():
-    tree = tree_distances([0])
-    assert np.isnan(attachment_score([tree], [tree]))
-    assert np.isnan(distance_correlation([tree], [tree]))
 
 
 def test_a_planted_tree_is_found():
@@ -157,14 +151,6 @@ def test_the_gradient_is_that_of_the_loss():
     )
     assert loss(point) == pytest.approx(plain)
     assert check_grad(loss, gradient, point) < 1e-5
-
-
-def test_a_word_without_tokens_leaves_the_distances_of_the_others(task):
-    parsed = ParsedStates.of(task, "train", TRAIN)
-    assert [tree.tolist() for tree in parsed.trees] == [[[0, 1, 2], [1, 0, 1], [2, 1, 0]], [[0, 2], [2, 0]]]
-    assert parsed.left_out == 1
-    states = word_states(task, TRAIN[0]).states
-    np.testing.assert_array_equal(np.concatenate(parsed.states, axis=1), states)
 
 
 def test_every_layer_has_a_probe(task):
@@ -205,7 +191,5 @@ def test_wrong_rows_are_refused(task, train, options, message):
     with pytest.raises(ValueError, match=message):
         structural_probe(task, train, TEST, **options)
 
-
-def test_sentences_without_words_are_named(task):
     with pytest.raises(ValueError, match=r"^structural_probe\.test sentences must hold a word that has tokens"):
         structural_probe(task, TRAIN, ([["\x01"]], [[0]]), epochs=1)

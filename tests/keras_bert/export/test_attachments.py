@@ -39,17 +39,15 @@ def test_files_travel_inside_and_answers_stay(file, files):
     np.testing.assert_array_equal(*answers)
 
 
-def test_the_model_before_them_keeps_its_bytes(file, files):
+def test_the_model_keeps_its_bytes_and_nothing_is_attached_twice(file, files):
     attach_entries(file, FILES)
     assert file.read_bytes().startswith((files / file.name).read_bytes())
-
-
-def test_the_same_files_give_the_same_bytes(file, files):
-    attach_entries(file, FILES)
     once = file.read_bytes()
     file.write_bytes((files / file.name).read_bytes())
     attach_entries(file, FILES)
     assert file.read_bytes() == once
+    with pytest.raises(ValueError, match=r"model.* must have distinct names, got vocab\.txt twice"):
+        attach_entries(file, {"vocab.txt": b""})
 
 
 def test_a_zip_program_opens_them(files, tmp_path):
@@ -58,27 +56,11 @@ def test_a_zip_program_opens_them(files, tmp_path):
     attach_entries(file, FILES)
     subprocess.run([sys.executable, "-m", "zipfile", "-e", str(file), str(tmp_path / "out")], check=True)
     assert FILES.items() < {path.name: path.read_bytes() for path in (tmp_path / "out").iterdir()}.items()
-
-
-def test_nothing_is_compressed_beside_what_is_not(files, tmp_path):
-    file = tmp_path / "model.tflite"
     file.write_bytes((files / "model.tflite").read_bytes())
     attach_entries(file, {"labels.txt": b"no\nyes\n"}, stored=True)
     attach_entries(file, FILES)
     with zipfile.ZipFile(file) as archive:
         assert {entry.compress_type for entry in archive.infolist()} == {zipfile.ZIP_STORED}
-
-
-def test_nothing_is_attached_twice(file):
-    attach_entries(file, FILES)
-    with pytest.raises(ValueError, match=r"model.* must have distinct names, got vocab\.txt twice"):
-        attach_entries(file, {"vocab.txt": b""})
-
-
-def test_a_file_of_another_kind_is_refused(tmp_path):
-    (tmp_path / "model.keras").write_bytes(b"PK")
-    with pytest.raises(ValueError, match=r"must be a \.tflite or \.onnx file"):
-        read_attachments(tmp_path / "model.keras")
 
 
 def test_a_digest_of_the_model_comes_first(file, files):
@@ -122,9 +104,12 @@ def test_what_is_attached_must_be_text_in_an_onnx_file(tmp_path):
         read_attachments(file)
 
 
-def test_a_model_without_a_digest(file):
+def test_models_without_a_digest_and_other_files_are_refused(file, tmp_path):
     with pytest.raises(ValueError, match=rf"{file.name} must hold a digest\.json of its model, .*; got none"):
         check_integrity(file)
+    (tmp_path / "model.keras").write_bytes(b"PK")
+    with pytest.raises(ValueError, match=r"must be a \.tflite or \.onnx file"):
+        read_attachments(tmp_path / "model.keras")
 
 
 @pytest.mark.parametrize("digest", [b"[]", b"{}", b'{"bytes": "x", "sha256": ""}', b"\xff", b"null"])

@@ -177,10 +177,7 @@ def test_a_folder_without_any_file_asks_for_the_first_choice(folder):
         ({"colour": 1}, r"task\.json must hold the settings of classification, got .*'colour': 1"),
         ({"labels": ["no", "yes", "maybe"]}, r"labels must be as many as the model's outputs \(2\), got 3"),
         ({"task": "embedding"}, r"task\.json must hold the settings of embedding"),
-        (
-            {"task": "regression", "labels": ...},
-            r"model must give numbers \(batch, 1\), got 'ONNX Runtime'",
-        ),
+        ({"task": "regression", "labels": ...}, r"model must give numbers \(batch, 1\), got 'ONNX Runtime'"),
         ({"task": "pretraining", "labels": ...}, r"Pretraining\.model must have an output `masked_tokens`, got 'ONNX"),
         ({"task": "poetry"}, "task must be one of .*, got 'poetry'"),
     ],
@@ -206,14 +203,11 @@ def test_the_end_of_its_name_tells_the_runtime_of_a_file(files):
     assert [open_file(files / name, 16).max_length for name in ("model.onnx", "model.tflite")] == [16, 16]
 
 
-def test_more_tokens_than_a_file_takes_are_refused(folder, files):
+def test_files_that_do_not_fit_changed_or_hold_damage_are_refused(folder, files, tmp_path):
     shutil.copy(files / "model.tflite", folder)
     attach_entries(folder / "model.tflite", {})
     with pytest.raises(ValueError, match="max_length must be between 3 and the model's 16 positions, got 20"):
         load_exported(folder)
-
-
-def test_a_model_that_changed_is_not_asked(folder, files):
     shutil.copy(files / "model.tflite", folder)
     attach_entries(folder / "model.tflite", {})
     content = bytearray((folder / "model.tflite").read_bytes())
@@ -221,19 +215,16 @@ def test_a_model_that_changed_is_not_asked(folder, files):
     (folder / "model.tflite").write_bytes(bytes(content))
     with pytest.raises(ValueError, match=r"model\.tflite must hold the model that was exported, but its first "):
         load_exported(folder)
+    companions = {name: (folder / name).read_bytes() for name in ("task.json", "vocab.txt", "tokenizer.json")}
+    attach_entries(folder / "model.onnx", {**companions, "task.json": b"{"})
+    with pytest.raises(ValueError, match=rf"{folder}/model\.onnx/task\.json must hold JSON"):
+        load_exported(folder / "model.onnx")
 
 
 def test_a_file_for_litert_must_hold_its_digest(folder, files):
     shutil.copy(files / "model.tflite", folder)
     with pytest.raises(ValueError, match=r"model\.tflite must hold a digest\.json of its model"):
         load_exported(folder)
-
-
-def test_damage_inside_of_a_file_is_told_by_the_files_name(folder, tmp_path):
-    companions = {name: (folder / name).read_bytes() for name in ("task.json", "vocab.txt", "tokenizer.json")}
-    attach_entries(folder / "model.onnx", {**companions, "task.json": b"{"})
-    with pytest.raises(ValueError, match=rf"{folder}/model\.onnx/task\.json must hold JSON"):
-        load_exported(folder / "model.onnx")
 
 
 def test_what_was_measured_says_how_probabilities_are_made(tmp_path):
@@ -344,6 +335,7 @@ def test_a_file_knows_whether_its_rows_are_pairs(tmp_path):
         load_exported(tmp_path)
 
 
+@pytest.mark.parametrize("exported", long_but(("classification", "question_answering"), SETTINGS), indirect=True)
 def test_asking_a_file_imports_neither_keras_nor_tensorflow(exported):
     task, folder = exported
     arguments = "['a film'], ['a film']" if task.name == "question_answering" else "['a film']"

@@ -6,12 +6,9 @@ from keras_bert.export.check import ParityError, check_agreement, check_parity, 
 REFERENCE = np.array([[1.0, 2.0], [3.0, -1.0], [0.5, 0.4]], np.float32)
 
 
-def test_parity_returns_the_largest_difference():
+def test_parity_returns_the_largest_difference_and_names_a_planted_one():
     assert check_parity("same", REFERENCE, REFERENCE.copy(), 0.0) == 0.0
     assert check_parity("near", REFERENCE, REFERENCE + 1e-3, 1e-2) == pytest.approx(1e-3, rel=1e-3)
-
-
-def test_a_planted_difference_names_model_difference_tolerance_and_row():
     candidate = REFERENCE.copy()
     candidate[1, 0] += 0.25
     with pytest.raises(ParityError, match=r"^model.onnx must differ by at most 0.0001 .* got 0.25 in row 1: \[3.25"):
@@ -54,7 +51,7 @@ TAGS = np.array([[[1.0, 2.0], [3.0, -1.0], [0.0, 0.0]], [[0.5, 0.4], [1.0, 1.0],
 MASK = np.array([[1, 1, 0], [1, 1, 1]])
 
 
-def test_what_stands_at_padding_does_not_count():
+def test_a_mask_hides_outputs_at_padding_alone():
     candidate = TAGS.copy()
     candidate[0, 2] = (99.0, np.nan)
     assert check_parity("tags", TAGS, candidate, 0.0, MASK) == 0.0
@@ -63,9 +60,6 @@ def test_what_stands_at_padding_does_not_count():
     candidate[1, 2, 1] += 0.5
     with pytest.raises(ParityError, match=r"got 0.5 in row 1: \[2.0, 7.5\] where \[2.0, 7.0\] was expected"):
         check_parity("tags", TAGS, candidate, 0.1, MASK)
-
-
-def test_a_mask_changes_nothing_where_no_output_runs_along_the_tokens():
     with pytest.raises(ParityError, match="in row 0"):
         check_parity("logits", REFERENCE, REFERENCE + 1, 0.5, np.zeros((3, 2), int))
 
@@ -103,17 +97,14 @@ def test_a_copy_with_errors_of_six_times_the_size_is_refused():
         check_agreement("int8", agreement, other, expected_agreement(kept))
 
 
-def test_copies_of_a_model_without_errors_must_agree_on_all_rows():
+def test_copies_without_errors_must_agree_and_nan_never_passes():
     assert expected_agreement(np.ones(8)) == 1.0
     assert 0 < expected_agreement(np.linspace(0, 1, 500)) < 0.5
-
-
-def test_an_agreement_that_is_no_number_never_passes():
     with pytest.raises(ParityError, match="least in row 1: nan"):
         check_agreement("int8", np.array([1.0, np.nan, 1.0]), REFERENCE, 0.1)
 
 
-def test_float32_may_differ_by_a_share_of_large_outputs():
+def test_outputs_may_differ_by_a_share_of_those_that_count():
     prices = np.array([[7000.0], [3400.0]], np.float32)
     tolerance = parity_tolerance(prices, np.ones((2, 1)), half=False)
     assert tolerance == pytest.approx(0.07)
@@ -123,9 +114,6 @@ def test_float32_may_differ_by_a_share_of_large_outputs():
     # What stands at padding is not an output.
     tags = np.where(MASK[:, :, None] == 1, TAGS, 1e9).astype(np.float32)
     assert parity_tolerance(tags, MASK, half=False) == 1e-4
-
-
-def test_float16_may_differ_by_a_share_of_the_largest_output_that_counts():
     assert parity_tolerance(REFERENCE, MASK, half=False) == 1e-4
     assert parity_tolerance(-REFERENCE, np.ones((3, 1)), half=True) == pytest.approx(0.02 * 3)
     tags = TAGS.copy()

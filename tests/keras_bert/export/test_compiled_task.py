@@ -51,11 +51,13 @@ def test_it_keeps_weights_and_calibration(task):
     np.testing.assert_allclose(probabilities, [answer.probability for answer in answers], atol=1e-5)
 
 
-def test_threads_take_turns(task):
+def test_threads_take_turns_and_compiled_tasks_are_not_compiled_again(task):
     compiled, expected = compile_task(task, num_threads=2), outputs(task)
     with ThreadPoolExecutor(4) as pool:
         for answer in pool.map(outputs, [compiled] * 8):
             np.testing.assert_allclose(answer, expected, atol=1e-5)
+    with pytest.raises(ValueError, match="compiled"):
+        compile_task(compile_task(task))
 
 
 def test_each_task_of_an_encoder_keeps_its_adapter(task):
@@ -67,8 +69,3 @@ def test_each_task_of_an_encoder_keeps_its_adapter(task):
     adapter.detach()
     np.testing.assert_allclose(outputs(compile_task(task)), adapted, atol=1e-5)
     assert not adapter.attached
-
-
-def test_an_exported_file_is_refused(task):
-    with pytest.raises(ValueError, match="compiled"):
-        compile_task(compile_task(task))

@@ -3,24 +3,14 @@
 import numpy as np
 import pytest
 
-from keras_bert.compress.quantization_parameters import QuantizationParameters, quantized_activations
 from keras_bert.compress.quantize import QuantizationAware
-from keras_bert.export.quantized import export_quantized
 from keras_bert.export.rules.lite_graphs import read_graphs
-from keras_bert.export.runtimes import TFLiteModel
 from keras_bert.export.sharing import read_model
 from keras_bert.families.deberta.settings import DeBERTa
 from tests.keras_bert.compress import tiny
+from tests.keras_bert.export.grids import answers_of, export_on_grids
 
 LENGTHS = (4, 16)
-
-
-def make_file(recipe, path, **changes):
-    """Writes a file of a rounded model; returns the model and its rounding."""
-    model = tiny.build(**changes)
-    rounding = QuantizationParameters(recipe, QuantizationAware(model, tiny.batches(1), recipe).finish())
-    export_quantized(model, path, LENGTHS, rounding)
-    return model, rounding
 
 
 def constants(path):
@@ -36,7 +26,8 @@ def types_by_shape(tensors, layer):
 def test_a_file_holds_the_rows_of_the_rounded_table(recipe, tmp_path):
     path = tmp_path / "model.tflite"
     # Rows before that of the first token are left out.
-    model, _ = make_file(recipe, path, position_offset=2)
+    model = tiny.build(position_offset=2)
+    export_on_grids(model, recipe, path, LENGTHS)
     assert types_by_shape(constants(path), "position_embedding") == dict.fromkeys(((4, 32), (16, 32)), "int8")
     table, content = model.get_layer("position_embedding").embeddings.numpy(), read_model(path.read_bytes())
     for graph in content.subgraphs:
@@ -55,7 +46,7 @@ def test_other_recipes_have_no_grid_for_positions(recipe):
 
 
 def test_the_floats_are_gone(tmp_path):
-    make_file("weights_wi4", tmp_path / "model.tflite")
+    export_on_grids(tiny.build(), "weights_wi4", tmp_path / "model.tflite", LENGTHS)
     content = read_model((tmp_path / "model.tflite").read_bytes())
     sizes = [len(buffer.data) for buffer in content.buffers if buffer.data is not None]
     # The largest of all is the token table, with 50 rows of 32; 16 positions in float32 would take 2048 bytes.
@@ -65,12 +56,11 @@ def test_the_floats_are_gone(tmp_path):
 @pytest.mark.parametrize("recipe", ["mixed_wi8_ai8", "dynamic_wi8", "weights_wi4_block32"])
 def test_relative_positions_are_integers(recipe, tmp_path):
     path = tmp_path / "model.tflite"
-    model, rounding = make_file(recipe, path, variant=DeBERTa(), num_segments=0)
+    model = tiny.build(variant=DeBERTa(), num_segments=0)
+    rounding = export_on_grids(model, recipe, path, LENGTHS)
     tensors = constants(path)
     assert types_by_shape(tensors, "relative_embedding") == {(2, 8, 32): "int8", (2, 32, 32): "int8"}
     # The largest float constants are the units' biases, and steps of int8 in blocks.
     assert max(np.prod(tensor.shape) for tensor in tensors if tensor.type == "float32") <= 64
     rows = {name: values for name, values in tiny.make_rows(8)[0].items() if name != "segment_ids"}
-    with quantized_activations(model, rounding):
-        expected = model.predict(rows, verbose=0)
-    np.testing.assert_allclose(TFLiteModel(path).predict_on_batch(rows), expected, atol=0.02)
+    np.testing.assert_allclose(*answers_of(path, model, rounding, rows), atol=0.02)

@@ -2,13 +2,12 @@
 
 from pathlib import Path
 
+import numpy as np
 import pytest
+import tensorflow as tf
 
-from keras_bert.compress.quantization_parameters import QuantizationParameters
-from keras_bert.compress.quantize import QuantizationAware
 from keras_bert.export.delegates import check_delegates, count_partitions, cover_graph
 from keras_bert.export.delegation import count_delegated
-from keras_bert.export.quantized import export_quantized
 from keras_bert.export.rules.lite_graphs import LiteGraph, Operation
 from keras_bert.export.supported_operations import DELEGATES
 from keras_bert.export.tflite import export_tflite
@@ -20,7 +19,8 @@ from keras_bert.models.encoder import build_encoder
 from keras_bert.options.data import Pooling
 from keras_bert.tasks.classification import build_classifier
 from tests.keras_bert.compress import tiny
-from tests.keras_bert.export.test_supported_operations import value
+from tests.keras_bert.export.grids import export_on_grids
+from tests.keras_bert.export.test_operations import value
 from tests.samples import long_but
 
 # Recipe -> delegate -> taken operations, all operations, partitions; from the lists at commit f6745779.
@@ -49,11 +49,11 @@ REASONS = {
 
 @pytest.mark.parametrize("recipe", GOLDEN)
 def test_files_of_each_recipe(recipe: str | None, tmp_path: Path) -> None:
-    model, parameters = tiny.build(), None
-    if recipe is not None:
-        ranges = QuantizationAware(model, tiny.batches(1), recipe).finish()
-        parameters = QuantizationParameters(recipe, ranges)
-    export_quantized(model, tmp_path / "model.tflite", (8,), parameters, tiny.make_rows(4)[0])
+    path = tmp_path / "model.tflite"
+    if recipe is None:
+        export_tflite(tiny.build(), path, (8,))
+    else:
+        export_on_grids(tiny.build(), recipe, path, (8,), tiny.make_rows(4)[0])
     coverages = check_delegates(tmp_path / "model.tflite")
     figures = {name: (sum(c.taken.values()), c.operations, c.partitions) for name, c in coverages.items()}
     assert figures == GOLDEN[recipe]
@@ -122,7 +122,6 @@ def test_partitions_take_turns(taken: str, partitions: int) -> None:
 
 def test_partitions_are_those_of_the_runtime(tmp_path: Path) -> None:
     from keras_bert.export.rules.lite_graphs import read_graphs
-    from tests.keras_bert.export.test_delegation import count_delegated, write
 
     for sums in (False, True):
         write(tmp_path / "model.tflite", sums=sums)
@@ -135,3 +134,40 @@ def test_other_files_are_refused_in_one_line(tmp_path: Path) -> None:
     (tmp_path / "model.tflite").write_bytes(b"a model, but not for LiteRT")
     with pytest.raises(ValueError, match=r"^\S+model\.tflite must be a \.tflite file, got other bytes$"):
         check_delegates(tmp_path / "model.tflite")
+
+
+def write(path: Path, *, sums: bool) -> None:
+    """Two products, and between them running sums, which XNNPACK does not know, or what the first one can do itself."""
+    kernel = tf.constant(np.random.default_rng(0).normal(size=(8, 8)).astype("float32"))
+
+    @tf.function(input_signature=[tf.TensorSpec((1, 8), tf.float32, name="given")], autograph=False)
+    def serve(given):
+        between = tf.matmul(given, kernel)
+        between = tf.math.cumsum(between, axis=1) if sums else tf.nn.relu(between)
+        return {"found": tf.matmul(between, kernel)}
+
+    tf.saved_model.save(tf.Module(), str(path.parent / "saved"), signatures={"serve_8": serve})
+    converter = tf.lite.TFLiteConverter.from_saved_model(str(path.parent / "saved"), signature_keys=["serve_8"])
+    path.write_bytes(converter.convert())
+
+
+@pytest.mark.parametrize(
+    ("sums", "expected"), [(False, (2, 2, 1, {})), (True, (3, 2, 2, {"CUMSUM float32: it runs none of these": 1}))]
+)
+def test_nodes_and_parts_of_a_graph(tmp_path: Path, sums: bool, expected: tuple[object, ...]) -> None:
+    write(tmp_path / "model.tflite", sums=sums)
+    assert count_delegated(tmp_path / "model.tflite") == expected
+
+
+def test_what_is_left_of_a_model_and_of_integers_is_told_with_its_reason(tmp_path: Path) -> None:
+    export_tflite(tiny.build(), tmp_path / "model.tflite", (8,))
+    delegation = count_delegated(tmp_path / "model.tflite")
+    assert sum(delegation.left.values()) == delegation.nodes - delegation.taken > 0
+    # Two tables are looked up in, each with a list of ids.
+    assert delegation.left["GATHER float32: it runs none of these"] == 2
+    assert delegation.left["RESHAPE int32: it does not compute with int32"] == 2
+    export_on_grids(tiny.build(), "static_wi8_ai8", tmp_path / "model.tflite", (8,), tiny.make_rows(4)[0])
+    left = count_delegated(tmp_path / "model.tflite").left
+    assert left["SOFTMAX int8: it runs none of these"] == 1
+    # Three variances, each with the small number that keeps it from 0, are among them.
+    assert left["ADD int8: it adds no terms whose steps are below 1/1024 of the result's"] >= 3

@@ -4,15 +4,13 @@ import keras
 import numpy as np
 import pytest
 
-from keras_bert.compress.quantization_parameters import QuantizationParameters, quantized_activations
-from keras_bert.compress.quantize import QuantizationAware
 from keras_bert.core.folders import WEB_HALF_FILE
-from keras_bert.export.quantized import export_quantized
 from keras_bert.export.rules.lite_graphs import count_operations
-from keras_bert.export.runtimes import TFLiteModel, open_file
+from keras_bert.export.runtimes import open_file
 from keras_bert.export.transformers_js import export_transformers_js
 from keras_bert.models.encoder import input_names
 from keras_bert.tasks.regression import Regression
+from tests.keras_bert.export.grids import answers_of, export_on_grids
 from tests.keras_bert.tasks.tiny import make_encoder, make_tokenizer
 
 TEXTS = ["good", "bad", "very good", "very bad", "a film", "a very good film"]
@@ -32,25 +30,19 @@ def make_task(mean, deviation):
 )
 def test_the_last_layer_stays_float(recipe, mean, deviation, tmp_path):
     task = make_task(mean, deviation)
-    x = task.encode(TEXTS)
+    x, file = task.encode(TEXTS), tmp_path / "model.tflite"
     rows = {name: x[name] for name in input_names(task.model)}
-    rounding = QuantizationParameters(
-        recipe, QuantizationAware(task.model, [rows], recipe, task.float_layers).finish(), task.float_layers
-    )
-    file = tmp_path / "model.tflite"
-    export_quantized(task.model, file, [16], rounding, rows)
-    with quantized_activations(task.model, rounding):
-        expected = task.model.predict(rows, verbose=0)
+    rounding = export_on_grids(task.model, recipe, file, rows=rows, batches=[rows], float_layers=task.float_layers)
+    answers, expected = answers_of(file, task.model, rounding, rows)
     assert np.ptp(expected) > 0.1 * deviation
-    np.testing.assert_allclose(TFLiteModel(file).predict_on_batch(x), expected, atol=0.03 * deviation)
-    assert count_operations(file)["FULLY_CONNECTED float32"] >= 1
-    if recipe != "float16":
-        assert count_operations(file)["FULLY_CONNECTED float32"] == 1
+    np.testing.assert_allclose(answers, expected, atol=0.03 * deviation)
+    floats = count_operations(file)["FULLY_CONNECTED float32"]
+    assert floats >= 1 if recipe == "float16" else floats == 1
 
 
 def test_the_scale_stays_float_in_a_browsers_float16(tmp_path):
     task = make_task(100_000.0, 3.0)
     x = task.encode(TEXTS)
     export_transformers_js(task, tmp_path)
-    expected = task.model.predict({name: x[name] for name in input_names(task.model)}, verbose=0)
+    expected = np.asarray(task.model({name: x[name] for name in input_names(task.model)}))
     np.testing.assert_allclose(open_file(tmp_path / WEB_HALF_FILE, 16).predict_on_batch(x), expected, atol=0.05)

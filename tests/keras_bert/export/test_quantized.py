@@ -5,8 +5,6 @@ import numpy as np
 import pytest
 from ai_edge_litert import schema_py_generated as schema
 
-from keras_bert.compress.quantization_parameters import QuantizationParameters, quantized_activations
-from keras_bert.compress.quantize import QuantizationAware
 from keras_bert.compress.ranges import sublayers
 from keras_bert.export import tflite
 from keras_bert.export.quantized import export_quantized
@@ -19,6 +17,7 @@ from keras_bert.models.encoder import build_encoder, input_names
 from keras_bert.options.quantization import RECIPES
 from keras_bert.tasks.question_answering import build_span_classifier
 from tests.keras_bert.compress import tiny
+from tests.keras_bert.export.grids import answers_of, export_on_grids, put_on_grids
 from tests.keras_bert.export.test_delegates import FAMILIES
 from tests.keras_bert.export.word_tasks import make_task, make_texts
 from tests.samples import long_but
@@ -51,31 +50,33 @@ def integers_of(file):
 
 
 @pytest.fixture(scope="module")
-def weights():
-    """Of a model that was trained."""
+def trained():
+    """A model that was trained, made anew for each call."""
     model = tiny.build()
     tiny.train(model, epochs=4)
-    return model.get_weights()
+    weights = model.get_weights()
+
+    def make():
+        model = tiny.build()
+        model.set_weights(weights)
+        return model
+
+    return make
 
 
 @pytest.fixture(scope="module", params=RECIPES)
-def made(request, weights, tmp_path_factory):
+def made(request, trained, tmp_path_factory):
     """A trained model on the grids of a recipe, its file, and rows."""
-    model = tiny.build()
-    model.set_weights(weights)
-    rows, _ = tiny.make_rows(64, seed=9)
-    ranges = QuantizationAware(model, tiny.batches(), request.param).finish()
-    path = tmp_path_factory.mktemp("quantized") / "model.tflite"
-    rounding = QuantizationParameters(request.param, ranges)
-    export_quantized(model, path, (8, 16), rounding, tiny.make_rows(64, seed=3)[0])
-    return request.param, model, rounding, path, rows
+    model, path = trained(), tmp_path_factory.mktemp("quantized") / "model.tflite"
+    rounding = export_on_grids(
+        model, request.param, path, (8, 16), tiny.make_rows(64, seed=3)[0], batches=tiny.batches()
+    )
+    return request.param, model, rounding, path, tiny.make_rows(64, seed=9)[0]
 
 
 def test_a_file_answers_as_the_rounded_model(made):
     recipe, model, rounding, path, rows = made
-    with quantized_activations(model, rounding):
-        expected = model.predict(rows, verbose=0)
-    logits = TFLiteModel(path).predict_on_batch(rows)
+    logits, expected = answers_of(path, model, rounding, rows)
     assert logits.dtype == np.float32
     assert np.abs(expected).max() > 2
     np.testing.assert_allclose(logits, expected, atol=BOUNDS[recipe])
@@ -127,47 +128,36 @@ def test_16_bits_are_those_of_the_specification(made):
 
 
 @pytest.mark.parametrize("made", ["static_wi8_ai16"], indirect=True)
-def test_activations_of_16_bits_lose_less_than_a_fiftieth_of_what_8_bits_lose(made, weights, tmp_path):
+def test_activations_of_16_bits_lose_less_than_a_fiftieth_of_what_8_bits_lose(made, trained, tmp_path):
     """Compared with float activations and the same int8 weights."""
     _, model, _, path, rows = made
-    coarse = tiny.build()
-    coarse.set_weights(weights)
-    ranges = QuantizationAware(coarse, tiny.batches(), "static_wi8_ai8").finish()
-    parameters = QuantizationParameters("static_wi8_ai8", ranges)
-    export_quantized(coarse, tmp_path / "model.tflite", (8, 16), parameters, tiny.make_rows(64, seed=3)[0])
+    coarse, calibration = trained(), tiny.make_rows(64, seed=3)[0]
+    export_on_grids(coarse, "static_wi8_ai8", tmp_path / "model.tflite", (8, 16), calibration, batches=tiny.batches())
     errors = [
-        np.abs(TFLiteModel(file).predict_on_batch(rows) - network.predict(rows, verbose=0)).mean()
+        np.abs(TFLiteModel(file).predict_on_batch(rows) - np.asarray(network(rows))).mean()
         for file, network in ((path, model), (tmp_path / "model.tflite", coarse))
     ]
     assert errors[0] < errors[1] / 50
 
 
 @pytest.mark.parametrize("size", [0.0, 1e-7])
-def test_a_block_of_zeros_has_a_scale(weights, tmp_path, size):
+def test_a_block_of_zeros_has_a_scale(trained, tmp_path, size):
     """The scale of these weights is 0 as float16."""
-    model, rows = tiny.build(), tiny.make_rows(64, seed=9)[0]
-    model.set_weights(weights)
+    model, recipe = trained(), "weights_wi4_block32"
     kernel = sublayers(model, Dense)["block_0/attention/value"].kernel
     kernel.assign(kernel.numpy() * (np.arange(32) > 3) + size * (np.arange(32) <= 3))
-    recipe = "weights_wi4_block32"
-    parameters = QuantizationParameters(recipe, QuantizationAware(model, tiny.batches(1), recipe).finish())
-    export_quantized(model, tmp_path / "model.tflite", (16,), parameters)
-    with quantized_activations(model, parameters):
-        expected = model.predict(rows, verbose=0)
-    logits = TFLiteModel(tmp_path / "model.tflite").predict_on_batch(rows)
+    rounding = export_on_grids(model, recipe, tmp_path / "model.tflite")
+    logits, expected = answers_of(tmp_path / "model.tflite", model, rounding, tiny.make_rows(64, seed=9)[0])
     assert np.abs(expected).max() > 2
     np.testing.assert_allclose(logits, expected, atol=BOUNDS[recipe])
 
 
-def test_values_beyond_those_of_calibration_are_not_clipped(weights, tmp_path):
+def test_values_beyond_those_of_calibration_are_not_clipped(trained, tmp_path):
     """Four rows calibrate; the last bits of others differ, nothing more."""
-    model, rows = tiny.build(), tiny.make_rows(64, seed=9)[0]
-    model.set_weights(weights)
-    few = tiny.make_rows(4, seed=3)[0]
-    parameters = QuantizationParameters("static_wi8_ai16", QuantizationAware(model, [few], "static_wi8_ai16").finish())
-    export_quantized(model, tmp_path / "model.tflite", (16,), parameters, few)
+    model, rows, few = trained(), tiny.make_rows(64, seed=9)[0], tiny.make_rows(4, seed=3)[0]
+    export_on_grids(model, "static_wi8_ai16", tmp_path / "model.tflite", rows=few, batches=[few])
     answers = TFLiteModel(tmp_path / "model.tflite").predict_on_batch(rows)
-    np.testing.assert_allclose(answers, model.predict(rows, verbose=0), atol=0.01)
+    np.testing.assert_allclose(answers, np.asarray(model(rows)), atol=0.01)
 
 
 @pytest.mark.parametrize("recipe", ["static_wi8_ai8", "static_wi8_ai16"])
@@ -176,12 +166,11 @@ def test_vectors_of_length_1(recipe, tmp_path):
     task = make_task("embedding")
     network, encoded = task.network(), task.tokenizer.encode(make_texts(32, 12), max_length=task.max_length)
     rows = {name: np.asarray(encoded[name]) for name in input_names(network)}
-    parameters = QuantizationParameters(recipe, QuantizationAware(network, [rows], recipe).finish())
-    export_quantized(network, tmp_path / "model.tflite", (32,), parameters, rows, output=task.output_name)
-    answers = TFLiteModel(tmp_path / "model.tflite").predict_on_batch(rows)[task.output_name]
+    options = {"batches": [rows], "output": task.output_name}
+    rounding = export_on_grids(network, recipe, tmp_path / "model.tflite", (32,), rows, **options)
+    answers, expected = answers_of(tmp_path / "model.tflite", network, rounding, rows)
+    answers = answers[task.output_name]
     np.testing.assert_allclose(np.linalg.norm(answers, axis=1), 1.0, atol=1e-6)
-    with quantized_activations(network, parameters):
-        expected = network.predict(rows, verbose=0)
     np.testing.assert_allclose(answers, expected, atol=0.05 if recipe == "static_wi8_ai8" else 5e-4)
 
 
@@ -189,66 +178,52 @@ def test_a_file_is_as_small_as_its_weights(tmp_path):
     sizes = {}
     for recipe in ("dynamic_wi8", "weights_wi4", "float16"):
         model = tiny.build(hidden_size=128, intermediate_size=512)
-        ranges = QuantizationAware(model, tiny.batches(1), recipe).finish()
-        export_quantized(model, tmp_path / recipe, (8,), QuantizationParameters(recipe, ranges))
+        export_on_grids(model, recipe, tmp_path / recipe, (8,))
         sizes[recipe] = (tmp_path / recipe).stat().st_size
     weights = 4 * 128 * 128 + 2 * 128 * 512
     assert sizes["dynamic_wi8"] - sizes["weights_wi4"] == pytest.approx(weights / 2, rel=0.15)
     assert sizes["float16"] > 2 * weights
 
 
-def test_one_large_value_leaves_other_rows_their_variance(weights, tmp_path):
+def test_one_large_value_leaves_other_rows_their_variance(trained, tmp_path):
     """As models with a few large values have it: on a grid for its square all others would be zero."""
-    model = tiny.build()
-    model.set_weights(weights)
+    model = trained()
     table = next(weight for weight in model.weights if weight.path.endswith("token_embedding/embeddings"))
     values = table.numpy()
     values[7, 0] = 100 * values.std()
     table.assign(values)
     rows, _ = tiny.make_rows(64, seed=9)
     assert (rows["token_ids"] == 7).any()
-    rounding = QuantizationParameters(
-        "static_wi8_ai8", QuantizationAware(model, tiny.batches(), "static_wi8_ai8").finish()
-    )
-    export_quantized(model, tmp_path / "model.tflite", (16,), rounding, tiny.make_rows(64, seed=3)[0])
-    with quantized_activations(model, rounding):
-        expected = model.predict(rows, verbose=0)
-    logits = TFLiteModel(tmp_path / "model.tflite").predict_on_batch(rows)
+    calibration, options = tiny.make_rows(64, seed=3)[0], {"batches": tiny.batches()}
+    rounding = export_on_grids(model, "static_wi8_ai8", tmp_path / "model.tflite", (16,), calibration, **options)
+    logits, expected = answers_of(tmp_path / "model.tflite", model, rounding, rows)
     assert (logits.argmax(1) == expected.argmax(1)).mean() > 0.95
     np.testing.assert_allclose(logits, expected, atol=0.2)
 
 
 def test_all_integers_need_rows_for_their_ranges(tmp_path):
-    model = tiny.build()
-    ranges = QuantizationAware(model, tiny.batches(1), "static_wi8_ai8").finish()
     with pytest.raises(ValueError, match=r"^static_wi8_ai8 needs rows that calibrate the activation ranges, got none$"):
-        export_quantized(model, tmp_path / "model.tflite", (8,), QuantizationParameters("static_wi8_ai8", ranges))
+        export_on_grids(tiny.build(), "static_wi8_ai8", tmp_path / "model.tflite", (8,))
 
 
 def test_a_length_that_no_row_fits_has_rows_that_are_cut(tmp_path):
-    model = tiny.build()
-    ranges = QuantizationAware(model, tiny.batches(1), "static_wi8_ai8").finish()
     rows = {name: values[:2] for name, values in tiny.make_rows(2)[0].items()}
     rows["padding_mask"][:] = 1
-    export_quantized(model, tmp_path / "model.tflite", (4, 16), QuantizationParameters("static_wi8_ai8", ranges), rows)
+    export_on_grids(tiny.build(), "static_wi8_ai8", tmp_path / "model.tflite", (4, 16), rows)
     assert TFLiteModel(tmp_path / "model.tflite").lengths == (4, 16)
 
 
 @pytest.mark.parametrize("recipe", ["mixed_wi8_ai8", "dynamic_wi8", "static_wi8_ai8", "static_wi8_ai16", "weights_wi4"])
 def test_layers_that_stay_float_are_float_in_the_file(recipe, tmp_path):
     left = ("block_0/attention/key", "block_0/feed_forward/intermediate")
-    model, rows = tiny.build(num_layers=2), tiny.make_rows(8)[0]
+    model, rows = tiny.build(), tiny.make_rows(8)[0]
     kernels = {path: layer.kernel.numpy() for path, layer in sublayers(model, Dense).items()}
-    ranges = QuantizationAware(model, tiny.batches(1), recipe, left).finish()
-    rounding = QuantizationParameters(recipe, ranges, left)
-    export_quantized(model, tmp_path / "model.tflite", (16,), rounding, rows)
+    rounding = export_on_grids(model, recipe, tmp_path / "model.tflite", rows=rows, float_layers=left)
     floats = [tensor for tensor in constants_of(tmp_path / "model.tflite") if tensor.dtype == np.float32]
     for path, kernel in kernels.items():
         held = any(tensor.shape == kernel.T.shape and np.array_equal(tensor, kernel.T) for tensor in floats)
         assert held == (path in left or (path == "classifier" and recipe == "mixed_wi8_ai8")), path
-    with quantized_activations(model, rounding):
-        expected = model.predict(rows, verbose=0)
-    np.testing.assert_allclose(TFLiteModel(tmp_path / "model.tflite").predict_on_batch(rows), expected, atol=0.05)
+    np.testing.assert_allclose(*answers_of(tmp_path / "model.tflite", model, rounding, rows), atol=0.05)
 
 
 def constants_of(file):
@@ -268,9 +243,8 @@ def test_the_masks_constant_leaves_answers_their_steps(tmp_path):
     encoder = build_encoder(tiny.CONFIG, pooler=False)
     network = build_span_classifier(encoder)
     rows = tiny.make_rows(8)[0]
-    expected = network.predict(rows, verbose=0)
-    rounding = QuantizationParameters("static_wi8_ai8", QuantizationAware(network, [rows], "static_wi8_ai8").finish())
-    export_quantized(network, tmp_path / "model.tflite", (16,), rounding, rows)
+    expected = np.asarray(network(rows))
+    export_on_grids(network, "static_wi8_ai8", tmp_path / "model.tflite", rows=rows, batches=[rows])
     logits = TFLiteModel(tmp_path / "model.tflite").predict_on_batch(rows)
     shown = rows["padding_mask"] == 1
     # Steps of 120 / 255, as with the mask's constant in their range, would leave little of these.
@@ -296,7 +270,7 @@ def test_the_first_token_alone_answers_alike_in_files(family, recipe, tmp_path, 
         weight.assign(random.normal(scale=0.2, size=weight.shape))
     rows = {name: rows[name] for name in input_names(model)}
     if recipe is not None:
-        parameters = QuantizationParameters(recipe, QuantizationAware(model, [rows], recipe).finish())
+        parameters = put_on_grids(model, recipe, [rows])
     answers = []
     for name in ("first", "all"):
         export_quantized(model, tmp_path / f"{name}.tflite", (tiny.LENGTH,), parameters, rows)

@@ -1,23 +1,15 @@
 import numpy as np
 import pytest
 
-from keras_bert.core.config import EncoderConfig
 from keras_bert.export.comparison import predict_as_padded
 from keras_bert.families.bigbird.settings import BigBird
 from keras_bert.models.encoder import build_encoder
 from keras_bert.tasks.classification import build_classifier
 from keras_bert.tasks.token_classification import build_tagger
+from tests.keras_bert.tiny import tiny_config
 
-CONFIG = EncoderConfig(
-    vocabulary_size=20,
-    max_length=20,
-    num_layers=1,
-    hidden_size=8,
-    num_heads=2,
-    intermediate_size=6,
-    num_segments=0,
-    initializer_range=0.5,
-    variant=BigBird(block_size=2, random_blocks=1),
+CONFIG = tiny_config(
+    max_length=20, num_layers=1, num_segments=0, initializer_range=0.5, variant=BigBird(block_size=2, random_blocks=1)
 )
 
 

@@ -37,25 +37,19 @@ def spread(shared):
     return bytes(builder.Output())
 
 
-def test_equal_scales_and_zeros_stand_once(shared, spread):
+def test_equal_scales_stand_once_in_a_smaller_file_with_the_same_answers(shared, spread, tmp_path):
     for content, once in ((shared, True), (spread, False)):
         grids = quantizations(content)
         for numbers in ([grid.ScaleAsNumpy() for grid in grids], [grid.ZeroPointAsNumpy() for grid in grids]):
             different = {vector.tobytes() for vector in numbers}
             assert 1 <= len(different) < len(grids)
             assert (len({place(vector) for vector in numbers}) == len(different)) is once
-
-
-def test_a_file_becomes_smaller_by_the_vectors_that_it_holds_again(shared, spread):
     grids = quantizations(spread)
     vectors = [vector.tobytes() for grid in grids for vector in (grid.ScaleAsNumpy(), grid.ZeroPointAsNumpy())]
     repeated = sum(map(len, vectors)) - sum(map(len, set(vectors)))
     assert repeated > 1000
     assert write_model(read_model(spread)) == shared
     assert len(spread) - len(shared) > 0.9 * repeated
-
-
-def test_answers_are_the_same(shared, spread, tmp_path):
     rows, _ = tiny.make_rows(16, seed=5)
     answers = []
     for name, content in (("shared", shared), ("spread", spread)):

@@ -5,10 +5,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from keras_bert.compress.quantization_parameters import QuantizationParameters
-from keras_bert.compress.quantize import QuantizationAware
 from keras_bert.export.check import ParityError
-from keras_bert.export.quantized import export_quantized
 from keras_bert.export.sample_texts import SECONDS, TEXTS
 from keras_bert.export.targets.litert import LiteRTText
 from keras_bert.export.text import TextModel, check_text, export_text
@@ -17,6 +14,7 @@ from keras_bert.export.tflite import export_tflite
 from keras_bert.models.encoder import input_names
 from keras_bert.tasks.entities import decode
 from tests.keras_bert.clients.exported import LENGTHS
+from tests.keras_bert.export.grids import export_on_grids
 from tests.keras_bert.export.turns import most_at_once
 from tests.keras_bert.export.word_tasks import make_task
 from tests.samples import long_but
@@ -32,7 +30,7 @@ def test_texts_and_pairs_get_the_models_numbers(tmp_path: Path) -> None:
     export_text(task, tmp_path / "text.tflite")
     ask = TextModel(tmp_path / "text.tflite")
     for seconds in (None, SECONDS):
-        expected = task.network().predict(rows_of(task, TEXTS, seconds), verbose=0)
+        expected = np.asarray(task.network()(rows_of(task, TEXTS, seconds)))
         np.testing.assert_allclose(ask(TEXTS, seconds)["logits"], expected, atol=1e-5)
     assert ask(["x" * 100_000])["logits"].shape == (1, 3)
 
@@ -68,7 +66,7 @@ def test_words_stand_at_their_first_pieces_with_their_tags(tmp_path: Path) -> No
         assert [(s, e) for s, e in zip(starts, ends, strict=True) if s >= 0] == held
         assert np.flatnonzero(starts >= 0).tolist() == [place + 1 for place in words if place < room]
         assert ((starts >= 0) == (ends >= 0)).all()
-        logits_ = task.network().predict(rows_of(task, [text]), verbose=0)[0]
+        logits_ = np.asarray(task.network()(rows_of(task, [text])))[0]
         np.testing.assert_allclose(logits[: len(logits_)], logits_, atol=1e-5)
     # A text that is read whole gets the entities that the task finds.
     held = outputs["starts"][0] >= 0
@@ -121,8 +119,8 @@ def test_other_places_are_found(tmp_path: Path) -> None:
 def test_integers_are_those_of_the_file_that_takes_ids(recipe: str, tmp_path: Path) -> None:
     task = make_task("embedding")
     network, rows = task.network(), rows_of(task, TEXTS)
-    rounding = QuantizationParameters(recipe, QuantizationAware(network, [rows], recipe).finish())
-    export_quantized(network, tmp_path / "ids.tflite", LENGTHS[-1:], rounding, output=task.output_name)
+    options = {"batches": [rows], "output": task.output_name}
+    rounding = export_on_grids(network, recipe, tmp_path / "ids.tflite", LENGTHS[-1:], **options)
     export_text(task, tmp_path / "text.tflite", rounding)
     assert check_text(task, tmp_path / "text.tflite", tmp_path / "ids.tflite", TEXTS) < 1e-4
     with pytest.raises(ValueError, match=r"text\.tflite must be asked single texts, got text and second$"):

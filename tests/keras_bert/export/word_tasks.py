@@ -5,13 +5,13 @@ from typing import Any
 
 import numpy as np
 
-from keras_bert.core.config import EncoderConfig
 from keras_bert.models.encoder import build_encoder
 from keras_bert.tasks.base import Task
 from keras_bert.tasks.registry import TASKS
 from keras_bert.tokenizers.base import BaseTokenizer
 from keras_bert.tokenizers.tokenizer import Tokenizer
 from keras_bert.tokenizers.wordpiece_vocabulary import SPECIAL_TOKENS
+from tests.keras_bert.tiny import tiny_config
 
 WORDS = ("film", "great", "dull", "plot", "the", "a", "un", "##believ", "##able", "s", "don", "t", "2", "##0", "0")
 PIECES = (*SPECIAL_TOKENS, *WORDS, *".,!?'-()$%")
@@ -31,16 +31,8 @@ ENDS = [".", "!", "?", " ...", ", ", "  ", ""]
 
 
 def make_encoder(tokenizer: BaseTokenizer, num_segments: int = 2, *, pooler: bool = False, **settings: Any):
-    config = EncoderConfig(
-        vocabulary_size=tokenizer.vocabulary_size,
-        max_length=LENGTH,
-        num_layers=2,
-        hidden_size=32,
-        num_heads=2,
-        intermediate_size=64,
-        num_segments=num_segments,
-        **settings,
-    )
+    sizes = {"vocabulary_size": tokenizer.vocabulary_size, "max_length": LENGTH, "hidden_size": 32}
+    config = tiny_config(**sizes, intermediate_size=64, num_segments=num_segments, **settings)
     return build_encoder(config, pooler=pooler)
 
 

@@ -4,27 +4,20 @@ import keras
 import numpy as np
 from keras import ops
 
-from keras_bert.core.config import EncoderConfig
+from tests.keras_bert.tiny import tiny_config
 
 HEADS, HIDDEN = 2, 8
 
 
 def config(variant, **changes):
-    return EncoderConfig(
-        **{
-            "vocabulary_size": 9,
-            "num_layers": 2,
-            "hidden_size": HIDDEN,
-            "num_heads": HEADS,
-            "intermediate_size": 6,
-            "dropout": 0.0,
-            "attention_dropout": 0.0,
-            "initializer_range": 0.5,
-            "max_length": 64,
-            "variant": variant,
-            **changes,
-        }
-    )
+    settings = {
+        "max_length": 64,
+        "dropout": 0.0,
+        "attention_dropout": 0.0,
+        "initializer_range": 0.5,
+        "variant": variant,
+    }
+    return tiny_config(**settings | changes)
 
 
 def states(length, rows=2):

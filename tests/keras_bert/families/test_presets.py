@@ -159,12 +159,9 @@ def test_built_encoder_has_the_counted_parameters(name):
     assert build_encoder(config).count_params() == count(config, pooler=True)
 
 
-def test_all_are_counted():
+def test_all_are_counted_and_others_unknown():
     assert set(COUNTS) == set(RELEASED)
     assert set(SIZES) >= {(name, "uncased") for name in PRESETS} | {("base", name) for name in VOCABULARY_SIZES}
-
-
-def test_unknown_presets():
     with pytest.raises(ValueError, match=r"preset.name must be one of \('tiny', .*'roberta-base'.*\), got 'huge'"):
         preset("huge")
     with pytest.raises(ValueError, match=r"preset.vocabulary must be one of .*'chinese'.*, got 'klingon'"):

@@ -53,13 +53,10 @@ def test_pairs_with_other_rows(flags: np.ndarray, partners: np.ndarray, pairs: i
     assert set(both.first[both.is_same].tolist()) == set(range(len(flags)))
 
 
-def test_seeds_draw_other_pairs() -> None:
+def test_seeds_draw_other_pairs_and_one_label_gives_pairs_of_one_kind() -> None:
     labels = np.eye(2, dtype=int)[[0, 1] * 10]
     first, second = (draw_label_pairs(labels, pairs=3, seed=seed).second for seed in (0, 1))
     assert (first != second).any()
-
-
-def test_one_label_alone_gives_pairs_of_one_kind() -> None:
     assert draw_label_pairs(np.ones((3, 1), int), pairs=2).is_same.all()
     assert not draw_label_pairs(np.eye(3, dtype=int), pairs=2).is_same.any()
     assert len(draw_label_pairs(np.ones((1, 1), int), pairs=2).first) == 0

@@ -43,9 +43,9 @@ def classes(labels):
     return np.array([hash(text.count("good") + 2 * text.count("film")) % labels for text in TEXTS])
 
 
-@pytest.mark.parametrize("labels", [2, 3])
-@pytest.mark.parametrize("l2", [0.1, 1.0])
-@pytest.mark.parametrize("class_weight", [None, "balanced"])
+@pytest.mark.parametrize(
+    ("labels", "l2", "class_weight"), [(2, 0.1, None), (3, 1.0, None), (2, 1.0, "balanced"), (3, 0.1, "balanced")]
+)
 def test_probabilities_are_those_of_scikit_learn(labels, l2, class_weight):
     task, targets = build(Classification, [f"label {number}" for number in range(labels)]), classes(labels)
     counts = np.bincount(targets, minlength=labels).tolist()

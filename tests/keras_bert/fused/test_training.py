@@ -4,7 +4,6 @@ import pytest
 import tensorflow as tf
 
 from keras_bert.adaptation.adapter import Adapter
-from keras_bert.core.config import EncoderConfig
 from keras_bert.families.mobilebert.settings import MobileBERT
 from keras_bert.fused.block import compiled_update, fused_blocks
 from keras_bert.fused.pretraining import FusedPretrainingObjective
@@ -78,10 +77,7 @@ def test_with_adapters_as_without_fusion(kind):
 
 def test_the_output_matrix_of_a_bottleneck_encoder_has_further_columns():
     variant = MobileBERT(bottleneck_size=4, feed_forwards=1)
-    shape = {"num_layers": 1, "hidden_size": 8, "num_heads": 2, "intermediate_size": 6, "embedding_size": 3}
-    config = EncoderConfig(
-        **shape, vocabulary_size=20, max_length=9, attention_dropout=0.0, dropout=0.0, variant=variant
-    )
+    config = tiny_config(num_layers=1, embedding_size=3, attention_dropout=0.0, dropout=0.0, variant=variant)
     model = build_pretraining(build_encoder(config))
     randomize(model)
     expected, actual = (
@@ -138,7 +134,7 @@ def test_dropout_follows_the_layers_seeds():
     assert np.abs(first - plain[0]).max() > 0.01
 
 
-def test_only_within_and_only_in_training():
+def test_only_within_only_in_training_and_only_of_its_model():
     model = make_model(dropout=0.5)
     inputs = {**TEXT, "mask_positions": BATCH["mask_positions"]}
     expected = model(inputs)["masked_tokens"]
@@ -148,6 +144,10 @@ def test_only_within_and_only_in_training():
         assert model.to_json() == config
         assert all(block.training_call for block in blocks_of(model))
     assert not any(block.training_call for block in blocks_of(model))
+    objective = FusedPretrainingObjective(make_model())
+    assert objective.identity() == {"class": "FusedPretrainingObjective", "next_sentence": True, "span_boundary": False}
+    with pytest.raises(ValueError, match="model must be the one"):
+        objective(make_model(), BATCH, True)
 
 
 def test_transforms_are_honoured():
@@ -165,17 +165,6 @@ def test_transforms_are_honoured():
             assert np.abs(logits - before).max() > 1e-3
             np.testing.assert_allclose(logits, model(inputs)["masked_tokens"], atol=1e-5)
             setattr(owner, name, None)
-
-
-def test_objective_belongs_to_a_model():
-    objective = FusedPretrainingObjective(make_model())
-    assert objective.identity() == {
-        "class": "FusedPretrainingObjective",
-        "next_sentence": True,
-        "span_boundary": False,
-    }
-    with pytest.raises(ValueError, match="model must be the one"):
-        objective(make_model(), BATCH, True)
 
 
 def test_compiled_update_is_the_optimizers():

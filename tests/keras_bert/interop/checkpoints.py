@@ -11,24 +11,16 @@ import numpy as np
 from keras import ops
 from safetensors.numpy import load_file, save_file
 
-from keras_bert.core.config import EncoderConfig
 from keras_bert.interop.hugging_face import read_model
 from keras_bert.models.encoder import build_encoder
 from keras_bert.tasks.registry import TASKS
+from tests.keras_bert.tiny import tiny_config
 
 GOLDEN = Path(__file__).parents[2] / "golden"
 PIECES = ("[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", *"abcdefg", *(f"##{piece}" for piece in "abcdefg"))
-CONFIG = EncoderConfig(
-    num_layers=2,
-    hidden_size=8,
-    num_heads=2,
-    intermediate_size=20,
-    dropout=0.2,
-    attention_dropout=0.3,
-    initializer_range=0.05,
-    vocabulary_size=len(PIECES),
-    max_length=26,
-    num_segments=3,
+DROPOUT = {"dropout": 0.2, "attention_dropout": 0.3}
+CONFIG = tiny_config(
+    **DROPOUT, intermediate_size=20, initializer_range=0.05, vocabulary_size=len(PIECES), max_length=26, num_segments=3
 )
 
 

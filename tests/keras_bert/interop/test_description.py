@@ -77,15 +77,13 @@ def test_the_configuration_names_a_class_and_its_answers(kind, architecture, lab
     assert (tmp_path / "modules.json").exists() == (kind == "embedding")
 
 
-def test_a_classifier_on_the_mean_has_a_configuration(tmp_path):
-    task = make_task("classification", tokenizer=Tokenizer(PIECES, True), pooling="mean")
-    write_description(task, tmp_path)
-    assert json.loads((tmp_path / "config.json").read_text())["problem_type"] == "single_label_classification"
-
-
-def test_several_labels_have_another_kind_of_problem(tmp_path):
-    write_description(make_task("multi_label", tokenizer=Tokenizer(PIECES, True)), tmp_path)
-    assert json.loads((tmp_path / "config.json").read_text())["problem_type"] == "multi_label_classification"
+@pytest.mark.parametrize(
+    ("kind", "pooling", "said"),
+    [("classification", "mean", "single_label_classification"), ("multi_label", "cls", "multi_label_classification")],
+)
+def test_the_kind_of_problem(kind, pooling, said, tmp_path):
+    write_description(make_task(kind, tokenizer=Tokenizer(PIECES, True), pooling=pooling), tmp_path)
+    assert json.loads((tmp_path / "config.json").read_text())["problem_type"] == said
 
 
 @pytest.mark.parametrize(("pooling", "normalize"), [("cls", False), ("mean", True)])

@@ -16,12 +16,7 @@ from keras_bert.models.encoder import build_encoder, config_of, has_layer, input
 from keras_bert.models.saving import load_model, save_model
 from keras_bert.tasks.registry import TASKS
 from tests.golden.drawn_weights import draw
-from tests.keras_bert.interop.checkpoints import (
-    GOLDEN,
-    check_equal_weights,
-    make_tokenizer,
-    run,
-)
+from tests.keras_bert.interop.checkpoints import GOLDEN, check_equal_weights, make_tokenizer, run
 
 FILES = sorted((GOLDEN / "families").glob("*.npz"))
 # Ending of a class -> our outputs and transformers'.

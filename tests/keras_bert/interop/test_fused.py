@@ -13,21 +13,15 @@ WHOLE = {
 }
 
 
-def test_parts_by_head():
+def test_parts_by_head_and_back():
     parts = split(WHOLE, FUSED, heads=2)
     assert set(parts) == {"layer.0.query.weight", "layer.0.key.weight", "layer.0.query.bias", "other"}
     np.testing.assert_array_equal(parts["layer.0.query.weight"], [[1.0, 2.0], [5.0, 6.0]])
     np.testing.assert_array_equal(parts["layer.0.key.weight"], [[3.0, 4.0], [7.0, 8.0]])
     np.testing.assert_array_equal(parts["layer.0.query.bias"], [9.0, 10.0])
-
-
-def test_there_and_back():
     again = join(dict(split(WHOLE, FUSED, heads=2)), FUSED, heads=2)
     assert again.keys() == WHOLE.keys()
     for name, array in WHOLE.items():
         np.testing.assert_array_equal(again[name], array)
-
-
-def test_what_cannot_be_cut():
     with pytest.raises(ValueError, match=r"'layer.0.in.weight' must have rows for 3 heads of 2 parts each, got .*4, 2"):
         split(WHOLE, FUSED, heads=3)["layer.0.key.weight"]

@@ -75,18 +75,15 @@ def test_a_round_trip_keeps_the_task(kind, tokenizer, tmp_path):
     assert (result.tokenizer.vocabulary, result.tokenizer.lowercase) == (PIECES, tokenizer.lowercase)
 
 
-def test_an_embedding_keeps_its_pooling(tokenizer, tmp_path):
+def test_poolings_and_scales_are_kept(tokenizer, tmp_path):
     task = make_task("embedding", tokenizer=tokenizer, pooling="cls", normalize=False, similarity_function="euclidean")
     to_hugging_face(task, tmp_path / "out")
     result, texts = from_hugging_face(tmp_path / "out"), ["a bc", "de f g"]
     assert (result.settings(), result.head()) == (task.settings(), task.head())
     np.testing.assert_array_equal(result.predict(texts), task.predict(texts))
-
-
-def test_the_scale_of_a_regression_becomes_part_of_its_weights(tokenizer, tmp_path):
     task = make_task("regression", tokenizer=tokenizer, mean=5200.0, standard_deviation=1800.0)
-    to_hugging_face(task, tmp_path / "out")
-    result, texts = from_hugging_face(tmp_path / "out"), ["a bc", "de f g"]
+    to_hugging_face(task, tmp_path / "numbers")
+    result = from_hugging_face(tmp_path / "numbers")
     assert result.scale == (0.0, 1.0)
     np.testing.assert_allclose(result.predict(texts), task.predict(texts), rtol=1e-5)
 

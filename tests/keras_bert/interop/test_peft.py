@@ -114,15 +114,12 @@ def test_an_adapter_of_another_model(task, theirs):
     np.testing.assert_array_equal(run(task.model, REFERENCE), before)
 
 
-def test_what_is_missing(task, theirs, tmp_path):
+def test_files_and_adapters_that_are_missing(task, theirs, tmp_path):
     with pytest.raises(FileNotFoundError, match=r"is not an adapter of peft's: it has no adapter_model.safetensors"):
         from_peft(tmp_path, task)
     (theirs / "adapter_config.json").unlink()
     with pytest.raises(FileNotFoundError, match=r"has no adapter_config.json"):
         from_peft(theirs, task)
-
-
-def test_a_task_without_such_an_adapter(task, tmp_path):
     with pytest.raises(ValueError, match=r"Classification.adapter must be of kind 'lora' .* got None"):
         to_peft(task, tmp_path / "ours")
     task.adapt(Bias())

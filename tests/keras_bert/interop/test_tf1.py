@@ -60,7 +60,7 @@ def log_softmax(logits):
     return centred - np.log(np.exp(centred).sum(axis=-1, keepdims=True))
 
 
-def test_pretraining_as_google_computes_it():
+def test_answers_are_those_that_google_computes():
     task = known_checkpoint("pretraining")
     content, real = golden("tf1_pretraining")
     outputs, states = run(task.model, content), run(encoder_of(task.model), content)
@@ -71,16 +71,10 @@ def test_pretraining_as_google_computes_it():
     np.testing.assert_allclose(follows, content["output_next_sentence_log_probabilities"], atol=1e-5)
     np.testing.assert_allclose(states["sequence_output"][real], content["output_states"][real], atol=1e-5)
     np.testing.assert_allclose(states["pooled_output"], content["output_pooled"], atol=1e-5)
-
-
-def test_classification_as_google_computes_it():
     task = known_checkpoint("classification")
     content, _ = golden("tf1_classification")
     assert task.labels == ("LABEL_0", "LABEL_1", "LABEL_2")
     np.testing.assert_allclose(run(task.model, content), content["output_logits"], atol=1e-5)
-
-
-def test_question_answering_as_google_computes_it():
     task = known_checkpoint("question_answering")
     content, real = golden("tf1_question_answering")
     assert type(task) is TASKS["question_answering"]
@@ -138,15 +132,12 @@ def test_the_optimizers_variables_are_skipped(classifier):
     check_equal_weights(from_tf1(classifier, lowercase=True).model, expected.model)
 
 
-def test_one_output_is_a_regression(classifier):
-    change(classifier, lambda all_: {**all_, **{name: all_[name][:1] for name in ("output_weights", "output_bias")}})
-    assert type(from_tf1(classifier, lowercase=True)) is TASKS["regression"]
-
-
-def test_a_tagger_under_a_classifiers_names(classifier):
+def test_one_output_is_a_regression_and_a_tagger_is_told(classifier):
     task = from_tf1(classifier, lowercase=True, task="token_classification", labels=("O", "B-x", "I-x"))
     assert type(task) is TASKS["token_classification"]
     assert not has_layer(task.model, "pooler")
+    change(classifier, lambda all_: {**all_, **{name: all_[name][:1] for name in ("output_weights", "output_bias")}})
+    assert type(from_tf1(classifier, lowercase=True)) is TASKS["regression"]
 
 
 @pytest.mark.parametrize(
@@ -163,16 +154,6 @@ def test_arguments_that_do_not_fit(arguments, message, classifier):
         from_tf1(classifier, lowercase=True, **arguments)
 
 
-def test_a_task_without_its_head():
-    with pytest.raises(ValueError, match="for the task 'classification' the checkpoint must hold 'output_bias'"):
-        from_tf1(GOLDEN / "tf1_pretraining" / "model.ckpt", lowercase=True, task="classification")
-
-
-def test_lowercasing_is_not_guessed(classifier):
-    with pytest.raises(TypeError, match="lowercase"):
-        from_tf1(classifier)
-
-
 @pytest.mark.parametrize("name", ["model.ckpt.index", "bert_config.json", "vocab.txt"])
 def test_missing_files(name, classifier):
     (classifier.parent / name).unlink()
@@ -180,21 +161,22 @@ def test_missing_files(name, classifier):
         from_tf1(classifier, lowercase=True)
 
 
-def test_the_prefix_is_no_file(classifier):
+def test_prefixes_lowercasing_and_heads_are_told(classifier):
     with pytest.raises(FileNotFoundError, match=r"the prefix is the path without `.index`"):
         from_tf1(f"{classifier}.index", lowercase=True)
+    with pytest.raises(TypeError, match="lowercase"):
+        from_tf1(classifier)
+    with pytest.raises(ValueError, match="for the task 'classification' the checkpoint must hold 'output_bias'"):
+        from_tf1(GOLDEN / "tf1_pretraining" / "model.ckpt", lowercase=True, task="classification")
 
 
-@pytest.mark.parametrize("name", ["model.ckpt.index", "model.ckpt.data-00000-of-00001"])
-def test_damaged_files(name, classifier):
-    file = classifier.parent / name
-    file.write_bytes(file.read_bytes()[:-200])
-    with pytest.raises(ValueError, match=r"is not a whole TF1 checkpoint|cannot be read: .*; likely cut short"):
-        from_tf1(classifier, lowercase=True)
-
-
-def test_missing_data(classifier):
-    (classifier.parent / "model.ckpt.data-00000-of-00001").unlink()
+@pytest.mark.parametrize("name", ["model.ckpt.index", "model.ckpt.data-00000-of-00001", ""])
+def test_damaged_and_missing_data(name, classifier):
+    file = classifier.parent / (name or "model.ckpt.data-00000-of-00001")
+    content = file.read_bytes()
+    file.unlink()
+    if name:
+        file.write_bytes(content[:-200])
     with pytest.raises(ValueError, match=r"is not a whole TF1 checkpoint|cannot be read: .*; likely cut short"):
         from_tf1(classifier, lowercase=True)
 

@@ -33,6 +33,11 @@ def change_part(folder, part, **changes):
 
 def test_what_is_written_is_read(written):
     assert read_vocabulary(written) == CheckpointVocabulary(PIECES, False, 20)
+    (written / "vocab.txt").write_bytes("\r\n".join(PIECES).encode())
+    assert read_vocabulary(written).tokens == PIECES
+    content = {"unk_token": "[UNK]", "cls_token": {"content": "[CLS]"}, "additional_special_tokens": []}
+    (written / "special_tokens_map.json").write_text(json.dumps(content))
+    assert read_vocabulary(written).tokens == PIECES
 
 
 def test_a_vocabulary_inside_tokenizer_json(folder):
@@ -40,16 +45,8 @@ def test_a_vocabulary_inside_tokenizer_json(folder):
     assert vocabulary.tokens[:6] == ("[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", "the")
     assert len(vocabulary.tokens) == 59
     assert vocabulary[1:] == (True, None)
-
-
-def test_tokenizer_json_alone(folder):
     (folder / "tokenizer_config.json").unlink()
     assert read_vocabulary(folder) == read_vocabulary(GOLDEN / folder.name)
-
-
-def test_lines_end_as_on_windows(written):
-    (written / "vocab.txt").write_bytes("\r\n".join(PIECES).encode())
-    assert read_vocabulary(written).tokens == PIECES
 
 
 @pytest.mark.parametrize(
@@ -68,12 +65,20 @@ def test_lines_end_as_on_windows(written):
         ({"unk_token": {"content": "<unk>"}}, r"unk_token must be '\[UNK\]', got '<unk>'"),
         ({"added_tokens_decoder": {"9": {"content": "<e>"}}}, r"added tokens must be .*, got \['<e>'\] besides"),
         ({"do_lower_case": None}, "must say whether text is lowercased: `do_lower_case` in tokenizer_config.json"),
+        *(
+            ({"model_max_length": said}, f"model_max_length must be a whole number of at least 3, got {said!r}")
+            for said in ("512", True, 20.5, 2, 0)
+        ),
+        ({"added_tokens_decoder": ["x"]}, r"added_tokens_decoder must map ids to tokens, got \['x'\]"),
+        ({"do_lower_case": "false"}, "lowercasing must be true or false, got 'false'"),
+        ({"additional_special_tokens": ["<e>"]}, r"additional_special_tokens: added tokens .*\['<e>'\] besides"),
     ],
 )
 def test_settings_that_the_tokenizer_does_not_have(changes, message, written):
     change_json(written / "tokenizer_config.json", **changes)
-    with pytest.raises(ValueError, match=message):
+    with pytest.raises(ValueError, match=message) as refused:
         read_vocabulary(written)
+    assert "tokenizer_config.json" in str(refused.value)
 
 
 @pytest.mark.parametrize(
@@ -94,23 +99,12 @@ def test_tokenizers_that_are_not_berts(part, changes, message, folder):
         read_vocabulary(folder)
 
 
-def test_added_tokens(folder):
-    change_json(folder / "tokenizer.json", added_tokens=[{"id": 59, "content": "<e>"}])
-    with pytest.raises(
-        ValueError, match=r"tokenizer.json: added_tokens: added tokens must be .* got \['<e>'\] besides"
-    ):
-        read_vocabulary(folder)
-
-
-def test_no_tokenizer_of_hugging_face(written):
+def test_no_vocabulary_or_none_of_hugging_face(tmp_path, written):
+    with pytest.raises(FileNotFoundError, match=r"has no vocabulary: neither vocab.txt nor tokenizer.json"):
+        read_vocabulary(tmp_path / "other")
     (written / "tokenizer.json").write_text('{"lowercase": true}')
     with pytest.raises(ValueError, match="must describe its model; it is not a tokenizer of Hugging Face's BERT"):
         read_vocabulary(written)
-
-
-def test_no_vocabulary(tmp_path):
-    with pytest.raises(FileNotFoundError, match=r"has no vocabulary: neither vocab.txt nor tokenizer.json"):
-        read_vocabulary(tmp_path)
 
 
 def with_lines(folder):
@@ -177,6 +171,7 @@ def test_what_gives_the_same_ids(changes, folder):
         ({"model": []}, r"must describe its model; .*, got \[\]"),
         ({"normalizer": "x"}, "must describe its normalizer; .*, got 'x'"),
         ({"added_tokens": ["x"]}, r"added_tokens: added tokens must be .*, got \['x'\] besides"),
+        ({"added_tokens": [{"id": 59, "content": "<e>"}]}, r"added_tokens: .* must be .* got \['<e>'\] besides"),
         ({"added_tokens": [3]}, "added_tokens must hold strings or objects with a content, got 3"),
         ({"added_tokens": {"a": 1}}, "added_tokens must be a list, got {'a': 1}"),
         ({"model": {"type": "WordPiece", "vocab": {"a": 0, "b": "1"}}}, "model.vocab must map tokens to the ids"),
@@ -221,31 +216,6 @@ def test_templates_with_other_ids(change, message, folder):
 def test_special_tokens_of_others(content, message, written):
     (written / "special_tokens_map.json").write_text(json.dumps(content))
     with pytest.raises(ValueError, match=f"special_tokens_map.json: {message}"):
-        read_vocabulary(written)
-
-
-def test_special_tokens_of_bert(written):
-    content = {"unk_token": "[UNK]", "cls_token": {"content": "[CLS]"}, "additional_special_tokens": []}
-    (written / "special_tokens_map.json").write_text(json.dumps(content))
-    assert read_vocabulary(written).tokens == PIECES
-
-
-@pytest.mark.parametrize(
-    ("changes", "message"),
-    [
-        ({"model_max_length": "512"}, "model_max_length must be a whole number of at least 3, got '512'"),
-        ({"model_max_length": True}, "model_max_length must be a whole number of at least 3, got True"),
-        ({"model_max_length": 20.5}, "model_max_length must be a whole number of at least 3, got 20.5"),
-        ({"model_max_length": 2}, "model_max_length must be a whole number of at least 3, got 2"),
-        ({"model_max_length": 0}, "model_max_length must be a whole number of at least 3, got 0"),
-        ({"added_tokens_decoder": ["x"]}, r"added_tokens_decoder must map ids to tokens, got \['x'\]"),
-        ({"do_lower_case": "false"}, "lowercasing must be true or false, got 'false'"),
-        ({"additional_special_tokens": ["<e>"]}, r"additional_special_tokens: added tokens .*\['<e>'\] besides"),
-    ],
-)
-def test_settings_of_another_kind(changes, message, written):
-    change_json(written / "tokenizer_config.json", **changes)
-    with pytest.raises(ValueError, match=f"tokenizer_config.json: {message}"):
         read_vocabulary(written)
 
 

@@ -63,33 +63,27 @@ def test_of_several_labels_each_is_judged_by_itself_as_in_cleanlab() -> None:
         np.testing.assert_array_equal(find_label_errors(given[:, label], both), GOLDEN["sets/wrong"][:, label])
 
 
-def test_a_planted_flip_is_found_and_nothing_else() -> None:
+def test_a_planted_flip_is_found_alone_and_nothing_reaches_a_class_without_rows() -> None:
     labels = np.repeat([0, 1, 2], 30)
     probabilities = np.full((90, 3), 0.05)
     probabilities[np.arange(90), labels] = 0.9
     labels[[4, 40]] = [2, 0]
     assert np.flatnonzero(find_label_errors(labels, probabilities)).tolist() == [4, 40]
     assert np.argsort(score_labels(labels, probabilities))[:2].tolist() == [4, 40]
+    thresholds = confident_thresholds(np.array([0, 0]), np.array([[0.1, 0.9], [0.3, 0.7]]))
+    np.testing.assert_allclose(thresholds, [0.2, 2.0])
 
 
-def test_rows_whose_label_is_the_most_probable_one_are_never_wrong() -> None:
+def test_likely_labels_are_never_wrong_and_the_order_does_not_matter() -> None:
     for case in CASES:
         labels, probabilities = read(case)
         wrong = find_label_errors(labels, probabilities)
         assert (probabilities[wrong].argmax(axis=1) != labels[wrong]).all()
-
-
-def test_the_order_of_rows_does_not_matter() -> None:
     labels, probabilities = read("balanced")
     order = np.random.default_rng(0).permutation(len(labels))
     np.testing.assert_array_equal(
         find_label_errors(labels[order], probabilities[order]), find_label_errors(labels, probabilities)[order]
     )
-
-
-def test_a_class_without_rows_is_reached_by_nothing() -> None:
-    thresholds = confident_thresholds(np.array([0, 0]), np.array([[0.1, 0.9], [0.3, 0.7]]))
-    np.testing.assert_allclose(thresholds, [0.2, 2.0])
 
 
 @pytest.mark.parametrize(("labels", "probabilities"), [([], np.empty((0, 2))), ([0, 1], np.ones((3, 2)))])

@@ -66,16 +66,14 @@ MODERN = tiny_config(
 ROTARY = {"num_heads": 2, "theta": 100.0, "dropout": 0.3, "initializer_range": 0.1, "output_range": 0.2}
 RELATIVE = np.random.default_rng(1).normal(size=(2, 10, 8)).astype("float32")
 SIZES = {"num_layers": 1, "hidden_size": 8, "num_heads": 2, "intermediate_size": 12, "vocabulary_size": 11}
-SHARED = EncoderConfig(**SIZES, max_length=7, initializer_range=0.1, variant=DeBERTa()).as_dict()
-APART = EncoderConfig(
-    **SIZES,
-    max_length=7,
-    initializer_range=0.1,
-    variant=DeBERTa(shared_projections=False, normalized_positions=False, key_bias=False),
-).as_dict()
-CONVOLVED = EncoderConfig(
-    **SIZES, initializer_range=0.1, layer_norm_epsilon=1e-3, variant=DeBERTa(convolution=3)
-).as_dict()
+SHARED, APART, CONVOLVED = (
+    EncoderConfig(**SIZES, max_length=7, initializer_range=0.1, layer_norm_epsilon=1e-3, variant=variant).as_dict()
+    for variant in (
+        DeBERTa(),
+        DeBERTa(shared_projections=False, normalized_positions=False, key_bias=False),
+        DeBERTa(convolution=3),
+    )
+)
 MOBILEBERT = EncoderConfig(
     **{**BLOCK, "dropout": 0.0, "activation": "relu"},
     num_layers=1,
@@ -158,14 +156,11 @@ def test_conformance(kind, settings, arrays, tmp_path):
     check_layer(kind, settings, arrays, tmp_path)
 
 
-def test_every_layer_is_checked_and_can_be_loaded():
+def test_every_layer_is_checked_loaded_and_renumbered_with_the_vocabulary():
     layers = {thing for thing in CUSTOM_OBJECTS.values() if isinstance(thing, type) and issubclass(thing, keras.Layer)}
     # A dictionary of inputs, integers and float32 in any precision as results, are tested with those layers.
     assert {kind for kind, _, _ in CASES} == layers - {PromptPlaces, GlobalTokens, RegressionHead}
-
-
-def test_every_layer_that_reads_token_ids_is_renumbered_with_the_vocabulary():
-    """Only what derives from `SeparatorReader` is: all that compares ids with one of its own has to."""
+    # Only what derives from `SeparatorReader` is: all that compares ids with one of its own has to.
     layers = {thing for thing in CUSTOM_OBJECTS.values() if isinstance(thing, type) and issubclass(thing, keras.Layer)}
     readers = {kind for kind in layers if "token_ids" in inspect.signature(kind.call).parameters}
     holders = {kind for kind in layers if "separator" in inspect.signature(kind.__init__).parameters}
@@ -173,15 +168,12 @@ def test_every_layer_that_reads_token_ids_is_renumbered_with_the_vocabulary():
     assert readers == {GlobalTokens, QuestionBias}
 
 
-def test_token_embedding_reads_backwards():
+def test_tables_of_tokens_positions_and_segments():
     layer = TokenEmbedding(11, 8)
     layer(IDS)
     table = layer.get_weights()[0]
     np.testing.assert_array_equal(layer(IDS), table[IDS])
     np.testing.assert_allclose(layer(STATES, reverse=True), STATES @ table.T, atol=1e-6)
-
-
-def test_positions_and_segments():
     positions, segments = PositionEmbedding(7), SegmentEmbedding(2)
     placed, marked = positions(STATES), segments(STATES, SEGMENTS)
     np.testing.assert_array_equal(placed, STATES + positions.get_weights()[0][:5])
@@ -207,19 +199,13 @@ def test_too_long_for_the_positions():
         PositionEmbedding(4)(keras.Input((5, 8)))
 
 
-def test_attention_bias():
-    np.testing.assert_array_equal(AttentionBias()(MASK), BIAS)
-
-
-def test_the_mean_of_padding_alone_is_zero():
+def test_means_and_biases_of_padding():
     pooled = MeanPooler()(STATES, np.array([[1, 1, 0, 0, 0], [0] * 5, [1] * 5], "int32"))
     expected = [STATES[0, :2].mean(axis=0), np.zeros(8), STATES[2].mean(axis=0)]
     np.testing.assert_allclose(pooled, expected, atol=1e-6)
-
-
-def test_mean_pooler():
     expected = [row[mask == 1].mean(axis=0) for row, mask in zip(STATES, MASK, strict=True)]
     np.testing.assert_allclose(MeanPooler()(STATES, MASK), expected, atol=1e-6)
+    np.testing.assert_array_equal(AttentionBias()(MASK), BIAS)
 
 
 def test_masked_token_transform_takes_the_masked_positions():
@@ -257,13 +243,10 @@ def test_nothing_stands_between_product_bias_and_activation():
     assert "Reshape" not in {consumer.type for consumer in intermediate.outputs[0].consumers()}
 
 
-def test_dropout_is_off_unless_training():
+def test_dropout_is_off_unless_training_and_weights_spread_as_told():
     layer = EncoderBlock(dataclasses.replace(BERT, dropout=0.5))
     np.testing.assert_array_equal(layer(STATES, BIAS), layer(STATES, BIAS, training=False))
     assert not np.array_equal(layer(STATES, BIAS, training=True), layer(STATES, BIAS, training=True))
-
-
-def test_initial_weights_spread_as_told():
     layer = Dense(256, initializer_range=0.05)
     layer(np.zeros((1, 256), "float32"))
     # Cut at two standard deviations, and not stretched afterwards.

@@ -4,7 +4,7 @@ import threading
 from keras_bert.layers.tap import Tap, recording, transforming
 
 
-def test_tap_records_values_in_order():
+def test_taps_record_in_order_and_are_as_before_afterwards():
     first, second = Tap("first"), Tap("second")
     with recording([first, second, first]) as seen:
         assert [first(1, True), second(2, True), first(3, False)] == [1, 2, 3]
@@ -12,24 +12,25 @@ def test_tap_records_values_in_order():
     assert first.transform is second.transform is None
     assert first(4, True) == 4
     assert seen[first] == [1, 3]
-
-
-def test_recording_restores_the_function_of_a_tap():
     tap = Tap()
     tap.transform = double = lambda x, training: 2 * x
     with recording([tap]) as seen:
         assert tap(3, True) == 6
     assert seen[tap] == [6]
     assert tap.transform is double
-
-
-def test_an_error_leaves_nothing_behind():
     tap = Tap()
     try:
         with recording([tap]):
             raise KeyError
     except KeyError:
         assert tap.transform is None
+    tap = Tap()
+    with recording([tap]) as outer, transforming(tap, lambda x: -x):
+        with recording([tap]) as inner:
+            tap(1, False)
+        tap(2, False)
+    assert (outer[tap], inner[tap]) == ([1, 2], [-1])
+    assert tap.transform is None
 
 
 def test_threads_that_change_places_do_not_read_or_end_each_other():
@@ -117,13 +118,3 @@ def test_a_function_that_goes_while_another_thread_records_does_not_come_back():
     assert recorded == [3], "the other thread's function is not for this one"
     assert tap.transform is None
     assert tap(3, False) == 3
-
-
-def test_contexts_inside_of_one_another_in_one_thread():
-    tap = Tap()
-    with recording([tap]) as outer, transforming(tap, lambda x: -x):
-        with recording([tap]) as inner:
-            tap(1, False)
-        tap(2, False)
-    assert (outer[tap], inner[tap]) == ([1, 2], [-1])
-    assert tap.transform is None

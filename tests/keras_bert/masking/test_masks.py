@@ -79,13 +79,16 @@ def test_golden_masks():
 GOLDEN_POSITIONS = [2, 8, 10, 0, 0]
 
 
-def test_all_mask_no_random():
+def test_all_masks_none_random_and_words_where_strategies_need_them():
     token_ids = np.full((3, 20), 9, np.int32)
     masked = run(token_ids, np.ones_like(token_ids, bool), Masking(rate=0.5, mask_share=1.0, random_share=0.0))
     assert (masked.token_ids == MASK).sum(axis=1).tolist() == [10, 10, 10]
+    token_ids = np.full((1, 8), 9, np.int32)
+    with pytest.raises(ValueError, match="continues must be given for strategy='spans', got None"):
+        run(token_ids, token_ids > 0, Masking(strategy="spans"))
 
 
-def test_words_of_a_row():
+def test_words_of_a_row_and_one_that_does_not_fit():
     #                      [CLS]  a  b  ##b  ##b  c  [SEP]  ##d  e  ##e  [SEP]
     candidates = np.array([[0, 1, 1, 1, 1, 1, 0, 1, 1, 1, 0]], bool)
     continues = np.array([[0, 0, 0, 1, 1, 0, 0, 1, 0, 1, 0]], bool)
@@ -94,9 +97,6 @@ def test_words_of_a_row():
     assert words.sizes.tolist() == [1, 3, 1, 1, 2]
     assert words.numbers[candidates].tolist() == [0, 1, 1, 1, 2, 3, 4, 4]
     assert words.firsts.tolist() == [0, 5]
-
-
-def test_a_word_that_does_not_fit_is_skipped():
     candidates = np.ones((200, 5), bool)
     continues = np.tile([False, True, True, False, True], (200, 1))  # a word of 3 and one of 2
     chosen = choose_words(candidates, continues, np.full(200, 2), RowRandom(row_keys(0, 0, np.arange(200))))
@@ -139,12 +139,6 @@ def test_a_span_shares_one_fate():
     both = chosen[:, 1:] & chosen[:, :-1]
     is_mask = masked.token_ids == MASK
     assert (is_mask[:, 1:] == is_mask[:, :-1])[both].mean() > 0.95
-
-
-def test_words_are_needed_for_words():
-    token_ids = np.full((1, 8), 9, np.int32)
-    with pytest.raises(ValueError, match="continues must be given for strategy='spans', got None"):
-        run(token_ids, token_ids > 0, Masking(strategy="spans"))
 
 
 def test_pieces_of_a_vocabulary():

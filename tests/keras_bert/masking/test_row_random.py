@@ -11,14 +11,11 @@ def test_splitmix64_as_published():
     assert stream.bits(2)[0].tolist() + stream.bits(1)[0].tolist() == expected
 
 
-def test_a_row_has_its_own_numbers():
+def test_row_seed_and_epoch_all_count():
     keys = row_keys(7, 2, np.arange(50))
     whole, part = RowRandom(keys), RowRandom(keys[[30, 4]])
     np.testing.assert_array_equal(whole.bits(5)[[30, 4]], part.bits(5))
     np.testing.assert_array_equal(whole.uniform(3, np.array([30, 4])), part.uniform(3))
-
-
-def test_seed_epoch_and_row_all_count():
     keys = np.concatenate([row_keys(seed, epoch, np.arange(100)) for seed in (0, 1, 2**64 - 1) for epoch in (0, 1, 2)])
     assert len(set(keys.tolist())) == 900
     epochs = np.repeat([0, 1, 2], 100)

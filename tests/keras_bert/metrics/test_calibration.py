@@ -40,13 +40,18 @@ def test_logits_that_are_too_large_by_a_factor_are_divided_by_it() -> None:
     assert near[1] < min(near[0], near[2])
 
 
-def test_a_calibrated_set_stays_at_one() -> None:
+def test_calibrated_sets_and_temperatures_of_one() -> None:
     """Every pair of labels stands there as often as the logits say it does."""
     logits = np.log(np.repeat([[0.9, 0.1], [0.6, 0.4]], [10, 5], axis=0))
     truth = np.array([0] * 9 + [1] + [0] * 3 + [1] * 2)
     assert find_temperature(logits, truth) == pytest.approx(1.0, rel=1e-9)
     shares = probabilities(logits)
     assert calibration_error(shares.max(axis=1), shares.argmax(axis=1) == truth) == pytest.approx(0.0, abs=1e-12)
+    logits = np.array([[1.0, 2.0, 4.0]], np.float32)
+    expected = np.exp([1.0, 2.0, 4.0]) / np.exp([1.0, 2.0, 4.0]).sum()
+    np.testing.assert_allclose(probabilities(logits)[0], expected, rtol=1e-12)
+    halved = np.exp([0.5, 1.0, 2.0]) / np.exp([0.5, 1.0, 2.0]).sum()
+    np.testing.assert_allclose(probabilities(logits, 2.0)[0], halved, rtol=1e-12)
 
 
 @pytest.mark.parametrize("truth", [[0, 0, 0], [1, 1, 1], [0, 1, 0]])
@@ -56,7 +61,7 @@ def test_where_the_likelihood_has_no_peak_there_is_no_temperature(truth: list[in
     assert find_temperature(logits, np.array(truth)) is None
 
 
-def test_the_error_is_that_of_its_formula() -> None:
+def test_the_error_is_that_of_its_formula_and_bins_are_closed_above() -> None:
     random = np.random.default_rng(2)
     confidences = np.append(random.uniform(0.3, 1.0, 200), [1 / 15, 10 / 15, 1.0])
     right = random.random(len(confidences)) < 0.7
@@ -67,9 +72,6 @@ def test_the_error_is_that_of_its_formula() -> None:
             expected += held.mean() * abs(right[held].mean() - confidences[held].mean())
     assert calibration_error(confidences, right) == pytest.approx(expected, rel=1e-12)
     assert calibration_error(np.ones(4), np.zeros(4, bool)) == 1.0
-
-
-def test_bins_are_open_below_and_closed_above() -> None:
     bins = reliability(np.array([1 / 15, 0.1, 0.12, 1.0]), np.array([True, True, False, False]))
     assert len(bins) == 15
     assert bins[0] == (1, 1 / 15, 1.0)
@@ -87,21 +89,7 @@ def test_the_smallest_threshold_that_reaches_a_share() -> None:
     assert threshold_scores(0.8, confidences, right) == (0.4, 1.0)
     assert threshold_scores(0.5, confidences, right) == (1.0, 0.8)
     assert threshold_scores(0.95, confidences, right) == (0.0, None)
-
-
-def test_rows_of_one_confidence_are_kept_together() -> None:
     confidences, right = np.array([0.9, 0.7, 0.7, 0.7]), np.array([True, True, False, False])
     assert find_threshold(confidences, right, 0.6) == 0.9, "two of the three at 0.7 are wrong"
-
-
-def test_a_share_that_no_threshold_reaches() -> None:
     confidences, right = np.array([0.9, 0.8, 0.7]), np.array([False, True, True])
     assert find_threshold(confidences, right, 0.9) is None
-
-
-def test_a_temperature_of_one_leaves_the_softmax_as_it_is() -> None:
-    logits = np.array([[1.0, 2.0, 4.0]], np.float32)
-    expected = np.exp([1.0, 2.0, 4.0]) / np.exp([1.0, 2.0, 4.0]).sum()
-    np.testing.assert_allclose(probabilities(logits)[0], expected, rtol=1e-12)
-    halved = np.exp([0.5, 1.0, 2.0]) / np.exp([0.5, 1.0, 2.0]).sum()
-    np.testing.assert_allclose(probabilities(logits, 2.0)[0], halved, rtol=1e-12)

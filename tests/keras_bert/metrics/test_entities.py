@@ -110,12 +110,9 @@ def test_entities_of(tags, conlleval, iob2):
     assert entities_of(tags.split(), "iob2") == [Span(*span) for span in iob2]
 
 
-def test_entities_of_iobes():
+def test_iobes_and_that_type_and_both_ends_must_be_right():
     spans = entities_of("S-x S-x B-x I-x E-x I-x E-y".split())
     assert spans == [("x", 0, 1), ("x", 1, 2), ("x", 2, 5), ("x", 5, 6), ("y", 6, 7)]
-
-
-def test_right_is_what_has_type_and_both_ends():
     true = ["B-x I-x O B-y B-x".split(), []]
     predicted = ["B-x O O B-x B-x".split(), []]
     scores = entity_scores(true, predicted)

@@ -44,62 +44,23 @@ NO_ANSWER_SCORES = {
 }
 
 V1 = {"exact": 33.333333333, "f1": 41.111111111, "total": 6}
+V2_NAMES = ("exact", "f1", "HasAns_exact", "HasAns_f1", "NoAns_exact", "NoAns_f1")
+V2_TOTALS = {"total": 9, "HasAns_total": 6, "NoAns_total": 3}
+V2_BEST = {"best_exact": 44.444444444, "best_exact_thresh": -3.0, "best_f1": 60.740740741, "best_f1_thresh": -1.0}
 V2 = {
-    None: {
-        "exact": 44.444444444,
-        "f1": 60.740740741,
-        "total": 9,
-        "HasAns_exact": 33.333333333,
-        "HasAns_f1": 57.777777778,
-        "HasAns_total": 6,
-        "NoAns_exact": 66.666666667,
-        "NoAns_f1": 66.666666667,
-        "NoAns_total": 3,
-        "best_exact": 44.444444444,
-        "best_exact_thresh": -3.0,
-        "best_f1": 60.740740741,
-        "best_f1_thresh": -1.0,
-    },
-    0.25: {
-        "exact": 44.444444444,
-        "f1": 60.740740741,
-        "total": 9,
-        "HasAns_exact": 16.666666667,
-        "HasAns_f1": 41.111111111,
-        "HasAns_total": 6,
-        "NoAns_exact": 100.0,
-        "NoAns_f1": 100.0,
-        "NoAns_total": 3,
-        "best_exact": 44.444444444,
-        "best_exact_thresh": -3.0,
-        "best_f1": 60.740740741,
-        "best_f1_thresh": -1.0,
-    },
-    -2.0: {
-        "exact": 44.444444444,
-        "f1": 44.444444444,
-        "total": 9,
-        "HasAns_exact": 16.666666667,
-        "HasAns_f1": 16.666666667,
-        "HasAns_total": 6,
-        "NoAns_exact": 100.0,
-        "NoAns_f1": 100.0,
-        "NoAns_total": 3,
-        "best_exact": 44.444444444,
-        "best_exact_thresh": -3.0,
-        "best_f1": 60.740740741,
-        "best_f1_thresh": -1.0,
-    },
+    threshold: dict(zip(V2_NAMES, figures, strict=True)) | V2_TOTALS | V2_BEST
+    for threshold, figures in {
+        None: (44.444444444, 60.740740741, 33.333333333, 57.777777778, 66.666666667, 66.666666667),
+        0.25: (44.444444444, 60.740740741, 16.666666667, 41.111111111, 100.0, 100.0),
+        -2.0: (44.444444444, 44.444444444, 16.666666667, 16.666666667, 100.0, 100.0),
+    }.items()
 }
 
 
-def test_normalize():
+def test_normalized_single_answers():
     assert normalize(" The  cat's-A an\u00a0apple, THE theatre. ") == "catsa apple theatre"
     assert normalize("\u2019Twas the \u201cend\u201d") == "\u2019twas \u201cend\u201d"  # only ASCII punctuation goes
     assert normalize("an") == ""
-
-
-def test_single_answers():
     assert exact_match("broncos!", GOLDS["case"]) == 1
     assert exact_match("bronco", GOLDS["case"]) == 0
     assert f1("Norman duke", GOLDS["part"]) == pytest.approx(2 * 1 * (2 / 3) / (1 + 2 / 3))
@@ -118,7 +79,7 @@ def test_scores_of_v2(threshold):
     assert score_v2(PREDICTIONS_V2, GOLDS_V2, NO_ANSWER_SCORES, threshold) == pytest.approx(V2[threshold])
 
 
-def test_without_no_answer_scores():
+def test_without_scores_of_no_answer_and_that_the_best_threshold_reaches_its_score():
     expected = {name: value for name, value in V2[None].items() if not name.startswith("best_")}
     assert score_v2(PREDICTIONS_V2, GOLDS_V2) == pytest.approx(expected)
     only = score_v2({"silent": ""}, {"silent": []}, {"silent": 1.0})
@@ -126,9 +87,6 @@ def test_without_no_answer_scores():
         "exact": 100, "f1": 100, "total": 1, "NoAns_exact": 100, "NoAns_f1": 100, "NoAns_total": 1,
         "best_exact": 100, "best_exact_thresh": 0, "best_f1": 100, "best_f1_thresh": 0,
     }  # fmt: skip
-
-
-def test_best_threshold_reaches_its_score():
     best = score_v2(PREDICTIONS_V2, GOLDS_V2, NO_ANSWER_SCORES)
     for name in ("exact", "f1"):
         at_best = score_v2(PREDICTIONS_V2, GOLDS_V2, NO_ANSWER_SCORES, best[f"best_{name}_thresh"])

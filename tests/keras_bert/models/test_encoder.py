@@ -12,17 +12,10 @@ from keras_bert.core.folders import INPUT_NAMES
 from keras_bert.layers.attention import SelfAttention
 from keras_bert.models.encoder import build_encoder, encoder_of
 from keras_bert.models.pretraining import build_pretraining
+from tests.keras_bert.tiny import SIZES
 
 # The epsilon is large enough to be seen.
-SETTINGS = {
-    "vocabulary_size": 20,
-    "max_length": 9,
-    "num_layers": 2,
-    "hidden_size": 8,
-    "num_heads": 2,
-    "intermediate_size": 16,
-    "layer_norm_epsilon": 0.01,
-}
+SETTINGS = {**SIZES, "layer_norm_epsilon": 0.01}
 
 
 def randomize(model, seed=0):
@@ -120,7 +113,7 @@ def test_forward_against_numpy(activation):
         np.testing.assert_allclose(result[name], expected[name], atol=2e-5)
 
 
-def test_padding_changes_nothing(encoder):
+def test_padding_and_other_rows_of_a_batch_change_nothing(encoder):
     inputs = make_inputs(batch=4, length=5)
     inputs["padding_mask"][:] = 1
     expected = encoder(inputs)
@@ -132,9 +125,6 @@ def test_padding_changes_nothing(encoder):
     result = encoder(padded)
     np.testing.assert_allclose(result["sequence_output"][:, :5], expected["sequence_output"], atol=2e-6)
     np.testing.assert_allclose(result["pooled_output"], expected["pooled_output"], atol=2e-6)
-
-
-def test_rows_of_a_batch_do_not_see_each_other(encoder):
     inputs = make_inputs(batch=4)
     together = encoder(inputs)["pooled_output"]
     for row in range(4):
@@ -148,10 +138,16 @@ def test_any_length(encoder, length):
     assert encoder(inputs)["sequence_output"].shape == (2, length, 8)
 
 
-def test_refuses_inputs_longer_than_max_length(encoder):
+def test_inputs_and_outputs_have_their_names_types_and_lengths(encoder):
     inputs = {name: np.ones((2, 10), "int32") for name in INPUT_NAMES}
     with pytest.raises(ValueError, match="at most max_length=9 tokens, got 10"):
         encoder(inputs)
+    assert encoder.input.keys() == set(INPUT_NAMES)
+    assert {(spec.dtype, spec.shape) for spec in encoder.inputs} == {("int32", (None, None))}
+    assert {name: spec.shape for name, spec in encoder.output.items()} == {
+        "sequence_output": (None, None, 8),
+        "pooled_output": (None, 8),
+    }
 
 
 def test_refuses_long_inputs_of_unknown_length(encoder):
@@ -160,15 +156,6 @@ def test_refuses_long_inputs_of_unknown_length(encoder):
     run = tf.function(lambda *arrays: encoder(dict(zip(INPUT_NAMES, arrays, strict=True))), input_signature=unknown)
     with pytest.raises(tf.errors.InvalidArgumentError):
         run(*[np.ones((2, 10), "int32")] * 3)
-
-
-def test_names_and_types_of_inputs_and_outputs(encoder):
-    assert encoder.input.keys() == set(INPUT_NAMES)
-    assert {(spec.dtype, spec.shape) for spec in encoder.inputs} == {("int32", (None, None))}
-    assert {name: spec.shape for name, spec in encoder.output.items()} == {
-        "sequence_output": (None, None, 8),
-        "pooled_output": (None, 8),
-    }
 
 
 def test_the_encoder_inside_a_model_shares_its_weights():

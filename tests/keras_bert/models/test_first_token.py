@@ -138,18 +138,12 @@ def test_models_that_read_other_tokens_stay(build):
     assert skip_unused_tokens(model) is model
 
 
-def test_an_encoder_that_is_one_layer_of_a_model_stays():
+def test_nested_encoders_longformer_and_prompts_stay():
     encoder = build_encoder(CONFIG)
     model = keras.Model(encoder.input, keras.layers.Dense(3)(encoder(encoder.input)["pooled_output"]))
     assert skip_unused_tokens(model) is model
-
-
-def test_longformer_stays():
     model = build_classifier(build_encoder(dataclasses.replace(CONFIG, num_segments=1, variant=Longformer())), 3)
     assert skip_unused_tokens(model) is model
-
-
-def test_behind_a_prompt_the_first_place_is_none_of_the_texts():
     model = build_classifier(build_encoder(CONFIG), 3)
     for border in (PROMPT_PLACES, TOKEN_STATES):
         model.get_layer(border).tokens = 2

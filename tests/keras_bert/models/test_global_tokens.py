@@ -26,10 +26,7 @@ BUILDERS = {
     "vector": (build_embedder, "none"),
     "masked tokens": (lambda encoder: build_pretraining(encoder, next_sentence=False), "none"),
 }
-INPUTS = {
-    "token_ids": np.array([[1, 5, 6, 3, *range(4, 14)]], "int32"),
-    "padding_mask": np.ones((1, 14), "int32"),
-}
+INPUTS = {"token_ids": np.array([[1, 5, 6, 3, *range(4, 14)]], "int32"), "padding_mask": np.ones((1, 14), "int32")}
 
 
 @pytest.fixture(scope="module")
@@ -82,18 +79,15 @@ def test_a_saved_model_keeps_them(encoder, tmp_path):
     assert (chosen.kind, chosen.most, separator_of(loaded)) == ("question", 5, 3)
 
 
-def test_questions_longer_than_the_model_sees():
-    model = build_span_classifier(build_encoder(CONFIG), separator=3, question_tokens=5)
-    tokenizer = make_tokenizer([str(number) for number in range(20)])
-    with pytest.raises(ValueError, match=r"QuestionAnswering.max_query_length must be at most 4, .*, got 5"):
-        QuestionAnswering(model, tokenizer, max_length=20, max_query_length=5, stride=2)
-    assert QuestionAnswering(model, tokenizer, max_length=20, max_query_length=4, stride=2).max_query_length == 4
-
-
-def test_they_begin_with_the_projections_of_all_others():
+def test_they_begin_with_the_projections_of_all_others_and_questions_have_a_length():
     model = build_encoder(CONFIG)
     initialize_global_projections(model)
     for block in ("block_0", "block_1"):
         attention = model.get_layer(block).attention
         for part in ("query", "key", "value"):
             np.testing.assert_array_equal(getattr(attention, f"global_{part}").kernel, getattr(attention, part).kernel)
+    model = build_span_classifier(build_encoder(CONFIG), separator=3, question_tokens=5)
+    tokenizer = make_tokenizer([str(number) for number in range(20)])
+    with pytest.raises(ValueError, match=r"QuestionAnswering.max_query_length must be at most 4, .*, got 5"):
+        QuestionAnswering(model, tokenizer, max_length=20, max_query_length=5, stride=2)
+    assert QuestionAnswering(model, tokenizer, max_length=20, max_query_length=4, stride=2).max_query_length == 4

@@ -78,7 +78,7 @@ def test_saved_and_built_again(tmp_path):
     assert family_of(config, None, pooler=False).name == "deberta-v2"
 
 
-def test_a_prompt_does_not_move_the_predictions():
+def test_prompts_do_not_move_predictions_and_a_generator_has_it():
     config = dataclasses.replace(CONFIG, vocabulary_size=make_tokenizer().vocabulary_size, dropout=0.0)
     task = Pretraining.build(build_encoder(config), make_tokenizer(), max_length=5, mask_decoder=True)
     task.adapt(Prompt(tokens=4))
@@ -86,9 +86,6 @@ def test_a_prompt_does_not_move_the_predictions():
     states = task.model.get_layer("mask_decoder_states")
     read = keras.Model(task.model.input, states.output)
     assert read({**row, "mask_positions": np.array([[1]], "int32")}).shape == (1, 3, 8)
-
-
-def test_a_generator_has_it():
     discriminator = build_replaced_tokens(build_encoder(CONFIG, pooler=False))
     joint = build_joint(discriminator, Generator(size=0.5), mask_decoder=True)
     assert joint.get_layer("generator").get_layer(POSITIONS).embeddings.shape == (9, 4)

@@ -4,10 +4,10 @@ import keras
 import numpy as np
 import pytest
 
-from keras_bert.core.config import EncoderConfig
 from keras_bert.models.encoder import build_encoder
 from keras_bert.models.optimizer import LayerwiseAdamW, WarmupDecay, adamw
 from keras_bert.models.pretraining import build_pretraining
+from tests.keras_bert.tiny import tiny_config
 
 
 @pytest.mark.parametrize(
@@ -89,10 +89,7 @@ def test_steps_against_numpy(clip_norm):
 
 
 def test_weight_decay_leaves_out_biases_and_norms():
-    config = EncoderConfig(
-        vocabulary_size=20, max_length=8, num_layers=2, hidden_size=8, num_heads=2, intermediate_size=16
-    )
-    variables = build_pretraining(build_encoder(config)).trainable_variables
+    variables = build_pretraining(build_encoder(tiny_config())).trainable_variables
     for variable in variables:
         variable.assign(np.ones(variable.shape))
     optimizer = adamw(0.5, 1, weight_decay=0.1)
@@ -124,10 +121,7 @@ def test_refuses_wrong_arguments(arguments, message):
 
 
 def test_the_rate_of_each_layer():
-    config = EncoderConfig(
-        vocabulary_size=20, max_length=8, num_layers=3, hidden_size=8, num_heads=2, intermediate_size=16
-    )
-    variables = build_pretraining(build_encoder(config)).trainable_variables
+    variables = build_pretraining(build_encoder(tiny_config(num_layers=3))).trainable_variables
     for variable in variables:
         variable.assign(np.zeros(variable.shape))
     optimizer = adamw(0.5, 1, weight_decay=0.0, layer_decay=0.5)
@@ -150,9 +144,6 @@ def test_decay_follows_the_rate_of_the_layer():
     optimizer.apply([keras.ops.zeros((2, 2))] * 2)
     np.testing.assert_allclose(variable.numpy(), 1 - 0.5 * 0.25 * 0.1)
     np.testing.assert_allclose(top.numpy(), 1 - 0.5 * 0.1)
-
-
-def test_an_optimizer_made_again():
     optimizer = adamw(0.5, 7, decay="cosine", weight_decay=0.3, layer_decay=0.9)
     custom = {"WarmupDecay": WarmupDecay}
     again = keras.saving.deserialize_keras_object(

@@ -28,9 +28,6 @@ def test_heads_against_numpy(model):
     np.testing.assert_allclose(logits["masked_tokens"], scores, atol=2e-5)
     expected = dense(np.asarray(encoded["pooled_output"]), weights, "next_sentence")
     np.testing.assert_allclose(logits["next_sentence"], expected, atol=2e-5)
-
-
-def test_parameters(model):
     # The output matrix is the token embedding: only the transform, the bias and the pair head are added.
     added = (8 * 8 + 8) + 2 * 8 + 20 + (8 * 2 + 2)
     assert model.count_params() == encoder_of(model).count_params() + added

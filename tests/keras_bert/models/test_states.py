@@ -140,10 +140,12 @@ def test_a_prompt_is_left_out():
     assert table.adapter is not None
 
 
-def test_states_below_an_adapter_are_not_read():
+def test_states_below_adapters_and_scores_of_some_pairs_are_not_read(monkeypatch):
     model = build("bert")
     Adapter(model, Lora(rank=2)).attach()
     assert attention_layout(model).unreadable == {"query", "value"}
+    monkeypatch.setattr(SelfAttention, "scores_all_pairs", False)
+    assert attention_layout(build("bert", num_layers=1)).unreadable == {"scores"}
 
 
 def test_an_attention_without_a_matrix_of_scores_is_told_by_its_shape(monkeypatch):
@@ -157,11 +159,6 @@ def test_an_attention_without_a_matrix_of_scores_is_told_by_its_shape(monkeypatc
 
     monkeypatch.setattr(attention, "_attend", in_chunks)
     assert attention_layout(model).unreadable == {"scores"}
-
-
-def test_an_attention_that_does_not_always_see_all_pairs_says_so(monkeypatch):
-    monkeypatch.setattr(SelfAttention, "scores_all_pairs", False)
-    assert attention_layout(build("bert", num_layers=1)).unreadable == {"scores"}
 
 
 def test_blocks_that_nobody_reads_stay_fused():

@@ -91,7 +91,7 @@ def test_a_copy_of_its_passage_is_no_negative_of_a_query():
     assert float(objective.measure(vectors, blind)["loss"][0]) > float(total) + ROWS / 2
 
 
-def test_a_negative_that_is_the_passage_of_another_row_counts_for_the_others_alone():
+def test_passages_of_a_query_are_no_negatives_of_it_wherever_they_stand():
     batch = {
         "answer_groups": np.array([[0], [1], [1]]),
         "passage_group": np.array([0, 1, 1]),
@@ -99,10 +99,7 @@ def test_a_negative_that_is_the_passage_of_another_row_counts_for_the_others_alo
     }
     expected = [[0, 0, 0, 0, 0], [0, 0, 1, 1, 0], [0, 1, 0, 1, 0]]
     np.testing.assert_array_equal(find_false_negatives(batch), np.array(expected, bool))
-
-
-def test_a_passage_of_a_query_is_no_negative_of_it_wherever_it_stands():
-    """Query 0 has passages 0 and 7: the latter stands in the row of another query, and among negatives."""
+    # Query 0 has passages 0 and 7: the latter stands in the row of another query, and among negatives.
     batch = {
         "answer_groups": np.array([[0, 7], [7, -1]]),
         "passage_group": np.array([0, 7]),

@@ -65,14 +65,13 @@ def attended(scores):
     return States([], {"scores": scores})
 
 
-def test_attentions_add_the_mean_squared_difference_of_each_pair_of_layers():
+def test_attentions_add_the_mean_squared_difference_but_of_scores_that_one_model_masks():
     expected = sum(map(mean_score_difference, OUR_SCORES, THEIR_SCORES))
     assert measure(Attentions(*NEEDS), attended(OUR_SCORES), attended(THEIR_SCORES)) == pytest.approx(
         expected, rel=1e-6
     )
-
-
-def test_scores_that_one_model_masks_count_as_equal():
+    with pytest.raises(ValueError, match=r"^scores must have the teacher's 2 heads, got 1$"):
+        Attentions(*NEEDS).distance(attended([OUR_SCORES[0][:, :1]]), attended([THEIR_SCORES[0]]), np.ones((3, 4)))
     ours, theirs = OUR_SCORES[0].copy(), THEIR_SCORES[0].copy()
     ours[:, :, 0, 3] -= 120
     theirs[:, :, 1, 0] -= 120
@@ -80,39 +79,25 @@ def test_scores_that_one_model_masks_count_as_equal():
     assert measure(Attentions(*NEEDS), attended([ours]), attended([theirs])) == pytest.approx(expected, rel=1e-6)
 
 
-def test_attentions_refuse_another_number_of_heads():
-    with pytest.raises(ValueError, match=r"^scores must have the teacher's 2 heads, got 1$"):
-        Attentions(*NEEDS).distance(attended([OUR_SCORES[0][:, :1]]), attended([THEIR_SCORES[0]]), np.ones((3, 4)))
-
-
-def test_hidden_states_add_the_mean_squared_difference_of_each_pair_of_layers():
+def test_hidden_states_and_cosines_of_tokens_and_texts():
     ours, theirs = ([draw(3, 4, 6, seed=seed + layer) for layer in range(2)] for seed in (0, 10))
     real = MASK > 0
     expected = sum(((ours_[real] - other[real]) ** 2).mean() for ours_, other in zip(ours, theirs, strict=True))
     assert measure(HiddenStates(*NEEDS), States(ours, {}), States(theirs, {})) == pytest.approx(expected, rel=1e-6)
     assert measure(HiddenStates(*NEEDS), States(ours, {}), States([*map(np.copy, ours)], {})) == 0
-
-
-def test_embeddings_have_a_matrix_of_their_own():
     names = [HiddenStates(*NEEDS).projection(state) for state in range(3)]
     assert names == ["embeddings_hidden_states_projection", *["hidden_states_projection"] * 2]
-
-
-def cosine(first, second):
-    return (first * second).sum(axis=-1) / np.linalg.norm(first, axis=-1) / np.linalg.norm(second, axis=-1)
-
-
-def test_cosine_of_tokens():
     ours, theirs = draw(3, 4, 6, seed=0), draw(3, 4, 6, seed=1)
     expected = 1 - cosine(ours, theirs)[MASK > 0].mean()
     assert measure(Cosine(*NEEDS), States([ours], {}), States([theirs], {})) == pytest.approx(expected, rel=1e-5)
     assert measure(Cosine(*NEEDS), States([ours], {}), States([2 * ours], {})) == pytest.approx(0, abs=1e-6)
-
-
-def test_vectors_of_texts():
     ours, theirs = draw(3, 6, seed=0), draw(3, 6, seed=1)
     expected = 1 - cosine(ours, theirs).mean()
     assert measure(Vectors(*NEEDS), States([ours], {}), States([theirs], {})) == pytest.approx(expected, rel=1e-5)
+
+
+def cosine(first, second):
+    return (first * second).sum(axis=-1) / np.linalg.norm(first, axis=-1) / np.linalg.norm(second, axis=-1)
 
 
 def test_similarities_of_all_texts_whatever_the_widths():

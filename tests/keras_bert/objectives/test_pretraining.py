@@ -7,9 +7,11 @@ from keras_bert.core.folders import INPUT_NAMES
 from keras_bert.core.losses import cross_entropy
 from keras_bert.models.encoder import build_encoder, encoder_of
 from keras_bert.models.pretraining import add_span_boundary, build_pretraining
-from keras_bert.objectives.pretraining import PretrainingObjective
+from keras_bert.objectives.pretraining import PretrainingObjective, ReplacedTokensObjective, measure_replaced
+from keras_bert.options.pretraining import Generator
 from tests.keras_bert.models.test_encoder import randomize
 from tests.keras_bert.models.test_pretraining import CONFIG, INPUTS
+from tests.keras_bert.models.test_replaced_tokens import HIDDEN, TEXT, make_joint
 
 LONG = EncoderConfig(**{**vars(CONFIG), "max_length": 30})
 BATCH = {
@@ -52,11 +54,15 @@ def test_objective(model):
     }
 
 
-def test_objective_without_pairs():
-    model = build_pretraining(build_encoder(CONFIG), next_sentence=False)
+def test_pairs_may_be_left_out_and_what_has_no_weight_has_no_say(model):
+    alone = build_pretraining(build_encoder(CONFIG), next_sentence=False)
     objective = PretrainingObjective(next_sentence=False)
     assert objective.weights(BATCH).keys() == {"masked_loss"}
-    assert objective(model, BATCH, training=False).keys() == {"masked_loss", "masked_accuracy"}
+    assert objective(alone, BATCH, training=False).keys() == {"masked_loss", "masked_accuracy"}
+    other = {**BATCH, "mask_ids": BATCH["mask_ids"].copy(), "mask_positions": BATCH["mask_positions"].copy()}
+    other["mask_ids"][1, 1], other["mask_positions"][1, 1] = 13, 5
+    losses = [float(PretrainingObjective()(model, batch, False)["masked_loss"][0]) for batch in (BATCH, other)]
+    assert losses[0] == losses[1]
 
 
 def test_span_boundaries():
@@ -95,8 +101,38 @@ def test_span_boundaries():
     np.testing.assert_array_equal(model(inputs)["masked_tokens"], plain(inputs)["masked_tokens"])
 
 
-def test_what_has_no_weight_has_no_say(model):
-    other = {**BATCH, "mask_ids": BATCH["mask_ids"].copy(), "mask_positions": BATCH["mask_positions"].copy()}
-    other["mask_ids"][1, 1], other["mask_positions"][1, 1] = 13, 5
-    losses = [float(PretrainingObjective()(model, batch, False)["masked_loss"][0]) for batch in (BATCH, other)]
-    assert losses[0] == losses[1]
+JOINT_BATCH = {**TEXT, **HIDDEN}
+GENERATOR = Generator(size=0.5, weight=30.0)
+
+
+def test_objective_of_replaced_tokens():
+    joint, objective = make_joint(), ReplacedTokensObjective(GENERATOR)
+    sums = {name: tuple(map(float, pair)) for name, pair in objective(joint, JOINT_BATCH, training=False).items()}
+    outputs = {name: np.asarray(value) for name, value in joint(JOINT_BATCH).items()}
+    mask, weights = TEXT["padding_mask"], HIDDEN["mask_weights"]
+    # Each of the two losses is its mean, and the second counts for 30 of the first.
+    weights_ = {name: float(weight) for name, weight in objective.weights(JOINT_BATCH).items()}
+    assert weights_ == {"masked_loss": 5, "replaced_loss": pytest.approx(mask.sum() / 30)}
+    masked = np.asarray(cross_entropy(outputs["masked_tokens"], HIDDEN["mask_ids"])) * weights
+    labels, logits = outputs["is_replaced"], outputs["replaced_tokens"].astype("float64")
+    assert 0 < labels.sum() <= 5
+    shares = 1 / (1 + np.exp(-logits))
+    losses = -np.where(labels == 1, np.log(shares), np.log(1 - shares)) * mask
+    right = outputs["masked_tokens"].argmax(-1) == HIDDEN["mask_ids"]
+    assert sums["masked_loss"] == pytest.approx((masked.sum(), 5), rel=1e-5)
+    assert sums["masked_accuracy"] == ((right * weights).sum(), 5)
+    assert sums["replaced_loss"] == pytest.approx((losses.sum(), mask.sum()), rel=1e-5)
+    assert sums["replaced_accuracy"] == ((((logits > 0) == labels) * mask).sum(), mask.sum())
+
+
+def test_what_is_found_of_what_was_replaced_and_the_identity():
+    logits = np.array([[2.0, -1.0, 3.0, 4.0], [-2.0, -3.0, 1.0, 5.0]], "float32")
+    labels, mask = np.array([[1, 1, 0, 1], [1, 0, 0, 0]]), np.array([[1, 1, 1, 1], [1, 1, 1, 0]])
+    sums = {name: tuple(map(float, pair)) for name, pair in measure_replaced(logits, labels, mask).items()}
+    assert sums["replaced_accuracy"] == (3, 7)
+    assert sums["replaced_recall"] == (2, 4)
+    assert sums["replaced_precision"] == (2, 4)
+    assert ReplacedTokensObjective(GENERATOR).identity() == {
+        "class": "ReplacedTokensObjective",
+        "generator": {**vars(GENERATOR)},
+    }

@@ -14,10 +14,14 @@ def read(folder: Path, content: Any) -> Calibration:
     return read_calibration(folder / "metrics.json")
 
 
-def test_temperature_and_threshold_are_read(tmp_path: Path) -> None:
+def test_temperature_and_threshold_are_read_and_damaged_files_refused(tmp_path: Path) -> None:
     calibration = read(tmp_path, {"calibration": {"temperature": 1.5, "threshold": 0.75, "min_precision": 0.9}})
     assert calibration == Calibration(1.5, 0.75)
     assert [calibration.is_sure(probability) for probability in (0.74, 0.75, 1.0)] == [False, True, True]
+    for text in ("{", "[" * 100_000):
+        (tmp_path / "metrics.json").write_text(text)
+        with pytest.raises(ValueError, match=r"metrics\.json must hold JSON"):
+            read_calibration(tmp_path / "metrics.json")
 
 
 @pytest.mark.parametrize(
@@ -54,10 +58,3 @@ def test_what_says_nothing_leaves_all_as_it_is(tmp_path: Path, content: Any) -> 
 def test_other_values_are_refused(tmp_path: Path, wrong: Any) -> None:
     with pytest.raises(ValueError, match=r"metrics\.json: calibration must hold positive numbers, got "):
         read(tmp_path, {"calibration": wrong})
-
-
-def test_a_damaged_file_is_refused(tmp_path: Path) -> None:
-    for text in ("{", "[" * 100_000):
-        (tmp_path / "metrics.json").write_text(text)
-        with pytest.raises(ValueError, match=r"metrics\.json must hold JSON"):
-            read_calibration(tmp_path / "metrics.json")

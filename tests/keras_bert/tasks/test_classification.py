@@ -30,7 +30,7 @@ def test_logits_against_numpy(pooling):
     }
 
 
-def test_dropout_acts_on_training_only():
+def test_dropout_acts_on_training_only_and_arguments_are_checked():
     settings = {**SETTINGS, "dropout": 0.0, "attention_dropout": 0.0}
     model = build_classifier(build_encoder(EncoderConfig(**settings)), 3, dropout=0.5)
     randomize(model)
@@ -38,9 +38,6 @@ def test_dropout_acts_on_training_only():
     losses = {float(objective(model, BATCH, training=True)["loss"][0]) for _ in range(4)}
     assert len(losses) > 1
     assert len({float(objective(model, BATCH, training=False)["loss"][0]) for _ in range(2)}) == 1
-
-
-def test_bad_arguments():
     encoder = build_encoder(EncoderConfig(**SETTINGS))
     with pytest.raises(ValueError, match="num_labels must be at least 2, got 1"):
         build_classifier(encoder, 1)

@@ -106,19 +106,16 @@ def test_pretraining_has_an_objective_of_its_own(name):
 LOGITS = np.array([[[2.0, 1.0], [0.0, 3.0], [5.0, 4.0]], [[1.0, 2.0], [3.0, 0.0], [0.0, 1.0]]])
 
 
-def test_classifiers_agree_where_they_choose_one_label():
+def test_classifiers_agree_where_they_choose_the_same_labels():
     task = build("classification", make_encoder(num_layers=1))
     agreement = task.agreement(LOGITS[:, 0], LOGITS[:, 0] + [[0.0, 0.9], [0.0, -1.1]], None)
     assert agreement.tolist() == [1.0, 0.0]
-
-
-def test_sets_of_labels_agree_as_far_as_decisions_do():
     task = build("multi_label", make_encoder(num_layers=1), thresholds=[0.5, 0.75, None])
     reference, candidate = np.array([[1.0, 1.0, 9.0], [1.0, 2.0, 9.0]]), np.array([[0.1, 0.0, -9.0], [-0.1, 1.0, 9.0]])
     np.testing.assert_allclose(task.agreement(reference, candidate, None), [1.0, 1 / 3])
 
 
-def test_taggers_agree_as_far_as_their_tokens_do():
+def test_outputs_of_tokens_agree_as_far_as_their_tokens_do():
     task = build("token_classification", make_encoder(num_layers=1))
     other = LOGITS.copy()
     other[0, 1], other[0, 2], other[1, 0] = (4.0, 0.0), (0.0, 9.0), (9.0, 0.0)
@@ -126,9 +123,6 @@ def test_taggers_agree_as_far_as_their_tokens_do():
     assert task.agreement(LOGITS, other, mask).tolist() == pytest.approx([1 / 2, 2 / 3])
     assert task.agreement(LOGITS, LOGITS, mask).tolist() == [1.0, 1.0]
     assert task.agreement(LOGITS, LOGITS, np.zeros((2, 3), int)).tolist() == [0.0, 0.0]
-
-
-def test_discriminators_agree_as_far_as_their_tokens_do():
     task = build("replaced_tokens", make_encoder(num_layers=1))
     reference, candidate = np.array([[2.0, -1.0, 3.0], [-1.0, 2.0, -2.0]]), np.array([[1.0, 1.0, -3.0], [-2, 0.5, -9]])
     assert task.agreement(reference, candidate, np.array([[1, 1, 0], [1, 1, 1]])).tolist() == [0.5, 1.0]
@@ -146,17 +140,35 @@ def test_answers_agree_where_both_ends_do_and_padding_is_no_answer():
     assert task.agreement(below, padded, mask).tolist() == [1.0, 1.0]
 
 
-def test_numbers_agree_by_their_difference_as_a_share_of_all_they_span():
+def test_numbers_and_vectors_agree_by_their_distances():
     task = build("regression", make_encoder(num_layers=1))
     reference, candidate = np.array([[1.0], [5.0], [3.0]]), np.array([[1.0], [4.0], [9.0]])
     np.testing.assert_allclose(task.agreement(reference, candidate, None), [1.0, 0.75, 0.0])
     np.testing.assert_allclose(task.agreement(np.ones((2, 1)), np.array([[1.0], [1.1]]), None), [1.0, 0.0])
-
-
-def test_vectors_agree_by_their_cosines():
     task = build("embedding", make_encoder(num_layers=1))
     reference, candidate = np.array([[3.0, 4.0], [1.0, 0.0], [1.0, 0.0]]), np.array([[6.0, 8.0], [1.0, 1.0], [-1.0, 0]])
     np.testing.assert_allclose(task.agreement(reference, candidate, None), [1.0, 0.5**0.5, 0.0], atol=1e-6)
+
+
+@pytest.mark.parametrize("name", TASKS)
+def test_texts_are_checked_as_a_whole_before_anything_is_computed(name, monkeypatch):
+    task = build(name, make_encoder(num_layers=1))
+    monkeypatch.setattr("keras_bert.tasks.base.ROWS_AT_ONCE", 2)
+    monkeypatch.setattr(task.model, "predict_on_batch", None)
+    first = "questions" if name == "question_answering" else "texts"
+    takes_pairs = len({"pairs", "contexts"} & set(inspect.signature(task.predict).parameters)) == 1
+    for texts, pairs, error, message in (
+        ("film", ["a"], TypeError, f"{first} must be a list of strings, got 'film'"),
+        (["a", "b", "c", 5], list("defg"), TypeError, rf"{first}\[3\] must be a string, got 5"),
+        ([], [], ValueError, f"{first} must hold at least one text, got none"),
+        (["a", "b"], ["c", "d", "e"], ValueError, rf"\w+ must be as many as {first} \(2\), got 3"),
+    ):
+        if takes_pairs or error is TypeError or not texts:
+            with pytest.raises(error, match=message):
+                task.predict(texts, *([pairs] if takes_pairs else []))
+    if name not in ("question_answering", "token_classification", "replaced_tokens"):  # they ask for offsets first
+        with pytest.raises(ValueError, match=rf"{type(task).__name__}\.batch_size must be at least 1, got 0"):
+            task.predict(["[MASK]"], batch_size=0)
 
 
 @pytest.mark.parametrize("name", TASKS)

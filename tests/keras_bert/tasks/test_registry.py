@@ -12,6 +12,7 @@ from keras_bert.tasks.registry import TASKS, load, load_adapter
 from keras_bert.tokenizers.tokenizer import Tokenizer
 from keras_bert.tokenizers.wordpiece_vocabulary import SPECIAL_TOKENS
 from tests.keras_bert.tasks.tiny import WORDS, make_encoder
+from tests.keras_bert.tiny import EAGER
 
 TEXTS = ["a very good film.", "bad", "unheard of"]
 SETTINGS = {
@@ -73,34 +74,31 @@ def test_examples_change_no_head_that_was_loaded(name, tmp_path):
     np.testing.assert_array_equal(saved, bias)
 
 
-def test_the_optimizer_is_not_saved(tmp_path):
+def test_the_optimizer_is_not_saved_and_numbers_of_numpy_are(tmp_path):
     task = make_task("classification")
     before = task.model.get_weights()
     task.save(tmp_path / "plain")
-    task.compile(keras_bert.adamw(1e-3, 10))
+    task.compile(keras_bert.adamw(1e-3, 10), **EAGER)
     task.model.fit(*task.examples(TEXTS, ["no", "yes", "no"]), verbose=0)
     task.model.set_weights(before)
     task.save(tmp_path / "fitted")
     assert (tmp_path / "plain/model.keras").read_bytes() == (tmp_path / "fitted/model.keras").read_bytes()
-
-
-def test_what_a_callback_saved_is_read_by_keras(tmp_path):
-    task = make_task("question_answering")
-    task.compile(keras_bert.adamw(1e-3, 10))
-    checkpoint = keras.callbacks.ModelCheckpoint(tmp_path / "best.keras")
-    task.model.fit(*task.examples(["film"], ["a good film"], [("good", 2)]), callbacks=[checkpoint], verbose=0)
-    loaded = keras.models.load_model(tmp_path / "best.keras", custom_objects=keras_bert.CUSTOM_OBJECTS)
-    for value, expected in zip(loaded.get_weights(), task.model.get_weights(), strict=True):
-        np.testing.assert_array_equal(value, expected)
-
-
-def test_numbers_of_numpy_are_saved(tmp_path):
     task = make_task("question_answering")
     task.null_threshold = np.float32(0.5)
     task.save(tmp_path)
     assert load(tmp_path).null_threshold == 0.5
     with pytest.raises(ValueError, match=r"QuestionAnswering\.null_threshold must be a finite number or None, got nan"):
         task.null_threshold = float("nan")
+
+
+def test_what_a_callback_saved_is_read_by_keras(tmp_path):
+    task = make_task("question_answering")
+    task.compile(keras_bert.adamw(1e-3, 10), **EAGER)
+    checkpoint = keras.callbacks.ModelCheckpoint(tmp_path / "best.keras")
+    task.model.fit(*task.examples(["film"], ["a good film"], [("good", 2)]), callbacks=[checkpoint], verbose=0)
+    loaded = keras.models.load_model(tmp_path / "best.keras", custom_objects=keras_bert.CUSTOM_OBJECTS)
+    for value, expected in zip(loaded.get_weights(), task.model.get_weights(), strict=True):
+        np.testing.assert_array_equal(value, expected)
 
 
 @pytest.mark.parametrize("missing", ["model.keras", "task.json"])
@@ -118,10 +116,7 @@ def test_missing_files(folder, missing):
         ('{"task": ["poetry"]}', r"task must be one of .*, got \['poetry'\]"),
         ('{"task": "poetry"}', "task must be one of .*'classification'.*, got 'poetry'"),
         ('{"task": "classification", "colour": 1}', "must hold the settings of classification, got {'colour': 1}"),
-        (
-            '{"task": "regression", "max_length": 30}',
-            r"model must give numbers \(batch, 1\), got 'classif",
-        ),
+        ('{"task": "regression", "max_length": 30}', r"model must give numbers \(batch, 1\), got 'classif"),
     ],
 )
 def test_a_damaged_description(folder, content, message):

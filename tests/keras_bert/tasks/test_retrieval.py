@@ -69,7 +69,7 @@ def test_settings_are_saved_and_others_see_an_embedding(tmp_path):
     np.testing.assert_allclose(other.predict(QUERIES), task.predict(QUERIES), atol=1e-6)
 
 
-def test_truncated_vectors_are_the_first_numbers(tmp_path):
+def test_truncated_vectors_are_the_first_numbers_and_wrong_settings_are_named(tmp_path):
     task = build(normalize=True, contrast={"dimensions": [4, 8]})
     short = task.truncated(8)
     first = task.predict(QUERIES)[:, :8]
@@ -81,9 +81,6 @@ def test_truncated_vectors_are_the_first_numbers(tmp_path):
         task.truncated(16)
     with pytest.raises(ValueError, match=r"to_hugging_face.dimension must not be set, as no module of sentence-transf"):
         to_hugging_face(short, tmp_path / "hf")
-
-
-def test_wrong_settings_are_named():
     with pytest.raises(ValueError, match=r"contrast.scale must be positive, got -1.0"):
         build(contrast={"scale": -1.0})
     with pytest.raises(ValueError, match=r"Contrast.dimensions must be below 17, the width of a vector, got \[17\]"):

@@ -11,6 +11,7 @@ from keras_bert.models.encoder import build_encoder
 from keras_bert.tasks.classification import build_classifier
 from keras_bert.tasks.token_classification import TokenClassification, build_tagger
 from tests.keras_bert.tasks.plain_tokenizer import Special
+from tests.keras_bert.tiny import EAGER
 
 LETTERS = "abcdefghijklmnopqrstuvwxyzé"
 NAMES = ["anna", "lee", "bob", "paris", "new", "york", "met", "in", "and"]
@@ -131,7 +132,7 @@ def test_logits_against_numpy():
         build_tagger(encoder, 1)
 
 
-def test_examples_label_first_pieces():
+def test_examples_label_first_pieces_of_all_parts():
     words, tags = [["Zoé", "met", "Bob's", "\x00", "π"], [], ["Paris"]], [LABELS, [], ["B-place"]]
     features, y = make_task().examples(words, tags)
     pieces = [[PIECES[number] for number in row] for row in features["token_ids"]]
@@ -139,9 +140,6 @@ def test_examples_label_first_pieces():
     assert y.tolist() == [[-1, 0, -1, -1, 1, 2, -1, -1, 4, -1], [-1, 3, *[-1] * 8]]
     assert features["padding_mask"].tolist() == [[1] * 10, [1, 1, 1, *[0] * 7]]
     assert y.dtype == "int32"
-
-
-def test_long_sentences_are_parted_and_keep_every_tag():
     words = [["zoé", "met", "anna", "abcdefgh", "in", "paris"], ["bob"]]
     tags = [["B-person", "O", "I-person", "I-place", "O", "B-place"], ["B-person"]]
     features, y = make_task(max_length=6).examples(words, tags)
@@ -151,7 +149,7 @@ def test_long_sentences_are_parted_and_keep_every_tag():
 
 def test_loss_and_accuracy_are_means_over_the_tagged_pieces():
     task = make_task()
-    task.compile(keras.optimizers.SGD(0.1))
+    task.compile(keras.optimizers.SGD(0.1), **EAGER)
     inputs, y = task.examples(*sentences())
     y[0, 2:] = IGNORED
     logits = np.asarray(task.model(inputs), "float64")
@@ -163,19 +161,13 @@ def test_loss_and_accuracy_are_means_over_the_tagged_pieces():
     assert metrics == pytest.approx([entropy[labelled].mean(), right], rel=1e-5)
     parted = task.model.evaluate(inputs, y, batch_size=2, verbose=0)
     assert parted[1] == pytest.approx(right)
-
-
-def test_a_batch_without_tags_changes_nothing():
-    task = make_task()
-    task.compile(keras.optimizers.SGD(0.1))
-    inputs, y = task.examples(*sentences())
     before = task.model.get_weights()
     assert float(task.model.train_on_batch(inputs, np.full_like(y, IGNORED))[0]) == 0
     for old, new in zip(before, task.model.get_weights(), strict=True):
         np.testing.assert_array_equal(old, new)
 
 
-def test_learns_and_finds_entities(learnt):
+def test_learns_and_finds_entities_whatever_the_batches(learnt):
     words, tags = sentences()
     assert learnt.predict_tags(words) == tags
     text = " Anna  LEE met Bob,\nin New York."
@@ -189,9 +181,6 @@ def test_learns_and_finds_entities(learnt):
     for entity in entities[0]:
         assert text[entity.start : entity.end] == entity.text
         assert 0.8 < entity.probability <= 1
-
-
-def test_batches_do_not_change_the_answer(learnt):
     words, _ = sentences()
     texts = [" ".join(sentence) for sentence in words]
     for one, many in zip(learnt.predict(texts, batch_size=1), learnt.predict(texts), strict=True):
@@ -244,22 +233,6 @@ def test_bad_examples(words, tags, error, message):
         make_task().examples(words, tags)
 
 
-def test_bad_and_empty_texts():
-    task = make_task()
-    with pytest.raises(TypeError, match="texts must be a list of strings, got 'Bob'"):
-        task.predict("Bob")
-    with pytest.raises(TypeError, match=r"texts\[1\] must be a string, got None"):
-        task.predict(["Bob", None])
-    with pytest.raises(ValueError, match="texts must hold at least one text, got none"):
-        task.predict([])
-    with pytest.raises(ValueError, match="words must hold at least one sentence, got none"):
-        task.predict_tags([])
-    assert task.predict(["", "\x01"]) == [[], []]
-    assert task.predict_tags([[], []]) == [[], []]
-    with pytest.raises(ValueError, match="batch_size must be at least 1, got 0"):
-        task.predict(["Bob"], batch_size=0)
-
-
 @pytest.mark.parametrize(
     ("labels", "message"),
     [
@@ -283,11 +256,18 @@ def test_labels_and_model_must_fit():
         TokenClassification(build_tagger(make_encoder(), 2), FakeTokenizer(), labels=["O", 1], max_length=8)
 
 
-def test_parts_of_speech_have_no_entities():
+def test_parts_of_speech_and_empty_texts_have_no_entities():
     task = make_task(labels=["N", "O", "S", "V", "."])
     assert set(task.predict_tags([["Bob", "met", "."]])[0]) <= set(task.labels)
     with pytest.raises(ValueError, match="labels must be entity tags, as O and B-person, for predict"):
         task.predict(["Bob met ."])
+    task = make_task()
+    with pytest.raises(ValueError, match="words must hold at least one sentence, got none"):
+        task.predict_tags([])
+    with pytest.raises(ValueError, match="batch_size must be at least 1, got 0"):
+        task.predict(["Bob"], batch_size=0)
+    assert task.predict(["", "\x01"]) == [[], []]
+    assert task.predict_tags([[], []]) == [[], []]
 
 
 def test_the_fake_tokenizer_is_like_the_real_one():

@@ -64,7 +64,7 @@ def chosen(counts, **settings):
     return [tokenizer.vocabulary[number] for number in choose_vocabulary(tokenizer, all_counts, **settings)]
 
 
-def test_kept_entries():
+def test_what_is_kept_by_count_and_by_size():
     letters = ["a", "b", "l", "##a", "##b", "##l"]
     assert chosen({}) == [*SPECIAL_TOKENS, *letters]
     # A character beyond ASCII is spelt where it was seen, at the start of a word and inside of one.
@@ -72,9 +72,6 @@ def test_kept_entries():
     seen = {"ball": 3, "able": 1}
     assert chosen(seen) == [*SPECIAL_TOKENS, *letters, "able", "ball"]
     assert chosen(seen, min_count=2) == [*SPECIAL_TOKENS, *letters, "ball"]
-
-
-def test_a_size_takes_the_most_frequent_and_fills_up_in_order():
     base = [*SPECIAL_TOKENS, "a", "b", "l", "##a", "##b", "##l"]
     assert chosen({"ball": 3, "able": 1}, size=len(base) + 1) == [*base, "ball"]
     # Five more: what was seen, then the first of the others.
@@ -83,6 +80,8 @@ def test_a_size_takes_the_most_frequent_and_fills_up_in_order():
         chosen({}, size=10)
     with pytest.raises(ValueError, match=r"^choose_vocabulary.min_count must be at least 1, got 0$"):
         chosen({}, min_count=0)
+    with pytest.raises(ValueError, match=r"must hold \[PAD\]"):
+        reduce_tokenizer(make("wordpiece"), [1, 2, 3, 4])
 
 
 def test_a_size_holds_with_all_that_merges_into_a_piece():
@@ -96,8 +95,3 @@ def test_a_size_holds_with_all_that_merges_into_a_piece():
         # Each piece can still be made: it is the one piece of its own text.
         for text in TEXTS:
             assert fewer.unknown_id not in fewer.tokenize([text]).to_list()[0]
-
-
-def test_a_special_token_that_is_left_out_is_missed():
-    with pytest.raises(ValueError, match=r"must hold \[PAD\]"):
-        reduce_tokenizer(make("wordpiece"), [1, 2, 3, 4])

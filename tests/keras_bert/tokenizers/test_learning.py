@@ -31,13 +31,10 @@ def test_another_process_learns_the_same(tmp_path):
     assert (tmp_path / "there").read_text() == (tmp_path / "here").read_text()
 
 
-def test_pieces_stand_by_their_scores():
+def test_pieces_stand_by_their_scores_and_impossible_vocabularies_are_refused():
     vocabulary = learn_subwords(TEXTS, "unigram", 50, lowercase=False).definition()["model"]["vocab"]
     assert [piece for piece, _ in vocabulary[:5]] == ["<pad>", "<unk>", "[CLS]", "[SEP]", "[MASK]"]
     assert vocabulary[5:] == sorted(vocabulary[5:], key=lambda entry: (-entry[1], entry[0]))
-
-
-def test_refuses_vocabulary_that_cannot_be_learnt():
     with pytest.raises(ValueError, match="kind must be 'bpe' or 'unigram', got 'wordpiece'"):
         learn_subwords(TEXTS, "wordpiece", 100, lowercase=True)
     with pytest.raises(ValueError, match=r"size must be at most \d+ for these texts, got 9000"):

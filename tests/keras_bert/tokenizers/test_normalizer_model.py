@@ -25,11 +25,8 @@ def test_the_op_applies_the_rules_to_every_character(lowercase):
     assert wrong == sorted({*LATER_PUNCTUATION, *skipped_chinese})
 
 
-def test_punctuation_that_the_matcher_does_not_know_stands_apart():
+def test_unknown_punctuation_stands_apart_and_invalid_utf8_vanishes():
     assert build(lowercase=False).normalize(["a\u166db"]).numpy() == ["a \u166d b".encode()]
-
-
-def test_invalid_utf8_vanishes():
     broken = [b"a\x80\xffb", b"a\xc3", b"a\xe0\xa0b\xf0\x90\x80", b"\xed\xa0\x80a\xc0\xafb\xf4\x90\x80\x80"]
     assert build(lowercase=True).normalize(broken).numpy().tolist() == [b"ab", b"a", b"ab", b"ab"]
 
@@ -37,8 +34,5 @@ def test_invalid_utf8_vanishes():
 def test_pieces_wear_the_stand_ins_of_the_text():
     text = build(lowercase=False).normalize(["a\u2e52"]).numpy()[0].decode()
     assert matcher_vocabulary(["a\u2e52", "##a"], lowercase=False) == [text, "##a"]
-
-
-def test_pieces_that_no_text_can_match_are_names():
     pieces = ["[UNK]", "A", "a b", "\ue000", "\0", "é", "a"]
     assert matcher_vocabulary(pieces, lowercase=True) == [*(f"\ue000.{n}" for n in range(6)), "a"]

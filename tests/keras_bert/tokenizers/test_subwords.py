@@ -2,6 +2,7 @@
 
 import json
 import pickle
+from typing import Any
 
 import numpy as np
 import pytest
@@ -12,6 +13,7 @@ from keras_bert.options.data import NAMED_TOKENS
 from keras_bert.tokenizers.eager import EagerSubwords
 from keras_bert.tokenizers.fitting import choose_vocabulary, reduce_tokenizer
 from keras_bert.tokenizers.loading import load_tokenizer
+from keras_bert.tokenizers.subword_copies import byte_characters, find_copy_obstacle
 from keras_bert.tokenizers.subwords import SubwordTokenizer
 from tests.keras_bert.tokenizers.subwords import ALBERT, MODERN, ROBERTA, TEXTS, content
 
@@ -72,7 +74,7 @@ def test_a_long_pair_is_cut_where_a_short_one_would_be(both):
         ours.encode([TEXTS[0]], ["old"], max_length=3 + ours.between)
 
 
-def test_special_tokens(both):
+def test_special_tokens_words_and_bytes(both):
     ours, _ = both
     orders = (["<pad>", "<unk>", "<s>", "</s>", "<mask>"], MODERN, ALBERT)
     expected = next(order for order in orders if set(order) <= set(ours.vocabulary))
@@ -81,10 +83,6 @@ def test_special_tokens(both):
     assert (ours.between, ours.special_count(1), ours.special_count(2)) == ((2, 2, 4) if bpe else (1, 2, 3))
     assert ours.mask == expected[-1]
     assert set(ROBERTA) == set(expected) or not bpe
-
-
-def test_words_know_where_they_begin(both):
-    ours, _ = both
     marks = ours.word_marks()
     assert not marks[list(ours.special_ids)].any()
     ids = np.asarray(ours.tokenize_words(["cow", "bridge", "oldest"]).flat_values)
@@ -92,10 +90,6 @@ def test_words_know_where_they_begin(both):
     assert (np.flatnonzero(~marks[ids]) == starts).all()
     # As they stand within a text.
     assert ids.tolist() == ours.tokenize(["x cow bridge oldest"]).to_list()[0][-len(ids) :]
-
-
-def test_pieces_stand_for_bytes(both):
-    ours, _ = both
     text = " Überall Regen: 雨! Café"  # nothing of it is changed or left out
     pieces = [ours.vocabulary[number] for number in ours.tokenize([text]).to_list()[0]]
     assert sum(map(ours.count_bytes, pieces)) == len(text.encode())
@@ -137,17 +131,18 @@ def test_descriptions_that_are_of_no_use(change, message):
         SubwordTokenizer({**content("bpe"), **change})
 
 
-def test_a_piece_with_a_line_end_is_refused():
+def test_line_ends_missing_special_tokens_and_changing_segments_are_refused():
     description = json.loads(json.dumps(content("unigram")))
     description["model"]["vocab"].append(["a\nb", -9.0])
     rule = r"must hold no token with a line end, which vocab\.txt cannot hold; got 'a\\nb' as token \d+"
     with pytest.raises(ValueError, match=rule):
         SubwordTokenizer(description)
-
-
-def test_a_special_token_is_missing():
     broken = json.loads(json.dumps(content("unigram")).replace("[MASK]", "[HIDE]"))
     with pytest.raises(ValueError, match=r"must hold <mask> or \[MASK\], got \d+ tokens without it"):
+        SubwordTokenizer(broken)
+    broken = json.loads(json.dumps(content("unigram")))
+    broken["post_processor"]["pair"][-1]["SpecialToken"]["type_id"] = 0
+    with pytest.raises(ValueError, match=r"must give the type_id 0 to the first text .* got \[0, .*\] for a pair$"):
         SubwordTokenizer(broken)
 
 
@@ -166,16 +161,13 @@ def big_bird():
     return made
 
 
-def test_rows_have_the_tokens_of_the_template():
+def test_rows_and_fitted_vocabularies_have_the_tokens_of_the_template():
     theirs = tokenizers.Tokenizer.from_str(json.dumps(big_bird()))
     for tokenizer in (SubwordTokenizer(big_bird()), EagerSubwords(big_bird())):
         assert tokenizer.special == ("<pad>", "<unk>", "[CLS]", "[SEP]", "[MASK]")
         row = np.asarray(tokenizer.encode([TEXTS[0]], max_length=100, pad_to_longest=True)["token_ids"])[0]
         assert row.tolist() == theirs.encode(TEXTS[0]).ids
         assert theirs.encode(TEXTS[0]).tokens[0] == "[CLS]"
-
-
-def test_a_fitted_vocabulary_keeps_the_tokens_of_the_template():
     whole = SubwordTokenizer(big_bird())
     kept = choose_vocabulary(whole, np.bincount(whole.tokenize(TEXTS[:1]).flat_values, minlength=whole.vocabulary_size))
     fitted = reduce_tokenizer(whole, kept)
@@ -213,13 +205,6 @@ def test_names_that_the_definition_contradicts(named, message):
         SubwordTokenizer({**big_bird(), NAMED_TOKENS: named})
 
 
-def test_segments_that_change_within_a_text():
-    broken = json.loads(json.dumps(content("unigram")))
-    broken["post_processor"]["pair"][-1]["SpecialToken"]["type_id"] = 0
-    with pytest.raises(ValueError, match=r"must give the type_id 0 to the first text .* got \[0, .*\] for a pair$"):
-        SubwordTokenizer(broken)
-
-
 @pytest.mark.parametrize(("wrapped", "typed"), [(False, True), (True, True), (False, False)])
 def test_a_template_names_a_token_that_it_does_not_define(wrapped, typed):
     broken = json.loads(json.dumps(content("unigram")))
@@ -232,3 +217,38 @@ def test_a_template_names_a_token_that_it_does_not_define(wrapped, typed):
     message = r"^tokenizer\.json: post_processor\.special_tokens must hold '\[SEP\]', got \['\[CLS\]', '\[SEQ\]'\]$"
     with pytest.raises(ValueError, match=message):
         SubwordTokenizer(broken)
+
+
+_REGEX = {"type": "Replace", "pattern": {"Regex": "a+"}, "content": "b"}
+_FLAGS = {"single_word": True, "lstrip": False, "rstrip": False, "normalized": False}
+
+
+@pytest.mark.parametrize("kind", ["bpe", "modern", "unigram"])
+def test_released_kinds_are_known(kind: str) -> None:
+    assert find_copy_obstacle(content(kind)) == ""
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"normalizer": {"type": "Nmt"}}, "no normalizer 'Nmt'"),
+        ({"normalizer": {"type": "Sequence", "normalizers": [{"type": "NFC"}, {"type": "Prepend"}]}}, "'Prepend'"),
+        ({"normalizer": _REGEX}, "no normalizer Replace of the expression 'a+'"),
+        ({"pre_tokenizer": {"type": "Digits"}}, "no pre_tokenizer 'Digits'"),
+        ({"pre_tokenizer": {"type": "ByteLevel", "use_regex": False}}, "ByteLevel with use_regex False"),
+        ({"added_tokens": [{"content": "<a>", "special": False, **_FLAGS}]}, "no added token with single_word '<a>'"),
+        ({"model": {**content("bpe")["model"], "byte_fallback": True}}, "no model with byte_fallback True"),
+        ({"model": {**content("bpe")["model"], "dropout": 0.1}}, "no model with dropout 0.1"),
+        ({"model": {**content("bpe")["model"], "vocab": {}}}, "need a token for each of the 256 bytes"),
+    ],
+)
+def test_an_unknown_part_is_named(change: dict[str, Any], message: str) -> None:
+    assert message in find_copy_obstacle({**content("bpe"), **change})
+
+
+def test_steps_are_objects_and_bytes_have_the_characters_of_the_library() -> None:
+    with pytest.raises(ValueError, match="must hold objects for steps, got 7"):
+        find_copy_obstacle({**content("bpe"), "normalizer": 7})
+    from tokenizers import pre_tokenizers
+
+    assert sorted(byte_characters()) == sorted(pre_tokenizers.ByteLevel.alphabet())

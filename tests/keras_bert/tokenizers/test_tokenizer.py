@@ -23,18 +23,15 @@ def ids(tokenizer, pieces):
     return [tokenizer.vocabulary.index(piece) for piece in pieces.split()]
 
 
-def test_tokenizes_lowercased_words_without_accents(tokenizer):
+def test_tokenizes_words_by_case_and_takes_arrays_and_bytes(tokenizer):
     tokens = tokenizer.tokenize(["Héllo, worlding.", "", "日"])
     assert tokens.dtype == tf.int32
     assert tokens.to_list() == [ids(tokenizer, "hello , world ##ing ."), [], [tokenizer.unknown_id]]
-
-
-def test_a_cased_tokenizer_keeps_case():
     assert Tokenizer(PIECES, lowercase=False).tokenize(["Hello hello"]).to_list()[0][0] == 1
-
-
-def test_pieces_stand_for_bytes_and_for_the_space_in_front_of_a_word(tokenizer):
     assert [tokenizer.count_bytes(piece) for piece in ("un", "##affable", "é", "##雨")] == [3, 7, 3, 3]
+    expected = tokenizer.tokenize(["hello", "world"]).to_list()
+    assert tokenizer.tokenize(np.array(["hello", "world"])).to_list() == expected
+    assert tokenizer.tokenize((b"hello", b"world")).to_list() == expected
 
 
 def test_offsets_are_characters_of_the_text(tokenizer):
@@ -45,25 +42,19 @@ def test_offsets_are_characters_of_the_text(tokenizer):
     assert [text[a:b] for a, b in zip(starts, ends, strict=True)] == ["n", "é", "👍", "World", "ing"]
 
 
-def test_encodes_one_text(tokenizer):
+def test_encodes_one_text_and_of_a_pair_cuts_the_longer_first(tokenizer):
     inputs = tokenizer.encode(["hello world", "a"], max_length=5)
     hello, world, a = ids(tokenizer, "hello world a")
     assert inputs["token_ids"].numpy().tolist() == [[2, hello, world, 3, 0], [2, a, 3, 0, 0]]
     assert inputs["segment_ids"].numpy().tolist() == [[0] * 5, [0] * 5]
     assert inputs["padding_mask"].numpy().tolist() == [[1, 1, 1, 1, 0], [1, 1, 1, 0, 0]]
     assert all(tensor.dtype == tf.int32 for tensor in inputs.values())
-
-
-def test_encodes_a_pair_and_cuts_the_longer_text_first(tokenizer):
+    assert tokenizer.encode(["a b", "a"], max_length=100, pad_to_longest=True)["token_ids"].shape == (2, 4)
     inputs = tokenizer.encode(["a b c d", "a"], ["e", "a b c d"], max_length=7, pad_to_longest=True)
     a, b, c, d, e = ids(tokenizer, "a b c d e")
     assert inputs["token_ids"].numpy().tolist() == [[2, a, b, c, 3, e, 3], [2, a, 3, a, b, c, 3]]
     assert inputs["segment_ids"].numpy().tolist() == [[0, 0, 0, 0, 0, 1, 1], [0, 0, 0, 1, 1, 1, 1]]
     assert d not in inputs["token_ids"].numpy()
-
-
-def test_pads_to_the_longest_row(tokenizer):
-    assert tokenizer.encode(["a b", "a"], max_length=100, pad_to_longest=True)["token_ids"].shape == (2, 4)
 
 
 @settings(max_examples=40, deadline=None)
@@ -84,13 +75,19 @@ def test_every_encoded_pair_is_well_formed(pairs, max_length):
         assert inputs["segment_ids"][row].tolist() == expected
 
 
-def test_runs_inside_a_graph(tokenizer):
+def test_runs_inside_graphs_and_datasets(tokenizer):
     graph = tf.function(lambda texts: tokenizer.encode(texts, max_length=6)["token_ids"])
     eager = tokenizer.encode(["hello"], max_length=6)["token_ids"]
     np.testing.assert_array_equal(graph(tf.constant(["hello"])), eager)
+    batches = tf.data.Dataset.from_tensor_slices(["hello", "a b", "world"]).batch(2)
+    rows = [row for batch in batches.map(tokenizer.tokenize) for row in batch.to_list()]
+    assert rows == tokenizer.tokenize(["hello", "a b", "world"]).to_list()
+    pieces = [*PIECES, "graph"]
+    tf.function(lambda: Tokenizer(pieces, lowercase=True).tokenize(["graph"]).flat_values)()
+    assert Tokenizer(pieces, lowercase=True).tokenize(["graph"]).to_list() == [[len(PIECES)]]
 
 
-def test_saves_and_loads(tokenizer, tmp_path):
+def test_saves_loads_and_pickles(tokenizer, tmp_path):
     tokenizer.save(tmp_path)
     loaded = load_tokenizer(tmp_path)
     assert loaded.vocabulary == tuple(PIECES)
@@ -98,6 +95,12 @@ def test_saves_and_loads(tokenizer, tmp_path):
     assert loaded.special_ids == (0, 1, 2, 3, 4)
     assert (loaded.pad_id, loaded.unknown_id, loaded.cls_id, loaded.sep_id, loaded.mask_id) == loaded.special_ids
     assert loaded.vocabulary_size == len(PIECES)
+    copy = pickle.loads(pickle.dumps(tokenizer))
+    assert copy.vocabulary == tokenizer.vocabulary
+    assert copy.tokenize(["hello"]).to_list() == tokenizer.tokenize(["hello"]).to_list()
+    empty = tf.constant([], tf.string)
+    assert all(part.shape[0] == 0 for part in tokenizer.tokenize_with_offsets(empty))
+    assert tokenizer.encode(empty, max_length=8)["token_ids"].shape == (0, 8)
 
 
 @pytest.mark.parametrize(
@@ -115,9 +118,13 @@ def test_rejects_a_bad_vocabulary(vocabulary, message):
         Tokenizer(vocabulary, lowercase=True)
 
 
-def test_rejects_a_length_without_room(tokenizer):
+def test_lengths_and_pairs_that_do_not_fit_are_refused(tokenizer):
     with pytest.raises(ValueError, match="max_length must be at least 5, got 4"):
         tokenizer.encode(["a"], ["b"], max_length=4)
+    with pytest.raises(ValueError, match="pairs must hold as many texts as texts does, 3, got 2"):
+        tokenizer.encode(["a", "b", "c"], ["d", "e"], max_length=8)
+    with pytest.raises(TypeError, match=f"pairs {SINGLE}"):
+        tokenizer.encode(["a"], "hello", max_length=8)
 
 
 SINGLE = "must be a list of texts, got 'hello'"
@@ -144,40 +151,3 @@ def test_refuses_values_that_are_no_lists_of_texts(tokenizer, texts, error, mess
             method(texts)
     with pytest.raises(error, match=message):
         tokenizer.encode(texts, max_length=8)
-
-
-def test_rejects_pairs_of_another_number(tokenizer):
-    with pytest.raises(ValueError, match="pairs must hold as many texts as texts does, 3, got 2"):
-        tokenizer.encode(["a", "b", "c"], ["d", "e"], max_length=8)
-    with pytest.raises(TypeError, match=f"pairs {SINGLE}"):
-        tokenizer.encode(["a"], "hello", max_length=8)
-
-
-def test_an_empty_tensor_gives_empty_rows(tokenizer):
-    empty = tf.constant([], tf.string)
-    assert all(part.shape[0] == 0 for part in tokenizer.tokenize_with_offsets(empty))
-    assert tokenizer.encode(empty, max_length=8)["token_ids"].shape == (0, 8)
-
-
-def test_takes_arrays_and_bytes(tokenizer):
-    expected = tokenizer.tokenize(["hello", "world"]).to_list()
-    assert tokenizer.tokenize(np.array(["hello", "world"])).to_list() == expected
-    assert tokenizer.tokenize((b"hello", b"world")).to_list() == expected
-
-
-def test_runs_in_a_dataset(tokenizer):
-    batches = tf.data.Dataset.from_tensor_slices(["hello", "a b", "world"]).batch(2)
-    rows = [row for batch in batches.map(tokenizer.tokenize) for row in batch.to_list()]
-    assert rows == tokenizer.tokenize(["hello", "a b", "world"]).to_list()
-
-
-def test_built_inside_a_graph_it_outlives_the_graph():
-    pieces = [*PIECES, "graph"]
-    tf.function(lambda: Tokenizer(pieces, lowercase=True).tokenize(["graph"]).flat_values)()
-    assert Tokenizer(pieces, lowercase=True).tokenize(["graph"]).to_list() == [[len(PIECES)]]
-
-
-def test_pickles(tokenizer):
-    copy = pickle.loads(pickle.dumps(tokenizer))
-    assert copy.vocabulary == tokenizer.vocabulary
-    assert copy.tokenize(["hello"]).to_list() == tokenizer.tokenize(["hello"]).to_list()

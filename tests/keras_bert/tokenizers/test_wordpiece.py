@@ -1,6 +1,7 @@
 """Ids and offsets against Hugging Face's own, and against BERT by the book."""
 
 import json
+import os
 from pathlib import Path
 
 import numpy as np
@@ -11,7 +12,9 @@ from hypothesis import strategies as st
 from tensorflow.lite.python.interpreter import InterpreterWithCustomOps
 from tensorflow_text import tflite_registrar
 
+from benchmarks.tokenizer import check, load
 from keras_bert.tokenizers.tokenizer import Tokenizer
+from keras_bert.tokenizers.unicode_rules import LATER_LOWER_CASE, normalize, stays
 from keras_bert.tokenizers.wordpiece_vocabulary import SPECIAL_TOKENS
 from tests.golden.hard_texts import TEXTS, VOCABULARY
 from tests.keras_bert.tokenizers import bert_by_the_book
@@ -45,9 +48,10 @@ def test_the_book_equals_the_golden_ids_and_offsets(case):
         assert bert_by_the_book.tokenize(text, GOLDEN["vocabulary"], CASES[case]) == list(expected)
 
 
-def test_the_golden_file_holds_these_texts():
+def test_the_golden_file_holds_these_texts_and_special_tokens_are_no_words():
     assert GOLDEN["texts"] == list(TEXTS)
     assert GOLDEN["vocabulary"] == list(VOCABULARY)
+    assert Tokenizer(SPECIAL_TOKENS, lowercase=False).tokenize(["a [UNK] ##"]).to_list() == [[1] * 6]
 
 
 @pytest.mark.parametrize("case", CASES)
@@ -112,5 +116,44 @@ def test_encodes_in_tflite(tmp_path):
         np.testing.assert_array_equal(outputs[name], values)
 
 
-def test_a_vocabulary_of_special_tokens_knows_no_word():
-    assert Tokenizer(SPECIAL_TOKENS, lowercase=False).tokenize(["a [UNK] ##"]).to_list() == [[1] * 6]
+DATA = Path(os.environ.get("BERT_TEST_DATA", "../shared/data")).absolute()
+PYTHON = os.environ.get("TRANSFORMERS_PYTHON", "")
+FILES = sorted([*DATA.glob("tokenizer/*.txt"), *DATA.glob("corpus/*.txt")])
+VOCABULARIES = sorted(DATA.glob("vocab/*.txt"))
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(not FILES, reason="needs BERT_TEST_DATA, a folder with vocab/, corpus/ and tokenizer/")
+@pytest.mark.skipif(not PYTHON, reason="needs TRANSFORMERS_PYTHON, an interpreter with tokenizers")
+@pytest.mark.parametrize("text", FILES, ids=lambda file: file.stem)
+@pytest.mark.parametrize("vocabulary", VOCABULARIES, ids=lambda file: file.stem)
+def test_no_line_differs_from_the_reference(vocabulary: Path, text: Path) -> None:
+    lines = text.read_bytes().decode(errors="replace").split("\n")
+    differences = check(load(vocabulary), PYTHON, lines)
+    assert differences.texts == len(lines)
+    assert (differences.ids, differences.offsets) == (0, 0)
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(not VOCABULARIES, reason="needs BERT_TEST_DATA, a folder with vocab/")
+@pytest.mark.skipif(not PYTHON, reason="needs TRANSFORMERS_PYTHON, an interpreter with tokenizers")
+@pytest.mark.parametrize("vocabulary", VOCABULARIES, ids=lambda file: file.stem)
+@pytest.mark.parametrize("shape", ["{}", "a{}b", "a {}", "{0}2 x{0}{0}"])
+def test_no_character_differs_from_the_reference(vocabulary: Path, shape: str) -> None:
+    texts = [shape.format(chr(place)) for place in range(0x110000) if not 0xD800 <= place < 0xE000]
+    differences = check(load(vocabulary), PYTHON, texts)
+    assert (differences.ids, differences.offsets) == (0, 0)
+
+
+@pytest.mark.parametrize("lowercase", [True, False])
+def test_blocks_that_stay_have_no_character_that_changes(lowercase: bool) -> None:
+    blocks = [range(start, start + 64) for start in range(0, 0x20000, 64) if not 0xD800 <= start < 0xE000]
+    staying = [block for block in blocks if stays(block, lowercase)]
+    assert len(staying) > 0.5 * len(blocks)
+    changed = [code for block in staying for code in block if normalize(code, lowercase) != chr(code)]
+    assert changed == []
+
+
+@pytest.mark.parametrize("code_point", [0, 0x41, 0xA0, 0xAD, 0xE9, 0x301, 0xFFFD, *list(LATER_LOWER_CASE)[:1]])
+def test_one_that_changes_is_enough(code_point: int) -> None:
+    assert not stays(range(code_point, code_point + 2), True)

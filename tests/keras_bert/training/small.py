@@ -12,6 +12,7 @@ from keras_bert.core.losses import weighted_sums
 from keras_bert.data.batches import reading_options
 from keras_bert.layers.embeddings import TokenEmbedding
 from keras_bert.models.encoder import build_encoder
+from keras_bert.models.pretraining import build_pretraining
 from keras_bert.objectives.tasks import ClassificationObjective
 from keras_bert.options.training import Training
 from keras_bert.tasks.classification import build_classifier
@@ -72,6 +73,30 @@ def bag_of_tokens(dropout=0.0):
     states = keras.layers.Flatten(name="flatten")(keras.layers.Dropout(dropout, name="dropout")(states))
     logits = keras.layers.Dense(2, name="classifier")(states)
     return keras.Model({"token_ids": inputs}, logits, name="bag_of_tokens")
+
+
+class Killed(BaseException):
+    """As if the process had ended."""
+
+
+def kill():
+    raise Killed
+
+
+def stop_after(step, end=kill):
+    """Ends a training after a step in its own way; it runs through for None."""
+
+    def on_progress(done, *_):
+        if done == step:
+            end()
+
+    return on_progress
+
+
+def masked_model():
+    """A small encoder that fills blanks in rows of `write_dynamic_rows`."""
+    config = EncoderConfig(**{**SIZES, "vocabulary_size": 65, "max_length": 16}, intermediate_size=32)
+    return build_pretraining(build_encoder(config), next_sentence=False)
 
 
 BATCH = {"token_ids": np.array([[1, 1, 1, 2], [1, 3, 3, 0]], "int32"), "padding_mask": np.ones((2, 4), "int32")}

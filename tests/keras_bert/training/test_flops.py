@@ -55,15 +55,12 @@ def test_a_model_against_a_count_by_hand_and_the_profiler():
     assert tf.compat.v1.profiler.profile(graph, options=options).total_float_ops == flops
 
 
-def test_what_no_result_needs_is_not_computed():
+def test_unused_products_are_not_counted_and_a_gradient_is_two():
     def forward(x):
         tf.matmul(x, tf.transpose(x))
         return tf.matmul(x, KERNEL)
 
     assert count_flops(forward, spec(3, 5)) == 2 * 3 * 5 * 4
-
-
-def test_the_gradient_of_a_product_is_two_products():
     weight = tf.Variable(KERNEL)
 
     def step(x):

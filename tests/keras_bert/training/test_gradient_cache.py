@@ -128,12 +128,9 @@ def test_one_trace_serves_parts_of_all_lengths():
     assert [run.experimental_get_tracing_count() for run in runs] == [1, 1]
 
 
-def test_nothing_is_cached_for_one_part_and_for_parts_by_themselves():
+def test_nothing_is_cached_for_one_part_and_imitation_is_refused():
     assert make_step(Contrast(across_micro_batches=True), accumulation=1)._cache is None
     assert make_step(Contrast(), accumulation=3)._cache is None
-
-
-def test_several_devices_and_imitation_are_refused():
     rule = r"^Contrast.across_micro_batches must be false where states, vectors or similarities are imitated"
     models = build("retrieval"), build("retrieval")
     with pytest.raises(ValueError, match=rule):

@@ -3,7 +3,6 @@
 import keras
 import numpy as np
 import pytest
-import tensorflow as tf
 
 from keras_bert.compress.imitation import ImitationObjective
 from keras_bert.core.config import EncoderConfig
@@ -14,10 +13,11 @@ from keras_bert.options.training import Training
 from keras_bert.tasks.classification import build_classifier
 from keras_bert.training.checkpoints import CheckpointError
 from keras_bert.training.trainer import Trainer
-from tests.keras_bert.training.small import SIZES, rows
+from tests.keras_bert.training.small import SIZES, Killed, rows, stop_after
 
 ALL = Imitation(hidden_states=1.0, attentions=0.5, relations=2.0, cosine=1.0)
 STEPS = 3
+pytestmark = pytest.mark.usefixtures("eager")
 
 
 def build(seed, dropout=0.0, **changes):
@@ -34,25 +34,10 @@ def make_trainer(imitation=ALL):
     return Trainer(objective.joint, objective, training, STEPS)
 
 
-class KilledError(Exception):
-    """As if the process had ended."""
-
-
 def fit(trainer, stop=None, **options):
-    def on_progress(step, *_):
-        if step == stop:
-            raise KilledError
-
     options = {"log_every": 1, "validations": 1, "checkpoint_seconds": 0.0, **options}
     data = rows(16, batch_size=trainer.training.micro_batch_size)
-    return trainer.fit(data, validation=rows(9, seed=1, batch_size=5), on_progress=on_progress, **options)
-
-
-@pytest.fixture(autouse=True)
-def eager():
-    tf.config.run_functions_eagerly(True)
-    yield
-    tf.config.run_functions_eagerly(False)
+    return trainer.fit(data, validation=rows(9, seed=1, batch_size=5), on_progress=stop_after(stop), **options)
 
 
 def test_killed_and_started_again_the_bits_are_the_same(tmp_path):
@@ -62,7 +47,7 @@ def test_killed_and_started_again_the_bits_are_the_same(tmp_path):
     history, whole = fit(trainer), trainer.arrays()
     assert np.any(projection.numpy() != start)
     trainer.set_arrays(begin)
-    with pytest.raises(KilledError):
+    with pytest.raises(Killed):
         fit(trainer, 2, checkpoints=tmp_path)
     others = Imitation(**{**vars(ALL), "layer_map": (0,)})
     with pytest.raises(CheckpointError, match=r"but objective\.imitation\.layer_map was None and is \[0\]"):

@@ -14,11 +14,8 @@ import pytest
 import tensorflow as tf
 
 import keras_bert.training.checkpoints
-from keras_bert.core.config import EncoderConfig
 from keras_bert.data.batches import Phases
 from keras_bert.data.pretraining_batches import pretraining_batches
-from keras_bert.models.encoder import build_encoder
-from keras_bert.models.pretraining import build_pretraining
 from keras_bert.objectives.pretraining import PretrainingObjective
 from keras_bert.objectives.tasks import ClassificationObjective, RegressionObjective
 from keras_bert.options.training import Training
@@ -30,37 +27,22 @@ from keras_bert.training.trainer import Trainer, make_deterministic
 from tests import forked
 from tests.keras_bert.data.rows import write_dynamic_rows
 from tests.keras_bert.training import small
-from tests.keras_bert.training.small import BATCH, LinearObjective, Rows, bag_of_tokens, linear, rows
+from tests.keras_bert.training.small import (
+    BATCH,
+    Killed,
+    LinearObjective,
+    Rows,
+    bag_of_tokens,
+    linear,
+    masked_model,
+    rows,
+    stop_after,
+)
 
 STEPS = 12
 fit = functools.partial(small.fit, build=bag_of_tokens)
+pytestmark = pytest.mark.usefixtures("interruptible")
 EVERY_STEP = {"log_every": 1, "checkpoint_seconds": 0.0}
-
-
-class Killed(BaseException):
-    """As if the process had ended."""
-
-
-@pytest.fixture(autouse=True)
-def interruptible():
-    """A shell starts what it puts into the background with SIGINT ignored; the tests may run there."""
-    before = signal.signal(signal.SIGINT, signal.default_int_handler)
-    yield
-    signal.signal(signal.SIGINT, before)
-
-
-def stop_after(step, end):
-    """Ends a training in its own way."""
-
-    def on_progress(done, total, note):
-        if done == step:
-            end()
-
-    return on_progress
-
-
-def kill():
-    raise Killed
 
 
 @functools.cache
@@ -95,7 +77,7 @@ def test_killed_and_started_again_the_weights_are_the_same_bits(tmp_path, traini
     # The last kill comes before anything new was saved.
     for stop in (5, 7, 7):
         with pytest.raises(Killed):
-            fit(STEPS, checkpoints=tmp_path, on_progress=stop_after(stop, kill), **again)
+            fit(STEPS, checkpoints=tmp_path, on_progress=stop_after(stop), **again)
     model, resumed = fit(STEPS, checkpoints=tmp_path, **again)
     assert resumed == history
     assert_equal_bits(model, weights)
@@ -103,7 +85,7 @@ def test_killed_and_started_again_the_weights_are_the_same_bits(tmp_path, traini
 
 def test_what_was_finished_is_not_trained_again(tmp_path):
     first = fit(4, checkpoints=tmp_path)
-    again = fit(4, checkpoints=tmp_path, on_progress=stop_after(4, kill))
+    again = fit(4, checkpoints=tmp_path, on_progress=stop_after(4))
     assert again[1] == first[1]
     np.testing.assert_array_equal(first[0].get_weights()[0], again[0].get_weights()[0])
 
@@ -123,12 +105,9 @@ def test_a_signal_ends_with_a_checkpoint(tmp_path, number):
     assert_equal_bits(model, weights)
 
 
-def test_a_signal_after_the_last_step_is_not_lost():
+def test_signals_after_the_last_step_and_without_a_place_for_checkpoints():
     with pytest.raises(KeyboardInterrupt):
         fit(3, on_progress=stop_after(3, lambda: os.kill(os.getpid(), signal.SIGINT)))
-
-
-def test_a_signal_without_a_place_for_checkpoints():
     with pytest.raises(StoppedError, match="SIGTERM after step 3 of 12: there is no folder for checkpoints"):
         fit(STEPS, on_progress=stop_after(3, lambda: os.kill(os.getpid(), signal.SIGTERM)))
 
@@ -136,7 +115,7 @@ def test_a_signal_without_a_place_for_checkpoints():
 def test_a_corrupt_checkpoint_falls_back_to_the_one_before(tmp_path, caplog):
     options = {"dropout": 0.2, "training": PLAIN, **EVERY_STEP}
     with pytest.raises(Killed):
-        fit(STEPS, checkpoints=tmp_path, on_progress=stop_after(6, kill), **options)
+        fit(STEPS, checkpoints=tmp_path, on_progress=stop_after(6), **options)
     older, newest = sorted(tmp_path.iterdir())
     newest.write_bytes(newest.read_bytes()[:-100])
     weights, history = undisturbed(PLAIN, **EVERY_STEP)
@@ -169,7 +148,7 @@ def interrupted(tmp_path_factory):
     """Checkpoints of a training that was killed; whoever is refused changes nothing there."""
     folder = tmp_path_factory.mktemp("interrupted")
     with pytest.raises(Killed):
-        fit(STEPS, checkpoints=folder, on_progress=stop_after(6, kill), **EVERY_STEP)
+        fit(STEPS, checkpoints=folder, on_progress=stop_after(6), **EVERY_STEP)
     files = {file: file.read_bytes() for file in folder.iterdir()}
     yield folder
     assert {file: file.read_bytes() for file in folder.iterdir()} == files
@@ -200,7 +179,7 @@ def test_a_checkpoint_of_another_training(interrupted, change, message):
 def test_a_checkpoint_that_tells_less_or_more(tmp_path, monkeypatch, then, now, message):
     monkeypatch.setattr(Rows, "identity", lambda _: then)
     with pytest.raises(Killed):
-        fit(STEPS, checkpoints=tmp_path, on_progress=stop_after(6, kill), **EVERY_STEP)
+        fit(STEPS, checkpoints=tmp_path, on_progress=stop_after(6), **EVERY_STEP)
     monkeypatch.setattr(Rows, "identity", lambda _: now)
     with pytest.raises(CheckpointError, match=f"but batches.{message}; take another folder"):
         fit(STEPS, checkpoints=tmp_path, **EVERY_STEP)
@@ -209,10 +188,7 @@ def test_a_checkpoint_that_tells_less_or_more(tmp_path, monkeypatch, then, now, 
 def test_a_finished_training_on_other_records_is_another(tmp_path):
     def train(folder):
         keras.utils.set_random_seed(0)
-        config = EncoderConfig(
-            vocabulary_size=65, max_length=16, num_layers=1, hidden_size=16, num_heads=2, intermediate_size=32
-        )
-        model = build_pretraining(build_encoder(config), next_sentence=False)
+        model = masked_model()
         batches = pretraining_batches(folder, "train", 8, seed=3, shuffle=True)
         trainer = Trainer(model, PretrainingObjective(next_sentence=False), Training(batch_size=8, xla="off"), 2)
         trainer.fit(
@@ -322,7 +298,7 @@ def test_bad_arguments(options, message):
 def test_the_record_of_a_training_that_goes_on(tmp_path):
     options = {"record": tmp_path / "record", "checkpoints": tmp_path / "checkpoints", **EVERY_STEP}
     with pytest.raises(Killed):
-        fit(4, on_progress=stop_after(3, kill), **options)
+        fit(4, on_progress=stop_after(3), **options)
     fit(4, **options)
     lines = [json.loads(line) for line in (tmp_path / "record" / "history.jsonl").open()]
     assert [line["step"] for line in lines] == [1, 2, 3, 4]
@@ -333,10 +309,7 @@ def test_the_record_of_a_training_that_goes_on(tmp_path):
 def pretrain_in_a_fresh_process(folder: str, checkpoints: str, name: str) -> None:
     """Rows of two lengths with tokens hidden anew each epoch, dropout, and batches in two parts."""
     make_deterministic(5)
-    config = EncoderConfig(
-        vocabulary_size=65, max_length=16, num_layers=1, hidden_size=16, num_heads=2, intermediate_size=32
-    )
-    model = build_pretraining(build_encoder(config), next_sentence=False)
+    model = masked_model()
     training = Training(learning_rate=3e-3, batch_size=8, accumulation=2)
     short, long = (
         pretraining_batches(Path(folder, length), "train", training.micro_batch_size, seed=3, shuffle=True)

@@ -15,11 +15,12 @@ from keras_bert.options.training import Training
 from keras_bert.training.trainer import Trainer, make_deterministic
 from tests import forked
 from tests.keras_bert.models.test_replaced_tokens import CONFIG, make_joint
-from tests.keras_bert.training.small import Rows
+from tests.keras_bert.training.small import Killed, Rows, stop_after
 
 GENERATOR = Generator(size=0.5, sharing="gradient_disentangled", weight=5.0)
 DROPPING = type(CONFIG)(**{**vars(CONFIG), "dropout": 0.2})
 STEPS = 3
+pytestmark = pytest.mark.usefixtures("eager")
 
 
 def make_rows(batch_size, count=16):
@@ -42,25 +43,10 @@ def make_trainer(config=DROPPING, strategy=None, **settings):
     return Trainer(joint, objective, training, STEPS, strategy)
 
 
-class KilledError(Exception):
-    """As if the process had ended."""
-
-
 def fit(trainer, stop=None, **options):
-    def on_progress(step, *_):
-        if step == stop:
-            raise KilledError
-
     rows, held_out = make_rows(trainer.training.micro_batch_size), make_rows(5, count=10)
     options = {"log_every": 1, "validations": 2, "checkpoint_seconds": 0.0, **options}
-    return trainer.fit(rows, validation=held_out, on_progress=on_progress, **options)
-
-
-@pytest.fixture(autouse=True)
-def eager():
-    tf.config.run_functions_eagerly(True)
-    yield
-    tf.config.run_functions_eagerly(False)
+    return trainer.fit(rows, validation=held_out, on_progress=stop_after(stop), **options)
 
 
 @pytest.mark.long
@@ -69,7 +55,7 @@ def test_killed_and_started_again_the_bits_are_the_same(tmp_path):
     begin = trainer.arrays()
     history, whole = fit(trainer), trainer.arrays()
     trainer.set_arrays(begin)
-    with pytest.raises(KilledError):
+    with pytest.raises(Killed):
         fit(trainer, 2, checkpoints=tmp_path)
     trainer.set_arrays(begin)
     assert fit(trainer, checkpoints=tmp_path) == history

@@ -3,10 +3,7 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
-from keras_bert.core.config import EncoderConfig
 from keras_bert.layers.embeddings import TokenEmbedding
-from keras_bert.models.encoder import build_encoder
-from keras_bert.models.pretraining import build_pretraining
 from keras_bert.models.saving import load_model, save_model
 from keras_bert.objectives.pretraining import PretrainingObjective
 from keras_bert.objectives.tasks import ClassificationObjective
@@ -14,7 +11,16 @@ from keras_bert.options.training import Training
 from keras_bert.training.step import TrainingStep
 from keras_bert.training.trainer import Trainer
 from tests.keras_bert.models.test_optimizer import ReferenceAdamW
-from tests.keras_bert.training.small import BATCH, LinearObjective, Rows, fit, linear, rows, small_classifier
+from tests.keras_bert.training.small import (
+    BATCH,
+    LinearObjective,
+    Rows,
+    fit,
+    linear,
+    masked_model,
+    rows,
+    small_classifier,
+)
 
 
 @pytest.mark.parametrize(("accumulation", "fresh"), [(1, [1, 1, 3, 3, 3, 3]), (2, [1, 2, 2, 2, 2, 2])])
@@ -90,7 +96,7 @@ def test_steps_go_on_from_their_arrays_bit_for_bit(training):
     assert second.learning_rate() == whole.learning_rate()
 
 
-def test_weights_are_those_of_the_mean_and_can_be_put_back():
+def test_weights_are_those_of_the_mean_and_something_is_evaluated_on():
     step = TrainingStep(linear(), LinearObjective(), Training(learning_rate=0.1, ema=0.5, xla="off"), 2)
     step.step([BATCH], 1)
     current, mean = step.model.get_weights()[0], step.weights()["0"]
@@ -98,6 +104,9 @@ def test_weights_are_those_of_the_mean_and_can_be_put_back():
     np.testing.assert_array_equal(step.model.get_weights()[0], current)
     step.set_weights({"0": mean})
     np.testing.assert_array_equal(step.model.get_weights()[0], mean)
+    nothing = Rows({name: column[:0] for name, column in BATCH.items()}, 2)
+    with pytest.raises(ValueError, match="at least one batch to evaluate on, got none"):
+        TrainingStep(linear(), LinearObjective(), Training(xla="off"), 1).evaluate(nothing)
 
 
 def test_weights_that_the_objective_does_not_use_stay():
@@ -113,12 +122,6 @@ def test_weights_that_the_objective_does_not_use_stay():
     TrainingStep(model, Objective(), Training(xla="off"), 1).step([BATCH], 1)
     assert not np.array_equal(used.get_weights()[0], before[0])
     np.testing.assert_array_equal(unused.get_weights()[0], before[1])
-
-
-def test_nothing_to_validate_on():
-    nothing = Rows({name: column[:0] for name, column in BATCH.items()}, 2)
-    with pytest.raises(ValueError, match="at least one batch to evaluate on, got none"):
-        TrainingStep(linear(), LinearObjective(), Training(xla="off"), 1).evaluate(nothing)
 
 
 def weights_after(steps, training, **options):
@@ -208,10 +211,7 @@ def test_xla_trains_alike(exact, xla):
 
 
 def test_a_batch_without_a_masked_token():
-    config = EncoderConfig(
-        vocabulary_size=65, max_length=16, num_layers=1, hidden_size=16, num_heads=2, intermediate_size=32
-    )
-    model = build_pretraining(build_encoder(config), next_sentence=False)
+    model = masked_model()
     ids = np.full((4, 6), 9, "int32")
     nothing = {name: np.zeros((4, 2), kind) for name, kind in (("mask_positions", "int32"), ("mask_ids", "int32"))}
     batch = {"token_ids": ids, "segment_ids": 0 * ids, "padding_mask": 0 * ids + 1, **nothing}

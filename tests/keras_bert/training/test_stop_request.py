@@ -6,13 +6,7 @@ import pytest
 
 from keras_bert.training.stop_request import stop_requests
 
-
-@pytest.fixture(autouse=True)
-def interruptible():
-    """A shell starts what it puts into the background with SIGINT ignored; the tests may run there."""
-    before = signal.signal(signal.SIGINT, signal.default_int_handler)
-    yield
-    signal.signal(signal.SIGINT, before)
+pytestmark = pytest.mark.usefixtures("interruptible")
 
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
@@ -25,14 +19,11 @@ def test_a_signal_is_noted(number):
     assert signal.getsignal(number) == before
 
 
-def test_the_second_ctrl_c_does_not_wait():
+def test_the_second_ctrl_c_does_not_wait_and_what_is_ignored_stays_so():
     with stop_requests():
         os.kill(os.getpid(), signal.SIGINT)
         with pytest.raises(KeyboardInterrupt):
             os.kill(os.getpid(), signal.SIGINT)
-
-
-def test_what_is_ignored_stays_so():
     before = signal.signal(signal.SIGINT, signal.SIG_IGN)
     try:
         with stop_requests() as request:

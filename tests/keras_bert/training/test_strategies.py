@@ -1,10 +1,19 @@
 import json
 import re
 
+import keras
+import numpy as np
 import pytest
 import tensorflow as tf
 
+from keras_bert.fused.block import _biased
+from keras_bert.layers.dense import Dense
+from keras_bert.models.encoder import build_encoder
+from keras_bert.models.pretraining import build_pretraining
 from keras_bert.training.devices import _make_strategy, find_strategy
+from keras_bert.training.precision import computing_in
+from tests.keras_bert.models.test_encoder import randomize
+from tests.keras_bert.models.test_pretraining import CONFIG, INPUTS
 
 TWO_WORKERS = {"cluster": {"chief": ["a:1"], "worker": ["b:2"]}, "task": {"type": "worker", "index": 0}}
 
@@ -16,22 +25,19 @@ def forget():
     _make_strategy.cache_clear()
 
 
-def test_one_device():
+def test_one_device_or_worker_and_nothing_unknown(monkeypatch):
     assert find_strategy() is tf.distribute.get_strategy()
-
-
-def test_a_cluster_of_one_worker_is_one_device(monkeypatch):
     cluster = {"cluster": {"worker": ["localhost:1"]}, "task": {"type": "worker", "index": 0}}
     monkeypatch.setenv("TF_CONFIG", json.dumps(cluster))
     assert find_strategy().num_replicas_in_sync == 1
+    model = build_encoder(CONFIG)
+    with pytest.raises(ValueError, match="precision must be one of"), computing_in(model, "int8"):
+        pass
 
 
 @pytest.mark.parametrize(
     ("variable", "value", "strategy"),
-    [
-        ("TF_CONFIG", json.dumps(TWO_WORKERS), "MultiWorkerMirroredStrategy"),
-        ("GPUS", "2", "MirroredStrategy"),
-    ],
+    [("TF_CONFIG", json.dumps(TWO_WORKERS), "MultiWorkerMirroredStrategy"), ("GPUS", "2", "MirroredStrategy")],
 )
 def test_several_devices(monkeypatch, variable, value, strategy):
     monkeypatch.setenv(variable, value)
@@ -55,3 +61,33 @@ def test_gpus_take_memory_as_they_need_it_before_any_is_used(monkeypatch):
     monkeypatch.setattr(tf.distribute, "MirroredStrategy", lambda: "MirroredStrategy")
     assert find_strategy() == "MirroredStrategy"
     assert calls == [("GPU:0", True), ("GPU:1", True), "used"]
+
+
+@pytest.mark.parametrize("precision", ["bfloat16", "float16"])
+def test_computes_in_a_precision_for_a_while(precision):
+    model = build_pretraining(build_encoder(CONFIG))
+    randomize(model)
+    config, expected = model.to_json(), model(INPUTS)
+    with computing_in(model, precision):
+        outputs = model(INPUTS)
+        assert all(weight.dtype == "float32" for weight in model.trainable_variables)
+        assert {keras.backend.standardize_dtype(logits.dtype) for logits in outputs.values()} == {precision}
+        for name, logits in outputs.items():
+            difference = np.asarray(keras.ops.cast(logits, "float32")) - np.asarray(expected[name])
+            assert np.abs(difference).max() < 0.05 * np.abs(expected[name]).max()
+    assert model.to_json() == config
+    np.testing.assert_array_equal(model(INPUTS)["masked_tokens"], expected["masked_tokens"])
+
+
+@pytest.mark.parametrize("add", ["layer", "kernel"])
+def test_the_gradient_of_a_bias_is_summed_in_float32(add):
+    # In bfloat16 a sum of ones stands still at 256.
+    rows = tf.ones((4096, 8), tf.bfloat16)
+    layer = Dense(8, dtype="mixed_bfloat16")
+    layer.build((None, 8))
+    bias = layer.bias.value
+    with tf.GradientTape() as tape:
+        outputs = layer(rows) if add == "layer" else _biased(rows, tf.convert_to_tensor(bias), tf.zeros(2, tf.uint32))
+        total = tf.reduce_sum(tf.cast(outputs, tf.float32))
+    assert outputs.dtype == tf.bfloat16
+    assert tape.gradient(total, bias).numpy().tolist() == [4096.0] * 8

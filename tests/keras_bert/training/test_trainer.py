@@ -1,6 +1,5 @@
 import json
 import os
-import socket
 import subprocess
 import sys
 from pathlib import Path
@@ -18,6 +17,7 @@ from keras_bert.training.history import write_history
 from keras_bert.training.trainer import Trainer, make_deterministic
 from tests import forked
 from tests.keras_bert.training.small import bag_of_tokens, fit, rows
+from tests.processes import free_port
 
 
 def train_in_a_fresh_process(folder: str) -> None:
@@ -76,9 +76,12 @@ def test_steps_progress_and_history():
     assert history[0].keys() == {"step", "learning_rate", "loss", "accuracy", "gradient_norm"}
 
 
-def test_the_last_step_is_in_the_history_without_validation():
+def test_the_last_step_is_in_the_history_and_validation_of_the_mean_weights():
     _, history = fit(3, validations=0)
     assert [(entry["step"], "validation_loss" in entry) for entry in history] == [(1, False), (2, False), (3, False)]
+    model, history = fit(3, training=Training(learning_rate=1e-2, ema=0.9, xla="off"), validations=1)
+    metrics = Trainer(model, ClassificationObjective(), Training(xla="off"), 1).evaluate(rows(33, seed=1))
+    assert metrics["loss"] == pytest.approx(history[-1]["validation_loss"], rel=1e-6)
 
 
 def test_a_learnable_problem_is_learnt():
@@ -86,12 +89,6 @@ def test_a_learnable_problem_is_learnt():
     assert history[0]["accuracy"] < 0.8
     assert history[-1]["validation_accuracy"] > 0.95
     assert history[-1]["validation_loss"] < 0.2
-
-
-def test_validation_is_of_the_mean_weights():
-    model, history = fit(3, training=Training(learning_rate=1e-2, ema=0.9, xla="off"), validations=1)
-    metrics = Trainer(model, ClassificationObjective(), Training(xla="off"), 1).evaluate(rows(33, seed=1))
-    assert metrics["loss"] == pytest.approx(history[-1]["validation_loss"], rel=1e-6)
 
 
 def train_as_one_of_two_workers(index: str, ports: str, folder: str) -> None:
@@ -117,27 +114,22 @@ def train_as_one_of_two_workers(index: str, ports: str, folder: str) -> None:
     Path(folder, f"{index}.json").write_text(json.dumps(said))
 
 
-def free_ports(count):
-    sockets = [socket.socket() for _ in range(count)]
-    for one in sockets:
-        one.bind(("localhost", 0))
-    ports = [one.getsockname()[1] for one in sockets]
-    for one in sockets:
-        one.close()
-    return ports
-
-
-@pytest.mark.long
-def test_two_workers_train_like_one(tmp_path):
-    ports = ",".join(map(str, free_ports(2)))
-    processes = [forked.start(train_as_one_of_two_workers, str(index), ports, str(tmp_path)) for index in range(2)]
+def run_two_workers(train, folder, *arguments):
+    folder.mkdir(exist_ok=True)
+    ports = f"{free_port()},{free_port()}"
+    processes = [forked.start(train, str(index), ports, str(folder), *arguments) for index in range(2)]
     try:
         for process in processes:
             process.join(240)
     finally:
         for process in processes:
             process.kill()
-    assert [process.exitcode for process in processes] == [0, 0]
+    return [process.exitcode for process in processes]
+
+
+@pytest.mark.long
+def test_two_workers_train_like_one(tmp_path):
+    assert run_two_workers(train_as_one_of_two_workers, tmp_path) == [0, 0]
     make_deterministic(3)
     training = Training(learning_rate=1e-2, clip_norm=0.05, accumulation=2, ema=0.5, xla="off")
     model, history = fit(6, training=training, log_every=1, validations=2)
@@ -177,26 +169,13 @@ def train_until_killed(index: str, ports: str, folder: str, last: str) -> None:
     np.savez(Path(folder, f"{index}.npz"), *model.get_weights())
 
 
-def run_two_workers(folder, last):
-    folder.mkdir(exist_ok=True)
-    ports = ",".join(map(str, free_ports(2)))
-    processes = [forked.start(train_until_killed, str(index), ports, str(folder), str(last)) for index in range(2)]
-    try:
-        for process in processes:
-            process.join(240)
-    finally:
-        for process in processes:
-            process.kill()
-    return [process.exitcode for process in processes]
-
-
 @pytest.mark.long
 def test_a_killed_worker_changes_no_bit_of_the_weights(tmp_path):
     whole, killed = tmp_path / "whole", tmp_path / "killed"
-    assert run_two_workers(whole, last=0) == [0, 0]
-    assert run_two_workers(killed, last=5) == [4, 9]
+    assert run_two_workers(train_until_killed, whole, "0") == [0, 0]
+    assert run_two_workers(train_until_killed, killed, "5") == [4, 9]
     assert max(int(file.name[:9]) for file in (killed / "checkpoints").iterdir()) in (4, 5)
-    assert run_two_workers(killed, last=0) == [0, 0]
+    assert run_two_workers(train_until_killed, killed, "0") == [0, 0]
     for index in range(2):
         with np.load(whole / "0.npz") as expected, np.load(killed / f"{index}.npz") as weights:
             assert [array.tobytes() for array in weights.values()] == [array.tobytes() for array in expected.values()]

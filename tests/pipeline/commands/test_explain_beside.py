@@ -8,7 +8,7 @@ import pytest
 from pipeline.views.explanation import explain_text
 from pipeline.views.reports import write_json
 from tests.keras_bert.explain.family_tasks import family_task
-from tests.keras_bert.explain.test_agreement_of_places import OTHER_PIECES, other_student, random_task
+from tests.keras_bert.explain.test_agreement import OTHER_PIECES, other_student, random_task
 from tests.keras_bert.interop.checkpoints import GOLDEN, PIECES
 from tests.pipeline.command_line import refused, said
 

@@ -6,15 +6,13 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
-from keras_bert.compress.quantization_parameters import QuantizationParameters
-from keras_bert.compress.quantize import QuantizationAware
 from keras_bert.export import quantized
-from keras_bert.export.quantized import export_quantized
 from keras_bert.export.rules import lite
 from keras_bert.export.rules.expected import Expected
 from keras_bert.export.rules.lite_graphs import LiteGraph, Operation, Tensor, count_operations, read_graphs
 from keras_bert.layers import attention
 from tests.keras_bert.compress import tiny
+from tests.keras_bert.export.grids import export_on_grids
 
 STATIC = "static_wi8_ai8"
 FLOATS = Expected(50)
@@ -37,9 +35,7 @@ def convert(path: Path, function, *specs, flex: bool = False) -> Path:
 
 def export_static(path: Path, **changes) -> Path:
     """A model all of whose numbers are integers."""
-    model, rows = tiny.build(**changes), tiny.make_rows(16)[0]
-    ranges = QuantizationAware(model, tiny.batches(1), STATIC).finish()
-    export_quantized(model, path, (16,), QuantizationParameters(STATIC, ranges), rows)
+    export_on_grids(tiny.build(**changes), STATIC, path, rows=tiny.make_rows(16)[0])
     return path
 
 

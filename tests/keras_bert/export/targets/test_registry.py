@@ -20,13 +20,10 @@ def test_each_runtime_of_the_settings_has_a_target_and_each_file_one_target():
     assert sorted(files) == sorted(file.name for file in FILES)
 
 
-def test_a_float_model_has_no_quantized_files():
+def test_float_and_int16_models_have_no_int8_files():
     numbers = [file.numbers for target in TARGETS.values() for file in target.files(None)]
     assert "static_int8" not in numbers
     assert TARGETS["tflite"].files(None)[0].numbers == "float32"
-
-
-def test_int16_ranges_make_no_int8_file():
     for recipe, count in (("static_wi8_ai8", 1), ("static_wi8_ai16", 0)):
         files = TARGETS["transformers_js"].files(QuantizationParameters(recipe, {"tap": (-1.0, 1.0)}))
         assert [file.numbers for file in files].count("static_int8") == count
@@ -54,11 +51,7 @@ def test_a_target_that_knows_nothing_of_a_model_refuses_nothing(name):
         ("tflite_text", ModelTraits(recipe="static_wi8_ai8"), "got the recipe static_wi8_ai8"),
         ("tflite_text", ModelTraits(recipe="mixed_wi8_ai8"), None),
         ("transformers_js", ModelTraits(variant="bigbird"), "which have no float16"),
-        (
-            "transformers_js",
-            ModelTraits(ANSWERS, tokenizer="bpe", has_segments=True),
-            "got a bpe tokenizer",
-        ),
+        ("transformers_js", ModelTraits(ANSWERS, tokenizer="bpe", has_segments=True), "got a bpe tokenizer"),
         ("transformers_js", ModelTraits(ANSWERS, tokenizer="bpe", has_segments=False), None),
         ("transformers_js", ModelTraits("classification", tokenizer="bpe", has_segments=True), None),
     ],

@@ -1,0 +1,40 @@
+"""The tokenizers in Swift, compiled, against the library's."""
+
+import subprocess
+from pathlib import Path
+
+import pytest
+
+import keras_bert.clients.characters
+from tests.clients.fuzz import check_program
+from tests.clients.subword_fuzz import FAMILIES, check_subwords
+
+pytestmark = pytest.mark.swift
+
+HERE, SOURCES = Path(__file__).parent, Path(keras_bert.clients.characters.__file__).parent
+
+
+def compile_swift(binary: Path, *sources: Path) -> list[str]:
+    subprocess.run(["swiftc", "-O", "-warnings-as-errors", *map(str, sources), "-o", str(binary)], check=True)
+    return [str(binary)]
+
+
+@pytest.fixture(scope="module")
+def cut(tmp_path_factory: pytest.TempPathFactory) -> list[str]:
+    return compile_swift(tmp_path_factory.mktemp("swift") / "cut", SOURCES / "WordPiece.swift", HERE / "main.swift")
+
+
+@pytest.fixture(scope="module")
+def split(tmp_path_factory: pytest.TempPathFactory) -> list[str]:
+    main = HERE / "subwords" / "main.swift"
+    return compile_swift(tmp_path_factory.mktemp("swift") / "split", SOURCES / "Subwords.swift", main)
+
+
+@pytest.mark.parametrize("lowercase", [True, False])
+def test_strings_are_cut_as_here(lowercase: bool, cut: list[str], tmp_path: Path) -> None:
+    check_program(cut, lowercase, tmp_path)
+
+
+@pytest.mark.parametrize("family", FAMILIES)
+def test_texts_are_split_as_here(family: str, split: list[str], tmp_path: Path) -> None:
+    check_subwords(split, family, tmp_path)
