@@ -7,7 +7,7 @@ from components.artifacts.standard import Corpus, Vocabulary
 from components.beam.engine import BeamOptions
 from components.dsl.component import Input, Local, Output, component
 from components.dsl.errors import InputError, input_errors
-from components.dsl.workplace import report_progress
+from components.dsl.step_folders import report_progress
 from keras_bert.options.data import VocabularyKind
 
 # Longer words are rare, and the learner's work grows with the square of the length.

@@ -6,7 +6,7 @@ from components.artifacts.measurements import Diagnosis, DiagnosisReport
 from components.artifacts.standard import Model, TaskExamples
 from components.dsl.component import Input, Output, component
 from components.dsl.errors import InputError
-from components.dsl.workplace import report_progress
+from components.dsl.step_folders import report_progress
 from components.examples.registry import read_rows
 from components.scoring.base import choose_metric
 from components.scoring.latency import measure_file

@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Any
 from components.artifacts.measurements import Explanation, ExplanationReport
 from components.artifacts.standard import EdgeModel, Model, TaskExamples
 from components.dsl.component import Input, Output, component
-from components.dsl.workplace import report_progress
+from components.dsl.step_folders import report_progress
 from components.examples.registry import read_rows
 from components.examples.token_classification import TaggedRows
 from components.explaining.findings import (

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 from components.artifacts.standard import EdgeModel, Model, TaskExamples
 from components.dsl.component import Input, Output, component
 from components.dsl.errors import InputError
-from components.dsl.workplace import ProgressParts
+from components.dsl.step_folders import ProgressParts
 from components.examples.registry import TASK_ROWS, read_rows
 from components.training.model_folder import read_model
 from keras_bert.core.checks import FieldError

@@ -41,7 +41,7 @@ def find_label_errors(
     classes, rows, decisions = scoring.classes(labels), read_rows(examples, "train"), probabilities.read()
     judgements = rank_rows(decisions, len(rows), search.score, by_label=scoring.decides_by_label)
     table = source.training_rows()
-    placed = match_values([entry.row for entry in table], table, rows)
+    located = match_values([entry.row for entry in table], table, rows)
     mistakes, records = list[Mistake](), list[dict[str, Any]]()
     for judgement in judgements:
         row = rows[judgement.row]
@@ -50,8 +50,8 @@ def find_label_errors(
             mistakes.append(scoring.compare_labels(row, other, judgement.score))
         suggested = task.answer(other) if judgement.suggested else ""
         # Text and label as they were read stand among the other columns of a table of classes.
-        record = {**placed[judgement.row].columns, **source.record(row)}
-        records.append(_make_record(record, judgement, suggested, placed[judgement.row].place))
+        record = {**located[judgement.row].columns, **source.record(row)}
+        records.append(_make_record(record, judgement, suggested, located[judgement.row].location))
     is_flat = all(isinstance(value, str) for value in source.record(rows[0]).values())
     _write_table(label_errors.path, records, is_flat=is_flat)
     errors = sum(bool(judgement.suggested) for judgement in judgements)

@@ -3,7 +3,7 @@
 from components.artifacts.standard import Model, TaskExamples, Vocabulary
 from components.dsl.component import Input, Output, component
 from components.dsl.errors import InputError
-from components.dsl.workplace import report_progress
+from components.dsl.step_folders import report_progress
 from components.training.model_folder import read_model
 from components.training.vocabulary import count_tokens
 from keras_bert.core.checks import FieldError

@@ -10,7 +10,7 @@ from components.corpus.cleaning import Cleaning
 from components.corpus.shards import CUT_DOCUMENTS
 from components.dsl.component import Local, Output, component
 from components.dsl.errors import InputError
-from components.dsl.workplace import report_progress
+from components.dsl.step_folders import report_progress
 from components.sources.docstrings import DocstringCorpus
 from components.sources.text import TextSource
 

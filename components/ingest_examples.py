@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from components.artifacts.standard import Corpus, TaskExamples, Vocabulary
 from components.beam.engine import BeamOptions
 from components.dsl.component import Input, Local, Output, component
-from components.dsl.workplace import report_progress
+from components.dsl.step_folders import report_progress
 from components.examples.base import Encoding
 from components.examples.overlap import (
     CORPUS,

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from components.artifacts.standard import TextExamples, Vocabulary
 from components.dsl.component import Input, Output, component
 from components.dsl.errors import InputError
-from components.dsl.workplace import report_progress
+from components.dsl.step_folders import report_progress
 from components.examples.base import ROWS_AT_ONCE, Encoding
 from components.examples.texts import encode_texts
 from components.sources.table import TextRow

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from components.artifacts.standard import Model, TaskExamples
 from components.dsl.component import Input, Output, component
-from components.dsl.workplace import report_progress, workplace
+from components.dsl.step_folders import report_progress, step_folders
 from components.examples.overlap import resolve_leaks
 from components.examples.registry import TASK_ROWS, check_unlabelled, read_rows
 from components.sources.shared import NearOverlap, Overlap
@@ -91,7 +91,7 @@ def label_with_teacher(
     copy_filter = CopyFilter(examples, overlap, near_overlap) if teacher_labels.copies else None
     copy_leaks = Counter[str]()
     # Parts outlive an interruption in the step's checkpoint folder; outside of a run the folder is a temporary one.
-    checkpoints = workplace().checkpoints
+    checkpoints = step_folders().checkpoints
     if checkpoints is not None:
         checkpoints.mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory() if checkpoints is None else contextlib.nullcontext(str(checkpoints)) as place:

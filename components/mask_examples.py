@@ -12,7 +12,7 @@ from components.beam.engine import BeamOptions, choose_scale, run_over
 from components.corpus.shards import read_cut_documents
 from components.dsl.component import Input, Local, Output, component
 from components.dsl.errors import InputError
-from components.dsl.workplace import report_progress
+from components.dsl.step_folders import report_progress
 from components.rows.held_out_documents import choose_cut_documents
 from keras_bert.core.checks import check
 from keras_bert.options.pretraining import Masking, PretrainingRows

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 from components.artifacts.measurements import TrainingCost, TrainingTimes
 from components.artifacts.standard import Model, TaskExamples
 from components.dsl.component import Input, Output, component
-from components.dsl.workplace import report_progress
+from components.dsl.step_folders import report_progress
 from components.training.model_folder import read_model
 from components.training.on_rows import reproducible_scope, training_rows
 from components.training.students import build_distillation_objective, initialize_student

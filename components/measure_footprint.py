@@ -7,7 +7,7 @@ from components.artifacts.measurements import FileFootprint, Latency
 from components.artifacts.standard import Model, TaskExamples
 from components.dsl.component import Input, Output, component
 from components.dsl.errors import input_errors
-from components.dsl.workplace import report_progress
+from components.dsl.step_folders import report_progress
 from components.scoring.latency import measure_file
 from components.training.model_folder import read_model
 from components.training.on_rows import training_rows

@@ -3,7 +3,7 @@
 from components.artifacts.measurements import FileFootprint, Latency
 from components.artifacts.standard import EdgeModel
 from components.dsl.component import Input, Output, component
-from components.dsl.workplace import report_progress
+from components.dsl.step_folders import report_progress
 from keras_bert.core.folders import ANSWERING_FILES, TASK_FILE, TOKENIZER_FILES
 
 

@@ -5,10 +5,10 @@ from typing import TYPE_CHECKING
 from components.artifacts.measurements import SearchBounds, SearchSpace, VocabularySize
 from components.artifacts.standard import Model, TaskExamples
 from components.dsl.component import Input, Output, component
-from components.dsl.workplace import report_progress
+from components.dsl.step_folders import report_progress
 from components.training.model_folder import read_model
 from components.training.vocabulary import count_tokens
-from keras_bert.options.compression import may_lose_parts
+from keras_bert.options.compression import has_prunable_blocks
 
 if TYPE_CHECKING:
     from keras_bert.tasks.base import Task
@@ -28,7 +28,9 @@ def measure_search_space(
     report_progress(0, 1, "counting tokens")
     task = read_model(teacher)
     config = config_of(task.model)
-    search_space.write(SearchBounds(config, task.max_length, may_lose_parts(config), _vocabularies(task, examples)))
+    search_space.write(
+        SearchBounds(config, task.max_length, has_prunable_blocks(config), _vocabularies(task, examples))
+    )
     search_space.counts = {"parameters": task.model.count_params(), "vocabulary": task.tokenizer.vocabulary_size}
 
 

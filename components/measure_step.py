@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 from components.artifacts.measurements import LengthCost, PretrainingStepCosts, StepCost
 from components.artifacts.standard import Model, PretrainingExamples, Vocabulary
 from components.dsl.component import Input, Output, component
-from components.dsl.workplace import report_progress
+from components.dsl.step_folders import report_progress
 from components.training.pretraining import build_pretraining_task, pretraining_objective, row_lengths, training_batches
 from keras_bert.core.config import EncoderShape
 from keras_bert.options.pretraining import Generator

@@ -5,7 +5,7 @@ import shutil
 
 from components.artifacts.standard import Model, TaskExamples
 from components.dsl.component import Input, Output, component
-from components.dsl.workplace import report_progress
+from components.dsl.step_folders import report_progress
 from components.examples.base import Encoding
 from components.examples.registry import TASK_ROWS, read_rows, write_rows
 from components.examples.retrieval import RetrievalRows

@@ -5,7 +5,7 @@ import math
 
 from components.artifacts.standard import Model, PretrainingExamples, Vocabulary
 from components.dsl.component import Input, Output, component
-from components.dsl.workplace import report_progress
+from components.dsl.step_folders import report_progress
 from components.training.costs import count_short_steps
 from components.training.model_folder import write_model
 from components.training.on_rows import VALIDATIONS, TrainingProgress, training_folders

@@ -19,7 +19,7 @@ from components.dsl.artifact import content_digest, format_json, holds_files, li
 from components.dsl.component import Input, Local, Output, component
 from components.dsl.errors import Refusal
 from components.dsl.locks import folder_locked
-from components.dsl.workplace import report_progress
+from components.dsl.step_folders import report_progress
 from components.examples.registry import read_rows
 from components.examples.retrieval import SplitCorpus
 from components.examples.row_schema import SCHEMA_FILE

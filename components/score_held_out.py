@@ -2,7 +2,7 @@
 
 from components.artifacts.standard import Model, TaskExamples
 from components.dsl.component import Input, Output, component
-from components.dsl.workplace import report_progress
+from components.dsl.step_folders import report_progress
 from components.examples.registry import read_rows
 from components.label_errors.artifacts import Folds, HeldOutProbabilities, LabelDecisions
 from components.scoring.registry import TASK_SCORING

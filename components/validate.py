@@ -5,7 +5,7 @@ import contextlib
 from components.artifacts.measurements import Validation, ValidationScore
 from components.artifacts.standard import EdgeModel, Model, TaskExamples
 from components.dsl.component import Input, Output, component
-from components.dsl.workplace import report_progress
+from components.dsl.step_folders import report_progress
 from components.examples.registry import read_rows
 from components.scoring.base import choose_metric
 from components.scoring.registry import TASK_SCORING

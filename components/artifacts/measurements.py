@@ -84,13 +84,13 @@ class SearchBounds(NamedTuple):
     Attributes:
         config: the teacher's encoder.
         max_length: tokens of the teacher's longest row.
-        may_lose_parts: whether blocks may lose heads and feed-forward units.
+        has_prunable_blocks: whether blocks may lose heads and feed-forward units.
         vocabularies: the teacher's vocabulary, then smaller ones, the larger first.
     """
 
     config: EncoderConfig
     max_length: int
-    may_lose_parts: bool
+    has_prunable_blocks: bool
     vocabularies: Sequence[VocabularySize]
 
 

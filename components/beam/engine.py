@@ -17,7 +17,7 @@ import pydantic
 
 from components.beam.remote import check_servers, make_project_check, translate_error
 from components.dsl.errors import nearest
-from components.dsl.workplace import report_progress
+from components.dsl.step_folders import report_progress
 from keras_bert.core.checks import FieldError
 from keras_bert.core.processor import usable_processors
 from keras_bert.core.validation import NonEmptyStr, validated_dataclass

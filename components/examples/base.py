@@ -62,7 +62,7 @@ class TaskRows(abc.ABC, Generic[R]):
     answers_numbers: ClassVar[bool] = False
     """Whether the answers of rows are numbers."""
 
-    reads_apart: ClassVar[bool] = False
+    encodes_separately: ClassVar[bool] = False
     """Whether a model reads each text of a row by itself."""
 
     @abc.abstractmethod

@@ -65,7 +65,7 @@ class EmbeddingRows(TextRows):
 
     name = "embedding"
     answers_numbers = True
-    reads_apart = True
+    encodes_separately = True
 
     def check(self, splits: Mapping[str, Sequence[TextRow]]) -> None:
         """Raises InputError if all numbers of validation or test rows are equal."""

@@ -88,8 +88,8 @@ def measure_tokens(rows: Sequence[Any], task: TaskRows[Any], tokenizer: "BaseTok
     sides = [list(side) for side in zip(*(task.texts(row) for row in sample_rows(rows)), strict=True)]
     tokens = [tokenizer.tokenize(side) for side in sides]
     counts = [side.row_lengths() for side in tokens]
-    texts = 1 if task.reads_apart else len(sides)
-    whole = np.maximum.reduce(counts) if task.reads_apart else np.add.reduce(counts)
+    texts = 1 if task.encodes_separately else len(sides)
+    whole = np.maximum.reduce(counts) if task.encodes_separately else np.add.reduce(counts)
     ids = np.concatenate([side.flat_values for side in tokens])
     unknown = float((ids == tokenizer.unknown_id).mean()) if len(ids) else 0.0
     lengths = (whole + tokenizer.special_count(texts)).tolist()

@@ -69,13 +69,13 @@ def describe_heads(
     from keras_bert.compress.importance import measure_importance
     from keras_bert.explain import head_statistics, leave_one_head_out
     from keras_bert.models.encoder import config_of
-    from keras_bert.options.compression import may_lose_parts
+    from keras_bert.options.compression import has_prunable_blocks
 
     pairs = None if task.second_text == "compared" else seconds
     statistics = head_statistics(task, texts, pairs)
     assert statistics.positions is not None
     network, importance = task.network(), None
-    if may_lose_parts(config_of(network)):
+    if has_prunable_blocks(config_of(network)):
         importance = [block.heads.round(6).tolist() for block in measure_importance(network, task.objective(), batches)]
     ablation = leave_one_head_out(task, batches[:_ABLATION_BATCHES])
     return HeadReport(

@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from components.artifacts.evaluation import MeasuredModel, SeedScores
-from components.dsl.workplace import report_progress
+from components.dsl.step_folders import report_progress
 from components.scoring.base import LabelLogits, TaskScores
 from components.scoring.blessing import NOT_COMPARED, PREVIOUS
 from components.scoring.candidates import ScoredFile

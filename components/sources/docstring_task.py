@@ -6,7 +6,7 @@ from typing import Annotated, ClassVar, Literal
 
 import pydantic
 
-from components.dsl.workplace import report_progress
+from components.dsl.step_folders import report_progress
 from components.sources.docstrings import (
     LIBRARIES,
     Library,

@@ -15,7 +15,7 @@ from pathlib import Path
 import pydantic
 
 from components.dsl.errors import InputError
-from components.dsl.workplace import report_progress
+from components.dsl.step_folders import report_progress
 from components.sources.shared import digest, stable_hash
 from components.sources.text import Document
 from keras_bert.core.validation import validated_dataclass

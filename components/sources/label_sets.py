@@ -8,8 +8,8 @@ import pydantic
 
 from components.dsl.errors import InputError
 from components.files.record_files import Record, as_text, read_table
-from components.sources.shared import LabelledFiles, PlacedRow, check_label, check_labels
-from components.sources.table import place_rows
+from components.sources.shared import LabelledFiles, LocatedRow, check_label, check_labels
+from components.sources.table import locate_rows
 from keras_bert.core.checks import check
 from keras_bert.core.validation import NonEmptyStr, PositiveShare, validated_dataclass
 
@@ -95,10 +95,10 @@ class LabelSetSource(LabelledFiles):
         """Returns the sorted labels of rows, or `label_columns` if they are set."""
         return list(self.label_columns) if self.label_columns is not None else sorted(self._label_names(rows))
 
-    def training_rows(self) -> list[PlacedRow]:
+    def training_rows(self) -> list[LocatedRow]:
         """The training rows of `splits`, each with its file and line and with all columns as texts."""
         records = list(read_table(self.train, self._columns(), has_cells=True))
-        return place_rows(self._make_rows(self.train, records, must_separate=True), records, self.train)
+        return locate_rows(self._make_rows(self.train, records, must_separate=True), records, self.train)
 
     def record(self, row: LabelSetRow) -> dict[str, Any]:
         """Converts a row to a record with this source's columns, which `read` reads from a `.jsonl` file."""

@@ -91,16 +91,16 @@ class LabelledFiles:
         }
 
 
-class PlacedRow(NamedTuple):
+class LocatedRow(NamedTuple):
     """A row as its source reads it.
 
     Attributes:
-        place: the file and the line or row where it stands, as `reviews.csv line 3`.
+        location: the file and the line or row where it stands, as `reviews.csv line 3`.
         columns: all columns of its table as texts; none where it stands in no table.
     """
 
     row: Any
-    place: str
+    location: str
     columns: Mapping[str, str] = {}
 
 

@@ -13,7 +13,7 @@ from components.files.record_files import Record, as_text, read_table
 from components.files.text_files import repair
 from components.sources.shared import (
     LabelledFiles,
-    PlacedRow,
+    LocatedRow,
     check_label,
     check_labels,
     check_numbers,
@@ -102,17 +102,17 @@ class TableSource(LabelledFiles):
         Raises:
             InputError: the table has no such column; or see `read`.
         """
-        placed = self._read_placed(self.paths().get(split, self.train), columns)
-        cells = match_values([entry.row for entry in placed], [entry.columns for entry in placed], rows)
+        located = self._read_located(self.paths().get(split, self.train), columns)
+        cells = match_values([entry.row for entry in located], [entry.columns for entry in located], rows)
         return {column: [row[column].strip() or "(empty)" for row in cells] for column in columns}
 
-    def training_rows(self) -> list[PlacedRow]:
+    def training_rows(self) -> list[LocatedRow]:
         """The training rows of `splits` with their places and all their columns as texts."""
-        return self._read_placed(self.train)
+        return self._read_located(self.train)
 
-    def _read_placed(self, path: str, columns: Sequence[str] = ()) -> list[PlacedRow]:
+    def _read_located(self, path: str, columns: Sequence[str] = ()) -> list[LocatedRow]:
         records = list(read_table(path, (*self._columns(), *columns), has_cells=True))
-        return place_rows(self._scale(self._make_rows(records), path), records, path)
+        return locate_rows(self._scale(self._make_rows(records), path), records, path)
 
     def record(self, row: TextRow) -> dict[str, str]:
         """The row under the names of this source's columns."""
@@ -149,11 +149,11 @@ class TableSource(LabelledFiles):
         return rows
 
 
-def place_rows(rows: Sequence[Any], records: Sequence[Record], path: str) -> list[PlacedRow]:
+def locate_rows(rows: Sequence[Any], records: Sequence[Record], path: str) -> list[LocatedRow]:
     """Rows with the places of their records below a path, and all cells of these as texts."""
     names = list(dict.fromkeys(name for record in records for name in record.cells))
     return [
-        PlacedRow(row, record.name_in(path), {name: _as_cell(record.cells.get(name)) for name in names})
+        LocatedRow(row, record.name_in(path), {name: _as_cell(record.cells.get(name)) for name in names})
         for row, record in zip(rows, records, strict=True)
     ]
 

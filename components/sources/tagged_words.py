@@ -10,8 +10,8 @@ from components.dsl.errors import InputError
 from components.files.paths import match_files, short_name
 from components.files.record_files import RECORD_KINDS, Record, as_text, read_records, read_table
 from components.files.text_files import Lines, extension
-from components.sources.shared import LabelledFiles, PlacedRow, check_label, check_labels
-from components.sources.table import place_rows
+from components.sources.shared import LabelledFiles, LocatedRow, check_label, check_labels
+from components.sources.table import locate_rows
 from components.sources.tag_schemes import begin_entities, find_tag_error, suggest_scheme, to_bio
 from keras_bert.core.checks import check
 from keras_bert.core.validation import NonEmptyStr, validated_dataclass
@@ -129,9 +129,9 @@ class SentenceSource(LabelledFiles):
         Raises:
             InputError: a file is missing, malformed or holds no sentence; a tag breaks the scheme.
         """
-        return [placed.row for placed in self._read(path)]
+        return [located.row for located in self._read(path)]
 
-    def training_rows(self) -> list[PlacedRow]:
+    def training_rows(self) -> list[LocatedRow]:
         """The training sentences of `splits` with the places of their starts, as `train.conll line 3`.
 
         Those of tables have all their columns as texts, too.
@@ -140,10 +140,10 @@ class SentenceSource(LabelledFiles):
         if not all(extension(file) in _LIST_KINDS for file in self._files(self.train)):
             return rows
         records = list(read_table(self.train, (self.words, self.tags), has_cells=True))
-        return place_rows([placed.row for placed in rows], records, self.train)
+        return locate_rows([located.row for located in rows], records, self.train)
 
-    def _read(self, path: str) -> list[PlacedRow]:
-        rows = list[PlacedRow]()
+    def _read(self, path: str) -> list[LocatedRow]:
+        rows = list[LocatedRow]()
         for file in self._files(path):
             parsed = list(self._parse_file(file))
             for sentence, _, where, first in parsed:
@@ -159,7 +159,7 @@ class SentenceSource(LabelledFiles):
                     raise InputError(f"{where} {first + error[0]}: {error[1]}{advice}")
             for sentence, place, *_ in parsed:
                 row = sentence if self.scheme == "any" else sentence._replace(tags=to_bio(sentence.tags))
-                rows.append(PlacedRow(row, f"{short_name(file, path)} {place}"))
+                rows.append(LocatedRow(row, f"{short_name(file, path)} {place}"))
         if not rows:
             raise InputError(f"{path} must hold at least one sentence, got none")
         return rows

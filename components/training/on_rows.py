@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from components.artifacts.standard import TaskExamples, TextExamples
-from components.dsl.workplace import ProgressParts, ProgressSink, workplace
+from components.dsl.step_folders import ProgressParts, ProgressSink, step_folders
 from keras_bert.core.row_limits import LENGTH_BUCKETS
 from keras_bert.options.training import Training
 
@@ -116,7 +116,7 @@ def training_rows(examples: TaskExamples | TextExamples, training: Training) -> 
 
 def training_folders(training: Training, phase: str = "") -> dict[str, Any]:
     """The folders of the checkpoints and the record of a seed and a phase, as arguments of `Trainer.fit`."""
-    place = workplace()
+    place = step_folders()
     folders = {"checkpoints": place.checkpoints, "record": place.record}
     return {name: folder and folder / f"seed-{training.seed}" / phase for name, folder in folders.items()}
 

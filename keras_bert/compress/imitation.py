@@ -33,7 +33,7 @@ class ImitationObjective:
         distillation: Distillation,
         imitation: Imitation,
     ) -> None:
-        crosses = isinstance(objective, RetrievalObjective) and objective.crosses_parts
+        crosses = isinstance(objective, RetrievalObjective) and objective.crosses_micro_batches
         rule = "be false where states, vectors or similarities are imitated, as these are compared part by part"
         check("Contrast", "across_micro_batches", not crosses, rule, crosses)
         self._task, self._answers = objective, True

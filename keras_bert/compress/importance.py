@@ -14,7 +14,7 @@ from keras_bert.layers.tap import Tap
 from keras_bert.models.encoder import blocks_of, config_of
 from keras_bert.models.traces import transformed
 from keras_bert.objectives.base import Batch, Sums
-from keras_bert.options.compression import may_lose_parts
+from keras_bert.options.compression import has_prunable_blocks
 
 
 class RowLoss(Protocol):
@@ -45,7 +45,7 @@ def measure_importance(network: keras.Model, objective: RowLoss, batches: Iterab
 def prunable_blocks(network: keras.Model) -> list[EncoderBlock]:
     """Returns the blocks of an encoder whose heads and units can be removed."""
     config = config_of(network)
-    if not may_lose_parts(config):
+    if not has_prunable_blocks(config):
         obstacle = "shared_layers" if config.variant is None else f"variant {config.variant.kind!r}"
         raise ValueError(f"heads and units can only be removed from BERT's graph, got one with {obstacle}")
     return [block for block in blocks_of(network) if isinstance(block, EncoderBlock)]

@@ -10,7 +10,7 @@ from keras_bert.compress.vocabulary import count_token_ids
 from keras_bert.core.config import EncoderConfig
 from keras_bert.models.encoder import build_encoder, config_of, has_layer
 from keras_bert.objectives.base import Batch
-from keras_bert.options.compression import Student, may_lose_parts
+from keras_bert.options.compression import Student, has_prunable_blocks
 from keras_bert.tasks.base import Task
 
 logger = logging.getLogger(__name__)
@@ -48,7 +48,7 @@ def make_student(
     student, small = build_student(teacher, shape)
     wider = small.num_heads > config.num_heads or small.intermediate_size > config.intermediate_size
     same = small.num_heads == config.num_heads and small.intermediate_size == config.intermediate_size
-    if small.hidden_size != config.hidden_size or wider or not (same or may_lose_parts(config)):
+    if small.hidden_size != config.hidden_size or wider or not (same or has_prunable_blocks(config)):
         logger.info("the student starts from random weights, as its layers are not parts of the teacher's")
         return student, 0
     layers = shape.layers or spread_layers(config.num_layers, small.num_layers)

@@ -19,7 +19,7 @@ Parsed = tuple[Sequence[Sequence[str]], Sequence[Sequence[int]]]
 # More dimensions hardly helped Hewitt and Manning 2019 (section 5).
 _RANK = 64
 # As in their experiments.
-_SENTENCES_AT_ONCE = 20
+_SENTENCES_PER_STEP = 20
 # Kingma and Ba 2015, algorithm 1.
 _DECAYS, _EPSILON = (0.9, 0.999), 1e-8
 
@@ -188,7 +188,7 @@ def fit_distances(
     matrix = rng.normal(size=(rank, len(deviations)))
     means = np.mean([(squared_distances(rows, matrix).mean(), targets.mean()) for rows, targets in pairs], axis=0)
     matrix *= np.sqrt(means[1] / max(means[0], _EPSILON))
-    batches = slices(len(pairs), _SENTENCES_AT_ONCE)
+    batches = slices(len(pairs), _SENTENCES_PER_STEP)
     steps, moments, step = epochs * len(batches), [np.zeros_like(matrix)] * 2, 0
     for _ in range(epochs):
         order = rng.permutation(len(pairs))

@@ -6,7 +6,7 @@ from typing import Self
 
 import numpy as np
 
-from keras_bert.tokenizers.base import BaseTokenizer, share_room
+from keras_bert.tokenizers.base import BaseTokenizer, count_kept_tokens
 
 Array = np.ndarray
 
@@ -67,7 +67,7 @@ class Tokens:
         lengths = [np.array(len(ids)) for ids, _, _ in encoded]
         if parts is None:
             room = max_length - tokenizer.special_count(len(texts))
-            parts = [slice(0, int(count)) for count in share_room(lengths, room, np)]
+            parts = [slice(0, int(count)) for count in count_kept_tokens(lengths, room, np)]
         kept = [part.stop - part.start for part in parts]
         # A text may hold the names of special tokens, as plain text.
         ids, segments, offsets, text_flags = [tokenizer.cls_id], [0], [(0, 0)], [False]

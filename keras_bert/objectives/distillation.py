@@ -36,9 +36,9 @@ class DistillationObjective:
         return {"class": type(self).__name__, **task, **settings, "teacher": digest}
 
     @property
-    def crosses_parts(self) -> bool:
-        """See `keras_bert.training.gradient_cache.CrossPartObjective`; False for tasks that compare no rows."""
-        return bool(getattr(self._objective, "crosses_parts", False))
+    def crosses_micro_batches(self) -> bool:
+        """See `keras_bert.training.gradient_cache.CrossMicroBatchObjective`; False for tasks that compare no rows."""
+        return bool(getattr(self._objective, "crosses_micro_batches", False))
 
     def run(self, model: keras.Model, batch: Batch, training: bool) -> Any:
         """The student's outputs, see `TaskObjective.run`."""
@@ -54,9 +54,9 @@ class DistillationObjective:
         """Those of the task's objective."""
         return self._crossing().select_labels(batch)
 
-    def join_parts(self, outputs: Sequence[Tensor], labels: Sequence[Batch]) -> tuple[Tensor, dict[str, Any]]:
+    def join_micro_batches(self, outputs: Sequence[Tensor], labels: Sequence[Batch]) -> tuple[Tensor, dict[str, Any]]:
         """As the task's objective."""
-        return self._crossing().join_parts(outputs, labels)
+        return self._crossing().join_micro_batches(outputs, labels)
 
     def measure_joined(self, outputs: Tensor, target: Any, labels: Batch) -> Sums:
         """`measure`."""

@@ -43,8 +43,8 @@ class RetrievalObjective(TaskObjective):
     contrast: Contrast = Contrast()
 
     @property
-    def crosses_parts(self) -> bool:
-        """See `keras_bert.training.gradient_cache.CrossPartObjective`."""
+    def crosses_micro_batches(self) -> bool:
+        """See `keras_bert.training.gradient_cache.CrossMicroBatchObjective`."""
         return self.contrast.across_micro_batches
 
     def run(self, model: keras.Model, batch: Batch, training: bool) -> Any:
@@ -100,7 +100,7 @@ class RetrievalObjective(TaskObjective):
         """The numbers of equal texts, and the rows of negatives."""
         return {name: batch[name] for name in ("answer_groups", "passage_group", "negative_group", "negative_row")}
 
-    def join_parts(self, outputs: Sequence[Tensor], labels: Sequence[Batch]) -> tuple[Tensor, dict[str, Any]]:
+    def join_micro_batches(self, outputs: Sequence[Tensor], labels: Sequence[Batch]) -> tuple[Tensor, dict[str, Any]]:
         """Queries of all parts, then their passages, then negatives, and the labels of these."""
         vectors = [_split(output, part) for output, part in zip(outputs, labels, strict=True)]
         joined = {name: ops.concatenate([part[name] for part in labels]) for name in labels[0]}

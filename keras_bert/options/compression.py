@@ -63,7 +63,7 @@ class Student:
         sizes = self._sizes()
         if self.hidden_size is not None:
             sizes["attention_size"] = None
-        elif self.num_heads is not None and self.num_heads < teacher.num_heads and may_lose_parts(teacher):
+        elif self.num_heads is not None and self.num_heads < teacher.num_heads and has_prunable_blocks(teacher):
             sizes["attention_size"] = self.num_heads * teacher.head_size
         if self.layers is not None:
             sizes["num_layers"] = len(self.layers)
@@ -74,7 +74,7 @@ class Student:
         return {name: value for name, value in vars(self).items() if value is not None and name != "layers"}
 
 
-def may_lose_parts(teacher: EncoderConfig) -> bool:
+def has_prunable_blocks(teacher: EncoderConfig) -> bool:
     """Whether a student may keep some of the heads and units of each block: BERT's graph without shared layers."""
     return teacher.variant is None and not teacher.shared_layers
 

@@ -143,7 +143,7 @@ class BaseTokenizer(abc.ABC):
             raise ValueError(f"Tokenizer.encode max_length must be at least {needed}, got {max_length!r}")
 
 
-def share_room(lengths: Sequence[Any], room: int, library: Any) -> list[Any]:
+def count_kept_tokens(lengths: Sequence[Any], room: int, library: Any) -> list[Any]:
     """The number of tokens to keep of one text, or of each text of a pair, (batch,); the longer is truncated first.
 
     Of texts with `lengths` tokens, each (batch,), `room` tokens stay, without special tokens. `library` is that of the

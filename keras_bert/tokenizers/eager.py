@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from keras_bert.tokenizers.base import BaseTokenizer, share_room
+from keras_bert.tokenizers.base import BaseTokenizer, count_kept_tokens
 from keras_bert.tokenizers.rows import Rows, encode_texts, tokenize_rows, tokenize_rows_with_offsets
 from keras_bert.tokenizers.subword_vocabulary import SubwordVocabulary
 from keras_bert.tokenizers.wordpiece_vocabulary import CONTINUATION, MAX_CHARACTERS, UNKNOWN, WordPieceVocabulary
@@ -42,7 +42,9 @@ class EagerTokenizer(BaseTokenizer):
         parts = [self.tokenize(side) for side in sides]
         if len(sides[0]) != len(sides[-1]):
             raise ValueError(f"pairs must hold as many texts as texts does, {len(sides[0])}, got {len(sides[-1])}")
-        lengths = share_room([part.row_lengths() for part in parts], max_length - self.special_count(len(parts)), np)
+        lengths = count_kept_tokens(
+            [part.row_lengths() for part in parts], max_length - self.special_count(len(parts)), np
+        )
         width = int(np.sum(lengths, axis=0).max()) + self.special_count(len(parts)) if pad_to_longest else max_length
         return self._lay_out([part.to_list() for part in parts], lengths, width)
 

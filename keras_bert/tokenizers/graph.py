@@ -5,7 +5,7 @@ from typing import Any
 
 import tensorflow as tf
 
-from keras_bert.tokenizers.base import BaseTokenizer, share_room
+from keras_bert.tokenizers.base import BaseTokenizer, count_kept_tokens
 from keras_bert.tokenizers.rows import encode_texts
 
 
@@ -49,7 +49,7 @@ class GraphTokenizer(BaseTokenizer):
     def _fit(self, parts: Sequence[tf.RaggedTensor], max_length: int) -> list[tf.Tensor]:
         """The number of tokens of each part in a row, (batch,) int32."""
         room = max_length - self.special_count(len(parts))
-        return share_room([tf.cast(part.row_lengths(), tf.int32) for part in parts], room, tf)
+        return count_kept_tokens([tf.cast(part.row_lengths(), tf.int32) for part in parts], room, tf)
 
     def _lay_out(
         self, parts: list[tf.RaggedTensor], lengths: list[tf.Tensor], columns: tf.Tensor

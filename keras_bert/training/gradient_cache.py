@@ -13,10 +13,10 @@ Compile = Callable[[Callable[..., Any]], Callable[..., Any]]
 
 
 @runtime_checkable
-class CrossPartObjective(Protocol):
-    """An objective whose loss compares rows, and compares those of all parts of a batch if it `crosses_parts`."""
+class CrossMicroBatchObjective(Protocol):
+    """An objective whose loss compares rows, across micro-batches if `crosses_micro_batches` is true."""
 
-    crosses_parts: bool
+    crosses_micro_batches: bool
 
     def run(self, model: keras.Model, batch: Batch, training: bool) -> Any:
         """The outputs of a model for the texts of a part, see `TaskObjective.run`."""
@@ -25,9 +25,9 @@ class CrossPartObjective(Protocol):
         """The outputs of a teacher for the texts of a part; None without one."""
 
     def select_labels(self, batch: Batch) -> dict[str, Any]:
-        """The entries of a part that `join_parts` needs: no inputs of models."""
+        """The entries of a part that `join_micro_batches` needs: no inputs of models."""
 
-    def join_parts(self, outputs: Sequence[Any], labels: Sequence[Batch]) -> tuple[Any, dict[str, Any]]:
+    def join_micro_batches(self, outputs: Sequence[Any], labels: Sequence[Batch]) -> tuple[Any, dict[str, Any]]:
         """The outputs and the labels of several parts as those of one batch."""
 
     def measure_joined(self, outputs: Any, target: Any, labels: Batch) -> Sums:
@@ -52,7 +52,7 @@ class GradientCache:
 
     def __init__(
         self,
-        objective: CrossPartObjective,
+        objective: CrossMicroBatchObjective,
         forward: Callable[[Batch], Any],
         weights: Sequence[Any],
         states: Sequence[Any],
@@ -93,8 +93,8 @@ class GradientCache:
         """The gradient of the loss with respect to the outputs of each part, and the sums of all metrics."""
         with tf.GradientTape() as tape:
             tape.watch(outputs)
-            joined, batch = self._objective.join_parts(outputs, labels)
-            target = None if targets[0] is None else self._objective.join_parts(targets, labels)[0]
+            joined, batch = self._objective.join_micro_batches(outputs, labels)
+            target = None if targets[0] is None else self._objective.join_micro_batches(targets, labels)[0]
             sums = self._objective.measure_joined(joined, target, batch)
             weights = self._objective.weights(batch)
             loss = tf.add_n([sums[name][0] / tf.maximum(weight, 1e-9) for name, weight in weights.items()]) * scale

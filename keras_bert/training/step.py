@@ -17,7 +17,7 @@ from keras_bert.objectives.base import Batch, Objective, Sums, means
 from keras_bert.options.training import Training
 from keras_bert.training.checkpoints import Arrays
 from keras_bert.training.devices import Devices
-from keras_bert.training.gradient_cache import CrossPartObjective, GradientCache, count_tokens
+from keras_bert.training.gradient_cache import CrossMicroBatchObjective, GradientCache, count_tokens
 from keras_bert.training.precision import LossScale, computing_in
 from keras_bert.training.running_mean import RunningMean
 
@@ -132,12 +132,12 @@ class TrainingStep:
     def _make_cache(self) -> GradientCache | None:
         """The cache of an objective that compares the rows of all parts; None where rows of one part are enough."""
         objective = self.objective
-        crosses = isinstance(objective, CrossPartObjective) and objective.crosses_parts
+        crosses = isinstance(objective, CrossMicroBatchObjective) and objective.crosses_micro_batches
         if not crosses or not self._in_parts:
             return None
         rule = "be false with several devices, as each of them sees its rows alone"
         check("Contrast", "across_micro_batches", self.devices.count == 1, rule, True)
-        assert isinstance(objective, CrossPartObjective)
+        assert isinstance(objective, CrossMicroBatchObjective)
         whole = self.training.xla == "whole"
         # Keras counts the states of seeds as variables, but not as weights.
         weights = {id(weight) for weight in self.model.weights}

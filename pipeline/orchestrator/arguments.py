@@ -17,7 +17,7 @@ from pipeline.orchestrator.fingerprint import FIRST_PARTY
 
 
 def encode_argument(value: Any) -> Any:
-    """An argument of a component, or a `Workplace`, as JSON values; the types of objects are named.
+    """An argument of a component, or a `StepFolders`, as JSON values; the types of objects are named.
 
     Raises:
         TypeError: it is not made of plain values, artifacts, paths, enumerations and dataclasses.

@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any, Protocol, Self
 
 from components.dsl.component import Component
-from components.dsl.workplace import Workplace
+from components.dsl.step_folders import StepFolders
 from keras_bert.training.cluster import TF_CONFIG
 from pipeline.orchestrator.observer import Watcher
 from pipeline.orchestrator.outcome import Outcome, outcome_of_exit
@@ -76,7 +76,7 @@ class ForkedChild:
         log: the file that receives the output of the child.
         watcher: receives the progress.
         preload: modules that the fork server imports once, before its first child.
-        place: the result of `workplace` in the child.
+        folders: the result of `step_folders` in the child.
     """
 
     def __init__(
@@ -86,7 +86,7 @@ class ForkedChild:
         log: Path,
         watcher: Watcher,
         preload: Sequence[str] = PRELOAD,
-        place: Workplace | None = None,
+        folders: StepFolders | None = None,
     ) -> None:
         watcher.tick()  # starting the server may take seconds without any other update
         _start_server(preload, log)
@@ -100,7 +100,7 @@ class ForkedChild:
             with contextlib.suppress(BrokenPipeError):
                 # The fork server may have started in another environment than that of now.
                 cluster = os.environ.get(TF_CONFIG)
-                self._connection.send((component, dict(arguments), place or Workplace(), cluster))
+                self._connection.send((component, dict(arguments), folders or StepFolders(), cluster))
         except BaseException:
             self.end()
             raise
@@ -196,7 +196,7 @@ def _child(connection: Connection, log: Path) -> None:
     begin_process(log)
     threading.Thread(target=_die_with_parent, daemon=True).start()
     try:
-        component, arguments, place, cluster = connection.recv()
+        component, arguments, folders, cluster = connection.recv()
     except EOFError:
         return
     except Exception as error:
@@ -209,7 +209,7 @@ def _child(connection: Connection, log: Path) -> None:
     def send(done: float, total: float, note: str) -> None:
         _send(connection, (done, total, note))
 
-    _send(connection, run_component(component, arguments, place, ThrottledSink(send, _PROGRESS_SECONDS).send))
+    _send(connection, run_component(component, arguments, folders, ThrottledSink(send, _PROGRESS_SECONDS).send))
 
 
 def _send(connection: Connection, message: Any) -> None:

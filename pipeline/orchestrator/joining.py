@@ -10,7 +10,7 @@ from typing import Any
 from components.dsl.component import Role, find_component
 from components.dsl.errors import InputError
 from components.dsl.paths import path_below
-from components.dsl.workplace import Workplace
+from components.dsl.step_folders import StepFolders
 from keras_bert.training.cluster import Cluster
 from pipeline.orchestrator.arguments import decode_argument, move_artifacts
 from pipeline.orchestrator.chief import (
@@ -139,8 +139,8 @@ class _Worker:
                 {name: decode_argument(value) for name, value in request.arguments.items()},
                 lambda path: path_below(Path(folder) if path.parts[0] in outputs else self._root, path.as_posix()),
             )
-            place = Workplace(path_below(self._root, request.checkpoints), None, Path(folder, ".scratch"))
-            with ForkedChild(component, arguments, log, Watcher(), place=place) as child:
+            folders = StepFolders(path_below(self._root, request.checkpoints), None, Path(folder, ".scratch"))
+            with ForkedChild(component, arguments, log, Watcher(), folders=folders) as child:
                 while True:
                     (outcome,) = wait_for_any([child])
                     if outcome is not None:

@@ -11,7 +11,7 @@ from typing import IO, Any, Self
 
 from components.dsl.errors import InputError
 from components.dsl.heartbeat import Heartbeat
-from components.dsl.workplace import Workplace
+from components.dsl.step_folders import StepFolders
 from pipeline.orchestrator.executor import GRACE_SECONDS
 from pipeline.orchestrator.mailbox import BEAT_SECONDS, LOST_SECONDS, LauncherBeat, Mailbox, ProcessBeat, StepRequest
 from pipeline.orchestrator.observer import Watcher
@@ -37,7 +37,7 @@ class LaunchedChild:
         python: the interpreter of that command.
         request: what the process is to do.
         arguments: all artifacts and parameters.
-        place: the result of `workplace` in the process.
+        folders: the result of `step_folders` in the process.
         folder: an empty folder for messages, on the file system that the process shares.
         watcher: receives the progress.
 
@@ -51,13 +51,13 @@ class LaunchedChild:
         python: str,
         request: StepRequest,
         arguments: Mapping[str, Any],
-        place: Workplace,
+        folders: StepFolders,
         folder: Path,
         watcher: Watcher,
     ) -> None:
         self._program, self._log, self._watcher = prefix[0], Path(request.log), watcher
         self._mailbox = Mailbox(folder)
-        self._mailbox.write_request(request, arguments, place)
+        self._mailbox.write_request(request, arguments, folders)
         self._beat_number, self._should_end = 0, False
         self._write_beat()
         self._last: ProcessBeat | None = None

@@ -50,12 +50,12 @@ def _run(request: StepRequest, mailbox: Mailbox, beats: "ProcessBeats") -> Outco
     try:
         component = find_component(*request.component)
         check_versions(component, request)
-        arguments, place = mailbox.read_arguments()
+        arguments, folders = mailbox.read_arguments()
     except InputError as error:
         return Outcome("input_error", str(error))
     except Exception as error:
         return failure_of(error)
-    return run_component(component, arguments, place, ThrottledSink(beats.progress, _PROGRESS_SECONDS).send)
+    return run_component(component, arguments, folders, ThrottledSink(beats.progress, _PROGRESS_SECONDS).send)
 
 
 def versions_of(ingredients: Ingredients) -> dict[str, Any]:

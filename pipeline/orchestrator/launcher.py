@@ -14,7 +14,7 @@ from components.dsl.artifact import Artifact, sync
 from components.dsl.canonical import Lookup, canonical, outside_data
 from components.dsl.component import Node, Role
 from components.dsl.errors import InputError, Refusal
-from components.dsl.workplace import Workplace
+from components.dsl.step_folders import StepFolders
 from pipeline.machine import ONE_BY_ONE, Machine
 from pipeline.orchestrator.arguments import encode_argument, move_artifacts
 from pipeline.orchestrator.chief import Chief, JoinRequest
@@ -201,8 +201,8 @@ class Launcher:
                 _number_earlier_log(log)
                 staging.mkdir(parents=True)
                 outputs = self._outputs(plan.node, staging)
-                place = Workplace(self._checkpoints(plan), self.record_folder(plan.node), staging / ".scratch")
-                child = self._start(plan, outputs, staging, log, watcher, place)
+                folders = StepFolders(self._checkpoints(plan), self.record_folder(plan.node), staging / ".scratch")
+                child = self._start(plan, outputs, staging, log, watcher, folders)
             yield LaunchedStep(plan, stack.enter_context(child), staging, outputs, start)
 
     def _start(
@@ -212,7 +212,7 @@ class Launcher:
         staging: Path,
         log: Path,
         watcher: Watcher,
-        place: Workplace,
+        folders: StepFolders,
     ) -> Child:
         """Starts the process of a step, by the program for steps of its kind if there is one."""
         component, arguments = plan.node.component, self._arguments(plan, outputs)
@@ -220,9 +220,9 @@ class Launcher:
             self._gather(plan, arguments, staging, watcher)
         prefix = self._machine.launch_prefix(component.kind)
         if not prefix:
-            return ForkedChild(component, arguments, log, watcher, self._preload, place)
-        assert place.scratch is not None
-        folder = place.scratch.with_name(".messages")
+            return ForkedChild(component, arguments, log, watcher, self._preload, folders)
+        assert folders.scratch is not None
+        folder = folders.scratch.with_name(".messages")
         folder.mkdir()
         request = StepRequest(
             component=(component.module, component.name),
@@ -231,7 +231,7 @@ class Launcher:
             log=str(log),
             lock=str(process_lock_file(self._root, plan.key)),
         )
-        return LaunchedChild(prefix, self._machine.python, request, arguments, place, folder, watcher)
+        return LaunchedChild(prefix, self._machine.python, request, arguments, folders, folder, watcher)
 
     def needs_workers(self, node: Node) -> bool:
         """Whether a node trains on several processes."""

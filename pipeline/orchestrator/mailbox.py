@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from components.dsl.paths import path_below
-from components.dsl.workplace import Workplace
+from components.dsl.step_folders import StepFolders
 from keras_bert.core.folders import write_whole
 from pipeline.orchestrator.arguments import decode_argument, encode_argument, move_artifacts
 from pipeline.orchestrator.outcome import Outcome
@@ -71,10 +71,10 @@ class Mailbox:
         self.folder, self._root = folder, folder.parents[2]
         self.request_file = folder / _REQUEST
 
-    def write_request(self, request: StepRequest, arguments: Mapping[str, Any], place: Workplace) -> None:
+    def write_request(self, request: StepRequest, arguments: Mapping[str, Any], folders: StepFolders) -> None:
         """Writes the request of the launcher."""
         encoded = {name: encode_argument(value) for name, value in arguments.items()}
-        write_whole(self.folder / _ARGUMENTS, {"arguments": encoded, "place": encode_argument(place)})
+        write_whole(self.folder / _ARGUMENTS, {"arguments": encoded, "folders": encode_argument(folders)})
         write_whole(self.folder / _REQUEST, request._asdict())
 
     def read_request(self) -> StepRequest:
@@ -89,7 +89,7 @@ class Mailbox:
         fields |= {name: str(path_below(self._root, fields[name])) for name in ("log", "lock")}
         return StepRequest(**fields)
 
-    def read_arguments(self) -> tuple[dict[str, Any], Workplace]:
+    def read_arguments(self) -> tuple[dict[str, Any], StepFolders]:
         """The arguments of the component, and its folders; call it after the versions were compared.
 
         Raises:
@@ -97,10 +97,10 @@ class Mailbox:
         """
         content = json.loads((self.folder / _ARGUMENTS).read_text(encoding="utf-8"))
         arguments = {name: decode_argument(value) for name, value in content["arguments"].items()}
-        place: Workplace = decode_argument(content["place"])
-        for path in filter(None, vars(place).values()):
+        folders: StepFolders = decode_argument(content["folders"])
+        for path in filter(None, vars(folders).values()):
             path_below(self._root, str(path))
-        return move_artifacts(arguments, lambda path: path_below(self._root, str(path))), place
+        return move_artifacts(arguments, lambda path: path_below(self._root, str(path))), folders
 
     def write_launcher_beat(self, beat: LauncherBeat) -> None:
         """Writes a sign of life of the launcher."""

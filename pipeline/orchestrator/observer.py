@@ -50,7 +50,7 @@ class Observer:
         Args:
             name: its name.
             expected: its duration last time in seconds; None if it never ran.
-            record: the folder where a training writes its history while it runs, see `Workplace`.
+            record: the folder where a training writes its history while it runs, see `StepFolders`.
         """
         return Watcher()
 

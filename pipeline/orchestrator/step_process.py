@@ -20,7 +20,7 @@ from typing import Any
 from components.dsl.artifact import sync
 from components.dsl.component import Component, Role
 from components.dsl.errors import InputError, Refusal
-from components.dsl.workplace import ProgressSink, Workplace, set_progress_sink, set_workplace
+from components.dsl.step_folders import ProgressSink, StepFolders, set_progress_sink, set_step_folders
 from keras_bert.training.cluster import TF_CONFIG
 from pipeline.orchestrator.disk import is_disk_full
 from pipeline.orchestrator.fingerprint import FIRST_PARTY
@@ -50,22 +50,24 @@ def begin_process(log: Path) -> None:
         logging.getLogger(package).setLevel(logging.INFO)
 
 
-def run_component(component: Component, arguments: Mapping[str, Any], place: Workplace, sink: ProgressSink) -> Outcome:
+def run_component(
+    component: Component, arguments: Mapping[str, Any], folders: StepFolders, sink: ProgressSink
+) -> Outcome:
     """Runs a component in this process and writes its outputs to the disk; errors become outcomes.
 
     Args:
         component: the component.
         arguments: all artifacts and parameters.
-        place: the result of `workplace`.
+        folders: the result of `step_folders`.
         sink: receives the progress.
     """
     if not component.distributed:
         os.environ.pop(TF_CONFIG, None)
-    set_workplace(place)
-    if place.scratch:
+    set_step_folders(folders)
+    if folders.scratch:
         # Children of a fork server run no exit handlers, and libraries leave temporary files behind.
-        place.scratch.mkdir(parents=True, exist_ok=True)
-        tempfile.tempdir = os.environ["TMPDIR"] = str(place.scratch)
+        folders.scratch.mkdir(parents=True, exist_ok=True)
+        tempfile.tempdir = os.environ["TMPDIR"] = str(folders.scratch)
     set_progress_sink(sink)
     outcome = _run(component, arguments)._replace(cost=_cost())
     set_progress_sink(lambda done, total, note: None)
@@ -153,5 +155,5 @@ def _last_line(error: BaseException) -> str:
 
 def _sync(folder: Path) -> None:
     """Flushes a folder and all its content to the disk."""
-    for place in (*folder.rglob("*"), folder):
-        sync(place)
+    for path in (*folder.rglob("*"), folder):
+        sync(path)

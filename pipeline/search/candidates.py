@@ -76,7 +76,7 @@ class Grid(NamedTuple):
     def of(cls, settings: Settings, bounds: SearchBounds) -> Self:
         """The candidates within the bounds that the job can train; the job's student is one of them."""
         teacher = bounds.config
-        student, free = settings.student or Student(num_layers=teacher.num_layers), bounds.may_lose_parts
+        student, free = settings.student or Student(num_layers=teacher.num_layers), bounds.has_prunable_blocks
         student_layers = len(student.layers or ()) or student.num_layers
         whole = teacher.embedding_rank or teacher.embedding_size or teacher.hidden_size
         ranked = teacher.variant is None and teacher.embedding_rank is None

@@ -11,7 +11,7 @@ import pytest
 from components.artifacts.standard import Model
 from components.distill import distill
 from components.dsl.errors import InputError
-from components.dsl.workplace import set_progress_sink
+from components.dsl.step_folders import set_progress_sink
 from components.examples.registry import TASK_ROWS, read_rows
 from components.training.model_folder import read_model
 from components.training.students import make_student

@@ -15,7 +15,7 @@ from components.artifacts.standard import Model, TextExamples, Vocabulary
 from components.distill import distill
 from components.distill_general import distill_general
 from components.dsl.errors import InputError
-from components.dsl.workplace import Workplace, set_progress_sink, set_workplace
+from components.dsl.step_folders import StepFolders, set_progress_sink, set_step_folders
 from components.ingest_texts import ingest_texts
 from components.sources.text import TextSource
 from components.training.model_folder import read_model
@@ -40,7 +40,7 @@ def no_compilation() -> Iterator[None]:
     with eagerly():
         yield
     set_progress_sink(lambda done, total, note: None)
-    set_workplace(Workplace())
+    set_step_folders(StepFolders())
 
 
 @pytest.fixture(scope="module")
@@ -118,7 +118,7 @@ def test_killed_and_started_again_the_bytes_are_the_same(
     settings = {"imitation": StateImitation(cosine=1.0)}
     whole = make(checkpoint, texts, tmp_path / "whole", **settings)
     monkeypatch.setattr(Trainer, "fit", functools.partialmethod(Trainer.fit, checkpoint_seconds=0.0))
-    set_workplace(Workplace(checkpoints=tmp_path / "checkpoints"))
+    set_step_folders(StepFolders(checkpoints=tmp_path / "checkpoints"))
     fits: list[int] = []
     steps = Trainer.step
     monkeypatch.setattr(Trainer, "step", lambda self, batches, step: fits.append(step) or steps(self, batches, step))

@@ -82,7 +82,7 @@ def edge(student, examples, reports, tmp_path_factory):
     edge = EdgeModel(tmp_path_factory.mktemp("edge"))
     export = Export(lengths=(8, 64), runtimes=("tflite", "onnx", "mediapipe", "transformers_js", "tflite_text"))
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("components.dsl.workplace._sink", lambda *report: reports.append(report))
+        patch.setattr("components.dsl.step_folders._sink", lambda *report: reports.append(report))
         export_model.run(model=student, examples=examples, edge=edge, export=export)
     return edge
 
@@ -184,7 +184,7 @@ def test_an_int8_file_may_differ_as_far_as_rounding_moves_the_answers(
 
 def test_of_a_model_that_was_not_trained_for_int8_there_are_float_files(float_model, examples, tmp_path, monkeypatch):
     edge, reports = EdgeModel(tmp_path / "edge"), []
-    monkeypatch.setattr("components.dsl.workplace._sink", lambda *report: reports.append(report))
+    monkeypatch.setattr("components.dsl.step_folders._sink", lambda *report: reports.append(report))
     export_model.run(model=float_model, examples=examples, edge=edge, export=Export(runtimes=("tflite",), lengths=()))
     # A file with one length, written and then compared: 1 and 1.4 units.
     assert [note for *_, note in reports] == [

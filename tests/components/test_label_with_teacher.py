@@ -10,7 +10,7 @@ import pytest
 
 from components.artifacts.standard import Model, TaskExamples
 from components.distill import distill
-from components.dsl.workplace import Workplace, set_workplace, workplace
+from components.dsl.step_folders import StepFolders, set_step_folders, step_folders
 from components.examples.registry import read_rows
 from components.label_with_teacher import label_with_teacher
 from components.sources.table import TableSource
@@ -132,9 +132,9 @@ def test_an_interrupted_step_makes_the_parts_that_are_missing(
 ) -> None:
     monkeypatch.setattr("components.label_with_teacher._ROWS", 4)
     monkeypatch.setattr("components.label_with_teacher._BATCHES", 2)
-    artifacts, before = line("regression"), workplace()
+    artifacts, before = line("regression"), step_folders()
     whole = answer(artifacts, tmp_path / "whole", teacher_labels=TeacherLabels(copies=1))
-    set_workplace(Workplace(checkpoints=tmp_path / "parts"))
+    set_step_folders(StepFolders(checkpoints=tmp_path / "parts"))
     try:
         answer(artifacts, tmp_path / "first", teacher_labels=TeacherLabels(copies=1))
         parts = sorted((tmp_path / "parts").glob("*.tfrecord"))
@@ -143,7 +143,7 @@ def test_an_interrupted_step_makes_the_parts_that_are_missing(
         parts[2].unlink()
         again = answer(artifacts, tmp_path / "again", teacher_labels=TeacherLabels(copies=1))
     finally:
-        set_workplace(before)
+        set_step_folders(before)
     kept = [part for part in parts if part.stat().st_mtime_ns == times[part]]
     assert len(kept) == len(parts) - 1
     for split in ("train", "validation"):
@@ -170,16 +170,16 @@ def test_copies_of_test_rows_are_counted_or_dropped_also_after_an_interruption(l
     source = TableSource(train, validation=train, test=train)
     examples = tuning_job.ingest(tmp_path, artifacts.vocabulary, source)
     copies = TeacherLabels(copies=1, replaced=0.05, candidates=3)
-    set_workplace(Workplace(checkpoints=tmp_path / "parts"))
+    set_step_folders(StepFolders(checkpoints=tmp_path / "parts"))
     try:
         counts = []
         for near_overlap in ("keep", "keep", "drop"):
             if near_overlap == "drop":
-                set_workplace(Workplace(checkpoints=tmp_path / "others"))
+                set_step_folders(StepFolders(checkpoints=tmp_path / "others"))
             settings = {"examples": examples, "overlap": near_overlap, "near_overlap": near_overlap}
             counts.append(answer(artifacts, tmp_path / str(len(counts)), teacher_labels=copies, **settings).counts)
     finally:
-        set_workplace(Workplace())
+        set_step_folders(StepFolders())
     rows = read_features(examples.path)["counts"]["train"]
     assert counts[0] == counts[1], "the second finds all parts of the first"
     assert counts[0]["copies"] == rows

@@ -23,7 +23,7 @@ def test_a_shape_and_sizes_with_the_share_of_validation_that_they_keep(checkpoin
     bounds = output.read()
     config = bounds.config
     assert (config.num_layers, config.num_heads, config.intermediate_size, config.vocabulary_size) == (1, 2, 32, 18)
-    assert bounds.may_lose_parts
+    assert bounds.has_prunable_blocks
     # All pieces; those of training rows: special ones, "?", cow, hen, owl and fox; half of all, without fox. With 5
     # nothing is left to spell with.
     shares = dict(bounds.vocabularies)

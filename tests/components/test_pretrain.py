@@ -9,7 +9,7 @@ import pytest
 
 from components.artifacts.standard import Model, PretrainingExamples
 from components.dsl.errors import InputError
-from components.dsl.workplace import set_progress_sink
+from components.dsl.step_folders import set_progress_sink
 from components.mask_examples import mask_examples
 from components.pretrain import VALIDATIONS, pretrain
 from components.training.model_folder import read_model

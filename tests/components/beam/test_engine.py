@@ -17,7 +17,7 @@ from components.beam.engine import (
     report_unit,
     run_over,
 )
-from components.dsl.workplace import set_progress_sink
+from components.dsl.step_folders import set_progress_sink
 
 
 def test_as_many_processes_as_the_work_is_worth(monkeypatch):

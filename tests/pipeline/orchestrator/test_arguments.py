@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from components.artifacts.standard import Corpus
-from components.dsl.workplace import Workplace
+from components.dsl.step_folders import StepFolders
 from components.sources.pushed_version import PreviousVersion
 from pipeline.job.files import load_settings
 from pipeline.orchestrator.arguments import decode_argument, encode_argument
@@ -44,9 +44,9 @@ def test_arguments_of_a_variant_of_the_graph(tmp_path: Path) -> None:
 
 
 def test_artifacts_folders_and_numbers(tmp_path: Path) -> None:
-    corpus, place = Corpus(tmp_path / "corpus"), Workplace(tmp_path / "a", None, tmp_path / "b")
-    (one, absent), workplace = behind_json([corpus, None]), behind_json(place)
-    assert (type(one), one.path, absent, workplace) == (Corpus, corpus.path, None, place)
+    corpus, folders = Corpus(tmp_path / "corpus"), StepFolders(tmp_path / "a", None, tmp_path / "b")
+    (one, absent), decoded = behind_json([corpus, None]), behind_json(folders)
+    assert (type(one), one.path, absent, decoded) == (Corpus, corpus.path, None, folders)
     numbers = {"learning rate": 0.1 + 0.2, "limit": float("inf"), "layers": (0, -1), "names": [(), {}, True]}
     assert behind_json(numbers) == numbers
     assert behind_json(PreviousVersion("pushed")) == PreviousVersion("pushed")

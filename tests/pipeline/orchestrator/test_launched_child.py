@@ -11,7 +11,7 @@ import psutil
 import pytest
 
 from components.dsl.errors import InputError
-from components.dsl.workplace import Workplace
+from components.dsl.step_folders import StepFolders
 from pipeline.machine import Launch, Machine
 from pipeline.orchestrator import launched_child, scheduler
 from pipeline.orchestrator.graph import Pipeline
@@ -156,15 +156,15 @@ def test_other_versions_are_refused(tmp_path: Path) -> None:
         run(tmp_path / "root", toy.write(), machine=machine)
 
 
-@pytest.mark.parametrize("name", ["log", "lock", "arguments", "place"])
+@pytest.mark.parametrize("name", ["log", "lock", "arguments", "folders"])
 def test_a_request_whose_paths_lead_out_of_the_root_is_refused(tmp_path: Path, name: str) -> None:
     root, outside = tmp_path / "root", tmp_path / "root" / ".." / "outside"
     mailbox = Mailbox(root / ".staging" / "key-1" / ".messages")
     mailbox.folder.mkdir(parents=True)
-    paths = dict.fromkeys(("log", "lock", "arguments", "place"), root / "inside") | {name: outside}
+    paths = dict.fromkeys(("log", "lock", "arguments", "folders"), root / "inside") | {name: outside}
     request = StepRequest(("m", "n"), {}, (), str(paths["log"]), str(paths["lock"]))
     arguments = {"texts": [toy.Text(paths["arguments"])]}
-    mailbox.write_request(request, arguments, Workplace(checkpoints=paths["place"]))
+    mailbox.write_request(request, arguments, StepFolders(checkpoints=paths["folders"]))
     read = mailbox.read_request if name in ("log", "lock") else mailbox.read_arguments
     with pytest.raises(InputError, match=r"must lead nowhere else, got '\.\./outside'; use another root"):
         read()

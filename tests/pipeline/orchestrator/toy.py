@@ -16,7 +16,7 @@ import psutil
 from components.dsl.artifact import Artifact
 from components.dsl.component import Input, Local, Node, Output, component
 from components.dsl.errors import InputError, Refusal
-from components.dsl.workplace import report_progress, workplace
+from components.dsl.step_folders import report_progress, step_folders
 
 
 class Text(Artifact):
@@ -146,7 +146,7 @@ def behave(text: Input[Text], result: Output[Text], how: Local[str] = "well", tr
 
 @component()
 def count_lives(text: Input[Text], result: Output[Text], lives: Local[int] = 1) -> None:
-    place = workplace()
+    place = step_folders()
     assert place.checkpoints
     assert place.record
     place.checkpoints.mkdir(parents=True, exist_ok=True)
@@ -162,7 +162,7 @@ def count_lives(text: Input[Text], result: Output[Text], lives: Local[int] = 1) 
 @component(kind="training")
 def train_for_long(text: Input[Text], result: Output[Text]) -> None:
     """Writes its process into its record and a checkpoint, then reports progress for a minute."""
-    place = workplace()
+    place = step_folders()
     assert place.checkpoints
     assert place.record
     for folder, content in ((place.checkpoints, "weights"), (place.record, str(os.getpid()))):
@@ -197,7 +197,7 @@ def meet_alone(
 
 @component()
 def save_and_complain(result: Output[Text]) -> None:
-    place = workplace().checkpoints
+    place = step_folders().checkpoints
     assert place
     place.mkdir(parents=True)
     (place / "checkpoint").write_text("hours of work")

@@ -6,7 +6,7 @@ from pathlib import Path
 
 from components.dsl.component import Input, Output, component
 from components.dsl.errors import InputError
-from components.dsl.workplace import workplace
+from components.dsl.step_folders import step_folders
 from pipeline.commands.command import absolute_path, open_address
 from pipeline.orchestrator.graph import Pipeline
 from pipeline.orchestrator.runner import run_pipeline
@@ -20,7 +20,7 @@ PRELOAD = ("pipeline.orchestrator.executor", "tests.robustness.crash.toy_pipelin
 @component()
 def train(text: Input[toy.Text], trained: Output[toy.Text]) -> None:
     """Trains for some steps with a checkpoint each, and resumes from the last intact one."""
-    folder = workplace().checkpoints
+    folder = step_folders().checkpoints
     assert folder is not None
     folder.mkdir(parents=True, exist_ok=True)
     notes = [note.read_text() for note in sorted(folder.glob("*.note"))]

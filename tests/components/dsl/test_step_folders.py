@@ -1,12 +1,12 @@
 from pathlib import Path
 
-from components.dsl.workplace import (
+from components.dsl.step_folders import (
     ProgressParts,
-    Workplace,
+    StepFolders,
     report_progress,
     set_progress_sink,
-    set_workplace,
-    workplace,
+    set_step_folders,
+    step_folders,
 )
 
 
@@ -31,10 +31,10 @@ def test_stages_are_one_progress() -> None:
 
 
 def test_a_step_finds_its_folders(tmp_path: Path) -> None:
-    assert workplace() == Workplace(checkpoints=None, record=None, scratch=None)
-    place = Workplace(checkpoints=tmp_path)
-    set_workplace(place)
+    assert step_folders() == StepFolders(checkpoints=None, record=None, scratch=None)
+    folders = StepFolders(checkpoints=tmp_path)
+    set_step_folders(folders)
     try:
-        assert workplace() is place
+        assert step_folders() is folders
     finally:
-        set_workplace(Workplace())
+        set_step_folders(StepFolders())

@@ -52,7 +52,7 @@ class ProgressParts:
 
 
 @dataclasses.dataclass(frozen=True)
-class Workplace:
+class StepFolders:
     """Folders of a step besides its outputs; None outside of a run, as in a notebook.
 
     Attributes:
@@ -67,15 +67,15 @@ class Workplace:
     scratch: Path | None = None
 
 
-_workplace = Workplace()
+_step_folders = StepFolders()
 
 
-def workplace() -> Workplace:
+def step_folders() -> StepFolders:
     """The folders of the step that runs in this process."""
-    return _workplace
+    return _step_folders
 
 
-def set_workplace(place: Workplace) -> None:
-    """Sets the folders that `workplace` returns from now on in this process."""
-    global _workplace
-    _workplace = place
+def set_step_folders(folders: StepFolders) -> None:
+    """Sets the folders that `step_folders` returns from now on in this process."""
+    global _step_folders
+    _step_folders = folders
