@@ -189,7 +189,7 @@ def test_places_and_further_columns_are_read_with_the_rows(tmp_path, monkeypatch
     file = str(tmp_path / "a.csv")
     (tmp_path / "a.csv").write_text("text,label,from\na,0,web\nb,1,\n")
     source = TableSource(file)
-    assert [row.place for row in source.training_rows()] == ["a.csv line 2", "a.csv line 3"]
+    assert [row.location for row in source.training_rows()] == ["a.csv line 2", "a.csv line 3"]
     assert opened == [file]
     assert source.column_values(["from"], [TextRow("b", "1")])["from"] == ["(empty)"]
     assert opened == [file] * 2
