@@ -1,4 +1,4 @@
-"""What a task takes of texts: single ones or pairs, and which of them it does not read, or not to the end."""
+"""Checks of the texts for a task: single texts or pairs, and texts that the model ignores or truncates."""
 
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, NamedTuple
@@ -10,11 +10,11 @@ if TYPE_CHECKING:
 
 
 class UnreadTexts(NamedTuple):
-    """The texts that are empty for the model, and those that it reads only in part.
+    """The texts that the model ignores or truncates.
 
     Attributes:
-        empty: of the first texts, then of the second texts, the indices of those of which the tokenizer leaves nothing.
-        cut: the number of tokens of each row that has more than `Task.max_length`, by its index.
+        empty: the indices of the first texts without tokens, and those of the second texts.
+        cut: index of each truncated row -> its number of tokens, above `Task.max_length`.
     """
 
     empty: tuple[list[int], list[int]]
@@ -22,7 +22,7 @@ class UnreadTexts(NamedTuple):
 
 
 def find_unread(task: "Task", texts: Sequence[str], seconds: Sequence[str] | None) -> UnreadTexts:
-    """Tokenizes texts, or pairs of them, and finds those that the model does not read, or not to the end."""
+    """Tokenizes texts or pairs, and finds texts that the model ignores or truncates."""
     counts = [task.count_tokens(side) if side else [] for side in (texts, seconds or ())]
     special = task.tokenizer.special_count(1)
     empty = tuple([row for row, count in enumerate(side) if count == special] for side in counts)
@@ -41,7 +41,7 @@ def find_unread(task: "Task", texts: Sequence[str], seconds: Sequence[str] | Non
 
 
 def takes_pairs(task: "Task") -> bool | None:
-    """Whether a task takes pairs of texts or single ones; None where it takes both, or where nothing says it."""
+    """Returns True if a task takes pairs, False for single texts, None if it takes both or this is unknown."""
     return {"required": True, "unused": False, "compared": None, "optional": task.pairs}[task.second_text]
 
 
@@ -49,7 +49,7 @@ def check_second(task: "Task", *, given: bool) -> None:
     """Checks that there are second texts if the task needs them, and none if it takes none.
 
     Raises:
-        InputError: the task takes no second texts, or cannot do without.
+        InputError: the task takes no second texts, or needs them.
     """
     pairs = takes_pairs(task)
     if pairs and not given:

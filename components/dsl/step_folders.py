@@ -1,4 +1,4 @@
-"""The surroundings of a running step: its progress, and its folders besides the outputs."""
+"""Progress reports of a running step, and its folders besides the outputs."""
 
 import dataclasses
 from collections.abc import Callable, Sequence
@@ -15,9 +15,9 @@ _sink: ProgressSink = _no_progress
 
 
 def report_progress(done: float, total: float, note: str = "") -> None:
-    """Reports the progress of a step to the runtime: `done` of `total`, in any unit; `note` is a few words.
+    """Reports the progress of a step to the runtime: `done` of `total`, in any unit, with a short note.
 
-    A `total` of 0 says that the pace is unknown: the next report begins a new estimate.
+    With `total` 0 the pace is unknown, and the next report starts a new estimate.
     """
     _sink(done, total, note)
 
@@ -29,11 +29,11 @@ def set_progress_sink(sink: ProgressSink) -> None:
 
 
 class ProgressParts:
-    """Parts of a step's work, one after the other, reported as one progress.
+    """Combines the progress of consecutive parts of a step.
 
     Args:
         works: the amount of work of each part, in any unit.
-        sink: is called with the progress of the whole.
+        sink: receives the progress of the step.
     """
 
     def __init__(self, works: Sequence[float], sink: ProgressSink = report_progress) -> None:
@@ -56,10 +56,10 @@ class StepFolders:
     """Folders of a step besides its outputs; None outside of a run, as in a notebook.
 
     Attributes:
-        checkpoints: survives a step that is killed: the same step with the same inputs gets it again. It is deleted
+        checkpoints: kept if the step is killed, and given again to the same step with the same inputs. It is deleted
             when the step is done.
-        record: files for a person to read, beside the step's log.
-        scratch: temporary files; it is deleted when the step ends, also by an error.
+        record: files for people, next to the step's log.
+        scratch: temporary files; the folder is deleted when the step ends, even with an error.
     """
 
     checkpoints: Path | None = None

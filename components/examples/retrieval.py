@@ -1,4 +1,4 @@
-"""Queries with the passages that answer them, as records."""
+"""Rows and records of `retrieval`: queries with their passages."""
 
 from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
@@ -15,13 +15,13 @@ Tokens = dict[str, list[int]]
 
 
 class SplitCorpus(NamedTuple):
-    """The passages that the queries of a split are searched in; texts are equal if `fold` makes them equal.
+    """The passages that queries of a split search; texts are equal if `fold` makes them equal.
 
     Attributes:
-        passages: all passages and negatives of the rows, each once, as it is first written.
+        passages: the distinct passages and negatives of the rows; of equal texts the first spelling.
         row_passages: the indices of the passages of each row.
-        relevant: the indices of the passages of each row's query, which may stand in several rows; each once.
-        negatives: the indices of the negatives of each row, without those that are relevant; each once.
+        relevant: the distinct indices of all passages of each row's query, over all rows of the query.
+        negatives: the distinct indices of the negatives of each row, without relevant passages.
     """
 
     passages: list[str]
@@ -65,25 +65,25 @@ class RetrievalRows(TaskRows[QueryRow]):
         return QueryRow(query, tuple(passages), tuple(negatives))
 
     def key(self, row: QueryRow) -> tuple[str, ...]:
-        """The query; splits may share passages, which are what is searched."""
+        """Returns the query. Splits may share passages, because passages are the searched corpus."""
         return (row.query,)
 
     def check(self, splits: Mapping[str, Sequence[QueryRow]]) -> None:
-        """Raises InputError where all passages of a split are one: there is nothing to tell it from."""
+        """Raises InputError if a split has only one distinct passage."""
         for split, rows in splits.items():
             texts = SplitCorpus.of(rows).passages
             if len(texts) < 2:
                 raise InputError(f"{split} must hold at least 2 different passages, got only {texts[0][:40]!r}")
 
     def settings(self, encoding: Encoding, train: Sequence[QueryRow]) -> dict[str, Any]:
-        """The longest input, and the prompts."""
+        """Returns the maximum length and the prompts."""
         prompts = {"query": encoding.prompts.query, "passage": encoding.prompts.passage}
         return {**super().settings(encoding, train), "prompts": prompts}
 
     def records(self, rows: Sequence[QueryRow], encoding: Encoding) -> Iterator[bytes]:
         """A record for each passage of each row.
 
-        Each text is tokenized once for all rows of a portion that have it.
+        Each text is tokenized once per block of rows.
         """
         from keras_bert.data.records import serialize
         from keras_bert.data.schemas import group_passages

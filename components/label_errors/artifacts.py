@@ -1,4 +1,4 @@
-"""The search for wrong labels: folds of training rows, probabilities of held-out rows, and the rows to look at."""
+"""Artifacts of the search for wrong labels: folds, out-of-fold probabilities and likely errors."""
 
 import zipfile
 import zlib
@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 
 
 PROBABILITIES_FILE = "probabilities.npz"
-# The names of the table, for rows whose columns are texts and for others.
+# File names of the table: CSV for rows of texts, JSON lines for other rows.
 LABEL_TABLES = ("label_errors.csv", "label_errors.jsonl")
 
 
@@ -26,10 +26,10 @@ class LabelDecisions(NamedTuple):
     """Decisions about labels of training rows, each by a model that did not learn from the row.
 
     Attributes:
-        rows: the row of each decision, from 0 (decisions,), ascending.
-        places: the place in its row: 0, or the number of the word or of the label (decisions,).
-        given: the number of the class that the row has there (decisions,).
-        probabilities: those of the classes, see `TaskScoring.classes` (decisions, classes).
+        rows: the index of each decision's row, ascending (decisions,).
+        places: the index of the word or label in its row; 0 for tasks with one label per row (decisions,).
+        given: the index of the given class (decisions,).
+        probabilities: the probabilities of the classes, see `TaskScoring.classes` (decisions, classes).
     """
 
     rows: "Array"
@@ -42,7 +42,7 @@ class HeldOutProbabilities(Artifact):
     """`probabilities.npz`: the arrays of `LabelDecisions`."""
 
     def write(self, decisions: LabelDecisions) -> None:
-        """Writes the decisions; the same ones give the same bytes."""
+        """Writes the decisions; equal decisions give equal bytes."""
         import numpy as np
 
         np.savez(self.file(PROBABILITIES_FILE), **decisions._asdict())
@@ -56,7 +56,7 @@ class HeldOutProbabilities(Artifact):
         import numpy as np
 
         file = self.file(PROBABILITIES_FILE)
-        # What a damaged archive raises, besides errors of NumPy.
+        # Errors that NumPy raises for a damaged archive.
         damages = (OSError, EOFError, KeyError, TypeError, ValueError, NotImplementedError, RuntimeError)
         try:
             with np.load(file, allow_pickle=False) as arrays:
@@ -66,7 +66,7 @@ class HeldOutProbabilities(Artifact):
 
 
 class LabelPair(NamedTuple):
-    """How often a given label is likely another one."""
+    """How often the models suggest another label for a given label."""
 
     given: str
     suggested: str
@@ -74,12 +74,12 @@ class LabelPair(NamedTuple):
 
 
 class LabelErrorReport(NamedTuple):
-    """The rows whose labels are likely wrong, for readers.
+    """Summary of the rows whose labels are likely wrong.
 
     Attributes:
         score: the score that orders rows, see `LabelErrorSearch`.
         pairs: the most frequent pairs of a given and a suggested label.
-        mistakes: the first of the rows, see `components.scoring.mistakes.Mistakes`: `truth` is the given label,
+        mistakes: the first likely errors, see `components.scoring.mistakes.Mistakes`: `truth` is the given label,
             `answer` the suggested one, and `value` the score.
     """
 
@@ -93,7 +93,7 @@ class LabelErrorReport(NamedTuple):
 
 
 class LabelErrors(RecordArtifact[LabelErrorReport]):
-    """The training rows as a table to correct, those with likely wrong labels first; `label_errors.json` sums it up.
+    """The training rows as a table to correct, likely errors first, and the summary `label_errors.json`.
 
     The table is `label_errors.csv`, or `label_errors.jsonl` for rows with several labels or tags. It has the columns of
     the training table, and `likely_wrong`, `suggested`, `score`, `row` and `source`.
@@ -103,5 +103,5 @@ class LabelErrors(RecordArtifact[LabelErrorReport]):
 
     @property
     def table(self) -> str:
-        """The name of the table."""
+        """The file name of the table."""
         return next(name for name in LABEL_TABLES if self.file(name).is_file())

@@ -1,4 +1,4 @@
-"""The scoring of labels: accuracy, macro F1 and Matthews' correlation."""
+"""Scoring of `classification`: accuracy, macro F1 and Matthews' correlation."""
 
 import statistics
 from collections.abc import Mapping, Sequence
@@ -18,7 +18,7 @@ OF_LABELS = ("accuracy", "macro_f1")
 
 
 class ClassificationScoring(TaskScoring[TextRow]):
-    """Accuracy, macro F1 and, of two labels, Matthews' correlation."""
+    """Accuracy and macro F1; for two labels also Matthews' correlation."""
 
     name = "classification"
     model_kind = "BERT classifier of texts"
@@ -34,7 +34,7 @@ class ClassificationScoring(TaskScoring[TextRow]):
         return [prediction.label for prediction in task.predict(*split_texts(rows))]
 
     def logits(self, task: "Task", rows: Sequence[TextRow]) -> LabelLogits:
-        """A row a text, or a pair."""
+        """Returns logits with one row per text or pair."""
         import numpy as np
 
         logits, numbers = np.stack(list(task.outputs(*split_texts(rows)))), np.arange(len(rows))
@@ -65,23 +65,23 @@ class ClassificationScoring(TaskScoring[TextRow]):
         return Mistakes("confidence", worst_first(wrong), len(wrong), len(rows))
 
     def defines(self, metric: str, rows: Sequence[TextRow]) -> bool:
-        """Of rows with one label Matthews' correlation is 0, even if all answers are right."""
+        """Returns False for Matthews' correlation if all rows have the same label."""
         return metric != "mcc" or len({row.label for row in rows}) > 1
 
     def sample_measure(
         self, metric: str, rows: Sequence[TextRow], answers: Sequence[str], labels: Sequence[str]
     ) -> RowStatistics | None:
-        """Of accuracy a row scores 1 for the right label, else 0; see `label_statistics` for other metrics."""
+        """Returns 0 or 1 per row for accuracy; see `label_statistics` for other metrics."""
         if metric == "accuracy":
             return RowStatistics.of_scores(answer == row.label for row, answer in zip(rows, answers, strict=True))
         return label_statistics(metric, [[row.label] for row in rows], [[answer] for answer in answers], labels)
 
     def trivial(self, train: Sequence[TextRow], test: Sequence[TextRow]) -> tuple[str, list[str]]:
-        """Always the commonest label of training."""
+        """Predicts the most frequent training label for every row."""
         return "majority class", [statistics.mode(row.label for row in train)] * len(test)
 
     def baselines(self, train: Sequence[TextRow], validation: Sequence[TextRow], test: Sequence[TextRow]) -> Baselines:
-        """Logistic regression on n-grams; of pairs also on the cosine of both texts."""
+        """Logistic regression on n-grams; for pairs also on the cosine of both texts."""
         methods: Baselines = {NGRAMS: lambda: classify_by_ngrams(train, validation, test)}
         if train[0].second_text is not None:
             methods[COSINE] = lambda: classify_by_cosine(train, test)
@@ -89,9 +89,10 @@ class ClassificationScoring(TaskScoring[TextRow]):
 
 
 def score_labels(true: Sequence[str], predicted: Sequence[str], labels: Sequence[str]) -> TaskScores:
-    """Accuracy, macro F1, of two labels Matthews' correlation (1975; 0 where one label is always predicted), confusion.
+    """Accuracy, macro F1, a report by label and the confusion matrix; for two labels also Matthews' correlation (1975).
 
-    Macro F1 is the mean over the labels that are true or predicted somewhere.
+    Macro F1 is the mean over all labels that occur as true or predicted label. Matthews' correlation is 0 if only one
+    label is predicted.
     """
     from sklearn.metrics import (
         accuracy_score,
@@ -103,7 +104,7 @@ def score_labels(true: Sequence[str], predicted: Sequence[str], labels: Sequence
 
     numbers = {label: number for number, label in enumerate(labels)}
     truth = [numbers[label] for label in true]
-    # A word without pieces is tagged O, which parts of speech do not know: as wrong as any.
+    # A word without tokens is tagged O, which is not a part of speech: it counts as wrong.
     answers = [numbers.get(label, len(labels)) for label in predicted]
     every = list(range(len(labels)))
     seen = [label for label in every if label in {*truth, *answers}]

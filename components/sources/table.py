@@ -36,8 +36,8 @@ class TextRow(NamedTuple):
 class TableSource(LabelledFiles):
     """Rows with a label or a number, in tables with named columns: `.tsv`, `.csv`, `.jsonl`, `.parquet` or `.arrow`.
 
-    Text formats may be compressed: `.gz`, `.bz2`, `.zst`. A `.csv` file has semicolons between its cells
-    where its first line has some and no comma.
+    Text formats may be compressed: `.gz`, `.bz2`, `.zst`. A `.csv` file is read with semicolons if its
+    first line has semicolons but no comma.
 
     Attributes:
         text: the column of the text.
@@ -65,7 +65,7 @@ class TableSource(LabelledFiles):
         return self
 
     def splits(self) -> dict[str, list[TextRow]]:
-        """The rows of each table that is given, by split.
+        """Reads the rows of each configured split.
 
         Raises:
             InputError: a table is missing, empty, not UTF-8 or without a named column; has fewer than two labels,
@@ -84,7 +84,7 @@ class TableSource(LabelledFiles):
         return {split: self._scale(rows, split) for split, rows in tables.items()}
 
     def read(self, path: str) -> list[TextRow]:
-        """The rows of tables, with these settings; whether they have the same labels is not checked.
+        """Reads the rows of tables with these settings, without comparing their labels.
 
         Raises:
             InputError: a table is missing, empty, not UTF-8, of an unknown kind, lacks a named column, or has a row
@@ -95,9 +95,9 @@ class TableSource(LabelledFiles):
     def column_values(
         self, columns: Sequence[str], rows: Sequence[TextRow], split: str = "train"
     ) -> dict[str, list[str]]:
-        """The values of further columns for some rows of a split's table, in any order; `(empty)` where a cell is.
+        """Reads other columns for some rows of a split, in any order; empty cells become `(empty)`.
 
-        A split that has no table of its own stands in that of training.
+        A split without its own table is read from the training table.
 
         Raises:
             InputError: the table has no such column; or see `read`.
@@ -107,7 +107,7 @@ class TableSource(LabelledFiles):
         return {column: [row[column].strip() or "(empty)" for row in cells] for column in columns}
 
     def training_rows(self) -> list[LocatedRow]:
-        """The training rows of `splits` with their places and all their columns as texts."""
+        """Reads the training rows of `splits` with their locations and all columns as texts."""
         return self._read_located(self.train)
 
     def _read_located(self, path: str, columns: Sequence[str] = ()) -> list[LocatedRow]:
@@ -115,12 +115,12 @@ class TableSource(LabelledFiles):
         return locate_rows(self._scale(self._make_rows(records), path), records, path)
 
     def record(self, row: TextRow) -> dict[str, str]:
-        """The row under the names of this source's columns."""
+        """Converts a row to a record with this source's columns."""
         second = {} if self.second_text is None else {self.second_text: row.second_text or ""}
         return {self.text: row.text, self.label: row.label, **second}
 
     def _scale(self, rows: list[TextRow], split: str) -> list[TextRow]:
-        """The rows with labels that are cosines, for `embedding`."""
+        """Scales the labels of `embedding` to cosines; other tasks keep theirs."""
         if self.task != "embedding":
             return rows
         for row in rows:
@@ -150,7 +150,7 @@ class TableSource(LabelledFiles):
 
 
 def locate_rows(rows: Sequence[Any], records: Sequence[Record], path: str) -> list[LocatedRow]:
-    """Rows with the places of their records below a path, and all cells of these as texts."""
+    """Pairs rows with the locations and all cells of their records, as texts."""
     names = list(dict.fromkeys(name for record in records for name in record.cells))
     return [
         LocatedRow(row, record.name_in(path), {name: _as_cell(record.cells.get(name)) for name in names})
@@ -168,9 +168,9 @@ def _as_cell(value: Any) -> str:
 
 
 def parse_number(text: str) -> float:
-    """The number that a text is; NaN for other texts.
+    """Parses a number; NaN for other texts.
 
-    So is what Python alone reads as a number: `1_2`, and digits of other scripts.
+    Numbers that only Python accepts are also NaN: `1_2`, and digits of other scripts.
     """
     try:
         return float(text) if text.isascii() and "_" not in text else math.nan

@@ -1,27 +1,27 @@
-"""The total cost of pre-training steps, on short rows first and then on long ones, in any unit."""
+"""The cost of pre-training steps, first on short rows, then on long rows, in any unit."""
 
 from collections.abc import Sequence
 
 
 def count_short_steps(share: float, steps: int) -> int:
-    """The number of steps on short rows: the first ones, if there are short rows."""
+    """Returns the number of steps on short rows, which come first."""
     return round(share * steps)
 
 
 def cost_after(costs: Sequence[float], share: float, done: int, steps: int) -> float:
     """The cost of the first `done` steps of a training.
 
-    `costs` are those of a step on rows of each length, one or two, the shorter first; `share` is that of the steps on
-    the shorter rows of two lengths.
+    `costs` are the costs of a step for one or two row lengths, the shorter first. `share` is the share of the steps on
+    the shorter rows.
     """
     short = min(done, count_short_steps(share, steps)) if len(costs) > 1 else 0
     return short * costs[0] + (done - short) * costs[-1]
 
 
 def steps_within(costs: Sequence[float], share: float, budget: float) -> int:
-    """The most steps whose cost, see `cost_after`, is within a budget; 0 if it does not pay for one."""
+    """Returns the largest number of steps whose cost (`cost_after`) is within a budget, possibly 0."""
     steps = int(budget / min(costs))
-    # The cost never falls with more steps: neither the short ones nor the long ones become fewer.
+    # The cost never decreases with more steps: neither short nor long steps become fewer.
     low, high = 0, steps
     while low < high:
         middle = (low + high + 1) // 2

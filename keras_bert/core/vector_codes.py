@@ -1,4 +1,4 @@
-"""Vectors in fewer bytes: int8 numbers, and single bits that are compared by their Hamming distance."""
+"""Compressed vectors: int8 vectors, and binary vectors that are compared by Hamming distance."""
 
 from typing import Any, Literal
 
@@ -14,31 +14,32 @@ _LARGEST_INT8 = 127
 
 
 def encode_vectors(vectors: Array, code: VectorCode) -> Array:
-    """Vectors in a code: as they are (float32), `int8_codes` or `binary_codes`."""
+    """Encodes vectors: unchanged for float32, else with `int8_codes` or `binary_codes`."""
     if code == "float32":
         return vectors
     return int8_codes(vectors) if code == "int8" else binary_codes(vectors)
 
 
 def int8_codes(vectors: Array) -> Array:
-    """Vectors (n, width) as int8, a quarter of the bytes of float32; a vector of zeros stays one.
+    """Quantizes vectors (n, width) to int8; a vector of zeros stays zero.
 
-    Each is scaled so that its largest number in size is 127, so that only rounding changes cosines.
+    Each vector is scaled so that its largest absolute value is 127. So only rounding changes cosines.
     """
     largest = np.abs(vectors).max(axis=1, keepdims=True)
     return np.round(_LARGEST_INT8 * vectors / np.maximum(largest, 1e-12)).astype("int8")
 
 
 def binary_codes(vectors: Array) -> Array:
-    """Vectors (n, width) as bits, uint8 (n, width / 8): 1 for a number above 0 (Yamada et al. 2021, section 3.1).
+    """Binarizes vectors (n, width) to packed bits, uint8 (n, width / 8): 1 for entries above 0.
 
-    The first number is the highest bit of a byte; the last byte ends with zeros where 8 does not divide the width.
+    See Yamada et al. 2021, section 3.1. The first entry is the highest bit of a byte, and the last byte is padded with
+    zeros.
     """
     return np.packbits(np.asarray(vectors) > 0, axis=1)
 
 
 def hamming_distances(first: Array, second: Array) -> Array:
-    """The numbers of different bits of all pairs: uint8 (n, bytes), (m, bytes) -> int64 (n, m)."""
+    """Hamming distances of all pairs: uint8 (n, bytes), (m, bytes) -> int64 (n, m)."""
     rule = f"have {first.shape[1]} bytes, as the first ones"
     check("hamming_distances", "second", second.shape[1] == first.shape[1], rule, second.shape[1])
     # Row by row: all pairs at once would be n times the memory of `second`.
@@ -46,20 +47,20 @@ def hamming_distances(first: Array, second: Array) -> Array:
 
 
 def rescored_scores(queries: Array, codes: Array, *, candidates: int = 100) -> Array:
-    """Scores (n, m) of queries (n, width) with `binary_codes` of passages (m, bytes); larger for a better passage.
+    """Scores (n, m) of queries (n, width) with `binary_codes` of passages (m, bytes); higher is better.
 
-    The candidates nearest by Hamming distance are scored anew by the dot product of the query with the bits as 1 and -1
-    (Yamada et al. 2021, section 3.2), all others stay behind them in their order. Scores of different queries cannot be
-    compared.
+    The nearest candidates by Hamming distance are rescored by the dot product of the query with the bits as 1 and -1
+    (Yamada et al. 2021, section 3.2). All other passages rank behind them by distance. Scores of different queries are
+    not comparable.
 
     Raises:
-        ValueError: the codes are not those of vectors as wide as the queries.
+        ValueError: the width of the codes differs from that of the queries.
     """
     distances = hamming_distances(binary_codes(queries), codes)
     width = queries.shape[1]
     signs = 2.0 * np.unpackbits(codes, axis=1, count=width) - 1.0
     norms = np.maximum(np.linalg.norm(queries, axis=1, keepdims=True), 1e-12)
-    # At most sqrt(width), so that adding more than twice that keeps all others behind.
+    # At most sqrt(width), so an offset of 4 x width ranks candidates first.
     exact = (queries / norms) @ signs.T
     order = np.argsort(distances, axis=1, kind="stable")[:, :candidates]
     is_candidate = np.zeros(distances.shape, bool)

@@ -1,4 +1,4 @@
-"""The score of a model without each of its attention heads (Michel et al. 2019, section 3)."""
+"""Ablation of attention heads (Michel et al. 2019, section 3)."""
 
 import contextlib
 import dataclasses
@@ -40,23 +40,23 @@ class HeadAblation:
 
     @property
     def drops(self) -> Array:
-        """How far the score falls without each head (layers, heads): above 0 for a head that an accuracy needs.
+        """Decrease of the score without each head (layers, heads).
 
-        A loss or an error rises without a head that is needed: its drop is below 0.
+        Important heads have a drop above 0 for an accuracy, and below 0 for a loss or an error.
         """
         return self.score - self.scores
 
 
 def leave_one_head_out(task: Task, batches: Iterable[Batch], metric: str = "loss") -> HeadAblation:
-    """Measures a task's model without each of its attention heads, one at a time (Michel et al. 2019, section 3).
+    """Measures a model without each of its attention heads, one at a time (Michel et al. 2019, section 3).
 
-    A head is left out where its output is 0 for all tokens; the bias of the output projection stays. The weights do not
-    change, nor what other threads compute. The rows are read once for each head and once for the whole model;
+    The output of a head is set to 0 for all tokens; the bias of the output projection stays. Weights and the results of
+    other threads do not change. The model runs once for each head and once with all heads.
     `keras_bert.compress.importance.measure_importance` estimates all heads of BERT's graph in one pass.
 
     Args:
         task: a fine-tuned task with a Keras model of any family.
-        batches: inputs and labels, as `measure_importance` takes them: all of them are in memory.
+        batches: inputs and labels, as for `measure_importance`; all batches are kept in memory.
         metric: the name of a metric of the task's objective, such as `loss` or `accuracy`.
 
     Raises:
@@ -70,7 +70,7 @@ def leave_one_head_out(task: Task, batches: Iterable[Batch], metric: str = "loss
         ((1, 2), True)
     """
     owner, rows = "leave_one_head_out", list(batches)
-    rule = "be a Keras model; the heads inside of a file cannot be left out"
+    rule = "be a Keras model; heads of an exported file cannot be left out"
     check(owner, "task.model", is_keras_model(task.model), rule, type(task.model).__name__)
     check(owner, "batches", bool(rows), "hold at least one batch of rows", rows)
     network, objective = task.network(), task.objective()
@@ -91,7 +91,7 @@ def leave_one_head_out(task: Task, batches: Iterable[Batch], metric: str = "loss
 
 
 class _HeadMask:
-    """Sets the output of a head to 0 in one layer; a shared block is called for several layers, one after another."""
+    """Sets the output of a head to 0 in one layer. A shared block is called once per layer, so calls are counted."""
 
     def __init__(self, tap: Tap, head: int, call: int, calls: int) -> None:
         self.tap, self._head, self._call, self._calls = tap, head, call, calls

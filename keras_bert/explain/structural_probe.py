@@ -13,12 +13,12 @@ from keras_bert.explain.word_states import word_states
 from keras_bert.tasks.base import Task, slices
 from keras_bert.tasks.checks import as_sentences, check_same_length
 
-# The words of sentences, and the number of the head of each word, from 1; 0 for the root.
+# The words of each sentence, and for each word the position of its head, from 1 (0 for the root).
 Parsed = tuple[Sequence[Sequence[str]], Sequence[Sequence[int]]]
 
 # More dimensions hardly helped Hewitt and Manning 2019 (section 5).
 _RANK = 64
-# As in their experiments.
+# As in the experiments of Hewitt and Manning 2019.
 _SENTENCES_PER_STEP = 20
 # Kingma and Ba 2015, algorithm 1.
 _DECAYS, _EPSILON = (0.9, 0.999), 1e-8
@@ -29,16 +29,15 @@ class StructuralProbes:
     """A structural probe on each layer of a model; the first layer is the embeddings.
 
     Attributes:
-        layers: the number of each probed layer, 0 for the embeddings.
-        attachment_scores: the share of the edges of the test trees that are found, without directions ("UUAS"), float64
-            (layers,).
-        correlations: Spearman's correlation of predicted distances with those in the trees, over sentences of 5 to 50
-            words ("DSpr."), float64 (layers,); NaN without such a sentence.
-        chain_attachment_score: the share of the edges between neighbours in the sentence, which needs no model.
-        chain_correlation: the correlation of distances in the sentence with those in the trees.
-        maps: the linear map of each layer, float64 (layers, rank, hidden): the squared length of the map of the
-            difference of two states is the predicted distance.
-        left_out: the number of training words and of test words without tokens, which have no state.
+        layers: the probed layers; 0 is the embeddings.
+        attachment_scores: share of the undirected edges of the test trees that are found ("UUAS"), float64 (layers,).
+        correlations: Spearman's correlation of predicted distances with distances in the trees, over sentences of 5 to
+            50 words ("DSpr."), float64 (layers,); NaN without such a sentence.
+        chain_attachment_score: the attachment score of linking neighbouring words, a baseline without a model.
+        chain_correlation: the correlation of distances in the sentence with distances in the trees.
+        maps: the linear map B of each layer, float64 (layers, rank, hidden); the predicted distance of two states is
+            the squared length of B times their difference.
+        left_out: the numbers of training words and of test words that have no tokens and so no state.
 
     Examples:
         >>> from keras_bert.explain import structural_probe
@@ -69,25 +68,25 @@ def structural_probe(
     seed: int = 0,
     batch_size: int = 32,
 ) -> StructuralProbes:
-    """Finds a linear map of states under which squared distances between words are those in their dependency tree.
+    """Fits linear maps of states such that squared distances between words match distances in the dependency tree.
 
-    Trains a map for each layer, while the model does not change (Hewitt and Manning 2019, section 3.1). The state of a
-    word is that of its first token, see `word_states`.
+    One map is trained per layer, with the model frozen (Hewitt and Manning 2019, section 3.1). A word has the state of
+    its first token, see `word_states`.
 
     Args:
         task: a task with a Keras model of any family.
-        train: the words of the training sentences, and the number of the head of each word, from 1; 0 for the root.
-        test: the words and heads of other sentences, by which the maps are measured.
+        train: the words of the training sentences, and the position of each word's head, from 1; 0 for the root.
+        test: the words and heads of other sentences, on which the maps are evaluated.
         layers: the layers to probe, 0 for the embeddings; None for all.
-        rank: dimensions of the map, at most those of a state; None for 64, or all if a state has fewer.
-        epochs: how often the training sentences are read.
-        learning_rate: the step of Adam at the start; it falls to 0 in a straight line.
-        seed: the seed of the first map and of the order of the sentences.
+        rank: output dimension of the map, at most that of a state; None for 64, or for the dimension of smaller states.
+        epochs: number of passes over the training sentences.
+        learning_rate: initial learning rate of Adam; it decays linearly to 0.
+        seed: seed of the initial map and of the order of the sentences.
         batch_size: rows of a batch of the model.
 
     Raises:
-        ValueError: there are no sentences, not as many heads as words, heads that are no tree, no training sentence of
-            two words, no such layer, or a setting out of its range; or the task's model is an exported file.
+        ValueError: there are no sentences, not as many heads as words, heads that are not a tree, no training
+            sentence with two words, an unknown layer, or a setting out of range; or the model is an exported file.
 
     Examples:
         >>> rows = [["film", "films", "film"]], [[2, 0, 2]]
@@ -127,11 +126,11 @@ def structural_probe(
 
 @dataclasses.dataclass(frozen=True)
 class ParsedStates:
-    """Sentences with the states of their words and the distances in their trees, without words that have no tokens.
+    """The states of the words of sentences, and the distances in their trees; words without tokens are left out.
 
     Attributes:
-        states: of each sentence (layers + 1, words, hidden).
-        trees: of each sentence, the number of edges between each two words (words, words).
+        states: for each sentence, states (layers + 1, words, hidden).
+        trees: for each sentence, the number of edges between two words (words, words).
         left_out: the number of words without tokens.
     """
 
@@ -141,7 +140,7 @@ class ParsedStates:
 
     @classmethod
     def of(cls, task: Task, name: str, parsed: Parsed, batch_size: int = 32) -> Self:
-        """Reads the sentences; `name` is that of the argument, for errors."""
+        """Computes the states of sentences; `name` is the argument's name in errors."""
         sentences, distances = _parse(name, parsed)
         try:
             words = word_states(task, sentences, batch_size=batch_size)
@@ -174,11 +173,11 @@ def fit_distances(
     learning_rate: float = 0.001,
     seed: int = 0,
 ) -> Array:
-    """The linear map (rank, hidden) whose squared distances are close to given ones, by Adam on 20 sentences at a time.
+    """Fits the linear map (rank, hidden) whose squared distances are close to `distances`; a step reads 20 sentences.
 
     The loss of a sentence is the mean of the absolute differences over all pairs of its words (Hewitt and Manning 2019,
-    section 3.1). The features are divided by their deviations while the map is trained, which changes no distance that
-    a map can give. The first map is random and gives the right distance on average. States of a sentence are (words,
+    section 3.1). During training the features are divided by their standard deviations; the returned map includes
+    this scaling. The initial map is random and scaled to the right mean distance. States of a sentence are (words,
     hidden), its distances (words, words).
     """
     rng = np.random.default_rng(seed)
@@ -206,7 +205,7 @@ def fit_distances(
 
 
 def distance_loss(matrix: Array, states: Array, distances: Array) -> tuple[float, Array]:
-    """The mean absolute difference of squared distances and given ones, and its gradient (rank, hidden)."""
+    """Returns the mean absolute error of the squared distances, and its gradient (rank, hidden)."""
     mapped = states @ matrix.T
     errors = np.square(mapped[:, None] - mapped).sum(axis=-1) - distances
     signs = np.sign(errors)

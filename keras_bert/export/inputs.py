@@ -1,4 +1,4 @@
-"""What a model's export needs: the model with its settings, and the rows that files are compared on."""
+"""Inputs of an export: the model, its settings, and the rows that files are compared on."""
 
 import dataclasses
 from collections.abc import Callable, Sequence
@@ -22,7 +22,7 @@ class ExportInputs:
         quantization: the recipe and the activation ranges; None for a float model.
         options: the settings of the export.
         folder: an existing folder for the files.
-        calibration_rows: training rows (rows, longest), required if the recipe quantizes all activations.
+        calibration_rows: training rows (rows, length), required if the recipe quantizes all activations.
     """
 
     task: "Task"
@@ -41,7 +41,8 @@ class ComparisonRows(NamedTuple):
     """Rows on which an exported file is compared with its model.
 
     Attributes:
-        features: model inputs (rows, longest).
+        features: model inputs (rows, length).
+        read_texts: reads the texts of the rows.
         minimum_agreement: the required mean agreement with the quantized model, 0 to 1; see `export_model`.
     """
 

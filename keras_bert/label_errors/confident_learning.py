@@ -1,9 +1,9 @@
 """Confident learning: likely wrong labels, from labels and out-of-fold probabilities (Northcutt et al. 2021, JAIR 70).
 
-Probabilities are those of models that did not train on the row. All arrays are NumPy's: `labels` (rows,) are the
-numbers of the given labels, `probabilities` (rows, classes) sum up to 1 in each row. The details of rounding follow
-cleanlab 2, so that the same rows are found; of rows with exactly equal margins the first. Cleanlab's own sorts are not
-stable: which of equal rows it finds depends on the processor.
+The probabilities of a row come from models that did not train on it. All arrays are NumPy arrays: `labels` (rows,) are
+the indices of the given labels, and `probabilities` (rows, classes) sum to 1 in each row. Rounding follows cleanlab 2,
+so the same rows are found. If margins are exactly equal, the first rows are taken; cleanlab's sorts are not stable, so
+its choice among equal rows depends on the processor.
 """
 
 from typing import Any
@@ -14,16 +14,16 @@ from keras_bert.label_errors.search import LabelScore
 
 Array = np.ndarray[Any, Any]
 
-# A probability this little below a threshold reaches it, and one this little above that of the given label is equal.
+# Tolerance below a threshold, and above the probability of the given label.
 _TOLERANCE = 1e-6
-# The least threshold, so that a class which is never probable does not have all rows.
+# The minimum threshold: otherwise every row would reach the threshold of a class that is never probable.
 _LEAST_THRESHOLD = 2 * _TOLERANCE
 
 
 def confident_thresholds(labels: Array, probabilities: Array) -> Array:
     """The threshold of each class (classes,): the mean probability of the class over the rows with its label.
 
-    Northcutt et al. 2021, equation 2. A class that labels no row has the threshold 2, which nothing reaches.
+    Northcutt et al. 2021, equation 2. A class without rows has the threshold 2, which no probability reaches.
 
     Examples:
         >>> probabilities = np.array([[0.9, 0.1], [0.7, 0.3], [0.4, 0.6]])
@@ -39,8 +39,8 @@ def confident_joint(labels: Array, probabilities: Array) -> Array:
     """The estimated joint distribution of given and true labels, as counts of rows (classes, classes), integers.
 
     Entry (given, true) counts the rows with the label `given` whose most probable class among those that reach their
-    thresholds is `true` (equation 1). The counts are scaled such that each given label has its number of rows (equation
-    3); at least one row of each class counts as right.
+    thresholds is `true` (equation 1). The counts are scaled so that each given label keeps its number of rows (equation
+    3). At least one row of each class counts as correctly labelled.
 
     Examples:
         >>> probabilities = np.array([[0.9, 0.1], [0.8, 0.2], [0.1, 0.9], [0.2, 0.8]])
@@ -49,11 +49,11 @@ def confident_joint(labels: Array, probabilities: Array) -> Array:
     """
     classes = probabilities.shape[1]
     reaches = probabilities >= confident_thresholds(labels, probabilities) - _TOLERANCE
-    # Of several classes the most probable one, which need not be among them by its threshold: as in cleanlab.
+    # If several classes reach their thresholds, the most probable class of all is taken, as in cleanlab.
     several = reaches.sum(axis=1) > 1
     guesses = np.where(several, probabilities.argmax(axis=1), reaches.argmax(axis=1))
     counted = reaches.any(axis=1)
-    # In Fortran's order, in which sums have cleanlab's rounding errors: equal counts are ties, which these break.
+    # Fortran order gives sums the rounding errors of cleanlab, which decide ties between equal counts.
     counts = np.zeros((classes, classes), order="F")
     np.add.at(counts, (labels[counted], guesses[counted]), 1)
     np.fill_diagonal(counts, counts.diagonal().clip(min=1))
@@ -65,11 +65,11 @@ def confident_joint(labels: Array, probabilities: Array) -> Array:
 def find_label_errors(labels: Array, probabilities: Array) -> Array:
     """Whether the label of each row is likely wrong (rows,), bool: pruning by noise rate (section 3.2, method 4).
 
-    For each given and each other label, as many rows as the confident joint counts are wrong: those in which the other
-    label is more probable by the largest margin. Rows whose given label is the most probable one are never wrong.
+    For each given and each other label, the confident joint counts the wrong rows; those with the largest margin of the
+    other label are taken. Rows whose given label is the most probable one are never wrong.
 
     Raises:
-        ValueError: there are no rows, or shapes do not fit.
+        ValueError: there are no rows, or the shapes do not match.
 
     Examples:
         >>> probabilities = np.array([[0.9, 0.1], [0.8, 0.2], [0.1, 0.9], [0.2, 0.8]])
@@ -93,13 +93,13 @@ def find_label_errors(labels: Array, probabilities: Array) -> Array:
 
 
 def score_labels(labels: Array, probabilities: Array, score: LabelScore = "self_confidence") -> Array:
-    """How likely the label of each row is right (rows,), 0 to 1: the lowest are looked at first.
+    """Returns a quality score of each row's label (rows,), 0 to 1; low scores are likely errors.
 
     Args:
         labels: see the module.
         probabilities: see the module; at least two classes.
-        score: `self_confidence`, the probability of the given label; or `normalized_margin`, half of one more than its
-            margin above the most probable other label.
+        score: `self_confidence`, the probability of the given label; or `normalized_margin`, (margin + 1) / 2, where
+            the margin is its lead over the most probable other label.
 
     Examples:
         >>> probabilities = np.array([[0.7, 0.2, 0.1]])
@@ -118,7 +118,7 @@ def score_labels(labels: Array, probabilities: Array, score: LabelScore = "self_
 
 
 def _keep_one_right(joint: Array) -> Array:
-    """The joint with at least one right row of each given label, taken evenly from its wrong ones."""
+    """The joint with at least one correct row per given label, taken evenly from its wrong rows."""
     right = joint.diagonal()
     missing = np.maximum(right, 1) - right
     others = np.maximum(np.count_nonzero(joint, axis=1) - 1.0, 1.0)
@@ -128,7 +128,7 @@ def _keep_one_right(joint: Array) -> Array:
 
 
 def _round_rows(counts: Array) -> Array:
-    """The counts as integers with the same sum in each row, rounded up or down where that is nearest."""
+    """Rounds counts to integers with the same sum in each row, changing the entries with the largest errors."""
     rounded = counts.round()
     for row, exact in zip(rounded, counts, strict=True):
         missing = round(exact.sum()) - row.sum()

@@ -1,4 +1,4 @@
-"""Taps: hooks by which quantization and distillation observe or replace an activation, for a while or for good."""
+"""Taps: hooks with which quantization and distillation observe or replace activations."""
 
 import contextlib
 import threading
@@ -17,7 +17,7 @@ class Tap:
     training needs no second implementation of a model. `transform` is not saved.
 
     A tap is not a layer: a block has sixteen taps, and building or loading a model with sixteen more layers per block
-    took half as long again. The tap of a `TapLayer` has no name.
+    took 50 % longer. The tap of a `TapLayer` has no name.
     """
 
     def __init__(self, name: str = "") -> None:
@@ -43,7 +43,7 @@ class TapLayer(keras.layers.Layer):
 
 
 def taps_of(layer: keras.layers.Layer) -> dict[str, Tap]:
-    """The taps of a layer by their paths, without those of its sublayers."""
+    """Returns the taps of a layer by path, without the taps of its sublayers."""
     taps = (value for value in vars(layer).values() if isinstance(value, Tap))
     return {f"{layer.path}/{tap.name}" if tap.name else layer.path: tap for tap in taps}
 
@@ -67,11 +67,10 @@ def recording(taps: Iterable[Tap]) -> Iterator[RecordedTensors]:
 
 @contextlib.contextmanager
 def transforming(tap: Tap, transform: Callable[[Any], Any]) -> Iterator[None]:
-    """A context in which a tap applies a further function to what this thread computes, and to nothing else.
+    """A context in which a tap applies an additional function, in this thread only.
 
-    The function keeps shapes, is applied after the tap's transform, and is gone when the context exits; other threads
-    may record or change the tap meanwhile. Compiled functions, which a tap is part of, must not be traced inside the
-    context.
+    The function keeps shapes and is applied after the tap's transform. Other threads may record or change the tap at
+    the same time. Do not trace compiled functions with the tap inside the context: they would keep the function.
     """
     function = _ThreadFunction(threading.get_ident(), transform)
     functions = _ThreadFunctions.add(tap, function)
@@ -94,8 +93,8 @@ class _ThreadFunction(NamedTuple):
     function: Callable[[Any], Any]
 
 
-# Threads add and remove functions one at a time: otherwise a thread could restore the tap's transform while another one
-# adds its function to what it read before, which would then stay for good.
+# Threads add and remove functions one at a time. Otherwise a thread could restore the tap's transform while another
+# thread adds its function to the old one, which would then never be removed.
 _LOCK = threading.Lock()
 
 
@@ -103,17 +102,17 @@ class _ThreadFunctions:
     """A tap's transform that applies the previous transform and then the functions of the current thread, in order.
 
     Threads enter and leave their contexts in any order: a distribution strategy traces a model in one thread per device
-    and interleaves them. So each removes its own function, and the last one restores the tap.
+    and interleaves them. So each context removes its own function, and the last one restores the tap.
     """
 
     def __init__(self, transform: Callable[[Any, bool], Any] | None) -> None:
         self._transform = transform
-        # A tuple, which is replaced as a whole: another thread may be in the middle of a call.
+        # An immutable tuple, because another thread may be iterating over it.
         self._functions: tuple[_ThreadFunction, ...] = ()
 
     @classmethod
     def add(cls, tap: Tap, function: _ThreadFunction) -> "_ThreadFunctions":
-        """Adds a function to those on the tap, or to new ones."""
+        """Adds a function to a tap; the first one replaces the tap's transform."""
         with _LOCK:
             if not isinstance(tap.transform, cls):
                 tap.transform = cls(tap.transform)
@@ -121,7 +120,7 @@ class _ThreadFunctions:
             return tap.transform
 
     def remove(self, tap: Tap, function: _ThreadFunction) -> None:
-        """Removes a function; the last one restores the tap, unless another transform was set meanwhile."""
+        """Removes a function; removing the last one restores the tap, unless another transform was set."""
         with _LOCK:
             self._functions = tuple(other for other in self._functions if other is not function)
             if not self._functions and tap.transform is self:

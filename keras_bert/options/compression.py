@@ -1,4 +1,4 @@
-"""Students and what they learn from their teachers, and the pruning of weights."""
+"""Settings of students, distillation, augmentation and pruning."""
 
 import dataclasses
 from typing import Annotated, Any, ClassVar, Literal, Self
@@ -14,17 +14,17 @@ from keras_bert.core.validation import OpenShare, PositiveShare, Seed, Share, Sh
 class Student:
     """Sizes of an encoder that is smaller than its teacher; sizes that are not set are the teacher's.
 
-    A student as wide as its teacher starts from some of the teacher's blocks, and where it has fewer heads or a
-    narrower feed-forward layer, from their most important heads and units. A student of another width starts from
-    random weights.
+    A student as wide as its teacher starts from some of the teacher's blocks. If it has fewer heads or a narrower
+    feed-forward layer, it takes the most important heads and units. A student of another width starts from random
+    weights.
 
     Attributes:
-        num_layers: number of encoder blocks; they start from blocks of the teacher that `spread_layers` chooses.
-        layers: in place of `num_layers` and `hidden_size`, the numbers of the teacher's blocks to start from, from 0.
+        num_layers: number of encoder blocks; `spread_layers` chooses the blocks of the teacher to start from.
+        layers: indices of the teacher's blocks to start from, instead of `num_layers` and `hidden_size`.
         hidden_size: width of the encoder; a multiple of `num_heads`.
-        num_heads: number of attention heads in a block; without `hidden_size` they are as wide as the teacher's.
+        num_heads: number of attention heads in a block; without `hidden_size`, heads are as wide as the teacher's.
         intermediate_size: width of the feed-forward layer.
-        embedding_rank: columns of the table of token embeddings, see `EncoderShape`.
+        embedding_rank: rank of a factorized token embedding, see `EncoderShape`.
 
     Examples:
         >>> Student(layers=(1, 3, 5)).layers
@@ -70,7 +70,7 @@ class Student:
         return dataclasses.replace(teacher, **sizes, max_length=max_length)
 
     def _sizes(self) -> dict[str, Any]:
-        """The fields that are set, but for `layers`."""
+        """The fields that are set, except `layers`."""
         return {name: value for name, value in vars(self).items() if value is not None and name != "layers"}
 
 
@@ -81,12 +81,12 @@ def has_prunable_blocks(teacher: EncoderConfig) -> bool:
 
 @validated_dataclass
 class Distillation:
-    """Settings of the distillation of a teacher's answers (Hinton et al. 2015, section 2).
+    """Settings of the distillation of a teacher's outputs (Hinton et al. 2015, section 2).
 
     Attributes:
-        temperature: divisor of the logits of both models, above 0; a higher one shows more of the differences between
-            unlikely labels.
-        hard_weight: share of the loss that goes to the true labels, 0 to 1; the rest goes to the teacher's answers.
+        temperature: divisor of the logits of both models, above 0; higher temperatures emphasize the differences
+            between unlikely labels.
+        hard_weight: weight of the loss on true labels, 0 to 1; the rest is the weight of the loss on teacher outputs.
 
     Examples:
         >>> Distillation(temperature=4.0).hard_weight
@@ -99,7 +99,7 @@ class Distillation:
 
 RelationKind = Literal["query_key_value", "attention_value"]
 
-# The names of losses, each a field with the weight of the loss: losses of states, and of the vectors of texts.
+# Fields that are weights of losses: losses of states, and losses of text vectors.
 OF_STATES = ("hidden_states", "attentions", "relations", "cosine")
 OF_EMBEDDINGS = ("vectors", "similarities")
 WEIGHTS = (*OF_STATES, *OF_EMBEDDINGS)
@@ -110,17 +110,17 @@ class StateImitation:
     """Weights of the losses between the states of a teacher and of a student; 0 turns a loss off.
 
     Attributes:
-        hidden_states: weight of the squared difference of hidden states, those of the embeddings included (Jiao et al.
-            2020, equations 8 and 9).
+        hidden_states: weight of the squared difference of hidden states, including the embeddings (Jiao et al. 2020,
+            equations 8 and 9).
         attentions: weight of the squared difference of attention scores before the softmax (Jiao et al. 2020, equation
             7); teacher and student must have the same number of heads.
         relations: weight of the divergence between the relations of tokens in the student's last block and in the
             teacher's block `teacher_layer`.
-        cosine: weight of 1 - the cosine of the final states of a token (Sanh et al. 2019, section 3).
-        layer_map: for `hidden_states` and `attentions`, the number of the teacher's block, from 0, for each block of
-            the student; None for the last block and others evenly spread (Jiao et al. 2020, section 4.1).
-        teacher_layer: for `relations`, the number of the teacher's block, from 0, or from the end as -1. Wang et al.
-            2021, section 4, take the last of 12 blocks, number 20 of BERT's 24, and number 18 of RoBERTa's 24.
+        cosine: weight of 1 minus the cosine of both final states of a token (Sanh et al. 2019, section 3).
+        layer_map: for `hidden_states` and `attentions`, the index of the teacher's block for each block of the student;
+            None for evenly spread blocks that end with the last one (Jiao et al. 2020, section 4.1).
+        teacher_layer: for `relations`, the index of the teacher's block; negative indices count from the end. Wang et
+            al. 2021, section 4, take the last of 12 blocks, block 20 of BERT's 24, and block 18 of RoBERTa's 24.
         relation_kind: `query_key_value` for relations of queries, keys and values with themselves (Wang et al. 2021,
             section 3.1); `attention_value` for attention probabilities, which needs the same number of heads, and
             relations of values (Wang et al. 2020, sections 3.1 and 3.2).
@@ -151,7 +151,7 @@ class StateImitation:
         return self
 
     def _check_use(self, field: str, used: Any, reason: str) -> None:
-        """Refuses a field that no loss reads, unless it has its default."""
+        """Raises FieldError for a field that no loss uses, unless it has its default."""
         value, default = getattr(self, field), type(self).__dataclass_fields__[field].default
         check("Imitation", field, bool(used) or value == default, f"be left out where {reason}", value)
 
@@ -166,12 +166,12 @@ class StateImitation:
         return bool(self.weights)
 
     def check_on(self) -> None:
-        """Raises FieldError where no loss is on, in a training that has no other loss."""
+        """Raises FieldError if no loss is on, for a training that has no other loss."""
         rule = "be above 0 where hidden_states, attentions and cosine are 0, as there is nothing else to learn from"
         check("Imitation", "relations", self.is_on, rule, self.relations)
 
     def check_layers(self, student: int, teacher: int) -> None:
-        """Checks the numbers of blocks against two encoders.
+        """Checks `layer_map` and `teacher_layer` for the depths of two encoders.
 
         Args:
             student: number of blocks of the student.
@@ -192,7 +192,7 @@ class StateImitation:
         check("Imitation", "teacher_layer", -teacher <= self.teacher_layer < teacher, rule, self.teacher_layer)
 
     def check_heads(self, student: int, teacher: int) -> None:
-        """Raises FieldError where a loss needs the same number of heads in student and teacher, and they differ."""
+        """Raises FieldError if the numbers of heads differ and a loss needs equal numbers."""
         rule = f"be 0 where the student has {student} heads and the teacher {teacher}"
         check("Imitation", "attentions", not self.attentions or student == teacher, rule, self.attentions)
         valid = not self.relations or self.relation_kind != "attention_value" or student == teacher
@@ -220,15 +220,15 @@ class StateImitation:
 
 @validated_dataclass
 class Imitation(StateImitation):
-    """Weights of the losses between a teacher and a student that are added to the loss of the answers.
+    """Weights of the losses between teacher and student that are added to the loss on outputs.
 
     Attributes:
-        vectors: for embeddings, weight of 1 - the cosine of the two vectors of a text.
-        similarities: for embeddings, weight of the squared difference of the cosines of all texts of a batch with each
-            other (Tung and Mori 2019, section 3.1, with squared errors of cosines); with `accumulation`, of a part.
-        intermediate_steps: share of the steps, 0 to below 1, in which these losses count alone, before the loss of the
-            answers is added. These first steps are a separate training with its own warm-up and decay (Jiao et al.
-            2020, section 4).
+        vectors: for embeddings, weight of 1 minus the cosine of both vectors of a text.
+        similarities: for embeddings, weight of the squared difference of the cosines between all texts of a batch (Tung
+            and Mori 2019, section 3.1, with squared errors of cosines); with `accumulation`, of a micro-batch.
+        intermediate_steps: share of the steps, 0 to below 1, at the start with these losses only, before the loss on
+            outputs is added. They are a separate training with its own warm-up and decay (Jiao et al. 2020, section
+            4).
 
     Examples:
         >>> Imitation(relations=1.0).is_on
@@ -269,14 +269,14 @@ Pattern = Literal["unstructured", "2:4"]
 
 @validated_dataclass
 class Pruning:
-    """Settings of the pruning of each kernel; the weights of the smallest size become zero.
+    """Settings of magnitude pruning: the smallest weights of each kernel become zero.
 
     Attributes:
         sparsity: share of the weights that become zero, above 0 and below 1.
-        pattern: `unstructured`, or `2:4`: two of four neighbouring weights of a unit, which some processors multiply
-            faster (Mishra et al. 2021); its sparsity is 0.5.
+        pattern: `unstructured`, or `2:4`: two of four neighbouring weights of a unit become zero, which some processors
+            multiply faster (Mishra et al. 2021); its sparsity is 0.5.
         ramp: share of the steps, above 0 and at most 1, in which the sparsity rises (Zhu and Gupta 2017, equation 1);
-            the other weights go on training after it.
+            the other weights are trained further after it.
 
     Examples:
         >>> Pruning(sparsity=0.8).pattern

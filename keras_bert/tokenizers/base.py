@@ -1,4 +1,4 @@
-"""The interface of all tokenizers, in TensorFlow and without it: a vocabulary, its special tokens, and `encode`."""
+"""The interface of all tokenizers, with and without TensorFlow."""
 
 import abc
 import json
@@ -14,14 +14,14 @@ from keras_bert.options.data import VocabularyKind
 
 
 class BaseTokenizer(abc.ABC):
-    """Text to token ids. `[MASK]` in a text is plain text: two brackets and a word.
+    """Converts text to token ids. `[MASK]` in a text is plain text: two brackets and a word.
 
-    `GraphTokenizer` computes in TensorFlow, in tf.data and exported graphs too; `EagerTokenizer` in NumPy.
+    `GraphTokenizer` runs in TensorFlow, also in tf.data and exported graphs; `EagerTokenizer` uses NumPy.
 
     Attributes:
         vocabulary: the tokens; the index of a token is its id.
         special: the special tokens for padding, unknown text, the start of a row, the end of a text, and masked tokens.
-        special_ids: their ids, also one by one as `pad_id`, `unknown_id`, `cls_id`, `sep_id` and `mask_id`.
+        special_ids: the ids of `special`, also as `pad_id`, `unknown_id`, `cls_id`, `sep_id` and `mask_id`.
         mask: the mask token, `[MASK]` or `<mask>`.
         between: the number of end tokens between the two texts of a pair: 1 in BERT, 2 in RoBERTa.
         second_segment: the segment of a pair's second text: 1 in BERT, 0 in XLM-R.
@@ -34,7 +34,7 @@ class BaseTokenizer(abc.ABC):
     lowercase: bool | None = None
 
     kind: VocabularyKind
-    """The kind of its tokens."""
+    """The tokenization algorithm."""
 
     def __init__(
         self, vocabulary: Sequence[str], special: Sequence[str], between: int = 1, second_segment: int = 1
@@ -51,7 +51,7 @@ class BaseTokenizer(abc.ABC):
 
     @abc.abstractmethod
     def definition(self) -> dict[str, Any]:
-        """The content of `tokenizer.json`, besides the vocabulary."""
+        """Returns the content of `tokenizer.json`, which has no vocabulary."""
 
     @abc.abstractmethod
     def continues(self, token: str) -> bool:
@@ -59,7 +59,7 @@ class BaseTokenizer(abc.ABC):
 
     @abc.abstractmethod
     def count_bytes(self, token: str) -> int:
-        """The number of bytes of UTF-8 of a token, with the space in front of the word that it begins."""
+        """Returns the number of UTF-8 bytes of a token, including the space before a word that it begins."""
 
     @abc.abstractmethod
     def tokenize(self, texts: Any) -> Any:
@@ -104,17 +104,16 @@ class BaseTokenizer(abc.ABC):
         return 2 if texts == 1 else 2 + self.between
 
     def word_marks(self) -> np.ndarray[Any, np.dtype[np.bool_]]:
-        """Whether each token continues a word (vocabulary,) bool; no special token does."""
+        """Returns whether each token continues a word (vocabulary,) bool; False for special tokens."""
         special = set(self.special)
         return np.array([token not in special and self.continues(token) for token in self.vocabulary], bool)
 
     @abc.abstractmethod
     def encode(self, texts: Any, pairs: Any = None, *, max_length: int, pad_to_longest: bool = False) -> dict[str, Any]:
-        """The model's inputs for texts, or for pairs of texts: `[CLS] A [SEP]` or `[CLS] A [SEP] B [SEP]`.
+        """Returns the model's inputs for texts or pairs of texts: `[CLS] A [SEP]` or `[CLS] A [SEP] B [SEP]`.
 
-        Between the two texts of a pair there are `between` separators. A text that is too long is truncated; of a pair
-        the longer text is truncated first, the second one if they are equally long (`truncate_seq_pair` of
-        google-research/bert).
+        Between the two texts of a pair there are `between` separators. Long texts are truncated: in a pair the longer
+        text first, and the second text if both have the same length (`truncate_seq_pair` of google-research/bert).
 
         Args:
             texts: (batch,) texts.
@@ -128,15 +127,15 @@ class BaseTokenizer(abc.ABC):
 
         Raises:
             TypeError: `texts` or `pairs` are not texts, or a single one.
-            ValueError: `max_length` leaves no room for a token of each text; there is no text, or one that is no
-                Unicode, or there are not as many pairs.
+            ValueError: `max_length` leaves no room for a token of each text; there is no text, or a text that is
+                not Unicode, or the numbers of texts and pairs differ.
         """
 
     def check_room(self, texts: int, max_length: int) -> None:
-        """Checks that a row with one text or two has room for a token of each.
+        """Checks that a row has room for at least one token of each text.
 
         Raises:
-            ValueError: it does not.
+            ValueError: `max_length` is too small.
         """
         needed = self.special_count(texts) + texts
         if max_length < needed:
@@ -144,10 +143,10 @@ class BaseTokenizer(abc.ABC):
 
 
 def count_kept_tokens(lengths: Sequence[Any], room: int, library: Any) -> list[Any]:
-    """The number of tokens to keep of one text, or of each text of a pair, (batch,); the longer is truncated first.
+    """Returns the number of tokens (batch,) to keep of each text of a row; the longer text is truncated first.
 
-    Of texts with `lengths` tokens, each (batch,), `room` tokens stay, without special tokens. `library` is that of the
-    arrays: TensorFlow or NumPy.
+    `lengths` are the numbers of tokens of each text (batch,), and `room` is the maximum number of tokens per row, both
+    without special tokens. `library` is the module of the arrays: TensorFlow or NumPy.
     """
     if len(lengths) == 1:
         return [library.minimum(lengths[0], room)]

@@ -1,4 +1,4 @@
-"""The gradient of a loss that compares the rows of all parts of a batch, in the memory of a part (Gao et al. 2021)."""
+"""Gradients of a loss over the rows of all micro-batches, in the memory of one micro-batch (Gao et al. 2021)."""
 
 import functools
 from collections.abc import Callable, Sequence
@@ -19,35 +19,35 @@ class CrossMicroBatchObjective(Protocol):
     crosses_micro_batches: bool
 
     def run(self, model: keras.Model, batch: Batch, training: bool) -> Any:
-        """The outputs of a model for the texts of a part, see `TaskObjective.run`."""
+        """Returns the outputs of a model for a micro-batch, see `TaskObjective.run`."""
 
     def find_target(self, batch: Batch) -> Any:
-        """The outputs of a teacher for the texts of a part; None without one."""
+        """Returns the outputs of the teacher for a micro-batch; None without a teacher."""
 
     def select_labels(self, batch: Batch) -> dict[str, Any]:
-        """The entries of a part that `join_micro_batches` needs: no inputs of models."""
+        """Returns the entries of a micro-batch that `join_micro_batches` needs, without model inputs."""
 
     def join_micro_batches(self, outputs: Sequence[Any], labels: Sequence[Batch]) -> tuple[Any, dict[str, Any]]:
-        """The outputs and the labels of several parts as those of one batch."""
+        """Concatenates the outputs and the labels of micro-batches to one batch."""
 
     def measure_joined(self, outputs: Any, target: Any, labels: Batch) -> Sums:
-        """Sums and weights of all metrics, the losses among them."""
+        """Returns sums and weights of all metrics, including the losses."""
 
     def weights(self, batch: Batch) -> dict[str, Any]:
-        """See `Objective.weights`; `batch` holds the labels alone."""
+        """See `Objective.weights`; `batch` holds only the labels."""
 
 
 class GradientCache:
-    """Runs each part twice: for its outputs, and for the gradient once the loss of all outputs is known.
+    """Runs each micro-batch twice: first for its outputs, then for its gradient when the loss of all outputs is known.
 
-    The gradient equals that of the whole batch at once (Gao et al. 2021, section 3.2). Both runs of a part draw one
-    dropout: all variables that a run changes, as states of seeds and ranges of activations, are set back in between.
+    The gradient equals that of the undivided batch (Gao et al. 2021, section 3.2). Both runs of a micro-batch draw the
+    same dropout: variables that a run changes, such as seed states and activation ranges, are restored in between.
 
-    `forward` runs the model on a part in training; `states` are further variables that this may change. The gradient of
-    each weight is added to its variable in `gradients`. `compile_function` makes graphs for parts of any length.
+    `forward` runs the model on a micro-batch in training; `states` are the variables that this may change. The gradient
+    of each weight is added to its variable in `gradients`. `compile_function` makes graphs for rows of any length.
 
     Attributes:
-        used: the places of the weights with a gradient, known after the first step.
+        used: indices of the weights with a gradient, known after the first step.
     """
 
     def __init__(
@@ -67,7 +67,7 @@ class GradientCache:
         self._add: Any = compile_function(functools.partial(self._add_gradients, forward))
 
     def trace(self, spec: Any) -> None:
-        """Traces both runs of a part for parts of all lengths of an element spec, see `TrainingStep.trace`."""
+        """Traces both runs for micro-batches with an element spec, see `TrainingStep.trace`."""
         outputs, _ = self._run.get_concrete_function(spec).structured_outputs
         self._add.get_concrete_function(spec, outputs)
 
@@ -104,9 +104,9 @@ class GradientCache:
         with tf.GradientTape() as tape:
             total = tf.reduce_sum(forward(part) * share)
         gradients = tape.gradient(total, [weight.value for weight in self._weights])
-        self.used = [place for place, gradient in enumerate(gradients) if gradient is not None]
-        for place in self.used:
-            self._gradients[place].assign_add(tf.convert_to_tensor(gradients[place]))
+        self.used = [index for index, gradient in enumerate(gradients) if gradient is not None]
+        for index in self.used:
+            self._gradients[index].assign_add(tf.convert_to_tensor(gradients[index]))
 
 
 def count_tokens(batch: Batch) -> tf.Tensor:
