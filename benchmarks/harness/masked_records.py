@@ -1,4 +1,4 @@
-"""Our way from text to masked records, in this process and in the workers that it starts.
+"""Measures our steps from text to masked records, in this process and its workers.
 
     python -m benchmarks.harness.masked_records --text FILE --vocabulary FILE --folder FOLDER [--workers N]
 
@@ -52,7 +52,7 @@ def main() -> None:
 
 
 def make(text: Path, vocabulary: Vocabulary, folder: Path, engine: BeamOptions) -> dict[str, float]:
-    """Seconds of the two steps, and how many rows they made."""
+    """Returns the seconds of both steps and the number of rows."""
     corpus, examples = Corpus(folder / "corpus"), PretrainingExamples(folder / "examples")
     began = time.perf_counter()
     ingest_corpus.run(corpus=corpus, source=TextSource(str(text)), beam=engine)

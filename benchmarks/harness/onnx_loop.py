@@ -1,4 +1,4 @@
-"""The plain loop of `benchmarks.batch_answers`: what one writes first with ONNX Runtime.
+"""The plain loop of `benchmarks.batch_answers`: the simplest code with ONNX Runtime.
 
 python -m benchmarks.harness.onnx_loop CHECKPOINT MODEL TABLE OUT MAX_LENGTH THREADS
 """

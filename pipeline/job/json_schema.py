@@ -11,16 +11,16 @@ from pipeline.capabilities import JobSettings
 
 # The draft that Taplo reads.
 _DRAFT = "http://json-schema.org/draft-07/schema#"
-_EXTENDS = {"type": "string", "description": "another job file: its settings hold where this file has none"}
-# A name and its text in the section `Attributes:` of a docstring, after `inspect.getdoc`.
+_EXTENDS = {"type": "string", "description": "another job file, whose settings are used unless this file sets them"}
+# An attribute and its description in the section `Attributes:` of a docstring from `inspect.getdoc`.
 _ATTRIBUTE = re.compile(r"^ {4}(\w+): (.*(?:\n {8}.*)*)", re.MULTILINE)
 
 
 def job_schema() -> dict[str, Any]:
     """The JSON schema of a TOML file that `pipeline.job.files.load_settings` reads.
 
-    It holds names, types and ranges of single settings. Rules between several settings are checked when the file is
-    read, so a file may be valid by the schema and still be refused.
+    The schema has names, types and ranges of single settings. Rules between settings are checked when the file is read,
+    so a file that is valid by the schema may still be refused.
     """
     schema = JobSettings.model_json_schema(schema_generator=_Generator)
     schema["properties"] = {"extends": _EXTENDS, **schema["properties"]}
@@ -31,7 +31,7 @@ class _Generator(GenerateJsonSchema):
     """Takes descriptions from docstrings, and leaves out null, which TOML does not have."""
 
     def field_is_required(self, field: Any, total: bool) -> bool:
-        """Never: a file that extends another may leave out any setting."""
+        """Returns False: a file that extends another may leave out any setting."""
         return False
 
     def nullable_schema(self, schema: core_schema.NullableSchema) -> JsonSchemaValue:
@@ -42,7 +42,7 @@ class _Generator(GenerateJsonSchema):
         return {key: value for key, value in field.items() if key != "default" or value is not None}
 
     def encode_default(self, dft: Any) -> Any:
-        """A record's default without the settings that are not set by default."""
+        """Encodes a default without null values."""
         value = super().encode_default(dft)
         return (
             {key: setting for key, setting in value.items() if setting is not None}
@@ -51,7 +51,7 @@ class _Generator(GenerateJsonSchema):
         )
 
     def tagged_union_schema(self, schema: core_schema.TaggedUnionSchema) -> JsonSchemaValue:
-        """Any of the kinds: a table of few keys may fit several, which `oneOf` would refuse."""
+        """Uses `anyOf`: a table with few keys may match several kinds, which `oneOf` would refuse."""
         union = super().tagged_union_schema(schema)
         return {"anyOf": union["oneOf"]}
 
@@ -63,7 +63,7 @@ class _Generator(GenerateJsonSchema):
 
 
 def _described(table: JsonSchemaValue, record: type) -> JsonSchemaValue:
-    """A table with the first paragraph of its record's docstring, and a description of each setting."""
+    """Adds descriptions to a table and its settings, from the docstring of its dataclass."""
     texts = _read_attributes(record)
     for name, field in table.get("properties", {}).items():
         field.pop("title", None)
@@ -74,7 +74,7 @@ def _described(table: JsonSchemaValue, record: type) -> JsonSchemaValue:
 
 
 def _read_attributes(record: type) -> dict[str, str]:
-    """Setting -> its text in the section `Attributes:` of the record, or of a record that it extends."""
+    """Returns each setting's description from the section `Attributes:` of a dataclass and its base classes."""
     texts: dict[str, str] = {}
     for kind in reversed(record.__mro__):
         _, _, attributes = inspect.cleandoc(kind.__doc__ or "").partition("\nAttributes:\n")

@@ -23,10 +23,10 @@ class StoredArtifact(NamedTuple):
 
 
 def check_artifact_path(path: str | None) -> None:
-    """Checks a path that the metadata of a root, which may be another person's, gives an artifact.
+    """Checks the path of an artifact in a root's metadata, which may come from another user.
 
     Raises:
-        InputError: it is not `artifacts/STEP/NAME`.
+        InputError: the path is not `artifacts/STEP/NAME`.
     """
     if path is not None and (leads_out(path) or path.count("/") != 2 or not path.startswith(f"{ARTIFACTS}/")):
         rule = f"must keep its artifacts in {ARTIFACTS}/STEP/NAME"
@@ -45,10 +45,10 @@ class Run(NamedTuple):
     """A run of a pipeline; times in seconds since the epoch.
 
     Attributes:
-        state: `partial` is a run without an error that left out steps, or that further runs of a search complete.
+        state: `partial` is a run without errors that skipped steps, or that later runs of a search complete.
         ended: the end; None while it is running.
-        part_of: the first run of the search that it belongs to; None for other runs and for that first run.
-        invocation: the identifier of an orchestrator's run, whose steps are commands of their own; else None.
+        part_of: the first run of the search that the run belongs to; None for other runs and for the first run itself.
+        invocation: the identifier of a run by another orchestrator, which starts each step as a command; else None.
     """
 
     id: int
@@ -64,8 +64,8 @@ class Cost(NamedTuple):
     """The resources that a step used.
 
     Attributes:
-        cpu_seconds: processor time of all its processes.
-        peak_bytes: peak memory of its largest process.
+        cpu_seconds: processor time of all processes of the step.
+        peak_bytes: peak memory of the largest process of the step.
     """
 
     cpu_seconds: float
@@ -76,10 +76,10 @@ class Execution(NamedTuple):
     """The execution of a node in a run.
 
     Attributes:
-        state: `ran` made new artifacts; `cached` reused those of an earlier execution with the same key.
+        state: `ran` made new artifacts; `cached` reused the artifacts of an earlier execution with the same key.
         seconds: duration.
-        message: the reason of a refusal or failure, else empty.
-        cost: the used resources; None if unknown.
+        message: the reason for a refusal or failure, else empty.
+        cost: resources used; None if unknown.
     """
 
     run: int
@@ -100,7 +100,7 @@ class PastExecution(NamedTuple):
 
 
 class Published(NamedTuple):
-    """An artifact with the node and the run that made it, and the time."""
+    """An artifact with the node and run that made it, and its time."""
 
     node: str
     name: str

@@ -1,4 +1,4 @@
-"""Answers a table, with its progress and its end on the terminal."""
+"""Answers a table, and shows progress and result on the terminal."""
 
 from collections.abc import Iterator
 
@@ -13,7 +13,7 @@ from pipeline.views.terminal import StepLine, native_logs_hidden, write
 
 
 def answer_and_show(request: TableRequest, console: Console) -> None:
-    """Answers a table and writes what came of it.
+    """Answers a table and prints a summary.
 
     Raises:
         InputError: see `answer_table`; or the disk is full.
@@ -36,7 +36,7 @@ def _answer(request: TableRequest, progress: Progress) -> TableAnswers:
             return answer_table(request, progress)
     except InputError:
         raise
-    # Beam wraps the errors of workers, in errors of several kinds.
+    # Beam wraps errors of workers in different error types.
     except (OSError, RuntimeError) as error:
         if is_disk_full(error):
             raise InputError(
@@ -52,7 +52,7 @@ def _answer(request: TableRequest, progress: Progress) -> TableAnswers:
 
 
 def describe_answers(request: TableRequest, answers: TableAnswers) -> Iterator[str]:
-    """Lines about a table that was answered."""
+    """Yields the summary of an answered table, line by line."""
     yield f"{request.out}: {answers.rows} rows, answers in the columns {', '.join(answers.columns)}"
     if answers.resumed:
         yield f"{answers.resumed} of {answers.chunks} chunks were there from a run that was stopped"

@@ -1,4 +1,4 @@
-"""The page of a run: its content and its figures as one HTML file without scripts and without addresses."""
+"""Writes the report of a run: one HTML file with figures, without scripts and external addresses."""
 
 import contextlib
 from collections.abc import Callable, Iterator
@@ -26,12 +26,12 @@ from pipeline.views.loss_plot import COLORS
 from pipeline.views.reports import check_output
 
 TEMPLATES = Path(__file__).parent / "templates"
-# The folder of the folders of capabilities, each with its `report.html`.
+# The folder with a folder for each capability, which has a template `report.html`.
 CAPABILITY_TEMPLATES = Path(__file__).parents[1]
 
 
 def make_page(record: RunRecord, figures: FigureCache) -> str:
-    """Renders the page of a run; all texts of users are escaped.
+    """Renders the page of a run; all user texts are escaped.
 
     Args:
         record: the run.
@@ -52,8 +52,8 @@ def make_artifact_page(record: RunRecord, facts: Any, figures: FigureCache) -> s
     """Renders the page of one artifact.
 
     Args:
-        record: the run that made it, with that step alone.
-        facts: its title and tables.
+        record: the run that made the artifact, with only the step that made it.
+        facts: title and tables of the artifact.
         figures: the figures of earlier pages.
     """
     return _render(
@@ -64,7 +64,7 @@ def make_artifact_page(record: RunRecord, facts: Any, figures: FigureCache) -> s
 def _shared(
     record: RunRecord, trainings: list[TrainingCurves], scores: list[Scores], figures: FigureCache
 ) -> dict[str, Any]:
-    """The content that pages of runs and of artifacts share."""
+    """Returns the content that pages of runs and artifacts share."""
     return {
         "data": read_data(record),
         "capabilities": read_capabilities(record),
@@ -97,10 +97,10 @@ def _draw_scores(scores: Scores, figures: FigureCache) -> dict[str, list[Any]]:
 
 
 class CapabilitySection(NamedTuple):
-    """The section of the page about one output of a capability.
+    """A section of the page about one output of a capability.
 
     Attributes:
-        name: the name of the capability, whose folder holds the template `report.html`.
+        name: the name of the capability; its folder has the template `report.html`.
         title: the heading.
         step: the step that made the output.
         folder: the folder of the output, relative to the root.
@@ -115,7 +115,7 @@ class CapabilitySection(NamedTuple):
 
 
 def read_capabilities(record: RunRecord) -> list[CapabilitySection]:
-    """The sections of a run; outputs that cannot be read are left out."""
+    """Returns the capability sections of a run; unreadable outputs are skipped."""
     sections = []
     for capability in CAPABILITIES:
         for kind in capability.outputs:
@@ -153,7 +153,7 @@ def write_page(root: Path, number: int | None = None, file: Path | None = None) 
     except Exception as error:
         for folder in _find_damaged_artifacts(record):
             raise InputError(
-                f"{folder} must be as its step wrote it, got other content; run the job again, which makes it anew"
+                f"{folder} must be as its step wrote it, got other content; run the job again, which makes it again"
             ) from error
         raise
     file = file or root / REPORTS / f"{record.run.id}.html"
@@ -167,7 +167,7 @@ def write_page(root: Path, number: int | None = None, file: Path | None = None) 
 
 
 def _find_damaged_artifacts(record: RunRecord) -> Iterator[Path]:
-    """The folders of a run's artifacts whose files have changed; reads every byte."""
+    """Yields the folders of artifacts whose files have changed; reads every byte."""
     for step in record.steps:
         for stored in step.outputs.values():
             folder = record.root / str(stored.path)
@@ -179,13 +179,13 @@ def _find_damaged_artifacts(record: RunRecord) -> Iterator[Path]:
 def report_written_after(
     root: Path, observer: Observer, say: Callable[[str], None], complain: Callable[[str], None]
 ) -> Iterator[None]:
-    """Runs its body, then writes the page of the run that started in it, if that reached a step.
+    """A context that writes the page of the run that was started in it, if the run reached a step.
 
     Args:
         root: the root of the run.
         observer: observes the run.
         say: receives the path of the page.
-        complain: receives the reason if it could not be written; the result of the body stays.
+        complain: receives the reason if the page cannot be written; the result of the body is kept.
     """
     try:
         yield

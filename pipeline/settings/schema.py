@@ -1,4 +1,4 @@
-"""What a user may set: strict models, checked before anything starts. A table that is present switches its steps on."""
+"""The settings of a job, validated before anything starts. A table that is present turns its steps on."""
 
 import dataclasses
 import os
@@ -41,10 +41,10 @@ from pipeline.settings.tune import TuneSettings
 
 T = TypeVar("T")
 
-# The kinds of data. Pydantic puts these tags into the place of an error; no key of a table is equal to one.
+# Tags of the kinds of data. Pydantic adds them to the location of an error; no key of a table equals a tag.
 OWN, BUILT_IN = "<own>", "<built in>"
 _NAMED, _TABLE = "<named>", "<table>"
-# The maximum number of tokens of an input: that of the released models with the longest inputs.
+# The maximum number of tokens of an input, as in the released models with the longest inputs.
 LONGEST = 8192
 # The maximum number of characters of a folder's name.
 LONGEST_NAME = 255
@@ -53,7 +53,7 @@ TASKS = {task: f"<{task}>" for task in TASK_ROWS}
 
 @validated_dataclass
 class VocabularySettings:
-    """The vocabulary that is learnt where there is no checkpoint.
+    """The vocabulary that is learnt for a job without a checkpoint.
 
     Attributes:
         kind: the algorithm: BERT's `wordpiece`, byte-level `bpe` as in RoBERTa, or `unigram` as in ALBERT.
@@ -77,8 +77,8 @@ class FittedVocabulary:
     """Reduction of the vocabulary to the entries that the texts of the examples need.
 
     Attributes:
-        size: maximum number of entries, at least 100; None for all that occur in training rows.
-        min_count: minimum number of occurrences of an entry in training rows, where `size` is not set.
+        size: maximum number of entries, at least 100; None for all entries that occur in training rows.
+        min_count: minimum number of occurrences of an entry in training rows, if `size` is not set.
     """
 
     size: Annotated[int, pydantic.Field(ge=100)] | None = None
@@ -93,10 +93,10 @@ class FittedVocabulary:
 
 @validated_dataclass
 class PretrainingRowsSettings(PretrainingRows):
-    """Settings of the rows for pre-training, and of the time to train on the short ones.
+    """Settings of the rows for pre-training, and of the share of steps on short rows.
 
     Attributes:
-        short_steps: share of the steps, above 0 and below 1, on rows of `short_length`, where that is set.
+        short_steps: share of the steps, above 0 and below 1, on rows of `short_length`, if it is set.
     """
 
     short_steps: OpenShare = 0.9
@@ -119,7 +119,7 @@ class PretrainingSettings(Training):
 
     Attributes:
         objective: prediction of `masked_tokens`, or detection of `replaced_tokens` (Clark et al. 2020).
-        span_boundary: whether masked tokens are also predicted from the borders of their spans (Joshi et al. 2020).
+        span_boundary: whether masked tokens are also predicted from the boundaries of their spans (Joshi et al. 2020).
         mask_decoder: whether DeBERTa's decoder, which reads absolute positions, predicts masked tokens (He et al. 2021,
             section 3.2).
         validations: number of validations on held-out rows, evenly spread over the training.
@@ -140,11 +140,11 @@ def _choose_weights(value: Any) -> str:
 
 @validated_dataclass
 class FineTuningSettings(Training, Selection):
-    """Settings of the fine-tuning of a teacher, of its validations and of the weights of labels.
+    """Settings of fine-tuning, validation and class weights.
 
     Attributes:
-        class_weights: weights of labels in the loss: `none`, `balanced` by their counts, or a table of weights by
-            label, where labels that are not in it weigh 1.
+        class_weights: weights of labels in the loss: `none`, `balanced` by label counts, or a table of weights by
+            label; other labels have weight 1.
     """
 
     precision: Precision = "auto"
@@ -157,7 +157,7 @@ class FineTuningSettings(Training, Selection):
 
 @validated_dataclass
 class AnswersSettings(Training, Distillation):
-    """Settings of a training on the answers of a teacher."""
+    """Settings of a training on the outputs of a teacher."""
 
     learning_rate: pydantic.PositiveFloat = 1e-4
     precision: Precision = "auto"
@@ -170,7 +170,7 @@ class DistillationSettings(AnswersSettings, Imitation):
 
 @validated_dataclass
 class PruningSettings(AnswersSettings, Pruning):
-    """Settings of pruning, and of the training of the weights that stay."""
+    """Settings of pruning, and of the training of the remaining weights."""
 
     epochs: pydantic.PositiveFloat = 1.0
     learning_rate: pydantic.PositiveFloat = 5e-5
@@ -178,10 +178,10 @@ class PruningSettings(AnswersSettings, Pruning):
 
 @validated_dataclass
 class QuantizationSettings(AnswersSettings, Quantization):
-    """Settings of quantization, and of its training, in which the float model is the teacher.
+    """Settings of quantization and of quantization-aware training, in which the float model is the teacher.
 
     Attributes:
-        post_training: whether the model is quantized without a training; the keys of the training must be left out.
+        post_training: whether the model is quantized without training; keys of the training must be left out.
     """
 
     epochs: pydantic.PositiveFloat = 1.0
@@ -194,7 +194,7 @@ class PushSettings:
     """The destination of blessed models.
 
     Attributes:
-        folder: the folder that holds a numbered folder for each version; empty for `pushed` under the root.
+        folder: the folder with one numbered folder per version; empty for `pushed` under the root.
     """
 
     folder: str = ""
@@ -215,7 +215,7 @@ def _discriminate_built_in(built_in: type) -> pydantic.Discriminator:
 
 
 def _choose_examples(value: Any) -> str:
-    """The built-in task for a table that has only its keys; otherwise the kind of the task that the table names."""
+    """Returns the tag of the built-in task if the table has only its keys, else the tag of the table's task."""
     if isinstance(value, dict) and not value.keys() - {field.name for field in dataclasses.fields(DocstringTask)}:
         return BUILT_IN
     task = value.get("task", "classification") if isinstance(value, dict) else "classification"
@@ -234,22 +234,22 @@ class Settings(pydantic.BaseModel):
             questions are read in windows.
         stride: number of tokens from one window of a context to the next; a third of `max_length` if it is not set.
         max_query_length: maximum number of tokens of a question; a sixth of `max_length` if it is not set.
-        pooling: the vector of a text: the `mean` of the states of its tokens, or the state of `[CLS]` (`cls`); None for
-            that of the checkpoint, or the mean where it has none.
+        pooling: the vector of a text: the `mean` of its token states, or the state of `[CLS]` (`cls`); None for the
+            pooling of the checkpoint, or for the mean if the checkpoint has none.
         normalize: whether the vectors of an embedding or a retrieval have length 1, so that inner products are cosines;
-            None for as in the checkpoint, or true where it makes none.
+            None for the setting of the checkpoint, or for true if the checkpoint makes no vectors.
         seeds: number of models that are trained with different seeds, 1 to 100; tables show mean and standard
             deviation.
         probes: tagged sentences with which `explain` probes the layers of the teacher and the student; `.conllu` files
-            also bring dependency trees. Without it, the examples serve if their words are tagged.
-        contrast: the loss of retrieval, for the teacher and for all models that are made of it.
-        hard_negatives: negatives for the training queries of retrieval, which a model searches.
+            also have dependency trees. By default, `explain` uses the examples if their words are tagged.
+        contrast: the loss of retrieval, for the teacher and all models derived from it.
+        hard_negatives: negatives that a model finds for the training queries of retrieval.
         adaptation: parameter-efficient adaptation, which trains few weights beside the frozen encoder (LoRA, adapters,
             prompt or biases).
         page: texts that `index.html` of an embedding or a retrieval searches.
     """
 
-    # Building takes a third of a second, which commands that read no settings need not wait for.
+    # Building takes a third of a second, so commands that read no settings do not build it.
     model_config = pydantic.ConfigDict(**STRICT, frozen=True, defer_build=True)
 
     name: Annotated[str, pydantic.Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9._-]*$", max_length=LONGEST_NAME)] = "model"
@@ -310,7 +310,7 @@ class Settings(pydantic.BaseModel):
     machine: Machine = Machine()
 
     def prompts(self) -> Prompts:
-        """The texts in front of queries and passages: those of `[examples]`, or else of the checkpoint.
+        """Returns the prompts of queries and passages from `[examples]`, or else from the checkpoint.
 
         Raises:
             InputError: the checkpoint's files are missing or cannot be used.
@@ -323,12 +323,12 @@ class Settings(pydantic.BaseModel):
         return self.checkpoint.prompts()
 
     def run_options(self) -> dict[str, Any]:
-        """The settings of a run as a whole, as arguments of `run_pipeline`."""
+        """Returns the settings of the run itself, as arguments of `run_pipeline`."""
         return {"machine": self.machine, "settings": pydantic_core.to_jsonable_python(dict(self))}
 
 
 def select_fields(settings: Any, kind: type[T]) -> T:
-    """The fields of a table that belong to one of its records: a step that read more would run again for the others.
+    """Selects the fields of a base class from a table: a step with more fields would run again when others change.
 
     Args:
         settings: the table.

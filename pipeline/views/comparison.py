@@ -56,7 +56,7 @@ def _notes(content: Content) -> Iterator[str]:
         yield f"budget: {amount} of pre-training for each variant, as whole steps of its own cost"
     spent = {name: record["pretraining"] for name, record in variants.items() if "pretraining" in record}
     if spent:
-        yield "FLOPs: of all products of the training steps; min: of the step as it ran, validations included"
+        yield "FLOPs: of all products of the training steps; min: duration of the step, validations included"
         yield from _notes_on_losses(spent, baseline, content["pieces_differ"])
     tasks = {name: score for name, score in variants[baseline]["tasks"].items() if "rows" in score}
     if tasks:
@@ -81,7 +81,7 @@ def _notes_on_losses(spent: Mapping[str, Mapping[str, Any]], baseline: str, byte
 def _notes_on_differences(content: Content) -> Iterator[str]:
     baseline, seeds = content["baseline"], content["seeds"]
     if seeds == 1:
-        yield f"below a score: its difference from {baseline}'s; one seed gives no estimate of variance"
+        yield f"below a score: its difference from {baseline}'s; with one seed there is no estimate of variance"
         return
     marks = f"; * p <= 0.05; ** also among all {content['tests']} that were tested (Holm 1979)"
     yield (

@@ -1,4 +1,4 @@
-"""The table and the plot of a diagnosis: what each layer loses by quantization, the most sensitive first."""
+"""Table and plot of `doctor`: the quantization error of each layer, most sensitive layer first."""
 
 from collections.abc import Iterator, Mapping
 from pathlib import Path
@@ -11,13 +11,13 @@ from pipeline.views.tables import Table
 Content = Mapping[str, Any]
 
 _HEADINGS = ("layer", "gain, %", "kernel, dB", "output, dB", "range", "99.9 %", "+kB", "+µs")
-# Layers that a screen and a picture show.
+# Number of layers in the terminal and in the plot.
 _SHOWN = 20
 FILES = ("gains.svg", "gains.png")
 
 
 def diagnosis_table(content: Content, *, is_whole: bool = True) -> Table:
-    """A row for each layer, or for the first 20."""
+    """Returns a table with a row for each layer, or for the first 20 layers."""
     layers = content["layers"] if is_whole else content["layers"][:_SHOWN]
     rows = [
         [
@@ -67,7 +67,7 @@ def _number(value: float | None, form: str) -> str:
 
 
 def draw_gains(content: Mapping[str, Any], folder: Path) -> list[Path]:
-    """Draws the gain of each layer, the largest on top, those that are to stay float in another colour; gives files."""
+    """Plots the gain of each layer, largest on top, with layers to keep in float highlighted; returns the files."""
     import matplotlib as mpl
     from matplotlib.figure import Figure
 

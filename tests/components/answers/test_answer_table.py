@@ -1,4 +1,4 @@
-"""Tables of every kind with their answers beside them: equal to `predict`, in order, complete or not there."""
+"""Answered tables of every format: answers equal `predict`, in order; the output is complete or missing."""
 
 import csv
 import dataclasses
@@ -70,7 +70,7 @@ def write_pairs(file: Path) -> Path:
 
 
 def values(kind: str, *columns: Any) -> list[tuple[Any, ...]]:
-    """Answers as a format holds them: CSV as text."""
+    """Answers as a format stores them; CSV stores text."""
     if kind == ".csv":
         columns = tuple(
             [value if isinstance(value, str) else json.dumps(value) for value in column] for column in columns
@@ -160,7 +160,7 @@ def test_vectors_in_fewer_bytes(
     for code, codes in expected.items():
         ask(embedding(), table, out)
         assert [row["vector"] for row in read(out)] != [row["vector"] for row in values_of(kind, codes)]
-        # What was answered before has other numbers: another code answers anew.
+        # Another vector code does not reuse the earlier answers.
         monkeypatch.setattr("components.answers.model_handler.open_task", open_any_task)
         monkeypatch.setattr("keras_bert.export.bundle.load_exported", lambda place: embedding())
         beam = BeamOptions(workers=1)
@@ -233,7 +233,7 @@ def test_the_order_of_many_files_and_chunks(
     for name in ("b", "a", "c"):
         lines = [f"{next(numbers)},{words[number % 3]}" for number in range(500)]
         (folder / f"{name}.csv").write_text("n,text\n" + "\n".join(lines))
-    # In the order of names; columns in that of the first file.
+    # Files are in the order of their names, columns in the order of the first file.
     (folder / "d.csv").write_text("text,n\ncow,last\n")
     result = ask(classification(), f"{folder}/*.csv", tmp_path / f"out{kind}")
     assert (result.rows, result.chunks) == (1501, 4)
@@ -275,7 +275,7 @@ def test_bad_rows_go_to_a_side_file(tmp_path: Path, ask: Callable[..., TableAnsw
         {"row": 4, "file": "a.csv", "place": "line 5", "reason": "bytes that are not UTF-8 at offset 21"},
         {"row": 6, "file": "b.csv", "place": "line 2", "reason": "field 'text' must not be empty"},
     ]
-    # Reasons of another run would be wrong.
+    # The side file of an earlier run must not stay.
     (tmp_path / "a.csv").write_text("text,n\ncow,1\n")
     assert ask(regression(), tmp_path / "a.csv", tmp_path / "out.jsonl").bad == 0
     assert not (tmp_path / "out.jsonl.errors.jsonl").exists()
@@ -294,7 +294,7 @@ def test_the_side_file_belongs_to_one_output(tmp_path: Path, ask: Callable[..., 
 CELLS = ["a\rb", "a\r\nb", 'a"b', "a,b", " a ", "=1+1", "'=1+1", "@you hi", "-1.5", "+", "\ufeff"]
 
 
-def test_each_cell_comes_back_and_none_of_csv_is_a_formula(tmp_path: Path, ask: Callable[..., TableAnswers]) -> None:
+def test_cells_round_trip_and_csv_has_no_formulas(tmp_path: Path, ask: Callable[..., TableAnswers]) -> None:
     with (tmp_path / "rows.csv").open("w", newline="", encoding="utf-8") as stream:
         csv.writer(stream, quoting=csv.QUOTE_ALL).writerows([("text", "=n"), *(("cow", cell) for cell in CELLS)])
     for kind in KINDS:
@@ -339,7 +339,7 @@ def test_columns_that_an_output_cannot_hold_are_refused_before_the_first_answer(
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_columns_that_become_others(tmp_path: Path, ask: Callable[..., TableAnswers], kind: str) -> None:
+def test_columns_that_change_type(tmp_path: Path, ask: Callable[..., TableAnswers], kind: str) -> None:
     number, texts = uuid.UUID(int=7), pa.array(["cow", "oak", " "], pa.string_view())
     runs = pa.RunEndEncodedArray.from_arrays([2, 3], ["a", "b"])
     table = pa.table({"text": texts, "id": pa.array([number.bytes] * 3, pa.uuid()), "x": runs})
@@ -358,19 +358,19 @@ def test_negative_durations_are_no_formulas(tmp_path: Path, ask: Callable[..., T
     assert [row["x"] for row in read(tmp_path / "out.csv")] == ["'-1 day, 23:59:59", "1:00:00"]
 
 
-def test_halves_of_characters(tmp_path: Path, ask: Callable[..., TableAnswers]) -> None:
+def test_lone_surrogates(tmp_path: Path, ask: Callable[..., TableAnswers]) -> None:
     (tmp_path / "rows.jsonl").write_text('{"text": "cow", "half": "\\ud83d"}\n{"text": "\\ud83d"}\n')
     assert ask(regression(), tmp_path / "rows.jsonl", tmp_path / "out.csv").bad == 1
     assert [row["half"] for row in read(tmp_path / "out.csv")] == ['"\\ud83d"']
     (tmp_path / "rows.jsonl").write_text('{"text": "cow", "\\ud83d": 1}\n')
     for kind in (".csv", ".parquet"):
-        with pytest.raises(InputError, match=r"^--out must be a \.jsonl file, as field '\\ud83d' of the table is no "):
+        with pytest.raises(InputError, match=r"^--out must be a \.jsonl file, as field '\\ud83d' of the table is not "):
             ask(regression(), tmp_path / "rows.jsonl", tmp_path / f"out{kind}")
     ask(regression(), tmp_path / "rows.jsonl", tmp_path / "out.jsonl")
     assert read(tmp_path / "out.jsonl") == [{"text": "cow", "\ud83d": 1, "number": 1.5}]
 
 
-def test_a_field_that_comes_late(tmp_path: Path, ask: Callable[..., TableAnswers]) -> None:
+def test_field_missing_from_the_first_rows(tmp_path: Path, ask: Callable[..., TableAnswers]) -> None:
     late = '{"other": 1}\n' * 300
     (tmp_path / "rows.jsonl").write_text(late + '{"text": "cow"}\n')
     result = ask(regression(), tmp_path / "rows.jsonl", tmp_path / "out.jsonl")
@@ -399,10 +399,10 @@ def test_texts_that_are_cut_or_empty_are_counted(tmp_path: Path, ask: Callable[.
 
 
 class _Killed(BaseException):
-    """As a kill: nothing handles it."""
+    """Acts like a kill: no code handles it."""
 
 
-def test_a_run_that_was_stopped_goes_on_with_the_same_bytes(
+def test_stopped_run_resumes_with_the_same_bytes(
     tmp_path: Path, ask: Callable[..., TableAnswers], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(cut_table, "CHUNK_ROWS", 256)
@@ -446,7 +446,7 @@ def test_a_run_that_was_stopped_goes_on_with_the_same_bytes(
     assert out.read_bytes() == whole
     assert len(read(tmp_path / "out.parquet.errors.jsonl")) == 1
     assert not work_folder(out).exists()
-    # Parts of another table are of no use.
+    # Parts of another table are not reused.
     stop_after_two_parts()
     table.write_text("text\n" + "oak\n" * 600)
     assert ask(classification(), table, out).resumed == 0
@@ -473,7 +473,7 @@ def test_two_runs_do_not_write_one_output(tmp_path: Path, ask: Callable[..., Tab
         with pytest.raises(InputError, match=rf"^--out must be free, got {tmp_path}/out.csv: another run is writing"):
             ask(classification(), tmp_path / "a.csv", tmp_path / "out.csv")
         assert ask(classification(), tmp_path / "a.csv", tmp_path / "out.jsonl").rows == 1
-        # A lock ends with its process, also by a kill.
+        # A lock ends with its process, even if the process is killed.
         holder.kill()
     assert ask(classification(), tmp_path / "a.csv", tmp_path / "out.csv").rows == 1
 
@@ -484,7 +484,7 @@ def table(tmp_path: Path) -> Iterator[Path]:
     file = tmp_path / "rows" / "a.csv"
     file.write_text("review,other\nthe cow,the\n")
     yield file
-    # Whatever was refused: nothing is left.
+    # A refused table leaves no files.
     assert [path.name for path in file.parent.iterdir()] == ["a.csv"]
     assert {path.name for path in tmp_path.iterdir()} <= {"rows", "model.onnx", "empty.csv", "blank.csv", "none"}
 
@@ -510,7 +510,7 @@ def table(tmp_path: Path) -> Iterator[Path]:
         ),
     ],
 )
-def test_what_does_not_go_together_is_refused(
+def test_incompatible_options_are_refused(
     tmp_path: Path, table: Path, ask: Callable[..., TableAnswers], request_: dict[str, str], message: str
 ) -> None:
     (tmp_path / "empty.csv").write_text("review,n\n")

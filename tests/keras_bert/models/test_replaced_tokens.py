@@ -33,7 +33,7 @@ def tables_of(joint, part):
     return [joint.get_layer(part).get_layer(name).embeddings for name in TABLES]
 
 
-def test_the_head_against_numpy():
+def test_head_equals_numpy():
     model = build_replaced_tokens(build_encoder(CONFIG, pooler=False))
     randomize(model)
     weights, states = weights_of(model), np.asarray(encoder_of(model)(TEXT)["sequence_output"])
@@ -42,14 +42,14 @@ def test_the_head_against_numpy():
 
 
 @pytest.mark.parametrize("sharing", SHARINGS)
-def test_both_models_in_one(sharing):
+def test_joint_model_equals_its_parts(sharing):
     joint = make_joint(sharing)
     generator, discriminator = (joint.get_layer(name) for name in PARTS)
     config = config_of(generator)
     assert (config.hidden_size, config.num_heads, config.intermediate_size) == (4, 1, 8)
     assert config.embedding_size == (None if sharing == "none" else 8)
     outputs = joint({**TEXT, **HIDDEN})
-    # What the discriminator reads and answers can be had from the parts.
+    # The joint model equals its two models run one after the other.
     scores = generator({**TEXT, "mask_positions": HIDDEN["mask_positions"]})["masked_tokens"]
     np.testing.assert_allclose(outputs["masked_tokens"], scores, atol=1e-6)
     names = ("mask_positions", "mask_ids", "mask_weights")
@@ -60,7 +60,7 @@ def test_both_models_in_one(sharing):
     np.testing.assert_allclose(outputs["replaced_tokens"], expected, atol=1e-6)
     shared = {id(weight) for weight in generator.weights} & {id(weight) for weight in discriminator.weights}
     assert shared == ({id(table) for table in tables_of(joint, "generator")} if sharing == "embeddings" else set())
-    # The state of what draws the tokens is part of what a checkpoint holds.
+    # A checkpoint holds the state of the sampling of tokens.
     assert any(variable is replace.seed_generator.state for variable in joint.variables)
 
 
@@ -91,7 +91,7 @@ def test_disentangled_embeddings_begin_as_the_discriminators_and_end_as_their_su
 
 
 @pytest.mark.parametrize("sharing", ["embeddings", "none"])
-def test_weights_shared_in_other_ways_need_no_settling(sharing, tmp_path):
+def test_other_sharing_needs_no_merge_after_training(sharing, tmp_path):
     joint = make_joint(sharing)
     discriminator = joint.get_layer("discriminator")
     before = discriminator.get_weights()

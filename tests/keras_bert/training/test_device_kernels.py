@@ -1,4 +1,4 @@
-"""What a training step runs on a GPU, as far as it can be seen without one: kernels, and programs of XLA."""
+"""Checks without a GPU that a training step can run on one: kernels and XLA lowering."""
 
 from pathlib import Path
 
@@ -21,13 +21,13 @@ MODELS = [file for file in FILES if file.stem.endswith("Model")]
 
 
 def nodes_of(concrete):
-    """The nodes of a function and of all functions that it calls; gradients among them."""
+    """The nodes of a function and of all functions that it calls, including gradients."""
     graph = concrete.graph.as_graph_def()
     return [*graph.node, *(node for function in graph.library.function for node in function.node_def)]
 
 
 def without_kernel(nodes):
-    """The operations, with their types, that no kernel of a GPU takes."""
+    """Operations and types without a GPU kernel."""
     return {(node.op, *types_of(node)) for node in nodes if not any(map(node_fits(node), gpu_kernels(node.op)))}
 
 
@@ -72,7 +72,7 @@ def test_no_operation_of_a_step_lacks_a_kernel_for_gpus(file: Path, xla: str, tm
 
 
 def test_the_registry_names_kernels_of_gpus():
-    """The wheel is one for CUDA, also where there is no GPU; and the check can fail."""
+    """The wheel is built for CUDA even on machines without a GPU, and the check can fail."""
     assert tf.sysconfig.get_build_info()["is_cuda_build"]
 
     def strings(x):
@@ -84,9 +84,9 @@ def test_the_registry_names_kernels_of_gpus():
 
 @pytest.mark.parametrize("platform", ["GPU", "TPU"])
 def test_xla_lowers_both_passes_for_gpus(platform: str):
-    """TensorFlow's kernels of XLA for GPUs take every operation; compiling to a binary needs the GPU itself.
+    """XLA can lower every operation for GPUs; compiling to a binary needs a GPU.
 
-    The wheel has none for TPUs. Weights are arguments, as variables can be lowered for a device of this machine alone.
+    The wheel has no XLA kernels for TPUs. Weights are arguments, as variables can only be lowered for local devices.
     """
     model, batch = small_classifier(0.1), batch_for(small_classifier(), 8)
     inputs = {name: batch[name] for name in input_names(model)}

@@ -174,7 +174,7 @@ def test_a_damaged_artifact_is_named_in_one_line(tmp_path: Path, content: str) -
     (folder / "features.json").write_text(content)
     with pytest.raises(InputError) as error:
         write_page(tmp_path)
-    rule = "must be as its step wrote it, got other content; run the job again, which makes it anew"
+    rule = "must be as its step wrote it, got other content; run the job again, which makes it again"
     assert str(error.value) == f"{folder} {rule}"
     assert not (tmp_path / "reports").exists()
 

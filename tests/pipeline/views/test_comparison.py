@@ -60,7 +60,7 @@ def test_notes_tell_how_to_read_it() -> None:
     assert any(note.endswith("none has a spread over seeds that could be tested") for note in alike)
     minutes = content(TABLE["variants"], budget={"unit": "seconds", "amount": 90.0}, seeds=1)
     assert comparison_table(minutes).notes[0].startswith("budget: 1.5 minutes of pre-training")
-    assert comparison_table(minutes).notes[-1].endswith("one seed gives no estimate of variance")
+    assert comparison_table(minutes).notes[-1].endswith("with one seed there is no estimate of variance")
 
 
 def test_where_vocabularies_differ_losses_are_told_in_bits_a_byte_too() -> None:

@@ -122,7 +122,7 @@ def test_time_left_begins_again_with_a_new_phase(clock: Callable[[float], None])
     assert line.text(4) == "t  4.0 s, 50%, about 2.0 s left"
 
 
-def test_a_report_without_a_total_begins_the_time_left_anew(clock: Callable[[float], None]) -> None:
+def test_report_without_total_restarts_the_estimate(clock: Callable[[float], None]) -> None:
     line = StepLine(plain(), "t", None)
     line.progress(0, 0, "compiling")
     clock(90)
@@ -160,7 +160,7 @@ def test_odd_reports_do_no_harm(clock: Callable[[float], None]) -> None:
     assert line.text(1) == "t  1.0 s, 100%"
 
 
-def test_without_a_terminal_a_line_now_and_then(clock: Callable[[float], None]) -> None:
+def test_without_a_terminal_lines_are_written_from_time_to_time(clock: Callable[[float], None]) -> None:
     console = plain()
     with StepLine(console, "[1/2] pretrain", None) as line:
         for tenth in range(300):
@@ -171,7 +171,7 @@ def test_without_a_terminal_a_line_now_and_then(clock: Callable[[float], None]) 
     ]
 
 
-def test_on_a_terminal_the_live_line_goes_away(clock: Callable[[float], None]) -> None:
+def test_live_line_is_erased_on_a_terminal(clock: Callable[[float], None]) -> None:
     console = Console(file=io.StringIO(), force_terminal=True, width=40)
     with StepLine(console, "[1/2] pretrain", None) as line:
         line.tick()
@@ -202,7 +202,7 @@ def test_steps_side_by_side_have_a_line_each(clock: Callable[[float], None]) -> 
     assert console.file.getvalue().endswith("\x1b[1A\x1b[2K")
 
 
-def test_names_line_up_and_every_end_has_its_words() -> None:
+def test_names_are_aligned_and_each_state_has_its_text() -> None:
     console = plain()
     lines = Terminal(console)
     lines.begin(["a", "longer", *(f"n{number}" for number in range(8))])
