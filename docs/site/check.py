@@ -1,18 +1,18 @@
-"""Refuses a site that loads files from another server: `python -m docs.site.check build/docs/site`."""
+"""Checks that a site loads no files from another server: `python -m docs.site.check build/docs/site`."""
 
 import argparse
 import sys
 from html.parser import HTMLParser
 from pathlib import Path
 
-# Element -> the attribute by which it loads a file. Links that a reader may follow (`a`) are not part of this.
+# Element -> the attribute with the file that it loads. Links that a reader may follow (`a`) are allowed.
 _LOADING = {"script": "src", "link": "href", "img": "src", "iframe": "src", "source": "src", "object": "data"}
-# Relations of `link` that load nothing.
+# Relations of `link` elements that load nothing.
 _NAMING = {"canonical", "prev", "next"}
 
 
 class _Loads(HTMLParser):
-    """Collects the addresses that a page loads from other servers."""
+    """Collects addresses on other servers that a page loads."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -35,7 +35,7 @@ def foreign_addresses(html: str) -> list[str]:
 
 
 def main() -> None:
-    """Ends with status 1 if a page or a style sheet loads anything from another server."""
+    """Exits with status 1 if a page or style sheet loads anything from another server."""
     parser = argparse.ArgumentParser(description="refuse a site that loads files from other servers")
     parser.add_argument("folder", type=Path)
     folder = parser.parse_args().folder
