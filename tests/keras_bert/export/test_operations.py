@@ -51,7 +51,7 @@ def complete(files, tmp_path):
 
 
 @pytest.mark.parametrize("name", ["model.tflite", "model.onnx"])
-def test_a_breach_is_told_with_file_rule_and_place(complete, name):
+def test_error_names_file_rule_and_operation(complete, name):
     lint_file(complete / name, Expected(2000, ("no", "yes")))
     with pytest.raises(LintError, match=rf"^{name}, labels_of_task: labels of task\.json must be \['yes', 'no'\]"):
         lint_file(complete / name, Expected(2000, ("yes", "no")))
