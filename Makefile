@@ -48,7 +48,7 @@ SPECIAL := slow or long or clients or web or kotlin or swift or aarch64 or mlflo
 help: ## this list
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 15
 
-setup: $(READY) $(if $(CUDA),$(CUDA_LIBRARIES)) ## make the environment from the lock; PYTHON=python3.13 makes it anew on another version; CUDA=1 adds CUDA
+setup: $(READY) $(if $(CUDA),$(CUDA_LIBRARIES)) ## make the environment from the lock; PYTHON=python3.13 makes it again on another version; CUDA=1 adds CUDA
 
 VERSION_OF = $(shell { $(1) -c 'import sys; print(*sys.version_info[:2])'; } 2>/dev/null)
 ifneq ($(origin PYTHON),file)

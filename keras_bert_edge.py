@@ -19,7 +19,7 @@ _REINSTALL = "pip install --force-reinstall --no-deps keras_bert_edge-*.whl"
 
 
 class InstallationError(Exception):
-    """Another package or folder stands in the place of one of `PACKAGES`, or has replaced or removed its files."""
+    """Another package or folder replaces one of `PACKAGES`, or its files were replaced or removed."""
 
 
 def main() -> int:

@@ -151,7 +151,7 @@ def json_lines(rows: Iterable[dict[str, Any]]) -> Iterator[str]:
 
 
 def documents(options: argparse.Namespace) -> Files:
-    """Rows of long documents, drawn anew for each training, and the documents that training rows are made of."""
+    """Rows of long documents, drawn again for each training, and the documents that training rows are made of."""
     files = {name: Path(file) for name, _, file in (kind.partition("=") for kind in options.documents)}
     parts: tuple[dict[str, list[list[str]]], ...] = ({}, {})
     for kind, file in {**files, "": options.filler}.items():

@@ -43,7 +43,7 @@ def main() -> None:
     """Prints a table for each encoder or family, or answers the process that does."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--peers-python", help="without it: this interpreter, or for families no keras-hub")
-    parser.add_argument("--family", nargs="+", choices=FAMILIES, help="in the place of encoders")
+    parser.add_argument("--family", nargs="+", choices=FAMILIES, help="instead of encoders")
     parser.add_argument("--transformers-python", default=sys.executable)
     parser.add_argument("--compile", action="store_true", help="families: time torch.compile, which takes long, too")
     parser.add_argument("--encoders", nargs="+", choices=SHAPES, default=["L4 H256", "BERT-base"])

@@ -46,7 +46,7 @@ def pretrain(
     rows as both lengths have.
 
     Args:
-        examples: the rows of `mask_examples`, masked already or masked anew in each epoch.
+        examples: the rows of `mask_examples`, masked already or masked again in each epoch.
         vocabulary: the vocabulary of the rows.
         model: the encoder with its pre-training heads.
         start: the model to continue from, with the vocabulary of the rows; None for random weights.

@@ -1,4 +1,4 @@
-"""The folder beside an output that holds finished parts, so that a run that was killed goes on where it was."""
+"""The folder beside an output that holds finished parts, so that a run that was killed resumes."""
 
 import contextlib
 import json

@@ -33,7 +33,7 @@ class RecordFiles(Artifact):
 class PretrainingExamples(RecordFiles):
     """Rows for pre-training: `{split}-{length}-*.tfrecord`, `features.json`, `statistics.json` and `samples.json`.
 
-    Rows are masked already, or `features.json` says how to mask them anew in each epoch.
+    Rows are masked already, or `features.json` says how to mask them again in each epoch.
     """
 
 

@@ -21,7 +21,7 @@ REASONS = ("", UNDECODABLE, TOO_SHORT, TOO_LONG, TOO_REPETITIVE, EXACT_DUPLICATE
 
 # Line ends of other systems and page breaks: BERT's tokenizer would drop them and join the words around them.
 _LINE_ENDS = re.compile("\r\n|[\x0b\x0c\r\x85]")
-# Category Cc but for tab and newline, U+FFFD, and byte order marks inside of a text (google-research/bert
+# Category Cc but for tab and newline, U+FFFD, and byte order marks inside a text (google-research/bert
 # tokenization.py, _clean_text). The tokenizer handles all other zero-width characters.
 _CONTROLS = re.compile("[\x00-\x08\x0e-\x1f\x7f-\x84\x86-\x9f\ufeff\ufffd]")
 # Searching for single characters takes a third of the time of a regular expression.

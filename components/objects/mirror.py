@@ -47,7 +47,7 @@ def downloads_folder() -> Path:
 
 
 def show_addresses(text: str) -> str:
-    """A text with the addresses of downloads in the place of their paths."""
+    """A text with the addresses of downloads instead of their paths."""
 
     def address(match: re.Match[str]) -> str:
         file = Path(match[0]) / ADDRESS_FILE

@@ -89,7 +89,7 @@ def reliability_bins(calibration: Mapping[str, Any], rows: LabelLogits, labels: 
 
 
 def row_confidences(calibration: Mapping[str, Any], rows: LabelLogits) -> list[float]:
-    """The mean calibrated probability of the likeliest classes of each row that has a decision, 0 to 1.
+    """The mean calibrated probability of the most probable classes of each row that has a decision, 0 to 1.
 
     A row has one decision for each word or label, see `LabelLogits`. The true labels are not read.
     """

@@ -19,7 +19,7 @@ class Mistake(NamedTuple):
     Attributes:
         texts: the text, the pair, or the question and its context.
         value: size of the error, see `Mistakes.measure`; None if it is unknown.
-        words: the words of a sentence with their true and their predicted tags, in the place of texts.
+        words: the words of a sentence with their true and their predicted tags, instead of texts.
     """
 
     texts: tuple[str, ...]

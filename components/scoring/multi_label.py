@@ -126,11 +126,11 @@ class LabelSetScoring(TaskScoring[LabelSetRow]):
         return set_statistics(metric, truth, given)
 
     def trivial(self, train: Sequence[LabelSetRow], test: Sequence[LabelSetRow]) -> tuple[str, list[LabelSetAnswer]]:
-        """Always the commonest label of training."""
+        """Always the most frequent label of training."""
         counts = Counter(label for row in train for label in row.labels)
         commonest = max(sorted(counts), key=counts.__getitem__)
         shares = {label: count / len(train) for label, count in counts.items()}
-        return "commonest label", [LabelSetAnswer(frozenset([commonest]), shares)] * len(test)
+        return "most frequent label", [LabelSetAnswer(frozenset([commonest]), shares)] * len(test)
 
     def baselines(
         self, train: Sequence[LabelSetRow], validation: Sequence[LabelSetRow], test: Sequence[LabelSetRow]

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from keras_bert.tasks.base import Task
 
 _OF_ENTITIES = ("f1", "precision", "recall")
-LOOKUP = "commonest tag of each word"
+LOOKUP = "most frequent tag of each word"
 
 
 class TaggedScoring(TaskScoring[Sentence]):
@@ -114,19 +114,19 @@ class TaggedScoring(TaskScoring[Sentence]):
         return RowStatistics(np.array(counts, "float64"), combine)
 
     def trivial(self, train: Sequence[Sentence], test: Sequence[Sentence]) -> tuple[str, list[list[str]]]:
-        """For all words the commonest tag of training: of entities `O`, which finds none."""
+        """For all words the most frequent tag of training: of entities `O`, which finds none."""
         commonest, _ = Counter(tag for row in train for tag in row.tags).most_common(1)[0]
-        return "commonest tag", [[commonest] * len(row.words) for row in test]
+        return "most frequent tag", [[commonest] * len(row.words) for row in test]
 
     def baselines(
         self, train: Sequence[Sentence], validation: Sequence[Sentence], test: Sequence[Sentence]
     ) -> Baselines:
-        """For each word the tag that it has most often in training; for an unknown one the commonest of all."""
+        """For each word the tag that it has most often in training; for an unknown one the most frequent of all."""
         return {LOOKUP: lambda: tag_by_lookup(train, test)}
 
 
 def tag_by_lookup(train: Sequence[Sentence], test: Sequence[Sentence]) -> list[list[str]]:
-    """For each word of the test rows the tag that it has most often in training, else the commonest of all."""
+    """For each word of the test rows the tag that it has most often in training, else the most frequent of all."""
     counts: dict[str, Counter[str]] = defaultdict(Counter)
     for row in train:
         for word, tag in zip(row.words, row.tags, strict=True):

@@ -30,7 +30,7 @@ class Document(NamedTuple):
     """A text.
 
     Attributes:
-        source: where it was found: the file's name inside of `TextSource.path`, and `#` with the number of the
+        source: where it was found: the file's name inside `TextSource.path`, and `#` with the number of the
             document or row, from 0, or `:` with the line where it starts, from 1.
         id: the field that `TextSource.id` names; None without one, and in a text file.
         text: without white space around it, never empty; with U+FFFD for what could not be decoded.

@@ -8,7 +8,7 @@ import unicodedata
 # text around them (Unicode's "Trojan Source" characters). Joiners of Indic scripts and of emoji are Cf, too, and stay.
 _REORDERING = {*map(chr, (0x061C, 0x200E, 0x200F, *range(0x202A, 0x202F), *range(0x2066, 0x206A)))}
 _LAYOUT = {"\n", "\t"}
-# An underscore inside of a word is not emphasis.
+# An underscore inside a word is not emphasis.
 _MARKDOWN = re.compile(r"[\\`*\[\]|~]|(?<![^\W_])_|_(?![^\W_])")
 _ENTITIES = {"&": "&amp;", "<": "&lt;", ">": "&gt;"}
 # GitHub makes links of bare addresses, also of escaped ones; an entity ends that.

@@ -50,7 +50,7 @@ final class Classifier {
     interpreter = try Interpreter(modelPath: folder.appendingPathComponent(Self.file).path)
   }
 
-  /// The labels of a text, or of a pair, the likeliest first.
+  /// The labels of a text, or of a pair, the most probable first.
   func classify(_ texts: String...) throws -> [Answer] {
     let logits = try run(encode(texts))
     let powers = logits.map { exp(Double($0 - logits.max()!)) }

@@ -1,7 +1,7 @@
 /** A classifier of a pushed folder, `model/`: from a text, or a pair of texts, to the probabilities of the labels. */
 
 import { loadAndCompile, loadLiteRt, Tensor } from "@litertjs/core";
-// A model with byte-level BPE or unigram has Subwords in subwords.js, which reads subwords.txt in the place of characters.txt.
+// A model with byte-level BPE or unigram has Subwords in subwords.js, which reads subwords.txt instead of characters.txt.
 import { WordPiece } from "./model/tokenizers/wordpiece.js";
 
 const FILE = "model.tflite"; // without a quantization model_float32.tflite
@@ -29,7 +29,7 @@ async function run(row) {
   return logits;
 }
 
-/** The labels of a text, or of a pair, the likeliest first. */
+/** The labels of a text, or of a pair, the most probable first. */
 export async function classify(...texts) {
   const logits = await run(encode(texts));
   const powers = logits.map((logit) => Math.exp(logit - Math.max(...logits)));

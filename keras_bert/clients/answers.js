@@ -1,12 +1,12 @@
 /** From a text to what a task answers, as the library decodes it: one function a task. */
 
 /**
- * What answers in the place of a person who asks.
+ * What answers instead of a person who asks.
  * @typedef {{tokenizer: WordPiece|Subwords, model: TFLiteModel, settings: object, temperature: number}} Student `settings` is what
  * `task.json` holds; `temperature` is that of `metrics.json`, where there is one, and 1 where labels have none.
  */
 
-/** Probabilities of the labels of a text, or of a pair; the likeliest first. */
+/** Probabilities of the labels of a text, or of a pair; the most probable first. */
 export function classify({ tokenizer, model, settings, temperature }, text, other) {
   const logits = model.run(rowOf(tokenizer, settings, text, other)).values;
   return shares(logits, temperature).map((probability, place) => ({ label: settings.labels[place], probability }))
@@ -14,7 +14,7 @@ export function classify({ tokenizer, model, settings, temperature }, text, othe
 }
 
 /**
- * All labels of a text, or of a pair, that do not exclude one another; the likeliest first. `given` says whether the text
+ * All labels of a text, or of a pair, that do not exclude one another; the most probable first. `given` says whether the text
  * gets the label: its probability, before it is calibrated, reaches the threshold of the label.
  */
 export function classifyEach({ tokenizer, model, settings, temperature }, text, other) {

@@ -83,7 +83,7 @@ function labels(ranking) {
   return [...bars, ...(ranking[0].probability < about.threshold ? [make("div", { className: "hint" }, "not sure")] : [])];
 }
 
-/** The labels that a text gets, above the probabilities of the likeliest ones. */
+/** The labels that a text gets, above the probabilities of the most probable ones. */
 function sets(ranking) {
   const chosen = ranking.filter((entry) => entry.given).map(({ label }) => label);
   return [make("div", { className: "hint" }, chosen.join(", ") || "no label"),

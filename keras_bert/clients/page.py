@@ -113,7 +113,7 @@ def write_page(folder: Path, name: str, score: PageScore, corpus: SearchCorpus |
     fields = {
         "title": html.escape(name),
         "about": html.escape(_about(task, score, file, corpus)),
-        # `</script>` inside of the script would end it.
+        # `</script>` inside the script would end it.
         "description": json.dumps(content).replace("<", "\\u003c"),
         "model": base64.b64encode(file.read_bytes()).decode(),
         "corpus": "" if corpus is None else corpus.scripts(),

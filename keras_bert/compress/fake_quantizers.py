@@ -144,7 +144,7 @@ def quantize_in_float32(quantize: Callable[[tf.Tensor], tf.Tensor], x: Any) -> t
 
 
 class _RangeVariables:
-    """Makes the variables of a tfmot quantizer, in the place of a layer."""
+    """Makes the variables of a tfmot quantizer, instead of a layer."""
 
     def add_weight(self, name: str, initializer: Any, trainable: bool, shape: int | None = None) -> tf.Variable:
         start = initializer(() if shape is None else (shape,))

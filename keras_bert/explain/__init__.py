@@ -1,4 +1,4 @@
-"""Looking inside of models: attention and attribution for every family, and for exported files.
+"""Looking inside models: attention and attribution for every family, and for exported files.
 
 Functions raise TypeError if a text or word is not a string, and ValueError if there are no texts or not as many second
 texts or tags.

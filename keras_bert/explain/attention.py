@@ -98,7 +98,7 @@ def attentions(task: Task, texts: Sequence[str], pairs: Sequence[str] | None = N
         >>> np.round(attention.weights.sum(axis=-1), 5).tolist()  # 1 layer, 2 heads, 3 queries
         [[[1.0, 1.0, 1.0], [1.0, 1.0, 1.0]]]
     """
-    rule = "be a Keras model; the attention inside of a file cannot be read"
+    rule = "be a Keras model; the attention inside a file cannot be read"
     check("attentions", "task.model", is_keras_model(task.model), rule, type(task.model).__name__)
     firsts = as_texts("texts", texts)
     if pairs is None:

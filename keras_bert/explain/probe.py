@@ -44,7 +44,7 @@ class ScalarMix:
         return float(self.weights @ np.arange(len(self.weights)))
 
     def predict(self, states: Array) -> Array:
-        """The number of the likeliest tag (words,) for states (layers + 1, words, hidden)."""
+        """The number of the most probable tag (words,) for states (layers + 1, words, hidden)."""
         mixed = np.tensordot(self.weights, states, axes=1)
         return (mixed @ self.kernel + self.bias).argmax(axis=1)
 

@@ -46,7 +46,7 @@ def word_states(task: Task, sentences: Sequence[Sequence[str]], *, batch_size: i
         ValueError: there are no sentences, no word has a token, or the task's model is an exported file.
     """
     owner, room, tokenizer = "word_states", task.max_length - 2, task.tokenizer
-    rule = "be a Keras model; the states inside of a file cannot be read"
+    rule = "be a Keras model; the states inside a file cannot be read"
     check(owner, "task.model", is_keras_model(task.model), rule, type(task.model).__name__)
     check(owner, "batch_size", batch_size >= 1, "be at least 1", batch_size)
     sentences = as_sentences("sentences", sentences)

@@ -126,7 +126,7 @@ def _list(members: Sequence[Writer]) -> Writer:
 
 def _table(fields: Table) -> Writer:
     def write(builder: flatbuffers.Builder) -> Any:
-        # Values are written first: flatbuffers cannot write them inside of a table.
+        # Values are written first: flatbuffers cannot write them inside a table.
         values = {number: field(builder) for number, field in fields.items()}
         builder.StartObject(max(values, default=-1) + 1)
         for number, value in values.items():

@@ -1,6 +1,6 @@
 """Calibration: temperature, calibration error and confidence threshold (Guo et al. 2017, ICML).
 
-Confidence is the probability of the likeliest label, 0 to 1.
+Confidence is the probability of the most probable label, 0 to 1.
 """
 
 from typing import Any, NamedTuple

@@ -11,7 +11,7 @@ from keras import ops
 from keras_bert.core.tensors import Tensor
 from keras_bert.layers.attention import MASK_BIAS
 
-# The model's output, in the place of a layer's number.
+# The model's output, instead of a layer's number.
 OUTPUT = "output"
 
 # A layer's states: 0 for the input of the first block, n for the output of block n; or `OUTPUT`.

@@ -66,7 +66,7 @@ class ClassificationObjective(LabelObjective):
         return ops.sum(divergence(outputs, target, temperature) * self.loss_weights(batch))
 
     def labels_from(self, outputs: Array, batch: Mapping[str, Array]) -> dict[str, Array]:
-        """`label` (batch,), the likeliest one of logits (batch, labels)."""
+        """`label` (batch,), the most probable one of logits (batch, labels)."""
         return {"label": outputs.argmax(axis=1)}
 
 
@@ -146,7 +146,7 @@ class TokenClassificationObjective(LabelObjective):
         return ops.sum(divergence(outputs, target, temperature) * self.loss_weights(batch))
 
     def labels_from(self, outputs: Array, batch: Mapping[str, Array]) -> dict[str, Array]:
-        """`label` (batch, length), the likeliest one at the first token of each word, `IGNORED` elsewhere."""
+        """`label` (batch, length), the most probable one at the first token of each word, `IGNORED` elsewhere."""
         return {"label": np.where(batch["label"] == IGNORED, IGNORED, outputs.argmax(axis=2))}
 
 
@@ -242,6 +242,6 @@ class QuestionAnsweringObjective(TaskObjective):
         return ops.sum(ops.mean(divergence(student, teacher, temperature), axis=-1))
 
     def labels_from(self, outputs: Array, batch: Mapping[str, Array]) -> dict[str, Array]:
-        """`positions` (batch, 2), the likeliest start and end outside of padding."""
+        """`positions` (batch, 2), the most probable start and end outside of padding."""
         inside = np.where(batch["padding_mask"][..., None] == 1, outputs, -np.inf)
         return {"positions": inside.argmax(axis=1)}

@@ -30,7 +30,7 @@ class Spans:
 
 
 def best_spans(logits: Array, windows: Windows, widest: Array, max_answer_length: int) -> Spans:
-    """The best span of each window, inside of the context and with its start in the window with the most context.
+    """The best span of each window, inside the context and with its start in the window with the most context.
 
     Logits of start and end are (windows, length, 2); `widest` is the result of `widest_windows`.
     """

@@ -46,7 +46,7 @@ _LENGTH_STEP = 16
 
 
 class Runtime(Protocol):
-    """An exported file in the place of a Keras model; `keras_bert.export.runtimes` has them.
+    """An exported file that is used instead of a Keras model; `keras_bert.export.runtimes` has them.
 
     Attributes:
         name: name of the runtime, for errors.
@@ -112,7 +112,7 @@ class Task(Adaptable):
     batches, and decoding them at every validation is expensive: these tasks select by the loss."""
 
     independent_labels: ClassVar[bool] = False
-    """Whether a text may have several labels, each with its own probability: sigmoids in the place of a softmax."""
+    """Whether a text may have several labels, each with its own probability: sigmoids instead of a softmax."""
 
     calibration = Calibration()
     """Temperature and threshold of tasks with labels; a pushed file has its calibration beside it, or in it."""
@@ -365,7 +365,7 @@ class Task(Adaptable):
         Args:
             texts: one text, or the two of a pair.
             characters: the start and end of a part of the last text; where the text has several rows, the one with the
-                most of this part is read in the place of that of the answer.
+                most of this part is read instead of that of the answer.
         """
         return AnswerRow(self.encode(texts[:1], texts[1:] or None))
 

@@ -276,7 +276,7 @@ class Embedding(Task):
         return {"pooling": pooling, **cut}
 
     def _check_trained_function(self) -> None:
-        rule = "be 'cosine' where the model is trained, as its losses are of cosines; build the task anew on `encoder`"
+        rule = "be 'cosine' where the model is trained, as its losses are of cosines; build the task again on `encoder`"
         is_cosine = self.similarity_function == "cosine"
         check(type(self).__name__, "similarity_function", is_cosine, rule, self.similarity_function)
 

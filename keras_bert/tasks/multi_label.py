@@ -39,7 +39,7 @@ class MultiLabelClassification(TextClassifier):
     Args:
         model: a model as `build_classifier` returns it, or an exported file; for tokenizer and max_length see `Task`.
         labels: the names of the classes, in the order of the logits.
-        thresholds: the least probability of each label, 0 to 1, before calibration; None in the place of a number for
+        thresholds: the least probability of each label, 0 to 1, before calibration; None instead of a number for
             a label that is never given. None for 0.5 each; `choose_thresholds` finds better ones.
         label_precision: the precision that `choose_thresholds` looks for, above 0 and at most 1; None for the best F1.
 

@@ -128,7 +128,7 @@ class Pretraining(Task):
         return inputs, labels
 
     def predict(self, texts: Sequence[str], *, top_k: int = 5, batch_size: int = 32) -> list[list[list[Filling]]]:
-        """The likeliest tokens for each blank, the tokenizer's `mask`, of each text, best first.
+        """The most probable tokens for each blank, the tokenizer's `mask`, of each text, best first.
 
         Raises:
             ValueError: a text has no blank, or more tokens than `max_length`; `top_k` is below 1.

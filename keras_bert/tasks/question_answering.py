@@ -212,7 +212,7 @@ class QuestionAnswering(Task):
         return {**super().settings(), **{name: getattr(self, name) for name in names}}
 
     def agreement(self, reference: Any, candidate: Any, padding_mask: Array) -> Array:
-        """Whether the likeliest start and end (rows, length, 2) are the same; neither is padding."""
+        """Whether the most probable start and end (rows, length, 2) are the same; neither is padding."""
         # An exported file may return zeros at padding, which may exceed all other logits of the row.
         inside = np.asarray(padding_mask)[:, :, None] == 1
         starts_and_ends = [np.where(inside, outputs, -np.inf).argmax(axis=1) for outputs in (reference, candidate)]

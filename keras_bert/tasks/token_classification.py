@@ -318,7 +318,7 @@ class TokenClassification(Task):
         return rows.model_inputs(cls_id=tokenizer.cls_id, sep_id=tokenizer.sep_id, pad_id=tokenizer.pad_id)
 
     def _tag(self, words: Words, batch_size: int) -> tuple[list[str], Array]:
-        """Each word's likeliest tag, `O` where it has no tokens, and the tag's probability (words,)."""
+        """Each word's most probable tag, `O` where it has no tokens, and the tag's probability (words,)."""
         tags, likely = np.full(len(words.sizes), OUTSIDE, object), np.ones(len(words.sizes))
         places, logits = self._word_logits(words, batch_size)
         if len(places):

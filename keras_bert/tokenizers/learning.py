@@ -89,7 +89,7 @@ def _learn_unigram(texts: Iterable[str], size: int, lowercase: bool) -> str:
     made = Tokenizer(models.Unigram())
     steps = [normalizers.NFKC(), *([normalizers.Lowercase()] if lowercase else [])]
     made.normalizer = normalizers.Sequence(steps)
-    # `Metaspace` alone splits words at spaces only, and leaves line ends and tabs inside of tokens.
+    # `Metaspace` alone splits words at spaces only, and leaves line ends and tabs inside tokens.
     made.pre_tokenizer = pre_tokenizers.Sequence([pre_tokenizers.WhitespaceSplit(), pre_tokenizers.Metaspace()])
     made.decoder = decoders.Metaspace()
     trainer = trainers.UnigramTrainer(

@@ -81,7 +81,7 @@ class Checkpoints:
             if repair:
                 file.rename(file.with_suffix(".damaged"))
         if files:
-            raise CheckpointError(f"{self.folder} holds only checkpoints that are damaged; start again to begin anew")
+            raise CheckpointError(f"{self.folder} holds only checkpoints that are damaged; run again to start over")
         return None
 
     def _files(self) -> list[Path]:

@@ -79,7 +79,7 @@ class Devices:
         return tf.function(run, reduce_retracing=reduce_retracing, autograph=False)
 
     def add_up(self, values: Any) -> Any:
-        """The sum over all devices; call it inside of a replica function."""
+        """The sum over all devices; call it inside a replica function."""
         if self.count == 1:
             return values
         return tf.distribute.get_replica_context().all_reduce(tf.distribute.ReduceOp.SUM, values)

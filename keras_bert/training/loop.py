@@ -169,7 +169,7 @@ class Loop:
             cause = request.signal or "another worker was stopped by a signal"
             where = f"{cause} after step {self._progress.step} of {self._trainer.steps}"
             if checkpoints is None:
-                message = f"{where}: there is no folder for checkpoints, so it begins anew"
+                message = f"{where}: there is no folder for checkpoints, so it starts over"
             else:
                 message = f"{where}: start the same training again, and it goes on from {self._save(checkpoints)}"
             raise (StoppedError if request.signal else LostWorkerError)(message)
@@ -289,7 +289,7 @@ class Loop:
         if not most == least == step:
             raise CheckpointError(
                 f"all workers must read the checkpoints of one folder, but here the newest is of step {step}, and that "
-                f"of another of step {int(most if most != step else least)}; share it, or delete it to begin anew"
+                f"of another of step {int(most if most != step else least)}; share it, or delete it to start over"
             )
         if checkpoints is None or checkpoint is None:
             return
@@ -299,7 +299,7 @@ class Loop:
             if was != now:
                 raise CheckpointError(
                     f"{checkpoints.folder} must hold checkpoints of this training, but {name} was {was} and is {now}; "
-                    "take another folder, or delete it to begin anew"
+                    "take another folder, or delete it to start over"
                 )
         arrays = checkpoint.arrays
         self._best = {name.removeprefix(_BEST): array for name, array in arrays.items() if name.startswith(_BEST)}

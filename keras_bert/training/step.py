@@ -293,7 +293,7 @@ class TrainingStep:
 
     @contextlib.contextmanager
     def _mean_weights(self) -> Iterator[None]:
-        """Replaces the weights by their running mean inside of the block."""
+        """Replaces the weights by their running mean inside the block."""
         self.swap_mean()
         try:
             yield

@@ -87,7 +87,7 @@ def make_deterministic(seed: int) -> None:
 
 @contextlib.contextmanager
 def temporary_custom_gradients() -> Iterator[None]:
-    """On exit, unregisters the custom gradients of all functions that were traced inside of the block.
+    """On exit, unregisters the custom gradients of all functions that were traced inside the block.
 
     TensorFlow registers the gradient of every call of a function with a custom gradient under a new name and never
     removes it, nor the graph and the variables that it refers to. A process that trained several models kept the

@@ -92,7 +92,7 @@ class OutputPath(click.Path):
 
 
 def open_addresses(options: SimpleNamespace) -> None:
-    """Puts paths of this machine in the place of addresses, such as `s3://bucket/prefix`.
+    """Replaces addresses, such as `s3://bucket/prefix`, by paths of this machine.
 
     A root becomes the folder that mirrors it; a file or a folder that a command reads is downloaded into the cache.
 

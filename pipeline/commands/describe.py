@@ -1,4 +1,4 @@
-"""`describe`: what is inside of model files, and how fast they are."""
+"""`describe`: what is inside model files, and how fast they are."""
 
 import json
 import sys

@@ -87,8 +87,8 @@ def predict_command(options: SimpleNamespace, console: Console) -> int:
     """Answer texts, or the rows of a table, with a pushed model.
 
     `predict MODEL TEXT...` prints a line for each answer; `predict MODEL --table TABLE --text COLUMN --out FILE` writes
-    a table. The answers of a table stand in further columns beside its own, in the order of its rows. A run that was
-    stopped goes on where it was.
+    a table with the same rows and columns, and the answers in additional columns. The same command resumes a stopped
+    run.
     """
     from components.answers.model_handler import open_task
     from pipeline.prediction.table import answer_and_show

@@ -231,7 +231,7 @@ def _is_empty(value: Any) -> bool:
 
 
 def _decode(value: Any) -> Any:
-    """A cell with strings in the place of bytes; what is not Unicode is refused when all rows are read."""
+    """A cell with strings instead of bytes; what is not Unicode is refused when all rows are read."""
     if isinstance(value, str | bytes):
         return repair(value)[0]
     return [_decode(part) for part in value] if isinstance(value, list) else value

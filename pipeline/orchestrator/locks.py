@@ -15,7 +15,7 @@ LOCKS = ".locks"
 
 @contextlib.contextmanager
 def step_locked(root: Path, name: str, key: str, say: Callable[[str], None]) -> Iterator[None]:
-    """Holds the lock of a step inside of the block; waits for another process that runs the same step.
+    """Holds the lock of a step inside the block; waits for another process that runs the same step.
 
     Args:
         root: absolute path of the root.
@@ -31,7 +31,7 @@ def step_locked(root: Path, name: str, key: str, say: Callable[[str], None]) -> 
 
 @contextlib.contextmanager
 def machine_locked(root: Path, name: str, say: Callable[[str], None], *, is_alone: bool) -> Iterator[None]:
-    """Shares this machine with other steps of the root inside of the block, or has it alone, to measure time.
+    """Shares this machine with other steps of the root inside the block, or has it alone, to measure time.
 
     Args:
         root: absolute path of the root.
@@ -47,7 +47,7 @@ def machine_locked(root: Path, name: str, say: Callable[[str], None], *, is_alon
 
 @contextlib.contextmanager
 def cache_locked(root: Path, *, is_alone: bool) -> Iterator[bool]:
-    """Shares the artifacts of a mirror with other steps inside of the block, so that none removes what another reads.
+    """Shares the artifacts of a mirror with other steps inside the block, so that none removes what another reads.
 
     Args:
         root: absolute path of the mirror.
@@ -63,7 +63,7 @@ def cache_locked(root: Path, *, is_alone: bool) -> Iterator[bool]:
 
 @contextlib.contextmanager
 def process_locked(file: Path, wait: Callable[[], None]) -> Iterator[None]:
-    """Holds the lock of a step's process inside of the block, in that process itself.
+    """Holds the lock of a step's process inside the block, in that process itself.
 
     A step that was started by a program may outlive its launcher for a while; the next process of the same step must
     not write checkpoints beside it.

@@ -19,7 +19,7 @@ WORKERS = ".workers"
 class Presence:
     """Publishes the state of this process in a file, with a count that grows each second.
 
-    A context manager, inside of which the count grows. The file is replaced at once, never changed in place.
+    A context manager, inside which the count grows. The file is replaced at once, never changed in place.
 
     Args:
         file: the file; its folder must exist.

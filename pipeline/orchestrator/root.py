@@ -111,7 +111,7 @@ def check_root(path: Path) -> None:
 
 @contextlib.contextmanager
 def locked_root(path: Path, *, is_shared: bool = False) -> Iterator[Root]:
-    """The root at `path`, created if necessary, and locked by this process inside of the block.
+    """The root at `path`, created if necessary, and locked by this process inside the block.
 
     Args:
         path: the folder.

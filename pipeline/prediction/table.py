@@ -41,7 +41,7 @@ def _answer(request: TableRequest, progress: Progress) -> TableAnswers:
         if is_disk_full(error):
             raise InputError(
                 f"--out must lie on a disk with space left, got {request.out}; make room, then run the same command "
-                "again: it goes on where it was"
+                "again: it resumes"
             ) from error
         if isinstance(error, OSError):
             raise

@@ -55,7 +55,7 @@ def pull_artifact(store: ObjectStore, place: str, root: Path, folder: Path, stor
         InputError: the folder is a link or lies behind one.
     """
     if has_link(root, folder):
-        raise InputError(f"root must have no links in the place of artifacts, got {folder}; remove the link")
+        raise InputError(f"root must have no links instead of artifacts, got {folder}; remove the link")
     # Of steps of this machine that read the same artifact, one downloads it.
     with (root / _PULL_LOCK).open("a") as lock:
         lock_file(lock, wait=True)

@@ -233,7 +233,7 @@ def _group(histograms: Sequence[Bars]) -> list[list[Bars]]:
 def _label_bars(split: str, counts: Mapping[str, int]) -> Bars:
     """The counts of all labels, or of the most frequent ones if there are many."""
     common = sorted(counts, key=lambda label: -counts[label])[:_MOST_LABELS]
-    few = "" if len(common) == len(counts) else f", the commonest {len(common)} of {len(counts)}"
+    few = "" if len(common) == len(counts) else f", the most frequent {len(common)} of {len(counts)}"
     return _bars(f"labels, {split}{few}", [(label, counts[label]) for label in counts if label in set(common)])
 
 

@@ -127,7 +127,7 @@ class Study:
         except (ArithmeticError, AssertionError, LookupError, RuntimeError, TypeError, ValueError) as error:
             rule = "must hold studies that this version of Optuna can read"
             reason = _one_line(error) or type(error).__name__
-            raise InputError(f"{file} {rule}, got: {reason}; move it away to begin anew") from None
+            raise InputError(f"{file} {rule}, got: {reason}; move it away to start over") from None
 
     def add_baseline(self, score: float, validations: Sequence[float]) -> None:
         """Adds the job's own settings as the first trial, once, if they lie in the space."""
@@ -291,7 +291,7 @@ def storage_errors_as_input_errors(root: Path, folder: Path) -> Iterator[None]:
             raise full_disk_error(root, _one_line(error)) from error
         rule = "must be a file that can be read and written"
         raise InputError(
-            f"{folder / STUDIES_FILE} {rule}, got: {_one_line(error)}; move it away to begin anew"
+            f"{folder / STUDIES_FILE} {rule}, got: {_one_line(error)}; move it away to start over"
         ) from error
 
 

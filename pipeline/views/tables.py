@@ -1,6 +1,6 @@
 """A table with notes below it, for the terminal, as Markdown and as HTML.
 
-In narrow columns lines end at spaces or behind a slash of a path, never inside of a word that fits a line.
+In narrow columns lines end at spaces or behind a slash of a path, never inside a word that fits a line.
 """
 
 import re

@@ -153,7 +153,7 @@ SCHEMA = {
 
 
 class TwoQuestionsSource:
-    """The rows of a tiny classification, with both answers in the place of a label."""
+    """The rows of a tiny classification, with both answers instead of a label."""
 
     task, overlap, near_overlap = NAME, "keep", "keep"
 

@@ -35,7 +35,7 @@ def draw_sentence(chance: random.Random) -> str:
 
 
 def change_word(text: str, chance: random.Random) -> str:
-    """The text with another word in the place of one; sentences end where they did."""
+    """The text with another word instead of one; sentences end where they did."""
     words = text.split()
     place = chance.randrange(len(words))
     words[place] = "other." if words[place].endswith(".") else "other"

@@ -14,7 +14,7 @@ WORDS = ("cow", "hen", "oak", "the", "?")
 
 
 class TableRuntime:
-    """Stands in the place of an exported file.
+    """Replaces an exported file.
 
     Args:
         numbers: of tokens; those of all others are 0.

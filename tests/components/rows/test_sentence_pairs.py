@@ -59,7 +59,7 @@ def test_pairs_fit_the_room_and_tell_random_from_next(sizes, room, seed):
 
 
 def naive_pairs(documents, others, *, room, short_share, rng):
-    """`make_pairs` with the list of the other documents made anew for each, up to where pairs are cut."""
+    """`make_pairs` with the list of the other documents made again for each, up to where pairs are cut."""
     draw = uniform_draws(rng)
     pairs = []
     for document in documents:

@@ -43,7 +43,7 @@ def test_the_baseline_is_the_commonest_tag_of_each_word_and_of_all() -> None:
 def test_the_commonest_tag_is_trivial_and_finds_no_entity() -> None:
     train, test = sentences("B-per O O"), sentences("B-per O", "O")
     name, answers = SCORING.trivial(train, test)
-    assert (name, answers) == ("commonest tag", [["O", "O"], ["O"]])
+    assert (name, answers) == ("most frequent tag", [["O", "O"], ["O"]])
     assert SCORING.score(test, answers, BIO).metrics == {"f1": 0.0, "precision": 0.0, "recall": 0.0}
 
 

@@ -1,4 +1,4 @@
-"""Texts inside of longer ones: planted ones are found wherever they stand, and strangers are not."""
+"""Texts inside longer ones: planted ones are found wherever they stand, and strangers are not."""
 
 import random
 

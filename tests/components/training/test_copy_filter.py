@@ -33,7 +33,7 @@ def read_split(examples: TaskExamples, split: str) -> Batch:
 
 
 def change_token(batch: Batch) -> Batch:
-    """The rows with another word in the place of one."""
+    """The rows with another word instead of one."""
     ids, lengths = batch["token_ids"].copy(), batch["padding_mask"].sum(axis=1)
     chance = np.random.default_rng(0)
     words = np.unique(ids[ids > 4])

@@ -228,7 +228,7 @@ def test_threads_with_the_same_adapter_run_side_by_side():
     both = threading.Barrier(2, timeout=60)
 
     def ask(outputs):
-        both.wait()  # the other thread is inside of its call, too
+        both.wait()  # the other thread is inside its call, too
         return outputs
 
     with ThreadPoolExecutor(2) as pool:

@@ -286,7 +286,7 @@ def test_gradients_pass_straight_through_all_of_them():
             tape.watch(x)
             total = tf.reduce_sum(grid(x) * 3.0)
         gradient = np.asarray(tape.gradient(total, x))
-        # The ends of a grid may lie a last bit inside of the weights that they were taken from: those are clipped.
+        # The ends of a grid may lie a last bit inside the weights that they were taken from: those are clipped.
         ends = np.abs(KERNEL) == np.abs(KERNEL.reshape(4, 16, 5)).max(axis=1).repeat(16, axis=0)
         np.testing.assert_allclose(gradient[~ends], 3.0, atol=1e-5)
 

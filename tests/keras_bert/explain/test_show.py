@@ -92,7 +92,7 @@ def test_what_users_wrote_is_text(task):
     assert not re.search(r"https?://(?!www\.w3\.org)", page.html)
     frame = page._repr_html_()
     assert frame.startswith("<iframe ")
-    assert frame.count("<") == 2, "the page is inside of an attribute"
+    assert frame.count("<") == 2, "the page is inside an attribute"
 
 
 @pytest.mark.long

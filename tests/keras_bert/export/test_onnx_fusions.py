@@ -1,4 +1,4 @@
-"""What is written anew says the same, and what only looks like it is left."""
+"""What is rewritten says the same, and what only looks like it is left."""
 
 import collections
 

@@ -51,7 +51,7 @@ def integers_of(file):
 
 @pytest.fixture(scope="module")
 def trained():
-    """A model that was trained, made anew for each call."""
+    """A model that was trained, made again for each call."""
     model = tiny.build()
     tiny.train(model, epochs=4)
     weights = model.get_weights()

@@ -92,7 +92,7 @@ def test_the_pieces_of_a_context_tell_their_places(tmp_path: Path) -> None:
     assert ends[held].tolist() == last
     before = len(task.tokenizer.tokenize([question]).to_list()[0]) + 2
     assert held.tolist() == list(range(before, before + len(first)))
-    # The likeliest span, as an app finds it.
+    # The most probable span, as an app finds it.
     scores = logits[held, 0][:, None] + logits[held, 1][None]
     begin, end = np.unravel_index(np.where(np.tri(len(held)).T, scores, -np.inf).argmax(), scores.shape)
     (answer,) = task.predict([question], [context])

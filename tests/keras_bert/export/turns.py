@@ -1,4 +1,4 @@
-"""Counts how many threads are inside of an interpreter at once."""
+"""Counts how many threads are inside an interpreter at once."""
 
 import threading
 import time

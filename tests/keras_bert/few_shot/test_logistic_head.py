@@ -1,4 +1,4 @@
-"""The logistic head inside of a task: scikit-learn's regression on the same vectors, at the optimum of the formula."""
+"""The logistic head inside a task: scikit-learn's regression on the same vectors, at the optimum of the formula."""
 
 import keras
 import numpy as np

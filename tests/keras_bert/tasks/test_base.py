@@ -90,7 +90,7 @@ def test_tokens_are_counted_before_the_cut():
 
 
 class Runtime:
-    """Stands in the place of a model: answers by the number of tokens."""
+    """Replaces a model: answers by the number of tokens."""
 
     name, max_length, output = "runtime", 12, SimpleNamespace(shape=(None, 2))
 

@@ -67,7 +67,7 @@ def chosen(counts, **settings):
 def test_what_is_kept_by_count_and_by_size():
     letters = ["a", "b", "l", "##a", "##b", "##l"]
     assert chosen({}) == [*SPECIAL_TOKENS, *letters]
-    # A character beyond ASCII is spelt where it was seen, at the start of a word and inside of one.
+    # A character beyond ASCII is spelt where it was seen, at the start of a word and inside one.
     assert chosen({"é": 1}) == [*SPECIAL_TOKENS, *letters, "é", "##é"]
     seen = {"ball": 3, "able": 1}
     assert chosen(seen) == [*SPECIAL_TOKENS, *letters, "able", "ball"]

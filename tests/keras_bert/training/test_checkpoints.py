@@ -42,7 +42,7 @@ def test_a_damaged_one_is_told_of_and_passed_over(tmp_path, caplog, damage):
 def test_all_damaged(tmp_path):
     checkpoints = Checkpoints(tmp_path)
     checkpoints.save(1, ARRAYS, {}).write_bytes(b"none")
-    with pytest.raises(CheckpointError, match="holds only checkpoints that are damaged; start again to begin anew"):
+    with pytest.raises(CheckpointError, match="holds only checkpoints that are damaged; run again to start over"):
         checkpoints.load()
 
 

@@ -307,7 +307,7 @@ def test_the_record_of_a_training_that_goes_on(tmp_path):
 
 
 def pretrain_in_a_fresh_process(folder: str, checkpoints: str, name: str) -> None:
-    """Rows of two lengths with tokens hidden anew each epoch, dropout, and batches in two parts."""
+    """Rows of two lengths with tokens hidden again each epoch, dropout, and batches in two parts."""
     make_deterministic(5)
     model = masked_model()
     training = Training(learning_rate=3e-3, batch_size=8, accumulation=2)

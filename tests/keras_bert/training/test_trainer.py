@@ -144,7 +144,7 @@ def test_two_workers_train_like_one(tmp_path):
             "chief": index == 0,
             "agreed": [1.0, True, False],
             "refused": "all workers must read the checkpoints of one folder, but here the newest is of step "
-            f"{(2, 0)[index]}, and that of another of step {(0, 2)[index]}; share it, or delete it to begin anew",
+            f"{(2, 0)[index]}, and that of another of step {(0, 2)[index]}; share it, or delete it to start over",
         }
 
 

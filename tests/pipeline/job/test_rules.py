@@ -235,7 +235,7 @@ def test_columns_of_slices_are_checked_before_anything_runs(tmp_path: Path) -> N
         ("", "a\tno\nb\tyes\nc\tno\n", "d\tno\ne\tyes\n", ""),
         # A model can be better there, and the majority class has none right.
         ("", "a\tno\nb\tyes\nc\tno\n", "d\tyes\ne\tyes\n", ""),
-        ("multi_label", "a\tno\nb\tno,yes\n", "d\tno\n", "the commonest label has micro_f1 100.00 already"),
+        ("multi_label", "a\tno\nb\tno,yes\n", "d\tno\n", "the most frequent label has micro_f1 100.00 already"),
         ("token_classification", "Ann B-per\nran O\nfar O\n", "ran O\n", "f1 is undefined"),
         ("token_classification", "Ann B-per\nran O\nfar O\n", "Ann B-per\n", ""),
     ],

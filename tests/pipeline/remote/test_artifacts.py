@@ -85,7 +85,7 @@ def test_what_lies_behind_a_link_is_neither_replaced_nor_evicted(
     (root / link).parent.mkdir(parents=True)
     (root / link).symlink_to(mine)
     before = sorted(mine.rglob("*"))
-    with pytest.raises(InputError, match=r"root must have no links in the place of artifacts, got .*; remove the link"):
+    with pytest.raises(InputError, match=r"root must have no links instead of artifacts, got .*; remove the link"):
         pull_artifact(memory, PLACE, root, folder, ("Text", text.fingerprint()))
     monkeypatch.setenv(LIMIT_VARIABLE, "0")
     assert evict(root, root / "artifacts", []) == []

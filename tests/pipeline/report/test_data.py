@@ -91,7 +91,7 @@ def test_labelled_rows(tmp_path: Path) -> None:
 def test_of_many_labels_the_commonest_are_shown(tmp_path: Path) -> None:
     counts = {f"label {number:02d}": number for number in range(30)}
     bars = labelled(tmp_path, ROWS, labels={"train": counts}).histograms[0][0]
-    assert bars.title == "labels, train, the commonest 20 of 30"
+    assert bars.title == "labels, train, the most frequent 20 of 30"
     assert [label for label, _, _ in bars.bars] == [f"label {number}" for number in range(10, 30)]
 
 

@@ -40,7 +40,7 @@ class Searches:
 
     Args:
         folder: an empty folder.
-        monkeypatch: puts made-up runs in the place of real ones.
+        monkeypatch: puts made-up runs instead of real ones.
     """
 
     def __init__(self, folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -100,7 +100,7 @@ def test_a_median_needs_some_trials(tmp_path: Path) -> None:
 def test_a_file_that_is_no_storage_is_refused_in_one_line(tmp_path: Path) -> None:
     (tmp_path / STUDIES_FILE).write_bytes(b"no database" * 1000)
     rule = (
-        rf"^{tmp_path}/{STUDIES_FILE} must be a file that can be read and written, got: .*; move it away to begin anew$"
+        rf"^{tmp_path}/{STUDIES_FILE} must be a file that can be read and written, got: .*; move it away to start over$"
     )
     with pytest.raises(InputError, match=rule), storage_errors_as_input_errors(tmp_path, tmp_path):
         open_study(tmp_path)
@@ -125,7 +125,7 @@ def test_a_damaged_trial_is_refused_in_one_line(tmp_path: Path, table: str, chan
     with contextlib.closing(sqlite3.connect(tmp_path / STUDIES_FILE)) as connection, connection:
         connection.execute(f"UPDATE {table} SET {change}")
     rule = "must hold studies that this version of Optuna can read"
-    with pytest.raises(InputError, match=rf"^{tmp_path}/{STUDIES_FILE} {rule}, got: .*; move it away to begin anew$"):
+    with pytest.raises(InputError, match=rf"^{tmp_path}/{STUDIES_FILE} {rule}, got: .*; move it away to start over$"):
         open_study(tmp_path)
 
 

@@ -57,7 +57,7 @@ def log(root: Path, index: int) -> Path:
 
 
 class Processes(list[subprocess.Popen[bytes]]):
-    """The processes of a cluster: chief, worker, and those that were started in the place of one."""
+    """The processes of a cluster: chief, worker, and those that were started instead of one."""
 
     def __init__(self, job: Path, root: Path) -> None:
         self._job, self._root, self._ports = job, root, free_ports(2)

@@ -17,7 +17,7 @@ from tests.robustness.crash.root_state import RootState, read_root_state
 
 FULL_DISK = "disk full"
 # Faults after which a start may fail, and a word of its error. A full disk has room again after that start, and a
-# training whose only checkpoint is damaged starts anew at the next; a store whose journal was cut may be corrupted.
+# training whose only checkpoint is damaged starts over at the next; a store whose journal was cut may be corrupted.
 _EXPECTED_ERRORS = {FULL_DISK: "space", "checkpoint cut": "damaged"}
 _CUT_JOURNAL, _LOST_STORE = "journal cut", "root must hold a database that can be used"
 # The share of starts with a fault; the shares of kills soon after the start, and while a step is published.

@@ -29,7 +29,7 @@ class Classifier(private val read: (String) -> ByteArray) : AutoCloseable {
         Interpreter(ByteBuffer.allocateDirect(bytes.size).order(ByteOrder.nativeOrder()).put(bytes))
     }
 
-    /** The labels of a text, or of a pair, the likeliest first. */
+    /** The labels of a text, or of a pair, the most probable first. */
     fun classify(vararg texts: String): List<Answer> {
         val logits = run(encode(*texts))
         val largest = logits.max()
