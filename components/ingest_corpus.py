@@ -60,6 +60,6 @@ def ingest_corpus(
         "documents": statistics["documents"]["kept"],
         "dropped": statistics["dropped"],
         **{name: statistics["text"][name] for name in ("shards", "bytes", "sentences")},
-        # Not in the statistics, which are part of the content: the same content is never made in the same time.
+        # Times are not in the statistics, because statistics are part of the content and times differ between runs.
         "seconds": {name[:-3]: value / 1000 for name, value in sorted(counters.items()) if name.endswith(" ms")},
     }

@@ -1,4 +1,4 @@
-"""A teacher and its rows -> SearchSpace: the largest student, and the vocabularies that the rows need."""
+"""A teacher and its rows -> SearchSpace: the largest student, and candidate vocabularies."""
 
 from typing import TYPE_CHECKING
 
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from keras_bert.tasks.base import Task
 
 
-# Sizes to try, as shares of the whole vocabulary, and of its entries that occur in training rows.
+# Candidate sizes, as shares of the vocabulary and of its entries that occur in training rows.
 _OF_ALL, _OF_SEEN = (1 / 2, 1 / 4, 1 / 8, 1 / 16), (1.0, 1 / 2)
 
 
@@ -22,7 +22,7 @@ _OF_ALL, _OF_SEEN = (1 / 2, 1 / 4, 1 / 8, 1 / 16), (1.0, 1 / 2)
 def measure_search_space(
     teacher: Input[Model], examples: Input[TaskExamples], search_space: Output[SearchSpace]
 ) -> None:
-    """Reads a teacher's shape, and counts how many validation tokens would stay whole in smaller vocabularies."""
+    """Measures a teacher's shape, and the number of validation tokens that smaller vocabularies keep."""
     from keras_bert.models.encoder import config_of
 
     report_progress(0, 1, "counting tokens")
@@ -35,7 +35,7 @@ def measure_search_space(
 
 
 def _vocabularies(task: "Task", examples: TaskExamples) -> list[VocabularySize]:
-    """The whole vocabulary, then smaller ones, which keep the tokens that are frequent in training rows."""
+    """Returns the full vocabulary, then smaller vocabularies of the most frequent tokens of training rows."""
     import numpy as np
 
     from keras_bert.tokenizers.fitting import choose_vocabulary

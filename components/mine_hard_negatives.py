@@ -29,11 +29,11 @@ def mine_hard_negatives(
     pooling: Pooling | None = None,
     hard_negatives: HardNegatives = HardNegatives(),
 ) -> None:
-    """Searches the training passages with a model, and adds to each query those near to it as negatives.
+    """Searches the training passages with a model, and adds near passages to each query as negatives.
 
-    Validation and test rows stay as they are, so that scores with and without mined negatives can be compared.
+    Validation and test rows do not change, so that scores with and without mined negatives can be compared.
 
-    The encoder of a model of another task than retrieval makes vectors with this `pooling`, see `build_task`.
+    If the model is not a retrieval model, its encoder makes vectors with `pooling`, see `build_task`.
     """
     from keras_bert.data.records import write_features, write_records
     from keras_bert.tasks.retrieval import Retrieval
@@ -58,7 +58,7 @@ def mine_hard_negatives(
     content["counts"]["train"] = write_records(mined.file("train.tfrecord"), task_rows.records(result.rows, encoding))
     content["truncated_share"]["train"] = round(encoding.cut[True] / max(1, encoding.cut.total()), 4)
     write_rows(mined.file("train.jsonl.gz"), task_rows, result.rows)
-    # The schema is one of queries, which stay as they are.
+    # The schema describes queries, which do not change.
     unchanged = [SCHEMA_FILE, *(f"{split}.{kind}" for split in SPLITS[1:] for kind in ("tfrecord", "jsonl.gz"))]
     for name in unchanged:
         shutil.copyfile(examples.file(name), mined.file(name))

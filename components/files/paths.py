@@ -20,7 +20,7 @@ _SPLITS_FILE = "dataset_dict.json"
 _OWN_FILES = (_SPLITS_FILE, "dataset_info.json", "state.json")
 _CACHE = "cache-"
 _MAGIC = re.compile(r"[*?\[]")
-# As `glob.escape` writes one of these that stands for itself.
+# A literal special character, as `glob.escape` writes it.
 _ESCAPED = re.compile(r"\[([*?\[])\]")
 
 # The coarsest clock of a file system that is in use (FAT).
@@ -31,9 +31,9 @@ class Stamp(NamedTuple):
     """A file's state; times in nanoseconds since the epoch.
 
     Attributes:
-        modified: when the content was written last; tools that copy files set it back.
-        changed: when content or metadata were changed last (`st_ctime`); no tool sets it back.
-        inode: the number of the file, another one when a file is replaced.
+        modified: last change of the content (`st_mtime`); tools that copy files may restore an older time.
+        changed: last change of content or metadata (`st_ctime`), which tools cannot set.
+        inode: the inode number; it differs if a file is replaced.
     """
 
     modified: int
@@ -47,9 +47,9 @@ class Stamp(NamedTuple):
         return cls(status.st_mtime_ns, status.st_ctime_ns, status.st_ino, status.st_size)
 
     def is_settled(self) -> bool:
-        """True if the next change will change the stamp: two changes within one tick of the clock leave one stamp.
+        """True if the next change will change the stamp; two changes within one tick of the clock have the same stamp.
 
-        Call it before the file is read.
+        Call it before reading the file.
         """
         return time.time_ns() - self.changed > SETTLED_NANOSECONDS
 
@@ -63,10 +63,10 @@ def match_files(path: str, kinds: Sequence[str], split: str = "", *, what: str) 
 
     Args:
         path: a file; a folder, searched to any depth for files of `kinds`; or a pattern, as `texts/*.txt` or
-            `texts/**/*.jsonl.gz`. Links to folders are followed, but for those that lead back to a folder they lie in.
+            `texts/**/*.jsonl.gz`. Links to folders are followed, except links to a folder above them.
             `s3://bucket/texts` and `gs://bucket/texts` are object storage; other schemes go to Apache Beam.
-        kinds: the extensions to look for in a folder, without those of compression.
-        split: the one to take of a folder that `DatasetDict.save_to_disk` of Hugging Face wrote.
+        kinds: the extensions to look for in a folder, without compression extensions.
+        split: the split to read from a folder of Hugging Face's `DatasetDict.save_to_disk`.
         what: the setting that the path belongs to, for errors, as `the corpus`.
 
     Raises:
@@ -88,7 +88,7 @@ def match_files(path: str, kinds: Sequence[str], split: str = "", *, what: str) 
             raise InputError(f"{what} must be a folder with {_SPLITS_FILE} to have the split {split!r}, got {path}")
         return sorted(files)
     names = _choose_split(path, [file[len(path) + 1 :] for file in files], split)
-    # Files that `datasets` wrote for itself are no data: descriptions, indices, and results of `map`.
+    # Other files of `datasets` are not data: descriptions, indices, and cached results of `map`.
     last = {name: name.rpartition("/")[2] for name in names if extension(name) in kinds}
     caches = {name for name in last if last[name].startswith(_CACHE) and extension(name) == ".arrow"}
     chosen = [name for name in last if last[name] not in _OWN_FILES and name not in caches]
@@ -98,11 +98,11 @@ def match_files(path: str, kinds: Sequence[str], split: str = "", *, what: str) 
 
 
 def short_name(file: str, path: str) -> str:
-    """The name of a file of `match_files` relative to `path`, which does not change when the folder is moved."""
+    """Returns the name of a matched file relative to `path`, which stays the same if the folder is moved."""
     path = _normal(path)
     if file.startswith(f"{path}/"):
         return file[len(path) + 1 :]
-    # The part of a pattern before the first folder that may have several names.
+    # The part of a pattern before its first folder with a wildcard.
     parts = path.split("/")[:-1] if file != path else []
     fixed_parts = itertools.takewhile(lambda part: not _MAGIC.search(_ESCAPED.sub("", part)), parts)
     fixed = "/".join(_ESCAPED.sub(r"\1", part) for part in fixed_parts)
@@ -125,7 +125,7 @@ def file_digest(file: str) -> str:
     read: its digest is its size and the checksum that its file system keeps, or the time of the last change.
 
     Raises:
-        InputError: it is missing or cannot be read.
+        InputError: the file is missing or cannot be read.
     """
     if is_object_address(file):
         return file_digest(str(local_file(file)))
@@ -160,9 +160,9 @@ def _match_local(path: str) -> tuple[list[str], bool]:
 
 
 def _walk(folder: str, *, hidden: bool = True) -> Iterator[tuple[str, list[str]]]:
-    """Each folder from this one down, also behind links, with the names of what it holds besides folders.
+    """Walks a folder and its subfolders, following links; yields each folder with the names of its files.
 
-    Folders whose names begin with a dot are entered where `hidden` is set.
+    Folders whose names begin with a dot are entered if `hidden` is true.
     """
 
     def refuse(error: OSError) -> None:
@@ -170,7 +170,7 @@ def _walk(folder: str, *, hidden: bool = True) -> Iterator[tuple[str, list[str]]
 
     above: dict[str, frozenset[str]] = {folder: frozenset()}
     for path, inner, names in os.walk(folder, followlinks=True, onerror=refuse):
-        # A link to one of these would go round for ever.
+        # A link to one of these folders would be followed forever.
         ancestors = above.pop(path) | {os.path.realpath(path)}
         inner[:] = [name for name in inner if hidden or not name.startswith(".")]
         inner[:] = [name for name in inner if os.path.realpath(os.path.join(path, name)) not in ancestors]
@@ -179,7 +179,7 @@ def _walk(folder: str, *, hidden: bool = True) -> Iterator[tuple[str, list[str]]
 
 
 def _expand(pattern: str) -> Iterator[str]:
-    """What a pattern of `glob` matches, some of it maybe twice; `glob` itself would go round in loops of links."""
+    """Expands a `glob` pattern, possibly with duplicates; `glob` itself would not stop at loops of links."""
     parts = pattern.split("/")
     if "**" not in parts:
         yield from glob.glob(pattern)
@@ -236,7 +236,7 @@ def _ask_beam(path: str, ask: Callable[[str], Any]) -> Any:
 
 
 def _choose_split(path: str, names: list[str], split: str) -> list[str]:
-    """The names of all files, or those of the one split of a `DatasetDict`."""
+    """Returns all names, or the names of one split of a `DatasetDict`."""
     if _SPLITS_FILE in names:
         splits = sorted({name.partition("/")[0] for name in names if "/" in name})
         if not split:

@@ -29,7 +29,7 @@ from keras_bert.core.folders import (
 from keras_bert.export.files import FILES
 
 _SUBWORDS = {"BPE": "byte-level BPE, as RoBERTa's", "Unigram": "unigram, as ALBERT's"}
-# Whether rows are pairs of texts -> what is said of them.
+# Whether rows are pairs of texts -> their description.
 _PAIRS: dict[bool | None, str] = {
     True: (
         "Each row is a pair of texts. Of a pair that is too long the longer text loses its end first, the second one\n"
@@ -38,7 +38,7 @@ _PAIRS: dict[bool | None, str] = {
     False: "Each row is a single text.\n\n",
     None: "",
 }
-# Files that only some versions have.
+# Optional files of a version.
 EXTRAS = {
     PAGE_FILE: "runs the model in a browser, without a network; open it",
     CHARACTERS_FILE: "the class of each character, for tokenizers in apps",
@@ -128,7 +128,7 @@ calibrated probability{_calibration(metrics)}.
 
 
 def _describe_novelty(metrics: Metrics, plural_name: str) -> str:
-    """How many texts of test rows also stand in training and validation rows, by the counts of equal texts."""
+    """Describes how many test rows have texts that are also in training or validation rows."""
     overlap = {"test": metrics.overlap["test"]}
     clauses = describe_overlap(overlap, metrics.rows, plural_name)
     aside = "white space and letter case aside"
@@ -140,7 +140,7 @@ def _describe_novelty(metrics: Metrics, plural_name: str) -> str:
 
 
 def _describe_tokenizer(folder: Path) -> str:
-    """Which tokenizer makes the ids, in a line."""
+    """Describes the tokenizer in one line."""
     definition = json.loads((folder / TOKENIZER_FILE).read_text(encoding="utf-8"))
     pieces = (folder / VOCABULARY_FILE).read_text(encoding="utf-8").count("\n")
     if "lowercase" in definition:
@@ -153,7 +153,7 @@ def _describe_tokenizer(folder: Path) -> str:
 
 
 def _describe_thresholds(task: Mapping[str, Any]) -> str:
-    """The threshold of each label, where labels have one, and what they were chosen for."""
+    """Describes the thresholds of labels, if there are any, and how they were chosen."""
     if "thresholds" not in task:
         return ""
     precision = task.get("label_precision")
@@ -165,13 +165,13 @@ def _describe_thresholds(task: Mapping[str, Any]) -> str:
 
 
 def name_thresholds(task: Mapping[str, Any]) -> dict[str, str]:
-    """Label -> its threshold with four digits, or `never`; empty for a task without thresholds."""
+    """Returns the threshold of each label with four digits, or `never`; empty for a task without thresholds."""
     pairs = zip(task.get("labels", ()), task.get("thresholds", ()), strict=False)
     return {label: "never" if threshold is None else f"{threshold:.4f}" for label, threshold in pairs}
 
 
 def _describe_vectors(task: Mapping[str, Any]) -> str:
-    """How vectors are compared, which an index has to know."""
+    """Describes how vectors are compared, for users of an index."""
     if "similarity_function" not in task:
         return ""
     if task["normalize"]:
@@ -181,14 +181,14 @@ def _describe_vectors(task: Mapping[str, Any]) -> str:
 
 
 def _describe_prompts(task: Mapping[str, Any]) -> str:
-    """The texts that apps put in front of queries and passages."""
+    """Describes the prompts of queries and passages."""
     quoted = {name: json.dumps(text, ensure_ascii=False) for name, text in sorted(task.get("prompts", {}).items())}
     prompts = [f"{escape_markdown(text)} in front of each {name}" for name, text in quoted.items()]
     return f"\nPut {' and '.join(prompts)}, as the training did.\n" if prompts else ""
 
 
 def _describe_other_ids(records: Mapping[str, Mapping[str, Any]]) -> str:
-    """Tells of how many texts MediaPipe makes other token ids than the training did."""
+    """Describes the share of texts for which MediaPipe's token ids differ from training."""
     share = records.get(MEDIAPIPE_FILE, {}).get("texts_with_other_ids")
     if share is None:
         return ""
@@ -216,7 +216,7 @@ def _calibration(metrics: Metrics) -> str:
 
 
 def calibration_lines(calibration: Mapping[str, Any]) -> list[str]:
-    """What a calibration is worth, x 100, a line each."""
+    """Returns the calibration errors, x 100, one line each."""
     both = {name: calibration[name]["calibration_error"] for name in ("validation", "test")}
     errors = ", ".join(f"{100 * before:.2f} -> {100 * after:.2f} on {name}" for name, (before, after) in both.items())
     lines = [f"expected calibration error {errors} rows"]
@@ -245,15 +245,15 @@ def format_score(score: SeedScores, metric: str = "") -> str:
 
 
 def unit_of(metrics: Sequence[str]) -> str:
-    """What the figures of a table are multiples of."""
+    """Returns the unit of the figures of a table."""
     errors = [name for name in metrics if name in IN_LABEL_UNITS]
     return "x 100" + (f"; {' and '.join(errors)} in the unit of the labels" if errors else "")
 
 
 def remarks_of(metrics: Metrics) -> list[str]:
-    """What the table of models lacks, and which weights its float files hold, a line each."""
+    """Returns remarks about missing models, and about the weights of float files, one line each."""
     lines = [f"{name} is left out of the table: {reason}" for name, reason in metrics.left_out.items()]
-    # Float files are made of the quantized model, where there is one: their scores are not the student's.
+    # Float files are made from the quantized model, if there is one, so their scores differ from the student's.
     number_type = next((kind for kind in ("int8", "int4") if f"tflite {kind}" in metrics.models), None)
     names = [name for name in ("tflite float32", "onnx float32") if name in metrics.models]
     if number_type is not None and names:

@@ -22,12 +22,12 @@ from keras_bert.export.rules.lite_graphs import count_operations
 from keras_bert.export.runtimes import PROBABILITIES, Array, count_tokens, logits_of, open_file
 from keras_bert.models.encoder import config_of, input_names
 
-# Below it a probability counts as 0, in the file and in the model.
+# Smaller probabilities count as 0, in the file and in the model.
 _LEAST_PROBABILITY = 1e-30
 
 
 def compare_answers(source: ExportInputs, file: ExportedFile, sample: ComparisonRows) -> dict[str, Any]:
-    """Compares a file with token ids as inputs with its model, on the rows of a sample; returns plain measurements.
+    """Compares a file that reads token ids with its model on sample rows; returns the measurements as plain values.
 
     Float files must have the model's outputs up to a tolerance. Quantized files must agree with the model as quantized
     in Keras, see `Task.agreement`, or with the float model if Keras has no such quantization.
@@ -80,7 +80,7 @@ def _logarithms(probabilities: Array) -> Array:
 
 
 def predict_as_padded(network: keras.Model, features: dict[str, Array], lengths: Sequence[int]) -> Array:
-    """Outputs (rows, ...) of a network with one output; if these depend on padding, rows are padded as in the file.
+    """Outputs (rows, ...) of a network with one output; if outputs depend on padding, rows are padded as in the file.
 
     Each row is padded to the shortest of the file's ascending lengths that it fits into. Outputs per token are as wide
     as the inputs, and 0 beyond the row's length in the file.
@@ -111,6 +111,6 @@ def _predict(network: keras.Model, inputs: dict[str, Array]) -> Array:
 
 
 def _as_wide(value: Array, width: int) -> Array:
-    """Cuts values (rows, length, ...) to (rows, width, ...), or fills them with 0."""
+    """Truncates values (rows, length, ...) to (rows, width, ...), or pads them with 0."""
     cut = value[:, :width]
     return np.pad(cut, [(0, 0), (0, width - cut.shape[1]), *((0, 0) for _ in value.shape[2:])])

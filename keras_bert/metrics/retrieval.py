@@ -1,4 +1,4 @@
-"""Scores of a search: the ranks of the relevant passages of each query, as trec_eval measures them."""
+"""Retrieval metrics from the ranks of the relevant passages of each query, as in trec_eval."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -7,19 +7,18 @@ import numpy as np
 
 Array = np.ndarray[Any, Any]
 
-# The number of results that the scores look at: those of MS MARCO (MRR@10), BEIR (nDCG@10, Thakur et al. 2021), and
-# the first result.
+# Cutoffs of the metrics: 10 as in MS MARCO (MRR@10) and BEIR (nDCG@10, Thakur et al. 2021), and 1 for the first result.
 CUTOFF = 10
 METRICS = ("ndcg_at_10", "mrr_at_10", "recall_at_1", "recall_at_10", "map")
 
-# Queries whose similarities with all passages are in memory at once.
+# Number of queries whose similarities with all passages are in memory at the same time.
 _QUERIES_AT_ONCE = 256
 
 
 def rank_passages(queries: Array, passages: Array, relevant: Sequence[Sequence[int]]) -> list[tuple[int, ...]]:
-    """The ranks of the relevant passages of each query among all passages by cosine, from 1, ascending.
+    """Ranks all passages by cosine, and returns the ascending ranks (from 1) of each query's relevant passages.
 
-    Of passages that are equally near, the one with the lower index is first.
+    Ties are broken by the lower index.
 
     Args:
         queries: vectors (queries, width).
@@ -43,13 +42,13 @@ def rank_passages(queries: Array, passages: Array, relevant: Sequence[Sequence[i
 
 
 def rank_scores(scores: Array, relevant: Sequence[int]) -> tuple[int, ...]:
-    """The ranks of relevant passages, each once, by the scores (passages,) of all passages, from 1, ascending.
+    """Ranks all passages by their scores (passages,), and returns the ascending ranks (from 1) of relevant passages.
 
     Raises:
         ValueError: there is no relevant passage, or one that does not exist; or a score is NaN, which has no rank.
 
     Examples:
-        >>> rank_scores(np.array([0.5, 0.9, 0.5]), [2])  # of equal scores the first is first
+        >>> rank_scores(np.array([0.5, 0.9, 0.5]), [2])  # ties are broken by index
         (3,)
     """
     if not len(relevant) or not all(0 <= place < len(scores) for place in relevant):
@@ -63,7 +62,7 @@ def rank_scores(scores: Array, relevant: Sequence[int]) -> tuple[int, ...]:
 
 
 def query_scores(ranks: Sequence[int]) -> dict[str, float]:
-    """The scores of one query by the ranks of all of its relevant passages, from 1; each 0 to 1.
+    """Returns the metrics of one query, each 0 to 1, from the ranks (from 1) of all its relevant passages.
 
     `recall_at_k` is the share of the relevant passages among the first k; `mrr_at_10` is 1 over the rank of the first
     one, or 0 beyond rank 10; `ndcg_at_10` has gains of 1 and discounts of log2(rank + 1) (Järvelin and Kekäläinen 2002,
@@ -106,6 +105,6 @@ def retrieval_scores(ranks: Sequence[Sequence[int]]) -> dict[str, float]:
         0.5
     """
     if not ranks:
-        raise ValueError("ranks must hold those of at least one query, got none")
+        raise ValueError("ranks must hold the ranks of at least one query, got none")
     scores = [query_scores(query) for query in ranks]
     return {name: float(np.mean([query[name] for query in scores])) for name in METRICS}

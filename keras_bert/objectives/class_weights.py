@@ -33,7 +33,7 @@ def balanced_class_weights(counts: Sequence[int]) -> list[float]:
 
 
 def balanced_positive_weights(counts: Sequence[int], rows: int) -> list[float]:
-    """Weights that make the rows with a label weigh as much as those without it: (rows - count) / count.
+    """Weights that give rows with a label the same total weight as rows without it: (rows - count) / count.
 
     The ratio is that of `compute_class_weight("balanced", ...)` in scikit-learn for each label by itself. A label that
     no row or every row has gets the weight 1.
@@ -53,7 +53,7 @@ def check_weights(owner: str, weights: Sequence[float] | None) -> None:
 
 
 def check_count(owner: str, weights: Sequence[float] | None, logits: Tensor) -> None:
-    """Raises ValueError unless there is a weight for each label; a lookup beyond the last weight raises nothing."""
+    """Raises ValueError unless there is a weight for each label; the lookup itself would not fail."""
     count = logits.shape[-1]
     fit = weights is None or len(weights) == count
     check(owner, "class_weights", fit, f"be one for each of {count} labels", weights)
@@ -67,7 +67,7 @@ def row_weights(labels: Tensor, class_weights: Sequence[float] | None = None) ->
 
 
 def token_weights(labels: Tensor, class_weights: Sequence[float] | None = None) -> Tensor:
-    """The weights of `row_weights`, but 0 for labels that are `IGNORED`."""
+    """Like `row_weights`, but 0 for labels that are `IGNORED`."""
     labels = ops.cast(labels, "int32")
     counted = ops.cast(ops.not_equal(labels, IGNORED), "float32")
     return counted * row_weights(ops.maximum(labels, 0), class_weights)
@@ -75,12 +75,12 @@ def token_weights(labels: Tensor, class_weights: Sequence[float] | None = None) 
 
 Array = np.ndarray[Any, Any]
 
-# Added to the weight of each side, so that a label of no row or of all rows has a finite logit.
+# Added to both weights, so that labels of no row or of all rows have a finite logit.
 _SMOOTHING = 0.5
 
 
 def log_frequencies(counts: Sequence[int], class_weights: Sequence[float] | None = None) -> Array:
-    """The bias of a softmax: log(weight x count + 1/2) less the mean over the labels.
+    """The bias of a softmax: log(weight x count + 1/2), minus the mean over the labels.
 
     Args:
         counts: the number of training rows or words of each label.

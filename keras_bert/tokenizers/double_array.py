@@ -31,9 +31,9 @@ def build_double_array(
     """The units of a trie over the keys; equal subtrees are stored once.
 
     Args:
-        values: key -> value from 0 to 2^31 - 1. A key is a UTF-8 sequence, whole or cut off: each byte after its first
-            one is a continuation byte, 80 to BF.
-        blocks: key -> value of each of the 64 keys that are one continuation byte longer; not of the key itself.
+        values: key -> value from 0 to 2^31 - 1. A key is a complete or truncated UTF-8 sequence: all bytes after the
+            first are continuation bytes, 80 to BF.
+        blocks: key -> common value of the 64 keys that are one continuation byte longer, without the key itself.
     """
     numbers: dict[Edges, int] = {}
     root = _intern(_nest(values, blocks), numbers, {})
@@ -84,7 +84,7 @@ def _intern(node: Node, numbers: dict[Edges, int], memo: dict[int, int]) -> int:
 
 
 def _place(nodes: list[Edges], root: int) -> list[int]:
-    """Chooses the base of each node so that no two edges share a place.
+    """Chooses the base of each node so that no two edges share a unit.
 
     Block 0 belongs to the root; its unit is the first one, and its base is 0. In every further block the upper half
     holds the continuation bytes of two nodes, with the bases 0 and 64, and the lower half holds values.

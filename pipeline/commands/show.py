@@ -24,7 +24,7 @@ from pipeline.commands.command import DONE, Verb, absolute_path, open_address, o
 def show_command(options: SimpleNamespace, console: Console) -> int:
     """Show runs and artifacts, why a step ran, or the origin of a file.
 
-    A number is a run, a name of letters, digits and _ is a step, and anything else is a path: write ./1 for a folder 1.
+    A number is a run; a name of letters, digits and _ is a step; anything else is a path. Write ./1 for a folder 1.
     """
     from pipeline.provenance.why import find_reason
     from pipeline.views.provenance import show_reason, show_run, show_status
@@ -47,7 +47,7 @@ def show_command(options: SimpleNamespace, console: Console) -> int:
 
 
 def _show_path(path: Path, root: Path, console: Console) -> None:
-    """The statistics of an artifact, and what it was made from if it is in the root; the latter of any other file."""
+    """Shows the statistics of an artifact, and the origin of an artifact in the root or of any other file."""
     from pipeline.provenance.lineage import find_lineage
     from pipeline.views.provenance import show_lineage
     from pipeline.views.statistics import is_artifact, read_artifact, show_statistics

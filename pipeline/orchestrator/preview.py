@@ -27,8 +27,8 @@ class Preview(NamedTuple):
             or not.
         why: the reason in words.
         changes: the changes since the last execution, if they are the reason.
-        expected: the duration of its component's last execution for this job in seconds; None if there is none, or for
-            a step that is done.
+        expected: seconds of the last execution of the component for this job; None without an execution, or for a step
+            that is done.
     """
 
     step: str

@@ -1,4 +1,4 @@
-"""Shows one artifact in a notebook, as a part of a page."""
+"""Displays an artifact in a notebook."""
 
 import contextlib
 import html
@@ -13,7 +13,7 @@ from pipeline.report.page import make_artifact_page
 from pipeline.report.record import RunRecord, RunStep
 from pipeline.views.statistics import artifact_tables
 
-# Files that other parts of the page show.
+# Files that other sections of the page show.
 _SHOWN_ELSEWHERE = (
     *(MANIFEST, *UNLISTED_FILES),
     *("statistics.json", "features.json", "metrics.json", "answers.json", "samples.json"),
@@ -21,7 +21,7 @@ _SHOWN_ELSEWHERE = (
 
 
 class ArtifactFacts(NamedTuple):
-    """Facts about an artifact of any type; `tables`: title -> {label: value}."""
+    """Title and tables of an artifact; `tables`: title -> {label: value}."""
 
     title: str
     tables: dict[str, dict[str, str]]
@@ -32,7 +32,7 @@ class ArtifactView:
 
     Attributes:
         page: a complete HTML page without scripts.
-        height: the height of its frame in pixels; longer pages scroll.
+        height: the height of the frame in pixels; longer pages scroll.
     """
 
     def __init__(self, page: str, height: int) -> None:
@@ -69,7 +69,7 @@ def read_facts(artifact: Artifact) -> ArtifactFacts:
 
 
 def _read_record_of(artifact: Artifact) -> RunRecord:
-    """The run that made an artifact, with that step and output alone."""
+    """Returns the run that made an artifact, with only that step and output."""
     # ROOT/artifacts/STEP/NAME-KEY
     folder = artifact.path.absolute()
     root = folder.parents[2] if len(folder.parents) > 2 else folder

@@ -1,4 +1,4 @@
-"""Why models answer a text as they do: the shares of its words as a table and as JSON."""
+"""Shows attributions: the shares of the words of a text for each model, as a table, a page and JSON."""
 
 from __future__ import annotations
 
@@ -18,11 +18,11 @@ if TYPE_CHECKING:
     from keras_bert.explain import Attention, Attribution, Tokens
     from keras_bert.tasks.base import Task
 
-# Above this share of the difference, the sum of integrated gradients leaves the order of the words open.
+# Above this relative completeness gap of integrated gradients, the order of the words is uncertain.
 _LARGE_GAP = 0.05
 # The end of the path of a trained model in a root.
 _ARTIFACT = re.compile(r"/artifacts/[^/]+/[^/]+-[0-9a-f]{12}$")
-# Smaller shares have three decimals of 0.
+# Smaller shares would be shown as 0.000.
 _LEAST_SHARE = 0.0005
 
 
@@ -30,7 +30,7 @@ class ModelReasons(NamedTuple):
     """The reasons of one model for an answer.
 
     Attributes:
-        model: the model, for readers.
+        model: the displayed name of the model.
         attribution: the shares of the words.
         attention: the attention of a Keras model; None for an exported file.
     """
@@ -41,7 +41,7 @@ class ModelReasons(NamedTuple):
 
 
 def models_of(place: Path) -> list[Path]:
-    """The models that a place stands for: of a pushed folder the `.onnx` and the `.tflite` file, else the place itself.
+    """Returns the models at a path: the `.onnx` and `.tflite` file of a pushed folder, else the path itself.
 
     Raises:
         InputError: there is no such file or folder.
@@ -57,7 +57,7 @@ def open_model(place: Path) -> Task:
     """Loads a trained model, an exported file, or a folder of transformers.
 
     Raises:
-        InputError: it cannot be loaded.
+        InputError: the model cannot be loaded.
     """
     from keras_bert.export.bundle import load
     from keras_bert.interop.hugging_face import from_hugging_face
@@ -79,7 +79,7 @@ def explain_text(
     baseline: Any = None,
     steps: int = 64,
 ) -> list[ModelReasons]:
-    """Explains a number of the first model's answer by every model.
+    """Explains an output of the first model with every model.
 
     Args:
         models: the models.
@@ -129,7 +129,7 @@ def explain_text(
 
 
 def show_explanations(explanations: Sequence[ModelReasons], console: Console) -> None:
-    """Prints a table of the words with a column of shares for each model; of a pair also the number of the text."""
+    """Prints a table of words with a column of shares for each model; for pairs also the index of the text."""
     rows = [explanation.attribution.row for explanation in explanations]
     shares = [_shares_by_place(explanation.attribution) for explanation in explanations]
     words = {place: word for row in reversed(rows) for place, word in zip(_places(row), row.word_texts, strict=True)}
@@ -143,7 +143,7 @@ def show_explanations(explanations: Sequence[ModelReasons], console: Console) ->
 
 
 def _places(row: Tokens) -> list[tuple[int, int]]:
-    """The number of the text and the first character of each word, by which words of several models are one."""
+    """Returns text index and first character of each word, by which words of different models are matched."""
     return [(text, start) for start, _, text in row.word_offsets.tolist()]
 
 
@@ -153,12 +153,12 @@ def _shares_by_place(attribution: Attribution) -> dict[tuple[int, int], str]:
 
 
 def _format_share(share: float) -> str:
-    """Three decimals, or one digit where they would all be 0."""
+    """Formats with three decimals, or one significant digit for smaller shares."""
     return f"{share:+.3f}" if abs(share) >= _LEAST_SHARE or share == 0 else f"{share:+.0e}"
 
 
 def _short_names(models: Sequence[str]) -> list[str]:
-    """The last part of each path, and the folder, too, where two are the same; a trained model of a root is that."""
+    """Returns the last part of each path, with its folder if two are equal, or a name for trained models of a root."""
     names = ["trained model" if _ARTIFACT.search(model) else Path(model).name for model in models]
     return [
         "/".join(Path(model).parts[-2:]) if names.count(name) > 1 else name
@@ -184,7 +184,7 @@ def _notes(explanations: Sequence[ModelReasons]) -> Iterator[str]:
 
 
 def _cuts(row: Tokens) -> list[dict[str, int]]:
-    """Each text that is cut: where reading starts and stops, of how many characters, and the number of lost tokens."""
+    """Describes each truncated text: first and last character read, number of characters, and number of lost tokens."""
     cuts = []
     for text, tokens in enumerate(row.dropped):
         if tokens:
@@ -202,7 +202,7 @@ _METHODS = {
 
 
 def write_page(explanations: Sequence[ModelReasons], file: Path) -> None:
-    """Writes a page of the shares, and of the attention of the models that have it.
+    """Writes a page with the shares, and with the attention of Keras models.
 
     Raises:
         InputError: the file cannot be written.
@@ -223,7 +223,7 @@ def write_page(explanations: Sequence[ModelReasons], file: Path) -> None:
 
 
 def explanations_as_json(explanations: Sequence[ModelReasons]) -> dict[str, Any]:
-    """All numbers: tokens and words with their places, shares, scores, attention and rollout, and what was cut."""
+    """Returns all values: tokens and words with offsets, shares, scores, attention, rollout, and truncated texts."""
     row = explanations[0].attribution.row
     return {"texts": list(row.texts), "models": [_model_as_json(explanation) for explanation in explanations]}
 

@@ -146,7 +146,7 @@ def test_passages_count_once_and_nan_has_no_rank():
     for ranks in ((1, 1), (0, 1), ()):
         with pytest.raises(ValueError, match="ranks must be different and at least 1, one for each relevant passage"):
             query_scores(ranks)
-    with pytest.raises(ValueError, match="ranks must hold those of at least one query"):
+    with pytest.raises(ValueError, match="ranks must hold the ranks of at least one query"):
         retrieval_scores([])
     # Comparisons with NaN would rank every passage first.
     with pytest.raises(ValueError, match="scores must be numbers, got NaN for passage 1"):
