@@ -12,11 +12,7 @@ def leads_out(name: str) -> bool:
 
 
 def path_below(folder: Path, name: str) -> Path:
-    """The path of a name below a folder, or such an absolute path itself.
-
-    Raises:
-        InputError: it may lead out of the folder.
-    """
+    """The path of a name below a folder, or such an absolute path itself; InputError where it may lead elsewhere."""
     name = name.removeprefix(f"{folder}/")
     if leads_out(name):
         raise InputError(f"a path in a file of {folder} must lead nowhere else, got {name!r}; use another root")

@@ -116,13 +116,9 @@ def compares_rows(task: str) -> bool:
 
 
 def group_passages(answers: Iterable[Iterable[int]], passages: int) -> list[int]:
-    """The group of each passage: equal for passages that answer the same queries.
+    """The group of each of some passages: equal where they answer the same queries, given the passages of each query.
 
     A loss asks whether a passage answers a query, nothing else. A query has few groups, however many passages it has.
-
-    Args:
-        answers: the indices of the passages of each query.
-        passages: the number of passages.
     """
     queries: list[list[int]] = [[] for _ in range(passages)]
     for query, indices in enumerate(answers):

@@ -126,11 +126,7 @@ class _Worker:
         return f"{request.name} must have the versions that the chief has, got {difference}; install the same wheel"
 
     def _train(self, request: JoinRequest, number: str) -> Outcome:
-        """Runs a training to its end, or until the chief has given it up; the results are those of the chief.
-
-        Raises:
-            InputError: a path of the request leads out of the root.
-        """
+        """Runs a training to its end, or until the chief has given it up; the results are those of the chief."""
         log = path_below(self._root / LOGS, f"{request.run}/{request.name}.worker-{self._cluster.index}.log")
         with tempfile.TemporaryDirectory(prefix="keras-bert-edge-") as folder:
             component = find_component(*request.component)

@@ -90,11 +90,7 @@ class Mailbox:
         return StepRequest(**fields)
 
     def read_arguments(self) -> tuple[dict[str, Any], StepFolders]:
-        """The arguments of the component, and its folders; call it after the versions were compared.
-
-        Raises:
-            InputError: the path of an artifact or of a folder leads out of the root.
-        """
+        """The arguments of the component, and its folders; call it after the versions were compared."""
         content = json.loads((self.folder / _ARGUMENTS).read_text(encoding="utf-8"))
         arguments = {name: decode_argument(value) for name, value in content["arguments"].items()}
         folders: StepFolders = decode_argument(content["folders"])

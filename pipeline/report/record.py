@@ -68,11 +68,7 @@ class RunRecord(NamedTuple):
                     yield step, self.root / stored.path
 
     def log(self, step: RunStep) -> Path:
-        """The log of the execution that made the outputs, or failed.
-
-        Raises:
-            InputError: the metadata of the root name a path that leads out of it.
-        """
+        """The log of the execution that made the outputs, or failed."""
         execution = step.made or step.done
         return path_below(self.root / LOGS, f"{execution.run}/{execution.node}.log")
 
