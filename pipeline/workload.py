@@ -29,19 +29,12 @@ _BUSY_PERCENT, _WATCHED_SECONDS = 25.0, 0.2
 
 
 class TimeGuess(NamedTuple):
-    """The seconds of a job; both are equal unless the machine is busy.
+    """The seconds of a job or a product; both are equal unless the machine is busy.
 
     Attributes:
         alone: if nothing else runs on the machine.
         now: beside what runs now.
     """
-
-    alone: float
-    now: float
-
-
-class MachineSpeed(NamedTuple):
-    """Operations per second, likewise."""
 
     alone: float
     now: float
@@ -170,16 +163,15 @@ def guess_seconds(settings: Settings) -> TimeGuess | None:
 
 def estimate_seconds(works: Sequence[TrainingWork]) -> TimeGuess:
     """The seconds of a job on this machine's processor; a rough guess."""
-    share = _SHARE_OF_PEAK[native_precision()]
-    flops, speed = sum(work.flops() for work in works), measure_speed()
-    return TimeGuess(*(_FIXED_SECONDS + flops / (share * operations) for operations in speed))
+    products = sum(work.flops() for work in works) / (2 * _SIZE**3 * _SHARE_OF_PEAK[native_precision()])
+    return TimeGuess(*(_FIXED_SECONDS + products * seconds for seconds in time_product()))
 
 
-def measure_speed() -> MachineSpeed:
-    """The speed of a few float32 matrix products in NumPy; takes a third of a second, or longer on a busy machine.
+def time_product() -> TimeGuess:
+    """The time of a float32 matrix product in NumPy; takes a third of a second, or longer on a busy machine.
 
-    The best product counts. Its processor time hardly depends on what else runs, nor on the threads that NumPy uses: it
-    says how fast all processors that this process may use are together.
+    The best of a few counts. Its processor time hardly depends on what else runs, nor on the threads that NumPy uses:
+    it says how fast all processors that this process may use are together.
     """
     import numpy as np
 
@@ -192,5 +184,4 @@ def measure_speed() -> MachineSpeed:
         seconds.append(time.perf_counter() - start)
         core_seconds.append(time.process_time() - cores_start)
     alone = min(core_seconds) / usable_processors()
-    now = max(alone, min(seconds)) if is_busy else alone
-    return MachineSpeed(*(2 * _SIZE**3 / best for best in (alone, now)))
+    return TimeGuess(alone, max(alone, min(seconds)) if is_busy else alone)

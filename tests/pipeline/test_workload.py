@@ -13,7 +13,7 @@ from pipeline import workload
 from pipeline.cli import main
 from pipeline.job.files import load_settings
 from pipeline.settings.schema import Settings
-from pipeline.workload import EncoderSize, MachineSpeed, TrainingWork, estimate_seconds, guess_seconds, list_trainings
+from pipeline.workload import EncoderSize, TimeGuess, TrainingWork, estimate_seconds, guess_seconds, list_trainings
 from tests.pipeline.command_line import said
 from tests.pipeline.draft.tiny_rows import write_checkpoint, write_label_lists, write_reviews
 
@@ -22,7 +22,7 @@ SIZE = EncoderSize(4, 32, 64)
 
 @pytest.fixture
 def slow_machine(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(workload, "measure_speed", lambda: MachineSpeed(2e6, 1e6))
+    monkeypatch.setattr(workload, "time_product", lambda: TimeGuess(1000.0, 2000.0))
 
 
 def load_job(folder: Path, **overrides: Any) -> Settings:
@@ -78,9 +78,7 @@ def test_a_busy_machine_has_two_speeds(monkeypatch: pytest.MonkeyPatch, used: fl
         monkeypatch.setattr(workload.time, name, partial(next, itertools.count(step=2.0)))
     monkeypatch.setattr(workload.psutil, "cpu_percent", lambda _: used)
     monkeypatch.setattr(workload, "usable_processors", lambda: 4)
-    speed = workload.measure_speed()
-    assert speed.alone == pytest.approx(4 * 1024**3)
-    assert speed.now == (speed.alone / 4 if is_busy else speed.alone)
+    assert workload.time_product() == (0.5, 2.0 if is_busy else 0.5)
 
 
 def test_trainings_follow_the_settings(tmp_path: Path) -> None:
