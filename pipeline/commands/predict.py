@@ -68,7 +68,7 @@ if TYPE_CHECKING:
     type=OutputPath(),
     metavar="FILE",
     help="The table with its answers: .parquet, .csv or .jsonl; beside answers.csv, answers.csv.errors.jsonl names "
-    "the rows that cannot be answered.",
+    "the rows that cannot be answered. In .csv an apostrophe stands before cells that a spreadsheet would compute.",
 )
 @click.option("--prefix", metavar="PREFIX", help="Put PREFIX before the names of the columns of answers.")
 @click.option(
