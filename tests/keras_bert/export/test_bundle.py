@@ -318,7 +318,7 @@ def test_load_opens_whatever_was_written(exported, tmp_path):
         newest = tmp_path / "name" / "10"
         with pytest.raises(FileNotFoundError, match=f"models by name, newest versions: {newest}$"):
             load(tmp_path)
-    with pytest.raises(FileNotFoundError, match="no saved task"):
+    with pytest.raises(FileNotFoundError, match="is not a saved task"):
         keras_bert.load(tmp_path / "missing")
 
 

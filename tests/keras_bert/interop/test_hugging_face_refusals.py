@@ -109,7 +109,7 @@ def renamed(tensors, old, new):
             lambda tensors: renamed(tensors, "bert.pooler.dense.weight", "bert.pooler.dens.weight"),
             r"lacks 'bert.pooler.dense.weight' \(nearest: 'bert.pooler.dens.weight'\) and holds 'bert.pooler.dens",
         ),
-        (lambda tensors: {**tensors, "adapter.weight": np.ones(3)}, "holds 'adapter.weight', which the model has no"),
+        (lambda tensors: {**tensors, "adapter.weight": np.ones(3)}, "'adapter.weight', which the model does not have"),
         (
             lambda tensors: {**tensors, "bert.embeddings.LayerNorm.gamma": np.ones(16)},
             "holds 'bert.embeddings.LayerNorm.weight' twice, once by an old name",
