@@ -104,7 +104,10 @@ def test_the_longest_input_must_have_positions(folder: Path, tmp_path: Path) -> 
         (None, r".*model\.safetensors.*"),
         (ValueError("a.json must say\n  vocab_size,\tgot 'größe'"), "a.json must say vocab_size, got 'größe'"),
         (FileNotFoundError("there is no model here"), "there is no model here"),
-        (UnicodeDecodeError("utf-8", b"\xff", 0, 1, "invalid start byte"), "'utf-8' codec can't decode byte 0xff .*"),
+        (
+            UnicodeDecodeError("utf-8", b"\xff", 0, 1, "invalid start byte"),
+            "'utf-8' codec can't decode byte 0xff .*",
+        ),
     ],
 )
 def test_what_cannot_be_read_is_one_line_that_names_the_folder(

@@ -50,4 +50,8 @@ def test_what_has_no_student_makes_none(tmp_path: Path) -> None:
     assert "distill_general" not in reads(ladder_pipeline(settings, {"quantization": ("quantization",)}, (8,))[0])
     rungs = {"student": ("student",), "both": ("student", "quantization")}
     both = reads(ladder_pipeline(settings, rungs, (8,))[0])
-    assert both["distill"] == {"fine_tune", "ingest_examples", "distill_general"}
+    assert both["distill"] == {
+        "fine_tune",
+        "ingest_examples",
+        "distill_general",
+    }

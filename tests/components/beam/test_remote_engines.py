@@ -67,7 +67,9 @@ def worker_environment(tmp_path_factory):
 def prism(tmp_path, worker_environment):
     """Prism and a pool of workers; gives the options of Beam."""
     with portable_engine(
-        tmp_path, lambda port: [os.environ["PRISM"], f"--job_port={port}", "--serve_http=false"], worker_environment
+        tmp_path,
+        lambda port: [os.environ["PRISM"], f"--job_port={port}", "--serve_http=false"],
+        worker_environment,
     ) as beam:
         yield beam
 

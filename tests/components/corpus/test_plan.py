@@ -62,7 +62,8 @@ def links_of(kind, groups, rows, count, folder):
     key_of = {place: key for key, _, place in rows}
     parts = [
         HashedDocuments(
-            np.full((len(group), 1), number, np.uint64), np.array([(key_of[place], place) for place in group], DOCUMENT)
+            np.full((len(group), 1), number, np.uint64),
+            np.array([(key_of[place], place) for place in group], DOCUMENT),
         )
         for number, group in enumerate(groups)
     ]

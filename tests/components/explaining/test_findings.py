@@ -5,7 +5,13 @@ from pathlib import Path
 import pytest
 
 from components.dsl.errors import InputError
-from components.explaining.findings import MOST_TEST, MOST_TRAINING, ProbeSentence, hold_sentences, read_probe_sentences
+from components.explaining.findings import (
+    MOST_TEST,
+    MOST_TRAINING,
+    ProbeSentence,
+    hold_sentences,
+    read_probe_sentences,
+)
 from components.sources.tagged_words import SentenceSource
 
 TREE = "1\t{0}\t_\tNOUN\tNNS\t_\t2\tx\t_\t_\n2\tends\t_\tVERB\tVB\t_\t0\troot\t_\t_\n\n"

@@ -12,7 +12,12 @@ HEADERS = st.lists(st.text(max_size=5), min_size=1, max_size=6, unique=True)
 
 @pytest.mark.parametrize(
     ("fields", "places"),
-    [(("label", "text"), [2, 0]), (("text", "label", "text"), [0, 2, 0]), (("größe",), [1]), ((), [])],
+    [
+        (("label", "text"), [2, 0]),
+        (("text", "label", "text"), [0, 2, 0]),
+        (("größe",), [1]),
+        ((), []),
+    ],
 )
 def test_places_come_in_the_order_of_the_fields(fields: tuple[str, ...], places: list[int]) -> None:
     assert find_columns("a.csv", fields, ["text", "größe", "label", ""]) == places

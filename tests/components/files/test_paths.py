@@ -200,7 +200,10 @@ def test_a_remote_corpus(memory, monkeypatch):
     memory["memory://texts/a/b.txt"] = b"one\n\ntwo"
     source = TextSource("memory://texts")
     source.check()
-    assert [document.source for document in source.documents("memory://texts/a/b.txt")] == ["a/b.txt#0", "a/b.txt#1"]
+    assert [document.source for document in source.documents("memory://texts/a/b.txt")] == [
+        "a/b.txt#0",
+        "a/b.txt#1",
+    ]
     before = source.fingerprint()
     assert file_digest("memory://texts/a/b.txt") == "8-etag of 8"
     monkeypatch.setattr(MemoryFileSystem, "checksums", False)

@@ -88,7 +88,10 @@ def test_no_documents_are_no_pairs() -> None:
 
 
 @settings(max_examples=50, deadline=None)
-@given(st.lists(st.lists(st.integers(1, 9), min_size=1, max_size=6), max_size=5), st.integers(0, 1000))
+@given(
+    st.lists(st.lists(st.integers(1, 9), min_size=1, max_size=6), max_size=5),
+    st.integers(0, 1000),
+)
 def test_with_room_for_a_whole_document_each_is_one_pair_without_a_loss(sizes: list[list[int]], seed: int) -> None:
     documents, start = [], 3
     for part in sizes:

@@ -4,7 +4,13 @@ import numpy as np
 import pytest
 
 from components.scoring.base import LabelLogits
-from components.scoring.calibration import calibrate, confidences_of, measure, reliability_bins, row_confidences
+from components.scoring.calibration import (
+    calibrate,
+    confidences_of,
+    measure,
+    reliability_bins,
+    row_confidences,
+)
 
 LABELS = ["no", "yes"]
 # Three of four are right; the wrong one is among the least sure.

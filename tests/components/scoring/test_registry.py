@@ -16,7 +16,10 @@ def test_every_task_with_rows_has_scoring() -> None:
     [
         ("classification", ["a", "b"], ("accuracy", "macro_f1", "mcc")),
         ("classification", ["a", "b", "c"], ("accuracy", "macro_f1")),
-        (*("multi_label", ["a", "b"]), ("micro_f1", "macro_f1", "sample_f1", "subset_accuracy", "average_precision")),
+        (
+            *("multi_label", ["a", "b"]),
+            ("micro_f1", "macro_f1", "sample_f1", "subset_accuracy", "average_precision"),
+        ),
         ("regression", [], ("spearman", "pearson", "r2")),
         ("embedding", [], ("spearman", "pearson")),
         ("token_classification", ["B-org", "B-per", "I-org", "I-per", "O"], ("f1", "precision", "recall")),

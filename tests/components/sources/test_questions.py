@@ -46,7 +46,10 @@ def test_a_question_as_a_row_and_back():
 @pytest.mark.parametrize(
     ("entry", "message"),
     [
-        ({"answers": [{"text": "Bob", "answer_start": 9}]}, r"'Bob' must stand in the context at 9, got 'ob '"),
+        (
+            {"answers": [{"text": "Bob", "answer_start": 9}]},
+            r"'Bob' must stand in the context at 9, got 'ob '",
+        ),
         ({"answers": [{"text": "Ann", "answer_start": -22}]}, r"'Ann' must stand in the context at -22, got ''"),
         ({"answers": [{"text": "", "answer_start": 3}]}, r"the answer '' must stand in the context"),
         ({"answers": [{"text": "Ann", "answer_start": "0"}]}, r"answer_start must be a whole number, got '0'"),

@@ -128,7 +128,10 @@ def test_models_of_a_place(folder: Path) -> None:
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (["saved", TEXT, "--target", "hihg"], "got 'hihg'; the nearest is 'high'"),
+        (
+            ["saved", TEXT, "--target", "hihg"],
+            "got 'hihg'; the nearest is 'high'",
+        ),
         (["pushed", TEXT, "--method", "input_x_gradient"], "an exported file can be explained with method='occlusion'"),
         (["nowhere", TEXT], "MODEL must be a file or a folder that exists, got"),
         (["saved", " "], "TEXT must hold a word that the model reads, got ' '"),

@@ -103,7 +103,11 @@ def test_json_is_the_same_for_readers() -> None:
     ],
 )
 def test_refused_in_one_line(
-    folder: Path, capfd: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, arguments: list[str], message: str
+    folder: Path,
+    capfd: pytest.CaptureFixture[str],
+    monkeypatch: pytest.MonkeyPatch,
+    arguments: list[str],
+    message: str,
 ) -> None:
     monkeypatch.chdir(folder)
     assert message in refused(capfd, "explain", *arguments)

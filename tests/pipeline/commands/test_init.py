@@ -200,7 +200,11 @@ TEXTS = make_texts(60)
     ],
 )
 def test_bad_rows_are_one_clear_line(
-    tmp_path: Path, checkpoint: str, capfd: pytest.CaptureFixture[str], write: Callable[[Path], Path], message: str
+    tmp_path: Path,
+    checkpoint: str,
+    capfd: pytest.CaptureFixture[str],
+    write: Callable[[Path], Path],
+    message: str,
 ) -> None:
     rows, job = write(tmp_path), tmp_path / "job.toml"
     line = refused(capfd, "init", rows, "--checkpoint", checkpoint, "--out", job)
@@ -227,7 +231,11 @@ def test_columns_and_the_task_can_be_named(tmp_path: Path, checkpoint: str, capf
         ("text,label\n{one},0.5\n{two},1\n", ["--task", "embedding"], "TableSource.second_text must be set for"),
         ("text,label\n{one},a\n{two},b\n", ["--text", "text", "--second", "text"], "TableSource.text must be another"),
         ("text,label\n{one},a\n{two},b\n", ["--text", "text", "--label", "text"], "--label must be another column"),
-        (",words\n1,{one}\n2,{two}\n", ["--text", "words", "--label", ""], "--label must be the name of one column of"),
+        (
+            ",words\n1,{one}\n2,{two}\n",
+            ["--text", "words", "--label", ""],
+            "--label must be the name of one column of",
+        ),
     ],
 )
 def test_choices_that_no_source_reads_are_one_line(

@@ -229,7 +229,11 @@ TABLE = ("--table", "rows.csv", "--text", "text", "--out", "out.csv")
     ],
 )
 def test_options_of_tables_that_do_not_go_together(
-    arguments: tuple[str, ...], message: str, classifier: Classification, table: Path, capfd: pytest.CaptureFixture[str]
+    arguments: tuple[str, ...],
+    message: str,
+    classifier: Classification,
+    table: Path,
+    capfd: pytest.CaptureFixture[str],
 ) -> None:
     assert refused(capfd, "predict", "model.onnx", *arguments).startswith(message.format(table=table))
     assert sorted(path.name for path in table.parent.iterdir()) == ["model.onnx", "rows.csv"]

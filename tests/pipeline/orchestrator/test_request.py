@@ -52,7 +52,10 @@ def test_a_forced_step_is_not_one_that_must_be_done(pipeline: Pipeline) -> None:
     ("run_request", "message"),
     [
         (Request(to="initail"), "--to must name a step of the run, got 'initail'; did you mean 'initial'?"),
-        (Request(since="join", to="initial"), "--from must name a step of the run, got 'join'; known: initial, write"),
+        (
+            Request(since="join", to="initial"),
+            "--from must name a step of the run, got 'join'; known: initial, write",
+        ),
         (Request(force=("writ", "x")), "--force must name a step of the run, got 'writ'; did you mean 'write'?"),
     ],
 )

@@ -182,7 +182,10 @@ def test_a_measurement_waits_for_the_other_steps_of_its_machine(tmp_path: Path) 
     wait_for(tmp_path / "place" / "a")
     measure = DrivenStep(tmp_path, "meet_c", seconds=0.1)
     assert slow.end() == ["meet_a ran"]
-    assert measure.end() == ["meet_c: waits for other steps on this machine, to measure time alone", "meet_c ran"]
+    assert measure.end() == [
+        "meet_c: waits for other steps on this machine, to measure time alone",
+        "meet_c ran",
+    ]
     (measured,) = (tmp_path / "root" / "artifacts" / "meet_c").glob("*/text.txt")
     assert measured.read_text() == "False"
 

@@ -217,7 +217,10 @@ def job(root: Root, **measures: Any) -> int:
             },
         ),
         node(
-            "push", "evaluate", makes={"pushed": "Pushed"}, files={"pushed": {"pushed.json": {"path": "/there/job/1"}}}
+            "push",
+            "evaluate",
+            makes={"pushed": "Pushed"},
+            files={"pushed": {"pushed.json": {"path": "/there/job/1"}}},
         ),
     )
     root.log(run, "fine_tune", HISTORY)

@@ -125,7 +125,11 @@ def test_a_run_of_pre_training_only_is_told_by_its_validation(tmp_path: Path) ->
                     {"words": [["Ann", "B-per", "O"], ["ran", "O", "O"], ["far", "B-loc", "B-loc"]], "value": 1.0}
                 ],
             },
-            ["Of 9 test rows 1 have a wrong answer; 1 are shown, the most wrong tags first.", "O, not B-per", "B-loc"],
+            [
+                "Of 9 test rows 1 have a wrong answer; 1 are shown, the most wrong tags first.",
+                "O, not B-per",
+                "B-loc",
+            ],
         ),
         (
             {

@@ -72,7 +72,10 @@ def test_by_how_much_the_smallest_and_the_fastest_miss() -> None:
 
 
 def test_limits_that_no_one_keeps_to_together() -> None:
-    weights = {"slow": {"megabytes": 2.0, "milliseconds": 2.5}, "large": {"megabytes": 9.0, "milliseconds": 1.0}}
+    weights = {
+        "slow": {"megabytes": 2.0, "milliseconds": 2.5},
+        "large": {"megabytes": 9.0, "milliseconds": 1.0},
+    }
     (miss,) = unmet_limits(weights, LIMITS)
     assert miss.describe() == "--max-milliseconds 2 cannot be met: slow, the nearest, has 2.5 of them, 0.5 too many"
 

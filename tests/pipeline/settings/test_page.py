@@ -33,7 +33,12 @@ def folder(tmp_path: Path) -> Path:
     ],
 )
 def test_the_size_is_said_before_the_run(
-    folder: Path, job: str, overrides: list[str], count: int, megabytes: float, monkeypatch: pytest.MonkeyPatch
+    folder: Path,
+    job: str,
+    overrides: list[str],
+    count: int,
+    megabytes: float,
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.chdir(folder)
     *_, line = check_data(load(folder, CHECKPOINT + job, *overrides))
@@ -71,7 +76,12 @@ def test_the_size_is_said_before_the_run(
         ("", [], "page must be left out without [examples], as no step would read it"),
     ],
 )
-def test_pages_without_a_search_are_refused(folder: Path, job: str, overrides: list[str], message: str) -> None:
+def test_pages_without_a_search_are_refused(
+    folder: Path,
+    job: str,
+    overrides: list[str],
+    message: str,
+) -> None:
     job = job or "[corpus]\npath = 'texts.txt'\n" + TEXTS
     assert refusal(folder, CHECKPOINT + job, *overrides).startswith(message)
 

@@ -39,7 +39,8 @@ def check(folder: Path, text: str, refused: str | None) -> None:
 
 
 @pytest.mark.parametrize(
-    ("more", "got"), [("task = 'regression'\n", "regression"), ("second_text = 'other'\n", "classification of pairs")]
+    ("more", "got"),
+    [("task = 'regression'\n", "regression"), ("second_text = 'other'\n", "classification of pairs")],
 )
 def test_mediapipe_knows_few_tasks(tmp_path: Path, more: str, got: str) -> None:
     export = '[export]\nruntimes = ["tflite", "mediapipe"]\n'

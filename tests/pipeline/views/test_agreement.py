@@ -38,7 +38,9 @@ REPORT = ExplanationReport(
         )
     ],
     probes=[
-        ProbeReport("teacher", 100, 20, 3, [0.5, 0.75], [0.25, 0.5], 0.4, 0.8, 0.625, TreeProbeReport([0.3, 0.55], 0.5))
+        ProbeReport(
+            "teacher", 100, 20, 3, [0.5, 0.75], [0.25, 0.5], 0.4, 0.8, 0.625, TreeProbeReport([0.3, 0.55], 0.5)
+        ),
     ],
 )
 

@@ -142,9 +142,16 @@ FORMATS: dict[str, Format] = {
         (InputError,),
     ),
     "squad": Format(
-        "squad.json", _write_questions, lambda folder: QuestionSource(str(folder / "squad.json")).check(), (InputError,)
+        "squad.json",
+        _write_questions,
+        lambda folder: QuestionSource(str(folder / "squad.json")).check(),
+        (InputError,),
     ),
     "job.toml": Format(
-        "job.toml", _write_settings, lambda folder: load_settings(folder / "job.toml"), (InputError,), mentions=""
+        "job.toml",
+        _write_settings,
+        lambda folder: load_settings(folder / "job.toml"),
+        (InputError,),
+        mentions="",
     ),
 }
