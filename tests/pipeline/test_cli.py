@@ -70,22 +70,6 @@ def test_bad_input_is_refused_before_anything_starts(
     assert not root.exists()
 
 
-def test_a_vocabulary_larger_than_the_corpus_is_refused(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
-    settings, root = write_job(tmp_path / "job"), tmp_path / "root"
-    line = refused(capfd, "run", settings, "--root", root, "--set", "vocabulary.size=5000")
-    assert line.startswith("vocabulary.size must be at most ")
-    assert line.endswith("for this corpus, got 5000")
-    assert [path.name for path in (root / "artifacts").iterdir()] == ["ingest_corpus"], "what was finished stays"
-
-
-def test_a_root_that_cannot_be_written_is_refused(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
-    settings = write_job(tmp_path / "job")
-    (tmp_path / "file").write_text("")
-    line = refused(capfd, "run", settings, "--root", tmp_path / "file" / "root")
-    assert "root" in line
-    assert (tmp_path / "file").read_text() == ""
-
-
 @pytest.mark.parametrize("place", ["--root={long}", "--set=push.folder={long}"])
 def test_a_path_that_is_too_long_is_refused(tmp_path: Path, capfd: pytest.CaptureFixture[str], place: str) -> None:
     settings, long = write_job(tmp_path / "job"), tmp_path / ("x" * 256)
