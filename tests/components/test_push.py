@@ -187,15 +187,6 @@ def test_a_folder_is_pushed_with_all_that_is_in_it(tmp_path: Path) -> None:
     assert set(WEB) < digests.keys()
 
 
-@pytest.mark.parametrize("name", WEB)
-def test_a_folder_that_was_spoilt_is_not_taken_for_the_model(tmp_path: Path, name: str) -> None:
-    edge = web_model(tmp_path / "a")
-    push_once(tmp_path, 1, edge)
-    (tmp_path / "models" / "1" / name).write_text("another")
-    assert not Pushed(tmp_path / "pushed-1").is_intact()
-    assert push_once(tmp_path, 2, edge) == 2
-
-
 def test_the_same_model_is_not_copied_twice(tmp_path: Path) -> None:
     edge = edge_model(tmp_path / "a")
     assert push_once(tmp_path, 1, edge) == push_once(tmp_path, 2, edge) == 1
@@ -209,12 +200,12 @@ def test_the_same_model_with_other_figures_is_another_version(tmp_path: Path) ->
     assert metrics["models"]["tflite int8"]["metrics"]["accuracy"]["mean"] == pytest.approx(0.6)
 
 
-@pytest.mark.parametrize("file", [*EDGE_FILES, "metrics.json", "schema.json", "origin.json"])
+@pytest.mark.parametrize("file", [*EDGE_FILES, "metrics.json", "schema.json", "origin.json", *WEB])
 @pytest.mark.parametrize("spoil", [Path.unlink, lambda path: path.write_bytes(path.read_bytes().swapcase())])
 def test_a_version_that_was_spoilt_is_not_taken_for_the_model(
     tmp_path: Path, file: str, spoil: Callable[[Path], object]
 ) -> None:
-    edge = edge_model(tmp_path / "a")
+    edge = (web_model if file in WEB else edge_model)(tmp_path / "a")
     push_once(tmp_path, 1, edge)
     spoil(tmp_path / "models" / "1" / file)
     assert not Pushed(tmp_path / "pushed-1").is_intact()

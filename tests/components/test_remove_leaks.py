@@ -213,15 +213,25 @@ def test_a_text_of_several_sentences_is_found_among_others() -> None:
     assert [match.sentences for match in texts.find_matches(["Oh.", "Yes.", "No."]) if match.equal] == [range(1, 3)]
 
 
-def test_sentences_that_end_elsewhere_do_not_hide_a_text() -> None:
-    texts = HeldOutTexts(["One two three four five six seven eight."], near=False)
-    sentences = ["So it was.", "And one two three four five six", "seven eight, as nobody thought.", "The end."]
-    assert [(match.sentences, set(match.equal)) for match in texts.find_matches(sentences)] == [(range(1, 3), {0})]
-
-
-def test_a_short_text_is_a_whole_sentence() -> None:
-    texts = HeldOutTexts(["A good film."], near=True)
-    assert [match.sentences for match in texts.find_matches(["It is a good film.", "a GOOD film."])] == [range(1, 2)]
+@pytest.mark.parametrize(
+    ("texts", "near", "sentences", "found"),
+    [
+        # Sentences that end elsewhere hide no text.
+        (
+            *(["One two three four five six seven eight."], False),
+            ["So it was.", "And one two three four five six", "seven eight, as nobody thought.", "The end."],
+            [(range(1, 3), {0})],
+        ),
+        # A short text is a whole sentence, without its punctuation.
+        (["A good film."], True, ["It is a good film.", "a GOOD film."], [(range(1, 2), {0})]),
+        (["“A good (film)!”", "..."], False, ["A good film?", "???", "…"], [(range(1), {0}), (range(2, 3), {1})]),
+    ],
+)
+def test_texts_are_found_in_sentences(
+    texts: list[str], near: bool, sentences: list[str], found: list[tuple[range, set[int]]]
+) -> None:
+    matches = HeldOutTexts(texts, near=near).find_matches(sentences)
+    assert [(match.sentences, set(match.equal)) for match in matches] == found
 
 
 @pytest.mark.parametrize("near", [False, True])
@@ -233,12 +243,3 @@ def test_a_text_in_another_form_is_found(words: int, near: bool) -> None:
     for other in others:
         (match, *_) = texts.find_matches(["Before it.", other, "After it."])
         assert (match.sentences, set(match.equal)) == (range(1, 2), {0})
-
-
-def test_a_short_text_is_found_without_its_punctuation() -> None:
-    texts = HeldOutTexts(["“A good (film)!”", "..."], near=False)
-    sentences = ["A good film?", "???", "…"]
-    assert [(match.sentences, set(match.equal)) for match in texts.find_matches(sentences)] == [
-        (range(1), {0}),
-        (range(2, 3), {1}),
-    ]

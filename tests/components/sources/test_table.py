@@ -59,15 +59,6 @@ def test_bad_table(tmp_path, name, content, message):
         TableSource(str(tmp_path / name)).check()
 
 
-def test_label_that_training_never_saw(tmp_path):
-    (tmp_path / "a.tsv").write_text("text\tlabel\na\tpositive\nb\tnegative\n")
-    (tmp_path / "b.tsv").write_text("text\tlabel\na\tpositve\n")
-    with pytest.raises(
-        InputError, match=r"validation has the label 'positve', which training never saw; did you mean 'positive'\?"
-    ):
-        TableSource(str(tmp_path / "a.tsv"), validation=str(tmp_path / "b.tsv")).check()
-
-
 @pytest.mark.parametrize(("first", "second"), [("2.5", "2.50"), ("1", "1.00000001")])
 def test_a_regression_cannot_be_scored_on_a_constant(tmp_path, first, second):
     for name, rows in (("train", "a\t1\nb\t1\n"), ("dev", "a\t1\nb\t2\n"), ("test", f"a\t{first}\nb\t{second}\n")):

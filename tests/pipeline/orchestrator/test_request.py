@@ -14,38 +14,26 @@ def pipeline() -> Pipeline:
     return Pipeline("toy", [toy.shout(text=letter.output(toy.Text)), toy.join(parts=[first.output(toy.Text)])])
 
 
-def names(request: Request, pipeline: Pipeline) -> list[str]:
-    request.check(pipeline)
-    return [node.name for node in request.nodes(pipeline)]
+ALL = ["write", "initial", "join", "shout"]
 
 
-def test_nothing_asks_for_all(pipeline: Pipeline) -> None:
-    request = Request()
-    assert sorted(names(request, pipeline)) == ["initial", "join", "shout", "write"]
-    assert request.again(pipeline) == request.done(pipeline) == set()
-
-
-def test_to_a_step(pipeline: Pipeline) -> None:
-    assert names(Request(to="initial"), pipeline) == ["write", "initial"]
-
-
-def test_from_a_step(pipeline: Pipeline) -> None:
-    request = Request(since="initial")
-    assert sorted(names(request, pipeline)) == ["initial", "join", "shout", "write"]
-    assert request.again(pipeline) == {"initial", "shout"}
-    assert request.done(pipeline) == {"write", "join"}
-
-
-def test_from_one_step_to_another(pipeline: Pipeline) -> None:
-    request = Request(since="initial", to="initial")
-    assert request.again(pipeline) == {"initial"}
-    assert request.done(pipeline) == {"write"}
-
-
-def test_a_forced_step_is_not_one_that_must_be_done(pipeline: Pipeline) -> None:
-    request = Request(since="shout", force=("write",))
-    assert request.again(pipeline) == {"shout", "write"}
-    assert request.done(pipeline) == {"initial", "join"}
+@pytest.mark.parametrize(
+    ("run_request", "names", "again", "done"),
+    [
+        (Request(), ALL, set(), set()),
+        (Request(to="initial"), ["write", "initial"], set(), set()),
+        (Request(since="initial"), ALL, {"initial", "shout"}, {"write", "join"}),
+        (Request(since="initial", to="initial"), ["write", "initial"], {"initial"}, {"write"}),
+        # A forced step is not one that must be done.
+        (Request(since="shout", force=("write",)), ALL, {"shout", "write"}, {"initial", "join"}),
+    ],
+)
+def test_steps_that_are_asked_for(
+    pipeline: Pipeline, run_request: Request, names: list[str], again: set[str], done: set[str]
+) -> None:
+    run_request.check(pipeline)
+    assert [node.name for node in run_request.nodes(pipeline)] == names
+    assert (run_request.again(pipeline), run_request.done(pipeline)) == (again, done)
 
 
 @pytest.mark.parametrize(

@@ -49,17 +49,12 @@ def test_a_corpus_and_the_shape_of_an_encoder_are_enough(tmp_path: Path) -> None
     assert settings.pretraining_rows == PretrainingRowsSettings(short_steps=0.9)
 
 
-def test_a_table_that_is_there_switches_its_steps_on(tmp_path: Path) -> None:
-    settings = load(tmp_path, CHECKPOINT + EXAMPLES + "[quantization]\n[student]\nlayers = [0, 2]")
-    assert settings.quantization == QuantizationSettings()
-    assert settings.student == Student(layers=(0, 2))
-
-
-def test_one_key_of_a_table_leaves_the_others_at_their_defaults(tmp_path: Path) -> None:
-    text = "[student]\nnum_layers = 1\n[distillation]\nepochs = 1.5\n[fine_tuning]\npatience = 2\nlearning_rate = 1\n"
+def test_a_table_switches_its_steps_on_and_one_key_leaves_the_others_at_their_defaults(tmp_path: Path) -> None:
+    text = "[quantization]\n[student]\nlayers = [0, 2]\n[distillation]\nepochs = 1.5\n[fine_tuning]\nlearning_rate = 1"
     settings = load(tmp_path, CHECKPOINT + EXAMPLES + text)
+    assert (settings.quantization, settings.student) == (QuantizationSettings(), Student(layers=(0, 2)))
     assert settings.distillation == DistillationSettings(epochs=1.5)
-    assert settings.fine_tuning == FineTuningSettings(patience=2, learning_rate=1.0)
+    assert settings.fine_tuning == FineTuningSettings(learning_rate=1.0)
 
 
 def test_each_training_has_its_own_defaults_and_the_fastest_precision_of_this_machine() -> None:
