@@ -41,9 +41,9 @@ SHORT_TESTS := tests/test_imports.py tests/test_package.py \
 	predict_answers_from_the_pushed_file)
 
 # Tests that take minutes, or need data or programs of others; targets of their own run them.
-SPECIAL := slow or long or clients or web or kotlin or swift or aarch64 or mlflow or transformers or tune or s3 or gcs or prism or dask or slurm or orchestrators or image or workers
+SPECIAL := slow or long or clients or web or kotlin or swift or aarch64 or mlflow or transformers or search or s3 or gcs or prism or dask or slurm or orchestrators or image or workers
 
-.PHONY: help setup other-python run test test-short test-corruption test-crashes run-short-tests versions test-long test-backends test-clients test-transformers test-mlflow test-tune test-workers test-s3 test-gcs test-prism test-dask test-web test-kotlin test-swift test-aarch64 check docs wheel bench lock clean test-slurm test-compile test-image
+.PHONY: help setup other-python run test test-short test-corruption test-crashes run-short-tests versions test-long test-backends test-clients test-transformers test-mlflow test-search test-workers test-s3 test-gcs test-prism test-dask test-web test-kotlin test-swift test-aarch64 check docs wheel bench lock clean test-slurm test-compile test-image
 
 help: ## this list
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 15
@@ -157,14 +157,14 @@ $(MLFLOW)/.ready: requirements/mlflow.lock $(LIBRARIES)
 	$(PIP) --require-hashes --target $(MLFLOW) -r $<
 	touch $@
 
-TUNE := build/tune
-test-tune: $(READY) $(TUNE)/.ready ## searches for settings with Optuna
-	PYTHONPATH=$(CURDIR)/$(TUNE) $(BIN)/python -m pytest -m tune tests/test_tune.py tests/pipeline/search
+SEARCH := build/search
+test-search: $(READY) $(SEARCH)/.ready ## searches for settings with Optuna
+	PYTHONPATH=$(CURDIR)/$(SEARCH) $(BIN)/python -m pytest -m search tests/test_search.py tests/pipeline/search
 
 # Beside the environment, which stays as it is locked.
-$(TUNE)/.ready: requirements/tune.lock $(LIBRARIES)
-	rm -rf $(TUNE)
-	$(PIP) --require-hashes --target $(TUNE) -r $<
+$(SEARCH)/.ready: requirements/search.lock $(LIBRARIES)
+	rm -rf $(SEARCH)
+	$(PIP) --require-hashes --target $(SEARCH) -r $<
 	touch $@
 
 BEAM = $(shell sed -n 's/^apache-beam==\([0-9.]*\).*/\1/p' requirements/main.lock)

@@ -29,14 +29,8 @@ STAGES: tuple[Stage, ...] = ("student", "pruning", "quantization")
 class Chain:
     """The nodes of one seed; each is made once, however many other nodes read it.
 
-    Args:
-        settings: the job.
-        start: the inputs of the teacher's fine-tuning.
-        rows: the examples.
-        seed: the number of the seed, from 0.
-        name_by_stage: whether the names of nodes hold the stages below them, as a chain with several models needs.
-        label: a suffix of all names, needed if a pipeline has several chains of a seed.
-        teacher: a teacher that is wired already; None to fine-tune one.
+    A chain with several models has names by stage; several chains of a seed in one pipeline need labels. A teacher that
+    is given is not fine-tuned.
     """
 
     def __init__(
@@ -140,13 +134,6 @@ def wire_fine_tuning(settings: Settings, start: Start, rows: Handle[TaskExamples
     """The step that makes the teacher of a seed.
 
     A capability may fine-tune in another way.
-
-    Args:
-        settings: the job.
-        start: the initial model.
-        rows: the examples.
-        seed: the number of the seed, from 0.
-        label: a suffix of the names of the steps before, see `Chain`.
     """
     for capability, own_table in enabled_capabilities(settings):
         node = capability.wire_teacher(own_table, settings, start, rows, seed, label)
@@ -170,11 +157,6 @@ def with_student(settings: Settings, start: Start, task: str = "") -> Start:
     """The start with a student that is distilled on general text, if the settings ask for one.
 
     All seeds share the student, as it depends on nothing of the task.
-
-    Args:
-        settings: the job.
-        start: the inputs of the teacher's fine-tuning.
-        task: a suffix of the nodes' names, needed if a pipeline has several tasks.
     """
     table = settings.general_distillation
     if table is None:

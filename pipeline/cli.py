@@ -11,7 +11,7 @@ from components.dsl.errors import InputError
 from pipeline.commands.command import BAD_INPUT, FAILED, INTERRUPTED, PROGRAM
 
 GROUPS = {
-    "Make a model": ("init", "run", "shrink", "tune", "schema"),
+    "Make a model": ("init", "run", "search", "schema"),
     "Use a model": ("predict", "explain", "describe", "check"),
     "Choose settings": ("compare", "doctor"),
     "Look at runs, and clean up": ("show", "report", "diff", "gc"),

@@ -5,19 +5,13 @@ from typing import Any
 
 from components.dsl.errors import InputError
 from pipeline.orchestrator.observer import Observer
-from pipeline.orchestrator.runner import RunFailedError, run_pipeline
+from pipeline.orchestrator.runner import run_to_end
 from pipeline.pipelines import diagnosis_pipeline
 from pipeline.settings.schema import Settings
 
 
 def diagnose_job(settings: Settings, allowed_loss: float | None, root: Path, observer: Observer) -> dict[str, Any]:
     """Trains the float model of a job, if need be, and measures the effect of quantization layer by layer.
-
-    Args:
-        settings: a job with a quantization.
-        allowed_loss: points that quantization may cost, see `diagnose`.
-        root: the folder of the runs.
-        observer: is called with the progress.
 
     Returns:
         The content of `diagnosis.json`.
@@ -32,7 +26,5 @@ def diagnose_job(settings: Settings, allowed_loss: float | None, root: Path, obs
         raise InputError(f"--fix must be from 0 to 100 points, got {allowed_loss:g}")
     pipeline, diagnosis = diagnosis_pipeline(settings, allowed_loss)
     pipeline.name += "/doctor"
-    result = run_pipeline(pipeline, root, observer=observer, **settings.run_options())
-    if result.state != "done":
-        raise RunFailedError(result.message)
+    result = run_to_end(pipeline, root, observer=observer, **settings.run_options())
     return {"name": settings.name, **result.artifact(diagnosis).read()._asdict()}

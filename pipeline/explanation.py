@@ -5,19 +5,13 @@ from pathlib import Path
 from components.artifacts.measurements import ExplanationReport
 from components.dsl.errors import InputError
 from pipeline.orchestrator.observer import Observer
-from pipeline.orchestrator.runner import RunFailedError, run_pipeline
+from pipeline.orchestrator.runner import run_to_end
 from pipeline.pipelines import explanation_pipeline
 from pipeline.settings.schema import Settings
 
 
 def explain_job(settings: Settings, rows: int, root: Path, observer: Observer) -> ExplanationReport:
     """Makes the models of a job, if need be, and compares their reasons on validation rows.
-
-    Args:
-        settings: a job with examples.
-        rows: the number of validation rows.
-        root: the folder of the runs.
-        observer: is called with the progress.
 
     Raises:
         InputError: the job has no examples, there are no rows, or an input cannot be used.
@@ -29,7 +23,5 @@ def explain_job(settings: Settings, rows: int, root: Path, observer: Observer) -
         raise InputError(f"--rows must be at least 1, got {rows}")
     pipeline, explanation = explanation_pipeline(settings, rows)
     pipeline.name += "/explain"
-    result = run_pipeline(pipeline, root, observer=observer, **settings.run_options())
-    if result.state != "done":
-        raise RunFailedError(result.message)
+    result = run_to_end(pipeline, root, observer=observer, **settings.run_options())
     return result.artifact(explanation).read()

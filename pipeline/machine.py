@@ -94,8 +94,10 @@ class Machine:
         kinds: tuple[StepKind, ...] = ("data", "training", "measurement")
         for prefix in (self.launch_prefix(kind) for kind in kinds):
             if prefix and shutil.which(prefix[0]) is None:
-                rule = "begin with a program that is installed here"
-                raise InputError(f"machine.launch must {rule}, got {prefix[0]!r}, which is not on PATH")
+                raise InputError(
+                    f"machine.launch must begin with a program that is installed here, got {prefix[0]!r}, which is not "
+                    "on PATH"
+                )
 
     def has_room(self, need: Need | None, running: Sequence[Need | None]) -> bool:
         """Whether a step may start beside the running ones; None stands for a step that has to run alone."""

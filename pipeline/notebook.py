@@ -5,11 +5,11 @@ from pathlib import Path
 
 from components.dsl.artifact import Artifact
 from pipeline.commands.command import absolute_path, open_address
+from pipeline.job.checks import check_data
 from pipeline.job.files import load_settings
-from pipeline.job.rules import check_data
 from pipeline.orchestrator.preview import Preview, preview
 from pipeline.orchestrator.request import Request
-from pipeline.orchestrator.runner import RunFailedError, run_pipeline
+from pipeline.orchestrator.runner import run_to_end
 from pipeline.pipelines import build_pipeline
 from pipeline.report.artifact_view import ArtifactView, show
 from pipeline.views.terminal import Terminal, open_console, write_warnings
@@ -61,9 +61,7 @@ class Job:
         request = Request(to=name, force=(name,) if force else ())
         observer = Terminal(open_console())
         options = self._settings.run_options()
-        result = run_pipeline(self._pipeline, self._root, request=request, observer=observer, **options)
-        if result.state != "done":
-            raise RunFailedError(result.message)
+        result = run_to_end(self._pipeline, self._root, request=request, observer=observer, **options)
         outputs = result.step(name).outputs
         for artifact in outputs.values():
             result.fetch(artifact)

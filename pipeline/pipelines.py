@@ -44,10 +44,8 @@ class PretrainingData(NamedTuple):
     """The inputs of pre-training.
 
     Attributes:
-        rows: the masked rows.
         vocabulary: the vocabulary that the rows are tokenized with.
         start: the model that pre-training continues from; None for random weights.
-        corpus: the text of the rows.
     """
 
     rows: Handle[PretrainingExamples]
@@ -87,12 +85,7 @@ class RungOutputs(NamedTuple):
 
 
 def build_pipeline(settings: Settings, root: Path) -> Pipeline:
-    """The pipeline of a job: from its start to pushed files, or to a pre-trained model if it has no examples.
-
-    Args:
-        settings: the job.
-        root: the folder of the runs; models go to `pushed` in it, unless the settings name another folder.
-    """
+    """The pipeline of a job: from its start to pushed files, or to a pre-trained model if it has no examples."""
     if settings.examples is None:
         return Pipeline(settings.name, [_start(settings).model.node])
     start, rows = wire_start(settings)
@@ -118,19 +111,13 @@ def add_evaluation_and_push(
     teachers: Sequence[Handle[Model]],
     chains: Sequence[Chain],
 ) -> PushOutputs:
-    """Wires the evaluation of chains on test rows, and the push.
-
-    Args:
-        settings: the job; its tables say which stages of the chains are exported.
-        root: the folder of the runs, see `build_pipeline`.
-        rows: the examples that hold the test rows.
-        teachers: the teachers to measure beside the rest, one a seed.
-        chains: the steps of each seed.
-    """
+    """Wires the evaluation of chains on test rows, and the push."""
     stages = enabled_stages(settings)
     edges = [chain.edge(stages) for chain in chains]
     root = root.absolute()
-    folder = _push_folder(settings, root)
+    # The folder of all versions is relative to the root if it lies in it, as a root may be moved.
+    folder = settings.push.path() or root / "pushed" / settings.name
+    folder = folder.relative_to(root) if folder.is_relative_to(root) else folder
     measured = evaluate(
         examples=rows,
         teachers=[*teachers],
@@ -162,22 +149,10 @@ def _slice_source(settings: Settings) -> TableSource | None:
     return source if settings.evaluation.slice_columns and isinstance(source, TableSource) else None
 
 
-def _push_folder(settings: Settings, root: Path) -> Path:
-    """The folder of all versions: relative to the root if it lies in it, as a root may be moved, else absolute."""
-    folder = settings.push.path() or root / "pushed" / settings.name
-    return folder.relative_to(root) if folder.is_relative_to(root) else folder
-
-
 def cost_pipeline(
     settings: Settings, tasks: Mapping[str, Settings], *, timed: bool
 ) -> tuple[Pipeline, Handle[StepCost] | None]:
-    """The cheap steps of a comparison: all rows, and the cost of a pre-training step, None without a pre-training.
-
-    Args:
-        settings: the settings of the start.
-        tasks: task name -> its settings, as `comparison_pipeline` takes them.
-        timed: whether to time steps, or only to count their operations.
-    """
+    """The cheap steps of a comparison: all rows, and the cost of a pre-training step, None without a pre-training."""
     if settings.corpus is None:
         start = _start(settings)
         return Pipeline(settings.name, [start.model.node, *_rows_of_tasks(start.vocabulary, None, tasks)]), None
@@ -199,9 +174,7 @@ def cost_pipeline(
 def comparison_pipeline(settings: Settings, tasks: Mapping[str, Settings]) -> tuple[Pipeline, ComparedStart]:
     """From a start to models that are fine-tuned on each of some tasks, and measured: without students or files.
 
-    Args:
-        settings: the settings of the start.
-        tasks: task name -> its settings, whose tables of the start are ignored. The names end the names of its nodes.
+    The tables of the start in the tasks' settings are ignored.
     """
     start = _start(settings)
     nodes, outputs = [start.model.node], {}
@@ -228,13 +201,7 @@ def comparison_pipeline(settings: Settings, tasks: Mapping[str, Settings]) -> tu
 def ladder_pipeline(
     settings: Settings, rungs: Mapping[str, Sequence[Stage]], lengths: Sequence[int]
 ) -> tuple[Pipeline, dict[str, RungOutputs]]:
-    """From a start to the exported files of each rung, measured; rungs share the nodes that are equal.
-
-    Args:
-        settings: the job, with the tables of all stages.
-        rungs: name -> the stages that make the rung of the teacher.
-        lengths: tokens of the texts that files are timed with.
-    """
+    """From a start to the exported files of each rung, measured; rungs share the nodes that are equal."""
     start, rows = wire_start(settings)
     chains = [Chain(settings, start, rows, seed, name_by_stage=True) for seed in range(settings.seeds)]
     nodes, outputs = [], {}
@@ -257,12 +224,7 @@ def ladder_pipeline(
 
 
 def diagnosis_pipeline(settings: Settings, allowed_loss: float | None) -> tuple[Pipeline, Handle[Diagnosis]]:
-    """From a start to the effect of quantization on the float model of the first seed.
-
-    Args:
-        settings: a job with a quantization.
-        allowed_loss: points that quantization may cost, see `diagnose`.
-    """
+    """From a start to the effect of quantization on the float model of the first seed."""
     start, rows = wire_start(settings)
     stages = [stage for stage in enabled_stages(settings) if stage != "quantization"]
     model = Chain(settings.model_copy(update={"seeds": 1}), start, rows, 0).model(stages)
@@ -272,12 +234,7 @@ def diagnosis_pipeline(settings: Settings, allowed_loss: float | None) -> tuple[
 
 
 def explanation_pipeline(settings: Settings, rows: int) -> tuple[Pipeline, Handle[Explanation]]:
-    """From a start to the reasons of the first seed's teacher, student and exported file.
-
-    Args:
-        settings: the job.
-        rows: the number of validation rows that are explained.
-    """
+    """From a start to the reasons of the first seed's teacher, student and exported file."""
     start, examples = wire_start(settings)
     stages = enabled_stages(settings)
     chain = Chain(settings, start, examples, 0)
@@ -304,13 +261,7 @@ def wire_start(settings: Settings) -> tuple[Start, Handle[TaskExamples]]:
 
 
 def ingest_rows(settings: Settings, vocabulary: Handle[Vocabulary], corpus: Handle[Corpus] | None = None) -> Node:
-    """The step that tokenizes a job's examples with a vocabulary.
-
-    Args:
-        settings: the job.
-        vocabulary: the vocabulary.
-        corpus: the text of the pre-training, in which rows are looked for; None for no search.
-    """
+    """The step that tokenizes a job's examples with a vocabulary."""
     # The built-in rows are of the same files as the built-in corpus; their splits go by file.
     searched = None if isinstance(settings.examples, DocstringTask) else corpus
     return ingest_examples(

@@ -89,12 +89,7 @@ class TrainingWork(NamedTuple):
 
 
 class RowLengths(NamedTuple):
-    """The lengths of training rows as a model reads them.
-
-    Attributes:
-        rows: the number of rows; one that is longer than the model's inputs counts as several.
-        tokens: the mean number of tokens of a row.
-    """
+    """The lengths of training rows as a model reads them."""
 
     rows: float
     tokens: float
@@ -128,28 +123,25 @@ def list_trainings(settings: Settings) -> list[TrainingWork] | None:
     tokens = measure_tokens(rows, task, checkpoint.tokenizer())
     lengths = RowLengths.of_tokens(tokens.lengths, len(rows), settings.max_length)
     last = size if settings.student is None else size.shrink(settings.student)
-    quantization, tuning = settings.quantization, _measure_tuning(settings, lengths, size)
+    quantization, tuning, enabled = settings.quantization, settings.fine_tuning, enabled_capabilities(settings)
+    # A teacher trains on rows, or on the texts that a capability makes of them.
+    counts = (capability.count_texts(table, tuning, lengths.rows) for capability, table in enabled)
+    usual = tuning.count_steps(round(lengths.rows)) * tuning.batch_size
+    texts = next((count for count in counts if count is not None), usual)
+    teacher = TrainingWork(texts, lengths.tokens, size)
     stages = [
         (None if settings.student is None else settings.distillation, last, size),
         (settings.pruning, last, last),
         (None if quantization is None or quantization.post_training else quantization, last, last),
     ]
     smaller = [
-        TrainingWork(stage.count_steps(round(lengths.rows)) * stage.batch_size, lengths.tokens, encoder, teacher)
-        for stage, encoder, teacher in stages
+        TrainingWork(stage.count_steps(round(lengths.rows)) * stage.batch_size, lengths.tokens, encoder, answers)
+        for stage, encoder, answers in stages
         if stage is not None
     ]
-    teachers = sum(capability.count_teachers(table) for capability, table in enabled_capabilities(settings))
-    further = [tuning._replace(rows=teachers * tuning.rows)] if teachers else []
-    return [*shared, *[tuning, *smaller] * settings.seeds, *further]
-
-
-def _measure_tuning(settings: Settings, lengths: RowLengths, size: EncoderSize) -> TrainingWork:
-    """The training of a teacher: on rows, or on the texts that a capability makes of them."""
-    tuning, enabled = settings.fine_tuning, enabled_capabilities(settings)
-    counts = (capability.count_texts(table, tuning, lengths.rows) for capability, table in enabled)
-    usual = tuning.count_steps(round(lengths.rows)) * tuning.batch_size
-    return TrainingWork(next((count for count in counts if count is not None), usual), lengths.tokens, size)
+    further = sum(capability.count_teachers(table) for capability, table in enabled)
+    others = [teacher._replace(rows=further * teacher.rows)] if further else []
+    return [*shared, *[teacher, *smaller] * settings.seeds, *others]
 
 
 def guess_seconds(settings: Settings) -> TimeGuess | None:

@@ -15,7 +15,7 @@ LONGEST = (
     "tests/keras_bert/training/test_loop.py",
     "tests/keras_bert/training/test_trainer.py",
     "tests/test_compare.py",
-    "tests/test_shrink.py",
+    "tests/test_search_within_limits.py",
     "tests/test_notebooks.py",
 )
 

@@ -32,7 +32,7 @@ assert Path(sys.modules["pipeline"].__file__).is_relative_to(Path.cwd())
 
 from components.dsl.errors import InputError
 from pipeline.job.files import load_settings
-from pipeline.job.rules import check_data
+from pipeline.job.checks import check_data
 from pipeline.orchestrator.preview import preview
 from pipeline.orchestrator.request import Request
 from pipeline.pipelines import build_pipeline

@@ -179,8 +179,8 @@ def load_job(job: Path, options: SimpleNamespace, console: Console) -> "Settings
     Raises:
         InputError: the job or its data cannot be used.
     """
+    from pipeline.job.checks import check_data
     from pipeline.job.files import load_settings
-    from pipeline.job.rules import check_data
     from pipeline.views.terminal import write_warnings
 
     settings = load_settings(job, read_overrides(options))

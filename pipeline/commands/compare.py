@@ -84,7 +84,7 @@ def compare_command(options: SimpleNamespace, console: Console) -> int:
 
 
 def _compare_stages(options: SimpleNamespace, console: Console) -> int:
-    from pipeline.ladder.rungs import find_rungs, run_ladder
+    from pipeline.comparison.ladder import find_rungs, run_ladder
     from pipeline.views.comparison import ladder_table
     from pipeline.views.pareto_plot import draw_front
     from pipeline.views.reports import write_report

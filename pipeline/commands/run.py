@@ -10,10 +10,9 @@ from rich.console import Console
 from pipeline.commands.command import DONE, FAILED, REFUSED, Verb, any_job_argument, job_options, load_job
 
 if TYPE_CHECKING:
-    from pipeline.orchestrator.graph import Pipeline
     from pipeline.orchestrator.request import Request
+    from pipeline.orchestrator.runner import RunResult
     from pipeline.settings.schema import Settings
-    from pipeline.views.terminal import Terminal
     from pipeline.workload import TimeGuess
 
 
@@ -35,6 +34,7 @@ def run_command(options: SimpleNamespace, console: Console) -> int:
     from pipeline.orchestrator.joining import join_trainings
     from pipeline.orchestrator.preview import preview
     from pipeline.orchestrator.request import Request
+    from pipeline.orchestrator.runner import run_pipeline
     from pipeline.pipelines import build_pipeline
     from pipeline.report.page import report_written_after
     from pipeline.views.provenance import show_preview
@@ -56,17 +56,11 @@ def run_command(options: SimpleNamespace, console: Console) -> int:
     with report_written_after(
         options.root, observer, observer.say, lambda text: write(Console(stderr=True), f"warning: {text}")
     ):
-        return _run_and_show(settings, pipeline, request, options, observer, console)
+        result = run_pipeline(pipeline, options.root, request=request, observer=observer, **settings.run_options())
+        return _show(result, settings, options.to, console)
 
 
-def _run_and_show(
-    settings: "Settings",
-    pipeline: "Pipeline",
-    request: "Request",
-    options: SimpleNamespace,
-    observer: "Terminal",
-    console: Console,
-) -> int:
+def _show(result: "RunResult", settings: "Settings", last_step: str | None, console: Console) -> int:
     from components.artifacts.evaluation import Blessing, Evaluation
     from components.artifacts.pushed import Pushed
     from components.artifacts.standard import EdgeModel
@@ -74,11 +68,9 @@ def _run_and_show(
     from components.scoring.blessing import NOT_COMPARED
     from keras_bert.core.folders import EXPORT_FILE
     from pipeline.capabilities import enabled_capabilities
-    from pipeline.orchestrator.runner import run_pipeline
     from pipeline.views.models import export_warnings, show_models
     from pipeline.views.terminal import write, write_warnings
 
-    result = run_pipeline(pipeline, options.root, request=request, observer=observer, **settings.run_options())
     for capability, _ in enabled_capabilities(settings):
         for output in (output for kind in capability.outputs for output in result.artifacts(kind)):
             write(console, capability.summarize(output))
@@ -90,8 +82,8 @@ def _run_and_show(
     if result.state != "done":
         write(Console(stderr=True), f"error: {result.message}")
         return REFUSED if result.state == "refused" else FAILED
-    if options.to is not None:
-        for name, output in result.step(options.to).outputs.items():
+    if last_step is not None:
+        for name, output in result.step(last_step).outputs.items():
             write(console, f"{name}: {display_path(output.path)}")
     elif settings.examples is None:
         write(console, f"pre-trained: {display_path(result.step('pretrain').outputs['model'].path)}")

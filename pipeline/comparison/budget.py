@@ -36,12 +36,7 @@ class PretrainingCost(NamedTuple):
 
 
 class Budget(NamedTuple):
-    """The pre-training budget of each variant.
-
-    Attributes:
-        unit: operations or seconds.
-        amount: the number of units.
-    """
+    """The pre-training budget of each variant."""
 
     unit: Unit
     amount: float

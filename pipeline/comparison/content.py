@@ -25,17 +25,11 @@ _VOCABULARY_KEYS = ("checkpoint", "vocabulary")
 def make_content(
     name: str, variants: Sequence[ComparedVariant], budget: Budget | None, records: Mapping[str, Record]
 ) -> dict[str, Any]:
-    """The content of `comparison.json`.
-
-    Args:
-        name: the name of the comparison.
-        variants: all variants, the baseline first.
-        budget: the pre-training budget of each variant.
-        records: variant name -> its record, of those that are done, at least of the first one.
-    """
+    """The content of `comparison.json`."""
     first, *_ = variants
     done = [variant for variant in variants if variant.name in records]
-    scores = {variant.name: _scores(records[variant.name]) for variant in done}
+    tasks = {variant.name: _with_average(records[variant.name]["tasks"]) for variant in done}
+    scores = {name: {task: score["seeds"] for task, score in of_tasks.items()} for name, of_tasks in tasks.items()}
     differences = {
         (variant.name, task): paired_difference(values, scores[first.name][task])
         for variant in done[1:]
@@ -46,7 +40,7 @@ def make_content(
     significant_tests = significant(tests)
     content = {}
     for variant in done:
-        record = {**records[variant.name], "tasks": _with_average(records[variant.name]["tasks"])}
+        record = {**records[variant.name], "tasks": tasks[variant.name]}
         for task, score in record["tasks"].items():
             difference = differences.get((variant.name, task))
             if difference is not None:
@@ -54,8 +48,16 @@ def make_content(
                 marks = {"significant": is_below, "holm": (variant.name, task) in significant_tests}
                 score["difference"] = {**difference._asdict(), **marks}
         if "pretraining" in record:
-            record["pretraining"] = _in_bytes(record["pretraining"])
-            record["pretraining"]["unlike"] = _unlike(variant, first, records)
+            # The losses in bits per byte, too: the nats of a token, divided by its bytes.
+            pretraining, baseline = record["pretraining"], records[first.name].get("pretraining")
+            scale = math.log(2) * pretraining["bytes_an_entry"]
+            curve = [{**entry, "bits_a_byte": entry["loss"] / scale} for entry in pretraining["curve"]]
+            # The settings that keep the losses from being compared with those of the baseline.
+            unlike = []
+            if baseline is not None:
+                unlike = [] if pretraining["loss"] == baseline["loss"] else [pretraining["loss"]]
+                unlike += [key for key in _LOSS_KEYS if _differs(variant, first, key)]
+            record["pretraining"] = {**pretraining, "curve": curve, "unlike": unlike}
         content[variant.name] = record
     seeds = len(next(iter(scores[first.name].values()), []))
     return {
@@ -70,11 +72,6 @@ def make_content(
     }
 
 
-def _scores(record: Record) -> dict[str, list[float]]:
-    """Task -> the metric of each seed, with the average if there are several tasks."""
-    return {name: score["seeds"] for name, score in _with_average(record["tasks"]).items()}
-
-
 def _with_average(tasks: Mapping[str, Record]) -> dict[str, Record]:
     scores = {name: {**score} for name, score in tasks.items()}
     if len(tasks) > 1:
@@ -82,22 +79,6 @@ def _with_average(tasks: Mapping[str, Record]) -> dict[str, Record]:
         sd = statistics.stdev(seeds) if len(seeds) > 1 else None
         scores[AVERAGE] = {"metric": "", "mean": statistics.fmean(seeds), "sd": sd, "seeds": seeds}
     return scores
-
-
-def _in_bytes(pretraining: Record) -> Record:
-    """Adds the losses in bits per byte: the nats of a token, divided by its bytes."""
-    scale = math.log(2) * pretraining["bytes_an_entry"]
-    curve = [{**entry, "bits_a_byte": entry["loss"] / scale} for entry in pretraining["curve"]]
-    return {**pretraining, "curve": curve}
-
-
-def _unlike(variant: ComparedVariant, first: ComparedVariant, records: Mapping[str, Record]) -> list[str]:
-    """The settings that keep the losses of a variant from being compared with those of the baseline."""
-    pretraining, baseline = records[variant.name].get("pretraining"), records[first.name].get("pretraining")
-    if pretraining is None or baseline is None:
-        return []
-    losses = [] if pretraining["loss"] == baseline["loss"] else [pretraining["loss"]]
-    return [*losses, *(key for key in _LOSS_KEYS if _differs(variant, first, key))]
 
 
 def _differs(variant: ComparedVariant, first: ComparedVariant, key: str) -> bool:

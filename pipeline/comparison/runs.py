@@ -12,7 +12,7 @@ from pipeline.comparison.variants import ComparedVariant, name_file_in_errors
 from pipeline.orchestrator.graph import Pipeline
 from pipeline.orchestrator.observer import Observer
 from pipeline.orchestrator.runner import RunFailedError, RunResult, run_pipeline
-from pipeline.pipelines import ComparedStart, ComparedTask, comparison_pipeline, cost_pipeline
+from pipeline.pipelines import ComparedTask, comparison_pipeline, cost_pipeline
 
 Record = dict[str, Any]
 
@@ -33,25 +33,19 @@ def prepare(
         InputError: an input cannot be used, or the budget does not pay for a step.
         RunFailedError: a step failed.
     """
-    prepared = []
+    prepared, timed = list[PreparedVariant](), budget is not None and budget.unit == "seconds"
     for variant in variants:
+        start, cost = variant.start, None
         with name_file_in_errors(f"{variant.name}.toml"):
-            prepared.append(_prepare(variant, budget, root, observer))
+            pipeline, step_cost = cost_pipeline(start, variant.tasks, timed=timed)
+            result = _run(pipeline, variant, "rows and costs", root, observer)
+            if step_cost is not None:
+                cost = PretrainingCost.of(result.artifact(step_cost).read(), start.pretraining_rows.short_steps)
+            if budget is not None and cost is not None:
+                training = dataclasses.replace(start.pretraining, steps=budget.steps(cost))
+                variant = variant._replace(start=start.model_copy(update={"pretraining": training}))
+            prepared.append(PreparedVariant(variant, cost))
     return prepared
-
-
-def _prepare(variant: ComparedVariant, budget: Budget | None, root: Path, observer: Observer) -> PreparedVariant:
-    start = variant.start
-    timed = budget is not None and budget.unit == "seconds"
-    pipeline, step_cost = cost_pipeline(start, variant.tasks, timed=timed)
-    result = _run(pipeline, variant, "rows and costs", root, observer)
-    if step_cost is None:
-        return PreparedVariant(variant, None)
-    cost = PretrainingCost.of(result.artifact(step_cost).read(), start.pretraining_rows.short_steps)
-    if budget is not None:
-        training = dataclasses.replace(start.pretraining, steps=budget.steps(cost))
-        variant = variant._replace(start=start.model_copy(update={"pretraining": training}))
-    return PreparedVariant(variant, cost)
 
 
 def train(ready: Sequence[PreparedVariant], root: Path, observer: Observer) -> Iterator[tuple[str, Record]]:
@@ -65,7 +59,16 @@ def train(ready: Sequence[PreparedVariant], root: Path, observer: Observer) -> I
         with name_file_in_errors(f"{variant.name}.toml"):
             pipeline, outputs = comparison_pipeline(variant.start, variant.tasks)
             result = _run(pipeline, variant, "training", root, observer)
-        yield variant.name, _record(cost, outputs, result)
+        model = result.artifact(outputs.model)
+        record: Record = {
+            "model": str(model.path),
+            "parameters": model.manifest()["counts"]["parameters"],
+            "tasks": {name: _score(task, result) for name, task in outputs.tasks.items()},
+        }
+        if cost is not None:
+            history = [json.loads(line) for line in model.file(HISTORY_FILE).read_text().splitlines()]
+            record["pretraining"] = _pretraining_record(cost, history, result.step(outputs.model.node.name).worked)
+        yield variant.name, record
 
 
 def _run(pipeline: Pipeline, variant: ComparedVariant, phase: str, root: Path, observer: Observer) -> RunResult:
@@ -77,24 +80,13 @@ def _run(pipeline: Pipeline, variant: ComparedVariant, phase: str, root: Path, o
     return result
 
 
-def _record(cost: PretrainingCost | None, outputs: ComparedStart, result: RunResult) -> Record:
-    model = result.artifact(outputs.model)
-    record: Record = {
-        "model": str(model.path),
-        "parameters": model.manifest()["counts"]["parameters"],
-        "tasks": {name: _score(task, result) for name, task in outputs.tasks.items()},
-    }
-    if cost is not None:
-        history = [json.loads(line) for line in model.file(HISTORY_FILE).read_text().splitlines()]
-        record["pretraining"] = _pretraining_record(cost, history, result.step(outputs.model.node.name).worked)
-    return record
-
-
 def _pretraining_record(cost: PretrainingCost, history: Sequence[Mapping[str, float]], seconds: float) -> Record:
     """The cost of a pre-training, and its held-out loss at each validation."""
     steps = int(history[-1]["step"])
     whole = cost.flops_after(steps, steps)
-    name = _find_loss(history[-1])
+    # The loss of masked tokens, else the first loss of a validation.
+    names = [name for name in history[-1] if name.startswith("validation_") and name.endswith("loss")]
+    name = min(names, key=lambda name: name != "validation_masked_loss")
     curve = []
     for entry in history:
         if name in entry:
@@ -109,12 +101,6 @@ def _pretraining_record(cost: PretrainingCost, history: Sequence[Mapping[str, fl
         "bytes_an_entry": cost.bytes_an_entry,
         "curve": curve,
     }
-
-
-def _find_loss(entry: Mapping[str, float]) -> str:
-    """The name of the loss of masked tokens, else of the first loss of a validation."""
-    names = [name for name in entry if name.startswith("validation_") and name.endswith("loss")]
-    return min(names, key=lambda name: name != "validation_masked_loss")
 
 
 def _score(task: ComparedTask, result: RunResult) -> Record:

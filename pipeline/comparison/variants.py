@@ -8,8 +8,8 @@ from typing import Any, NamedTuple
 
 from components.dsl.errors import InputError
 from pipeline.comparison.budget import Budget
+from pipeline.job.checks import check_data
 from pipeline.job.files import Tables, make_settings, merge_tables, read_tables
-from pipeline.job.rules import check_data
 from pipeline.settings.schema import Settings
 
 # The keys that a task may set; all others belong to the variants.
@@ -28,7 +28,6 @@ class ComparedVariant(NamedTuple):
     """One variant of a comparison.
 
     Attributes:
-        name: the name of its file, without `.toml`.
         start: the settings of its start: the checkpoint, or the pre-training.
         tasks: task name -> the settings of the fine-tuning; empty if only pre-training is compared.
     """
@@ -43,19 +42,16 @@ def load_variants(
 ) -> list[ComparedVariant]:
     """Reads and checks all settings files and their data.
 
-    Args:
-        files: the settings of the variants; the first one is the baseline.
-        tasks: files that are merged with each variant, one a task; without any, the variants bring their examples.
-        overrides: `key=value`, which replace keys of all files.
-        budget: the pre-training budget of each variant; None for the steps that its settings say.
-
     Raises:
         InputError: a file cannot be used, or the variants cannot be compared.
     """
     if len(files) == 1 and not tasks:
         raise InputError(f"there must be several settings files to compare, or a --task to try one on, got {files[0]}")
     for kind, paths in (("settings files", files), ("tasks", tasks)):
-        _check_names(kind, paths)
+        names = [path.stem for path in paths]
+        for index, name in enumerate(names):
+            if name in names[:index]:
+                raise InputError(f"{kind} must have different names, got {name!r} twice")
     task_tables = {path.stem: _read_task(path) for path in tasks}
     variants = []
     for path in files:
@@ -92,20 +88,12 @@ def name_file_in_errors(name: str) -> Iterator[None]:
         raise InputError(f"{name}: {error}") from None
 
 
-def _check_names(kind: str, paths: Sequence[Path]) -> None:
-    names = [path.stem for path in paths]
-    for place, name in enumerate(names):
-        if name in names[:place]:
-            raise InputError(f"{kind} must have different names, got {name!r} twice")
-
-
 def _read_task(path: Path) -> Tables:
     with name_file_in_errors(path.name):
         task = read_tables(path)
         for key in task:
             if key not in TASK_KEYS:
-                rule = f"be left out of a task, which may have {', '.join(TASK_KEYS)}"
-                raise InputError(f"{key} must {rule}")
+                raise InputError(f"{key} must be left out of a task, which may have {', '.join(TASK_KEYS)}")
         if "examples" not in task:
             raise InputError("examples must be set: there is nothing to fine-tune on")
         return task

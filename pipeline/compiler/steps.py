@@ -22,13 +22,7 @@ _LONGEST_NAME = 63
 
 
 class Resources(NamedTuple):
-    """The resources of a container; None where nothing is known.
-
-    Attributes:
-        cores: number of cores.
-        gigabytes: memory in gigabytes of 10^9 bytes.
-        gpus: number of GPUs.
-    """
+    """The resources of a container; None where nothing is known."""
 
     cores: int | None = None
     gigabytes: float | None = None
@@ -40,9 +34,6 @@ class CompiledStep(NamedTuple):
 
     Attributes:
         name: a name of lower-case letters, digits and hyphens.
-        command: the command, without the identifier of the run.
-        after: names of the steps that must be done before.
-        resources: the resources of its container.
     """
 
     name: str
@@ -55,8 +46,6 @@ class CompiledJob(NamedTuple):
     """A job for an orchestrator.
 
     Attributes:
-        name: a name of lower-case letters, digits and hyphens.
-        steps: all steps, each after those that it depends on.
         image: the container image that has this project; empty for the orchestrator's own machines.
         root: the folder of artifacts, under this path in each container, or its address in object storage.
         claim: the Kubernetes volume claim that is mounted as the root; empty if the cluster mounts the root by itself.
@@ -77,9 +66,6 @@ class CompileOptions(NamedTuple):
     Attributes:
         job_file: path of the job file in the containers; empty for the default job.
         overrides: settings that replace those of the job file, as `key=value`.
-        root: see `CompiledJob`.
-        image: see `CompiledJob`.
-        claim: see `CompiledJob`.
         gpus: number of GPUs of each step that trains.
     """
 
@@ -96,21 +82,19 @@ def compile_steps(
 ) -> CompiledJob:
     """The job as commands.
 
-    Args:
-        pipeline: the pipeline of the job; seeds are nodes of their own.
-        machine: gives retries, and the resources of steps that were not measured.
-        needs: component -> what it used in an earlier run.
-        options: where containers find the job.
-
     Raises:
         InputError: a path or an override holds braces that orchestrators replace.
     """
     plan = plan_of(pipeline.nodes)
     names = {node.name: container_name(node.name) for node in pipeline.nodes}
+    # The container is the place where a step runs.
+    here = [*(["machine.launch=[]"] if machine.launch else []), *(['machine.python=""'] if machine.python else [])]
+    arguments = [_checked("--job", options.job_file)] if options.job_file else []
+    arguments += [part for value in (*options.overrides, *here) for part in ("--set", _checked("--set", value))]
     steps = tuple(
         CompiledStep(
             name=names[node.name],
-            command=_command(node, machine, options),
+            command=(PROGRAM, "step", node.name, *arguments, "--root", options.root),
             after=tuple(names[source] for source in plan[node.name]),
             resources=_resources(node, machine, needs, options.gpus),
         )
@@ -126,30 +110,13 @@ def container_name(name: str) -> str:
 
 
 def find_needs(root: Path, pipeline: Pipeline) -> dict[str, Need]:
-    """What the components of a job used in its newest run in a root; empty if the root is none.
-
-    Args:
-        root: the folder of runs.
-        pipeline: the steps of the job.
-    """
+    """What the components of a job used in its newest run in a root; empty if the root is none."""
     if not has_store(root):
         return {}
     with contextlib.closing(open_store(root, create=False)) as store:
         components = {node.component.name for node in pipeline.nodes}
         last = {name: store.last_ran(name, pipeline.name) for name in components}
-    return {
-        name: Need(run.cost.cpu_seconds / max(run.seconds, 1e-3), run.cost.peak_bytes)
-        for name, run in last.items()
-        if run is not None and run.cost is not None
-    }
-
-
-def _command(node: Node, machine: Machine, options: CompileOptions) -> tuple[str, ...]:
-    # The container is the place where the step runs.
-    here = [*(["machine.launch=[]"] if machine.launch else []), *(['machine.python=""'] if machine.python else [])]
-    overrides = [part for value in (*options.overrides, *here) for part in ("--set", _checked("--set", value))]
-    job = [_checked("--job", options.job_file)] if options.job_file else []
-    return (PROGRAM, "step", node.name, *job, *overrides, "--root", options.root)
+    return {name: run.need for name, run in last.items() if run is not None and run.need is not None}
 
 
 def _checked(flag: str, text: str) -> str:

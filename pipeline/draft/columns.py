@@ -34,7 +34,6 @@ class TableColumn(NamedTuple):
     """A column of a table.
 
     Attributes:
-        name: its name.
         values: its values that are not empty, as they are; of a sample of rows.
     """
 
@@ -75,13 +74,7 @@ class TableColumn(NamedTuple):
 
 
 class Roles(NamedTuple):
-    """The columns of a table that a job reads.
-
-    Attributes:
-        text: the column of the text.
-        label: the column of the label.
-        second_text: the column of the second text of pairs; None for single texts.
-    """
+    """The columns of a table that a job reads."""
 
     text: TableColumn
     label: TableColumn
@@ -100,7 +93,10 @@ def read_sample(file: str) -> list[TableColumn]:
     # Others can be read by no job: spreadsheets write empty columns without names.
     names = [name for name in rows[0] if name.strip() and all(name in row for row in rows)]
     values = {name: [_decode(row[name]) for row in rows] for name in names}
-    return [TableColumn(name, [value for value in values[name] if not _is_empty(value)]) for name in names]
+    return [
+        TableColumn(name, [value for value in values[name] if value is not None and str(value).strip()])
+        for name in names
+    ]
 
 
 def find_tagged_columns(columns: Sequence[TableColumn]) -> tuple[str, str] | None:
@@ -112,8 +108,13 @@ def find_tagged_columns(columns: Sequence[TableColumn]) -> tuple[str, str] | Non
     lists = [column.name for column in columns if column.holds_lists]
     pairs = [*_TAGGED, *([(lists[0], lists[1])] if len(lists) == 2 else [])]
     for words, tags in pairs:
-        if words in named and tags in named and _have_equal_parts(named[words], named[tags]):
-            return words, tags
+        cells = [named[name].values for name in (words, tags) if name in named]
+        if len(cells) == 2 and len(cells[0]) == len(cells[1]):
+            counts = [
+                [len(value if isinstance(value, list) else str(value).split()) for value in part] for part in cells
+            ]
+            if counts[0] == counts[1] and 0 not in counts[0]:
+                return words, tags
     return None
 
 
@@ -127,14 +128,6 @@ def find_roles(
     numbers: bool = False,
 ) -> Roles:
     """The roles of a table's columns.
-
-    Args:
-        columns: all columns.
-        file: the table, for errors.
-        text: the name of the column of texts where the user gave it.
-        label: that of labels.
-        second: that of second texts.
-        numbers: whether the task needs labels that are numbers.
 
     Raises:
         InputError: a column is missing, there is only one, none could be a text or a label, or the names of those that
@@ -152,12 +145,13 @@ def find_roles(
     texts = _find_texts(columns, file, text, label, second)
     rest = [column for column in columns if column not in texts]
     roles = Roles(texts[0], _find_label(rest, file, label, numbers), texts[1] if len(texts) > 1 else None)
-    if text is label is None and _has_name_of_row(roles):
-        rule = "must begin with a line of column names"
-        got = f"{roles.text.name[:40]!r} and {roles.label.name!r}"
+    # The name of the label's column is one of its values, or a number where that of the text is none.
+    name = roles.label.name
+    is_row = name in map(str, roles.label.values) or (is_number(name) and not is_number(roles.text.name))
+    if text is label is None and is_row:
         raise InputError(
-            f"the table {file} {rule}, got {got}, which look like a row; add the line, or name the columns by --text "
-            "and --label"
+            f"the table {file} must begin with a line of column names, got {roles.text.name[:40]!r} and {name!r}, "
+            "which look like a row; add the line, or name the columns by --text and --label"
         )
     return roles
 
@@ -170,7 +164,11 @@ def _find_texts(
     if text is not None:
         return [named[name] for name in (text, second) if name is not None]
     free = {name: column for name, column in named.items() if name not in (label, second)}
-    wordy = [column for column in free.values() if column.mean_words() >= _LEAST_WORDS and _varies(column)]
+    wordy = [
+        column
+        for column in free.values()
+        if column.mean_words() >= _LEAST_WORDS and column.count_distinct() > len(column.values) / 2
+    ]
     if second is None:
         for first, other in _PAIRS:
             if first in free and other in free and free[first].mean_words() and free[other].mean_words():
@@ -179,15 +177,11 @@ def _find_texts(
     if first_text is None and wordy:
         first_text = max(wordy, key=TableColumn.mean_words)
     if first_text is None:
-        rule = "must have a column of texts, of two words or more in most cells"
-        raise InputError(f"the table {file} {rule}, got {', '.join(named)}; name it by --text")
+        raise InputError(
+            f"the table {file} must have a column of texts, of two words or more in most cells, got "
+            f"{', '.join(named)}; name it by --text"
+        )
     return [first_text, *([named[second]] if second is not None else [])]
-
-
-def _has_name_of_row(roles: Roles) -> bool:
-    """Whether the name of the label's column is one of its values, or a number where that of the text is none."""
-    name = roles.label.name
-    return name in map(str, roles.label.values) or (is_number(name) and not is_number(roles.text.name))
 
 
 def _find_label(columns: Sequence[TableColumn], file: str, label: str | None, numbers: bool) -> TableColumn:
@@ -206,28 +200,9 @@ def _find_label(columns: Sequence[TableColumn], file: str, label: str | None, nu
     return min(repeated or numeric, key=TableColumn.count_distinct)
 
 
-def _varies(column: TableColumn) -> bool:
-    return column.count_distinct() > len(column.values) / 2
-
-
-def _have_equal_parts(words: TableColumn, tags: TableColumn) -> bool:
-    return len(words.values) == len(tags.values) and all(
-        len(_parts(first)) == len(_parts(second)) and len(_parts(first)) > 0
-        for first, second in zip(words.values, tags.values, strict=True)
-    )
-
-
-def _parts(value: Any) -> Sequence[Any]:
-    return value if isinstance(value, list) else str(value).split()
-
-
 def is_number(value: Any) -> bool:
     """Whether a value is a finite number, as a table's label may be."""
     return not isinstance(value, bool | list) and math.isfinite(parse_number(str(value)))
-
-
-def _is_empty(value: Any) -> bool:
-    return value is None or (isinstance(value, str) and not value.strip())
 
 
 def _decode(value: Any) -> Any:

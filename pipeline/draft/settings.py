@@ -37,15 +37,7 @@ class Draft(NamedTuple):
 def propose_settings(
     name: str, source: AnySource, checkpoint: Checkpoint, rows: RowTraits, tokens: TokenTraits
 ) -> Draft:
-    """Settings for the rows of a source.
-
-    Args:
-        name: of the job.
-        source: the rows.
-        checkpoint: the encoder that fine-tuning starts from.
-        rows: properties of the training rows.
-        tokens: those that depend on the checkpoint's vocabulary.
-    """
+    """Settings for the rows of a source."""
     lengths, size = _propose_lengths(source, checkpoint, tokens), EncoderSize.of_checkpoint(checkpoint)
     rates = _RATES[size is None or size.hidden_size <= _NARROW]
     rate = Setting("learning_rate", rates[0], "" if size is None else f"for {size.hidden_size} hidden units")
@@ -76,7 +68,13 @@ def propose_settings(
             SettingsTable("distillation", [Setting("epochs", epochs), Setting("learning_rate", rates[1])]),
         ]
     tables.append(SettingsTable("quantization", [RECIPE, Setting("epochs", 1.0)]))
-    return Draft(tables, None if size is None else _list_trainings(size, student, lengths, tokens, rows.rows, epochs))
+    if size is None:
+        return Draft(tables, None)
+    read, last = RowLengths.of_tokens(tokens.lengths, rows.rows, lengths[0].value), student or size
+    works = [TrainingWork(epochs * read.rows, read.tokens, size), TrainingWork(read.rows, read.tokens, last, last)]
+    if student is not None:
+        works.append(TrainingWork(epochs * read.rows, read.tokens, student, size))
+    return Draft(tables, works)
 
 
 def _propose_lengths(source: AnySource, checkpoint: Checkpoint, tokens: TokenTraits) -> list[Setting]:
@@ -109,22 +107,3 @@ def _source_settings(source: AnySource) -> list[Setting]:
         note = f"a tenth of the rows each for {' and '.join(missing)} is taken out of it"
         settings[0] = train._replace(reason=note)
     return settings
-
-
-def _list_trainings(
-    size: EncoderSize,
-    student: EncoderSize | None,
-    settings: list[Setting],
-    tokens: TokenTraits,
-    rows: int,
-    epochs: float,
-) -> list[TrainingWork]:
-    lengths = RowLengths.of_tokens(tokens.lengths, rows, settings[0].value)
-    last = student or size
-    works = [
-        TrainingWork(epochs * lengths.rows, lengths.tokens, size),
-        TrainingWork(lengths.rows, lengths.tokens, last, last),
-    ]
-    if student is not None:
-        works.append(TrainingWork(epochs * lengths.rows, lengths.tokens, student, size))
-    return works

@@ -54,9 +54,6 @@ class DraftRequest(NamedTuple):
         train: the training rows: a file, a folder or a pattern.
         validation: the validation rows; None takes a tenth of the training rows.
         test: the test rows; None takes a tenth of the training rows.
-        task: the task; None to guess it.
-        text: the column of texts; None to guess it.
-        label: the column of labels; None to guess it.
         second_text: the column of second texts; None to guess whether there is one.
     """
 
@@ -105,8 +102,10 @@ def _guess_source(request: DraftRequest) -> Guess:
     files = match_files(request.train, _KINDS, what="the rows")
     kind = extension(files[0])
     if kind not in _KINDS and not _looks_tagged(files[0]):
-        rule = f"be {', '.join(_KINDS)}, or have a word and its tag a line"
-        raise InputError(f"the rows must {rule}, got {files[0]}; convert them to one of these")
+        raise InputError(
+            f"the rows must be {', '.join(_KINDS)}, or have a word and its tag a line, got {files[0]}; convert them to "
+            "one of these"
+        )
     if kind == ".json" or request.task == QuestionSource.task:
         return _as_questions(request, files[0])
     if kind not in RECORD_KINDS or (kind == ".tsv" and _looks_tagged(files[0])):
@@ -117,9 +116,10 @@ def _guess_source(request: DraftRequest) -> Guess:
         return _as_questions(request, files[0])
     has_queries = {RetrievalSource.query, RetrievalSource.passage} <= set(names)
     if has_queries and request.task is request.label is None and not set(LABEL_NAMES) & set(names):
-        rule = "hold no queries with their passages, for which nothing is guessed"
-        advice = "docs/guides/retrieval.md has a job for them; --label names a column of labels"
-        raise InputError(f"the table {files[0]} must {rule}, got {', '.join(names)}; {advice}")
+        raise InputError(
+            f"the table {files[0]} must hold no queries with their passages, for which nothing is guessed, got "
+            f"{', '.join(names)}; docs/guides/retrieval.md has a job for them; --label names a column of labels"
+        )
     tagged = find_tagged_columns(columns) if request.task in (None, SentenceSource.task) else None
     if tagged is not None:
         fields = dict(zip(("words", "tags"), tagged, strict=True))
@@ -132,8 +132,10 @@ def _guess_source(request: DraftRequest) -> Guess:
     roles = find_roles(columns, files[0], request.text, request.label, request.second_text, numbers=numbers)
     if roles.text.count_distinct() < 2:
         text = str(next(iter(roles.text.values), ""))[:40]
-        rule = f"column {roles.text.name!r} of {files[0]} must hold different texts"
-        raise InputError(f"{rule}, got {text!r} in all {len(roles.text.values)} rows")
+        raise InputError(
+            f"column {roles.text.name!r} of {files[0]} must hold different texts, got {text!r} in all "
+            f"{len(roles.text.values)} rows"
+        )
     fields = _find_label_sets(roles, columns) if request.task in (None, LabelSetSource.task) else {}
     if fields or request.task == LabelSetSource.task:
         return _as_label_sets(request, roles, names, fields)
@@ -190,7 +192,10 @@ def _as_table(request: DraftRequest, roles: Roles, names: Sequence[str]) -> Gues
     if second is not None:
         columns["second_text"] = second.name
     if task == "embedding":
-        columns["scale"] = _find_scale(request, columns)
+        # The largest label of all rows of all splits: later ones may be above those of the sample.
+        source = TableSource(request.train, **{**columns, "task": "regression"})
+        rows = (row for path in request.paths().values() for row in source.read(path))
+        columns["scale"] = max(abs(float(row.label)) for row in rows) or 1.0
     reasons = [
         f"columns: {', '.join(names)}",
         f"text: column {roles.text.name!r}, {roles.text.mean_words():.1f} words on average",
@@ -198,21 +203,11 @@ def _as_table(request: DraftRequest, roles: Roles, names: Sequence[str]) -> Gues
         f"label: column {label.name!r}, {label.count_distinct()} different values",
         f"task: {task}, {reason}",
     ]
-    return Guess(TableSource(**request.paths(), **columns), reasons, _advise(label) * (task == "classification"))
-
-
-def _advise(label: TableColumn) -> str:
+    several, count = label.count_distinct(), len(label.values)
+    advice = f"; column {label.name!r} has {several} different values in {count} rows: --label names another"
     if label.is_numeric:
-        return f"; --task regression reads column {label.name!r} as amounts"
-    several, rows = label.count_distinct(), len(label.values)
-    return f"; column {label.name!r} has {several} different values in {rows} rows: --label names another"
-
-
-def _find_scale(request: DraftRequest, columns: dict[str, Any]) -> float:
-    """The largest label of all rows of all splits: later ones may be above those of the sample."""
-    source = TableSource(request.train, **{**columns, "task": "regression"})
-    rows = (row for path in request.paths().values() for row in source.read(path))
-    return max(abs(float(row.label)) for row in rows) or 1.0
+        advice = f"; --task regression reads column {label.name!r} as amounts"
+    return Guess(TableSource(**request.paths(), **columns), reasons, advice * (task == "classification"))
 
 
 def _guess_table_task(roles: Roles) -> tuple[str, str]:

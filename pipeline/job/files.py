@@ -18,7 +18,7 @@ from components.files.text_files import is_remote
 from components.sources.checkpoint import PACKAGE
 from keras_bert.core.validation import field_error, field_place
 from pipeline.capabilities import JobSettings
-from pipeline.job.rules import check_tables
+from pipeline.job.checks import check_tables
 from pipeline.settings.schema import TASKS, Settings
 
 # The job that needs no settings file.
@@ -82,7 +82,12 @@ def make_settings(tables: Mapping[str, Any], overrides: Iterable[str] = ()) -> S
     try:
         settings = JobSettings.model_validate_json(json.dumps(raw, default=str))
     except pydantic.ValidationError as error:
-        problems = [problem for problem in error.errors() if not _follows(problem)]
+        # Pydantic calls a list too short, too, if only its items have errors, which it lists before.
+        problems = [
+            problem
+            for problem in error.errors()
+            if problem["type"] != "too_short" or len(problem["input"]) < problem["ctx"]["min_length"]
+        ]
         raise InputError("; ".join(dict.fromkeys(_explain(problem, raw) for problem in problems))) from None
     check_tables(settings)
     return settings
@@ -106,10 +111,6 @@ def override_tables(tables: Mapping[str, Any], overrides: Iterable[str]) -> Tabl
 
 def read_tables(path: Path, inside: Sequence[Path] = ()) -> Tables:
     """The content of a TOML file, laid over that of the file that its key `extends` names; paths are absolute.
-
-    Args:
-        path: the file.
-        inside: files that lead here by `extends`.
 
     Raises:
         InputError: a file is missing or not TOML, or extends itself.
@@ -166,23 +167,14 @@ def _check_values(raw: Tables) -> None:
 
 
 def _resolve_paths(raw: Tables, folder: Path) -> None:
-    """Makes relative paths absolute, in place; those that are empty stay so.
-
-    Args:
-        raw: the content of a settings file.
-        folder: that relative paths start from.
-    """
+    """Makes relative paths absolute, in place; those that are empty stay so."""
     for section, key in PATHS:
         table = raw.get(section)
         if isinstance(table, dict) and isinstance(table.get(key), str) and table[key]:
-            table[key] = _resolve(folder, table[key], is_pattern=(section, key) in _PATTERNS)
-
-
-def _resolve(folder: Path, value: str, *, is_pattern: bool) -> str:
-    """A path as the settings file means it; one with a scheme, or inside a package, stays as it is."""
-    if is_remote(value) or value.startswith(PACKAGE):
-        return value
-    return join_pattern(folder, value) if is_pattern else str(folder / Path(value).expanduser())
+            path, is_pattern = table[key], (section, key) in _PATTERNS
+            # A path with a scheme, or inside a package, stays as it is.
+            if not is_remote(path) and not path.startswith(PACKAGE):
+                table[key] = join_pattern(folder, path) if is_pattern else str(folder / Path(path).expanduser())
 
 
 def _set(raw: dict[str, Any], override: str) -> None:
@@ -201,11 +193,6 @@ def _set(raw: dict[str, Any], override: str) -> None:
     raw[last] = value
     if last == "epochs":
         raw.pop("steps", None)  # the newest word counts: steps would overrule epochs
-
-
-def _follows(problem: Mapping[str, Any]) -> bool:
-    """Whether pydantic calls a list too short only because its items have errors, which it lists before."""
-    return problem["type"] == "too_short" and len(problem["input"]) >= problem["ctx"]["min_length"]
 
 
 def _explain(problem: Mapping[str, Any], tables: Tables) -> str:

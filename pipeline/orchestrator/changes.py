@@ -1,6 +1,6 @@
 """Compares the ingredients of two cache keys."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from typing import Any, Literal, NamedTuple
 
 from pipeline.orchestrator.records import Ingredients
@@ -19,7 +19,10 @@ class Change(NamedTuple):
 
 def find_changes(old: Ingredients, new: Ingredients) -> list[Change]:
     """The changes between two keys, the user's own changes first: settings, files, inputs, code, libraries."""
-    changes = [*_settings(old, new)]
+    # Fingerprints of the user's data are left out if changed files explain them.
+    explained_by_files = {f"{name}.fingerprint" for name in _changed(old.files, new.files)}
+    settings = _compare("setting", flatten(old.parameters), flatten(new.parameters))
+    changes = [change for change in settings if change.name not in explained_by_files]
     changes += _compare("file", _files(old), _files(new))
     changes += _compare("input", old.inputs, new.inputs)
     changes += _compare("module", old.modules, new.modules)
@@ -35,14 +38,6 @@ def flatten(value: Any, path: str = "") -> dict[str, Any]:
         return {path: value}
     items = ((f"{path}.{key}" if path else str(key), item) for key, item in value.items())
     return {name: leaf for key, item in items for name, leaf in flatten(item, key).items()}
-
-
-def _settings(old: Ingredients, new: Ingredients) -> Iterator[Change]:
-    """Changed settings; fingerprints of the user's data are left out if changed files explain them."""
-    explained_by_files = {f"{name}.fingerprint" for name in _changed(old.files, new.files)}
-    for change in _compare("setting", flatten(old.parameters), flatten(new.parameters)):
-        if change.name not in explained_by_files:
-            yield change
 
 
 def _files(ingredients: Ingredients) -> dict[str, str]:

@@ -24,9 +24,6 @@ class JoinRequest(NamedTuple):
     """A training that all workers run together.
 
     Attributes:
-        name: the name of the step in the run.
-        run: number of the run.
-        component: module and name of the component.
         arguments: all artifacts and parameters as JSON, see `encode_argument`; the paths of artifacts are relative to
             the root.
         checkpoints: the folder of the checkpoints, relative to the root.
@@ -45,12 +42,6 @@ class JoinRequest(NamedTuple):
 
 class Chief:
     """Asks workers to join trainings; its session begins and ends with `leading`.
-
-    Args:
-        root: absolute path of the root.
-        cluster: the processes that train together.
-        join_seconds: how long to wait for workers.
-        presence: publishes the state of this process.
 
     Attributes:
         has_failed: whether the run has failed; workers then end with an error, too.
@@ -90,7 +81,13 @@ class Chief:
 
     def find_lost_worker(self) -> str:
         """A worker that left the present training or has ended, in words; empty while all are there."""
-        lost = next(filter(None, map(self._describe_loss, self._workers)), "")
+        lost = ""
+        for number, worker in self._workers.items():
+            state, name = worker.look(), self._cluster.describe(number)
+            if state.get("request") != self._request or not worker.is_alive:
+                lost = lost or f"{name} has ended or cannot be reached"
+            elif state["state"] == "failed":
+                lost = lost or f"{name} failed: {state['message']}"
         if not lost:
             self._lost_since = None
             return ""
@@ -98,24 +95,13 @@ class Chief:
         return lost if time.monotonic() - self._lost_since > _SETTLE_SECONDS else ""
 
     def _has_joined(self, number: int) -> bool:
-        """Whether a worker answered the present request.
-
-        Raises:
-            InputError: it answered that it cannot join.
-        """
+        """Whether a worker answered the present request; raises InputError if it cannot join."""
         state = self._workers[number].look()
         if state.get("request") != self._request:
             return False
         if state["state"] == "refused":
             raise InputError(f"{self._cluster.describe(number)}: {state['message']}")
         return True
-
-    def _describe_loss(self, number: int) -> str:
-        worker = self._workers[number]
-        state = worker.look()
-        if state.get("request") != self._request or not worker.is_alive:
-            return f"{self._cluster.describe(number)} has ended or cannot be reached"
-        return f"{self._cluster.describe(number)} failed: {state['message']}" if state["state"] == "failed" else ""
 
 
 @contextlib.contextmanager

@@ -9,7 +9,6 @@ import signal
 import threading
 from collections.abc import Mapping, Sequence
 from multiprocessing.connection import Connection, wait
-from multiprocessing.process import BaseProcess
 from pathlib import Path
 from typing import Any, Protocol, Self
 
@@ -17,7 +16,7 @@ from components.dsl.component import Component
 from components.dsl.step_folders import StepFolders
 from keras_bert.training.cluster import TF_CONFIG
 from pipeline.orchestrator.observer import Watcher
-from pipeline.orchestrator.outcome import Outcome, outcome_of_exit
+from pipeline.orchestrator.records import Outcome, outcome_of_exit
 from pipeline.orchestrator.step_process import (
     ThrottledSink,
     begin_process,
@@ -47,11 +46,7 @@ class Child(Protocol):
         """Ends the child."""
 
     def end(self, grace: float = ...) -> None:
-        """Ends the process, if it is running, and all processes that it started.
-
-        Args:
-            grace: the time between the request to end and the kill in seconds.
-        """
+        """Ends the process, if it is running, and all processes that it started."""
 
     def terminate(self) -> None:
         """Requests that the child saves a checkpoint and ends, without waiting for it."""
@@ -60,24 +55,11 @@ class Child(Protocol):
         """Objects of which one becomes ready when there is something to `receive`; none for a child that is polled."""
 
     def receive(self, ready: Sequence[Any]) -> Outcome | None:
-        """Handles messages or the end of the child; returns the outcome once it is known, else None.
-
-        Args:
-            ready: the waitables that are ready.
-        """
+        """Handles messages or the end of the child; returns the outcome once it is known, else None."""
 
 
 class ForkedChild:
-    """A child of the fork server on this machine, see `Child`.
-
-    Args:
-        component: the component to run.
-        arguments: all artifacts and parameters.
-        log: the file that receives the output of the child.
-        watcher: receives the progress.
-        preload: modules that the fork server imports once, before its first child.
-        folders: the result of `step_folders` in the child.
-    """
+    """A child of the fork server on this machine, see `Child`."""
 
     def __init__(
         self,
@@ -112,15 +94,19 @@ class ForkedChild:
         self.end()
 
     def end(self, grace: float = GRACE_SECONDS) -> None:
-        """Ends the process, if it is running, and all processes that it started.
-
-        Args:
-            grace: the time between the request to end and the kill in seconds.
-        """
-        if not self._has_ended:
-            self._connection.close()
-            _end(self._process, grace)
-            self._has_ended = True
+        """Ends the process, if it is running, and all processes that it started."""
+        if self._has_ended:
+            return
+        self._connection.close()
+        pid = self._process.pid
+        if pid is not None:
+            if self._process.is_alive():
+                self._process.terminate()
+                signal_group(pid, signal.SIGTERM)
+                self._process.join(grace)
+            signal_group(pid, signal.SIGKILL)
+            self._process.join()
+        self._has_ended = True
 
     def terminate(self) -> None:
         """Requests that the child saves a checkpoint and ends, without waiting for it."""
@@ -133,11 +119,7 @@ class ForkedChild:
         return [self._connection, self._process.sentinel]
 
     def receive(self, ready: Sequence[Any]) -> Outcome | None:
-        """Handles a message or the end of the child; returns the outcome once it is known, else None.
-
-        Args:
-            ready: the waitables that are ready.
-        """
+        """Handles a message or the end of the child; returns the outcome once it is known, else None."""
         self._watcher.tick()
         if self._connection in ready:
             with contextlib.suppress(EOFError, OSError):
@@ -175,18 +157,6 @@ def _start_server(preload: Sequence[str], log: Path) -> None:
             os.dup2(original, stream)
             os.close(original)
         signal.pthread_sigmask(signal.SIG_SETMASK, previous_mask)
-
-
-def _end(process: BaseProcess, grace: float) -> None:
-    """Ends the child and its process group: SIGTERM first, SIGKILL after a grace period."""
-    if process.pid is None:
-        return
-    if process.is_alive():
-        process.terminate()
-        signal_group(process.pid, signal.SIGTERM)
-        process.join(grace)
-    signal_group(process.pid, signal.SIGKILL)
-    process.join()
 
 
 def _child(connection: Connection, log: Path) -> None:

@@ -64,15 +64,7 @@ def find_ingredients(
     code: Code,
     files: Mapping[str, Mapping[str, str]] | None = None,
 ) -> Ingredients:
-    """The ingredients of an execution's cache key.
-
-    Args:
-        component: the component to run.
-        inputs: content fingerprints of the inputs; None for an absent optional input.
-        parameters: canonical forms of the parameters (`components.dsl.canonical.canonical`), without `Local` ones.
-        code: the result of `find_code`.
-        files: digests of the user's files, by parameter and file.
-    """
+    """The ingredients of an execution's cache key."""
     return Ingredients(
         component=f"{component.module}.{component.name}",
         inputs=inputs,
@@ -92,10 +84,6 @@ def find_code(component: Component, first_party: Sequence[str] = FIRST_PARTY) ->
     in packages do. Imports by a computed name (`importlib.import_module(name)`) cannot be followed. Repeated calls
     only compare the stamps of the files.
 
-    Args:
-        component: the component; its package counts as first-party, too.
-        first_party: names of the top-level packages to follow.
-
     Raises:
         CodeError: a module has no source or does not parse, or an import from a first-party package does not exist.
     """
@@ -105,7 +93,22 @@ def find_code(component: Component, first_party: Sequence[str] = FIRST_PARTY) ->
     stamps, cached = _CODES.get(key, ({}, Code("", {})))
     if stamps and all(stamp(path) == previous for path, previous in stamps.items()):
         return cached
-    files = _import_closure(component.module, packages)
+    # All first-party modules that importing the component may execute, and the data files beside them.
+    files: dict[str, SourceFile] = {}
+    pending = [component.module]
+    while pending:
+        module = pending.pop()
+        if module in files:
+            continue
+        path = _locate(module, packages)
+        if path is None:
+            raise CodeError(f"module {module!r} has no Python source to fingerprint")
+        files[module] = read(path, module)
+        if path.name == "__init__.py":
+            entries = (entry for entry in os.scandir(path.parent) if entry.is_file() and not entry.name.startswith("."))
+            data = [Path(entry.path) for entry in entries if not entry.name.endswith((".py", ".pyc"))]
+            files.update({f"{module}/{file.name}": read(file, module) for file in data})
+        pending.extend(_imported_modules(module, files[module], packages))
     modules = {name: file.source.digest for name, file in sorted(files.items())}
     digest = hashlib.sha256()
     for name, module_digest in modules.items():
@@ -114,31 +117,6 @@ def find_code(component: Component, first_party: Sequence[str] = FIRST_PARTY) ->
     if all(file.is_settled for file in files.values()):
         _CODES[key] = {file.path: file.stamp for file in files.values()}, code
     return code
-
-
-def _import_closure(start: str, packages: Mapping[str, Path]) -> dict[str, SourceFile]:
-    """All first-party modules that importing `start` may execute, by name."""
-    closure: dict[str, SourceFile] = {}
-    pending = [start]
-    while pending:
-        module = pending.pop()
-        if module in closure:
-            continue
-        path = _locate(module, packages)
-        if path is None:
-            raise CodeError(f"module {module!r} has no Python source to fingerprint")
-        closure[module] = read(path, module)
-        closure.update({f"{module}/{file.name}": read(file, module) for file in _data_files(path)})
-        pending.extend(_imported_modules(module, closure[module], packages))
-    return closure
-
-
-def _data_files(path: Path) -> list[Path]:
-    """The data files in the folder of a package's `__init__.py`, which its modules may read."""
-    if path.name != "__init__.py":
-        return []
-    entries = (entry for entry in os.scandir(path.parent) if entry.is_file() and not entry.name.startswith("."))
-    return [Path(entry.path) for entry in entries if not entry.name.endswith((".py", ".pyc"))]
 
 
 def _imported_modules(module: str, file: SourceFile, packages: Mapping[str, Path]) -> tuple[str, ...]:

@@ -12,10 +12,6 @@ class Pipeline:
 
     Nodes run level by level, nodes without inputs first, so that errors in the user's data show before long steps run.
 
-    Attributes:
-        name: the name under which runs are recorded.
-        nodes: all nodes in execution order.
-
     Raises:
         ValueError: there are no outputs, two nodes share a name, or nodes depend on each other in a cycle.
     """
@@ -24,8 +20,30 @@ class Pipeline:
         if not outputs:
             raise ValueError(f"Pipeline.outputs must name at least one node, got none for {name!r}")
         self.name = name
-        self.nodes = _in_order(outputs)
-        _check_names(name, self.nodes)
+        sorter: graphlib.TopologicalSorter[Node] = graphlib.TopologicalSorter()
+        visited: set[int] = set()
+        pending = list(reversed(outputs))
+        while pending:
+            node = pending.pop()
+            if id(node) in visited:
+                continue
+            visited.add(id(node))
+            sources = [handle.node for handle in sources_of(node)]
+            sorter.add(node, *sources)
+            pending.extend(reversed(sources))
+        try:
+            self.nodes = tuple(sorter.static_order())
+        except graphlib.CycleError as error:
+            circle = " -> ".join(node.name for node in error.args[1])
+            raise ValueError(f"Pipeline.outputs must not depend on themselves, got {circle}") from None
+        names: set[str] = set()
+        for node in self.nodes:
+            if node.name in names:
+                raise ValueError(
+                    f"node names must be unique in pipeline {name!r}, got {node.name!r} twice; "
+                    f"name one of them: node.name = '{node.name}_again'"
+                )
+            names.add(node.name)
 
     def __repr__(self) -> str:
         return f"Pipeline({self.name!r}, {len(self.nodes)} nodes)"
@@ -36,33 +54,3 @@ def sources_of(node: Node) -> Iterator[Handle[Artifact]]:
     for handle in node.slots().values():
         if handle is not None:
             yield handle
-
-
-def _in_order(outputs: Sequence[Node]) -> tuple[Node, ...]:
-    sorter: graphlib.TopologicalSorter[Node] = graphlib.TopologicalSorter()
-    visited: set[int] = set()
-    pending = list(reversed(outputs))
-    while pending:
-        node = pending.pop()
-        if id(node) in visited:
-            continue
-        visited.add(id(node))
-        sources = [handle.node for handle in sources_of(node)]
-        sorter.add(node, *sources)
-        pending.extend(reversed(sources))
-    try:
-        return tuple(sorter.static_order())
-    except graphlib.CycleError as error:
-        circle = " -> ".join(node.name for node in error.args[1])
-        raise ValueError(f"Pipeline.outputs must not depend on themselves, got {circle}") from None
-
-
-def _check_names(pipeline: str, nodes: Sequence[Node]) -> None:
-    names: set[str] = set()
-    for node in nodes:
-        if node.name in names:
-            raise ValueError(
-                f"node names must be unique in pipeline {pipeline!r}, got {node.name!r} twice; "
-                f"name one of them: node.name = '{node.name}_again'"
-            )
-        names.add(node.name)

@@ -23,11 +23,7 @@ _OF_JOB = "JOIN runs r ON r.id = x.run WHERE instr(r.pipeline || '/', ?) = 1"
 
 
 class History:
-    """Queries of a root's database.
-
-    Args:
-        connection: a connection to a database with prepared tables.
-    """
+    """Queries of a root's database."""
 
     def __init__(self, connection: sqlite3.Connection) -> None:
         self._connection = connection
@@ -67,9 +63,9 @@ class History:
             "JOIN events e ON e.execution = x.id AND e.direction = 'output' WHERE e.artifact = ? AND x.state = 'ran'",
             artifact,
         )
-        for execution in makers:
-            return execution
-        raise KeyError(artifact)
+        if not makers:
+            raise KeyError(artifact)
+        return makers[0]
 
     def last_ran(self, component: str, pipeline: str) -> Execution | None:
         """The newest execution of a component that ran; None if it never ran for the job of a pipeline.
@@ -86,13 +82,7 @@ class History:
         return next((past.execution for past in newest), None)
 
     def last_of(self, node: str, pipeline: str, before: int | None = None) -> PastExecution | None:
-        """The newest execution of a node in any state; None if there is none for the job of a pipeline.
-
-        Args:
-            node: the node's name.
-            pipeline: executions of this pipeline take precedence over those of others of its job, see `last_ran`.
-            before: id of a run; only earlier runs count.
-        """
+        """The newest execution of a node in any state, before a run if one is named; None if its job has none."""
         newest = self._executions(
             f"{_OF_JOB} AND x.node = ? AND (? IS NULL OR x.run < ?) ORDER BY r.pipeline = ? DESC, x.id DESC LIMIT 1",
             *(_job_prefix(pipeline), node, before, before, pipeline),
@@ -118,10 +108,6 @@ class History:
 
     def run_of(self, number: int, argument: str = "RUN") -> Run:
         """The run with this number.
-
-        Args:
-            number: number of the run.
-            argument: name of the command line argument, for the error.
 
         Raises:
             InputError: the run does not exist.
@@ -169,7 +155,10 @@ class History:
 
     def _executions(self, which: str, *values: Any) -> list[PastExecution]:
         rows = self._connection.execute(f"SELECT {_EXECUTION} FROM executions x {which}", values)  # noqa: S608
-        return [PastExecution(number, _execution(row)) for number, *row in rows.fetchall()]
+        return [
+            PastExecution(row[0], Execution._make([*row[1:8], None if row[8] is None else Cost(*row[8:])]))
+            for row in rows.fetchall()
+        ]
 
 
 def _stored(row: list[Any]) -> StoredArtifact:
@@ -181,8 +170,3 @@ def _stored(row: list[Any]) -> StoredArtifact:
 def _job_prefix(pipeline: str) -> str:
     """What the names of all pipelines of a job begin with, once they end with a slash."""
     return pipeline.partition("/")[0] + "/"
-
-
-def _execution(row: list[Any]) -> Execution:
-    run, node, component, key, state, seconds, message, *cost = row
-    return Execution(run, node, component, key, state, seconds, message, None if cost[0] is None else Cost(*cost))

@@ -22,20 +22,14 @@ from pipeline.orchestrator.chief import (
 from pipeline.orchestrator.executor import TICK_SECONDS, ForkedChild, wait_for_any
 from pipeline.orchestrator.launched_process import find_difference
 from pipeline.orchestrator.observer import Watcher
-from pipeline.orchestrator.outcome import Outcome
 from pipeline.orchestrator.presence import WORKERS, Presence, Sighting
+from pipeline.orchestrator.records import Outcome
 from pipeline.orchestrator.root import CODE, LOGS
 from pipeline.orchestrator.source_code import load_cache
 
 
 def join_trainings(root: Path, cluster: Cluster, join_seconds: float, say: Callable[[str], None]) -> bool:
     """Joins the trainings of a chief until its run ends; returns whether it ended well.
-
-    Args:
-        root: the root of the chief; it need not exist yet.
-        cluster: the processes that train together.
-        join_seconds: how long to wait for a sign of life of the chief.
-        say: receives lines for the user.
 
     Raises:
         InputError: the port of this process is in use, or there was no chief for `join_seconds`.
@@ -102,28 +96,24 @@ class _Worker:
         if request is None:
             return
         self._handled = number
-        refusal = self._find_refusal(request)
-        if refusal:
-            presence.update(request=number, state="refused", message=refusal)
+        try:
+            with field_errors_as_input_errors():
+                self._cluster.check_port()
+            load_cache(self._root / CODE)
+            difference = find_difference(find_component(*request.component), request.versions, request.first_party)
+            if difference:
+                raise InputError(
+                    f"{request.name} must have the versions that the chief has, got {difference}; install the same "
+                    "wheel"
+                )
+        except InputError as error:
+            presence.update(request=number, state="refused", message=str(error))
             return
         self._say(f"{request.name}: trains with {len(self._cluster.addresses)} processes")
         presence.update(request=number, state="runs", message="")
         outcome = self._train(request, number)
         presence.update(state="done" if outcome.kind == "done" else "failed", message=outcome.message)
         self._say(f"{request.name}: {outcome.message or 'done'}")
-
-    def _find_refusal(self, request: JoinRequest) -> str:
-        """Why this process cannot join; empty if it can."""
-        try:
-            with field_errors_as_input_errors():
-                self._cluster.check_port()
-        except InputError as error:
-            return str(error)
-        load_cache(self._root / CODE)
-        difference = find_difference(find_component(*request.component), request.versions, request.first_party)
-        if not difference:
-            return ""
-        return f"{request.name} must have the versions that the chief has, got {difference}; install the same wheel"
 
     def _train(self, request: JoinRequest, number: str) -> Outcome:
         """Runs a training to its end, or until the chief has given it up; the results are those of the chief."""

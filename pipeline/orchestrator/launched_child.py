@@ -15,7 +15,7 @@ from components.dsl.step_folders import StepFolders
 from pipeline.orchestrator.executor import GRACE_SECONDS
 from pipeline.orchestrator.mailbox import BEAT_SECONDS, LOST_SECONDS, LauncherBeat, Mailbox, ProcessBeat, StepRequest
 from pipeline.orchestrator.observer import Watcher
-from pipeline.orchestrator.outcome import Outcome, outcome_of_exit
+from pipeline.orchestrator.records import Outcome, outcome_of_exit
 from pipeline.orchestrator.step_command import step_command
 from pipeline.orchestrator.step_process import signal_group
 
@@ -31,15 +31,6 @@ _CRASHES = frozenset((signal.SIGSEGV, signal.SIGABRT, signal.SIGBUS, signal.SIGF
 
 class LaunchedChild:
     """A process that a program starts, see `Child`; it and the program end when this object does.
-
-    Args:
-        prefix: the program and its arguments; the command that it starts is appended.
-        python: the interpreter of that command.
-        request: what the process is to do.
-        arguments: all artifacts and parameters.
-        folders: the result of `step_folders` in the process.
-        folder: an empty folder for messages, on the file system that the process shares.
-        watcher: receives the progress.
 
     Raises:
         InputError: the program cannot be started.
@@ -71,8 +62,9 @@ class LaunchedChild:
             )
         except OSError as error:
             self._output.close()
-            rule = "begin with a program that can be run"
-            raise InputError(f"machine.launch must {rule}, got {self._program!r}: {error.strerror}") from None
+            raise InputError(
+                f"machine.launch must begin with a program that can be run, got {self._program!r}: {error.strerror}"
+            ) from None
         self._heartbeat = Heartbeat(self._write_beat, BEAT_SECONDS)
 
     def __enter__(self) -> Self:
@@ -82,11 +74,7 @@ class LaunchedChild:
         self.end()
 
     def end(self, grace: float = GRACE_SECONDS) -> None:
-        """Ends the process, if it is running, and the program; waits until the process is gone or lost.
-
-        Args:
-            grace: the time between the request to end and the kill in seconds.
-        """
+        """Ends the process, if it is running, and the program; waits until the process is gone or lost."""
         if self._has_ended:
             return
         self._has_ended = True
@@ -102,7 +90,10 @@ class LaunchedChild:
         self._process.wait()
         self._wait_for_silence()
         self._heartbeat.stop()
-        self._append_output()
+        # The process has written the log by itself, the program has not.
+        self._output.seek(0)
+        with self._output, contextlib.suppress(OSError), self._log.open("ab") as log:
+            log.write(self._output.read())
 
     def terminate(self) -> None:
         """Requests that the process saves a checkpoint and ends; a program that has not started it is ended at once."""
@@ -138,17 +129,15 @@ class LaunchedChild:
         is_signal = number in set(signal.Signals)
         if self._last is None:
             status = f"status {code}" if code >= 0 else signal.Signals(-code).name
-            return Outcome("unstarted", f"{self._program} ended with {status}: {self._last_line() or 'no message'}")
+            lines = (self._mailbox.folder / "output").read_text(encoding="utf-8", errors="replace").split("\n")
+            last_line = next((line.strip() for line in reversed(lines) if line.strip()), "no message")
+            return Outcome("unstarted", f"{self._program} ended with {status}: {last_line}")
         if code == 0:
             return Outcome("unstarted", f"{self._program} ended before the step; it must wait for it")
         if is_signal:
             outcome = outcome_of_exit(-number)
             return outcome._replace(kind="crash" if signal.Signals(number) in _CRASHES else "transient")
         return Outcome("transient", f"was lost: {self._program} ended with status {code} before the step was done")
-
-    def _last_line(self) -> str:
-        lines = (self._mailbox.folder / "output").read_text(encoding="utf-8", errors="replace").split("\n")
-        return next((line.strip() for line in reversed(lines) if line.strip()), "")
 
     def _wait_for_program(self, seconds: float) -> None:
         with contextlib.suppress(subprocess.TimeoutExpired):
@@ -165,12 +154,6 @@ class LaunchedChild:
                 beat, since = newest, time.monotonic()
             elif time.monotonic() - since > 3 * BEAT_SECONDS:
                 return
-
-    def _append_output(self) -> None:
-        """Appends the program's output to the log, which the process has written by itself."""
-        self._output.seek(0)
-        with self._output, contextlib.suppress(OSError), self._log.open("ab") as log:
-            log.write(self._output.read())
 
     def _write_beat(self) -> None:
         self._beat_number += 1

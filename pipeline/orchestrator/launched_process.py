@@ -15,8 +15,7 @@ from components.dsl.heartbeat import Heartbeat
 from pipeline.orchestrator.fingerprint import find_code, find_ingredients
 from pipeline.orchestrator.locks import process_locked
 from pipeline.orchestrator.mailbox import BEAT_SECONDS, LOST_SECONDS, Mailbox, ProcessBeat, StepRequest
-from pipeline.orchestrator.outcome import Outcome
-from pipeline.orchestrator.records import Ingredients
+from pipeline.orchestrator.records import Ingredients, Outcome
 from pipeline.orchestrator.source_code import CodeError
 from pipeline.orchestrator.step_process import ThrottledSink, begin_process, failure_of, run_component, signal_group
 
@@ -30,8 +29,10 @@ def main(file: str) -> int:
     try:
         request = mailbox.read_request()
     except FileNotFoundError:
-        rule = "the root must have the same path on every machine that runs steps"
-        sys.stderr.write(f"error: {rule}, got {file}, which does not exist on {socket.gethostname()}\n")
+        sys.stderr.write(
+            "error: the root must have the same path on every machine that runs steps, got "
+            f"{file}, which does not exist on {socket.gethostname()}\n"
+        )
         return 2
     except InputError as error:
         mailbox.write_outcome(Outcome("input_error", str(error)))
@@ -41,21 +42,19 @@ def main(file: str) -> int:
     beats = ProcessBeats(mailbox)
     Heartbeat(beats.beat, BEAT_SECONDS)
     with process_locked(Path(request.lock), lambda: time.sleep(_WAIT_SECONDS)):
-        outcome = _run(request, mailbox, beats)
+        try:
+            component = find_component(*request.component)
+            check_versions(component, request)
+            arguments, folders = mailbox.read_arguments()
+        except InputError as error:
+            outcome = Outcome("input_error", str(error))
+        except Exception as error:
+            outcome = failure_of(error)
+        else:
+            sink = ThrottledSink(beats.progress, _PROGRESS_SECONDS).send
+            outcome = run_component(component, arguments, folders, sink)
         mailbox.write_outcome(outcome)
     return 0
-
-
-def _run(request: StepRequest, mailbox: Mailbox, beats: "ProcessBeats") -> Outcome:
-    try:
-        component = find_component(*request.component)
-        check_versions(component, request)
-        arguments, folders = mailbox.read_arguments()
-    except InputError as error:
-        return Outcome("input_error", str(error))
-    except Exception as error:
-        return failure_of(error)
-    return run_component(component, arguments, folders, ThrottledSink(beats.progress, _PROGRESS_SECONDS).send)
 
 
 def versions_of(ingredients: Ingredients) -> dict[str, Any]:
@@ -71,18 +70,14 @@ def check_versions(component: Component, request: StepRequest) -> None:
     """
     difference = find_difference(component, request.versions, request.first_party)
     if difference:
-        rule = "start steps with the versions that the launcher has"
-        raise InputError(f"machine.launch must {rule}, got {difference} on {socket.gethostname()} ({sys.executable})")
+        raise InputError(
+            "machine.launch must start steps with the versions that the launcher has, got "
+            f"{difference} on {socket.gethostname()} ({sys.executable})"
+        )
 
 
 def find_difference(component: Component, versions: Mapping[str, Any], first_party: Sequence[str]) -> str:
-    """The first difference between this process and another one that is to run the same step; empty without one.
-
-    Args:
-        component: the step.
-        versions: the result of `versions_of` in the other process.
-        first_party: top-level packages whose code is part of the cache key.
-    """
+    """The first difference between this process and another one that is to run the same step; empty without one."""
     try:
         here = versions_of(find_ingredients(component, {}, {}, find_code(component, first_party)))
     except CodeError as error:
@@ -100,11 +95,7 @@ def find_difference(component: Component, versions: Mapping[str, Any], first_par
 
 
 class ProcessBeats:
-    """Writes this process' signs of life, and ends the process when its launcher is lost or requests it.
-
-    Args:
-        mailbox: the files of this process.
-    """
+    """Writes this process' signs of life, and ends the process when its launcher is lost or requests it."""
 
     def __init__(self, mailbox: Mailbox) -> None:
         self._mailbox, self._parent = mailbox, os.getppid()
@@ -119,20 +110,17 @@ class ProcessBeats:
         self._beat = ProcessBeat(self._beat.number, done, total, note)
 
     def beat(self) -> None:
-        """Writes the next sign of life, or ends an orphan."""
-        if self._is_orphan():
+        """Writes the next sign of life, or ends a process whose launcher is gone: its folder, beats, or program."""
+        is_orphan = os.getppid() != self._parent or not self._mailbox.folder.is_dir()
+        if not is_orphan:
+            newest, now = self._mailbox.read_launcher_beat(), time.monotonic()
+            if newest is not None and newest != self._launcher:
+                self._launcher, self._since = newest, now
+            if self._launcher is not None and self._launcher.should_end and not self._is_ending:
+                self._is_ending = True
+                signal_group(0, signal.SIGTERM)
+            is_orphan = now - self._since > LOST_SECONDS
+        if is_orphan:
             signal_group(0, signal.SIGKILL)
         self._beat = self._beat._replace(number=self._beat.number + 1)
         self._mailbox.write_process_beat(self._beat)
-
-    def _is_orphan(self) -> bool:
-        """Whether the launcher is gone: its folder, its beats, or the program that started this process."""
-        if os.getppid() != self._parent or not self._mailbox.folder.is_dir():
-            return True
-        newest, now = self._mailbox.read_launcher_beat(), time.monotonic()
-        if newest is not None and newest != self._launcher:
-            self._launcher, self._since = newest, now
-        if self._launcher is not None and self._launcher.should_end and not self._is_ending:
-            self._is_ending = True
-            signal_group(0, signal.SIGTERM)
-        return now - self._since > LOST_SECONDS

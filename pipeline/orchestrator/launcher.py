@@ -26,7 +26,6 @@ from pipeline.orchestrator.launched_process import versions_of
 from pipeline.orchestrator.locks import process_lock_file
 from pipeline.orchestrator.mailbox import StepRequest
 from pipeline.orchestrator.observer import Watcher
-from pipeline.orchestrator.outcome import Outcome
 from pipeline.orchestrator.records import (
     ARTIFACTS,
     Cost,
@@ -34,6 +33,7 @@ from pipeline.orchestrator.records import (
     ExecutionState,
     Ingredients,
     NewArtifact,
+    Outcome,
     StoredArtifact,
 )
 from pipeline.orchestrator.root import LOGS, STAGING, UNFINISHED, staging_prefix
@@ -70,8 +70,6 @@ class StepPlan(NamedTuple):
     Attributes:
         inputs: the artifacts in the slots of the node; None for an absent optional input.
         values: the other arguments, with lookups resolved.
-        ingredients: the ingredients of the cache key.
-        key: the cache key.
         hit: the intact outputs of an earlier execution with this key; None if there are none.
         note: the reason, in words, why an earlier execution could not be reused; else empty.
     """
@@ -118,17 +116,7 @@ def check_node(node: Node, first_party: Sequence[str] = FIRST_PARTY) -> CheckedN
 
 
 class Launcher:
-    """Plans, launches and publishes the steps of a run.
-
-    Args:
-        root: absolute path of the root.
-        store: the metadata of the root.
-        run: number of the run.
-        machine: the programs that start steps.
-        preload: modules that the fork server imports once.
-        first_party: top-level packages whose code is part of the cache keys.
-        chief: asks other processes to join trainings; None where this process trains alone.
-    """
+    """Plans, launches and publishes the steps of a run."""
 
     def __init__(
         self,
@@ -189,49 +177,51 @@ class Launcher:
         Raises:
             InputError: the disk is full, or a worker of `TF_CONFIG` did not come, or cannot join.
         """
-        start = time.monotonic()
+        node, start = plan.node, time.monotonic()
         # Outputs are as deep below the root as their final place, so that relative paths in them stay valid.
         # Short names, as scratch folders hold sockets, whose paths are limited to some 100 characters.
         staging = self._root / STAGING / f"{staging_prefix(plan.key)}{uuid.uuid4().hex[:19]}"
-        log = self._log(plan.node)
+        log, prefix = self._log(node), self._machine.launch_prefix(node.component.kind)
         with contextlib.ExitStack() as stack:
             stack.callback(shutil.rmtree, staging, ignore_errors=True)
             with self._disk_full_as_failure(plan, start):
                 log.parent.mkdir(parents=True, exist_ok=True)
-                _number_earlier_log(log)
+                if log.exists():
+                    # The log and record of an earlier try in the same run get a number; the newest have none.
+                    number = 1 + len([*log.parent.glob(f"{log.stem}.*.log")])
+                    for earlier in filter(Path.exists, (log, log.with_suffix(""))):
+                        earlier.rename(earlier.with_name(f"{log.stem}.{number}{earlier.suffix}"))
                 staging.mkdir(parents=True)
-                outputs = self._outputs(plan.node, staging)
-                folders = StepFolders(self._checkpoints(plan), self.record_folder(plan.node), staging / ".scratch")
-                child = self._start(plan, outputs, staging, log, watcher, folders)
-            yield LaunchedStep(plan, stack.enter_context(child), staging, outputs, start)
-
-    def _start(
-        self,
-        plan: StepPlan,
-        outputs: Mapping[str, Artifact],
-        staging: Path,
-        log: Path,
-        watcher: Watcher,
-        folders: StepFolders,
-    ) -> Child:
-        """Starts the process of a step, by the program for steps of its kind if there is one."""
-        component, arguments = plan.node.component, self._arguments(plan, outputs)
-        if self.needs_workers(plan.node):
-            self._gather(plan, arguments, staging, watcher)
-        prefix = self._machine.launch_prefix(component.kind)
-        if not prefix:
-            return ForkedChild(component, arguments, log, watcher, self._preload, folders)
-        assert folders.scratch is not None
-        folder = folders.scratch.with_name(".messages")
-        folder.mkdir()
-        request = StepRequest(
-            component=(component.module, component.name),
-            versions=versions_of(plan.ingredients),
-            first_party=tuple(self._first_party),
-            log=str(log),
-            lock=str(process_lock_file(self._root, plan.key)),
-        )
-        return LaunchedChild(prefix, self._machine.python, request, arguments, folders, folder, watcher)
+                outputs = {
+                    name: _output_type(node, name)(staging / name) for name in node.component.of_role(Role.OUTPUT)
+                }
+                artifacts: dict[str, Artifact] = {}
+                for name, handle in node.slots().items():
+                    stored = plan.inputs[name]
+                    if handle is not None and stored is not None:
+                        assert stored.path is not None
+                        artifacts[name] = handle.artifact(self._root / stored.path)
+                arguments = {**plan.values, **node.gather(artifacts), **outputs}
+                folders = StepFolders(self._checkpoints(plan), self.record_folder(node), staging / ".scratch")
+                if self.needs_workers(node):
+                    self._gather(plan, arguments, staging, watcher)
+                child: Child
+                if prefix:
+                    messages = staging / ".messages"
+                    messages.mkdir()
+                    request = StepRequest(
+                        component=(node.component.module, node.component.name),
+                        versions=versions_of(plan.ingredients),
+                        first_party=tuple(self._first_party),
+                        log=str(log),
+                        lock=str(process_lock_file(self._root, plan.key)),
+                    )
+                    python = self._machine.python
+                    child = LaunchedChild(prefix, python, request, arguments, folders, messages, watcher)
+                else:
+                    child = ForkedChild(node.component, arguments, log, watcher, self._preload, folders)
+            stack.enter_context(child)
+            yield LaunchedStep(plan, child, staging, outputs, start)
 
     def needs_workers(self, node: Node) -> bool:
         """Whether a node trains on several processes."""
@@ -252,14 +242,13 @@ class Launcher:
         def move(path: Path) -> Path:
             return path.relative_to(staging if path.is_relative_to(staging) else self._root)
 
-        checkpoints = self._checkpoints(plan).relative_to(self._root).as_posix()
         shared = move_artifacts(arguments, move)
         request = JoinRequest(
             name=plan.node.name,
             run=self._run,
             component=(plan.node.component.module, plan.node.component.name),
             arguments={name: encode_argument(value) for name, value in shared.items()},
-            checkpoints=checkpoints,
+            checkpoints=self._checkpoints(plan).relative_to(self._root).as_posix(),
             versions=versions_of(plan.ingredients),
             first_party=tuple(self._first_party),
         )
@@ -274,11 +263,11 @@ class Launcher:
             TransientStepError: the step failed in a way that a retry may avoid.
             StepError: the step failed.
         """
-        plan, outputs = launched.plan, launched.outputs
+        plan = launched.plan
         launched.child.end()
         with self._disk_full_as_failure(plan, launched.start):
             if outcome.kind == "done":
-                outcome = _check_parameters(plan, outputs)._replace(cost=outcome.cost)
+                outcome = _check_parameters(plan, launched.outputs)._replace(cost=outcome.cost)
             seconds = time.monotonic() - launched.start
             if outcome.kind == "done":
                 return self._publish(launched, self._execution(plan, "ran", seconds, cost=outcome.cost))
@@ -315,19 +304,11 @@ class Launcher:
         return artifact.read_json(name)
 
     def _is_intact(self, node: Node, name: str, stored: StoredArtifact) -> bool:
-        return stored.path is not None and _holds(self.output(node, name, stored), stored)
-
-    def _outputs(self, node: Node, folder: Path) -> dict[str, Artifact]:
-        return {name: _output_type(node, name)(folder / name) for name in node.component.of_role(Role.OUTPUT)}
-
-    def _arguments(self, plan: StepPlan, outputs: Mapping[str, Artifact]) -> dict[str, Any]:
-        artifacts: dict[str, Artifact] = {}
-        for name, handle in plan.node.slots().items():
-            stored = plan.inputs[name]
-            if handle is not None and stored is not None:
-                assert stored.path is not None
-                artifacts[name] = handle.artifact(self._root / stored.path)
-        return {**plan.values, **plan.node.gather(artifacts), **outputs}
+        """Whether a folder still holds the artifact that was published there."""
+        if stored.path is None:
+            return False
+        artifact = self.output(node, name, stored)
+        return artifact.is_intact() and artifact.fingerprint() == stored.fingerprint
 
     def _publish(self, launched: LaunchedStep, execution: Execution) -> dict[str, StoredArtifact]:
         """Moves outputs to their final place, then records them; a kill in between leaves folders that are swept."""
@@ -370,17 +351,18 @@ class Launcher:
                 log.parent.rmdir()
             return InputError(outcome.message)
         if outcome.kind == "unstarted":
-            rule = f"machine.launch must start the step {plan.node.name}"
-            return UnstartedStepError(f"{rule}, but {outcome.message}; log: {self._log(plan.node)}")
-        error_type = TransientStepError if outcome.kind == "transient" else StepError
-        return error_type(self._describe(plan, outcome))
-
-    def _describe(self, plan: StepPlan, outcome: Outcome) -> str:
+            return UnstartedStepError(
+                f"machine.launch must start the step {plan.node.name}, but {outcome.message}; "
+                f"log: {self._log(plan.node)}"
+            )
         inputs = [f"{name} = {self._root / str(stored.path)}" for name, stored in plan.present_inputs().items()]
-        advice = "Fix the cause, then run the same command again: it goes on with this step."
-        lines = [f"Step {plan.node.name} failed: {outcome.message}"]
-        lines += [f"  inputs: {', '.join(inputs) or 'no artifacts'}", f"  log: {self._log(plan.node)}", advice]
-        return "\n".join(lines)
+        error_type = TransientStepError if outcome.kind == "transient" else StepError
+        return error_type(
+            f"Step {plan.node.name} failed: {outcome.message}\n"
+            f"  inputs: {', '.join(inputs) or 'no artifacts'}\n"
+            f"  log: {self._log(plan.node)}\n"
+            "Fix the cause, then run the same command again: it goes on with this step."
+        )
 
     def _execution(
         self, plan: StepPlan, state: ExecutionState, seconds: float, message: str = "", cost: Cost | None = None
@@ -398,15 +380,6 @@ def _output_type(node: Node, name: str) -> type[Artifact]:
     return kind
 
 
-def _number_earlier_log(log: Path) -> None:
-    """Renames the log and record of an earlier try in the same run with a number; the newest have none."""
-    if log.exists():
-        number = 1 + len([*log.parent.glob(f"{log.stem}.*.log")])
-        for place in (log, log.with_suffix("")):
-            if place.exists():
-                place.rename(place.with_name(f"{log.stem}.{number}{place.suffix}"))
-
-
 def _check_parameters(plan: StepPlan, outputs: Mapping[str, Artifact]) -> Outcome:
     """Checks that the user's data did not change after the key was computed, before outputs are published under it."""
     parameters = json.loads(json.dumps(plan.ingredients.parameters))
@@ -416,8 +389,3 @@ def _check_parameters(plan: StepPlan, outputs: Mapping[str, Artifact]) -> Outcom
             if recorded[name] != value:
                 return Outcome("input_error", f"{plan.node.name}.{name} changed while it was read; run again")
     return Outcome("done", "")
-
-
-def _holds(artifact: Artifact, stored: StoredArtifact) -> bool:
-    """Whether a folder still holds the artifact that was published there."""
-    return artifact.is_intact() and artifact.fingerprint() == stored.fingerprint

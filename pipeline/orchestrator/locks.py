@@ -15,14 +15,7 @@ LOCKS = ".locks"
 
 @contextlib.contextmanager
 def step_locked(root: Path, name: str, key: str, say: Callable[[str], None]) -> Iterator[None]:
-    """Holds the lock of a step inside the block; waits for another process that runs the same step.
-
-    Args:
-        root: absolute path of the root.
-        name: name of the step, for others that wait.
-        key: the cache key of the step.
-        say: receives a message if there is a wait.
-    """
+    """Holds the lock of a step inside the block; waits for another process that runs the same step."""
     with _open(root, f"{key}.lock") as lock:
         _acquire(lock, lambda holder: say(f"{name}: waits for the same step ({holder})"))
         write_holder(lock, name)
@@ -31,14 +24,7 @@ def step_locked(root: Path, name: str, key: str, say: Callable[[str], None]) -> 
 
 @contextlib.contextmanager
 def machine_locked(root: Path, name: str, say: Callable[[str], None], *, is_alone: bool) -> Iterator[None]:
-    """Shares this machine with other steps of the root inside the block, or has it alone, to measure time.
-
-    Args:
-        root: absolute path of the root.
-        name: name of the step.
-        say: receives a message if there is a wait.
-        is_alone: whether the step must run beside no other step.
-    """
+    """Shares this machine with other steps of the root inside the block, or has it alone, to measure time."""
     with _open(root, f"{socket.gethostname()}.machine") as lock:
         announcement = f"{name}: waits for other steps on this machine, to measure time alone"
         _acquire(lock, lambda _: say(announcement), is_shared=not is_alone)
@@ -47,11 +33,9 @@ def machine_locked(root: Path, name: str, say: Callable[[str], None], *, is_alon
 
 @contextlib.contextmanager
 def cache_locked(root: Path, *, is_alone: bool) -> Iterator[bool]:
-    """Shares the artifacts of a mirror with other steps inside the block, so that none removes what another reads.
+    """Shares the artifacts of a mirror with other steps, so that none removes what another reads.
 
-    Args:
-        root: absolute path of the mirror.
-        is_alone: whether to have them alone, to remove some; the block is told whether that is so, without a wait.
+    To remove some, a process must have them alone; the block is told whether it has, without a wait.
     """
     with _open(root, "cache") as lock:
         if is_alone:
@@ -67,10 +51,6 @@ def process_locked(file: Path, wait: Callable[[], None]) -> Iterator[None]:
 
     A step that was started by a program may outlive its launcher for a while; the next process of the same step must
     not write checkpoints beside it.
-
-    Args:
-        file: the file of the lock; its folder exists.
-        wait: called again and again while another process holds the lock; ends the wait by an exception.
     """
     with file.open("a+") as lock:
         while not lock_file(lock):

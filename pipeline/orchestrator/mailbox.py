@@ -16,8 +16,7 @@ from components.dsl.paths import path_below
 from components.dsl.step_folders import StepFolders
 from keras_bert.core.folders import write_whole
 from pipeline.orchestrator.arguments import decode_argument, encode_argument, move_artifacts
-from pipeline.orchestrator.outcome import Outcome
-from pipeline.orchestrator.records import Cost
+from pipeline.orchestrator.records import Cost, Outcome
 
 BEAT_SECONDS = 1.0
 LOST_SECONDS = 30.0
@@ -30,10 +29,8 @@ class StepRequest(NamedTuple):
     """The part of a request that every version of the project can read.
 
     Attributes:
-        component: module and name of the component.
         versions: the code, the libraries and the version of Python that the cache key holds.
         first_party: top-level packages whose code is part of the key.
-        log: the file that receives the output of the process.
         lock: the file of the lock that the process holds, see `process_locked`.
     """
 
@@ -61,11 +58,7 @@ class ProcessBeat(NamedTuple):
 
 
 class Mailbox:
-    """The files of one step's process.
-
-    Args:
-        folder: an existing folder in a step's staging folder; the launcher and the process see it under the same path.
-    """
+    """The files of one step's process, in a folder of its staging folder that the launcher sees under the same path."""
 
     def __init__(self, folder: Path) -> None:
         self.folder, self._root = folder, folder.parents[2]

@@ -1,16 +1,29 @@
 """Interfaces that receive the progress of a run; the orchestrator itself draws nothing."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Literal, Self
-
-from pipeline.orchestrator.estimate import Estimate
+from typing import Literal, NamedTuple, Self
 
 StepState = Literal["cached", "ran", "failed", "refused", "skipped"]
 
 
 class StoppedRunError(Exception):
     """An observer or a watcher ends its run: running steps end at once, and their checkpoints are deleted."""
+
+
+class Estimate(NamedTuple):
+    """The duration of steps that run one after the other."""
+
+    seconds: float
+    measured: tuple[str, ...]
+    unmeasured: tuple[str, ...]
+
+    @classmethod
+    def of(cls, durations: Mapping[str, float | None]) -> Self:
+        """The sum of the durations of steps in seconds; None marks an unknown one."""
+        measured = {name: seconds for name, seconds in durations.items() if seconds is not None}
+        unmeasured = tuple(name for name in durations if name not in measured)
+        return cls(sum(measured.values()), tuple(measured), unmeasured)
 
 
 class Watcher:

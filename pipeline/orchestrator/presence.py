@@ -20,10 +20,6 @@ class Presence:
     """Publishes the state of this process in a file, with a count that grows each second.
 
     A context manager, inside which the count grows. The file is replaced at once, never changed in place.
-
-    Args:
-        file: the file; its folder must exist.
-        state: the first state, JSON values.
     """
 
     def __init__(self, file: Path, **state: Any) -> None:
@@ -51,9 +47,6 @@ class Presence:
 
 class Sighting:
     """The view of another process's `Presence`; it compares counts, as the clocks of machines differ.
-
-    Args:
-        file: the file of the other process; it need not exist yet.
 
     Attributes:
         state: the newest state; empty as long as there is none.

@@ -1,10 +1,12 @@
-"""The records of the metadata store."""
+"""The records of the metadata store, and the outcome of a step's process."""
 
+import signal
 from collections.abc import Mapping
 from typing import Any, Literal, NamedTuple
 
 from components.dsl.errors import InputError
 from components.dsl.paths import leads_out
+from pipeline.machine import Need
 
 ARTIFACTS = "artifacts"
 
@@ -29,8 +31,9 @@ def check_artifact_path(path: str | None) -> None:
         InputError: the path is not `artifacts/STEP/NAME`.
     """
     if path is not None and (leads_out(path) or path.count("/") != 2 or not path.startswith(f"{ARTIFACTS}/")):
-        rule = f"must keep its artifacts in {ARTIFACTS}/STEP/NAME"
-        raise InputError(f"root {rule}, got {path!r} in its metadata; use another root")
+        raise InputError(
+            f"root must keep its artifacts in {ARTIFACTS}/STEP/NAME, got {path!r} in its metadata; use another root"
+        )
 
 
 class NewArtifact(NamedTuple):
@@ -46,7 +49,6 @@ class Run(NamedTuple):
 
     Attributes:
         state: `partial` is a run without errors that skipped steps, or that later runs of a search complete.
-        ended: the end; None while it is running.
         part_of: the first run of the search that the run belongs to; None for other runs and for the first run itself.
         invocation: the identifier of a run by another orchestrator, which starts each step as a command; else None.
     """
@@ -77,7 +79,6 @@ class Execution(NamedTuple):
 
     Attributes:
         state: `ran` made new artifacts; `cached` reused the artifacts of an earlier execution with the same key.
-        seconds: duration.
         message: the reason for a refusal or failure, else empty.
         cost: resources used; None if unknown.
     """
@@ -90,6 +91,12 @@ class Execution(NamedTuple):
     seconds: float
     message: str = ""
     cost: Cost | None = None
+
+    @property
+    def need(self) -> Need | None:
+        """The resources that another execution is expected to need; None if they are unknown."""
+        cost = self.cost
+        return None if cost is None else Need(cost.cpu_seconds / max(self.seconds, 1e-3), cost.peak_bytes)
 
 
 class PastExecution(NamedTuple):
@@ -113,12 +120,10 @@ class Ingredients(NamedTuple):
     """The ingredients of an execution's cache key, and the details behind its digests.
 
     Attributes:
-        component: module and name of the component.
         inputs: fingerprints of the inputs; None for an absent one.
         parameters: canonical forms of the parameters.
         code: digest of all code of the component.
         libraries: versions of the libraries that may change the result.
-        python: version of Python.
         modules: digests of the modules behind `code`.
         files: digests of the user's files behind `parameters`, by parameter and file.
     """
@@ -131,3 +136,37 @@ class Ingredients(NamedTuple):
     python: str
     modules: Mapping[str, str]
     files: Mapping[str, Mapping[str, str]]
+
+
+OutcomeKind = Literal["done", "input_error", "refusal", "disk_full", "transient", "crash", "unstarted"]
+
+# Signals from outside of the process: memory ran out, a scheduler, a closed terminal.
+_EXTERNAL_SIGNALS = (signal.SIGKILL, signal.SIGTERM, signal.SIGHUP)
+
+
+class Outcome(NamedTuple):
+    """The outcome of a step.
+
+    Attributes:
+        kind: `transient` is a crash that a retry may avoid: the process was killed from outside, or lost a connection.
+            `unstarted` says that the program that starts the step has failed.
+        message: one line; empty if the step is done.
+        cost: the used resources; None if the process did not report them.
+    """
+
+    kind: OutcomeKind
+    message: str
+    cost: Cost | None = None
+
+
+def outcome_of_exit(code: int | None) -> Outcome:
+    """The outcome of a process that ended without reporting one.
+
+    Args:
+        code: the exit code; negative for the number of a signal, as `multiprocessing` and `subprocess` return it.
+    """
+    if code is None or code >= 0:
+        return Outcome("crash", f"ended with exit code {code} before it was done")
+    number = signal.Signals(-code)
+    hint = "; the system may have run out of memory" if number is signal.SIGKILL else ""
+    return Outcome("transient" if number in _EXTERNAL_SIGNALS else "crash", f"was killed by {number.name}{hint}")

@@ -3,7 +3,6 @@
 import contextlib
 import json
 from collections.abc import Iterator, Mapping
-from contextlib import AbstractContextManager
 from pathlib import Path
 from typing import Any
 
@@ -19,15 +18,7 @@ from pipeline.remote.artifacts import evict
 
 
 class RemoteLauncher(Launcher):
-    """Plans, launches and publishes the steps of a run in a mirror.
-
-    Args:
-        root: absolute path of the mirror.
-        store: the metadata of the mirror.
-        run: number of the run.
-        is_shared: whether other processes run steps in the mirror at the same time.
-        options: see `Launcher`.
-    """
+    """Plans, launches and publishes the steps of a run in a mirror."""
 
     def __init__(self, root: Path, store: RemoteStore, run: int, *, is_shared: bool = False, **options: Any) -> None:
         super().__init__(root, store, run, **options)
@@ -66,15 +57,24 @@ class RemoteLauncher(Launcher):
         inputs = [self._root / str(stored.path) for stored in plan.present_inputs().values()]
         try:
             self._reading[plan.key] = inputs
-            with self._inputs_held():
+            # Other processes must not remove what this one reads.
+            held = cache_locked(self._root, is_alone=False) if self._is_shared else contextlib.nullcontext()
+            with held:
                 for stored in plan.present_inputs().values():
-                    self._pull(stored)
+                    if not self._remote.pull(stored):
+                        self._remote.forget([str(stored.path)])
+                        raise self._damaged(stored)
                 with super().launch(plan, watcher) as launched:
                     yield launched
         finally:
             self._reading.pop(plan.key, None)
             self._remote.leases().release(plan.key)
-            self._evict()
+            # Beside other processes, the last one removes artifacts above the limit of the cache.
+            alone = cache_locked(self._root, is_alone=True) if self._is_shared else contextlib.nullcontext(True)
+            with alone as is_alone:
+                if is_alone:
+                    folders = [folder for inputs in self._reading.values() for folder in inputs]
+                    evict(self._root, self._root / ARTIFACTS, folders)
 
     def fetch(self, artifact: Artifact) -> None:
         """Downloads an artifact that this run made or reused, unless it is in the mirror; also after the run's end.
@@ -114,11 +114,6 @@ class RemoteLauncher(Launcher):
         checks_more = type(artifact).is_intact is not Artifact.is_intact
         return not checks_more or (self._remote.pull(stored) and super()._is_intact(node, name, stored))
 
-    def _pull(self, stored: StoredArtifact) -> None:
-        if not self._remote.pull(stored):
-            self._remote.forget([str(stored.path)])
-            raise self._damaged(stored)
-
     def _damaged(self, stored: StoredArtifact) -> InputError:
         place = f"{self._remote.objects.address}/{place_of(stored)}"
         return InputError(f"{place} must be intact, and is damaged or missing; run again: its step makes it again")
@@ -126,15 +121,3 @@ class RemoteLauncher(Launcher):
     def _newest_output(self, key: str) -> int:
         """The highest number of an output of a key; 0 if none is there."""
         return max((stored.id for stored in (self._store.find(key) or {}).values()), default=0)
-
-    def _inputs_held(self) -> AbstractContextManager[object]:
-        """Keeps other processes from removing what this one reads."""
-        return cache_locked(self._root, is_alone=False) if self._is_shared else contextlib.nullcontext()
-
-    def _evict(self) -> None:
-        """Removes artifacts above the limit of the cache; beside other processes, the last one does."""
-        alone = cache_locked(self._root, is_alone=True) if self._is_shared else contextlib.nullcontext(True)
-        with alone as is_alone:
-            if is_alone:
-                folders = [folder for inputs in self._reading.values() for folder in inputs]
-                evict(self._root, self._root / ARTIFACTS, folders)

@@ -31,10 +31,6 @@ _STARTS = f"SELECT name FROM seen_entries WHERE name LIKE '{LOG}/%/{START}.json'
 class RemoteStore(Store):
     """The metadata of a mirror, brought up to date when it is opened.
 
-    Args:
-        root: the mirror.
-        create: whether to create a missing database, and a root where none is.
-
     Attributes:
         objects: the objects of the root.
 
@@ -154,7 +150,7 @@ class RemoteStore(Store):
         ingredients: Ingredients | None = None,
     ) -> None:
         """Records an execution without new artifacts."""
-        if execution.state == "cached" and self._is_repeated(execution):
+        if self._is_repeated(execution):
             return
         # Those of a cached execution stand in the entry of the one that ran.
         if execution.state == "cached":
@@ -276,17 +272,15 @@ class RemoteStore(Store):
             elif entry.part == START:
                 self._insert_run(entry)
             elif entry.part == END:
-                self._apply_end(**entry.content)
+                run, state, ended = (entry.content[name] for name in ("run", "state", "ended"))
+                row = self._connection.execute("SELECT invocation FROM runs WHERE id = ?", (run,)).fetchone()
+                if row[0] is None:
+                    self._connection.execute("UPDATE runs SET state = ?, ended = ? WHERE id = ?", (state, ended, run))
+                else:
+                    # A run of single steps ends if nothing is left to do, in whatever order their ends arrive.
+                    self._settle(run, ended)
             else:
                 self._insert_execution(entry)
-
-    def _apply_end(self, run: int, state: RunState, ended: float) -> None:
-        """Ends a run; one of single steps if nothing is left to do, in whatever order their ends arrive."""
-        row = self._connection.execute("SELECT invocation FROM runs WHERE id = ?", (run,)).fetchone()
-        if row[0] is None:
-            self._connection.execute("UPDATE runs SET state = ?, ended = ? WHERE id = ?", (state, ended, run))
-        else:
-            self._settle(run, ended)
 
     def _insert_run(self, entry: LogEntry) -> None:
         """Inserts a run; a step that joins one gives it the newest plan instead."""
@@ -314,24 +308,18 @@ class RemoteStore(Store):
         outputs = {name: _reference(stored) for name, stored in content["reused"].items()}
         for index, (name, artifact) in enumerate(new.items()):
             stored = (number << _OUTPUTS) + index
-            self._insert_artifact(stored, artifact)
+            # Of artifacts with one path, the one with the highest number has it.
+            path, older = artifact.path, "UPDATE artifacts SET path = NULL WHERE path = ? AND id <= ?"
+            self._connection.execute(older, (path, stored))
+            taken = self._connection.execute("SELECT 1 FROM artifacts WHERE path = ?", (path,)).fetchone() is not None
+            self._connection.execute(
+                "INSERT INTO artifacts (id, type, fingerprint, path) VALUES (?, ?, ?, ?)",
+                (stored, artifact.type, artifact.fingerprint, None if taken else path),
+            )
             outputs[name] = _reference(stored)
         inputs = {name: _reference(stored) for name, stored in content["inputs"].items()}
         ingredients = content["ingredients"] and Ingredients(**content["ingredients"])
         self._insert(execution, inputs, outputs, ingredients, number, content["ended"])
-
-    def _insert_artifact(self, number: int, artifact: NewArtifact) -> None:
-        """Inserts an artifact; of those with one path, the one with the highest number has it."""
-        newer = self._connection.execute(
-            "SELECT 1 FROM artifacts WHERE path = ? AND id > ?", (artifact.path, number)
-        ).fetchone()
-        if newer is None:
-            self._connection.execute("UPDATE artifacts SET path = NULL WHERE path = ?", (artifact.path,))
-        path = artifact.path if newer is None else None
-        self._connection.execute(
-            "INSERT INTO artifacts (id, type, fingerprint, path) VALUES (?, ?, ?, ?)",
-            (number, artifact.type, artifact.fingerprint, path),
-        )
 
 
 def execution_number(log: int, place: int) -> int:

@@ -44,7 +44,9 @@ class Root:
         remove_free_locks(self.path)
         for folder in own_entries(self.path, f"{UNFINISHED}/*"):
             # Checkpoints of a step that was interrupted and later ran with other settings are never used again.
-            if time.time() - _last_written(folder) > ABANDONED_SECONDS:
+            # A folder's modification time changes with its direct entries only.
+            written = max(path.lstat().st_mtime for path in (folder, *folder.rglob("*")))
+            if time.time() - written > ABANDONED_SECONDS:
                 shutil.rmtree(folder, ignore_errors=True)
         recorded = store.paths()
         for folder in own_entries(self.path, f"{ARTIFACTS}/*/*"):
@@ -64,31 +66,20 @@ class Root:
         A root that existed before stays, and so does one that another process uses, or in which a step has finished,
         saved a checkpoint or left a log.
         """
-        if self.path not in self.made or self._holds_work() or not self._is_alone():
+        folders = (self.path / ARTIFACTS, self.path / UNFINISHED, self.path / LOGS)
+        if self.path not in self.made or any(entry.is_file() for folder in folders for entry in folder.rglob("*")):
+            return
+        if self.lock is not None and not lock_file(self.lock):
             return
         shutil.rmtree(self.path, ignore_errors=True)
         for folder in reversed(self.made):
             with contextlib.suppress(OSError):
                 folder.rmdir()
 
-    def _is_alone(self) -> bool:
-        """Whether no other process has locked the root, which then is locked for this one alone."""
-        return self.lock is None or lock_file(self.lock)
-
-    def _holds_work(self) -> bool:
-        places = (self.path / ARTIFACTS, self.path / UNFINISHED, self.path / LOGS)
-        return any(entry.is_file() for place in places for entry in place.rglob("*"))
-
 
 def staging_prefix(key: str) -> str:
     """The start of the names of a step's staging folders."""
     return f"{key[:12]}-"
-
-
-def _last_written(folder: Path) -> float:
-    """The time of the last change in a folder, in seconds since the epoch."""
-    # A folder's modification time changes with its direct entries only.
-    return max(place.lstat().st_mtime for place in (folder, *folder.rglob("*")))
 
 
 def check_root(path: Path) -> None:
@@ -105,8 +96,9 @@ def check_root(path: Path) -> None:
     if not (path / DATABASE).is_file():
         for entry in sorted(path.iterdir()):
             if entry.name not in (LOCK, REMOTE_FILE) and not entry.name.startswith(DATABASE):
-                rule = "must be a new or empty folder, or one of an earlier run"
-                raise InputError(f"root {rule}, got {path}: it holds {entry.name}")
+                raise InputError(
+                    f"root must be a new or empty folder, or one of an earlier run, got {path}: it holds {entry.name}"
+                )
 
 
 @contextlib.contextmanager
@@ -133,18 +125,14 @@ def locked_root(path: Path, *, is_shared: bool = False) -> Iterator[Root]:
             root.remove()
             raise InputError(f"root must be a folder that can be written to, got {path}: {error.strerror}") from error
         if not lock_file(lock, is_shared=is_shared):
+            steps = find_holders(path)
+            holder = f"another run holds it ({read_holder(lock)})"
+            if steps:
+                holder = f"steps run in it ({'; '.join(steps)})"
             raise InputError(
-                f"root must be free, got {path}: {_describe_holder(path, lock)}; commands that start as `flock FILE "
+                f"root must be free, got {path}: {holder}; commands that start as `flock FILE "
                 "keras-bert-edge ...`, all with one FILE, wait for each other, and another --root is free"
             )
         if not is_shared:
             write_holder(lock, "run")
         yield root
-
-
-def _describe_holder(path: Path, lock: IO[str]) -> str:
-    """The run that holds a lock, or the steps that share it."""
-    steps = find_holders(path)
-    if steps:
-        return f"steps run in it ({'; '.join(steps)})"
-    return f"another run holds it ({read_holder(lock)})"

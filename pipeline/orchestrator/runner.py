@@ -3,7 +3,9 @@
 import contextlib
 import dataclasses
 import os
-from collections.abc import Callable, Mapping, Sequence
+import signal
+import threading
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -19,14 +21,14 @@ from pipeline.orchestrator.executor import PRELOAD
 from pipeline.orchestrator.fingerprint import FIRST_PARTY
 from pipeline.orchestrator.graph import Pipeline, sources_of
 from pipeline.orchestrator.launcher import check_node
-from pipeline.orchestrator.observer import Observer
-from pipeline.orchestrator.places import make_launcher
+from pipeline.orchestrator.observer import Observer, StoppedRunError
+from pipeline.orchestrator.places import make_launcher, open_store
 from pipeline.orchestrator.records import RunState
 from pipeline.orchestrator.request import Request
-from pipeline.orchestrator.root import CODE, locked_root
-from pipeline.orchestrator.run_scope import end_recorded, open_root_store, termination_interrupts
+from pipeline.orchestrator.root import CODE, Root, locked_root
 from pipeline.orchestrator.scheduler import Scheduler, StepResult
 from pipeline.orchestrator.source_code import load_cache, save_cache
+from pipeline.orchestrator.store import Store
 
 ALL = Request()
 
@@ -40,8 +42,6 @@ class RunResult:
     """The result of a run.
 
     Attributes:
-        run: number of the run in the store.
-        root: absolute path of the root.
         state: `done`, or `refused` or `failed` if a step was; after a failure no step has run, after a refusal none
             that reads from the refused one.
         steps: the results of the nodes, in the order of the pipeline.
@@ -146,13 +146,7 @@ def run_pipeline(
     checked = {node.name: check_node(node, first_party) for node in nodes}
     observer = observer or Observer()
     observer.begin([node.name for node in nodes])
-    with (
-        disk_full_as_input_error(root),
-        termination_interrupts(),
-        locked_root(Path(root)) as place,
-        open_root_store(place) as store,
-        contextlib.ExitStack() as stack,
-    ):
+    with opened_root(root) as (place, store), contextlib.ExitStack() as stack:
         place.sweep(store)
         chief = None
         if cluster is not None:
@@ -162,10 +156,10 @@ def run_pipeline(
         run = observer.run = store.start_run(pipeline.name, settings, part_of, plan_of(nodes))
         options: dict[str, Any] = {"preload": preload, "first_party": first_party, "chief": chief}
         launcher = make_launcher(store, place.path, run, machine=machine, **options)
-        course = Scheduler(pipeline, request, checked, launcher, store, observer, machine=machine)
+        scheduler = Scheduler(pipeline, request, checked, launcher, store, observer, machine=machine)
         try:
             with end_recorded(store, run, observer, place):
-                steps = course.run()
+                steps = scheduler.run()
         finally:
             place.sweep_staging()
         state = state_of(steps)
@@ -176,18 +170,26 @@ def run_pipeline(
     return RunResult(run, place.path, state, tuple(steps), launcher.fetch, launcher.read_json)
 
 
+def run_to_end(pipeline: Pipeline, root: Path, **options: Any) -> RunResult:
+    """Runs a pipeline as a part of a larger command, with options of `run_pipeline`.
+
+    Raises:
+        InputError: the user's input cannot be used.
+        RunFailedError: a step failed or refused.
+    """
+    result = run_pipeline(pipeline, root, **options)
+    if result.state != "done":
+        raise RunFailedError(result.message)
+    return result
+
+
 def plan_of(nodes: Sequence[Node]) -> dict[str, list[str]]:
     """The names of nodes, each with the names of the nodes whose outputs it reads."""
     return {node.name: list(dict.fromkeys(handle.node.name for handle in sources_of(node))) for node in nodes}
 
 
 def _find_chief_cluster(root: Path, machine: Machine) -> Cluster | None:
-    """The processes that train together; None if this one trains alone.
-
-    Raises:
-        InputError: `TF_CONFIG` is wrong, names another process the chief, or goes with a root or programs that its
-            workers do not share.
-    """
+    """The processes that train together; None if this one trains alone."""
     with field_errors_as_input_errors():
         cluster = find_cluster()
     if cluster is not None and not cluster.is_chief:
@@ -196,12 +198,75 @@ def _find_chief_cluster(root: Path, machine: Machine) -> Cluster | None:
             "join with `keras-bert-edge run`"
         )
     if cluster is not None and root_address(root) is not None:
-        rule = "must be a folder that all processes of TF_CONFIG share"
-        raise InputError(f"--root {rule}, got {root_address(root)}; workers join by files under it")
+        raise InputError(
+            "--root must be a folder that all processes of TF_CONFIG share, got "
+            f"{root_address(root)}; workers join by files under it"
+        )
     if cluster is not None and machine.launch_prefix("training"):
-        rule = "must leave out trainings where TF_CONFIG is set, as its processes train together"
-        raise InputError(f"machine.launch {rule}, got {list(machine.launch_prefix('training'))}")
+        raise InputError(
+            "machine.launch must leave out trainings where TF_CONFIG is set, as its processes train together, got "
+            f"{list(machine.launch_prefix('training'))}"
+        )
     return cluster
+
+
+@contextlib.contextmanager
+def opened_root(root: str | os.PathLike[str], *, is_shared: bool = False) -> Iterator[tuple[Root, Store]]:
+    """Locks a root and opens its store; SIGTERM is handled like Ctrl-C.
+
+    Raises:
+        InputError: see `locked_root` and `open_store`; a root that was created for this run is removed.
+    """
+    with (
+        disk_full_as_input_error(root),
+        termination_interrupts(),
+        locked_root(Path(root), is_shared=is_shared) as place,
+    ):
+        try:
+            store = open_store(place.path)
+        except InputError:
+            place.remove()
+            raise
+        with contextlib.closing(store):
+            yield place, store
+
+
+@contextlib.contextmanager
+def end_recorded(store: Store, run: int, observer: Observer, place: Root) -> Iterator[None]:
+    """Records the state of a run that ends with an exception."""
+    try:
+        yield
+    except KeyboardInterrupt:
+        store.finish_run(run, "interrupted")
+        observer.say("Interrupted. The same command goes on: finished steps are kept, trainings have checkpoints.")
+        raise
+    except StoppedRunError:
+        store.finish_run(run, "partial")
+        raise
+    except InputError:
+        store.finish_run(run, "failed")
+        place.remove()
+        raise
+    except Exception:
+        store.finish_run(run, "failed")
+        raise
+
+
+@contextlib.contextmanager
+def termination_interrupts() -> Iterator[None]:
+    """Handles SIGTERM like Ctrl-C, in the main thread."""
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+
+    def interrupt(number: int, frame: object) -> None:
+        raise KeyboardInterrupt
+
+    previous_handler = signal.signal(signal.SIGTERM, interrupt)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGTERM, previous_handler)
 
 
 def state_of(steps: Sequence[StepResult]) -> RunState:

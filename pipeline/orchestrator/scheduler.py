@@ -11,7 +11,6 @@ from components.dsl.artifact import Artifact
 from components.dsl.component import Node
 from components.dsl.errors import Refusal
 from pipeline.machine import Machine, Need
-from pipeline.orchestrator.estimate import add_durations
 from pipeline.orchestrator.executor import TICK_SECONDS, wait_for_any
 from pipeline.orchestrator.graph import Pipeline, sources_of
 from pipeline.orchestrator.launcher import (
@@ -23,9 +22,8 @@ from pipeline.orchestrator.launcher import (
     TransientStepError,
     UnstartedStepError,
 )
-from pipeline.orchestrator.observer import Observer, StepState, StoppedRunError
-from pipeline.orchestrator.outcome import Outcome
-from pipeline.orchestrator.records import Execution, StoredArtifact
+from pipeline.orchestrator.observer import Estimate, Observer, StepState, StoppedRunError
+from pipeline.orchestrator.records import Execution, Outcome, StoredArtifact
 from pipeline.orchestrator.request import Request
 from pipeline.orchestrator.store import Store
 
@@ -40,7 +38,6 @@ class StepResult:
     """The result of a node.
 
     Attributes:
-        seconds: duration in this run.
         outputs: the artifacts by name; empty unless the state is `cached` or `ran`.
         message: the reason of a failure or refusal, else empty.
         worked: duration of the execution that made the outputs, in this or an earlier run; 0 without outputs.
@@ -68,16 +65,6 @@ class Scheduler:
 
     After a step failed, no further step starts; steps that are running finish. After a step was refused, the steps that
     read from it, or from one that does, do not start.
-
-    Args:
-        pipeline: the pipeline.
-        request: the requested steps.
-        checked: the checked nodes by name.
-        launcher: launches steps and publishes their outputs.
-        store: holds the costs of earlier executions.
-        observer: receives the progress.
-        machine: the resources that the run may use.
-        made: the outputs of steps outside of the request that its steps read.
     """
 
     def __init__(
@@ -116,30 +103,31 @@ class Scheduler:
         """
         try:
             while self._waiting or self._running:
-                self._start_waiting()
+                # Starts all that can start; settles cached steps, and those that never will start.
+                for node in [*self._waiting]:
+                    before = [handle.node.name for handle in sources_of(node)]
+                    results = [self._results[name] for name in before if name in self._results]
+                    if self._has_failed or any(result.state in ("refused", "skipped") for result in results):
+                        self._settle(node, StepResult(node.name, "skipped", 0.0, {}))
+                    elif all(name in self._made for name in before):
+                        self._start(node)
                 if self._running:
                     self._receive_outcomes()
                 elif self._waiting:
                     time.sleep(TICK_SECONDS)
         except StoppedRunError:
-            self._discard_running()
+            # None of the running steps will go on.
+            for running in self._running:
+                running.launched.child.end(grace=0.0)
+                self._launcher.discard(running.launched.plan)
             raise
         finally:
-            self._end_running()
+            # All receive the signal before the first is waited for.
+            for running in self._running:
+                running.launched.child.terminate()
+            for running in self._running:
+                running.context.close()
         return [self._results[node.name] for node in self._nodes]
-
-    def _start_waiting(self) -> None:
-        """Starts all waiting steps that can start; settles cached steps, and those that never will."""
-        for node in [*self._waiting]:
-            if self._has_failed or self._is_blocked(node):
-                self._settle(node, StepResult(node.name, "skipped", 0.0, {}))
-            elif all(handle.node.name in self._made for handle in sources_of(node)):
-                self._start(node)
-
-    def _is_blocked(self, node: Node) -> bool:
-        """Whether a step that the node reads from was refused, or skipped for such a one."""
-        results = (self._results.get(handle.node.name) for handle in sources_of(node))
-        return any(result is not None and result.state in ("refused", "skipped") for result in results)
 
     def _start(self, node: Node) -> None:
         start = time.monotonic()
@@ -150,19 +138,28 @@ class Scheduler:
             outputs = self._launcher.reuse(plan)
             self._settle(node, self._result(plan, "cached", start, outputs), outputs)
             return
-        need = self._need(node)
+        last = self._last_ran(node)
+        # A step that never ran or measures time runs alone, as a training on several processes, which share the ports
+        # of `TF_CONFIG`.
+        is_alone = node.component.kind == "measurement" or self._launcher.needs_workers(node)
+        need = None if is_alone or last is None else last.need
         if not self._machine.has_room(need, [running.need for running in self._running]):
             self._plans[node.name] = plan
             return
         reason = self._launcher.claim(plan)
         if reason is not None:
-            self._wait_for(node, reason)
+            # The step is planned again a little later: then its result may be there.
+            self._plans.pop(node.name, None)
+            self._not_before[node.name] = time.monotonic() + _CLAIM_PAUSE_SECONDS
+            if self._reasons.get(node.name) != reason:
+                self._reasons[node.name] = reason
+                self._observer.say(f"{node.name}: {reason}")
             return
         if not self._is_estimated:
             self._is_estimated = True
-            self._observer.estimated(add_durations(self._last_durations()))
+            durations = {waiting.name: self._last_ran(waiting) for waiting in self._waiting}
+            self._observer.estimated(Estimate.of({name: run and run.seconds for name, run in durations.items()}))
         self._waiting.remove(node)
-        last = self._last_ran(node)
         with contextlib.ExitStack() as context:
             record = self._launcher.record_folder(node)
             line = context.enter_context(self._observer.step(node.name, last and last.seconds, record))
@@ -173,18 +170,6 @@ class Scheduler:
                 self._fail(node, start, error)
                 return
             self._running.append(_RunningStep(launched, need, start, context.pop_all()))
-
-    def _wait_for(self, node: Node, reason: str) -> None:
-        """Plans a step again a little later: then its result may be there."""
-        self._plans.pop(node.name, None)
-        self._not_before[node.name] = time.monotonic() + _CLAIM_PAUSE_SECONDS
-        if self._reasons.get(node.name) != reason:
-            self._reasons[node.name] = reason
-            self._observer.say(f"{node.name}: {reason}")
-
-    def _last_durations(self) -> dict[str, float | None]:
-        last = {node.name: self._last_ran(node) for node in self._waiting}
-        return {name: None if execution is None else execution.seconds for name, execution in last.items()}
 
     def _last_ran(self, node: Node) -> Execution | None:
         return self._store.last_ran(node.component.name, self._pipeline.name)
@@ -199,44 +184,28 @@ class Scheduler:
             self._observer.say(f"{node.name}: {plan.note}; it runs again")
         return plan
 
-    def _need(self, node: Node) -> Need | None:
-        """The resources that the component used last time; None if unknown, or if it must run alone.
-
-        Steps that measure time run alone, and trainings on several processes, which share the ports of `TF_CONFIG`.
-        """
-        last = self._last_ran(node)
-        must_run_alone = node.component.kind == "measurement" or self._launcher.needs_workers(node)
-        if must_run_alone or last is None or last.cost is None:
-            return None
-        return Need(last.cost.cpu_seconds / max(last.seconds, 1e-3), last.cost.peak_bytes)
-
     def _receive_outcomes(self) -> None:
         outcomes = wait_for_any([running.launched.child for running in self._running])
         for running, news in zip([*self._running], outcomes, strict=True):
             outcome = news or self._launcher.find_lost_worker(running.launched)
             if outcome is not None:
                 self._running.remove(running)
-                with running.context:
-                    self._finish(running, outcome)
+                self._finish(running, outcome)
 
     def _finish(self, running: _RunningStep, outcome: Outcome) -> None:
         plan, start = running.launched.plan, running.start
-        node = plan.node
         try:
-            outputs = self._launcher.publish(running.launched, outcome)
-        except (TransientStepError, UnstartedStepError) as error:
-            running.context.close()
-            if not self._has_failed and self._retry(node, outcome):
+            with running.context:
+                outputs = self._launcher.publish(running.launched, outcome)
+        except (Refusal, StepError, UnstartedStepError) as error:
+            may_retry = isinstance(error, TransientStepError | UnstartedStepError) and not self._has_failed
+            if may_retry and self._retry(plan.node, outcome):
                 return
             if isinstance(error, UnstartedStepError):
                 raise
-            self._fail(node, start, error)
-        except (Refusal, StepError) as error:
-            running.context.close()
-            self._fail(node, start, error)
+            self._fail(plan.node, start, error)
         else:
-            running.context.close()
-            self._settle(node, self._result(plan, "ran", start, outputs), outputs)
+            self._settle(plan.node, self._result(plan, "ran", start, outputs), outputs)
 
     def _retry(self, node: Node, outcome: Outcome) -> bool:
         """Schedules a retry; returns False if no retries are left."""
@@ -271,16 +240,3 @@ class Scheduler:
         execution = self._store.ran_under(plan.key)
         assert execution is not None
         return StepResult(plan.node.name, state, time.monotonic() - start, outputs, worked=execution.seconds)
-
-    def _discard_running(self) -> None:
-        """Ends all running steps at once; none of them will go on."""
-        for running in self._running:
-            running.launched.child.end(grace=0.0)
-            self._launcher.discard(running.launched.plan)
-
-    def _end_running(self) -> None:
-        """Ends all running steps; all receive the signal before the first is waited for."""
-        for running in self._running:
-            running.launched.child.terminate()
-        for running in self._running:
-            running.context.close()

@@ -2,29 +2,26 @@
 
 import contextlib
 import os
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from components.dsl.component import Node
 from components.dsl.errors import InputError
 from components.objects.mirror import display_path
 from keras_bert.training.cluster import TF_CONFIG
 from pipeline.machine import ONE_BY_ONE, Machine
 from pipeline.orchestrator.changes import find_changes
-from pipeline.orchestrator.disk import disk_full_as_input_error
 from pipeline.orchestrator.executor import PRELOAD
 from pipeline.orchestrator.fingerprint import FIRST_PARTY
 from pipeline.orchestrator.graph import Pipeline
-from pipeline.orchestrator.launcher import CheckedNode, StepPlan, check_node
+from pipeline.orchestrator.launcher import CheckedNode, check_node
 from pipeline.orchestrator.locks import machine_locked, step_locked
 from pipeline.orchestrator.observer import Observer
 from pipeline.orchestrator.places import make_launcher
 from pipeline.orchestrator.records import StoredArtifact
 from pipeline.orchestrator.request import Request
-from pipeline.orchestrator.root import CODE, Root, locked_root
-from pipeline.orchestrator.run_scope import end_recorded, open_root_store, termination_interrupts
-from pipeline.orchestrator.runner import RunResult, plan_of, state_of
+from pipeline.orchestrator.root import CODE, Root
+from pipeline.orchestrator.runner import RunResult, end_recorded, opened_root, plan_of, state_of
 from pipeline.orchestrator.scheduler import Scheduler
 from pipeline.orchestrator.source_code import load_cache, save_cache
 from pipeline.orchestrator.store import Store
@@ -48,17 +45,8 @@ def run_step(
     process that measures time waits until it is alone on its machine. Under a root in object storage, processes of one
     machine wait for each other's locks in the mirror, and those of several machines for each other's leases.
 
-    Args:
-        pipeline: the pipeline.
-        name: name of the step; the steps that it depends on must be done.
-        root: the folder for artifacts, metadata and logs; created if necessary.
-        invocation: the identifier of an orchestrator's run: all steps with the same one are recorded as one run, which
-            ends with its last step. Without it the step is a run of its own.
-        machine: retries, and the program that starts the step.
-        settings: JSON values to record with the run.
-        observer: receives the progress.
-        preload: see `run_pipeline`.
-        first_party: see `run_pipeline`.
+    Steps with the same `invocation`, the identifier of an orchestrator's run, are recorded as one run, which ends with
+    its last step. Without it the step is a run of its own.
 
     Raises:
         InputError: the input cannot be used, there is no such step, or a step that it depends on is not done.
@@ -66,8 +54,9 @@ def run_step(
         CodeError: the code of a component cannot be analyzed.
     """
     if os.environ.get(TF_CONFIG):
-        rule = "must not be set for a single step; run the job instead"
-        raise InputError(f"{TF_CONFIG} {rule}, got {os.environ[TF_CONFIG]}")
+        raise InputError(
+            f"{TF_CONFIG} must not be set for a single step; run the job instead, got {os.environ[TF_CONFIG]}"
+        )
     request = Request(only=name)
     request.check(pipeline)
     machine.check_programs()
@@ -78,14 +67,13 @@ def run_step(
     checked = {item.name: check_node(item, first_party) for item in part.nodes}
     observer = observer or Observer()
     observer.begin([name])
-    with (
-        disk_full_as_input_error(root),
-        termination_interrupts(),
-        locked_root(Path(root), is_shared=True) as place,
-        open_root_store(place) as store,
-    ):
+    with opened_root(root, is_shared=True) as (place, store):
         made, key = _plan(part, checked, place, store, first_party)
-        with _locked(place, node, key, machine, observer):
+        with step_locked(place.path, node.name, key, observer.say), contextlib.ExitStack() as stack:
+            # Another machine runs a step that a program starts.
+            if not machine.launch_prefix(node.component.kind):
+                is_alone = node.component.kind == "measurement"
+                stack.enter_context(machine_locked(place.path, node.name, observer.say, is_alone=is_alone))
             save_cache(code)
             place.sweep_staging(key)
             plan = plan_of([node] if invocation is None else pipeline.nodes)
@@ -106,38 +94,22 @@ def run_step(
 def _plan(
     part: Pipeline, checked: Mapping[str, CheckedNode], place: Root, store: Store, first_party: Sequence[str]
 ) -> tuple[dict[str, dict[str, StoredArtifact]], str]:
-    """The outputs of the steps before the last of a part of a pipeline, and the key of the last.
-
-    Raises:
-        InputError: a step before the last is not done.
-    """
+    """The outputs of the steps before the last of a part of a pipeline, which must be done, and the key of the last."""
     launcher = make_launcher(store, place.path, 0, first_party=first_party, is_shared=True)
     made: dict[str, dict[str, StoredArtifact]] = {}
     *before, last = part.nodes
     for node in before:
         plan = launcher.plan(node, checked[node.name], made)
         if plan.hit is None:
-            change = _describe_change(plan, store, part.name)
+            # Why the last run of the step does not count here, as for a step of another version.
+            ran = store.last_ran(node.component.name, part.name)
+            recorded = None if ran is None else store.ingredients(ran.key)
+            changes = [] if recorded is None else find_changes(recorded, plan.ingredients)
+            change = f" as it is here: its last run had another {changes[0].kind} {changes[0].name}" if changes else ""
             place.remove()
-            rule = f"{last.name} needs the steps before it done, but {node.name} is not in {display_path(place.path)}"
-            raise InputError(f"{rule}{change}; run the step {node.name} first")
+            raise InputError(
+                f"{last.name} needs the steps before it done, but {node.name} is not in {display_path(place.path)}"
+                f"{change.rstrip()}; run the step {node.name} first"
+            )
         made[node.name] = plan.hit
     return made, launcher.plan(last, checked[last.name], made).key
-
-
-def _describe_change(plan: StepPlan, store: Store, pipeline: str) -> str:
-    """Why the last run of a step does not count here, as for a step of another version; empty if it never ran."""
-    last = store.last_ran(plan.node.component.name, pipeline)
-    recorded = None if last is None else store.ingredients(last.key)
-    changes = [] if recorded is None else find_changes(recorded, plan.ingredients)
-    return f" as it is here: its last run had another {changes[0].kind} {changes[0].name}".rstrip() if changes else ""
-
-
-@contextlib.contextmanager
-def _locked(place: Root, node: Node, key: str, machine: Machine, observer: Observer) -> Iterator[None]:
-    """Holds the lock of a step, and that of this machine unless another one runs the step."""
-    with step_locked(place.path, node.name, key, observer.say), contextlib.ExitStack() as stack:
-        if not machine.launch_prefix(node.component.kind):
-            is_alone = node.component.kind == "measurement"
-            stack.enter_context(machine_locked(place.path, node.name, observer.say, is_alone=is_alone))
-        yield

@@ -143,7 +143,7 @@ def _parse(path: Path, module: str) -> ModuleSource:
             serialized.append(f"[{len(part)}")
             pending += part
             continue
-        if kind is ast.If and _is_type_checking(part.test):
+        if kind is ast.If and "TYPE_CHECKING" in (getattr(part.test, "attr", None), getattr(part.test, "id", None)):
             # Never runs, so that a change of types alone runs no step again.
             part.body = []
         if kind in _ANALYZED:
@@ -191,11 +191,6 @@ def _strip_declarations(node: ast.AST) -> None:
 def _is_string(statement: ast.stmt) -> bool:
     value = statement.value if isinstance(statement, ast.Expr) else None
     return isinstance(value, ast.Constant) and isinstance(value.value, str)
-
-
-def _is_type_checking(test: ast.expr) -> bool:
-    name = test.attr if isinstance(test, ast.Attribute) else test.id if isinstance(test, ast.Name) else None
-    return name == "TYPE_CHECKING"
 
 
 def _imports(node: ast.AST, package: str) -> Iterator[Import]:

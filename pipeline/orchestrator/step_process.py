@@ -24,8 +24,7 @@ from components.dsl.step_folders import ProgressSink, StepFolders, set_progress_
 from keras_bert.training.cluster import TF_CONFIG
 from pipeline.orchestrator.disk import is_disk_full
 from pipeline.orchestrator.fingerprint import FIRST_PARTY
-from pipeline.orchestrator.outcome import Outcome, OutcomeKind
-from pipeline.orchestrator.records import Cost
+from pipeline.orchestrator.records import Cost, Outcome, OutcomeKind
 
 _LONGEST_MESSAGE = 2000
 _TRANSIENT_ERRORS = frozenset(
@@ -53,14 +52,7 @@ def begin_process(log: Path) -> None:
 def run_component(
     component: Component, arguments: Mapping[str, Any], folders: StepFolders, sink: ProgressSink
 ) -> Outcome:
-    """Runs a component in this process and writes its outputs to the disk; errors become outcomes.
-
-    Args:
-        component: the component.
-        arguments: all artifacts and parameters.
-        folders: the result of `step_folders`.
-        sink: receives the progress.
-    """
+    """Runs a component in this process and writes its outputs to the disk; errors become outcomes."""
     if not component.distributed:
         os.environ.pop(TF_CONFIG, None)
     set_step_folders(folders)
@@ -69,10 +61,26 @@ def run_component(
         folders.scratch.mkdir(parents=True, exist_ok=True)
         tempfile.tempdir = os.environ["TMPDIR"] = str(folders.scratch)
     set_progress_sink(sink)
-    outcome = _run(component, arguments)._replace(cost=_cost())
+    try:
+        component.run(**arguments)
+        for name in component.of_role(Role.OUTPUT):
+            folder: Path = arguments[name].path
+            for path in (*folder.rglob("*"), folder):
+                sync(path)
+        outcome = Outcome("done", "")
+    except InputError as error:
+        outcome = Outcome("input_error", " ".join(str(error).split()))
+    except Refusal as refusal:
+        outcome = Outcome("refusal", " ".join(str(refusal).split()))
+    except BaseException as error:
+        outcome = failure_of(error)
     set_progress_sink(lambda done, total, note: None)
     sys.stdout.flush()
-    return outcome
+    # The resources used by this process and its ended children; in kilobytes, in bytes on macOS.
+    usages = [resource.getrusage(who) for who in (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN)]
+    seconds = sum(usage.ru_utime + usage.ru_stime for usage in usages)
+    peak = max(usage.ru_maxrss for usage in usages) * (1 if sys.platform == "darwin" else 1024)
+    return outcome._replace(cost=Cost(seconds, peak))
 
 
 def redirect_output(log: Path) -> None:
@@ -92,16 +100,19 @@ def signal_group(pid: int, number: signal.Signals) -> None:
 def failure_of(error: BaseException) -> Outcome:
     """Returns the outcome of a process that ends with an error, and prints the traceback."""
     traceback.print_exc()
-    return Outcome(_kind_of(error), _last_line(error))
+    lines = traceback.format_exception_only(error)[-1].strip().splitlines() or [type(error).__name__]
+    kind: OutcomeKind = "crash"
+    if is_disk_full(error):
+        kind = "disk_full"
+    elif isinstance(error, ConnectionError | TimeoutError | MemoryError) or (
+        isinstance(error, OSError) and error.errno in _TRANSIENT_ERRORS
+    ):
+        kind = "transient"
+    return Outcome(kind, lines[0][:_LONGEST_MESSAGE])
 
 
 class ThrottledSink:
-    """Forwards progress from any thread at a limited rate.
-
-    Args:
-        sink: receives the progress.
-        seconds: minimum time between two reports; the last report is always forwarded.
-    """
+    """Passes progress on from any thread, but not too often."""
 
     def __init__(self, sink: ProgressSink, seconds: float) -> None:
         self._sink, self._seconds = sink, seconds
@@ -115,45 +126,3 @@ class ThrottledSink:
             if now - self._last >= self._seconds or done >= total:
                 self._last = now
                 self._sink(float(done), float(total), note)
-
-
-def _run(component: Component, arguments: Mapping[str, Any]) -> Outcome:
-    try:
-        component.run(**arguments)
-        for name in component.of_role(Role.OUTPUT):
-            _sync(arguments[name].path)
-    except InputError as error:
-        return Outcome("input_error", " ".join(str(error).split()))
-    except Refusal as refusal:
-        return Outcome("refusal", " ".join(str(refusal).split()))
-    except BaseException as error:
-        return failure_of(error)
-    return Outcome("done", "")
-
-
-def _kind_of(error: BaseException) -> OutcomeKind:
-    if is_disk_full(error):
-        return "disk_full"
-    is_transient = isinstance(error, ConnectionError | TimeoutError | MemoryError)
-    return "transient" if is_transient or (isinstance(error, OSError) and error.errno in _TRANSIENT_ERRORS) else "crash"
-
-
-def _cost() -> Cost:
-    """The resources used by this process and its ended children."""
-    usages = [resource.getrusage(who) for who in (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN)]
-    # Kilobytes; bytes on macOS.
-    unit = 1 if sys.platform == "darwin" else 1024
-    return Cost(
-        sum(usage.ru_utime + usage.ru_stime for usage in usages), unit * max(usage.ru_maxrss for usage in usages)
-    )
-
-
-def _last_line(error: BaseException) -> str:
-    lines = traceback.format_exception_only(error)[-1].strip().splitlines() or [type(error).__name__]
-    return lines[0][:_LONGEST_MESSAGE]
-
-
-def _sync(folder: Path) -> None:
-    """Flushes a folder and all its content to the disk."""
-    for path in (*folder.rglob("*"), folder):
-        sync(path)

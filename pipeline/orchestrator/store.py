@@ -11,11 +11,10 @@ from pathlib import Path
 from typing import Any
 
 from components.dsl.errors import InputError
-from pipeline.orchestrator.database import can_write, connect
+from pipeline.orchestrator.database import can_write, connect, prepare
 from pipeline.orchestrator.disk import disk_full_as_input_error
 from pipeline.orchestrator.history import History
 from pipeline.orchestrator.records import Execution, Ingredients, NewArtifact, RunState, StoredArtifact
-from pipeline.orchestrator.schema import prepare
 
 DATABASE = "metadata.sqlite"
 _IS_OPEN = "state = 'running' AND invocation IS NOT NULL"
@@ -26,10 +25,6 @@ ABANDONED_SECONDS = 14 * 24 * 3600
 
 class Store(History):
     """The metadata of a root, to read and write; read-only if the root is not writable.
-
-    Args:
-        root: the folder; it must exist.
-        create: whether to create a missing database.
 
     Raises:
         InputError: the database is missing and `create` is false, has another schema version or is corrupted, or the
@@ -43,7 +38,7 @@ class Store(History):
         with disk_full_as_input_error(root), contextlib.ExitStack() as stack:
             connection = connect(path)
             stack.callback(connection.close)
-            prepare(connection, root, can_write=can_write(path))
+            prepare(connection, root, is_writable=can_write(path))
             stack.pop_all()
         super().__init__(connection)
 
@@ -62,12 +57,6 @@ class Store(History):
 
         The caller must hold the root's lock; otherwise a run without an end may be alive. A run whose steps are
         commands of their own is alive between two of them; without a step for two weeks it becomes `interrupted`.
-
-        Args:
-            pipeline: name of the pipeline.
-            settings: JSON values to record with the run.
-            part_of: the first run of the search that the run belongs to, if any.
-            plan: the steps of the run, each with the steps whose outputs it reads.
         """
         with self._transaction():
             self._connection.execute(
@@ -96,12 +85,6 @@ class Store(History):
         """Starts a run of which single steps run as commands of their own, or joins it; returns its number.
 
         Other runs stay as they are, as other steps may be running.
-
-        Args:
-            pipeline: name of the pipeline.
-            settings: JSON values to record with the run.
-            plan: see `start_run`.
-            invocation: the identifier that all steps of the run share; None for a run of one step.
 
         Raises:
             InputError: the run with this identifier is of another pipeline.
@@ -168,7 +151,7 @@ class Store(History):
         A step that an orchestrator starts again in a run that has its result is recorded once.
         """
         with self._transaction():
-            if execution.state != "cached" or not self._is_repeated(execution):
+            if not self._is_repeated(execution):
                 self._insert(execution, inputs, outputs or {}, ingredients)
 
     def forget(self, paths: Iterable[str]) -> None:
@@ -177,11 +160,7 @@ class Store(History):
             self._connection.executemany("UPDATE artifacts SET path = NULL WHERE path = ?", [(path,) for path in paths])
 
     def _run_to_join(self, pipeline: str, invocation: str | None) -> int | None:
-        """The number of the run with an identifier; None if there is none.
-
-        Raises:
-            InputError: the run is of another pipeline.
-        """
+        """The number of the run with an identifier, which must be of this pipeline; None if there is none."""
         row = self._connection.execute("SELECT id, pipeline FROM runs WHERE invocation = ?", (invocation,)).fetchone()
         if row is None:
             return None
@@ -203,7 +182,9 @@ class Store(History):
         )
 
     def _is_repeated(self, execution: Execution) -> bool:
-        """Whether the run is one of single steps in which the node's last execution made or reused the same outputs."""
+        """Whether a cached execution is of a run of single steps in which the node's last one had the same outputs."""
+        if execution.state != "cached":
+            return False
         last = self._connection.execute(
             "SELECT x.key, x.state FROM executions x JOIN runs r ON r.id = x.run "
             "WHERE x.run = ? AND x.node = ? AND r.invocation IS NOT NULL ORDER BY x.id DESC LIMIT 1",
@@ -229,20 +210,16 @@ class Store(History):
             (number, *columns, *(cost or (None, None)), time.time() if ended is None else ended),
         )
         if ingredients is not None:
-            self._insert_ingredients(execution.key, ingredients)
+            content = ingredients._asdict()
+            code = (ingredients.code, json.dumps(content.pop("modules")))
+            self._connection.execute("INSERT OR IGNORE INTO codes VALUES (?, ?)", code)
+            row = (execution.key, ingredients.code, json.dumps(content))
+            self._connection.execute("INSERT OR IGNORE INTO ingredients VALUES (?, ?, ?)", row)
         events = [("input", name, artifact.id) for name, artifact in inputs.items()]
         events += [("output", name, artifact.id) for name, artifact in outputs.items()]
         self._connection.executemany(
             "INSERT INTO events (execution, direction, name, artifact) VALUES (?, ?, ?, ?)",
             [(cursor.lastrowid, *event) for event in events],
-        )
-
-    def _insert_ingredients(self, key: str, ingredients: Ingredients) -> None:
-        content = ingredients._asdict()
-        modules = json.dumps(content.pop("modules"))
-        self._connection.execute("INSERT OR IGNORE INTO codes VALUES (?, ?)", (ingredients.code, modules))
-        self._connection.execute(
-            "INSERT OR IGNORE INTO ingredients VALUES (?, ?, ?)", (key, ingredients.code, json.dumps(content))
         )
 
     @contextlib.contextmanager

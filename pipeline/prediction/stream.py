@@ -27,9 +27,7 @@ class AnsweredLines(NamedTuple):
 def answer_stream(task: "Task", source: IO[bytes]) -> Iterator[AnsweredLines]:
     """The answers to lines: those that have arrived are answered together, without waiting for more.
 
-    Args:
-        task: a pushed model.
-        source: a text a line, or a pair parted by a tab; the first line says which where the task takes both.
+    A line is a text, or a pair parted by a tab; the first line says which where the task takes both.
 
     Raises:
         InputError: there is no line, or one is not UTF-8, too long, or has not as many texts as it must have; the lines
@@ -42,7 +40,12 @@ def answer_stream(task: "Task", source: IO[bytes]) -> Iterator[AnsweredLines]:
             width = width or min(part[0].count(b"\t") + 1, 2)
             rows, error = _split_lines(part, width, before)
             if rows:
-                yield _answer(task, rows, before)
+                texts, *seconds = ([row[side] for row in rows] for side in range(len(rows[0])))
+                second = seconds[0] if seconds else None
+                with native_logs_hidden():
+                    answers = list(answer_lines(task, texts, second))
+                    notes = list(note_lines(task, texts, second, before=before))
+                yield AnsweredLines(answers, notes)
             if error is not None:
                 raise error
             before += len(rows)
@@ -75,16 +78,7 @@ def _split_lines(lines: Sequence[bytes], width: int, before: int) -> tuple[list[
             return rows, InputError(f"standard input must be UTF-8: line {number}, {error}")
         if len(row) != width:
             texts = "two texts, parted by a tab" if width == 2 else "one text"
-            rule = f"line {number} of standard input must hold {texts}"
-            return rows, InputError(f"{rule}, got {len(row)}; cut -f picks columns")
+            message = f"line {number} of standard input must hold {texts}, got {len(row)}; cut -f picks columns"
+            return rows, InputError(message)
         rows.append(row)
     return rows, None
-
-
-def _answer(task: "Task", rows: Sequence[Sequence[str]], before: int) -> AnsweredLines:
-    texts, *seconds = ([row[side] for row in rows] for side in range(len(rows[0])))
-    second = seconds[0] if seconds else None
-    with native_logs_hidden():
-        return AnsweredLines(
-            list(answer_lines(task, texts, second)), list(note_lines(task, texts, second, before=before))
-        )

@@ -4,7 +4,7 @@ from collections.abc import Iterator
 
 from rich.console import Console
 
-from components.answers.answer_table import Progress, TableAnswers, answer_table
+from components.answers.answer_table import TableAnswers, answer_table
 from components.answers.table_request import TableRequest
 from components.dsl.errors import InputError
 from pipeline.orchestrator.disk import is_disk_full
@@ -25,30 +25,26 @@ def answer_and_show(request: TableRequest, console: Console) -> None:
             line.progress(done, total, note)
             line.tick()
 
-        answers = _answer(request, progress)
+        try:
+            with native_logs_hidden():
+                answers = answer_table(request, progress)
+        except InputError:
+            raise
+        # Beam wraps errors of workers in different error types.
+        except (OSError, RuntimeError) as error:
+            if is_disk_full(error):
+                raise InputError(
+                    f"--out must lie on a disk with space left, got {request.out}; make room, then run the same "
+                    "command again: it resumes"
+                ) from error
+            if isinstance(error, OSError):
+                raise
+            reason = [text for text in str(error).splitlines() if text.strip()][-1].strip()
+            raise RunFailedError(
+                f"the table was not answered: {reason}; the same command goes on with the chunks that are missing"
+            ) from error
     for text in describe_answers(request, answers):
         write(console, text)
-
-
-def _answer(request: TableRequest, progress: Progress) -> TableAnswers:
-    try:
-        with native_logs_hidden():
-            return answer_table(request, progress)
-    except InputError:
-        raise
-    # Beam wraps errors of workers in different error types.
-    except (OSError, RuntimeError) as error:
-        if is_disk_full(error):
-            raise InputError(
-                f"--out must lie on a disk with space left, got {request.out}; make room, then run the same command "
-                "again: it resumes"
-            ) from error
-        if isinstance(error, OSError):
-            raise
-        reason = [line for line in str(error).splitlines() if line.strip()][-1].strip()
-        raise RunFailedError(
-            f"the table was not answered: {reason}; the same command goes on with the chunks that are missing"
-        ) from error
 
 
 def describe_answers(request: TableRequest, answers: TableAnswers) -> Iterator[str]:

@@ -8,7 +8,7 @@ from typing import NamedTuple
 from components.dsl.paths import has_link
 from components.sources.pushed_version import version_exists
 from pipeline.orchestrator.history import History
-from pipeline.orchestrator.records import Run, StoredArtifact
+from pipeline.orchestrator.records import Run
 from pipeline.orchestrator.root import LOGS
 from pipeline.orchestrator.store import Store
 from pipeline.provenance.lineage import lineage_of, pushed_folders
@@ -45,36 +45,34 @@ NOTHING = Spared()
 
 
 def find_garbage(history: History, root: Path, keep: int, spared: Spared = NOTHING) -> Garbage:
-    """Finds artifacts and logs that neither the newest runs nor an existing pushed version need.
+    """Finds artifacts and logs that neither the newest `keep` runs of a pipeline nor an existing pushed version need.
 
-    Args:
-        history: the history of the root.
-        root: the root.
-        keep: number of newest finished runs to keep of every pipeline, at least 1; all runs of a search count as one.
-        spared: what runs on other machines need.
+    All runs of a search count as one; what runs on other machines need is spared.
     """
     kept_runs = _kept_runs(history.runs(), keep) | spared.runs
     stored = [published.artifact for published in history.artifacts()]
-    needed = _of_runs(history, kept_runs) | _of_versions(history, root, stored) | spared.artifacts
-    artifacts = [str(artifact.path) for artifact in stored if artifact.id not in needed]
+    needed = set(spared.artifacts)
+    for run in kept_runs:
+        for past in history.past_executions(run):
+            for artifacts in (history.artifacts_of(past.id, "input"), history.artifacts_of(past.id, "output")):
+                needed |= {artifact.id for artifact in artifacts.values()}
+    for artifact, folder, _ in pushed_folders(root, stored):
+        if version_exists(folder):
+            needed.add(artifact.id)
+            for step in lineage_of(history, artifact).steps.values():
+                needed |= {source.id for source in step.inputs.values()}
+    paths = [str(artifact.path) for artifact in stored if artifact.id not in needed]
     # The logs of the run that made a model contain the history of its training.
     maker_runs = {history.maker_of(artifact.id).execution.run for artifact in stored if artifact.id in needed}
-    logged_runs = kept_runs | maker_runs
-    logs = [f"{LOGS}/{run.id}" for run in history.runs() if run.id not in logged_runs]
+    logs = [f"{LOGS}/{run.id}" for run in history.runs() if run.id not in kept_runs | maker_runs]
     return Garbage(
-        {path: _size(root / path) for path in artifacts if not has_link(root, root / path)},
+        {path: _size(root / path) for path in paths if not has_link(root, root / path)},
         {path: _size(root / path) for path in logs if (root / path).is_dir() and not has_link(root, root / path)},
     )
 
 
 def remove_garbage(store: Store, root: Path, garbage: Garbage) -> None:
-    """Removes garbage; after an interruption, the next run sweeps the rest.
-
-    Args:
-        store: the store of the root, which the caller has locked.
-        root: the root.
-        garbage: the result of `find_garbage`.
-    """
+    """Removes garbage; after an interruption, the next run sweeps the rest."""
     store.forget(garbage.artifacts)
     for path in (*garbage.artifacts, *garbage.logs):
         shutil.rmtree(root / path, ignore_errors=True)
@@ -84,10 +82,6 @@ def _kept_runs(runs: Sequence[Run], keep: int) -> set[int]:
     """The newest finished runs of every pipeline, and all runs after them, because unfinished runs can be resumed.
 
     An orchestrator's run is kept while steps of it have yet to run, as it is alive between two of them.
-
-    Args:
-        runs: all runs, newest first.
-        keep: number of finished runs to keep.
     """
     kept: set[int] = set()
     finished = {_search_of(run) for run in runs if run.state in _FINISHED}
@@ -110,28 +104,6 @@ def _kept_runs(runs: Sequence[Run], keep: int) -> set[int]:
 
 def _search_of(run: Run) -> int:
     return run.id if run.part_of is None else run.part_of
-
-
-def _of_runs(history: History, runs: set[int]) -> set[int]:
-    """The artifacts that runs read or made."""
-    needed: set[int] = set()
-    for run in runs:
-        for past in history.past_executions(run):
-            for artifacts in (history.artifacts_of(past.id, "input"), history.artifacts_of(past.id, "output")):
-                needed |= {artifact.id for artifact in artifacts.values()}
-    return needed
-
-
-def _of_versions(history: History, root: Path, stored: list[StoredArtifact]) -> set[int]:
-    """The artifacts behind pushed versions that still exist."""
-    needed: set[int] = set()
-    for artifact, folder, _ in pushed_folders(root, stored):
-        if version_exists(folder):
-            lineage = lineage_of(history, artifact)
-            needed.add(artifact.id)
-            for step in lineage.steps.values():
-                needed |= {source.id for source in step.inputs.values()}
-    return needed
 
 
 def _size(folder: Path) -> int:

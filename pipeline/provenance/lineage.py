@@ -14,13 +14,7 @@ from pipeline.orchestrator.records import Execution, Ingredients, StoredArtifact
 
 
 class LineageStep(NamedTuple):
-    """The step that made an artifact.
-
-    Attributes:
-        execution: the execution of the step.
-        ingredients: the ingredients of its key; None if they were not recorded.
-        inputs: the artifacts that it read, by name.
-    """
+    """The step that made an artifact."""
 
     execution: Execution
     ingredients: Ingredients | None
@@ -28,12 +22,7 @@ class LineageStep(NamedTuple):
 
 
 class Lineage(NamedTuple):
-    """The lineage of an artifact.
-
-    Attributes:
-        artifact: the artifact.
-        steps: the steps that made it and the artifacts behind it, by artifact id.
-    """
+    """The lineage of an artifact."""
 
     artifact: StoredArtifact
     steps: dict[int, LineageStep]
@@ -58,7 +47,27 @@ def find_lineage(history: History, root: Path, file: Path) -> Lineage:
     """
     if not file.exists():
         raise InputError(f"FILE must be a file or a folder that exists, got {file}")
-    return lineage_of(history, _find_artifact(history, root, file))
+    stored = [published.artifact for published in history.artifacts()]
+    pull_pushed(history, stored)
+    path = file.resolve()
+    for artifact in stored:
+        if path.is_relative_to((root / str(artifact.path)).resolve()):
+            return lineage_of(history, artifact)
+    pushed = list(pushed_folders(root, stored))
+    for artifact, location, _ in pushed:
+        if path.is_relative_to(location.resolve()):
+            return lineage_of(history, artifact)
+    # Versions may share files, such as a vocabulary; the origin beside a copy tells which version it belongs to.
+    folder = next((folder for folder in (path, *path.parents[:3]) if (folder / ORIGIN_FILE).is_file()), None)
+    files = [file] if folder is None else [file, folder / ORIGIN_FILE]
+    copied = {content_digest(copy) for copy in files if copy.is_file()}
+    for artifact, _, digests in pushed:
+        if copied and copied <= digests:
+            return lineage_of(history, artifact)
+    raise InputError(
+        f"FILE must be an artifact or made in the root {root}, got {file}: no pushed version or artifact holds it; "
+        "`show` lists artifacts"
+    )
 
 
 def lineage_of(history: History, artifact: StoredArtifact) -> Lineage:
@@ -78,11 +87,6 @@ def lineage_of(history: History, artifact: StoredArtifact) -> Lineage:
 def find_trained_model(history: History, root: Path, version: Path) -> Path | None:
     """The folder of the trained model that a pushed version was exported from.
 
-    Args:
-        history: the history of the root.
-        root: the root that the version may have been made in.
-        version: the folder of the version, or a copy of it.
-
     Returns:
         None if the version was made in another root, or the model was removed.
     """
@@ -93,30 +97,6 @@ def find_trained_model(history: History, root: Path, version: Path) -> Path | No
             folders = [root / model.path for model in inputs.values() if model.type == Model.__name__ and model.path]
             return next((folder for folder in folders if folder.is_dir()), None)
     return None
-
-
-def _find_artifact(history: History, root: Path, file: Path) -> StoredArtifact:
-    stored = [published.artifact for published in history.artifacts()]
-    pull_pushed(history, stored)
-    place = file.resolve()
-    for artifact in stored:
-        if place.is_relative_to((root / str(artifact.path)).resolve()):
-            return artifact
-    pushed = list(pushed_folders(root, stored))
-    for artifact, location, _ in pushed:
-        if place.is_relative_to(location.resolve()):
-            return artifact
-    # Versions may share files, such as a vocabulary; the origin beside a copy tells which version it belongs to.
-    folder = next((folder for folder in (place, *place.parents[:3]) if (folder / ORIGIN_FILE).is_file()), None)
-    parts = [file] if folder is None else [file, folder / ORIGIN_FILE]
-    copied = {content_digest(part) for part in parts if part.is_file()}
-    for artifact, _, digests in pushed:
-        if copied and copied <= digests:
-            return artifact
-    raise InputError(
-        f"FILE must be an artifact or made in the root {root}, got {file}: no pushed version or artifact holds it; "
-        "`show` lists artifacts"
-    )
 
 
 def pull_pushed(history: History, stored: list[StoredArtifact]) -> None:

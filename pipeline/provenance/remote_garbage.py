@@ -18,15 +18,15 @@ def find_remote_garbage(store: RemoteStore, root: Path, keep: int) -> Garbage:
     Runs that had a heartbeat within a day, what they made or reused, and what their steps read, are needed. Artifacts
     that were uploaded but never recorded, as their runs were killed, are garbage.
 
-    Args:
-        store: the store of the mirror.
-        root: the mirror.
-        keep: see `find_garbage`.
-
     Returns:
         The artifacts by their names in the root, see `place_of`.
     """
-    newest, sizes = store.newest_log(), _list_artifacts(store)
+    newest = store.newest_log()
+    # The bytes of each artifact at the address, recorded or not, by its name in the root.
+    sizes: dict[str, int] = {}
+    for name, state in store.objects.find_all(ARTIFACTS).items():
+        place = "/".join(name.split("/")[:4])
+        sizes[place] = sizes.get(place, 0) + state.size
     alive = live_runs(store.objects)
     leased = set(leased_inputs(store.objects, alive))
     # The log is read last: what a run had published before it ended, or was killed, is known then.
@@ -46,13 +46,7 @@ def find_remote_garbage(store: RemoteStore, root: Path, keep: int) -> Garbage:
 
 
 def remove_remote_garbage(store: RemoteStore, root: Path, garbage: Garbage) -> None:
-    """Removes garbage: first from the log, then at the address and in the mirror.
-
-    Args:
-        store: the store of the mirror, which the caller has locked.
-        root: the mirror.
-        garbage: the result of `find_remote_garbage`.
-    """
+    """Removes garbage: first from the log, then at the address and in the mirror."""
     stored = {place_of(published.artifact): str(published.artifact.path) for published in store.artifacts()}
     paths = [stored[place] for place in garbage.artifacts if place in stored]
     store.forget(paths)
@@ -62,12 +56,3 @@ def remove_remote_garbage(store: RemoteStore, root: Path, garbage: Garbage) -> N
         store.objects.remove(names)
     for path in (*paths, *garbage.logs):
         shutil.rmtree(root / path, ignore_errors=True)
-
-
-def _list_artifacts(store: RemoteStore) -> dict[str, int]:
-    """The bytes of each artifact at the address, recorded or not, by its name in the root."""
-    sizes: dict[str, int] = {}
-    for name, state in store.objects.find_all(ARTIFACTS).items():
-        place = "/".join(name.split("/")[:4])
-        sizes[place] = sizes.get(place, 0) + state.size
-    return sizes

@@ -5,7 +5,7 @@ import dataclasses
 from components.dsl.errors import InputError, nearest
 from pipeline.orchestrator.changes import Change, find_changes
 from pipeline.orchestrator.history import History
-from pipeline.orchestrator.records import Execution, PastExecution, StoredArtifact
+from pipeline.orchestrator.records import Execution, PastExecution
 
 
 @dataclasses.dataclass(frozen=True)
@@ -13,9 +13,7 @@ class Reason:
     """The reason why a step ran or was cached.
 
     Attributes:
-        execution: the execution of the step.
         before: its previous execution, None if there is none.
-        changes: the changed ingredients.
         is_known: whether the ingredients of both executions were recorded.
         causes: the reasons of the steps that made changed inputs, by input.
     """
@@ -29,11 +27,6 @@ class Reason:
 
 def find_reason(history: History, step: str, run: int | None = None) -> Reason:
     """Explains why a step ran, or did not, in a run.
-
-    Args:
-        history: the history of a root.
-        step: name of the step.
-        run: number of the run; None for the newest run with this step.
 
     Raises:
         InputError: the run does not exist, or has no such step.
@@ -59,14 +52,11 @@ def _explain(history: History, past: PastExecution, pipeline: str) -> Reason:
     changes = tuple(find_changes(old, new))
     inputs = history.artifacts_of(past.id, "input")
     names = [change.name for change in changes if change.kind == "input" and change.name in inputs]
-    makers = {name: _maker_in_run(history, inputs[name], execution.run) for name in names}
-    causes = {name: _explain(history, maker, pipeline) for name, maker in makers.items() if maker is not None}
+    steps = history.past_executions(execution.run)
+    causes = {}
+    for name in names:
+        # The step of this run that made or reused the input, if one did.
+        makers = (step for step in steps if inputs[name] in history.artifacts_of(step.id, "output").values())
+        if (maker := next(makers, None)) is not None:
+            causes[name] = _explain(history, maker, pipeline)
     return Reason(execution, before.execution, changes, True, causes)
-
-
-def _maker_in_run(history: History, artifact: StoredArtifact, run: int) -> PastExecution | None:
-    """The step of a run that made or reused an artifact; None if no step of this run did."""
-    for past in history.past_executions(run):
-        if artifact in history.artifacts_of(past.id, "output").values():
-            return past
-    return None

@@ -23,13 +23,7 @@ _PULL_SECONDS = 24 * 3600
 
 
 def upload_artifact(store: ObjectStore, folder: Path, place: str) -> None:
-    """Uploads an artifact, its manifest last: a place without one holds no artifact.
-
-    Args:
-        store: the objects of the root.
-        folder: the sealed artifact.
-        place: its name in the root; no other upload ever writes there.
-    """
+    """Uploads an artifact, its manifest last: a place without one holds no artifact."""
     for name in list_files(folder):
         if name != MANIFEST:
             store.upload(folder / name, f"{place}/{name}")
@@ -44,13 +38,6 @@ def holds_artifact(store: ObjectStore, place: str) -> bool:
 def pull_artifact(store: ObjectStore, place: str, root: Path, folder: Path, stored: tuple[str, str]) -> bool:
     """Downloads an artifact into a mirror unless it is there; returns False if the remote one is damaged or missing.
 
-    Args:
-        store: the objects of the root.
-        place: its name in the root.
-        root: the mirror.
-        folder: its folder in the mirror, which is replaced if it holds other content.
-        stored: its type and its fingerprint; all bytes that are downloaded are checked.
-
     Raises:
         InputError: the folder is a link or lies behind one.
     """
@@ -59,17 +46,13 @@ def pull_artifact(store: ObjectStore, place: str, root: Path, folder: Path, stor
     # Of steps of this machine that read the same artifact, one downloads it.
     with (root / _PULL_LOCK).open("a") as lock:
         lock_file(lock, wait=True)
-        return _is_there(folder, *stored) or _download(store, place, root, folder, stored)
-
-
-def _is_there(folder: Path, kind: str, fingerprint: str) -> bool:
-    """Whether a folder holds an artifact, by its manifest; one that does counts as used now."""
-    with contextlib.suppress(OSError, ValueError, KeyError, TypeError):
-        artifact = _open(folder, kind)
-        if artifact.is_intact() and artifact.fingerprint() == fingerprint:
-            os.utime(folder)
-            return True
-    return False
+        kind, fingerprint = stored
+        with contextlib.suppress(OSError, ValueError, KeyError, TypeError):
+            artifact = _open(folder, kind)
+            if artifact.is_intact() and artifact.fingerprint() == fingerprint:
+                os.utime(folder)  # it counts as used now
+                return True
+        return _download(store, place, root, folder, stored)
 
 
 def _download(store: ObjectStore, place: str, root: Path, folder: Path, stored: tuple[str, str]) -> bool:
@@ -129,13 +112,7 @@ def cache_limit() -> float:
 
 
 def evict(root: Path, artifacts: Path, kept: Iterable[Path]) -> list[Path]:
-    """Removes the artifacts of a mirror that were used least recently until the rest is within the limit.
-
-    Args:
-        root: the mirror.
-        artifacts: its folder of artifacts.
-        kept: folders of running steps, which stay whatever their size is.
-    """
+    """Removes the artifacts of a mirror that were used least recently until the rest is within the limit."""
     for folder in own_entries(root, f"{PULLS}/*"):
         if time.time() - folder.stat().st_mtime > _PULL_SECONDS:
             shutil.rmtree(folder, ignore_errors=True)

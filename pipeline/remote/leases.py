@@ -33,9 +33,7 @@ class Lease(NamedTuple):
     """A lease.
 
     Attributes:
-        run: the number of the run that holds it.
         owner: its mirror, see `owner_of`.
-        step: the step.
         inputs: places of the artifacts that the step reads.
     """
 
@@ -59,13 +57,7 @@ def lease_seconds() -> float:
 
 
 class Leases:
-    """The leases of a run, and its heartbeat.
-
-    Args:
-        store: the objects of the root.
-        run: the number of the run.
-        owner: its mirror; another run of the same mirror has ended, as this one holds the lock.
-    """
+    """The leases of a run, and its heartbeat."""
 
     def __init__(self, store: ObjectStore, run: int, owner: str) -> None:
         self._store, self._run, self._owner = store, run, owner
@@ -77,18 +69,18 @@ class Leases:
         self._heartbeat = Heartbeat(self._write_beat, self._seconds / _BEATS, InputError)
 
     def claim(self, key: str, step: str, inputs: Sequence[str]) -> Lease | None:
-        """Claims a step for this run; returns the lease of the run that has it, None if it is ours now.
-
-        Args:
-            key: the cache key of the step.
-            step: its name.
-            inputs: places of the artifacts that it reads.
-        """
+        """Claims a step for this run; returns the lease of the run that has it, None if it is ours now."""
         folder = f"{LEASES}/{key}"
         number = max(self._store.numbers(folder), default=0)
         lease = _read_lease(self._store, f"{folder}/{number:06d}.json") if number else None
-        if lease is not None and not self._is_expired(key, number, lease):
-            return lease
+        if lease is not None and lease.owner != self._owner:
+            beat, now = self._store.read(_heartbeat(lease.run)), time.monotonic()
+            last_beat, since = self._watched.get((key, number), (None, now))
+            if beat is not None and beat != last_beat:
+                self._watched[key, number] = beat, now
+                return lease
+            if beat is not None and now - since <= self._seconds:
+                return lease
         content = Lease(self._run, self._owner, step, [*inputs])._asdict() | {"claim": uuid.uuid4().hex}
         if self._store.create_json(f"{folder}/{number + 1:06d}.json", content):
             self._held[key] = number + 1
@@ -107,19 +99,6 @@ class Leases:
         for key in [*self._held]:
             self.release(key)
         self._store.remove([_heartbeat(self._run)])
-
-    def _is_expired(self, key: str, number: int, lease: Lease) -> bool:
-        if lease.owner == self._owner:
-            return True
-        beat = self._store.read(_heartbeat(lease.run))
-        if beat is None:
-            return True
-        now = time.monotonic()
-        last_beat, since = self._watched.get((key, number), (None, now))
-        if beat != last_beat:
-            self._watched[key, number] = beat, now
-            return False
-        return now - since > self._seconds
 
     def _write_beat(self) -> None:
         content = {"owner": self._owner, "time": time.time(), "beat": uuid.uuid4().hex}

@@ -27,10 +27,8 @@ class LogEntry(NamedTuple):
     """An object of the log.
 
     Attributes:
-        name: its name in the root.
         number: the number of the process that wrote it, which is that of its run or joins one; 0 for removed artifacts.
         part: `start`, `end`, or the number of an execution, from 1, as text.
-        content: the JSON content.
     """
 
     name: str
@@ -40,11 +38,7 @@ class LogEntry(NamedTuple):
 
 
 class RunLog:
-    """The log of a remote root.
-
-    Args:
-        store: the objects of the root.
-    """
+    """The log of a remote root."""
 
     def __init__(self, store: ObjectStore) -> None:
         self._store = store

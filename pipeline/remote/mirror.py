@@ -50,10 +50,6 @@ def owner_of(root: Path) -> str:
 def check_format(store: ObjectStore, *, create: bool = False) -> bool:
     """Checks the format of a remote root; returns whether there is a root.
 
-    Args:
-        store: the objects of the root.
-        create: whether to make a root where nothing is.
-
     Raises:
         InputError: the root has another format, or the place holds something else.
     """
@@ -61,8 +57,10 @@ def check_format(store: ObjectStore, *, create: bool = False) -> bool:
     if content is None:
         others = store.children()
         if others:
-            rule = "must be a new or empty place, or one of an earlier run"
-            raise InputError(f"root {rule}, got {store.address}: it holds {others[0]}")
+            raise InputError(
+                f"root must be a new or empty place, or one of an earlier run, got {store.address}: it holds "
+                f"{others[0]}"
+            )
         if not create:
             return False
         content = {"format": FORMAT_VERSION}
@@ -71,7 +69,8 @@ def check_format(store: ObjectStore, *, create: bool = False) -> bool:
             content = store.read_json(FORMAT_FILE) or {}
     version = content.get("format") if isinstance(content, dict) else content
     if version != FORMAT_VERSION:
-        rule = f"must have format {FORMAT_VERSION}"
-        advice = "use another root, or the release that made it"
-        raise InputError(f"root {rule}, got format {version} in {store.address}; {advice}")
+        raise InputError(
+            f"root must have format {FORMAT_VERSION}, got format {version} in {store.address}; use another root, or "
+            "the release that made it"
+        )
     return True

@@ -58,7 +58,7 @@ def _draw(points: Sequence[ModelPoint], metric: str, across: str, place: Callabl
     figure = Figure(figsize=(_WIDTH, height))
     axes = figure.add_axes((0.15, (0.5 + legend) / height, 0.83, (_HEIGHT - 0.6) / height))
     places = {point.name: (place(point), point.score) for point in points}
-    steps = sorted(places[name] for name in front_of(places))
+    steps = sorted(places[name] for name in front_of({name: (x, -y) for name, (x, y) in places.items()}))
     axes.plot(*zip(*steps, strict=True), color=INK, linewidth=1, alpha=0.5, zorder=2)
     for number, point in enumerate(points):
         style: dict[str, Any] = {"color": COLORS[number % len(COLORS)], "marker": MARKERS[number % len(MARKERS)]}

@@ -1,11 +1,10 @@
-"""The time of a search: how long trials and the repetitions of the best few may take."""
+"""The time of a search, how many trials and seeds it has, and what a minute too few is answered."""
 
 import math
 from collections.abc import Sequence
 from typing import NamedTuple, Self
 
 from components.dsl.errors import InputError
-from pipeline.search.runs import seconds_of_minutes
 
 MOST_SEEDS = 100
 # The share of a stage that is kept for repetitions at most, unless two settings need more.
@@ -13,10 +12,10 @@ _MOST_KEPT = 0.5
 
 
 class SearchBudget(NamedTuple):
-    """The limits of a search.
+    """What a search may use.
 
     Attributes:
-        seconds: the time of all stages, rows and initial models aside.
+        seconds: the time of the whole search, without rows, initial models and a teacher that is not searched.
         trials: the most trials of a stage besides the job's own settings; None for as many as fit.
         seeds: the number of seeds of the best few.
     """
@@ -32,11 +31,22 @@ class SearchBudget(NamedTuple):
         Raises:
             InputError: a value is out of range.
         """
+        if not 0 < minutes < float("inf"):
+            raise InputError(f"--minutes must be positive and finite, got {minutes:g}")
         if trials is not None and trials < 1:
             raise InputError(f"--trials must be at least 1, got {trials}")
         if not 1 <= seeds <= MOST_SEEDS:
             raise InputError(f"--seeds must be from 1 to {MOST_SEEDS}, got {seeds}")
-        return cls(seconds_of_minutes(minutes), trials, seeds)
+        return cls(60 * minutes, trials, seeds)
+
+
+def check_minutes(needed: float, allowed: float, reason: str, hint: str = "") -> None:
+    """Raises InputError if a search needs more seconds than it has."""
+    if needed > allowed:
+        raise InputError(
+            f"--minutes must be at least {math.ceil(needed / 6) / 10:g} for this job, {reason}, got "
+            f"{allowed / 60:.2g}{hint}"
+        )
 
 
 class StageCosts(NamedTuple):
@@ -55,36 +65,19 @@ class StageCosts(NamedTuple):
         return (seeds - 1) * trial + seeds * self.later
 
 
-def check_time(costs: StageCosts, seeds: int, seconds: float, spent: float, shares: int) -> None:
+def check_stage(costs: StageCosts, seeds: int, seconds: float, spent: float, shares: int) -> None:
     """Checks that a stage has time for a trial, and for two settings with all seeds.
-
-    Args:
-        costs: durations of the job's own settings, which are trained by now.
-        seeds: the number of seeds.
-        seconds: the time of the stage.
-        spent: the time of the stages before.
-        shares: the number of stages, this one among them, that share what is left.
 
     Raises:
         InputError: it has not.
     """
     needed = 2 * costs.trial + 2 * costs.repetition(costs.trial, seeds)
-    if needed > seconds:
-        raise InputError(
-            f"--minutes must be at least {math.ceil((spent + shares * needed) / 6) / 10:g} for this job, whose "
-            f"training takes {costs.trial / 60:.2g}, got {(spent + shares * seconds) / 60:.2g}; fewer --seeds need less"
-        )
+    reason = f"whose training takes {costs.trial / 60:.2g}"
+    check_minutes(spent + shares * needed, spent + shares * seconds, reason, "; fewer --seeds need less")
 
 
 def kept_seconds(costs: StageCosts, finalists: Sequence[float], seeds: int, seconds: float) -> float:
-    """The time that is kept for repetitions while trials run.
-
-    Args:
-        costs: durations of the job's own settings.
-        finalists: seconds of the trainings of the best few so far, the best first; the job's own not among them.
-        seeds: the number of seeds.
-        seconds: the time of the stage.
-    """
+    """The time that is kept for repetitions while trials run."""
     baseline = costs.repetition(costs.trial, seeds)
     repetitions = [costs.repetition(trial, seeds) for trial in finalists]
     return max(baseline + sum(repetitions[:1]), min(baseline + sum(repetitions), _MOST_KEPT * seconds))

@@ -4,7 +4,7 @@ import itertools
 from collections.abc import Iterable, Iterator
 from typing import Any, NamedTuple, Self
 
-from components.artifacts.measurements import SearchBounds, VocabularySize
+from components.artifacts.measurements import SearchBounds
 from keras_bert.core.config import EncoderConfig
 from keras_bert.options.compression import Student
 from keras_bert.options.quantization import RecipeName, undivided_inputs
@@ -39,12 +39,8 @@ class Candidate(NamedTuple):
     """A student shape with its vocabulary size and quantization recipe.
 
     Attributes:
-        layers: number of encoder blocks.
-        heads: number of attention heads of a block.
         units: number of units of a feed-forward layer.
         rank: rank of a factorized token embedding; the width of the embedding if it is not factorized.
-        vocabulary_size: number of tokens in the vocabulary.
-        recipe: quantization recipe.
     """
 
     layers: int
@@ -63,11 +59,10 @@ class Grid(NamedTuple):
     """The candidates of a job.
 
     Attributes:
-        teacher: configuration of the teacher.
         levels: descending values of every field of a candidate.
-        members: the candidates.
     """
 
+    settings: Settings
     teacher: EncoderConfig
     levels: tuple[tuple[Any, ...], ...]
     members: frozenset[Candidate]
@@ -80,17 +75,27 @@ class Grid(NamedTuple):
         student_layers = len(student.layers or ()) or student.num_layers
         whole = teacher.embedding_rank or teacher.embedding_size or teacher.hidden_size
         ranked = teacher.variant is None and teacher.embedding_rank is None
+        # Rows that hold the teacher's answers, and a teacher with an adapter, keep its vocabulary.
+        fixed = settings.teacher_labels or settings.unlabelled or settings.adaptation
+        first, *fewer = bounds.vocabularies
+        recipe = (settings.quantization or QuantizationSettings()).recipe
         levels = (
             _levels(teacher.num_layers, _LAYERS, student_layers, also=(1,)),
             _levels(teacher.num_heads, _WIDTHS if free else (1,), student.num_heads if free else None),
             _levels(teacher.intermediate_size, _WIDTHS if free else (1,), student.intermediate_size if free else None),
             _levels(whole, _RANKS if ranked else (1,), student.embedding_rank if ranked else None),
-            tuple(entry.size for entry in _vocabularies(settings, bounds.vocabularies)),
-            _recipes(settings),
+            (first.size, *(entry.size for entry in fewer if not fixed and entry.kept_share >= _LEAST_KEPT)),
+            tuple(name for name in _BY_PRECISION if name in (recipe, *_FOUR_BIT)),
         )
+        grid = cls(settings, teacher, levels, frozenset())
         combinations = (Candidate(*values) for values in itertools.product(*levels))
-        members = (candidate for candidate in combinations if _can_learn(candidate, settings, teacher))
-        return cls(teacher, levels, frozenset(members))
+        return grid._replace(members=frozenset(filter(grid._can_learn, combinations)))
+
+    @property
+    def whole_vocabulary(self) -> int:
+        """The size of the teacher's vocabulary."""
+        size: int = self.levels[4][0]
+        return size
 
     def name(self, candidate: Candidate) -> str:
         """A name such as `l4-h6-f768-r128-v2000-wi4`; fields that equal the teacher's are left out, except layers."""
@@ -107,14 +112,54 @@ class Grid(NamedTuple):
                 if larger in self.members:
                     yield larger
 
-    def shape(self, candidate: Candidate, settings: Settings) -> Student:
-        """The student options of a candidate; the job's layers are used if their number is equal."""
-        return _shape(candidate, settings, self.teacher)
+    def shape(self, candidate: Candidate) -> Student:
+        """The student options of a candidate; the job's choice of layers is used if their number is equal."""
+        teacher, student = self.teacher, self.settings.student
+        layers = None if student is None else student.layers
+        if layers is None or len(layers) != candidate.layers:
+            layers = None
+        whole = teacher.embedding_rank or teacher.embedding_size or teacher.hidden_size
+        return Student(
+            num_layers=candidate.layers if layers is None else None,
+            layers=layers,
+            num_heads=candidate.heads if candidate.heads != teacher.num_heads else None,
+            intermediate_size=candidate.units if candidate.units != teacher.intermediate_size else None,
+            embedding_rank=candidate.rank if candidate.rank != whole else None,
+        )
 
     def config(self, candidate: Candidate) -> EncoderConfig:
         """The encoder configuration of a candidate."""
         teacher = EncoderConfig(**{**vars(self.teacher), "vocabulary_size": candidate.vocabulary_size})
-        return _shape(candidate, None, self.teacher).config(teacher, teacher.max_length)
+        return self.shape(candidate).config(teacher, teacher.max_length)
+
+    def settings_of(self, candidate: Candidate, share: float | None = None) -> Settings:
+        """The job's settings with the student and the recipe of a candidate."""
+        distillation = self.settings.distillation
+        # `float_layers` of the job were chosen for another model.
+        quantization: dict[str, Any] = {"recipe": candidate.recipe, "float_layers": ()}
+        if share is not None:
+            quantization["post_training"] = True
+            steps = None if distillation.steps is None else max(1, round(share * distillation.steps))
+            distillation = _replaced(distillation, steps=steps, epochs=share * distillation.epochs)
+        update = {
+            "student": self.shape(candidate),
+            "quantization": _replaced(self.settings.quantization or QuantizationSettings(), **quantization),
+            "distillation": distillation,
+        }
+        return self.settings.model_copy(update=update)
+
+    def tables(self, candidate: Candidate) -> dict[str, dict[str, Any]]:
+        """The tables of a candidate that differ from the job's."""
+        settings = self.settings_of(candidate)
+        tables: dict[str, dict[str, Any]] = {
+            "student": {name: value for name, value in vars(settings.student).items() if value is not None},
+            "quantization": {"recipe": candidate.recipe},
+        }
+        if self.settings.quantization is not None and self.settings.quantization.float_layers:
+            tables["quantization"]["float_layers"] = []
+        if candidate.vocabulary_size != self.whole_vocabulary:
+            tables["fitted_vocabulary"] = {"size": candidate.vocabulary_size}
+        return tables
 
     def recipes(self) -> list[RecipeName]:
         """The recipes of the members, the most precise first."""
@@ -126,37 +171,24 @@ class Grid(NamedTuple):
 
         Measuring the deepest candidate takes long, and few limits leave room for it. If both are the same, one.
         """
-        whole = self.levels[4][0]
+        whole = self.whole_vocabulary
         candidates = [member for member in self.members if (member.recipe, member.vocabulary_size) == (recipe, whole)]
         depths = sorted({candidate.layers for candidate in candidates})
         wide = max(candidate for candidate in candidates if candidate.layers <= depths[len(depths) // 2])
         return sorted({min(candidates), wide})
 
-
-def settings_of(candidate: Candidate, grid: Grid, settings: Settings, share: float | None) -> Settings:
-    """The job's settings with the student and the recipe of a candidate.
-
-    Args:
-        candidate: a member of the grid.
-        grid: the grid of the job.
-        settings: the settings of the job.
-        share: share of the job's distillation, after which the student is quantized without training; None for the
-            job's whole training of both.
-    """
-    quantization = settings.quantization or QuantizationSettings()
-    # `float_layers` of the job were chosen for another model.
-    changed: dict[str, Any] = {"recipe": candidate.recipe, "float_layers": ()}
-    distillation = settings.distillation
-    if share is not None:
-        changed["post_training"] = True
-        steps = None if distillation.steps is None else max(1, round(share * distillation.steps))
-        distillation = _replaced(distillation, steps=steps, epochs=share * distillation.epochs)
-    update = {
-        "student": grid.shape(candidate, settings),
-        "quantization": _replaced(quantization, **changed),
-        "distillation": distillation,
-    }
-    return settings.model_copy(update=update)
+    def _can_learn(self, candidate: Candidate) -> bool:
+        """Whether the shape is valid, its kernels suit the recipe, and the job's distillation suits the shape."""
+        teacher, distillation = self.teacher, self.settings.distillation
+        try:
+            config = self.shape(candidate).config(teacher, teacher.max_length)
+            distillation.check_layers(config.num_layers, teacher.num_layers)
+            distillation.check_heads(config.num_heads, teacher.num_heads)
+            width = config.attention_size or config.hidden_size
+            distillation.check_widths(width, teacher.attention_size or teacher.hidden_size, teacher.num_heads)
+        except ValueError:
+            return False
+        return not undivided_inputs(candidate.recipe, config)
 
 
 def _replaced(table: Any, **changes: Any) -> Any:
@@ -168,42 +200,3 @@ def _levels(whole: int, shares: Iterable[float], of_job: int | None, also: Itera
     """Descending levels: shares of the teacher's value, the job's value, and further ones."""
     levels = {max(1, int(share * whole)) for share in shares} | {*also}
     return tuple(sorted(levels | ({of_job} if of_job is not None and of_job <= whole else set()), reverse=True))
-
-
-def _vocabularies(settings: Settings, vocabularies: Iterable[VocabularySize]) -> list[VocabularySize]:
-    """The vocabularies that keep enough tokens; the teacher's alone if rows hold its answers, or it has an adapter."""
-    fixed = settings.teacher_labels or settings.unlabelled or settings.adaptation
-    first, *fewer = vocabularies
-    return [first, *(entry for entry in fewer if not fixed and entry.kept_share >= _LEAST_KEPT)]
-
-
-def _recipes(settings: Settings) -> tuple[RecipeName, ...]:
-    of_job = (settings.quantization or QuantizationSettings()).recipe
-    return tuple(name for name in _BY_PRECISION if name == of_job or name in _FOUR_BIT)
-
-
-def _shape(candidate: Candidate, settings: Settings | None, teacher: EncoderConfig) -> Student:
-    of_job = None if settings is None or settings.student is None else settings.student.layers
-    layers = of_job if of_job is not None and len(of_job) == candidate.layers else None
-    whole = teacher.embedding_rank or teacher.embedding_size or teacher.hidden_size
-    return Student(
-        num_layers=candidate.layers if layers is None else None,
-        layers=layers,
-        num_heads=candidate.heads if candidate.heads != teacher.num_heads else None,
-        intermediate_size=candidate.units if candidate.units != teacher.intermediate_size else None,
-        embedding_rank=candidate.rank if candidate.rank != whole else None,
-    )
-
-
-def _can_learn(candidate: Candidate, settings: Settings, teacher: EncoderConfig) -> bool:
-    """Whether the shape is valid, its kernels suit the recipe, and the job's distillation suits the shape."""
-    distillation = settings.distillation
-    try:
-        config = _shape(candidate, settings, teacher).config(teacher, teacher.max_length)
-        distillation.check_layers(config.num_layers, teacher.num_layers)
-        distillation.check_heads(config.num_heads, teacher.num_heads)
-        width = config.attention_size or config.hidden_size
-        distillation.check_widths(width, teacher.attention_size or teacher.hidden_size, teacher.num_heads)
-    except ValueError:
-        return False
-    return not undivided_inputs(candidate.recipe, config)

@@ -34,13 +34,7 @@ def select_uncontained(candidates: Sequence[Candidate]) -> list[Candidate]:
 
 
 def select_distant(candidates: Sequence[Candidate], count: int, chosen: Sequence[Candidate] = ()) -> list[Candidate]:
-    """Selects `count` candidates, each as far as possible from all selected before; starts with the first one.
-
-    Args:
-        candidates: the candidates, the best first.
-        count: number of candidates to select.
-        chosen: candidates that are selected already.
-    """
+    """Selects `count` candidates, each as far as possible from all selected before; starts with the first one."""
     taken, remaining = list(chosen), [candidate for candidate in candidates if candidate not in chosen]
     selection: list[Candidate] = []
     while remaining and len(selection) < count:

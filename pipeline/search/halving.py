@@ -7,7 +7,7 @@ import math
 from collections.abc import Mapping
 from typing import NamedTuple, Self
 
-from components.dsl.errors import InputError
+from pipeline.search.budget import check_minutes
 from pipeline.search.candidates import Candidate
 
 # Every round has this many times fewer candidates, which train this many times longer.
@@ -71,37 +71,20 @@ def seconds_of(count: int, costs: Costs) -> float:
 def plan_count(costs: Costs, spent: float, limit: float, most: int = MOST) -> int:
     """The number of candidates that a search can start with to finish in time.
 
-    Args:
-        costs: durations of the parts of the search.
-        spent: time spent so far in seconds.
-        limit: time limit in seconds.
-        most: number of available candidates.
-
     Raises:
         InputError: not even one candidate can be trained in time.
     """
-    check_time(costs, spent, limit, measurements=1)
+    check_one_candidate(costs, spent, limit, measurements=1)
     for count in range(min(most, MOST), 1, -1):
         if spent + count * costs.measuring + seconds_of(count, costs) <= limit:
             return count
     return 1
 
 
-def check_time(costs: Costs, spent: float, limit: float, measurements: int) -> None:
-    """Raises InputError if the time does not suffice for one candidate.
-
-    Args:
-        costs: durations of the parts of the search.
-        spent: time spent so far in seconds.
-        limit: time limit in seconds.
-        measurements: number of candidates to measure before one is trained.
-    """
-    seconds = spent + measurements * costs.measuring + costs.winner()
-    if seconds > limit:
-        raise InputError(
-            f"--minutes must be at least {math.ceil(seconds / 6) / 10:g} for this job, which trains one candidate for "
-            f"about {costs.winner() / 60:.1f}, got {limit / 60:g}"
-        )
+def check_one_candidate(costs: Costs, spent: float, limit: float, measurements: int) -> None:
+    """Raises InputError if the time does not suffice for one candidate."""
+    needed = spent + measurements * costs.measuring + costs.winner()
+    check_minutes(needed, limit, f"which trains one candidate for about {costs.winner() / 60:.1f}")
 
 
 def keep_best(scores: Mapping[Candidate, float], count: int) -> list[Candidate]:
@@ -110,15 +93,7 @@ def keep_best(scores: Mapping[Candidate, float], count: int) -> list[Candidate]:
 
 
 def affordable(count: int, done: int, planned: tuple[Round, ...], costs: Costs, left: float) -> int:
-    """The number of candidates that the next round can train in the remaining time, at least one.
-
-    Args:
-        count: the planned number.
-        done: number of finished rounds.
-        planned: all planned rounds.
-        costs: durations as measured so far.
-        left: remaining time in seconds.
-    """
+    """The number of candidates that the next round can train in the remaining time, at least one."""
     for fewer in range(count, 1, -1):
         seconds, remaining = costs.winner(), fewer
         for following in planned[done:]:

@@ -2,7 +2,6 @@
 
 import dataclasses
 from collections.abc import Mapping, Sequence
-from pathlib import Path
 from typing import Any, NamedTuple
 
 from components.artifacts.evaluation import SeedScores
@@ -10,6 +9,18 @@ from pipeline.search.halving import Round
 from pipeline.search.limits import Miss
 from pipeline.search.space import SearchStage
 from pipeline.search.study import Level, Sampler, Trial
+
+
+@dataclasses.dataclass(kw_only=True)
+class SearchResult:
+    """What a search has found so far."""
+
+    name: str
+    seeds: int
+    minutes: float
+    metric: str = ""
+    rows: int = 0
+    seconds: float = 0.0
 
 
 class Finalist(NamedTuple):
@@ -30,7 +41,6 @@ class SettingWorth(NamedTuple):
     """What the trials say of a setting.
 
     Attributes:
-        job: the job's value.
         importance: the share of the setting in the variance of the scores; None with too few trials.
         levels: the scores of its values, or of the parts of its range.
     """
@@ -44,14 +54,9 @@ class StageResult(NamedTuple):
     """What the search for the settings of one model found.
 
     Attributes:
-        metric: the metric of the scores.
-        rows: the number of validation rows.
-        winner: the best finalist.
         later: the stages of compression that finalists went through after the training that was searched.
         finalists: the best few trials, and the job's own settings.
         job_score: the score of the job's own settings with the first seed.
-        trials: all trials.
-        settings: what each setting is worth.
     """
 
     metric: str
@@ -64,27 +69,20 @@ class StageResult(NamedTuple):
     settings: dict[str, SettingWorth]
 
 
-class SettingsResult(NamedTuple):
+@dataclasses.dataclass(kw_only=True)
+class SettingsResult(SearchResult):
     """What a search for the settings of a job found; `values` are those of the winners that differ from the job's."""
 
-    name: str
     sampler: Sampler
-    minutes: float
-    seeds: int
-    metric: str
-    rows: int
     stages: dict[SearchStage, StageResult]
     values: dict[str, Any]
-    seconds: float
 
 
 class Rung(NamedTuple):
     """The teacher or a trained candidate.
 
     Attributes:
-        megabytes: the size of its file.
         milliseconds: the latency by the length of a text.
-        score: its validation score.
         share: its share of the teacher's score.
         trained: the share of the job's distillation that it trained for.
         on_front: whether no other one is smaller, faster and better.
@@ -97,10 +95,6 @@ class Rung(NamedTuple):
     trained: float
     on_front: bool = False
 
-    def measures(self) -> tuple[float, ...]:
-        """The measures of which less is better."""
-        return (self.megabytes, *self.milliseconds.values(), -self.score.mean)
-
 
 class RoundResult(NamedTuple):
     """The scores of a round of successive halving, whose candidates trained for a share of the job's distillation."""
@@ -109,9 +103,9 @@ class RoundResult(NamedTuple):
     scores: dict[str, float]
 
 
-@dataclasses.dataclass
-class StudentResult:
-    """What a search for a small model has found so far.
+@dataclasses.dataclass(kw_only=True)
+class StudentResult(SearchResult):
+    """What a search for a model within limits has found so far.
 
     Attributes:
         missed: the limits that cannot be met; without a winner no candidate meets them.
@@ -123,12 +117,8 @@ class StudentResult:
         test: the evaluation of the winner on test rows.
     """
 
-    name: str
-    seeds: int
     lengths: list[int]
     limits: dict[str, float]
-    metric: str = ""
-    rows: int = 0
     rungs: dict[str, Rung] = dataclasses.field(default_factory=dict)
     rounds: list[RoundResult] = dataclasses.field(default_factory=list)
     planned: tuple[Round, ...] = ()
@@ -139,11 +129,13 @@ class StudentResult:
     missed: list[Miss] = dataclasses.field(default_factory=list)
     refused: str = ""
     pushed: str = ""
-    seconds: float = 0.0
 
     def reasons(self) -> list[str]:
         """The reasons why nothing was pushed; empty if a model was pushed."""
         return [*(miss.describe() for miss in self.missed), *([self.refused] if self.refused else [])]
+
+
+AnyResult = SettingsResult | StudentResult
 
 
 def as_json(value: Any) -> Any:
@@ -151,15 +143,10 @@ def as_json(value: Any) -> Any:
     if isinstance(value, Trial):
         value = {**value._asdict(), "seconds": value.seconds}
         del value["costs"]
-    elif isinstance(value, StudentResult):
+    elif isinstance(value, SearchResult):
         value = vars(value)
     elif hasattr(value, "_asdict"):
         value = value._asdict()
     if isinstance(value, Mapping):
         return {name: as_json(entry) for name, entry in value.items()}
     return [as_json(entry) for entry in value] if isinstance(value, Sequence) and not isinstance(value, str) else value
-
-
-def search_folder(root: Path, name: str, kind: str = "") -> Path:
-    """The folder of a search. A random search and one within limits have their own, so that all can be compared."""
-    return root / "searched" / (f"{name}-{kind}" if kind else name)

@@ -1,54 +1,54 @@
 """The runs of a search: they belong together, and the time of each step counts once."""
 
-from collections.abc import Collection, Mapping
+import contextlib
+from collections.abc import Collection, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
 from components.dsl.errors import InputError
+from components.dsl.locks import lock_file
 from pipeline.orchestrator.graph import Pipeline
+from pipeline.orchestrator.locks import read_holder, write_holder
 from pipeline.orchestrator.observer import Observer
 from pipeline.orchestrator.runner import RunFailedError, RunResult, run_pipeline
 from pipeline.settings.schema import Settings
 
 
-def seconds_of_minutes(minutes: float) -> float:
-    """The value of `--minutes` in seconds.
-
-    Raises:
-        InputError: it is not positive and finite.
-    """
-    if not 0 < minutes < float("inf"):
-        raise InputError(f"--minutes must be positive and finite, got {minutes:g}")
-    return 60 * minutes
-
-
 class SearchRuns:
-    """Runs the pipelines of a search as parts of its first run, and adds up their time.
+    """Runs the pipelines of a search as parts of its first run, and adds up their time."""
 
-    Args:
-        settings: the job.
-        root: the root.
-        observer: receives the progress, where a run has no observer of its own.
-    """
-
-    def __init__(self, settings: Settings, root: Path, observer: Observer) -> None:
+    def __init__(self, settings: Settings, root: Path, kind: str, observer: Observer) -> None:
         self._settings, self._root, self._observer = settings, root, observer
         self._first_run: int | None = None
         self._uncounted: set[str] = set()
         self._seconds: dict[str, float] = {}
+        self.folder = root / "searched" / (f"{settings.name}-{kind}" if kind else settings.name)
+        """The folder of the search's files."""
 
     @property
     def spent(self) -> float:
         """Seconds of all steps that count, each once even if it is reused, and of runs before this one."""
         return sum(self._seconds.values())
 
+    @contextlib.contextmanager
+    def locked(self) -> Iterator[None]:
+        """Keeps other searches of this job away, whose steps would be counted twice.
+
+        Raises:
+            InputError: another process searches.
+        """
+        self.folder.mkdir(parents=True, exist_ok=True)
+        with (self.folder / "lock").open("a+") as lock:
+            if not lock_file(lock):
+                raise InputError(
+                    f"--root must have no other search for {self._settings.name!r}, got {self._root}: "
+                    f"{read_holder(lock)} runs one"
+                )
+            write_holder(lock, "search")
+            yield
+
     def run(self, pipeline: Pipeline, *, is_whole: bool = False, observer: Observer | None = None) -> RunResult:
         """Runs a pipeline to its end.
-
-        Args:
-            pipeline: the pipeline.
-            is_whole: whether this run completes the search.
-            observer: receives the progress of this run.
 
         Raises:
             InputError: the user's input cannot be used.
@@ -67,27 +67,23 @@ class SearchRuns:
         self.count(self.costs(result))
         return result
 
-    def exclude(self, result: RunResult) -> None:
-        """Leaves the steps of a run, and those of the same names in later runs, out of the time."""
+    def exclude(self, pipeline: Pipeline) -> None:
+        """Runs a pipeline, and leaves its steps, and those of the same names in later runs, out of the time."""
+        result = self.run(pipeline)
         self._uncounted |= {step.name for step in result.steps}
         for step in result.steps:
             if step.outputs:
-                self._seconds.pop(self._place(step.outputs), None)
+                self._seconds.pop(self._output_path(step.outputs), None)
 
     def costs(self, result: RunResult, names: Collection[str] | None = None) -> dict[str, float]:
-        """The place of the first output of each step that counts -> the seconds of the execution that made it.
-
-        Args:
-            result: the result of a run.
-            names: the names of the steps; None for all.
-        """
+        """The path of the first output of each step that counts -> the seconds of the execution that made it."""
         steps = (step for step in result.steps if step.outputs and (names is None or step.name in names))
-        return {self._place(step.outputs): step.worked for step in steps if step.name not in self._uncounted}
+        return {self._output_path(step.outputs): step.worked for step in steps if step.name not in self._uncounted}
 
     def count(self, costs: Mapping[str, float]) -> None:
-        """Counts costs, also of earlier processes; those of a place that is known are counted already."""
+        """Counts costs, also of earlier processes; those of a path that is known are counted already."""
         self._seconds.update(costs)
 
-    def _place(self, outputs: Mapping[str, Any]) -> str:
+    def _output_path(self, outputs: Mapping[str, Any]) -> str:
         path: Path = next(iter(outputs.values())).path
         return path.relative_to(self._root.expanduser().absolute()).as_posix()

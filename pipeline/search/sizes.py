@@ -49,9 +49,7 @@ class FootprintModel(NamedTuple):
     """Predicts footprints for one recipe.
 
     Attributes:
-        bytes_fixed: bytes of every file.
         bytes_a_layer: bytes of a layer's graph, besides its weights.
-        fixed: milliseconds of every text.
         an_operation: milliseconds of a multiplication.
     """
 
@@ -86,7 +84,7 @@ def predict_all(grid: Grid, measured: Mapping[Candidate, Footprint], length: int
 
     A candidate counts as measured if it was measured with the whole vocabulary: a smaller one only removes rows.
     """
-    whole = grid.levels[4][0]
+    whole = grid.whole_vocabulary
     models: dict[RecipeName, FootprintModel] = {}
     for recipe in {candidate.recipe for candidate in measured}:
         of_recipe = {candidate: value for candidate, value in measured.items() if candidate.recipe == recipe}

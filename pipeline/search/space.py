@@ -2,7 +2,7 @@
 
 import copy
 import math
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Literal, NamedTuple, Self
 
 from components.dsl.errors import InputError, nearest
@@ -10,7 +10,7 @@ from pipeline.capabilities import enabled_capabilities
 from pipeline.job.files import Tables, make_settings
 from pipeline.settings.graphs import check_float_layers, graph_of
 from pipeline.settings.schema import Settings
-from pipeline.settings.tune import TrainingSpace
+from pipeline.settings.search import TrainingSpace
 
 Scale = Literal["choices", "linear", "logarithmic"]
 SearchStage = Literal["teacher", "student"]
@@ -32,8 +32,6 @@ class Dimension(NamedTuple):
     Attributes:
         name: its place in the job, as `fine_tuning.learning_rate`.
         scale: whether its values are listed, or lie between two ends.
-        values: all values, or the two ends.
-        default: the job's value.
     """
 
     name: str
@@ -69,11 +67,6 @@ def find_space(
 ) -> dict[SearchStage, tuple[Dimension, ...]]:
     """The settings to search for the teacher and for the student, without models that have none.
 
-    Args:
-        tables: the tables of the job.
-        settings: the settings that these tables make.
-        names: the settings to search; empty for all that the job has.
-
     Raises:
         InputError: a setting is not in the job, or a value does not suit it; or no setting is left to search.
     """
@@ -85,7 +78,8 @@ def find_space(
     searched = [dimension for dimension in chosen.values() if len(dimension.values) > 1]
     if not searched:
         raise InputError(
-            f"--space and [tune] must leave a setting with several values to search, got {', '.join(chosen) or 'none'}"
+            "--space and [search] must leave a setting with several values to search, got "
+            f"{', '.join(chosen) or 'none'}"
         )
     stages: Mapping[SearchStage, Callable[[str], bool]] = {
         "teacher": lambda name: name == POOLING or name.startswith(_TRAININGS["teacher"]),
@@ -112,38 +106,39 @@ def apply_values(tables: Tables, values: Mapping[str, Any]) -> Tables:
 
 
 def _candidates(tables: Tables, settings: Settings) -> dict[str, Dimension]:
-    """All settings that may be searched, by name; those that the user narrowed to one value have one.
-
-    Raises:
-        InputError: `[tune]` has a setting that the job does not have, or a value that does not suit the job.
-    """
-    tune = settings.tune
-    chosen = {POOLING: tune.pooling, DEPTH: tune.student.num_layers}
+    """All settings that may be searched, by name; those that the user narrowed to one value have one."""
+    chosen = {POOLING: settings.search.pooling, DEPTH: settings.search.student.num_layers}
     defaults: dict[str, tuple[Sequence[Any], Any]] = {}
     if settings.examples is not None and settings.examples.task in _POOLED_TASKS:
         pooling = settings.pooling or "mean"
         defaults[POOLING] = (pooling, "cls" if pooling == "mean" else "mean"), pooling
     trains = {"teacher": not _why_untrained(settings), "student": settings.student is not None}
     for stage, section in _TRAININGS.items():
-        space: TrainingSpace = getattr(tune, section)
+        space: TrainingSpace = getattr(settings.search, section)
         chosen |= {f"{section}.{name}": values for name, values in vars(space).items()}
         if trains[stage]:
             defaults |= _training_values(section, getattr(settings, section))
-    depth = _depth(settings)
+    # The number of layers of the job's student; None if that is known only in the run.
+    student = settings.student
+    depth = None if student is None else len(student.layers or ()) or student.num_layers or graph_of(settings).layers
     if depth is not None and settings.general_distillation is None:
         defaults[DEPTH] = (depth, math.ceil(2 * depth / 3), math.ceil(depth / 3)), depth
     for name, values in chosen.items():
         if values is not None and name not in defaults:
-            raise InputError(f"tune.{name} must be left out{_reason_of_absence(name, settings)}")
+            raise InputError(f"search.{name} must be left out{_reason_of_absence(name, settings)}")
     candidates = {}
     for name, (usual, default) in defaults.items():
         values = chosen[name]
         if values is None:
-            allowed = usual if _is_range(name) else _suitable(tables, name, usual)
+            allowed = usual
+            if Dimension.of(name, (), None).scale == "choices":
+                allowed = [value for value in dict.fromkeys(usual) if _suits(tables, name, value)]
         else:
             if len(values) == 1 and values[0] != default:
-                rule = f"hold several values to search, or the job's alone, {default!r}"
-                raise InputError(f"tune.{name} must {rule}, got {list(values)}")
+                raise InputError(
+                    f"search.{name} must hold several values to search, or the job's alone, {default!r}, got "
+                    f"{list(values)}"
+                )
             for value in values:
                 _check_value(tables, name, value)
             allowed = values
@@ -172,28 +167,12 @@ def _round(value: float) -> float:
     return float(f"{value:.{_DIGITS - 1}e}")
 
 
-def _is_range(name: str) -> bool:
-    return Dimension.of(name, (), None).scale != "choices"
-
-
-def _depth(settings: Settings) -> int | None:
-    """The number of layers of the job's student; None without one, or if that is known only in the run."""
-    student = settings.student
-    if student is None:
-        return None
-    return len(student.layers or ()) or student.num_layers or graph_of(settings).layers
-
-
-def _suitable(tables: Tables, name: str, values: Iterable[Any]) -> list[Any]:
-    """The values that suit the job."""
-    suitable = []
-    for value in dict.fromkeys(values):
-        try:
-            _check_value(tables, name, value)
-        except InputError:
-            continue
-        suitable.append(value)
-    return suitable
+def _suits(tables: Tables, name: str, value: Any) -> bool:
+    try:
+        _check_value(tables, name, value)
+    except InputError:
+        return False
+    return True
 
 
 def _check_value(tables: Tables, name: str, value: Any) -> None:
@@ -205,11 +184,11 @@ def _check_value(tables: Tables, name: str, value: Any) -> None:
     layers = graph_of(settings).layers
     if layers is not None:
         if value > layers and settings.student.hidden_size is None:
-            raise InputError(f"tune.{DEPTH} must be at most {layers}, the teacher's layers, got {value}")
+            raise InputError(f"search.{DEPTH} must be at most {layers}, the teacher's layers, got {value}")
         try:
             settings.distillation.check_layers(value, layers)
         except ValueError as error:
-            raise InputError(f"tune.{DEPTH} does not suit the job's imitation: {error}") from None
+            raise InputError(f"search.{DEPTH} does not suit the job's imitation: {error}") from None
     check_float_layers(settings)
 
 
@@ -232,5 +211,5 @@ def _reason_of_absence(name: str, settings: Settings) -> str:
     if name == DEPTH:
         return ": the number of the checkpoint's layers is known only in the run; set student.num_layers"
     if key == "steps":
-        return f" where {section}.steps is not set; tune.{section}.epochs is searched"
-    return f" where {section}.steps is set; tune.{section}.steps is searched"
+        return f" where {section}.steps is not set; search.{section}.epochs is searched"
+    return f" where {section}.steps is set; search.{section}.steps is searched"

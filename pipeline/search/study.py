@@ -34,8 +34,6 @@ class Trial(NamedTuple):
     """A trial that has ended.
 
     Attributes:
-        number: its number in the study.
-        values: the value of each setting.
         state: `pruned` in the middle of its training; `rejected` if its values cannot be trained with.
         score: on validation rows; None unless it is `done`.
         validations: the values of its validations, of which more is better.
@@ -58,12 +56,7 @@ class Trial(NamedTuple):
 
 
 class OpenTrial:
-    """A trial that is running, or that was stopped and goes on.
-
-    Args:
-        trial: Optuna's trial.
-        dimensions: the settings that are searched.
-    """
+    """A trial that is running, or that was stopped and goes on."""
 
     def __init__(self, trial: Any, dimensions: Sequence[Dimension]) -> None:
         self._trial = trial
@@ -106,6 +99,7 @@ class Study:
 
     def __init__(self, folder: Path, name: str, dimensions: Sequence[Dimension], sampler: Sampler) -> None:
         import optuna
+        import sqlalchemy
 
         self._optuna, self._dimensions, self._sampler = optuna, dimensions, sampler
         optuna.logging.set_verbosity(optuna.logging.WARNING)
@@ -115,7 +109,8 @@ class Study:
             pruner = optuna.pruners.MedianPruner(n_startup_trials=STARTUP_TRIALS)
         try:
             # A path may hold characters that stand for something in a URL.
-            storage = optuna.storages.RDBStorage("sqlite://", engine_kwargs=_engine_options(file))
+            engine = {"creator": lambda: sqlite3.connect(file, timeout=60), "poolclass": sqlalchemy.pool.NullPool}
+            storage = optuna.storages.RDBStorage("sqlite://", engine_kwargs=engine)
             self._study = optuna.create_study(
                 storage=storage, study_name=name, direction="maximize", pruner=pruner, load_if_exists=True
             )
@@ -125,9 +120,10 @@ class Study:
             if numbers != list(range(len(numbers))):
                 raise ValueError(f"trials with the numbers {numbers}")
         except (ArithmeticError, AssertionError, LookupError, RuntimeError, TypeError, ValueError) as error:
-            rule = "must hold studies that this version of Optuna can read"
-            reason = _one_line(error) or type(error).__name__
-            raise InputError(f"{file} {rule}, got: {reason}; move it away to start over") from None
+            raise InputError(
+                f"{file} must hold studies that this version of Optuna can read, got: "
+                f"{_one_line(error) or type(error).__name__}; move it away to start over"
+            ) from None
 
     def add_baseline(self, score: float, validations: Sequence[float]) -> None:
         """Adds the job's own settings as the first trial, once, if they lie in the space."""
@@ -145,15 +141,32 @@ class Study:
 
     def trials(self) -> list[Trial]:
         """The trials that have ended, in their order; the job's own settings are not among them."""
-        return [self._read(trial) for trial in self._study.get_trials(deepcopy=False) if self._has_ended(trial)]
+        states = self._optuna.trial.TrialState
+        ended = self._study.get_trials(deepcopy=False, states=(states.COMPLETE, states.PRUNED))
+        return [self._read(trial) for trial in ended if _REPEATED not in trial.user_attrs]
 
     def propose(self, earlier: Sequence[Mapping[str, Any]] = ()) -> OpenTrial | None:
-        """The trial that was stopped, or a new one; None if nearly all values of the space were tried.
-
-        Args:
-            earlier: values that were tried elsewhere.
-        """
-        return self.stopped_trial() or self._propose([*earlier, *(trial.values for trial in self.trials())])
+        """The trial that was stopped, or a new one; None if nearly all values of the space were tried."""
+        stopped = self.stopped_trial()
+        if stopped is not None:
+            return stopped
+        tried = [*earlier, *(trial.values for trial in self.trials())]
+        for _ in range(_MOST_REPEATED):
+            # A generator of its own for each trial: its state would be lost in a stop.
+            seed, samplers = len(self._study.get_trials(deepcopy=False)), self._optuna.samplers
+            with warnings.catch_warnings():
+                # `multivariate` may change its results in a later version.
+                warnings.simplefilter("ignore", self._optuna.exceptions.ExperimentalWarning)
+                self._study.sampler = (
+                    samplers.RandomSampler(seed=seed)
+                    if self._sampler == "random"
+                    else samplers.TPESampler(seed=seed, n_startup_trials=STARTUP_TRIALS, multivariate=True)
+                )
+            trial = OpenTrial(self._study.ask(self._distributions()), self._dimensions)
+            if trial.values not in tried:
+                return trial
+            self._study.tell(trial.number, state=self._optuna.trial.TrialState.FAIL)
+        return None
 
     def stopped_trial(self) -> OpenTrial | None:
         """The trial that was running when the search was stopped; None if it was stopped between trials."""
@@ -166,49 +179,31 @@ class Study:
             self._study.tell(trial.number, state=state.FAIL)
         return None
 
-    def importances(self) -> dict[str, float] | None:
+    def best_trials(self, count: int) -> list[Trial]:
+        """The best few of the whole trials, the best first."""
+        done = [trial for trial in self.trials() if trial.score is not None]
+        return sorted(done, key=lambda trial: -(trial.score or 0.0))[:count]
+
+    def importances(self) -> dict[str, float]:
         """The share of each setting in the variance of the scores, by fANOVA (Hutter et al. 2014).
 
-        None if there are fewer than `LEAST_FOR_IMPORTANCE` whole trials, or one setting, or equal scores.
+        Empty if there are fewer than `LEAST_FOR_IMPORTANCE` whole trials, or one setting, or equal scores.
         """
         scores = [trial.score for trial in self.trials() if trial.state == "done"]
         if len(scores) < LEAST_FOR_IMPORTANCE or len(self._dimensions) < 2 or len({*scores}) < 2:
-            return None
+            return {}
         evaluator = self._optuna.importance.FanovaImportanceEvaluator(seed=0)
         return dict(self._optuna.importance.get_param_importances(self._study, evaluator=evaluator))
 
-    def _propose(self, tried: Sequence[Mapping[str, Any]]) -> OpenTrial | None:
-        for _ in range(_MOST_REPEATED):
-            # A generator of its own for each trial: its state would be lost in a stop.
-            self._study.sampler = self._make_sampler(len(self._study.get_trials(deepcopy=False)))
-            trial = OpenTrial(self._study.ask(self._distributions()), self._dimensions)
-            if trial.values not in tried:
-                return trial
-            self._study.tell(trial.number, state=self._optuna.trial.TrialState.FAIL)
-        return None
-
-    def _make_sampler(self, seed: int) -> Any:
-        samplers = self._optuna.samplers
-        if self._sampler == "random":
-            return samplers.RandomSampler(seed=seed)
-        with warnings.catch_warnings():
-            # `multivariate` may change its results in a later version.
-            warnings.simplefilter("ignore", self._optuna.exceptions.ExperimentalWarning)
-            return samplers.TPESampler(seed=seed, n_startup_trials=STARTUP_TRIALS, multivariate=True)
-
     def _distributions(self) -> dict[str, Any]:
-        return {one.name: self._distribution(one) for one in self._dimensions}
-
-    def _distribution(self, dimension: Dimension) -> Any:
-        kinds = self._optuna.distributions
-        if dimension.scale == "choices":
-            return kinds.CategoricalDistribution(dimension.values)
-        kind = kinds.IntDistribution if dimension.is_whole else kinds.FloatDistribution
-        return kind(*dimension.values, log=dimension.scale == "logarithmic")
-
-    def _has_ended(self, trial: Any) -> bool:
-        states = self._optuna.trial.TrialState
-        return trial.state in (states.COMPLETE, states.PRUNED) and _REPEATED not in trial.user_attrs
+        kinds, distributions = self._optuna.distributions, {}
+        for one in self._dimensions:
+            if one.scale == "choices":
+                distributions[one.name] = kinds.CategoricalDistribution(one.values)
+            else:
+                kind = kinds.IntDistribution if one.is_whole else kinds.FloatDistribution
+                distributions[one.name] = kind(*one.values, log=one.scale == "logarithmic")
+        return distributions
 
     def _read(self, trial: Any) -> Trial:
         is_done = trial.state == self._optuna.trial.TrialState.COMPLETE
@@ -230,10 +225,7 @@ class Level(NamedTuple):
     Attributes:
         low: the value, or the least of the part.
         high: the value, or the largest of the part.
-        trials: the number of whole trials.
         pruned: the number of trials that were pruned or rejected.
-        mean: the mean score of the whole trials; None without any.
-        best: their best score; None likewise.
     """
 
     low: Any
@@ -275,7 +267,9 @@ def check_optuna() -> None:
     try:
         import optuna  # noqa: F401
     except ImportError:
-        raise InputError(f"tune needs Optuna, which is not installed: {install_command('tune')}") from None
+        raise InputError(
+            f"a search for settings needs Optuna, which is not installed: {install_command('search')}"
+        ) from None
 
 
 @contextlib.contextmanager
@@ -289,16 +283,10 @@ def storage_errors_as_input_errors(root: Path, folder: Path) -> Iterator[None]:
     except (optuna.exceptions.StorageInternalError, sqlalchemy.exc.DatabaseError) as error:
         if is_disk_full(error):
             raise full_disk_error(root, _one_line(error)) from error
-        rule = "must be a file that can be read and written"
         raise InputError(
-            f"{folder / STUDIES_FILE} {rule}, got: {_one_line(error)}; move it away to start over"
+            f"{folder / STUDIES_FILE} must be a file that can be read and written, got: {_one_line(error)}; move it "
+            "away to start over"
         ) from error
-
-
-def _engine_options(file: Path) -> dict[str, Any]:
-    import sqlalchemy
-
-    return {"creator": lambda: sqlite3.connect(file, timeout=60), "poolclass": sqlalchemy.pool.NullPool}
 
 
 def _one_line(error: BaseException) -> str:

@@ -4,8 +4,7 @@ import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 
-from pipeline.orchestrator.estimate import Estimate
-from pipeline.orchestrator.observer import Observer, StepState, Watcher
+from pipeline.orchestrator.observer import Estimate, Observer, StepState, Watcher
 from pipeline.report.trainings import read_running_history
 
 # Seconds between two looks at a training's history.
@@ -27,13 +26,7 @@ def validation_values(history: Iterable[Mapping[str, float]]) -> list[float]:
 
 
 class TrialObserver(Observer):
-    """Passes on the progress of a trial without its cached steps, and reads the validations of its training.
-
-    Args:
-        observer: receives the progress.
-        training: the name of the step that trains the model of the trial.
-        on_validations: see `OnValidations`.
-    """
+    """Passes on the progress of a trial without its cached steps, and reads the validations of its training."""
 
     def __init__(self, observer: Observer, training: str, on_validations: OnValidations) -> None:
         self._observer, self._training, self._on_validations = observer, training, on_validations
@@ -61,13 +54,7 @@ class TrialObserver(Observer):
 
 
 class TrialWatcher(Watcher):
-    """Passes on the progress of a training, and reads its validations from time to time.
-
-    Args:
-        watcher: receives the progress.
-        record: the folder where the training writes its history.
-        on_validations: see `OnValidations`.
-    """
+    """Passes on the progress of a training, and reads its validations from time to time."""
 
     def __init__(self, watcher: Watcher, record: Path, on_validations: OnValidations) -> None:
         self._watcher, self._record, self._on_validations = watcher, record, on_validations

@@ -1,10 +1,14 @@
 """The graph of a job's models, as far as settings and `config.json` define it, and the rules that depend on it."""
 
 import re
+from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 from components.dsl.errors import InputError, nearest
+from keras_bert.core.checks import FieldError
 from keras_bert.core.config import EncoderConfig
+from keras_bert.options.compression import StateImitation
+from keras_bert.options.pretraining import AT_MOST
 from keras_bert.options.quantization import BLOCK_PRODUCTS, undivided_inputs
 from pipeline.settings.schema import Settings
 
@@ -15,8 +19,6 @@ class Graph(NamedTuple):
     """The graph of the initial encoder; sizes that are known only after reading its weights are None.
 
     Attributes:
-        layers: the number of layers.
-        heads: attention heads in a layer.
         width: of queries, keys and values, all heads together.
         is_berts: whether its blocks are BERT's, each with its own weights; False if that is unknown.
     """
@@ -41,6 +43,42 @@ def graph_of(settings: Settings) -> Graph:
         (encoder.attention_size or encoder.hidden_size) if is_berts else None,
         is_berts,
     )
+
+
+def check_sizes(settings: Settings) -> None:
+    """Checks lengths, layers and imitation by the sizes of the encoder that are known before its weights are read.
+
+    Raises:
+        InputError: the encoder does not have them, or the generator is larger than the encoder.
+    """
+    checkpoint, student, graph = settings.checkpoint, settings.student, graph_of(settings)
+    most = checkpoint.size("max_length") if checkpoint else None
+    if most is not None and settings.max_length > most:
+        raise InputError(f"max_length must be at most {most}, the checkpoint's positions, got {settings.max_length}")
+    layers, heads, width, _ = graph
+    if student is not None and layers is not None:
+        chosen: Sequence[int] = student.layers or ()
+        if any(layer >= layers for layer in chosen):
+            raise InputError(f"student.layers must be from 0 to {layers - 1}, the teacher's, got {list(chosen)}")
+        if student.num_layers is not None and student.num_layers > layers and student.hidden_size is None:
+            raise InputError(f"student.num_layers must be at most {layers}, the teacher's, got {student.num_layers}")
+    for name in ("general_distillation", "distillation") if student is not None else ():
+        assert student is not None
+        imitation: StateImitation | None = getattr(settings, name)
+        try:
+            if imitation is not None and layers is not None:
+                imitation.check_layers(len(student.layers or ()) or student.num_layers or layers, layers)
+            if imitation is not None and heads is not None:
+                imitation.check_heads(student.num_heads or heads, heads)
+            if imitation is not None and heads is not None and width is not None and student.hidden_size is not None:
+                imitation.check_widths(student.hidden_size, width, heads)
+        except FieldError as error:
+            raise InputError(error.describe(name)) from None
+    for field in AT_MOST if checkpoint is not None and settings.pretraining.objective == "replaced_tokens" else ():
+        assert checkpoint is not None
+        size, most = getattr(settings.generator, field), checkpoint.size(field)
+        if size is not None and most is not None and size > most:
+            raise InputError(f"generator.{field} must be at most {most}, the checkpoint's, got {size}")
 
 
 def check_shapes(settings: Settings) -> None:

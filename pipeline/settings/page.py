@@ -27,10 +27,6 @@ def check_page(settings: Settings) -> None:
 def check_search_texts(settings: Settings, splits: Mapping[str, Sequence[Any]]) -> list[str]:
     """Reads the texts that the page searches.
 
-    Args:
-        settings: the job.
-        splits: the rows of the examples by split.
-
     Returns:
         The size that they add to the page, in a line; empty without a search.
 

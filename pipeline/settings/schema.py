@@ -37,7 +37,7 @@ from keras_bert.options.quantization import Quantization
 from keras_bert.options.training import Contrast, Precision, Training
 from pipeline.machine import Machine
 from pipeline.settings.general_distillation import GeneralDistillationSettings
-from pipeline.settings.tune import TuneSettings
+from pipeline.settings.search import SearchSettings
 
 T = TypeVar("T")
 
@@ -303,7 +303,7 @@ class Settings(pydantic.BaseModel):
     probes: SentenceSource | None = None
     export: Export = Export()
     evaluation: Thresholds = Thresholds()
-    tune: TuneSettings = TuneSettings()
+    search: SearchSettings = SearchSettings()
     push: PushSettings = PushSettings()
     page: SearchTexts | None = None
     beam: BeamOptions = BeamOptions()
@@ -328,11 +328,6 @@ class Settings(pydantic.BaseModel):
 
 
 def select_fields(settings: Any, kind: type[T]) -> T:
-    """Selects the fields of a base class from a table: a step with more fields would run again when others change.
-
-    Args:
-        settings: the table.
-        kind: the record.
-    """
+    """Selects the fields of a base class from a table: a step with more fields would run again when others change."""
     fields = {field.name: getattr(settings, field.name) for field in dataclasses.fields(kind)}  # type: ignore[arg-type]
     return kind(**fields)

@@ -2,21 +2,73 @@
 
 import contextlib
 import importlib.metadata
-import itertools
+import json
 import tempfile
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
-from typing import Any, NamedTuple, TypeVar
+from typing import Any, NamedTuple
 
+from components.artifacts.evaluation import Evaluation
+from components.artifacts.pushed import Pushed
 from components.dsl.errors import InputError, install_command
 from keras_bert.core.folders import ANSWERING_FILES
+from pipeline.orchestrator.changes import flatten
+from pipeline.orchestrator.history import History
 from pipeline.orchestrator.records import Run
 from pipeline.orchestrator.store import Store
+from pipeline.provenance.difference import figures_of
 from pipeline.report.page import write_page
-from pipeline.report.record import read_record
-from pipeline.tracking.content import MetricPoint, RunSummary, summarize_run
+from pipeline.report.record import RunRecord, read_record
+from pipeline.report.trainings import read_trainings
 
-T = TypeVar("T")
+
+class MetricPoint(NamedTuple):
+    """A metric at a step of a training, or of a finished model (step 0)."""
+
+    name: str
+    value: float
+    step: int
+
+
+class RunSummary(NamedTuple):
+    """The content of a run for a tracking store.
+
+    Attributes:
+        parameters: dotted names -> values as text.
+        folder: the pushed version; None if nothing was pushed, or if it was deleted.
+    """
+
+    parameters: dict[str, str]
+    points: list[MetricPoint]
+    folder: Path | None
+
+
+def summarize_run(record: RunRecord, history: History) -> RunSummary:
+    """Summarizes a run."""
+    settings = flatten(history.settings(record.run.id) or {})
+    parameters = {name: value if isinstance(value, str) else json.dumps(value) for name, value in settings.items()}
+    pushed = [Pushed(folder).location() for _, folder in record.outputs(Pushed.__name__)]
+    folder = next((place for place in pushed if place.is_dir()), None)
+    return RunSummary(parameters, [*_curves(record), *_scores(record)], folder)
+
+
+def _curves(record: RunRecord) -> Iterator[MetricPoint]:
+    for training in read_trainings(record):
+        for panel, lines in training.panels.items():
+            for line in lines:
+                parts = (training.name, "validation" if line.is_held_out else "", panel, line.name)
+                name = "/".join(filter(None, parts))
+                yield from (MetricPoint(name, float(value), int(step)) for step, value in line.points)
+
+
+def _scores(record: RunRecord) -> Iterator[MetricPoint]:
+    for _, folder in record.outputs(Evaluation.__name__):
+        for name, model in Evaluation(folder).read().models.items():
+            yield from (MetricPoint(f"{name}/{figure}", value, 0) for figure, value in figures_of(model).items())
+            for metric, score in model.metrics.items():
+                if score.sd is not None:
+                    yield MetricPoint(f"{name}/{metric} sd", score.sd, 0)
+
 
 _DISTRIBUTION = "keras-bert-edge"
 # The tag that identifies a run.
@@ -37,11 +89,6 @@ class Sent(NamedTuple):
 def send(root: Path, number: int | None, uri: str) -> Sent:
     """Sends a run to an MLflow store; a run that is already there stays as it is.
 
-    Args:
-        root: the root of the run.
-        number: the number of the run; None for the newest one.
-        uri: the address of the store, such as `http://localhost:5000` or `sqlite:///mlflow.db`.
-
     Raises:
         InputError: MLflow is not installed, the store cannot be reached, or there is no such run.
     """
@@ -60,7 +107,8 @@ def send(root: Path, number: int | None, uri: str) -> Sent:
     name = f"{place}#{record.run.id}"
     try:
         client = mlflow.MlflowClient(tracking_uri=uri)
-        experiment = _find_experiment(client, record.run.pipeline)
+        earlier = client.get_experiment_by_name(record.run.pipeline)
+        experiment = str(earlier.experiment_id if earlier else client.create_experiment(record.run.pipeline))
         # MLflow's filters know both quotes, and no way to escape one.
         quote = '"' if "'" in name else "'"
         runs = client.search_runs([experiment], filter_string=f"tags.`{_TAG}` = {quote}{name}{quote}")
@@ -72,11 +120,6 @@ def send(root: Path, number: int | None, uri: str) -> Sent:
         raise InputError(f"--mlflow must be a store that can be written to, got {uri}: {reason}") from None
 
 
-def _find_experiment(client: Any, pipeline: str) -> str:
-    experiment = client.get_experiment_by_name(pipeline)
-    return str(experiment.experiment_id if experiment else client.create_experiment(pipeline))
-
-
 def _write(
     mlflow: Any, client: Any, uri: str, experiment: str, name: str, run: Run, summary: RunSummary, root: Path
 ) -> str:
@@ -85,14 +128,31 @@ def _write(
     title = f"{run.pipeline} {run.id}"
     made = client.create_run(experiment, start_time=_milliseconds(run.started), run_name=title).info.run_id
     try:
-        for some in _batches(_parameters(mlflow, summary), _MOST_PARAMETERS):
-            client.log_batch(made, params=some)
-        for some in _batches(_metrics(mlflow, summary.points, ended), _MOST_METRICS):
-            client.log_batch(made, metrics=some)
+        parameters = [mlflow.entities.Param(name, value[:_LONGEST]) for name, value in summary.parameters.items()]
+        for start in range(0, len(parameters), _MOST_PARAMETERS):
+            client.log_batch(made, params=parameters[start : start + _MOST_PARAMETERS])
+        points, time = summary.points, _milliseconds(ended)
+        metrics = [mlflow.entities.Metric(point.name, point.value, time, point.step) for point in points]
+        for start in range(0, len(metrics), _MOST_METRICS):
+            client.log_batch(made, metrics=metrics[start : start + _MOST_METRICS])
         with tempfile.TemporaryDirectory() as folder:
             client.log_artifact(made, str(write_page(root, run.id, Path(folder) / "report.html")))
         if summary.folder is not None:
-            _log_model(mlflow, uri, made, summary.folder)
+            # The shipped file, as a model that takes a table of texts.
+            paths = [summary.folder / name for name in ANSWERING_FILES]
+            file = next(path for path in paths if path.is_file())
+            version, before = importlib.metadata.version(_DISTRIBUTION), mlflow.get_tracking_uri()
+            mlflow.set_tracking_uri(uri)
+            try:
+                with mlflow.start_run(run_id=made):
+                    mlflow.pyfunc.log_model(
+                        name="model",
+                        python_model=str(_SCRIPT),
+                        artifacts={"file": str(file)},
+                        pip_requirements=[f"{_DISTRIBUTION}=={version}"],
+                    )
+            finally:
+                mlflow.set_tracking_uri(before)
         client.set_terminated(made, _STATES[run.state], _milliseconds(ended))
         # The tag comes last: an incomplete run without it counts as missing.
         client.set_tag(made, _TAG, name)
@@ -100,40 +160,6 @@ def _write(
         client.delete_run(made)
         raise
     return str(made)
-
-
-def _log_model(mlflow: Any, uri: str, run: str, folder: Path) -> None:
-    """Logs the shipped file as a model that takes a table of texts."""
-    file = next(folder / name for name in ANSWERING_FILES if (folder / name).is_file())
-    version = importlib.metadata.version(_DISTRIBUTION)
-    before = mlflow.get_tracking_uri()
-    mlflow.set_tracking_uri(uri)
-    try:
-        with mlflow.start_run(run_id=run):
-            mlflow.pyfunc.log_model(
-                name="model",
-                python_model=str(_SCRIPT),
-                artifacts={"file": str(file)},
-                pip_requirements=[f"{_DISTRIBUTION}=={version}"],
-            )
-    finally:
-        mlflow.set_tracking_uri(before)
-
-
-def _parameters(mlflow: Any, summary: RunSummary) -> Iterator[Any]:
-    for name, value in summary.parameters.items():
-        yield mlflow.entities.Param(name, value[:_LONGEST])
-
-
-def _metrics(mlflow: Any, points: Iterable[MetricPoint], ended: float) -> Iterator[Any]:
-    for point in points:
-        yield mlflow.entities.Metric(point.name, point.value, _milliseconds(ended), point.step)
-
-
-def _batches(items: Iterable[T], most: int) -> Iterator[list[T]]:
-    rest = iter(items)
-    while some := list(itertools.islice(rest, most)):
-        yield some
 
 
 def _milliseconds(seconds: float) -> int:

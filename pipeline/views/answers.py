@@ -16,11 +16,6 @@ def answer_lines(task: "Task", texts: Sequence[str], seconds: Sequence[str] | No
 
     Control characters, tabs and line ends in labels and texts are escaped, so that they add no field or line.
 
-    Args:
-        task: a pushed model.
-        texts: single texts or the first of each pair; questions, for question answering.
-        seconds: the second text of each pair; contexts, for question answering.
-
     Raises:
         InputError: see `check_seconds`.
     """
@@ -41,14 +36,7 @@ def check_seconds(task: "Task", texts: Sequence[str], seconds: Sequence[str] | N
 
 
 def note_lines(task: "Task", texts: Sequence[str], seconds: Sequence[str] | None, before: int = 0) -> Iterator[str]:
-    """A line for each text without tokens, and for each row that the model truncates.
-
-    Args:
-        task: a pushed model.
-        texts: see `answer_lines`.
-        seconds: see `answer_lines`.
-        before: the number of texts in earlier calls.
-    """
+    """A line for each text that leaves no token, and for each row that is longer than the model reads."""
     unread = find_unread(task, texts, seconds)
     for name, rows in zip(("text", "second text"), unread.empty, strict=True):
         for row in rows:

@@ -27,13 +27,7 @@ _LEAST_SHARE = 0.0005
 
 
 class ModelReasons(NamedTuple):
-    """The reasons of one model for an answer.
-
-    Attributes:
-        model: the displayed name of the model.
-        attribution: the shares of the words.
-        attention: the attention of a Keras model; None for an exported file.
-    """
+    """The reasons of one model for an answer."""
 
     model: str
     attribution: Attribution

@@ -55,11 +55,7 @@ def models_table(metrics: Metrics) -> Table:
 
 
 def export_warnings(exports: Iterable[Mapping[str, Any]]) -> list[str]:
-    """What the exports of a run warned of, each once; seeds have the same texts and the same tokenizer.
-
-    Args:
-        exports: the contents of their `EXPORT_FILE`s.
-    """
+    """What the exports of a run warned of, each once; seeds have the same texts and the same tokenizer."""
     records = (export.get(MEDIAPIPE_FILE, {}) for export in exports)
     shares = dict.fromkeys(record[OTHER_IDS] for record in records if record.get(OTHER_IDS))
     return [describe_other_ids(share) for share in shares]

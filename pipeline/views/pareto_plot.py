@@ -1,6 +1,6 @@
 """Scores over sizes, one point for each rung; a line joins the Pareto front."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -33,7 +33,7 @@ def draw_front(content: Mapping[str, Any], folder: Path) -> list[Path]:
 
 def _draw(axes: Any, content: Mapping[str, Any], label: str, place: Callable[[Mapping[str, Any]], float]) -> None:
     points = {name: (place(record), 100 * record["score"]["mean"]) for name, record in content["rungs"].items()}
-    steps = sorted(points[name] for name in front_of(points))
+    steps = sorted(points[name] for name in front_of({name: (x, -y) for name, (x, y) in points.items()}))
     axes.plot(*zip(*steps, strict=True), color="#AAAAAA", linewidth=1.2, zorder=2)
     for number, (name, (x, y)) in enumerate(points.items()):
         color = "black" if number == 0 else COLORS[(number - 1) % len(COLORS)]
@@ -55,10 +55,13 @@ def plot_score(axes: Any, x: float, y: float, sd: float | None, *, color: str, l
     axes.plot([x], [y], color=color, linestyle="none", markeredgewidth=0.8, zorder=4, label=label, **style)
 
 
-def front_of(points: Mapping[str, tuple[float, float]]) -> set[str]:
-    """Those that no other point is both left of and above."""
+def front_of(costs: Mapping[str, Sequence[float]]) -> set[str]:
+    """The Pareto front: names whose costs no other name keeps to, with less in one of them."""
     return {
         name
-        for name, (x, y) in points.items()
-        if not any(left <= x and above >= y and (left, above) != (x, y) for left, above in points.values())
+        for name, point in costs.items()
+        if not any(
+            other != point and all(theirs <= ours for theirs, ours in zip(other, point, strict=True))
+            for other in costs.values()
+        )
     }

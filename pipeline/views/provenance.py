@@ -7,7 +7,7 @@ from rich.console import Console
 from rich.tree import Tree
 
 from pipeline.orchestrator.changes import Change
-from pipeline.orchestrator.estimate import add_durations
+from pipeline.orchestrator.observer import Estimate
 from pipeline.orchestrator.preview import Preview
 from pipeline.orchestrator.records import StoredArtifact
 from pipeline.orchestrator.store import Store
@@ -78,7 +78,7 @@ def show_preview(previews: Sequence[Preview], console: Console, guess_seconds: G
     Table(["step", "would", "why"], rows, justify="left").show(console)
     durations = {preview.step: preview.expected for preview in previews if preview.state != "done"}
     if durations:
-        write(console, describe_estimate(add_durations(durations), guess_seconds))
+        write(console, describe_estimate(Estimate.of(durations), guess_seconds))
 
 
 def show_lineage(lineage: Lineage, console: Console) -> None:

@@ -12,8 +12,7 @@ from rich.live import Live
 from rich.text import Text
 
 from components.text.escaping import escape_terminal
-from pipeline.orchestrator.estimate import Estimate
-from pipeline.orchestrator.observer import Observer, StepState, Watcher
+from pipeline.orchestrator.observer import Estimate, Observer, StepState, Watcher
 
 PLAIN_AFTER_SECONDS = 5.0
 PLAIN_EVERY_SECONDS = 10.0
@@ -26,11 +25,7 @@ GuessSeconds = Callable[[], tuple[float, float] | None]
 
 
 class LiveLines:
-    """The live lines of the running steps, one below the other.
-
-    Args:
-        console: a terminal.
-    """
+    """The live lines of the running steps, one below the other."""
 
     def __init__(self, console: Console) -> None:
         self._console = console
@@ -138,11 +133,7 @@ class StepLine(Watcher):
 
 
 class Terminal(Observer):
-    """The lines of one run.
-
-    Args:
-        console: where to draw.
-    """
+    """The lines of one run."""
 
     def __init__(self, console: Console, guess_seconds: GuessSeconds = lambda: None) -> None:
         self._console = console
@@ -207,12 +198,7 @@ def format_time(seconds: float) -> str:
 
 
 def describe_estimate(estimate: Estimate, guess_seconds: GuessSeconds) -> str:
-    """How long the steps take that are not cached, and where that number comes from.
-
-    Args:
-        estimate: what the steps took before.
-        guess_seconds: guesses the duration of the whole job where no step ran before; None where it cannot.
-    """
+    """How long the steps take that are not cached, and where that number comes from."""
     if not estimate.measured:
         seconds = guess_seconds()
         reason = "this job ran none of these steps in this root before; each step shows its time left"
@@ -228,12 +214,7 @@ def describe_estimate(estimate: Estimate, guess_seconds: GuessSeconds) -> str:
 
 
 def format_minutes(alone: float, now: float) -> str:
-    """A rough duration in words: `1 minute`, `12 minutes`, `27 to 71 minutes (this machine is busy)`.
-
-    Args:
-        alone: seconds if nothing else runs on the machine.
-        now: seconds beside what runs now.
-    """
+    """A rough duration in words: `1 minute`, `12 minutes`, `27 to 71 minutes (this machine is busy)`."""
     fewest, most = (max(1, round(seconds / 60)) for seconds in (alone, now))
     if fewest < most:
         return f"{fewest} to {most} minutes (this machine is busy)"

@@ -49,6 +49,6 @@ def test_bad_data_and_a_step_that_breaks(settings: Path, monkeypatch: pytest.Mon
     with pytest.raises(InputError, match="corpus"):
         job.run("ingest_corpus")
     broken = RunResult(1, settings.parent, "failed", (StepResult("ingest_corpus", "failed", 1.0, {}, "it was killed"),))
-    monkeypatch.setattr("pipeline.notebook.run_pipeline", lambda *_, **__: broken)
+    monkeypatch.setattr("pipeline.orchestrator.runner.run_pipeline", lambda *_, **__: broken)
     with pytest.raises(RunFailedError, match="it was killed"):
         job.run("ingest_corpus")

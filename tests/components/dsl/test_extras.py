@@ -11,6 +11,6 @@ from components.dsl.errors import install_command
 EXTRAS = tomllib.loads((Path(__file__).parents[3] / "pyproject.toml").read_text())["project"]["optional-dependencies"]
 
 
-@pytest.mark.parametrize("extra", ["mlflow", "tune", "s3", "gcs"])
+@pytest.mark.parametrize("extra", ["mlflow", "search", "s3", "gcs"])
 def test_the_packages_of_an_extra_are_installed_by_their_names(extra: str) -> None:
     assert shlex.split(install_command(extra)) == ["pip", "install", *EXTRAS[extra]]

@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from keras_bert.few_shot.options import FewShot
-from pipeline.job.rules import check_data
+from pipeline.job.checks import check_data
 from tests.pipeline.settings.texts import CHECKPOINT, EXAMPLES, load, refusal, write_checkpoint
 
 JOB = CHECKPOINT + EXAMPLES + "[few_shot]\npairs = 5\n"

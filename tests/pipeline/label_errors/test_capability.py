@@ -6,7 +6,7 @@ import pytest
 
 from components.dsl.errors import InputError
 from keras_bert.label_errors.search import LabelErrorSearch
-from pipeline.job.rules import check_data
+from pipeline.job.checks import check_data
 from tests.pipeline.settings.texts import CHECKPOINT, CORPUS, EXAMPLES, QUERIES, load
 from tests.pipeline.test_pipelines import reads, values, wire
 

@@ -95,7 +95,7 @@ def test_other_reasons(tmp_path: Path) -> None:
 
 def test_a_step_that_another_pipeline_ran_is_compared_with_that(tmp_path: Path) -> None:
     run(tmp_path)
-    first, *_ = preview(Pipeline("toy/shrink", [chain("howdy", "!")]), tmp_path, Request())
+    first, *_ = preview(Pipeline("toy/search", [chain("howdy", "!")]), tmp_path, Request())
     assert first.changes == (("setting", "value", "hello", "howdy"),)
 
 

@@ -16,9 +16,8 @@ import pytest
 from components.dsl.component import Node
 from components.dsl.errors import InputError
 from pipeline.orchestrator import fingerprint, source_code
-from pipeline.orchestrator.estimate import Estimate
 from pipeline.orchestrator.graph import Pipeline
-from pipeline.orchestrator.observer import Observer, StepState, StoppedRunError, Watcher
+from pipeline.orchestrator.observer import Estimate, Observer, StepState, StoppedRunError, Watcher
 from pipeline.orchestrator.request import Request
 from pipeline.orchestrator.root import locked_root
 from pipeline.orchestrator.runner import RunResult, run_pipeline

@@ -5,9 +5,9 @@ from pathlib import Path
 import pytest
 
 from components.dsl.errors import InputError
-from pipeline.orchestrator import schema
+from pipeline.orchestrator import database
+from pipeline.orchestrator.database import SCHEMA_VERSION
 from pipeline.orchestrator.records import Cost, Execution, Ingredients, NewArtifact, StoredArtifact
-from pipeline.orchestrator.schema import SCHEMA_VERSION
 from pipeline.orchestrator.store import DATABASE, Store
 
 
@@ -127,7 +127,7 @@ def test_another_schema_version_is_refused(store: Store, tmp_path: Path, version
 
 
 def test_tables_are_created_all_or_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(schema, "TABLES", schema.TABLES + "CREATE TABLE runs (x);")
+    monkeypatch.setattr(database, "TABLES", database.TABLES + "CREATE TABLE runs (x);")
     with pytest.raises(InputError, match="table runs already exists"):
         Store(tmp_path)
     monkeypatch.undo()

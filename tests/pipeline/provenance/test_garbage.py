@@ -102,7 +102,7 @@ def test_the_runs_of_a_search_count_as_one(tmp_path: Path) -> None:
     def search(name: str, *states: RunState) -> None:
         first = None
         for number, state in enumerate(states):
-            run = jobs.run(f"{name}{number}", pipeline="job/shrink", push=False, state=state, part_of=first)
+            run = jobs.run(f"{name}{number}", pipeline="job/search", push=False, state=state, part_of=first)
             first = first or run
 
     search("a", "partial", "partial", "done")
@@ -122,8 +122,8 @@ def test_the_runs_of_a_search_count_as_one(tmp_path: Path) -> None:
 def test_the_push_of_a_search_is_no_run_of_its_job(tmp_path: Path) -> None:
     jobs = Jobs(tmp_path)
     jobs.run("job", push=False)
-    first = jobs.run("trained", pipeline="job/shrink", push=False, state="partial")
-    jobs.run("winner", pipeline="job/shrink", push=False, part_of=first)
+    first = jobs.run("trained", pipeline="job/search", push=False, state="partial")
+    jobs.run("winner", pipeline="job/search", push=False, part_of=first)
     jobs.run("pushed", push=False, part_of=first)
     assert find_garbage(jobs.store, tmp_path, keep=1).artifacts == {}
     jobs.run("new", push=False)

@@ -3,7 +3,7 @@
 import pytest
 
 from components.dsl.errors import InputError
-from pipeline.search.budget import SearchBudget, StageCosts, check_time, kept_seconds
+from pipeline.search.budget import SearchBudget, StageCosts, check_stage, kept_seconds
 
 
 def test_a_budget_of_options() -> None:
@@ -33,13 +33,13 @@ def test_the_time_of_repetitions_has_the_later_stages_of_all_seeds() -> None:
 
 def test_a_time_that_is_too_short_says_how_much_is_needed() -> None:
     costs = StageCosts(60.0, 0.0)
-    check_time(costs, seeds=3, seconds=360.0, spent=0.0, shares=2)
+    check_stage(costs, seeds=3, seconds=360.0, spent=0.0, shares=2)
     rule = r"^--minutes must be at least 12 for this job, whose training takes 1, got 10; fewer --seeds need less$"
     with pytest.raises(InputError, match=rule):
-        check_time(costs, seeds=3, seconds=300.0, spent=0.0, shares=2)
+        check_stage(costs, seeds=3, seconds=300.0, spent=0.0, shares=2)
     rule = r"^--minutes must be at least 7 for this job, .*, got 6;"
     with pytest.raises(InputError, match=rule):
-        check_time(costs, seeds=3, seconds=300.0, spent=60.0, shares=1)
+        check_stage(costs, seeds=3, seconds=300.0, spent=60.0, shares=1)
 
 
 def test_repetitions_keep_half_of_the_time_unless_two_settings_need_more() -> None:

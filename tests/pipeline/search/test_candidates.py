@@ -6,8 +6,8 @@ from pathlib import Path
 import pytest
 
 from keras_bert.options.compression import Student
-from pipeline.search.candidates import Candidate, settings_of
-from tests.pipeline.search.grids import CONFIG, WHOLE, grid, job
+from pipeline.search.candidates import Candidate
+from tests.pipeline.search.grids import CONFIG, WHOLE, grid
 
 
 def test_levels_are_shares_of_the_teachers_from_the_most_down(tmp_path: Path) -> None:
@@ -25,11 +25,11 @@ def test_levels_are_shares_of_the_teachers_from_the_most_down(tmp_path: Path) ->
 
 def test_the_jobs_own_student_and_recipe_stand_in_it(tmp_path: Path) -> None:
     text = "[student]\nlayers = [0, 2, 3, 4, 5]\nnum_heads = 4\n[quantization]\nrecipe = 'float16'\n"
-    candidates, settings = grid(tmp_path, text), job(tmp_path, text)
+    candidates = grid(tmp_path, text)
     candidate = WHOLE._replace(layers=5, heads=4, recipe="float16")
     assert candidate in candidates.members
-    assert candidates.shape(candidate, settings) == Student(layers=(0, 2, 3, 4, 5), num_heads=4)
-    assert candidates.shape(candidate._replace(layers=4), settings) == Student(num_layers=4, num_heads=4)
+    assert candidates.shape(candidate) == Student(layers=(0, 2, 3, 4, 5), num_heads=4)
+    assert candidates.shape(candidate._replace(layers=4)) == Student(num_layers=4, num_heads=4)
     assert candidates.recipes() == ["float16", "weights_wi4_block32", "weights_wi4"]
 
 
@@ -95,20 +95,26 @@ def test_the_ends_of_a_recipe_and_what_is_a_level_larger(tmp_path: Path) -> None
 
 
 def test_a_candidate_as_a_job(tmp_path: Path) -> None:
-    settings = job(
-        tmp_path,
+    text = (
         "[student]\nnum_layers = 2\n[distillation]\nsteps = 90\ntemperature = 3.0\n"
-        "[quantization]\nsteps = 7\nfloat_layers = ['block_5/attention/key']\n",
+        "[quantization]\nsteps = 7\nfloat_layers = ['block_5/attention/key']\n"
     )
-    candidates, candidate = grid(tmp_path), WHOLE._replace(layers=3, recipe="weights_wi4")
-    short = settings_of(candidate, candidates, settings, 1 / 9)
+    candidates, candidate = grid(tmp_path, text), WHOLE._replace(layers=3, recipe="weights_wi4")
+    short = candidates.settings_of(candidate, 1 / 9)
     assert (short.distillation.steps, short.distillation.temperature) == (10, 3.0)
     assert short.quantization is not None
     assert (short.quantization.recipe, short.quantization.post_training) == ("weights_wi4", True)
     assert short.quantization.float_layers == ()
-    whole = settings_of(candidate, candidates, settings, None)
-    assert whole.distillation == settings.distillation
+    whole = candidates.settings_of(candidate)
+    assert whole.distillation == candidates.settings.distillation
     assert whole.quantization is not None
     assert (whole.quantization.steps, whole.quantization.post_training) == (7, False)
-    epochs = settings_of(candidate, candidates, job(tmp_path), 1 / 3).distillation
+    assert candidates.tables(candidate) == {
+        "student": {"num_layers": 3},
+        "quantization": {"recipe": "weights_wi4", "float_layers": []},
+    }
+    fewer = grid(tmp_path).tables(candidate._replace(vocabulary_size=4000))
+    assert fewer["quantization"] == {"recipe": "weights_wi4"}
+    assert fewer["fitted_vocabulary"] == {"size": 4000}
+    epochs = grid(tmp_path).settings_of(candidate, 1 / 3).distillation
     assert (epochs.steps, epochs.epochs) == (None, 1.0)

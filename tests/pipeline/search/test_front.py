@@ -7,7 +7,7 @@ from pipeline.search.limits import Limits
 from pipeline.search.sizes import Footprint
 from tests.pipeline.search.grids import WHOLE, grid
 
-LIMITS = Limits(megabytes=10.0, milliseconds=None, min_share=0.9, seconds=60.0)
+LIMITS = Limits(megabytes=10.0, milliseconds=None, min_share=0.9)
 
 
 def test_only_what_cannot_grow_within_the_limits(tmp_path: Path) -> None:

@@ -5,21 +5,20 @@ from pathlib import Path
 import pytest
 
 from components.dsl.errors import InputError
-from pipeline.search.limits import Limits, check_job, unmet_limits, violated_limits
-from tests.pipeline.settings.texts import CHECKPOINT, CORPUS, EXAMPLES, load
+from pipeline.search.limits import Limits, check_limited, unmet_limits, violated_limits
+from tests.pipeline.settings.texts import CHECKPOINT, EXAMPLES, load
 
-LIMITS = Limits(megabytes=3.0, milliseconds=2.0, min_share=0.96, seconds=60.0)
+LIMITS = Limits(megabytes=3.0, milliseconds=2.0, min_share=0.96)
 
 
 @pytest.mark.parametrize(
     ("given", "message"),
     [
-        ((None, None, 0.9, 60), "--max-megabytes or --max-milliseconds must be given, got neither"),
-        ((0.0, None, 0.9, 60), "--max-megabytes must be positive and finite, got 0"),
-        ((None, -2.0, 0.9, 60), "--max-milliseconds must be positive and finite, got -2"),
-        ((3.0, float("nan"), 0.9, 60), "--max-milliseconds must be positive and finite, got nan"),
-        ((3.0, None, 1.5, 60), "--min-share must be from 0 to 1, got 1.5"),
-        ((3.0, None, 0.9, 0), "--minutes must be positive and finite, got 0"),
+        ((None, None, 0.9), "--max-megabytes or --max-milliseconds must be given beside --min-share, got neither"),
+        ((0.0, None, 0.9), "--max-megabytes must be positive and finite, got 0"),
+        ((None, -2.0, 0.9), "--max-milliseconds must be positive and finite, got -2"),
+        ((3.0, float("nan"), 0.9), "--max-milliseconds must be positive and finite, got nan"),
+        ((3.0, None, 1.5), "--min-share must be from 0 to 1, got 1.5"),
     ],
 )
 def test_what_is_no_limit(given: tuple[float, ...], message: str) -> None:
@@ -29,8 +28,10 @@ def test_what_is_no_limit(given: tuple[float, ...], message: str) -> None:
 
 
 def test_what_is_not_limited_is_allowed() -> None:
-    limits = Limits.of(None, 2.0, 1.0, 30)
-    assert limits.seconds == 1800
+    assert Limits.of(None, None, None) is None
+    limits = Limits.of(None, 2.0, None)
+    assert limits is not None
+    assert limits.min_share == 0.95
     assert limits.bounds() == {"milliseconds": 2.0}
     assert limits.allow({"megabytes": 1e9, "milliseconds": 2.0})
     assert not limits.allow({"megabytes": 0.0, "milliseconds": 2.1})
@@ -39,10 +40,9 @@ def test_what_is_not_limited_is_allowed() -> None:
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        (CORPUS, r"^there must be \[examples\] to shrink a model for$"),
         (
             CHECKPOINT + EXAMPLES + "[export]\nruntimes = ['onnx']\n",
-            r"^export.runtimes must hold 'tflite' to shrink a model, got \['onnx'\]$",
+            r"^export.runtimes must hold 'tflite' to search for a model within limits, got \['onnx'\]$",
         ),
         (
             CHECKPOINT + EXAMPLES + "[student]\nhidden_size = 64\n",
@@ -58,7 +58,7 @@ def test_what_is_not_limited_is_allowed() -> None:
 )
 def test_what_cannot_be_shrunk(tmp_path: Path, text: str, message: str) -> None:
     with pytest.raises(InputError, match=message):
-        check_job(load(tmp_path, text))
+        check_limited(load(tmp_path, text))
 
 
 def test_by_how_much_the_smallest_and_the_fastest_miss() -> None:

@@ -22,7 +22,7 @@ def initial(value: str) -> Node:
 def runs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> SearchRuns:
     # Toy steps need no libraries.
     monkeypatch.setattr("pipeline.search.runs.run_pipeline", functools.partial(run_pipeline, preload=()))
-    return SearchRuns(load(tmp_path, CHECKPOINT + EXAMPLES), tmp_path / "root", Observer())
+    return SearchRuns(load(tmp_path, CHECKPOINT + EXAMPLES), tmp_path / "root", "", Observer())
 
 
 def test_a_step_counts_once_and_its_cost_is_known_by_its_place(runs: SearchRuns) -> None:
@@ -39,7 +39,7 @@ def test_a_step_counts_once_and_its_cost_is_known_by_its_place(runs: SearchRuns)
 
 
 def test_steps_that_are_left_out_never_count(runs: SearchRuns) -> None:
-    runs.exclude(runs.run(Pipeline("toy", [toy.write(value="hello")])))
+    runs.exclude(Pipeline("toy", [toy.write(value="hello")]))
     assert runs.spent == 0.0
     result = runs.run(Pipeline("toy", [initial("other")]))
     assert runs.spent == result.step("initial").worked

@@ -11,14 +11,13 @@ from components.dsl.errors import InputError
 from keras_bert.options.training import Training
 from pipeline.job.files import read_tables
 from pipeline.orchestrator.observer import Observer
-from pipeline.search.budget import SearchBudget
 from pipeline.search.results import as_json
-from pipeline.search.settings_search import SettingsSearch
+from pipeline.search.search import make_search
 from pipeline.search.study import STARTUP_TRIALS, Sampler
 from tests.pipeline.search.made_up import DIVERGED, SECONDS, VALIDATIONS, MadeUpRuns, Score, peak
 from tests.pipeline.settings.texts import CORPUS, EXAMPLES
 
-pytestmark = pytest.mark.tune
+pytestmark = pytest.mark.search
 
 JOB = "task = 'token_classification'\n[fine_tuning]\nlearning_rate = 5e-5\nprecision = 'float32'\n"
 STUDENT = "[student]\nnum_layers = 2\n[distillation]\nprecision = 'float32'\n"
@@ -64,8 +63,10 @@ class Searches:
         self._patch.setattr("pipeline.search.runs.run_pipeline", self.runs.run_pipeline)
         self._patch.setattr("pipeline.search.settings_search.open_store", self.runs.open_store)
         (self._folder / "job.toml").write_text(CORPUS + EXAMPLES + text)
-        tables, budget = read_tables(self._folder / "job.toml"), SearchBudget.of(minutes, trials, seeds)
-        content: dict[str, Any] = as_json(SettingsSearch(tables, names, budget, sampler, self.root, self.diary).run())
+        budget: Any = {"minutes": minutes, "trials": trials, "seeds": seeds}
+        tables = read_tables(self._folder / "job.toml")
+        search = make_search(tables, None, self.root, self.diary, names=names, sampler=sampler, **budget)
+        content: dict[str, Any] = as_json(search.run())
         return content
 
 
@@ -216,7 +217,7 @@ def test_another_job_space_data_or_sampler_begins_another_study(searches: Search
     for text, names, version in (
         (JOB + "epochs = 2.0\n", (), ""),
         (JOB, (RATE,), ""),
-        (JOB + "[tune.fine_tuning]\nlearning_rate = [1e-5, 1e-3]\n", (), ""),
+        (JOB + "[search.fine_tuning]\nlearning_rate = [1e-5, 1e-3]\n", (), ""),
         (JOB, (), "other data"),
     ):
         searches.tune(text, *names, trials=1, version=version)
@@ -228,7 +229,7 @@ def test_another_job_space_data_or_sampler_begins_another_study(searches: Search
 
 
 def test_a_small_space_ends_when_all_of_it_was_tried(searches: Searches) -> None:
-    text = JOB + "[tune.fine_tuning]\nbatch_size = [16, 32, 64]\n"
+    text = JOB + "[search.fine_tuning]\nbatch_size = [16, 32, 64]\n"
     content = searches.tune(text, "fine_tuning.batch_size", trials=50)
     sizes = [trial["values"]["fine_tuning.batch_size"] for trial in content["stages"]["teacher"]["trials"]]
     assert sorted(sizes) == [16, 64], "32 is the job's own"
@@ -236,7 +237,7 @@ def test_a_small_space_ends_when_all_of_it_was_tried(searches: Searches) -> None
 
 
 def test_the_job_may_lie_outside_of_its_own_space(searches: Searches) -> None:
-    text = JOB + "[tune.fine_tuning]\nlearning_rate = [8e-5, 2e-4]\n"
+    text = JOB + "[search.fine_tuning]\nlearning_rate = [8e-5, 2e-4]\n"
     content = searches.tune(text, RATE, trials=6)
     assert content["stages"]["teacher"]["winner"]["name"] != "job"
     assert all(8e-5 <= trial["values"][RATE] <= 2e-4 for trial in content["stages"]["teacher"]["trials"])

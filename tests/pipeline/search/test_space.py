@@ -66,7 +66,7 @@ def test_tasks_that_read_tokens_have_no_pooling(tmp_path: Path) -> None:
 
 
 def test_the_table_narrows_the_space_and_names_choose_from_it(tmp_path: Path) -> None:
-    text = "[tune]\npooling = ['mean']\n[tune.fine_tuning]\nlearning_rate = [1e-5, 2e-4]\nbatch_size = [16, 32]\n"
+    text = "[search]\npooling = ['mean']\n[search.fine_tuning]\nlearning_rate = [1e-5, 2e-4]\nbatch_size = [16, 32]\n"
     values = values_of(space_of(tmp_path, text), "teacher")
     assert values["fine_tuning.learning_rate"] == (1e-5, 2e-4)
     assert values["fine_tuning.batch_size"] == (16, 32)
@@ -75,35 +75,44 @@ def test_the_table_narrows_the_space_and_names_choose_from_it(tmp_path: Path) ->
     assert tuple(values_of(space_of(tmp_path, text, *names), "teacher")) == names
 
 
-FEW_SHOT, RATES = "[few_shot]\npairs = 0\n", "[tune.fine_tuning]\nlearning_rate = "
-RATE = "tune.fine_tuning.learning_rate"
+FEW_SHOT, RATES = "[few_shot]\npairs = 0\n", "[search.fine_tuning]\nlearning_rate = "
+RATE = "search.fine_tuning.learning_rate"
 
 
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        ("[tune.distillation]\nepochs = [1.0, 2.0]", "tune.distillation.epochs must be left out without"),
-        ("[tune.student]\nnum_layers = [1, 2]", "tune.student.num_layers must be left out without [stud"),
-        ("[tune.fine_tuning]\nsteps = [1, 2]", "tune.fine_tuning.steps must be left out where fine_tuning.steps is n"),
+        ("[search.distillation]\nepochs = [1.0, 2.0]", "search.distillation.epochs must be left out without"),
+        ("[search.student]\nnum_layers = [1, 2]", "search.student.num_layers must be left out without [stud"),
         (
-            "[fine_tuning]\nsteps = 9\n[tune.fine_tuning]\nepochs = [1.0, 2.0]",
-            "tune.fine_tuning.epochs must be left out where fine_tuning.steps is set; tune.fine_tuning.steps is",
-        ),
-        ("task = 'token_classification'\n[tune]\npooling = ['cls', 'mean']", "tune.pooling must be left out: token"),
-        (STUDENT + "[tune.student]\nnum_layers = [2, 3]", "tune.student.num_layers must be at most 2, the teacher's"),
-        (
-            STUDENT + "[distillation]\nhidden_states = 1.0\nlayer_map = [0, 1]\n[tune.student]\nnum_layers = [1, 2]",
-            "tune.student.num_layers does not suit the job's imitation: Imitation.layer_map must name",
+            "[search.fine_tuning]\nsteps = [1, 2]",
+            "search.fine_tuning.steps must be left out where fine_tuning.steps is n",
         ),
         (
-            STUDENT + "[general_distillation]\npath = 'texts'\ncosine = 1.0\n[tune.student]\nnum_layers = [1, 2]",
-            "tune.student.num_layers must be left out beside [general_distillation], which each depth",
+            "[fine_tuning]\nsteps = 9\n[search.fine_tuning]\nepochs = [1.0, 2.0]",
+            "search.fine_tuning.epochs must be left out where fine_tuning.steps is set; search.fine_tuning.steps is",
+        ),
+        (
+            "task = 'token_classification'\n[search]\npooling = ['cls', 'mean']",
+            "search.pooling must be left out: token",
+        ),
+        (
+            STUDENT + "[search.student]\nnum_layers = [2, 3]",
+            "search.student.num_layers must be at most 2, the teacher's",
+        ),
+        (
+            STUDENT + "[distillation]\nhidden_states = 1.0\nlayer_map = [0, 1]\n[search.student]\nnum_layers = [1, 2]",
+            "search.student.num_layers does not suit the job's imitation: Imitation.layer_map must name",
+        ),
+        (
+            STUDENT + "[general_distillation]\npath = 'texts'\ncosine = 1.0\n[search.student]\nnum_layers = [1, 2]",
+            "search.student.num_layers must be left out beside [general_distillation], which each depth",
         ),
         (FEW_SHOT + RATES + "[1e-5, 1e-3]", f"{RATE} must be left out where few_shot.pairs is 0, as only a head"),
-        (FEW_SHOT, "--space and [tune] must leave a setting with several values to search"),
+        (FEW_SHOT, "--space and [search] must leave a setting with several values to search"),
         (RATES + "[1e-3]", f"{RATE} must hold several values to search, or the job's alone, 5e-05, got [0.001]"),
         (
-            "[fine_tuning]\naccumulation = 4\n[tune.fine_tuning]\nbatch_size = [32, 6]",
+            "[fine_tuning]\naccumulation = 4\n[search.fine_tuning]\nbatch_size = [32, 6]",
             "fine_tuning.accumulation must divide batch_size=6, got 4",
         ),
     ],
@@ -120,7 +129,7 @@ def test_what_cannot_be_searched(tmp_path: Path, text: str, message: str) -> Non
     [
         ("", "fine_tuning.rate", "--space must name settings of this job, got 'fine_tuning.rate'; did you mean"),
         ("", "student.num_layers", "--space must name settings of this job, got 'student.num_layers'"),
-        ("[tune]\npooling = ['mean']", "pooling", "--space and [tune] must leave a setting with several values"),
+        ("[search]\npooling = ['mean']", "pooling", "--space and [search] must leave a setting with several values"),
     ],
 )
 def test_names_of_what_cannot_be_searched(tmp_path: Path, text: str, name: str, message: str) -> None:

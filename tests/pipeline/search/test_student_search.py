@@ -18,9 +18,10 @@ from components.dsl.errors import InputError
 from pipeline.orchestrator.observer import Observer
 from pipeline.orchestrator.runner import RunResult, StepResult
 from pipeline.pipelines import pipeline_of
+from pipeline.search.budget import SearchBudget
 from pipeline.search.limits import Limits
+from pipeline.search.steps import StudentWiring
 from pipeline.search.student_search import StudentSearch
-from pipeline.search.student_steps import Wiring
 from tests.pipeline.search.grids import WHOLE, grid, job, make_bounds
 from tests.pipeline.settings.texts import CHECKPOINT, EXAMPLES, load
 
@@ -58,19 +59,20 @@ def test_a_time_that_is_too_short_is_told_before_all_recipes_are_weighed(
 ) -> None:
     steps = Steps(tmp_path)
     monkeypatch.setattr("pipeline.search.runs.run_pipeline", steps.run_pipeline)
-    search = StudentSearch(job(tmp_path), Limits.of(8.0, None, 0.9, 3.0), tmp_path, Observer())
+    search = StudentSearch(job(tmp_path), Limits(8.0, None, 0.9), SearchBudget(180.0, None, 1), tmp_path, Observer())
     with pytest.raises(InputError, match=r"^--minutes must be at least [0-9.]+ for this job, .*, got 3$"):
         search.run()
     smallest = "measure_footprint-l1-h3-f384-r64-mi8"
     assert sorted(steps.ran) == sorted(
         ["measure_search_space", "validate-teacher", "measure_footprint-teacher", smallest, "measure_distillation"]
     )
-    assert search.spent == 5 * SECONDS
+    assert search.runs.spent == 5 * SECONDS
 
 
 def test_the_version_before_is_no_bar_for_what_a_search_pushes(tmp_path: Path) -> None:
-    settings = job(tmp_path, "[evaluation]\nmax_regression = 1.0\nmin_score = 50.0\n")
-    outputs = Wiring(settings).push_winner(WHOLE._replace(layers=2), grid(tmp_path), tmp_path, None)
+    text = "[evaluation]\nmax_regression = 1.0\nmin_score = 50.0\n"
+    wiring = StudentWiring(job(tmp_path, text))
+    outputs = wiring.push_winner(WHOLE._replace(layers=2), grid(tmp_path, text), tmp_path, None)
     thresholds = outputs.evaluation.node.values["thresholds"]
     assert (thresholds.max_regression, thresholds.min_score, thresholds.max_megabytes) == (100.0, 50.0, None)
 
@@ -81,8 +83,9 @@ def test_the_version_before_is_no_bar_for_what_a_search_pushes(tmp_path: Path) -
 def test_the_limit_of_megabytes_counts_for_the_pushed_file_with_its_records(
     tmp_path: Path, table: str, limit: float
 ) -> None:
-    settings = job(tmp_path, f"[evaluation]\n{table}\n")
-    outputs = Wiring(settings).push_winner(WHOLE._replace(layers=2), grid(tmp_path), tmp_path, 0.042)
+    text = f"[evaluation]\n{table}\n"
+    wiring = StudentWiring(job(tmp_path, text))
+    outputs = wiring.push_winner(WHOLE._replace(layers=2), grid(tmp_path, text), tmp_path, 0.042)
     assert outputs.evaluation.node.values["thresholds"].max_megabytes == limit
 
 
@@ -97,10 +100,10 @@ def test_its_runs_belong_together_and_the_last_one_completes_them(
 
     monkeypatch.setattr("pipeline.search.runs.run_pipeline", run_pipeline)
     settings = load(tmp_path, CHECKPOINT + EXAMPLES + "[student]\nnum_layers = 1\n[quantization]\n")
-    one = StudentSearch(settings, Limits.of(3.0, None, 0.0, 10.0), tmp_path, Observer())
+    one = StudentSearch(settings, Limits(3.0, None, 0.0), SearchBudget(600.0, None, 1), tmp_path, Observer())
     nodes = one._wiring.wire_teachers()
     one._run(nodes)
     one._run(nodes)
     one._run(nodes, is_whole=True)
-    one._runs.start(pipeline_of(settings.name, nodes))
+    one.runs.start(pipeline_of(settings.name, nodes))
     assert recorded == [(None, False), (7, False), (7, True), (7, True)], "the push, under the job's name, too"

@@ -25,12 +25,17 @@ def test_without_optuna_one_line_names_what_to_install(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.setitem(sys.modules, "optuna", None)
-    with pytest.raises(InputError, match=r"^tune needs Optuna, which is not installed: pip install 'optuna>="):
+    with pytest.raises(
+        InputError, match=r"^a search for settings needs Optuna, which is not installed: pip install 'optuna>="
+    ):
         check_optuna()
     (tmp_path / "job.toml").write_text(CHECKPOINT + EXAMPLES)
     root = tmp_path / "root"
-    assert main(["tune", str(tmp_path / "job.toml"), "--root", str(root)]) == 2
-    assert capsys.readouterr().err == "error: tune needs Optuna, which is not installed: pip install 'optuna>=5.0'\n"
+    assert main(["search", str(tmp_path / "job.toml"), "--root", str(root)]) == 2
+    assert (
+        capsys.readouterr().err
+        == "error: a search for settings needs Optuna, which is not installed: pip install 'optuna>=5.0'\n"
+    )
     assert not root.exists()
 
 
@@ -38,7 +43,11 @@ def test_without_optuna_one_line_names_what_to_install(
     ("text", "arguments", "message"),
     [
         (CHECKPOINT + EXAMPLES, ["--trials", "0"], "error: --trials must be at least 1, got 0\n"),
-        (CHECKPOINT + "[corpus]\npath = 'texts'\n", [], "error: there must be [examples] to tune settings for\n"),
+        (
+            CHECKPOINT + "[corpus]\npath = 'texts'\n",
+            [],
+            "error: there must be [examples] to search settings or a model for\n",
+        ),
         (
             CHECKPOINT + EXAMPLES + "validation = 'dev.tsv'\ntest = 'dev.tsv'\n",
             [],
@@ -50,12 +59,12 @@ def test_bad_input_is_refused_in_one_line(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], text: str, arguments: list[str], message: str
 ) -> None:
     (tmp_path / "job.toml").write_text(text)
-    assert main(["tune", str(tmp_path / "job.toml"), "--root", str(tmp_path / "root"), *arguments]) == 2
+    assert main(["search", str(tmp_path / "job.toml"), "--root", str(tmp_path / "root"), *arguments]) == 2
     assert capsys.readouterr().err == message.format(folder=tmp_path)
     assert not (tmp_path / "root").exists()
 
 
-@pytest.mark.tune
+@pytest.mark.search
 def test_a_stopped_trial_goes_on_with_its_values_and_validations(tmp_path: Path) -> None:
     trial = open_study(tmp_path).propose()
     assert trial is not None
@@ -70,17 +79,17 @@ def test_a_stopped_trial_goes_on_with_its_values_and_validations(tmp_path: Path)
     assert open_study(tmp_path, "student").trials() == []
 
 
-@pytest.mark.tune
+@pytest.mark.search
 def test_a_trial_whose_values_are_incomplete_is_no_trial(tmp_path: Path) -> None:
     study = open_study(tmp_path)
-    study._study.ask({RATE.name: study._distribution(RATE)})
+    study._study.ask({RATE.name: study._distributions()[RATE.name]})
     trial = open_study(tmp_path).propose()
     assert trial is not None
     assert trial.values.keys() == {RATE.name, SIZE.name}
     assert trial.number == 1
 
 
-@pytest.mark.tune
+@pytest.mark.search
 def test_a_median_needs_some_trials(tmp_path: Path) -> None:
     study = open_study(tmp_path)
     study.add_baseline(0.8, [0.7, 0.8])
@@ -96,7 +105,7 @@ def test_a_median_needs_some_trials(tmp_path: Path) -> None:
     assert [trial.number for trial in study.trials()] == [1, 2, 3, 4, 5, 6]
 
 
-@pytest.mark.tune
+@pytest.mark.search
 def test_a_file_that_is_no_storage_is_refused_in_one_line(tmp_path: Path) -> None:
     (tmp_path / STUDIES_FILE).write_bytes(b"no database" * 1000)
     rule = (
@@ -106,7 +115,7 @@ def test_a_file_that_is_no_storage_is_refused_in_one_line(tmp_path: Path) -> Non
         open_study(tmp_path)
 
 
-@pytest.mark.tune
+@pytest.mark.search
 @pytest.mark.parametrize(
     ("table", "change"),
     [
@@ -129,7 +138,7 @@ def test_a_damaged_trial_is_refused_in_one_line(tmp_path: Path, table: str, chan
         open_study(tmp_path)
 
 
-@pytest.mark.tune
+@pytest.mark.search
 def test_a_folder_with_signs_of_a_url(tmp_path: Path) -> None:
     folder = tmp_path / "a?b=c%20d#e"
     folder.mkdir()

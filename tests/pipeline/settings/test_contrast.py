@@ -7,7 +7,7 @@ import pytest
 
 from components.dsl.errors import InputError
 from keras_bert.options.data import Prompts
-from pipeline.job.rules import check_data
+from pipeline.job.checks import check_data
 from tests.pipeline.settings.texts import CHECKPOINT, QUERIES, load, refusal, write_checkpoint, write_queries
 
 NEGATIVES = QUERIES + "negatives = ['negative']\n"

@@ -8,7 +8,7 @@ from components.dsl.errors import InputError
 from components.sources.text import TextSource
 from keras_bert.options.compression import StateImitation
 from keras_bert.options.training import Training
-from pipeline.job.rules import check_data
+from pipeline.job.checks import check_data
 from pipeline.settings.schema import select_fields
 from tests.pipeline.settings.texts import CHECKPOINT, CORPUS, EXAMPLES, load, refusal, write_data
 

@@ -8,7 +8,7 @@ import pytest
 from keras_bert.compress.ranges import sublayers
 from keras_bert.layers.dense import Dense
 from keras_bert.options.quantization import BLOCK_PRODUCTS
-from pipeline.job.rules import check_data
+from pipeline.job.checks import check_data
 from tests.keras_bert.compress import tiny
 from tests.pipeline.settings.texts import CHECKPOINT, CORPUS, EXAMPLES, load, refusal, write_data
 

@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from components.dsl.errors import InputError
-from pipeline.job.rules import check_data
+from pipeline.job.checks import check_data
 from tests.pipeline.settings.texts import CHECKPOINT, QUERIES, load, refusal, write_checkpoint, write_queries
 
 PAIRS = "[examples]\ntask = 'embedding'\ntrain = 'pairs.tsv'\ntext = 'query'\nsecond_text = 'passage'\n"

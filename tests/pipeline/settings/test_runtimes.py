@@ -11,7 +11,7 @@ import pytest
 from components.dsl.errors import InputError
 from keras_bert.core.folders import TOKENIZER_FILE
 from keras_bert.export.targets.registry import TARGETS
-from pipeline.job.rules import check_data
+from pipeline.job.checks import check_data
 from tests.keras_bert.interop.family_checkpoints import FAMILIES, make_checkpoint
 from tests.pipeline.settings.texts import CHECKPOINT, CORPUS, EXAMPLES, load, write_data
 

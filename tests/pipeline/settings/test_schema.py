@@ -117,7 +117,7 @@ def test_every_number_is_finite(tmp_path: Path, value: str) -> None:
     kinds["examples.label_precision"] = EXAMPLES + "task = 'multi_label'\n"
     for key in sorted(keys):
         table = kinds.get(key, kinds.get(key.split(".")[0], ""))
-        is_range = key.startswith("tune.")
+        is_range = key.startswith("search.")
         place, text = (rf"{key}\.0", f"[{value}]") if is_range else (key, value)
         with pytest.raises(InputError, match=rf"^{place} must be a finite number, got {value}$"):
             load(tmp_path, f"[encoder]\n{shape}" + table, f"{key}={text}")

@@ -9,8 +9,8 @@ from typing import Any, get_args
 import pytest
 
 from components.dsl.errors import InputError
+from pipeline.job.checks import check_data
 from pipeline.job.files import load_settings
-from pipeline.job.rules import check_data
 from pipeline.settings.schema import Settings
 
 CHECKPOINT = "[checkpoint]\npath = 'bert'\n"

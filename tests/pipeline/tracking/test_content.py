@@ -4,7 +4,7 @@ from pathlib import Path
 
 from pipeline.orchestrator.store import Store
 from pipeline.report.record import read_record
-from pipeline.tracking.content import MetricPoint, RunSummary, summarize_run
+from pipeline.tracking.mlflow import MetricPoint, RunSummary, summarize_run
 from tests.pipeline.provenance.made_up import Jobs
 
 

@@ -6,7 +6,7 @@ import pytest
 from rich.console import Console
 from rich.table import Table as Grid
 
-from pipeline.orchestrator.estimate import add_durations
+from pipeline.orchestrator.observer import Estimate
 from pipeline.views import terminal
 from pipeline.views.tables import Table, Wrapped
 from pipeline.views.terminal import (
@@ -82,19 +82,17 @@ def test_control_characters_reach_no_console() -> None:
     ],
 )
 def test_the_estimate_of_a_run_names_its_basis(durations: dict[str, float | None], text: str) -> None:
-    assert describe_estimate(add_durations(durations), lambda: None) == text
+    assert describe_estimate(Estimate.of(durations), lambda: None) == text
 
 
 def test_a_job_that_never_ran_is_guessed() -> None:
-    text = describe_estimate(add_durations({"a": None}), lambda: (250.0, 250.0))
+    text = describe_estimate(Estimate.of({"a": None}), lambda: (250.0, 250.0))
     assert text.startswith("time: about 4 minutes for the whole job, a guess from the sizes of its trainings")
-    text = describe_estimate(add_durations({"a": None}), lambda: (1620.0, 4260.0))
+    text = describe_estimate(Estimate.of({"a": None}), lambda: (1620.0, 4260.0))
     assert text.startswith(
         "time: about 27 to 71 minutes (this machine is busy) for the whole job, a guess from the sizes"
     )
-    with_history = describe_estimate(
-        add_durations({"a": 60.0}), lambda: pytest.fail("never guessed beside measurements")
-    )
+    with_history = describe_estimate(Estimate.of({"a": 60.0}), lambda: pytest.fail("never guessed beside measurements"))
     assert with_history.startswith("time: about 1 min 00 s, the sum")
 
 

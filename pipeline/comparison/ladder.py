@@ -10,9 +10,10 @@ from components.dsl.errors import InputError
 from keras_bert.core.folders import TFLITE_FILE, TFLITE_FLOAT_FILE
 from pipeline.chains import STAGES, Stage, enabled_stages
 from pipeline.orchestrator.observer import Observer
-from pipeline.orchestrator.runner import RunFailedError, RunResult, run_pipeline
+from pipeline.orchestrator.runner import RunResult, run_to_end
 from pipeline.pipelines import RungOutputs, ladder_pipeline
 from pipeline.settings.schema import Settings
+from pipeline.views.pareto_plot import front_of
 
 Record = dict[str, Any]
 
@@ -41,12 +42,6 @@ def run_ladder(
 ) -> dict[str, Any]:
     """Trains and measures the rungs; returns the content of `ladder.json`.
 
-    Args:
-        settings: the job.
-        rungs: some of the rungs of `find_rungs`; the teacher must be among them.
-        root: the folder of the runs.
-        observer: is called with the progress.
-
     Raises:
         InputError: an input cannot be used.
         RunFailedError: a step failed.
@@ -54,9 +49,7 @@ def run_ladder(
     lengths = [length for length in LENGTHS if length <= settings.max_length] or [settings.max_length]
     pipeline, outputs = ladder_pipeline(settings, rungs, lengths)
     pipeline.name += "/ladder"
-    result = run_pipeline(pipeline, root, observer=observer, **settings.run_options())
-    if result.state != "done":
-        raise RunFailedError(result.message)
+    result = run_to_end(pipeline, root, observer=observer, **settings.run_options())
     records = {name: _read(stages, outputs[name], result) for name, stages in rungs.items()}
     content = {"name": settings.name, "seeds": settings.seeds, "lengths": lengths}
     first = records[TEACHER]
@@ -80,20 +73,10 @@ def _read(stages: Sequence[Stage], outputs: RungOutputs, result: RunResult) -> R
 
 def _with_shares(records: Mapping[str, Record]) -> dict[str, Record]:
     """The records with the mean share of the teacher's score over seeds, and whether they are on the Pareto front."""
-    teacher = records[TEACHER]["score"]["seeds"]
-    completed = {}
+    teacher, completed = records[TEACHER]["score"]["seeds"], {}
+    front = front_of({name: (record["megabytes"], -record["score"]["mean"]) for name, record in records.items()})
     for name, record in records.items():
         pairs = zip(record["score"]["seeds"], teacher, strict=True)
         share = statistics.fmean(score / reference if reference else 0.0 for score, reference in pairs)
-        completed[name] = {**record, "share": share, "on_front": _on_front(record, records.values())}
+        completed[name] = {**record, "share": share, "on_front": name in front}
     return completed
-
-
-def _on_front(record: Record, records: Any) -> bool:
-    """Whether no other record is at least as small and as good, and better in one of the two."""
-    return not any(
-        other["megabytes"] <= record["megabytes"]
-        and other["score"]["mean"] >= record["score"]["mean"]
-        and (other["megabytes"], -other["score"]["mean"]) != (record["megabytes"], -record["score"]["mean"])
-        for other in records
-    )

@@ -6,14 +6,14 @@ from rich.console import Console
 
 from components.artifacts.evaluation import SeedScores
 from pipeline.search.results import Finalist, SettingsResult, SettingWorth, StageResult, Winner
-from pipeline.search.settings_tables import (
+from pipeline.search.study import Level, Trial, TrialState
+from pipeline.search.tables import (
     finalists_table,
-    render_settings,
+    render_search,
     settings_table,
-    show_settings,
+    show_search,
     trials_table,
 )
-from pipeline.search.study import Level, Trial, TrialState
 
 RATE, SIZE = "fine_tuning.learning_rate", "fine_tuning.batch_size"
 
@@ -45,7 +45,17 @@ def result(importance: float | None = None) -> SettingsResult:
         },
     )
     values = {RATE: 3e-4, SIZE: 16}
-    return SettingsResult("reviews", "tpe", 60.0, 2, "macro_f1", 500, {"teacher": teacher}, values, 125.0)
+    return SettingsResult(
+        name="reviews",
+        sampler="tpe",
+        minutes=60.0,
+        seeds=2,
+        metric="macro_f1",
+        rows=500,
+        stages={"teacher": teacher},
+        values=values,
+        seconds=125.0,
+    )
 
 
 def test_the_winner_stands_first_beside_the_settings_of_the_job() -> None:
@@ -82,11 +92,11 @@ def test_all_trials_with_their_values() -> None:
 
 def test_notes_say_what_the_numbers_are_and_what_they_are_not() -> None:
     console = Console(file=io.StringIO(), width=160)
-    show_settings(result(), console)
+    show_search(result(), console)
     text = console.file.getvalue()
     assert "trials were scored before quantization, the best few after" in text
     assert "2 trials besides the job's own settings: 1 whole, 1 pruned, 0 rejected" in text
     assert "no shares of variance: they need 20 whole trials" in text
     assert text.endswith("the search took 2 min 05 s of 60 minutes\n")
-    assert "fANOVA" in render_settings(result(0.5))
-    assert "| trial 2 • |" in render_settings(result())
+    assert "fANOVA" in render_search(result(0.5))
+    assert "| trial 2 • |" in render_search(result())

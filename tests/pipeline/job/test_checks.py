@@ -7,7 +7,7 @@ import pytest
 from components.dsl.errors import InputError
 from components.sources.docstring_task import DocstringTask
 from components.sources.shared import SPLITS
-from pipeline.job.rules import check_data
+from pipeline.job.checks import check_data
 from tests.pipeline.settings.texts import CHECKPOINT, CORPUS, EXAMPLES, load, refusal, write_data
 
 REPLACED = "[pretraining]\nobjective = 'replaced_tokens'\n[pretraining_rows]\nobjective = 'none'\n"

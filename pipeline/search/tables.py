@@ -1,4 +1,4 @@
-"""The tables of a search for settings: the best few beside the job's own, and what each setting is worth."""
+"""The tables of a search: the best few beside the job's own settings, or the models that were trained within limits."""
 
 from collections.abc import Iterator, Mapping
 from typing import Any
@@ -6,7 +6,7 @@ from typing import Any
 from rich.console import Console
 
 from components.scoring.model_card import format_score
-from pipeline.search.results import SettingsResult, StageResult
+from pipeline.search.results import AnyResult, SettingsResult, StageResult, StudentResult
 from pipeline.search.space import SearchStage
 from pipeline.settings.toml_text import format_value
 from pipeline.views.tables import Table
@@ -31,8 +31,11 @@ def describe_count(count: int, noun: str) -> str:
     return f"{count} {noun}{'' if count == 1 else 's'}"
 
 
-def show_settings(result: SettingsResult, console: Console) -> None:
-    """Prints the tables of each stage, and the notes that explain them."""
+def show_search(result: AnyResult, console: Console) -> None:
+    """Prints the tables but that of all trials, and the notes that explain them."""
+    if isinstance(result, StudentResult):
+        student_table(result).show(console)
+        return
     for name, stage in result.stages.items():
         finalists_table(result, name, stage).show(console)
         settings_table(name, stage).show(console)
@@ -40,8 +43,10 @@ def show_settings(result: SettingsResult, console: Console) -> None:
         console.print(note, markup=False, highlight=False, soft_wrap=True)
 
 
-def render_settings(result: SettingsResult) -> str:
+def render_search(result: AnyResult) -> str:
     """Renders the tables as Markdown."""
+    if isinstance(result, StudentResult):
+        return student_table(result).as_markdown()
     tables = [
         table.as_markdown()
         for name, stage in result.stages.items()
@@ -130,3 +135,31 @@ def build_last_notes(result: SettingsResult) -> Iterator[str]:
 
 def _values(stage: StageResult, values: Mapping[str, Any] | None) -> list[str]:
     return [format_value(setting.job if values is None else values[name]) for name, setting in stage.settings.items()]
+
+
+def student_table(result: StudentResult) -> Table:
+    """A row for each candidate, the longest trained first; the last note gives the duration."""
+    (length,) = result.lengths
+    headings = ["candidate", f"validation {result.metric.replace('_', ' ')}", "kept, %", "trained, %", "MB"]
+    headings.append(f"ms, {length} tokens")
+    first, *others = result.rungs.items()
+    others.sort(key=lambda rung: (-rung[1].trained, -rung[1].score.mean))
+    rows = [
+        [
+            name + (" •" if record.on_front else ""),
+            f"{100 * record.score.mean:.2f}",
+            f"{100 * record.share:.1f}",
+            f"{100 * record.trained:.0f}",
+            f"{record.megabytes:.2f}",
+            f"{record.milliseconds[str(length)]:.2f}",
+        ]
+        for name, record in (first, *others)
+    ]
+    expected = "" if result.expected is None else f"; the plan was {format_seconds(result.expected)}"
+    notes = [
+        f"scores: x 100, on {result.rows} validation rows, quantized; kept: share of the float teacher's score",
+        "trained: share of the job's distillation; • no other candidate is smaller, faster and better",
+        "l layers, h heads, f units, r rank of the token table, v vocabulary entries; other sizes are the teacher's",
+        f"the search took {format_seconds(result.seconds)}, without the teacher{expected}",
+    ]
+    return Table(headings, rows, notes, result.name)

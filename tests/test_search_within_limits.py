@@ -1,6 +1,7 @@
 """A job through the command line as a search: stopped on its way, gone on with, and found done."""
 
 import json
+import tomllib
 from pathlib import Path
 from typing import Any
 
@@ -52,7 +53,7 @@ _TOLD = 4000
 
 
 def command(folder: Path, *more: str) -> list[str]:
-    return ["shrink", str(folder / "small.toml"), "--root", str(folder / "root"), "--minutes", "60", *more]
+    return ["search", str(folder / "small.toml"), "--root", str(folder / "root"), "--minutes", "60", *more]
 
 
 def write_job(folder: Path) -> Path:
@@ -71,7 +72,7 @@ def idle(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.fixture(scope="module")
 def job(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A search that was stopped before its last runs, and gone on with."""
-    folder = write_job(tmp_path_factory.mktemp("shrink"))
+    folder = write_job(tmp_path_factory.mktemp("search"))
     rows = folder / "classification.tsv"
     for word in tuning_job.OTHERS:
         rows.write_text(rows.read_text().replace(f"{word} ", "").replace(f" {word}\t", "\t"))
@@ -150,7 +151,9 @@ def test_a_table_and_a_plot_show_it(job: Path, content: dict[str, Any]) -> None:
     table = (folder / "search.md").read_text()
     for name in content["rungs"]:
         assert f"| {name}" in table
-    assert '    recipe = "weights_wi4"' in table
+    winner = tomllib.loads((folder / "winner.toml").read_text())
+    assert (winner["quantization"]["recipe"], winner["student"]["num_layers"]) == ("weights_wi4", 1)
+    assert winner["name"] == "small"
     assert "<svg" in (folder / "score_over_size.svg").read_text()[:1000]
 
 
@@ -179,7 +182,9 @@ def test_limits_that_cannot_be_met(job: Path, capsys: pytest.CaptureFixture[str]
 @pytest.mark.parametrize(
     ("more", "message"),
     [
-        ([], "--max-megabytes or --max-milliseconds must be given, got neither"),
+        (["--min-share", "0.5"], "--max-megabytes or --max-milliseconds must be given beside --min-share, got neither"),
+        (["--max-megabytes", "1", "--trials", "3"], "--trials must be left out beside limits"),
+        (["--max-megabytes", "1", "--space", "pooling"], "--space must be left out beside limits"),
         (["--max-megabytes", "0"], "--max-megabytes must be positive and finite, got 0"),
         (["--max-milliseconds", "1", "--min-share", "1.5"], "--min-share must be from 0 to 1, got 1.5"),
         (["--max-megabytes", "1", "--set", 'export.runtimes=["onnx"]'], "quantization must be left out where export"),

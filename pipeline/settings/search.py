@@ -1,4 +1,4 @@
-"""The table `[tune]`: which values `tune` tries for the settings of a job."""
+"""The table `[search]`: which values `search` tries for the settings of a job."""
 
 from typing import Annotated, Any, Self
 
@@ -28,7 +28,7 @@ def _check_choices(owner: str, field: str, values: tuple[Any, ...] | None) -> No
 
 @validated_dataclass
 class TrainingSpace:
-    """The values that `tune` tries for the settings of a training; a single value is not searched.
+    """The values that `search` tries for the settings of a training; a single value is not searched.
 
     Attributes:
         learning_rate: the least and the largest; None for a fifth of the job's and five times the job's.
@@ -54,7 +54,7 @@ class TrainingSpace:
 
 @validated_dataclass
 class StudentSpace:
-    """The values that `tune` tries for the student's depth.
+    """The values that `search` tries for the student's depth.
 
     Attributes:
         num_layers: all values; None for the job's, two thirds and one third of it.
@@ -69,8 +69,8 @@ class StudentSpace:
 
 
 @validated_dataclass
-class TuneSettings:
-    """Settings of the command `tune`, which no step reads.
+class SearchSettings:
+    """Settings of the command `search`, which no step reads.
 
     Attributes:
         finalists: number of the best settings that are trained with several seeds, 1 to 20, besides the job's own.
@@ -88,5 +88,5 @@ class TuneSettings:
 
     @pydantic.model_validator(mode="after")
     def _check_pooling(self) -> Self:
-        _check_choices("TuneSettings", "pooling", self.pooling)
+        _check_choices("SearchSettings", "pooling", self.pooling)
         return self

@@ -18,11 +18,11 @@ from pipeline.job.files import load_settings
 from pipeline.orchestrator.observer import Observer, StoppedRunError
 from pipeline.orchestrator.runner import run_pipeline
 from pipeline.orchestrator.store import Store
+from pipeline.search.steps import search_pipeline, wire_trial
 from pipeline.search.trial import TrialObserver
-from pipeline.search.trial_steps import wire_trial
 from tests.components import tuning_job
 
-pytestmark = pytest.mark.tune
+pytestmark = pytest.mark.search
 
 JOB = """
 name = "tuned"
@@ -55,11 +55,11 @@ runtimes = ["tflite"]
 [evaluation]
 max_export_loss = 100.0
 below_baseline = "warn"
-[tune]
+[search]
 finalists = 1
-[tune.fine_tuning]
+[search.fine_tuning]
 learning_rate = [1e-3, 3e-2]
-[tune.distillation]
+[search.distillation]
 learning_rate = [1e-3, 3e-2]
 """
 SPACE = ["fine_tuning.learning_rate", "pooling", "distillation.learning_rate", "student.num_layers"]
@@ -67,7 +67,15 @@ SPACE = ["fine_tuning.learning_rate", "pooling", "distillation.learning_rate", "
 
 def command(folder: Path, *more: str) -> list[str]:
     budget = ["--trials", "2", "--seeds", "2", "--minutes", "60"]
-    return ["tune", str(folder / "tuned.toml"), "--root", str(folder / "root"), *budget, "--space", *SPACE, *more]
+    return [
+        "search",
+        str(folder / "tuned.toml"),
+        "--root",
+        str(folder / "root"),
+        *budget,
+        *(part for name in SPACE for part in ("--space", name)),
+        *more,
+    ]
 
 
 def executions(folder: Path) -> list[tuple[str, str, str]]:
@@ -82,7 +90,7 @@ def executions(folder: Path) -> list[tuple[str, str, str]]:
 @pytest.fixture(scope="module")
 def job(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A search that was killed in the midst of its second training, and gone on with."""
-    folder = tmp_path_factory.mktemp("tune")
+    folder = tmp_path_factory.mktemp("search")
     # A checkpoint without a pooler: one of the two poolings cannot be trained.
     tuning_job.write_checkpoint(folder, num_layers=2, pooler=False)
     tuning_job.write_rows(folder, "classification", count=80)
@@ -132,7 +140,7 @@ def test_the_winner_is_a_job_whose_trainings_are_done(job: Path, content: dict[s
     winner = job / "elsewhere" / "winner.toml"
     winner.parent.mkdir()
     shutil.copy(job / "root/searched/tuned/winner.toml", winner)
-    assert "[tune" not in winner.read_text()
+    assert "[search" not in winner.read_text()
     trainings = {"fine_tune", "distill", "quantize"}
     before = [one[0] for one in executions(job) if one[2] == "ran"]
     assert main(["run", str(winner), "--root", str(job / "root")]) == 0
@@ -154,8 +162,9 @@ def test_a_training_is_ended_after_one_of_its_validations(tmp_path: Path) -> Non
             raise StoppedRunError
 
     observer = TrialObserver(Observer(), "fine_tune", end_at_once)
+    pipeline = search_pipeline(settings, [wire_trial(settings, 0, ()).validation])
     with pytest.raises(StoppedRunError):
-        run_pipeline(wire_trial(settings, 0, ()).pipeline(settings), root, observer=observer)
+        run_pipeline(pipeline, root, observer=observer)
     assert 0 < len(seen) < 200
     assert all(0 <= value <= 1 for value in seen), "accuracies"
     assert not (root / "artifacts/fine_tune").exists()

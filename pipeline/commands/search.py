@@ -1,0 +1,103 @@
+"""`search`: searches for the best settings of a job, or for its best small model within limits."""
+
+from types import SimpleNamespace
+
+import click
+from rich.console import Console
+
+from pipeline.commands.command import DONE, REFUSED, Verb, job_argument, root_option, set_option
+
+
+@click.command(cls=Verb, example="search reviews.toml --max-megabytes 3 --max-milliseconds 2 --minutes 60")
+@job_argument(" with [examples]")
+@click.option(
+    "--minutes",
+    type=float,
+    default=60.0,
+    metavar="N",
+    help="Time for the search, without rows, initial models and a teacher whose settings are not searched.",
+)
+@click.option(
+    "--seeds",
+    type=int,
+    metavar="N",
+    help="Seeds that the best few and the job's own settings are trained with, or the model within limits. Default: 3, "
+    "or within limits as many as the job has.",
+)
+@click.option("--max-megabytes", type=float, metavar="N", help="The most megabytes (10^6 bytes) of model.tflite.")
+@click.option(
+    "--max-milliseconds",
+    type=float,
+    metavar="N",
+    help="The most milliseconds for a text of max_length tokens, on one thread of this machine.",
+)
+@click.option(
+    "--min-share",
+    type=float,
+    metavar="N",
+    help="With a limit, the least share of the teacher's validation score. Default: 0.95.",
+)
+@click.option(
+    "--trials",
+    type=int,
+    metavar="N",
+    help="The most trials of each model, the teacher and the student. Default: as many as the time allows.",
+)
+@click.option(
+    "--space",
+    multiple=True,
+    metavar="SETTING",
+    help="A setting to search, such as fine_tuning.learning_rate; may be repeated. Default: all that the job has; "
+    "their values stand in [search].",
+)
+@click.option(
+    "--sampler",
+    type=click.Choice(("tpe", "random")),
+    default="tpe",
+    help="What proposes values: tpe learns from earlier trials and prunes bad ones; random does neither.",
+)
+@set_option
+@root_option
+def search_command(options: SimpleNamespace, console: Console) -> int:
+    """Search for a job's best settings, or its best model within limits.
+
+    Settings are rates, lengths, batches, pooling and depth; their search needs Optuna, the extra `search`. With
+    --max-megabytes or --max-milliseconds small shapes, vocabularies and recipes are searched, and the best model is
+    pushed. Validation rows decide. A search that was stopped is resumed by the same command.
+    """
+    from pipeline.job.checks import check_data
+    from pipeline.job.files import override_tables, read_tables
+    from pipeline.search.files import WINNER_FILE, write_search
+    from pipeline.search.limits import Limits
+    from pipeline.search.results import StudentResult
+    from pipeline.search.search import make_search
+    from pipeline.search.tables import show_search
+    from pipeline.views.terminal import Terminal, write, write_warnings
+
+    limits = Limits.of(options.max_megabytes, options.max_milliseconds, options.min_share)
+    tables = override_tables(read_tables(options.settings), options.set)
+    search = make_search(
+        tables,
+        limits,
+        options.root,
+        Terminal(console),
+        minutes=options.minutes,
+        trials=options.trials,
+        seeds=options.seeds,
+        names=options.space,
+        sampler=options.sampler,
+    )
+    write_warnings(console, check_data(search.settings))
+    result = search.run()
+    show_search(result, console)
+    for file in write_search(result, tables, search.runs.folder):
+        write(console, f"written: {file}")
+    if not isinstance(result, StudentResult):
+        write(console, f"next: keras-bert-edge run {search.runs.folder / WINNER_FILE}")
+        return DONE
+    for reason in result.reasons():
+        write(Console(stderr=True), f"error: {reason}")
+    if not result.pushed:
+        return REFUSED
+    write(console, f"pushed: {result.pushed}")
+    return DONE

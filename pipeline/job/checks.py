@@ -1,0 +1,157 @@
+"""What tables of the settings need of one another, and of the data: checked before anything starts."""
+
+import dataclasses
+import tempfile
+
+from components.dsl.errors import InputError
+from components.examples.registry import check_unlabelled
+from components.sources.tagged_words import SentenceSource
+from components.sources.text import TextSource
+from keras_bert.options.compression import OF_EMBEDDINGS
+from pipeline.capabilities import CAPABILITIES, enabled_capabilities
+from pipeline.job.examples import check_examples
+from pipeline.settings.contrast import check_contrast
+from pipeline.settings.graphs import check_float_layers, check_shapes, check_sizes
+from pipeline.settings.page import check_page
+from pipeline.settings.pretraining import check_pretraining
+from pipeline.settings.runtimes import check_models_of_runtimes, check_runtimes
+from pipeline.settings.schema import AnswersSettings, QuantizationSettings, Settings
+
+# Table or key -> the table without which it would be read by no step.
+_NEEDS = {
+    "beam": "corpus",
+    "cleaning": "corpus",
+    "masking": "corpus",
+    "pretraining_rows": "corpus",
+    "pretraining": "corpus",
+    "generator": "corpus",
+    "vocabulary": "corpus",
+    "encoder": "corpus",
+    "stride": "examples",
+    "max_query_length": "examples",
+    "pooling": "examples",
+    "normalize": "examples",
+    "fine_tuning": "examples",
+    "contrast": "examples",
+    "hard_negatives": "examples",
+    "adaptation": "examples",
+    "fitted_vocabulary": "examples",
+    "student": "examples",
+    "general_distillation": "student",
+    "distillation": "student",
+    "teacher_labels": "student",
+    "unlabelled": "student",
+    "pruning": "examples",
+    "quantization": "examples",
+    "probes": "examples",
+    "export": "examples",
+    "evaluation": "examples",
+    "search": "examples",
+    "push": "examples",
+    "page": "examples",
+    "seeds": "examples",
+}
+_NOT_BESIDE_A_CHECKPOINT = ("vocabulary", "encoder")
+_OF_QUESTIONS = ("stride", "max_query_length")
+
+
+def check_tables(settings: Settings) -> None:
+    """Raises InputError where a table is missing, or one is there that no step would read."""
+    given = settings.model_fields_set
+    of_examples = dict.fromkeys((capability.name for capability in CAPABILITIES), "examples")
+    for name, needed in {**_NEEDS, **of_examples}.items():
+        if name in given and getattr(settings, needed) is None:
+            raise InputError(f"{name} must be left out without [{needed}], as no step would read it")
+    if settings.checkpoint is not None:
+        for name in _NOT_BESIDE_A_CHECKPOINT:
+            if name in given:
+                raise InputError(f"{name} must be left out with [checkpoint], which has its own")
+    elif settings.corpus is None:
+        raise InputError("there must be a start: a [corpus] to pre-train on, a [checkpoint], or both")
+    elif settings.encoder is None:
+        raise InputError("encoder must be set without [checkpoint]: the shape of the encoder to pre-train")
+    elif settings.pooling == "cls" and settings.pretraining_rows.objective == "none":
+        raise InputError(
+            "pretraining_rows.objective must be one of pairs where pooling is 'cls', as these train the pooler, got "
+            "'none'"
+        )
+    if settings.corpus is None and settings.examples is None:
+        raise InputError("there must be something to train on: a [corpus], [examples], or both")
+    task = None if settings.examples is None else settings.examples.task
+    for name in _OF_QUESTIONS:
+        if name in given and task != "question_answering":
+            raise InputError(f"{name} is only allowed for question_answering, got it for {task}")
+    if settings.quantization is not None and "tflite" not in settings.export.runtimes:
+        raise InputError(
+            "quantization must be left out where export.runtimes has no 'tflite', as no other runtime runs its files, "
+            f"got {list(settings.export.runtimes)}"
+        )
+    check_runtimes(settings)
+    quantization, usual = settings.quantization, QuantizationSettings()
+    for field in dataclasses.fields(AnswersSettings) if quantization is not None and quantization.post_training else ():
+        # A key with its default value passes, as it looks like a key that is left out.
+        value = getattr(quantization, field.name)
+        if value != getattr(usual, field.name):
+            raise InputError(
+                f"quantization.{field.name} must be left out where post_training is true, as nothing trains, got "
+                f"{value!r}"
+            )
+    check_pretraining(settings)
+    if settings.encoder is not None:
+        check_shapes(settings)
+    for name in ("fine_tuning", "distillation", "pruning", "quantization"):
+        table = getattr(settings, name)
+        if table is not None and table.seed + settings.seeds > 2**32:
+            raise InputError(f"{name}.seed must leave room for {settings.seeds} seeds below 2^32, got {table.seed}")
+    if settings.unlabelled is not None and task is not None:
+        check_unlabelled(task)
+    if settings.normalize is not None and task not in ("embedding", "retrieval"):
+        raise InputError(f"normalize is only allowed for embedding and retrieval, got it for {task}")
+    for name in OF_EMBEDDINGS:
+        weight = getattr(settings.distillation, name)
+        if weight and task not in ("embedding", "retrieval"):
+            raise InputError(f"distillation.{name} must be 0 except for embedding and retrieval, got {weight}")
+    for capability, own_table in enabled_capabilities(settings):
+        capability.check_tables(own_table, settings)
+    check_contrast(settings)
+    check_page(settings)
+
+
+def check_data(settings: Settings) -> list[str]:
+    """Reads all of the user's data.
+
+    Returns:
+        What the user should know of the labelled rows and of the page before anything trains, a line each.
+
+    Raises:
+        InputError: some is missing or cannot be used, the student wants layers that the teacher does not have, the
+            task has no such metric, splits share rows that may share none, a class weight is of no label, or what is
+            pushed has no place to go.
+    """
+    if settings.checkpoint is not None:
+        settings.checkpoint.check()
+        check_shapes(settings)
+    check_sizes(settings)
+    check_float_layers(settings)
+    check_models_of_runtimes(settings)
+    if settings.corpus is not None:
+        settings.corpus.check()
+    for name in ("general_distillation", "unlabelled", "probes", "page"):
+        source: TextSource | SentenceSource | None = getattr(settings, name)
+        try:
+            if source is not None:
+                source.check()
+        except InputError as error:
+            raise InputError(f"{name}: {error}") from None
+    # The steps that need the rows come after pre-training, and the last step writes to the folder.
+    warnings, folder = check_examples(settings), settings.push.path()
+    if folder is not None:
+        try:
+            existing = next(path for path in (folder, *folder.parents) if path.exists())
+            # Permissions do not tell: those of /proc let nobody make a folder.
+            tempfile.TemporaryDirectory(dir=existing).cleanup()
+        except OSError as error:
+            raise InputError(
+                f"push.folder must be a folder that can be written to or made, got {folder}: {error.strerror}"
+            ) from None
+    return warnings
