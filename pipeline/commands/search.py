@@ -24,18 +24,20 @@ from pipeline.commands.command import DONE, REFUSED, Verb, job_argument, root_op
     help="Seeds that the best few and the job's own settings are trained with, or the model within limits. Default: 3, "
     "or within limits as many as the job has.",
 )
-@click.option("--max-megabytes", type=float, metavar="N", help="The most megabytes (10^6 bytes) of model.tflite.")
+@click.option(
+    "--max-megabytes", type=float, metavar="N", help="Maximum size of model.tflite, in megabytes (10^6 bytes)."
+)
 @click.option(
     "--max-milliseconds",
     type=float,
     metavar="N",
-    help="The most milliseconds for a text of max_length tokens, on one thread of this machine.",
+    help="Maximum latency for a text of max_length tokens on one thread of this machine, in milliseconds.",
 )
 @click.option(
     "--min-share",
     type=float,
     metavar="N",
-    help="With a limit, the least share of the teacher's validation score. Default: 0.95.",
+    help="Minimum share of the teacher's validation score, beside a limit. Default: 0.95.",
 )
 @click.option(
     "--trials",

@@ -69,7 +69,7 @@ def test_every_command_has_a_section(pages: dict[str, str]) -> None:
     assert re.findall(r"^### (.+)$", page, re.MULTILINE) == [name for names in GROUPS.values() for name in names]
     assert "| `--max-megabytes N` | Maximum size of model.tflite, in megabytes (10^6 bytes). |" in page
     assert "| `JOB` |" in page
-    assert "[default: 0.95]" in page
+    assert "[default: 60.0]" in page
 
 
 def test_every_module_of_the_library_is_in_the_reference(pages: dict[str, str]) -> None:
