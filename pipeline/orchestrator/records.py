@@ -2,11 +2,13 @@
 
 import signal
 from collections.abc import Mapping
-from typing import Any, Literal, NamedTuple
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 from components.dsl.errors import InputError
 from components.dsl.paths import leads_out
-from pipeline.machine import Need
+
+if TYPE_CHECKING:
+    from pipeline.machine import Need
 
 ARTIFACTS = "artifacts"
 
@@ -93,8 +95,10 @@ class Execution(NamedTuple):
     cost: Cost | None = None
 
     @property
-    def need(self) -> Need | None:
+    def need(self) -> "Need | None":
         """The resources that another execution is expected to need; None if they are unknown."""
+        from pipeline.machine import Need
+
         cost = self.cost
         return None if cost is None else Need(cost.cpu_seconds / max(self.seconds, 1e-3), cost.peak_bytes)
 
