@@ -34,7 +34,12 @@ def attach_entries(path: str | os.PathLike[str], files: Mapping[str, bytes], *, 
     if repeated:
         raise ValueError(f"files attached to {path} must have distinct names, got {', '.join(sorted(repeated))} twice")
     if DIGEST_FILE not in attached:
-        files = {DIGEST_FILE: _describe_model(path), **files}
+        # The size and the digest of the model, without the attached files.
+        size = path.stat().st_size
+        if path.suffix != ".onnx" and zipfile.is_zipfile(path):
+            with zipfile.ZipFile(path) as archive:
+                size = archive.start_dir  # zipfile moves the archive's directory to the end of the new files
+        files = {DIGEST_FILE: json.dumps({"bytes": size, "sha256": _digest(path, size)}).encode(), **files}
     if path.suffix == ".onnx":
         import onnx
 
@@ -102,15 +107,6 @@ def _read_entry(archive: zipfile.ZipFile, entry: zipfile.ZipInfo) -> bytes:
     """The content of an entry; `ZipFile.read` would decompress more than the size that the entry declares."""
     with archive.open(entry) as stream:
         return stream.read(entry.file_size)
-
-
-def _describe_model(path: Path) -> bytes:
-    """Computes the size and the digest of the model, without the attached files, as JSON."""
-    size = path.stat().st_size
-    if path.suffix != ".onnx" and zipfile.is_zipfile(path):
-        with zipfile.ZipFile(path) as archive:
-            size = archive.start_dir  # zipfile moves the archive's directory to the end of the new files
-    return json.dumps({"bytes": size, "sha256": _digest(path, size)}).encode()
 
 
 def _digest(path: Path, size: int) -> str:

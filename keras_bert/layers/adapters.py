@@ -132,10 +132,10 @@ class PromptPlaces(PromptAwareLayer):
         self.attachments.enter(self._get_call_context().entry_layer)
         if not self.tokens:
             return inputs
-        return {name: self._prepend(int(name == "padding_mask"), value) for name, value in inputs.items()}
-
-    def _prepend(self, placeholder: int, value: Tensor) -> Tensor:
-        return ops.pad(value, ((0, 0), (self.tokens, 0)), constant_values=placeholder)
+        return {
+            name: ops.pad(value, ((0, 0), (self.tokens, 0)), constant_values=int(name == "padding_mask"))
+            for name, value in inputs.items()
+        }
 
     def compute_output_spec(self, inputs: dict[str, Any]) -> dict[str, Any]:
         """The specs of the inputs, unchanged: models are built without a prompt."""

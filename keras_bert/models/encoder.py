@@ -44,14 +44,13 @@ def build_encoder(config: EncoderConfig, *, pooler: bool = True) -> keras.Model:
     states = make_states(config, PromptPlaces(name=PROMPT_PLACES)(inputs))
     outputs = {"sequence_output": TokenStates(name=TOKEN_STATES)(states)}
     if pooler:
-        outputs["pooled_output"] = _pool(config, outputs["sequence_output"])
+        if has_prediction_head(config):
+            head: Any = _prediction_head(config, "pooler")
+            outputs["pooled_output"] = head(FirstTokenPooler(name="first_token")(outputs["sequence_output"]))
+        else:
+            head = Pooler(config.initializer_range, config.pooler_activation, config.pooler_dropout, name="pooler")
+            outputs["pooled_output"] = head(outputs["sequence_output"])
     return keras.Model(inputs, outputs, name="encoder")
-
-
-def _pool(config: EncoderConfig, states: Tensor) -> Tensor:
-    if has_prediction_head(config):
-        return _prediction_head(config, "pooler")(FirstTokenPooler(name="first_token")(states))
-    return Pooler(config.initializer_range, config.pooler_activation, config.pooler_dropout, name="pooler")(states)
 
 
 def has_prediction_head(config: EncoderConfig) -> bool:

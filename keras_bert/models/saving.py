@@ -41,7 +41,8 @@ def save_model(model: keras.Model, path: Path) -> None:
             for name in sorted(source.namelist()):
                 content = source.read(name)
                 if name == "metadata.json":
-                    content = _without_date(content)
+                    metadata = {name: value for name, value in json.loads(content).items() if name != "date_saved"}
+                    content = json.dumps(metadata, sort_keys=True).encode()
                 if name == "config.json":
                     content = _without_addresses(content)
                 target.writestr(zipfile.ZipInfo(name, _EPOCH), content)
@@ -69,12 +70,6 @@ def load_model(path: Path) -> keras.Model:
 def describe_model(model: keras.Model) -> bytes:
     """The architecture of a model as JSON, which does not depend on its weights."""
     return _without_addresses(model.to_json().encode())
-
-
-def _without_date(content: bytes) -> bytes:
-    metadata: dict[str, Any] = json.loads(content)
-    metadata.pop("date_saved", None)
-    return json.dumps(metadata, sort_keys=True).encode()
 
 
 def _without_addresses(content: bytes) -> bytes:

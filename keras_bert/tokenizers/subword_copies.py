@@ -26,7 +26,18 @@ def find_copy_obstacle(content: Mapping[str, Any]) -> str:
             return _describe("pre_tokenizer", step.get("type"), _SPLITTERS)
         if step.get("use_regex") is False:
             return _describe("pre_tokenizer ByteLevel with use_regex", False, (True,))
-    return _find_token_obstacle(content) or _find_model_obstacle(content["model"])
+    for token in content.get("added_tokens") or []:
+        flags = [flag for flag in ("single_word", "lstrip", "rstrip") if token.get(flag)]
+        if flags and not token.get("special"):
+            return _describe(f"added token with {flags[0]}", token.get("content"), ())
+    model = content["model"]
+    for name, values in _MODEL_OPTIONS.items():
+        if model.get(name) not in values:
+            return _describe(f"model with {name}", model[name], values)
+    missing = [character for character in byte_characters() if character not in model.get("vocab", {})]
+    if model.get("type") == "BPE" and missing:
+        return f"the tokenizers for apps need a token for each of the 256 bytes, got none for {missing[0]!r}"
+    return ""
 
 
 def list_steps(part: Mapping[str, Any] | None, name: str) -> list[Mapping[str, Any]]:
@@ -45,24 +56,6 @@ def byte_characters() -> str:
     others = (code for code in range(256) if code not in printed)
     characters = {code: chr(code) for code in printed} | {code: chr(256 + n) for n, code in enumerate(others)}
     return "".join(characters[code] for code in range(256))
-
-
-def _find_token_obstacle(content: Mapping[str, Any]) -> str:
-    for token in content.get("added_tokens") or []:
-        flags = [flag for flag in ("single_word", "lstrip", "rstrip") if token.get(flag)]
-        if flags and not token.get("special"):
-            return _describe(f"added token with {flags[0]}", token.get("content"), ())
-    return ""
-
-
-def _find_model_obstacle(model: Mapping[str, Any]) -> str:
-    for name, values in _MODEL_OPTIONS.items():
-        if model.get(name) not in values:
-            return _describe(f"model with {name}", model[name], values)
-    missing = [character for character in byte_characters() if character not in model.get("vocab", {})]
-    if model.get("type") == "BPE" and missing:
-        return f"the tokenizers for apps need a token for each of the 256 bytes, got none for {missing[0]!r}"
-    return ""
 
 
 def _describe(part: str, value: Any, alternatives: Sequence[Any]) -> str:

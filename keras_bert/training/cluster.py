@@ -4,7 +4,6 @@ import dataclasses
 import json
 import os
 import socket
-from typing import Any
 
 from keras_bert.core.checks import FieldError
 
@@ -45,27 +44,14 @@ class Cluster:
             except (OSError, OverflowError) as error:
                 rule, hint = (
                     "name a free port of this machine for this process",
-                    "; end that program or take another port",
+                    "end that program or take another port",
                 )
-                raise FieldError(TF_CONFIG, "cluster", rule, address, f" ({error}){hint}") from None
+                raise FieldError(TF_CONFIG, "cluster", rule, address, f" ({error}); {hint}") from None
 
 
 def find_cluster(tf_config: str | None = None) -> Cluster | None:
     """The processes of `TF_CONFIG`, or of such JSON, that train together; None if this one trains alone."""
     text = os.environ.get(TF_CONFIG, "{}") if tf_config is None else tf_config
-    content = _read(text)
-    cluster, task = content.get("cluster", {}), content.get("task", {})
-    groups = {kind: cluster.get(kind, []) for kind in _KINDS}
-    addresses = tuple(address for group in groups.values() for address in group)
-    if len(addresses) < 2:
-        return None
-    kind, index = task.get("type"), task.get("index")
-    if kind not in _KINDS or not isinstance(index, int) or not 0 <= index < len(groups[kind]):
-        raise ValueError(f"TF_CONFIG.task must name a process of TF_CONFIG.cluster by type and index, got {task!r}")
-    return Cluster(addresses, index + (len(groups["chief"]) if kind == "worker" else 0))
-
-
-def _read(text: str) -> dict[str, Any]:
     try:
         content = json.loads(text)
     except json.JSONDecodeError:
@@ -75,4 +61,12 @@ def _read(text: str) -> dict[str, Any]:
     for part in ("cluster", "task"):
         if not isinstance(content.get(part, {}), dict):
             raise ValueError(f"TF_CONFIG.{part} must be a JSON object, got {content[part]!r}")
-    return content
+    cluster, task = content.get("cluster", {}), content.get("task", {})
+    groups = {kind: cluster.get(kind, []) for kind in _KINDS}
+    addresses = tuple(address for group in groups.values() for address in group)
+    if len(addresses) < 2:
+        return None
+    kind, index = task.get("type"), task.get("index")
+    if kind not in _KINDS or not isinstance(index, int) or not 0 <= index < len(groups[kind]):
+        raise ValueError(f"TF_CONFIG.task must name a process of TF_CONFIG.cluster by type and index, got {task!r}")
+    return Cluster(addresses, index + (len(groups["chief"]) if kind == "worker" else 0))

@@ -82,9 +82,12 @@ class ExportTarget(abc.ABC):
     libraries: ClassVar[tuple[str, ...]]
     """The packages that write the files; their versions are recorded."""
 
-    @abc.abstractmethod
+    written: ClassVar[tuple[ExportedFile, ...]]
+    """The files that the target writes for every model."""
+
     def files(self, quantization: "QuantizationParameters | None") -> tuple[ExportedFile, ...]:
         """The files that the target writes for a model with this quantization."""
+        return self.written
 
     def find_obstacle(self, traits: ModelTraits) -> str | None:
         """The reason why the target does not support a model, without a full stop; None if no reason is known."""

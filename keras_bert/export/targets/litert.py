@@ -49,10 +49,7 @@ class LiteRTText(ExportTarget):
 
     name = "tflite_text"
     libraries = ("keras", "tensorflow", "ai-edge-quantizer", "tensorflow-text")
-
-    def files(self, quantization: "QuantizationParameters | None") -> tuple[ExportedFile, ...]:
-        """See `ExportTarget`."""
-        return (TEXT,)
+    written = (TEXT,)
 
     def find_obstacle(self, traits: ModelTraits) -> str | None:
         """See `ExportTarget`."""

@@ -1,15 +1,12 @@
 """MediaPipe Tasks: a `.tflite` file with the vocabulary and the settings of the tokenizer in its metadata."""
 
 import logging
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from keras_bert.core.checks import broken_label_rule
 from keras_bert.export.files import MEDIAPIPE, ExportedFile
 from keras_bert.export.inputs import ComparisonRows, ExportInputs
 from keras_bert.export.targets.base import ExportTarget, ModelTraits
-
-if TYPE_CHECKING:
-    from keras_bert.compress.quantization_parameters import QuantizationParameters
 
 # Text tasks of MediaPipe, which take single texts.
 TASKS = ("classification", "multi_label", "embedding", "retrieval")
@@ -25,10 +22,7 @@ class MediaPipe(ExportTarget):
 
     name = "mediapipe"
     libraries = ("keras", "tensorflow", "ai-edge-quantizer")
-
-    def files(self, quantization: "QuantizationParameters | None") -> tuple[ExportedFile, ...]:
-        """See `ExportTarget`."""
-        return (MEDIAPIPE,)
+    written = (MEDIAPIPE,)
 
     def find_obstacle(self, traits: ModelTraits) -> str | None:
         """See `ExportTarget`."""

@@ -16,10 +16,7 @@ class OnnxRuntime(ExportTarget):
 
     name = "onnx"
     libraries = ("keras", "tensorflow", "tf2onnx", "onnx")
-
-    def files(self, quantization: "QuantizationParameters | None") -> tuple[ExportedFile, ...]:
-        """See `ExportTarget`."""
-        return (ONNX,)
+    written = (ONNX,)
 
     def write(self, source: ExportInputs) -> None:
         """See `ExportTarget`."""
