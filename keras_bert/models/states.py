@@ -26,12 +26,8 @@ ATTENTION_TENSORS = ("query", "key", "value", "scores")
 class AttentionLayout(NamedTuple):
     """The layout of a model's attention, which decides which tensors distillation can read and compare.
 
-    Attributes:
-        layers: the number of layers, counting shared blocks once per call.
-        heads: the number of attention heads.
-        attention_width: the width of queries, keys and values, all heads together.
-        unreadable: the names in `ATTENTION_TENSORS` that cannot be read.
-        attention: the name of the attention layer's class.
+    Shared blocks count once per call in `layers`; `attention_width` is the width of queries, keys and values, all heads
+    together. `unreadable` are the names in `ATTENTION_TENSORS` that cannot be read, `attention` is the layer's class.
     """
 
     layers: int

@@ -10,11 +10,8 @@ from keras_bert.options.quantization import RECIPES, RecipeName
 class Expected(NamedTuple):
     """The properties of the exported model that the rules compare with a file.
 
-    Attributes:
-        vocabulary_size: the size of the vocabulary of its training rows.
-        labels: the labels of the training rows, in the order of the classes; empty for tasks without labels.
-        recipe: a key of `RECIPES`; None for a float file.
-        float_layers: the layers whose products stay float.
+    Vocabulary and labels are those of the training rows, the labels in the order of the classes. The recipe is None for
+    a float file; the products of `float_layers` stay float.
     """
 
     vocabulary_size: int

@@ -50,16 +50,8 @@ _BY_NUMBERS: Mapping[str, Mapping[str, str]] = {
 class ModelTraits(NamedTuple):
     """The properties of a model that decide whether a target supports it; None for a property that is not yet known.
 
-    Attributes:
-        task: the key of the task in `TASKS`.
-        pairs: whether each row has two texts.
-        recipe: the quantization recipe; also None for a float model.
-        tokenizer: the kind of the tokenizer's vocabulary.
-        lowercase: whether the tokenizer lowercases text.
-        copy_obstacle: the part of the tokenizer that those for apps do not know; empty if they know all.
-        has_segments: whether the model has the input `segment_ids`.
-        variant: the kind of the encoder's variant; also None for BERT's graph.
-        labels: the names of the classes.
+    `recipe` is None for a float model, too, and `variant` for BERT's graph; `copy_obstacle` is the part of the
+    tokenizer that those for apps do not know, empty if they know all.
     """
 
     task: str | None = None
