@@ -214,7 +214,7 @@ def test_a_text_of_several_sentences_is_found_among_others() -> None:
 
 
 @pytest.mark.parametrize(
-    ("texts", "near", "sentences", "found"),
+    ("texts", "near", "sentences", "expected"),
     [
         # Sentences that end elsewhere hide no text.
         (
@@ -228,10 +228,10 @@ def test_a_text_of_several_sentences_is_found_among_others() -> None:
     ],
 )
 def test_texts_are_found_in_sentences(
-    texts: list[str], near: bool, sentences: list[str], found: list[tuple[range, set[int]]]
+    texts: list[str], near: bool, sentences: list[str], expected: list[tuple[range, set[int]]]
 ) -> None:
     matches = HeldOutTexts(texts, near=near).find_matches(sentences)
-    assert [(match.sentences, set(match.equal)) for match in matches] == found
+    assert [(match.sentences, set(match.equal)) for match in matches] == expected
 
 
 @pytest.mark.parametrize("near", [False, True])
