@@ -38,8 +38,9 @@ def make_search(
         raise InputError("there must be [examples] to search settings or a model for")
     if limits is None:
         budget = SearchBudget.of(minutes, trials, _SEEDS if seeds is None else seeds)
+        search = SettingsSearch(tables, names, budget, sampler, root, observer)
         check_optuna()
-        return SettingsSearch(tables, names, budget, sampler, root, observer)
+        return search
     for flag, is_given in (("trials", trials is not None), ("space", bool(names)), ("sampler", sampler != "tpe")):
         if is_given:
             raise InputError(f"--{flag} must be left out beside limits, within which shapes are searched, not settings")
