@@ -44,12 +44,12 @@ max_export_loss = 100.0
 below_baseline = "warn"
 """
 # There is no room for the teacher's shape with all pieces, but with those that stand in rows.
-MEGABYTES = 0.02182
+MEGABYTES = 0.02582
 PIECES, SEEN, WIDTH = 18, 14, 16
 # Of all runs of a pipeline, the one in the midst of which the search is stopped.
 STOPPED_AT = 5
-# Bytes of `export.json`, `metrics.json` and `origin.json` in a file.
-_TOLD = 4000
+# Bytes that are kept for `export.json`, `metrics.json` and `origin.json` in a file.
+_RECORDS = 4000
 
 
 def command(folder: Path, *more: str) -> list[str]:
@@ -129,8 +129,9 @@ def test_candidates_fit_and_the_best_of_a_short_training_wins(content: dict[str,
 def test_the_winner_is_measured_on_test_rows_and_pushed(job: Path, content: dict[str, Any]) -> None:
     winner, pushed = content["rungs"][content["winner"]], Path(content["pushed"])
     assert pushed == job / "root/pushed/small/1"
-    # What was measured is told in the file, and not counted.
-    assert (pushed / "model.tflite").stat().st_size - _TOLD < 1e6 * winner["megabytes"] <= 1e6 * MEGABYTES
+    # The file is measured with room for its records, of which it holds all.
+    size = (pushed / "model.tflite").stat().st_size
+    assert size - _RECORDS < 1e6 * winner["megabytes"] - _RECORDS < size <= 1e6 * winner["megabytes"] <= 1e6 * MEGABYTES
     # What was said of the file before anything was trained; it was measured with all pieces.
     fewer = f"-v{SEEN}"
     (measured,) = (job / "root/artifacts" / f"measure_footprint-{content['winner'].replace(fewer, '')}").glob(
@@ -138,7 +139,7 @@ def test_the_winner_is_measured_on_test_rows_and_pushed(job: Path, content: dict
     )
     cut = (PIECES - SEEN) * WIDTH if fewer in content["winner"] else 0
     # Fewer pieces are fewer names, too.
-    spare = json.loads(measured.read_text())["model.tflite"]["bytes"] - cut - 1e6 * winner["megabytes"]
+    spare = json.loads(measured.read_text())["model.tflite"]["bytes"] + _RECORDS - cut - 1e6 * winner["megabytes"]
     # The digits of a digest compress to a few bytes more or fewer.
     assert -16 <= spare <= (PIECES - SEEN) * 20
     assert {"teacher", "student", "tflite int4"} <= content["test"]["models"].keys()
@@ -170,9 +171,9 @@ def test_a_search_that_was_stopped_goes_on(job: Path, content: dict[str, Any]) -
 
 @pytest.mark.long
 def test_limits_that_cannot_be_met(job: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(command(job, "--max-megabytes", "0.0195")) == 3
+    assert main(command(job, "--max-megabytes", "0.0235")) == 3
     said = " ".join(capsys.readouterr().err.split())
-    assert "--max-megabytes 0.0195 cannot be met: the smallest file, l1-h1-f8-r2-v14-wi4, has 0.0208 MB, 0.0013" in said
+    assert "--max-megabytes 0.0235 cannot be met: the smallest file, l1-h1-f8-r2-v14-wi4, has 0.0248 MB, 0.0013" in said
     assert main(command(job, "--max-megabytes", str(MEGABYTES), "--minutes", "0.01")) == 2
     said = " ".join(capsys.readouterr().err.split())
     assert "--minutes must be at least" in said

@@ -39,6 +39,8 @@ from pipeline.views.pareto_plot import front_of
 
 # Number of times that new measurements correct the prediction of fitting candidates.
 _PASSES = 4
+# Room for the records that a pushed file holds beside the model, which nobody knows before it is scored.
+_RECORD_BYTES = 4000
 
 
 class StudentSearch:
@@ -246,4 +248,4 @@ def _with_whole_vocabulary(candidate: Candidate, grid: Grid) -> Candidate:
 def _footprint_of(files: Mapping[str, FileFootprint], length: int) -> Footprint:
     """The footprint of the first file: the quantized one, if there is one."""
     figures = next(iter(files.values()))
-    return Footprint(figures.bytes / 1e6, figures.milliseconds[str(length)])
+    return Footprint((figures.bytes + _RECORD_BYTES) / 1e6, figures.milliseconds[str(length)])
