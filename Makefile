@@ -33,7 +33,7 @@ BACKEND_TESTS := $(addprefix tests/keras_bert/, \
 	families layers masking metrics models objectives tasks compress/test_imitation.py \
 	compress/test_students.py explain/test_attention_parity.py \
 	interop/test_families.py interop/test_hugging_face.py core/test_config.py core/test_numbers.py)
-BACKEND_TESTS += tests/benchmarks
+BACKEND_TESTS += tests/benchmarks/test_jax_training.py
 
 # On each version: every module, the wheel, and a tiny job from text to an answer.
 SHORT_TESTS := tests/test_imports.py tests/test_package.py \

@@ -15,9 +15,10 @@ from typing import Any
 from rich.console import Console
 from rich.table import Table
 
+from benchmarks.harness.contestants import Timer, race
 from benchmarks.harness.passages import make_passage
 from benchmarks.harness.shapes import add_shape, config_of
-from benchmarks.inference import Timer, make_timer, race
+from benchmarks.inference import make_timer
 from keras_bert.core.config import EncoderConfig
 from keras_bert.families.bigbird.settings import BigBird
 from keras_bert.families.deberta.settings import DeBERTa

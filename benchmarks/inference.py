@@ -17,7 +17,6 @@ with weights, in int8, in the time that all takes.
 import argparse
 import itertools
 import json
-import statistics
 import subprocess
 import tempfile
 import time
@@ -31,7 +30,7 @@ import numpy as np
 from rich.console import Console
 from rich.table import Table
 
-from benchmarks.harness.contestants import Contestant
+from benchmarks.harness.contestants import Contestant, Timer, race
 from benchmarks.harness.passages import APART, LENGTHS, Load, make_passage
 from benchmarks.harness.shapes import add_shape, config_of
 from keras_bert.core.config import EncoderConfig
@@ -48,9 +47,6 @@ _PEAK_WIDTH = 1024
 
 # Passages of one contestant before the next one's turn.
 _PASSAGES = 20
-
-# Times inferences of a length one after the other: the seconds of one passage.
-Timer = Callable[[int], float]
 
 ONE_PASSAGE = Load(1, 1)
 
@@ -237,17 +233,6 @@ def make_timer(classify: Callable[..., Any], names: Collection[str] = INPUT_NAME
 def count_calls(rows: int) -> int:
     """Inferences of one contestant before the next one's turn."""
     return max(1, _PASSAGES // rows)
-
-
-def race(contestants: Mapping[str, Timer], length: int, rounds: int) -> dict[str, float]:
-    """Median seconds for one passage; the contestants take turns, so that a busy machine hits all alike."""
-    seconds: dict[str, list[float]] = {name: [] for name in contestants}
-    for number in range(rounds + 1):
-        for name, measure in contestants.items():
-            time_of_one = measure(length)
-            if number:  # the first round warms up
-                seconds[name].append(time_of_one)
-    return {name: statistics.median(times) for name, times in seconds.items()}
 
 
 def count_operations(config: EncoderConfig, length: int) -> int:

@@ -68,11 +68,7 @@ def race(shape: Shape, options: argparse.Namespace) -> tuple[dict[tuple[str, str
             batch = ["--rows", str(shape.rows), "--length", str(shape.length), *seconds]
             peer = ["benchmarks.peers.transformers_masked_tokens", "bert", json.dumps(shape.transformers()), folder]
             contestants[TRANSFORMERS] = Contestant(options.torch_python, [*peer, *batch, "--steps", str(options.steps)])
-            ways = (
-                ("", " compiled", " graphs")
-                if contestants[TRANSFORMERS].hello["device"] == "cuda"
-                else ("", " compiled")
-            )
+            ways = ["", " compiled", *([" graphs"] if contestants[TRANSFORMERS].hello["device"] == "cuda" else [])]
             entries += [(TRANSFORMERS, mode + way) for mode in options.precision for way in ways]
         times = take_turns(contestants, entries, options.rounds)
         for contestant in contestants.values():

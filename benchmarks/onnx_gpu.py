@@ -8,7 +8,6 @@ transformers. Milliseconds a batch, the medians of alternating rounds; ids are c
 
 import argparse
 import json
-import statistics
 import time
 from collections.abc import Callable
 from typing import Any
@@ -16,6 +15,7 @@ from typing import Any
 import numpy as np
 import onnxruntime
 
+from benchmarks.harness.contestants import Timer, race
 from benchmarks.harness.passages import TRANSFORMERS_INPUTS, make_passage, make_transformers_passage
 
 BATCHES, CALLS, ROUNDS = ((1, 32), (1, 128), (32, 128), (256, 128)), 20, 7
@@ -32,31 +32,29 @@ def main() -> None:
     onnxruntime.preload_dlls()  # CUDA's libraries, from packages of Python
     contestants: dict[str, Opener] = {file: open_file(file) for file in options.files}
     if options.transformers:
-        import torch
-
         for precision in ("bfloat16", "float16"):
-            contestants[f"transformers, {precision} graphs"] = open_theirs(
-                options.transformers, getattr(torch, precision)
-            )
+            contestants[f"transformers, {precision} graphs"] = open_theirs(options.transformers, precision)
     print(f"onnxruntime {onnxruntime.__version__}\n")
     print("| ms a batch |", " | ".join(f"{rows} x {length}" for rows, length in BATCHES), "|")
     print("|---|" + "---:|" * len(BATCHES))
-    columns = [race({name: opener(*batch) for name, opener in contestants.items()}) for batch in BATCHES]
+    columns = [
+        race({name: make_timer(opener(rows, length)) for name, opener in contestants.items()}, length, ROUNDS)
+        for rows, length in BATCHES
+    ]
     for name in contestants:
-        print(f"| {name} |", " | ".join(f"{column[name]:.3f}" for column in columns), "|")
+        print(f"| {name} |", " | ".join(f"{1000 * column[name]:.3f}" for column in columns), "|")
 
 
-def race(calls: dict[str, Callable[[], Any]]) -> dict[str, float]:
-    """Median milliseconds of a call; a round more goes before, to warm up."""
-    times: dict[str, list[float]] = {name: [] for name in calls}
-    for number in range(ROUNDS + 1):
-        for name, call in calls.items():
-            start = time.perf_counter()
-            for _ in range(CALLS):
-                call()
-            if number:
-                times[name].append(1000 * (time.perf_counter() - start) / CALLS)
-    return {name: statistics.median(values) for name, values in times.items()}
+def make_timer(call: Callable[[], Any]) -> Timer:
+    """The timer of a call, whose batch has a length already."""
+
+    def measure(_length: int) -> float:
+        start = time.perf_counter()
+        for _ in range(CALLS):
+            call()
+        return (time.perf_counter() - start) / CALLS
+
+    return measure
 
 
 def open_file(file: str) -> Opener:
@@ -74,13 +72,13 @@ def open_file(file: str) -> Opener:
     return open_batch
 
 
-def open_theirs(settings: dict[str, int], precision: Any) -> Opener:
-    """The classifier of transformers in a precision of 16 bits, compiled to graphs of CUDA."""
+def open_theirs(settings: dict[str, int], precision: str) -> Opener:
+    """The classifier of transformers in bfloat16 or float16, compiled to graphs of CUDA."""
     import torch
     import transformers
 
-    model = transformers.BertForSequenceClassification(transformers.BertConfig(**settings)).to("cuda", precision).eval()
-    compiled = torch.compile(model, dynamic=False, mode="reduce-overhead")
+    model = transformers.BertForSequenceClassification(transformers.BertConfig(**settings)).eval()
+    compiled = torch.compile(model.to("cuda", getattr(torch, precision)), dynamic=False, mode="reduce-overhead")
 
     def open_batch(rows: int, length: int) -> Callable[[], Any]:
         passage = {name: torch.from_numpy(values) for name, values in make_transformers_passage(length, rows).items()}

@@ -116,8 +116,9 @@ def measure_products(options: argparse.Namespace) -> dict[str, float]:
 
 def measure_inference(options: argparse.Namespace) -> dict[str, dict[str, float]]:
     """Contestant -> length -> milliseconds."""
+    from benchmarks.harness.contestants import race
     from benchmarks.harness.passages import LENGTHS
-    from benchmarks.inference import export, race
+    from benchmarks.inference import export
 
     with tempfile.TemporaryDirectory() as folder:
         ours, peers = export(_minilm(options), Path(folder))

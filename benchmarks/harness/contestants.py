@@ -2,13 +2,17 @@
 
 import json
 import os
+import statistics
 import subprocess
 import sys
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
 # (contestant, mode) -> seconds on the clock and seconds of all cores, of every round.
 Times = dict[tuple[str, str], list[tuple[float, float]]]
+
+# Times inferences of a length one after the other: the seconds of one passage.
+Timer = Callable[[int], float]
 
 # Libraries write to standard output, too.
 _ANSWER = ">>"
@@ -63,6 +67,17 @@ def take_turns(contestants: Mapping[str, Contestant], entries: Sequence[tuple[st
             if number:
                 times[name, mode].append((wall, cores))
     return times
+
+
+def race(contestants: Mapping[str, Timer], length: int, rounds: int) -> dict[str, float]:
+    """Median seconds for one passage; the contestants take turns, so that a busy machine hits all alike."""
+    seconds: dict[str, list[float]] = {name: [] for name in contestants}
+    for number in range(rounds + 1):
+        for name, measure in contestants.items():
+            time_of_one = measure(length)
+            if number:  # the first round warms up
+                seconds[name].append(time_of_one)
+    return {name: statistics.median(times) for name, times in seconds.items()}
 
 
 def answer(value: Any) -> None:

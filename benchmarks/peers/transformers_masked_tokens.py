@@ -65,8 +65,8 @@ def main() -> None:
 def make_steps(model: torch.nn.Module, given: dict[str, torch.Tensor], mode: str, steps: int) -> Step:
     """Steps of a mode: `float32` or `bfloat16`, and nothing, `compiled` or `graphs` behind it."""
     precision, *compiled = mode.split()
-    kind = {"compiled": "default", "graphs": "reduce-overhead"}
-    call = torch.compile(model, dynamic=False, mode=kind[compiled[0]]) if compiled else model
+    modes = {"compiled": "default", "graphs": "reduce-overhead"}
+    call = torch.compile(model, dynamic=False, mode=modes[compiled[0]]) if compiled else model
     optimizer = torch.optim.AdamW(groups(model, 0.01), lr=1e-4, betas=(0.9, 0.999), eps=1e-6, fused=True)
 
     def step() -> float:

@@ -246,6 +246,6 @@ def _with_whole_vocabulary(candidate: Candidate, grid: Grid) -> Candidate:
 
 
 def _footprint_of(files: Mapping[str, FileFootprint], length: int) -> Footprint:
-    """The footprint of the first file: the quantized one, if there is one."""
+    """The footprint of the first file, the quantized one if there is one, with room for its records."""
     figures = next(iter(files.values()))
     return Footprint((figures.bytes + _RECORD_BYTES) / 1e6, figures.milliseconds[str(length)])

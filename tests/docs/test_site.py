@@ -132,7 +132,11 @@ def test_the_readme_is_short_and_names_every_command() -> None:
     readme = (REPOSITORY / "README.md").read_text()
     assert len(readme.splitlines()) <= 100
     names = set(re.findall(r"keras-bert-edge ([a-z]+)", readme))
-    assert names == {name for names in GROUPS.values() for name in names}
+    commands = {name for names in GROUPS.values() for name in names}
+    assert names == commands
+    assert re.findall(r"^make (\w+)", readme, re.MULTILINE) == ["run", "test"]
+    changes = (REPOSITORY / "CHANGELOG.md").read_text()
+    assert set(re.findall(r"`([a-z]+)`", changes.partition("**Commands.**")[2].partition("\n- ")[0])) <= commands
 
 
 def test_the_flow_names_steps_that_exist() -> None:

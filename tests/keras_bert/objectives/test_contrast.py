@@ -5,7 +5,6 @@ from pathlib import Path
 import keras
 import numpy as np
 import pytest
-import tensorflow as tf
 from keras import ops
 
 from keras_bert.objectives.contrast import RankingLoss, exclude_answers, multiple_negatives_ranking_loss, triplet_loss
@@ -38,6 +37,7 @@ CONTRASTS = {
 
 def check_golden(name, loss, *, atol=1e-5):
     """The mean of a loss and its gradient with respect to the queries."""
+    tf = pytest.importorskip("tensorflow")
     queries = tf.constant(SIDES[0])
     with tf.GradientTape() as tape:
         tape.watch(queries)
@@ -66,7 +66,7 @@ def test_the_objective_equals_sentence_transformers(name):
 def test_the_keras_loss_is_the_same_function():
     cosines = [side / np.linalg.norm(side, axis=1, keepdims=True) for side in SIDES[:2]]
     for symmetric in (False, True):
-        expected = np.mean(multiple_negatives_ranking_loss(*SIDES[:2], symmetric=symmetric))
+        expected = float(np.mean(multiple_negatives_ranking_loss(*SIDES[:2], symmetric=symmetric)))
         loss = RankingLoss(symmetric=symmetric)
         assert float(loss(np.arange(ROWS)[:, None], cosines[0] @ cosines[1].T)) == pytest.approx(expected, abs=1e-5)
         again = keras.saving.deserialize_keras_object(keras.saving.serialize_keras_object(loss))
@@ -122,6 +122,7 @@ def test_memory_does_not_grow_with_the_passages_of_a_query():
 def test_one_row_without_negatives_teaches_nothing_and_breaks_nothing():
     empty = np.zeros(0, "int32")
     batch = {"answer_groups": [[0]], "passage_group": [0], "negative_group": empty, "negative_row": empty}
+    tf = pytest.importorskip("tensorflow")
     vectors = tf.constant(np.concatenate([SIDES[0][:1], SIDES[1][:1]]))
     for contrast in (Contrast(), Contrast(symmetric=True), Contrast(loss="triplet")):
         with tf.GradientTape() as tape:

@@ -2,6 +2,9 @@
 
 import numpy as np
 import pytest
+
+pytest.importorskip("tensorflow", reason="parts of a batch are TensorFlow's")
+
 import tensorflow as tf
 
 from keras_bert.compress.imitation import ImitationObjective

@@ -2,6 +2,7 @@ import keras
 import numpy as np
 import pytest
 
+pytest.importorskip("tensorflow_text", reason="the tokenizer is TensorFlow's")
 from keras_bert.interop.hugging_face import from_hugging_face, to_hugging_face
 from keras_bert.options.data import Prompts
 from keras_bert.options.training import Contrast
