@@ -5,7 +5,7 @@ from typing import Any, Literal
 import keras
 from keras import ops
 
-from keras_bert.core.losses import cross_entropy
+from keras_bert.core.losses import cross_entropy, divergence
 from keras_bert.core.tensors import Tensor
 
 Distance = Literal["cosine", "euclidean"]
@@ -138,3 +138,34 @@ def _distances(first: Tensor, second: Tensor, distance: Distance) -> Tensor:
     if distance == "cosine":
         return 1.0 - ops.sum(ops.normalize(first, axis=-1) * ops.normalize(second, axis=-1), axis=-1)
     return ops.sqrt(ops.maximum(ops.sum(ops.square(first - second), axis=-1), _LEAST_SQUARE))
+
+
+def margin_mse_loss(scores: Tensor, target: Tensor, mask: Tensor | None = None) -> Tensor:
+    """The squared difference of a student's from a teacher's margins (Hofstätter et al. 2020, equation 1).
+
+    A margin is the score of a query's passage less that of a negative. The mean over rows is the loss of
+    sentence-transformers' `MarginMSELoss`.
+
+    Args:
+        scores: the student's scores of the passage of each query, then of its negatives (batch, 1 + negatives).
+        target: the teacher's scores, likewise.
+        mask: 1 for a candidate, 0 for padding (batch, 1 + negatives); None for no padding.
+
+    Returns:
+        The mean over the negatives of each row (batch,), float32; 0 for a row without negatives.
+    """
+    scores, target = ops.cast(scores, "float32"), ops.cast(target, "float32")
+    counted = ops.ones_like(scores) if mask is None else ops.cast(mask, "float32")
+    margins = [ops.where(counted > 0, side[:, :1] - side, 0.0)[:, 1:] for side in (scores, target)]
+    return ops.sum(ops.square(margins[0] - margins[1]), axis=-1) / ops.maximum(ops.sum(counted[:, 1:], axis=-1), 1.0)
+
+
+def list_divergence(scores: Tensor, target: Tensor, temperature: float = 1.0, mask: Tensor | None = None) -> Tensor:
+    """`divergence` of the softmaxes over a query's candidates (Lin et al. 2021, equation 6), in nats.
+
+    The mean over rows is the loss of sentence-transformers' `DistillKLDivLoss`. For the arguments see
+    `margin_mse_loss`; the result is (batch,), float32.
+    """
+    if mask is not None:
+        scores, target = (ops.where(ops.cast(mask, "bool"), side, _EXCLUDED) for side in (scores, target))
+    return divergence(scores, target, temperature)

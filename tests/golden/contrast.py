@@ -5,8 +5,9 @@
 Made with Python 3.11, torch 2.15.0, sentence-transformers 6.2.0. The losses get the vectors themselves, which are drawn
 by chance: `MultipleNegativesRankingLoss` of queries, passages and a negative for each query, in one direction and in
 both; `TripletLoss` with cosines and with Euclidean distances; and the mean of the first over truncated vectors, as
-`MatryoshkaLoss` shrinks them, whose sum has the weight 1 for each width. Their gradients are with respect to the
-queries.
+`MatryoshkaLoss` shrinks them, whose sum has the weight 1 for each width; `MarginMSELoss` and `DistillKLDivLoss` with a
+teacher's scores of the passage and of two negatives, the second of which is the next row's. The gradients are with
+respect to the queries.
 """
 
 from pathlib import Path
@@ -47,6 +48,14 @@ def main() -> None:
     ) / (len(DIMENSIONS) + 1)
     value.backward()
     results |= {"matryoshka": value.detach().numpy(), "matryoshka_gradient": vectors[0].grad.numpy()}
+    divergence = losses.DistillKLDivLoss(None, temperature=2.0)
+    results["teacher_scores"] = chance.normal(scale=5.0, size=(ROWS, 3)).astype("float32")
+    for name, loss in (("margin_mse", losses.MarginMSELoss(None)), ("list_divergence", divergence)):
+        vectors = [torch.tensor(content[side], requires_grad=True) for side in ("query", "passage", "negative")]
+        sides = [*vectors, vectors[2].roll(-1, 0)]
+        value = loss.compute_loss_from_embeddings(sides, torch.tensor(results["teacher_scores"]))
+        value.backward()
+        results |= {name: value.detach().numpy(), f"{name}_gradient": vectors[0].grad.numpy()}
     np.savez(HERE, **content, **results)
 
 

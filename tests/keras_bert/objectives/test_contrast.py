@@ -7,7 +7,14 @@ import numpy as np
 import pytest
 from keras import ops
 
-from keras_bert.objectives.contrast import RankingLoss, exclude_answers, multiple_negatives_ranking_loss, triplet_loss
+from keras_bert.objectives.contrast import (
+    RankingLoss,
+    exclude_answers,
+    list_divergence,
+    margin_mse_loss,
+    multiple_negatives_ranking_loss,
+    triplet_loss,
+)
 from keras_bert.objectives.retrieval import RetrievalObjective, find_false_negatives
 from keras_bert.options.training import Contrast
 
@@ -35,20 +42,42 @@ CONTRASTS = {
 }
 
 
-def check_golden(name, loss, *, atol=1e-5):
+def check_golden(name, loss, *, rtol=1e-7):
     """The mean of a loss and its gradient with respect to the queries."""
     tf = pytest.importorskip("tensorflow")
     queries = tf.constant(SIDES[0])
     with tf.GradientTape() as tape:
         tape.watch(queries)
         value = loss(queries)
-    np.testing.assert_allclose(value, GOLDEN[name], atol=atol)
-    np.testing.assert_allclose(tape.gradient(value, queries), GOLDEN[f"{name}_gradient"], atol=atol)
+    np.testing.assert_allclose(value, GOLDEN[name], atol=1e-5, rtol=rtol)
+    np.testing.assert_allclose(tape.gradient(value, queries), GOLDEN[f"{name}_gradient"], atol=1e-5, rtol=rtol)
 
 
 @pytest.mark.parametrize("name", LOSSES)
 def test_losses_equal_sentence_transformers(name):
     check_golden(name, lambda queries: ops.mean(LOSSES[name](queries, *SIDES[1:])))
+
+
+SCORE_LOSSES = {
+    "margin_mse": margin_mse_loss,
+    "list_divergence": lambda scores, target, mask=None: list_divergence(scores, target, 2.0, mask),
+}
+
+
+@pytest.mark.parametrize("name", SCORE_LOSSES)
+def test_losses_on_a_teachers_scores_equal_sentence_transformers(name):
+    loss, target = SCORE_LOSSES[name], GOLDEN["teacher_scores"]
+
+    def score(queries):
+        candidates = np.stack([*SIDES[1:], np.roll(SIDES[2], -1, axis=0)], axis=1)
+        return ops.sum(queries[:, None] * candidates, axis=-1)
+
+    check_golden(name, lambda queries: ops.mean(loss(score(queries), target)), rtol=1e-6)
+    # A padded candidate does not count, whatever its scores.
+    scores, mask = np.array(score(SIDES[0])), np.array([[1, 1, 0]] * ROWS)
+    np.testing.assert_allclose(
+        loss(scores, np.where(mask, target, np.nan), mask), loss(scores[:, :2], target[:, :2]), rtol=1e-5
+    )
 
 
 @pytest.mark.parametrize("name", CONTRASTS)
