@@ -9,6 +9,7 @@ import keras
 import numpy as np
 from keras import ops
 
+from keras_bert.core.losses import weighted_sums
 from keras_bert.core.tensors import Tensor
 
 Array = np.ndarray[Any, Any]
@@ -82,16 +83,30 @@ class TaskObjective(PlainObjective, abc.ABC):
     def loss_weights(self, batch: Batch) -> Tensor:
         """The weight of each row, label or token in `loss`."""
 
-    @abc.abstractmethod
     def measure(self, outputs: Tensor, batch: Batch) -> Sums:
-        """Sums and weights of `loss` and of further metrics."""
+        """Sums and weights of `loss` and of the further metrics."""
+        loss = weighted_sums(self.losses(outputs, batch), self.loss_weights(batch))
+        return {"loss": loss, **self.scores(outputs, batch)}
 
     @abc.abstractmethod
-    def distance(self, outputs: Tensor, target: Any, batch: Batch, temperature: float) -> Tensor:
-        """The distance of a student's from its teacher's outputs of `run`, a sum over the batch as `loss` is.
+    def losses(self, outputs: Tensor, batch: Batch) -> Tensor:
+        """The loss of each row, label or token, in the shape of `loss_weights`."""
+
+    def scores(self, outputs: Tensor, batch: Batch) -> Sums:
+        """Sums and weights of further metrics; none by default."""
+        return {}
+
+    @abc.abstractmethod
+    def distances(self, outputs: Tensor, target: Any, batch: Batch, temperature: float) -> Tensor:
+        """The distances of a student's from its teacher's outputs of `run`, in the shape of `loss_weights`.
 
         The temperature divides logits; outputs that are not logits ignore it.
         """
+
+    def spread_rows(self, rows: Tensor, batch: Batch) -> Tensor:
+        """A number of each row (batch,) for each element of `loss_weights`, in a shape that broadcasts with it."""
+        rank = len(ops.shape(self.loss_weights(batch)))
+        return ops.reshape(rows, (-1, *[1] * (rank - 1)))
 
     @abc.abstractmethod
     def labels_from(self, outputs: Array, batch: Mapping[str, Array]) -> dict[str, Array]:

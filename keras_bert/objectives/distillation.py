@@ -8,6 +8,7 @@ import keras
 from keras import ops
 
 from keras_bert.core.digests import digest_weights
+from keras_bert.core.losses import weighted_sums
 from keras_bert.core.tensors import Tensor
 from keras_bert.objectives.base import Batch, Sums, TaskObjective
 from keras_bert.objectives.retrieval import RetrievalObjective
@@ -71,14 +72,24 @@ class DistillationObjective:
         return self.measure(self.run(model, batch, training), self.find_target(batch), batch)
 
     def measure(self, outputs: Tensor, target: Any, batch: Batch) -> Sums:
-        """The same sums and weights from the outputs of `TaskObjective.run` for the student and for the teacher."""
-        target = ops.stop_gradient(target)
-        distance = self._objective.distance(outputs, target, batch, self._distillation.temperature)
-        sums = self._objective.measure(outputs, batch)
-        error, weight = sums["loss"]
-        hard = self._distillation.hard_weight
+        """The same sums and weights from the outputs of `TaskObjective.run` for the student and for the teacher.
+
+        A batch may have `has_label` and `has_answers` (batch,), 1 or 0: the loss of a row without one is its distance
+        from the teacher, that of a row without the other its loss on the label; every row has at least one.
+        """
+        task, target = self._objective, ops.stop_gradient(target)
+        weights, losses = task.loss_weights(batch), task.losses(outputs, batch)
+        distances = task.distances(outputs, target, batch, self._distillation.temperature)
+        hard: Any = self._distillation.hard_weight
+        answered = weights
+        if "has_label" in batch:
+            hard = hard * task.spread_rows(ops.cast(batch["has_label"], "float32"), batch)
+        # A teacher that runs answers all rows.
+        if "has_answers" in batch and self._teacher is None:
+            has_answers = task.spread_rows(ops.cast(batch["has_answers"], "float32"), batch)
+            hard, answered = 1 + has_answers * (hard - 1), weights * has_answers
         return {
-            **sums,
-            "loss": (hard * error + (1 - hard) * distance, weight),
-            "teacher_distance": (distance, weight),
+            "loss": weighted_sums(hard * losses + (1 - hard) * distances, weights),
+            **task.scores(outputs, batch),
+            "teacher_distance": weighted_sums(distances, answered),
         }

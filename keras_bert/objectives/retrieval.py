@@ -64,8 +64,8 @@ class RetrievalObjective(TaskObjective):
         """The vectors (texts, width), float32."""
         return ops.cast(outputs, "float32")
 
-    def measure(self, outputs: Tensor, batch: Batch) -> Sums:
-        """Sums and weights of `loss` and of `accuracy`, the share of queries or triplets whose passage is nearest.
+    def losses(self, outputs: Tensor, batch: Batch) -> Tensor:
+        """The mean over the widths of the losses of queries or of triplets.
 
         Args:
             outputs: the vectors of queries, passages and negatives (texts, width).
@@ -73,25 +73,32 @@ class RetrievalObjective(TaskObjective):
                 the groups of all passages of a row's query, then -1; `negative_group`, and `negative_row`, the row that
                 a negative belongs to (negatives,).
         """
-        vectors, ones = _split(outputs, batch), self.loss_weights(batch)
-        widths = (*self.contrast.dimensions, None)
-        losses = sum(self._losses(vectors.truncated(width), batch) for width in widths) / len(widths)
+        vectors, widths = _split(outputs, batch), (*self.contrast.dimensions, None)
+        return sum(self._losses(vectors.truncated(width), batch) for width in widths) / len(widths)
+
+    def scores(self, outputs: Tensor, batch: Batch) -> Sums:
+        """The sum and weight of `accuracy`, the share of queries or triplets whose passage is nearest."""
+        vectors = _split(outputs, batch)
         if self.contrast.loss == "triplet":
             near = ops.cast(self._margins(vectors, batch) > 0, "float32")
         else:
             near = correct(self._logits(vectors, batch), ops.arange(ops.shape(vectors.queries)[0]))
-        return {"loss": weighted_sums(losses, ones), "accuracy": weighted_sums(near, ones)}
+        return {"accuracy": weighted_sums(near, self.loss_weights(batch))}
 
-    def distance(self, outputs: Tensor, target: Any, batch: Batch, temperature: float) -> Tensor:
-        """The divergence of the scores of student and teacher, which may differ in width.
+    def distances(self, outputs: Tensor, target: Any, batch: Batch, temperature: float) -> Tensor:
+        """The divergences of the scores of student and teacher, which may differ in width.
 
         For `multiple_negatives` it is that of the softmaxes over the candidates of a query (Lin et al. 2021, equation
         6); for triplets the squared difference of their margins (Hofstätter et al. 2020, equation 1).
         """
         student, teacher = _split(outputs, batch), _split(target, batch)
         if self.contrast.loss == "triplet":
-            return ops.sum(ops.square(self._margins(student, batch) - self._margins(teacher, batch)))
-        return ops.sum(divergence(self._logits(student, batch), self._logits(teacher, batch), temperature))
+            return ops.square(self._margins(student, batch) - self._margins(teacher, batch))
+        return divergence(self._logits(student, batch), self._logits(teacher, batch), temperature)
+
+    def spread_rows(self, rows: Tensor, batch: Batch) -> Tensor:
+        """See `TaskObjective.spread_rows`; each negative is an element for triplets."""
+        return ops.take(rows, batch["negative_row"], axis=0) if self.contrast.loss == "triplet" else rows
 
     def find_target(self, batch: Batch) -> None:
         """None: there is no teacher."""

@@ -52,18 +52,18 @@ class ClassificationObjective(LabelObjective):
         """The class weights of `label` (batch,)."""
         return row_weights(batch["label"], self.class_weights)
 
-    def measure(self, outputs: Tensor, batch: Batch) -> Sums:
-        """Sums and weights of `loss` (nats) and `accuracy`, which has no class weights, of logits (batch, labels)."""
-        labels = batch["label"]
+    def losses(self, outputs: Tensor, batch: Batch) -> Tensor:
+        """The cross-entropies in nats of logits (batch, labels)."""
         check_count(type(self).__name__, self.class_weights, outputs)
-        return {
-            "loss": weighted_sums(cross_entropy(outputs, labels), self.loss_weights(batch)),
-            "accuracy": weighted_sums(correct(outputs, labels), row_weights(labels)),
-        }
+        return cross_entropy(outputs, batch["label"])
 
-    def distance(self, outputs: Tensor, target: Any, batch: Batch, temperature: float) -> Tensor:
+    def scores(self, outputs: Tensor, batch: Batch) -> Sums:
+        """The sum and weight of `accuracy`, which has no class weights."""
+        return {"accuracy": weighted_sums(correct(outputs, batch["label"]), row_weights(batch["label"]))}
+
+    def distances(self, outputs: Tensor, target: Any, batch: Batch, temperature: float) -> Tensor:
         """`divergence` of the logits (batch, labels)."""
-        return ops.sum(divergence(outputs, target, temperature) * self.loss_weights(batch))
+        return divergence(outputs, target, temperature)
 
     def labels_from(self, outputs: Array, batch: Mapping[str, Array]) -> dict[str, Array]:
         """`label` (batch,), the most probable one of logits (batch, labels)."""
@@ -89,23 +89,22 @@ class MultiLabelObjective(LabelObjective):
             return ops.ones_like(targets)
         return 1 + targets * (ops.convert_to_tensor(list(self.class_weights), "float32") - 1)
 
-    def measure(self, outputs: Tensor, batch: Batch) -> Sums:
-        """Sums and weights of `loss` (nats) and `micro_f1`, that of all decisions together, without class weights.
-
-        Most decisions are that a label is absent, so that an accuracy would be high without any label. Logits and
-        `label`, 0 or 1, are (batch, labels).
-        """
+    def losses(self, outputs: Tensor, batch: Batch) -> Tensor:
+        """The cross-entropies in nats of logits and `label`, 0 or 1, both (batch, labels)."""
         check_count(type(self).__name__, self.class_weights, outputs)
-        targets = ops.cast(batch["label"], "float32")
-        return {
-            "loss": weighted_sums(binary_cross_entropy(outputs, targets), self.loss_weights(batch)),
-            "micro_f1": weighted_sums(*f1_terms(outputs, targets)),
-        }
+        return binary_cross_entropy(outputs, batch["label"])
 
-    def distance(self, outputs: Tensor, target: Any, batch: Batch, temperature: float) -> Tensor:
+    def scores(self, outputs: Tensor, batch: Batch) -> Sums:
+        """The sum and weight of `micro_f1`, that of all decisions together, without class weights.
+
+        Most decisions are that a label is absent, so that an accuracy would be high without any label.
+        """
+        return {"micro_f1": weighted_sums(*f1_terms(outputs, batch["label"]))}
+
+    def distances(self, outputs: Tensor, target: Any, batch: Batch, temperature: float) -> Tensor:
         """`divergence` of the presence and absence of each label, from logits (batch, labels)."""
         student, teacher = (_with_absence(logits) for logits in (outputs, target))
-        return ops.sum(divergence(student, teacher, temperature) * self.loss_weights(batch))
+        return divergence(student, teacher, temperature)
 
     def labels_from(self, outputs: Array, batch: Mapping[str, Array]) -> dict[str, Array]:
         """`label` (batch, labels), 1 for each label whose probability reaches its threshold."""
@@ -128,26 +127,26 @@ class TokenClassificationObjective(LabelObjective):
         """The class weights of `label` (batch, length), 0 where it is `IGNORED`."""
         return token_weights(batch["label"], self.class_weights)
 
-    def measure(self, outputs: Tensor, batch: Batch) -> Sums:
-        """Sums and weights of `loss` (nats per token) and `accuracy`, which has no class weights.
-
-        Logits are (batch, length, labels); `label` (batch, length) is `IGNORED` where there is none.
-        """
-        labels = batch["label"]
+    def losses(self, outputs: Tensor, batch: Batch) -> Tensor:
+        """The cross-entropies in nats of logits (batch, length, labels), of any label where it is `IGNORED`."""
         check_count(type(self).__name__, self.class_weights, outputs)
-        classes = ops.maximum(ops.cast(labels, "int32"), 0)
-        return {
-            "loss": weighted_sums(cross_entropy(outputs, classes), self.loss_weights(batch)),
-            "accuracy": weighted_sums(correct(outputs, classes), token_weights(labels)),
-        }
+        return cross_entropy(outputs, _classes(batch))
 
-    def distance(self, outputs: Tensor, target: Any, batch: Batch, temperature: float) -> Tensor:
-        """`divergence` of the labelled tokens' logits (batch, length, labels)."""
-        return ops.sum(divergence(outputs, target, temperature) * self.loss_weights(batch))
+    def scores(self, outputs: Tensor, batch: Batch) -> Sums:
+        """The sum and weight of `accuracy`, which has no class weights."""
+        return {"accuracy": weighted_sums(correct(outputs, _classes(batch)), token_weights(batch["label"]))}
+
+    def distances(self, outputs: Tensor, target: Any, batch: Batch, temperature: float) -> Tensor:
+        """`divergence` of the tokens' logits (batch, length, labels)."""
+        return divergence(outputs, target, temperature)
 
     def labels_from(self, outputs: Array, batch: Mapping[str, Array]) -> dict[str, Array]:
         """`label` (batch, length), the most probable one at the first token of each word, `IGNORED` elsewhere."""
         return {"label": np.where(batch["label"] == IGNORED, IGNORED, outputs.argmax(axis=2))}
+
+
+def _classes(batch: Batch) -> Tensor:
+    return ops.maximum(ops.cast(batch["label"], "int32"), 0)
 
 
 @dataclasses.dataclass(frozen=True)
@@ -163,21 +162,27 @@ class RegressionObjective(TaskObjective):
         """1 for each row."""
         return row_weights(batch["value"])
 
-    def measure(self, outputs: Tensor, batch: Batch) -> Sums:
-        """Sums and weights of `loss` (the standardized squared error) and `absolute_error`, in the targets' unit."""
-        errors = ops.cast(outputs, "float32")[:, 0] - ops.cast(batch["value"], "float32")
-        ones = self.loss_weights(batch)
-        squares = ops.square(ops.divide(errors, self.standard_deviation))
-        return {"loss": weighted_sums(squares, ones), "absolute_error": weighted_sums(ops.abs(errors), ones)}
+    def losses(self, outputs: Tensor, batch: Batch) -> Tensor:
+        """The standardized squared errors of the numbers (batch, 1)."""
+        return ops.square(ops.divide(_errors(outputs, batch), self.standard_deviation))
 
-    def distance(self, outputs: Tensor, target: Any, batch: Batch, temperature: float) -> Tensor:
+    def scores(self, outputs: Tensor, batch: Batch) -> Sums:
+        """The sum and weight of `absolute_error`, in the targets' unit."""
+        return {"absolute_error": weighted_sums(ops.abs(_errors(outputs, batch)), self.loss_weights(batch))}
+
+    def distances(self, outputs: Tensor, target: Any, batch: Batch, temperature: float) -> Tensor:
         """The standardized squared differences of the numbers (batch, 1); they have no temperature."""
         differences = ops.cast(outputs, "float32") - ops.cast(target, "float32")
-        return ops.sum(ops.square(ops.divide(differences, self.standard_deviation)))
+        return ops.square(ops.divide(differences[:, 0], self.standard_deviation))
 
     def labels_from(self, outputs: Array, batch: Mapping[str, Array]) -> dict[str, Array]:
         """`value` (batch,), of numbers (batch, 1)."""
         return {"value": outputs[:, 0]}
+
+
+def _errors(outputs: Tensor, batch: Batch) -> Tensor:
+    numbers = ops.reshape(ops.cast(outputs, "float32"), (-1,))
+    return numbers - ops.cast(batch["value"], "float32")
 
 
 @dataclasses.dataclass(frozen=True)
@@ -198,14 +203,17 @@ class EmbeddingObjective(TaskObjective):
         first, second = ops.split(ops.cast(outputs, "float32"), 2)
         return ops.sum(ops.normalize(first, axis=-1) * ops.normalize(second, axis=-1), axis=-1)
 
-    def measure(self, outputs: Tensor, batch: Batch) -> Sums:
-        """Sums and weights of `loss` (squared error) and `absolute_error` of cosines and `value`, both (batch,)."""
-        errors, ones = outputs - ops.cast(batch["value"], "float32"), self.loss_weights(batch)
-        return {"loss": weighted_sums(ops.square(errors), ones), "absolute_error": weighted_sums(ops.abs(errors), ones)}
+    def losses(self, outputs: Tensor, batch: Batch) -> Tensor:
+        """The squared errors of the cosines (batch,)."""
+        return ops.square(_errors(outputs, batch))
 
-    def distance(self, outputs: Tensor, target: Any, batch: Batch, temperature: float) -> Tensor:
+    def scores(self, outputs: Tensor, batch: Batch) -> Sums:
+        """The sum and weight of `absolute_error`."""
+        return {"absolute_error": weighted_sums(ops.abs(_errors(outputs, batch)), self.loss_weights(batch))}
+
+    def distances(self, outputs: Tensor, target: Any, batch: Batch, temperature: float) -> Tensor:
         """The squared differences of the cosines (batch,), so that teacher and student may differ in width."""
-        return ops.sum(ops.square(outputs - target))
+        return ops.square(outputs - target)
 
     def labels_from(self, outputs: Array, batch: Mapping[str, Array]) -> dict[str, Array]:
         """`value` (batch,), the cosines (batch,) themselves."""
@@ -224,22 +232,18 @@ class QuestionAnsweringObjective(TaskObjective):
         """1 for each window."""
         return row_weights(batch["positions"][:, 0])
 
-    def measure(self, outputs: Tensor, batch: Batch) -> Sums:
-        """Sums and weights of `loss` (nats) and `accuracy`, the share of windows with both ends right.
+    def losses(self, outputs: Tensor, batch: Batch) -> Tensor:
+        """The losses in nats of the logits of start and end (batch, length, 2)."""
+        return span_loss(batch["positions"], outputs)
 
-        The logits of start and end are (batch, length, 2), the `positions` (batch, 2).
-        """
-        positions = batch["positions"]
-        ones = self.loss_weights(batch)
-        return {
-            "loss": weighted_sums(span_loss(positions, outputs), ones),
-            "accuracy": weighted_sums(correct_spans(positions, outputs), ones),
-        }
+    def scores(self, outputs: Tensor, batch: Batch) -> Sums:
+        """The sum and weight of `accuracy`, the share of windows with both ends right."""
+        return {"accuracy": weighted_sums(correct_spans(batch["positions"], outputs), self.loss_weights(batch))}
 
-    def distance(self, outputs: Tensor, target: Any, batch: Batch, temperature: float) -> Tensor:
+    def distances(self, outputs: Tensor, target: Any, batch: Batch, temperature: float) -> Tensor:
         """The mean `divergence` of start and end over the tokens, of logits (batch, length, 2)."""
         student, teacher = (ops.transpose(logits, (0, 2, 1)) for logits in (outputs, target))
-        return ops.sum(ops.mean(divergence(student, teacher, temperature), axis=-1))
+        return ops.mean(divergence(student, teacher, temperature), axis=-1)
 
     def labels_from(self, outputs: Array, batch: Mapping[str, Array]) -> dict[str, Array]:
         """`positions` (batch, 2), the most probable start and end outside of padding."""

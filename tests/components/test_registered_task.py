@@ -30,13 +30,12 @@ from components.scoring.registry import TASK_SCORING
 from components.scoring.registry import register_task as register_steps
 from components.sources.table import TableSource, TextRow
 from keras_bert.core.config import EncoderConfig
-from keras_bert.core.losses import weighted_sums
 from keras_bert.data.schemas import SCHEMAS, Feature
 from keras_bert.data.task_batches import task_batches
 from keras_bert.export.bundle import load_exported
 from keras_bert.interop.heads import head_of
 from keras_bert.models.encoder import build_encoder
-from keras_bert.objectives.base import Array, Batch, Sums, TaskObjective
+from keras_bert.objectives.base import Array, Batch, TaskObjective
 from keras_bert.objectives.class_weights import row_weights
 from keras_bert.tasks.base import Task
 from keras_bert.tasks.classification import build_classifier
@@ -61,12 +60,11 @@ class TwoQuestionsObjective(TaskObjective):
     def loss_weights(self, batch: Batch) -> Any:
         return row_weights(batch["truth"][:, 0])
 
-    def measure(self, outputs: Any, batch: Batch) -> Sums:
-        losses = cross_entropies(ops.cast(outputs, "float32"), batch["truth"])
-        return {"loss": weighted_sums(losses, self.loss_weights(batch))}
+    def losses(self, outputs: Any, batch: Batch) -> Any:
+        return cross_entropies(ops.cast(outputs, "float32"), batch["truth"])
 
-    def distance(self, outputs: Any, target: Any, batch: Batch, temperature: float) -> Any:
-        return ops.sum(cross_entropies(ops.cast(outputs, "float32"), ops.sigmoid(target)))
+    def distances(self, outputs: Any, target: Any, batch: Batch, temperature: float) -> Any:
+        return cross_entropies(ops.cast(outputs, "float32"), ops.sigmoid(target))
 
     def labels_from(self, outputs: Array, batch: Mapping[str, Array]) -> dict[str, Array]:
         return {"truth": (outputs > 0).astype("int32")}

@@ -164,11 +164,11 @@ def test_one_row_without_negatives_teaches_nothing_and_breaks_nothing():
 @pytest.mark.parametrize("contrast", [Contrast(), Contrast(loss="triplet")])
 def test_the_distance_is_0_for_the_teacher_itself_and_follows_its_scores_alone(contrast):
     objective, vectors = RetrievalObjective(contrast), np.concatenate(SIDES)
-    assert float(objective.distance(vectors, vectors, BATCH, 2.0)) == pytest.approx(0.0, abs=1e-4)
+    assert float(np.sum(objective.distances(vectors, vectors, BATCH, 2.0))) == pytest.approx(0.0, abs=1e-4)
     # Another width and another length of the vectors, with the same cosines.
     wide = 3.0 * np.concatenate([vectors, np.zeros_like(vectors)], axis=1)
-    assert float(objective.distance(vectors, wide, BATCH, 2.0)) == pytest.approx(0.0, abs=1e-4)
-    assert float(objective.distance(vectors, vectors[:, ::-1] ** 3, BATCH, 2.0)) > 0.1
+    assert float(np.sum(objective.distances(vectors, wide, BATCH, 2.0))) == pytest.approx(0.0, abs=1e-4)
+    assert float(np.sum(objective.distances(vectors, vectors[:, ::-1] ** 3, BATCH, 2.0))) > 0.1
 
 
 def test_settings_that_a_loss_does_not_read_are_refused():

@@ -36,7 +36,7 @@ def test_the_loss_mixes_that_of_the_task_with_the_distance_from_the_teacher(kind
     student, teacher = build(kind, **NARROW), build(kind, seed=1)
     plain = run(task, student, batch)
     outputs = [task.run(model, batch, training=False) for model in (student, teacher)]
-    distance = float(task.distance(*outputs, batch, 3.0))
+    distance = float(ops.sum(task.distances(*outputs, batch, 3.0) * task.loss_weights(batch)))
     assert distance > 1e-3
     for hard in (0.0, 0.25, 1.0):
         sums = run(
@@ -47,6 +47,27 @@ def test_the_loss_mixes_that_of_the_task_with_the_distance_from_the_teacher(kind
         assert sums["teacher_distance"] == pytest.approx([distance, weight], rel=1e-5)
         others = {name: pair for name, pair in sums.items() if name not in ("loss", "teacher_distance")}
         assert others == {name: pair for name, pair in plain.items() if name != "loss"}
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_each_row_trains_with_what_it_has(kind):
+    """A row has a label, answers of a teacher, or both; a teacher that runs answers every row."""
+    task, batch = KINDS[kind]
+    student, teacher = build(kind, **NARROW), build(kind, seed=1)
+    outputs = [task.run(model, batch, training=False) for model in (student, teacher)]
+    rows = len(batch["token_ids"])
+    has_label, has_answers = np.resize([1, 0, 1], rows), np.resize([1, 1, 0], rows)
+    flagged = {**batch, "has_label": has_label, "has_answers": has_answers, "teacher_answers": outputs[1]}
+    losses, weights = (np.asarray(part) for part in (task.losses(outputs[0], batch), task.loss_weights(batch)))
+    distances = np.asarray(task.distances(*outputs, batch, 2.0))
+    for running, answered in ((None, has_answers), (teacher, np.ones(rows))):
+        hard = np.where(has_label, np.where(answered, 0.25, 1.0), 0.0).astype("float32")
+        hard = np.broadcast_to(task.spread_rows(hard, batch), weights.shape)
+        sums = run(DistillationObjective(task, running, Distillation(hard_weight=0.25)), student, flagged)
+        expected = (weights * (hard * losses + (1 - hard) * distances)).sum()
+        assert sums["loss"] == pytest.approx([expected, weights.sum()], rel=1e-5)
+        counted = weights * np.asarray(task.spread_rows(answered.astype("float32"), batch))
+        assert sums["teacher_distance"] == pytest.approx([(distances * counted).sum(), counted.sum()], rel=1e-5)
 
 
 @pytest.mark.parametrize("kind", KINDS)
