@@ -4,7 +4,7 @@ import hashlib
 import os
 import shutil
 import uuid
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from pathlib import Path
 
 from components.dsl.errors import InputError
@@ -29,16 +29,17 @@ def local_file(address: str) -> Path:
     return place
 
 
-def local_folder(address: str, is_read: Callable[[str], bool] = lambda name: True) -> Path:
+def local_folder(address: str, select: Callable[[Iterable[str]], Iterable[str]] = list) -> Path:
     """The copy of a folder in the cache, as `local_file`.
 
-    `is_read` chooses the files to download by their relative names.
+    `select` chooses the files to download by their relative names.
 
     Raises:
         InputError: nothing is there, or it cannot be read.
     """
     store = ObjectStore(address)
-    states = {name: state for name, state in store.find_all().items() if is_read(name)}
+    objects = store.find_all()
+    states = {name: objects[name] for name in select(objects)}
     if not states:
         raise InputError(f"{address} must be a folder that exists, found nothing there")
     place = _place(address, states) / address.rstrip("/").rpartition("/")[2]

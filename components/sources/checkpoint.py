@@ -3,8 +3,8 @@
 import contextlib
 import importlib.util
 import json
-from collections.abc import Iterator, Mapping
-from pathlib import Path
+from collections.abc import Iterable, Iterator, Mapping
+from pathlib import Path, PurePosixPath
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from components.dsl.errors import InputError, input_errors
@@ -12,7 +12,7 @@ from components.files.paths import file_digest
 from components.objects.downloads import local_folder
 from components.objects.store import is_object_address
 from components.sources.shared import digest
-from keras_bert.core.folders import MODEL_FILE, TASK_FILE, TOKENIZER_FILE, VOCABULARY_FILE
+from keras_bert.core.folders import MODEL_FILE, TASK_FILE, TOKENIZER_FILE, VOCABULARY_FILE, WEIGHT_FILES
 from keras_bert.core.validation import NonEmptyStr, read_json, validated_dataclass
 from keras_bert.families.hugging_face import Family
 from keras_bert.families.registry import FAMILIES, find_family
@@ -33,12 +33,22 @@ _INSTALL_DEFAULT = (
 )
 CONFIG_FILE = "config.json"
 _OF_HUGGING_FACE = {
-    "the weights": ("model.safetensors", "model.safetensors.index.json"),
+    "the weights": WEIGHT_FILES,
     "the vocabulary": (VOCABULARY_FILE, TOKENIZER_FILE),
 }
 _OWN = {"the task": (TASK_FILE,), "the vocabulary": (VOCABULARY_FILE,), "the tokenizer's settings": (TOKENIZER_FILE,)}
-# Suffixes of the files that are read; weights in other formats are ignored.
-_READ = (".json", ".keras", ".safetensors", ".txt")
+# Suffixes of the files that are read; weights in other formats are ignored, and pickles beside safetensors.
+_READ = (".json", ".keras", ".model", ".safetensors", ".txt")
+_PICKLE = "pytorch_model*.bin"
+
+
+def select_files(names: Iterable[str]) -> list[str]:
+    """The files of a checkpoint that are read, of their relative names."""
+    files = [PurePosixPath(name) for name in names]
+    converted = {file.parent for file in files if file.suffix == ".safetensors"}
+    return [
+        str(file) for file in files if file.suffix in _READ or (file.match(_PICKLE) and file.parent not in converted)
+    ]
 
 
 @contextlib.contextmanager
@@ -67,10 +77,10 @@ class Checkpoint:
     """A trained encoder in a folder; only one in object storage is downloaded, into the cache.
 
     Attributes:
-        path: a folder with `config.json`, `model.safetensors` and a vocabulary, as Hugging Face's `save_pretrained`
-            writes; or with `model.keras` and `task.json`, as `Task.save` and the training steps write. `package:name`
-            or `package:name/folder` is a folder of an installed Python package, which is not imported;
-            `s3://bucket/folder` and `gs://bucket/folder` are object storage.
+        path: a folder with `config.json`, `model.safetensors` or `pytorch_model.bin`, and a vocabulary, as Hugging
+            Face's `save_pretrained` writes; or with `model.keras` and `task.json`, as `Task.save` and training steps
+            write. `package:name` or `package:name/folder` is a folder of an installed Python package, which is not
+            imported; `s3://bucket/folder` and `gs://bucket/folder` are object storage.
     """
 
     path: NonEmptyStr
@@ -87,7 +97,7 @@ class Checkpoint:
             InputError: there is no such package, or no such folder in object storage.
         """
         if is_object_address(self.path):
-            return local_folder(self.path, lambda name: name.endswith(_READ))
+            return local_folder(self.path, select_files)
         if not self.path.startswith(PACKAGE):
             return Path(self.path)
         name, _, inside = self.path.removeprefix(PACKAGE).partition("/")
@@ -221,7 +231,9 @@ class Checkpoint:
     def digests(self) -> dict[str, str]:
         """The files with their digests; raises as `fingerprint`."""
         self.check()
-        files = sorted(file for file in self.folder().rglob("*") if file.suffix in _READ and file.is_file())
+        folder = self.folder()
+        names = (file.relative_to(folder).as_posix() for file in folder.rglob("*") if file.is_file())
+        files = sorted(folder / name for name in select_files(names))
         return {str(file): file_digest(str(file)) for file in files}
 
 

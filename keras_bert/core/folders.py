@@ -25,6 +25,13 @@ ADAPTER_FOLDER = "adapter"
 VOCABULARY_FILE = "vocab.txt"
 TOKENIZER_FILE = "tokenizer.json"
 TOKENIZER_FILES = (VOCABULARY_FILE, TOKENIZER_FILE)
+# The weights of transformers, each whole or the index of its shards: the first that a folder has is read.
+WEIGHT_FILES = (
+    "model.safetensors",
+    "model.safetensors.index.json",
+    "pytorch_model.bin",
+    "pytorch_model.bin.index.json",
+)
 LABELS_FILE = "labels.json"
 FEATURES_FILE = "features.json"
 # Exported files: the quantized model and the float32 model for LiteRT, and the float32 model for ONNX Runtime.

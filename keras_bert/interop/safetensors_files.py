@@ -1,4 +1,4 @@
-"""Reading and writing `model.safetensors`, whole or in shards; no PyTorch is needed."""
+"""Reads the weights of a folder, whole or in shards, and writes `model.safetensors`; no PyTorch is needed."""
 
 import functools
 from pathlib import Path
@@ -7,34 +7,27 @@ from typing import Any
 from safetensors import SafetensorError, safe_open
 from safetensors.numpy import save_file
 
+from keras_bert.core.folders import WEIGHT_FILES
 from keras_bert.interop.configs import read_json
-from keras_bert.interop.weights import Array, Tensors
+from keras_bert.interop.pytorch_files import open_pickled
+from keras_bert.interop.weights import Array, Tensors, damaged_file
 
-FILE = "model.safetensors"
-INDEX_FILE = "model.safetensors.index.json"
-PICKLE_FILE = "pytorch_model.bin"
+FILE, INDEX_FILE = WEIGHT_FILES[:2]
 # The first letters of types of float8, float6 and float4, which NumPy has not.
 _WITH_SCALES = ("F8", "F6", "F4")
 
 
 def open_tensors(folder: Path) -> Tensors:
-    """The tensors of a folder by name, each read from its file on access.
+    """The tensors of a folder by name, each read from its file on access; of safetensors where it has them.
 
     Raises:
-        FileNotFoundError: there are no safetensors, or a shard is missing.
-        ValueError: a file is not a safetensors file, is cut short, or lacks a tensor of the index.
+        FileNotFoundError: there are no weights, or a shard is missing.
+        ValueError: a file is damaged or cut short, lacks a tensor of the index, or is a pickle of more than tensors.
     """
-    if (folder / FILE).is_file():
-        return open_file(folder / FILE)
-    if (folder / INDEX_FILE).is_file():
-        return _open_shards(folder)
-    if list(folder.glob("pytorch_model*.bin")):
-        raise FileNotFoundError(
-            f"{folder} has no {FILE}, only a {PICKLE_FILE}, which is not read: unpickling it runs whatever code it "
-            "holds. Download the repository's safetensors, or, if you trust the file, convert it where PyTorch is "
-            "installed: transformers' AutoModel.from_pretrained(folder).save_pretrained(other) writes them"
-        )
-    raise FileNotFoundError(f"{folder} has no {FILE} and no {INDEX_FILE}")
+    name = next((name for name in WEIGHT_FILES if (folder / name).is_file()), None)
+    if name is None:
+        raise FileNotFoundError(f"{folder} has no weights: neither {' nor '.join(WEIGHT_FILES)}")
+    return _open_shards(folder, name) if name.endswith(".json") else open_file(folder / name)
 
 
 def save_tensors(tensors: dict[str, Array], path: Path) -> None:
@@ -43,15 +36,13 @@ def save_tensors(tensors: dict[str, Array], path: Path) -> None:
 
 
 def open_file(path: Path) -> Tensors:
-    """The tensors of one file."""
+    """The tensors of one file, which is a pickle where its name ends with `.bin`."""
+    if path.suffix == ".bin":
+        return open_pickled(path)
     try:
         handle: Any = safe_open(path, framework="np")
     except SafetensorError as error:
-        with path.open("rb") as file:
-            pointer = file.read(7) == b"version"
-        cause = "it is a Git LFS pointer: run `git lfs pull`" if pointer else "the download was likely cut short"
-        size = path.stat().st_size
-        raise ValueError(f"{path} is not a whole safetensors file ({size} bytes): {error}; {cause}") from error
+        raise damaged_file(path, "safetensors file", error) from error
     return Tensors({name: functools.partial(_read_tensor, handle, path, name) for name in handle.keys()})  # noqa: SIM118
 
 
@@ -63,16 +54,16 @@ def _read_tensor(handle: Any, path: Path, name: str) -> Array:
     return handle.get_tensor(name)
 
 
-def _open_shards(folder: Path) -> Tensors:
-    places = read_json(folder / INDEX_FILE).get("weight_map")
+def _open_shards(folder: Path, index: str) -> Tensors:
+    places = read_json(folder / index).get("weight_map")
     if not isinstance(places, dict) or not all(Path(str(shard)).name == shard for shard in places.values()):
-        raise ValueError(f"{folder / INDEX_FILE} must hold a weight_map from tensors to files in the same folder")
+        raise ValueError(f"{folder / index} must hold a weight_map from tensors to files in the same folder")
     shards = {}
     for shard in sorted(set(places.values())):
         if not (folder / shard).is_file():
-            raise FileNotFoundError(f"{folder} lacks the shard {shard!r} that {INDEX_FILE} names")
+            raise FileNotFoundError(f"{folder} lacks the shard {shard!r} that {index} names")
         shards[shard] = open_file(folder / shard)
     for name, shard in places.items():
         if name not in shards[shard]:
-            raise ValueError(f"{folder / shard} lacks the tensor {name!r} that {INDEX_FILE} looks for in it")
+            raise ValueError(f"{folder / shard} lacks the tensor {name!r} that {index} looks for in it")
     return Tensors({name: functools.partial(shards[shard].__getitem__, name) for name, shard in places.items()})

@@ -3,6 +3,7 @@
 import difflib
 import functools
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from pathlib import Path
 from typing import Any
 
 import keras
@@ -24,6 +25,7 @@ _CAUSES = {
     "position_embedding/embeddings": "the configuration is another model's; tables are never cut",
 }
 _SHOWN = 5
+_LONGEST_CAUSE = 200
 # ALBERT has 24 at most (Lan et al. 2020, table 1).
 _MOST_SHARED_LAYERS = 128
 
@@ -45,6 +47,15 @@ class Tensors(Mapping[str, Array]):
 
     def __len__(self) -> int:
         return len(self._loaders)
+
+
+def damaged_file(path: Path, kind: str, error: Exception) -> ValueError:
+    """The error for a file of weights, of a kind, that cannot be read."""
+    with path.open("rb") as file:
+        pointer = file.read(7) == b"version"
+    cause = "it is a Git LFS pointer: run `git lfs pull`" if pointer else "the download was likely cut short"
+    reason = " ".join(str(error).split())[:_LONGEST_CAUSE]
+    return ValueError(f"{path} is not a whole {kind} ({path.stat().st_size} bytes): {reason}; {cause}")
 
 
 def read_weights(

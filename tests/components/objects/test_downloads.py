@@ -39,7 +39,7 @@ def test_a_file_is_downloaded_once_and_again_after_a_change(memory: ObjectStore)
 def test_a_folder_keeps_its_name_and_the_files_that_are_read(memory: ObjectStore) -> None:
     for name in ("model/config.json", "model/inner/vocab.txt", "model/large.bin"):
         memory.write(name, name.encode())
-    folder = local_folder(f"{ADDRESS}/model", lambda name: not name.endswith(".bin"))
+    folder = local_folder(f"{ADDRESS}/model", lambda names: [name for name in names if not name.endswith(".bin")])
     files = sorted(file.relative_to(folder).as_posix() for file in folder.rglob("*") if file.is_file())
     assert (folder.name, files) == ("model", ["config.json", "inner/vocab.txt"])
 

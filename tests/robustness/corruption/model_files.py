@@ -67,6 +67,16 @@ def _write_shards(folder: Path) -> None:
     write_json(folder / "model.safetensors.index.json", {"metadata": {}, "weight_map": places})
 
 
+def _write_pickle(folder: Path) -> None:
+    from safetensors.numpy import load_file
+
+    from tests.keras_bert.interop.pickled import write_pickle
+
+    _write_hugging_face(folder)
+    write_pickle(load_file(folder / "model.safetensors"), folder / "pytorch_model.bin")
+    (folder / "model.safetensors").unlink()
+
+
 def _write_sentence_embedding(folder: Path) -> None:
     from keras_bert.interop.hugging_face import to_hugging_face
 
@@ -217,6 +227,7 @@ FORMATS: dict[str, Format] = {
     "safetensors": _hugging_face("model.safetensors", mentions=FOLDER),
     "safetensors shard": _hugging_face("model-00001-of-00002.safetensors", _write_shards, FOLDER),
     "safetensors index": _hugging_face("model.safetensors.index.json", _write_shards, FOLDER),
+    "pytorch_model.bin": _hugging_face("pytorch_model.bin", _write_pickle, FOLDER),
     "config.json": _hugging_face("config.json", mentions=FOLDER),
     "tokenizer_config.json": _hugging_face("tokenizer_config.json"),
     "special_tokens_map.json": _hugging_face("special_tokens_map.json"),
