@@ -154,7 +154,6 @@ class Family:
         write_variant: the configuration of an encoder with the variant -> keys of `config.json`.
         fixed_of_variant: the same as `fixed` for fields of the variant.
         fewest_segments: the fewest segments of an encoder; 0 if there may be no segment embedding.
-        spare_rows: whether the token embedding may have more rows than the tokenizer has entries.
         other_names: alternative beginnings of tensors' names in some files -> the beginnings in all other files.
         fused: tensors that combine several of the tensors in `encoder`.
         unread: the beginnings of the names of tensors that transformers ignores if a class has no layer for them.
@@ -185,7 +184,6 @@ class Family:
     read_variant: Callable[[Mapping[str, Any]], Variant] | None = None
     write_variant: Callable[[EncoderConfig], Mapping[str, Any]] | None = None
     fewest_segments: int = 1
-    spare_rows: bool = False
     other_names: Mapping[str, str] = dataclasses.field(default_factory=dict)
     fused: tuple[Fused, ...] = ()
     unread: tuple[str, ...] = ()

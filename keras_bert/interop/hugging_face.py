@@ -13,7 +13,6 @@ The key `architectures` of `config.json` decides which task a folder becomes, he
 import dataclasses
 import functools
 import os
-import re
 from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -28,7 +27,7 @@ from keras_bert.families.registry import family_of
 from keras_bert.interop import hugging_face_config
 from keras_bert.interop.configs import write_json
 from keras_bert.interop.heads import Head, build_model, build_task, head_of
-from keras_bert.interop.names import hugging_face_format
+from keras_bert.interop.names import hugging_face_format, present_names
 from keras_bert.interop.safetensors_files import FILE, INDEX_FILE, open_tensors, save_tensors
 from keras_bert.interop.sentence_transformers import (
     LENGTH_FILE,
@@ -42,6 +41,7 @@ from keras_bert.interop.vocabularies import (
     SPECIAL_TOKENS_FILE,
     add_unused_tokens,
     check_size,
+    name_unused_tokens,
     read_definition,
     read_max_length,
     read_vocabulary,
@@ -155,14 +155,16 @@ def _read_task(folder: Path) -> Task:
     rows = hugging_face_config.read_encoder(folder, family, content).vocabulary_size
     if definition is None:
         vocabulary = read_vocabulary(folder)
-        tokenizer_length, tokenizer = vocabulary.max_length, Tokenizer(vocabulary.tokens, vocabulary.lowercase)
+        tokens = (*vocabulary.tokens, *name_unused_tokens(vocabulary.tokens, rows))
+        tokenizer_length, tokenizer = vocabulary.max_length, Tokenizer(tokens, vocabulary.lowercase)
     else:
         tokenizer_length, tokenizer = read_max_length(folder), SubwordTokenizer(definition)
-        if family.spare_rows and tokenizer.vocabulary_size < rows:
+        if tokenizer.vocabulary_size < rows:
             tokenizer = SubwordTokenizer(add_unused_tokens(definition, tokenizer.vocabulary, rows))
     check_size(str(folder), tokenizer.vocabulary, rows)
     padding = content.get("pad_token_id")
-    if padding not in (None, tokenizer.pad_id):
+    # Where positions do not start behind it, its id changes no output.
+    if family.fixed.get("position_offset") and padding not in (None, tokenizer.pad_id):
         raise ValueError(
             f"{folder}: the tokenizer must have padding as {padding}, as config.json says, got {tokenizer.pad_id}; "
             "likely it is another family's"
@@ -241,9 +243,12 @@ def _read_model(folder: Path, family: Family, content: Mapping[str, Any]) -> tup
     config = hugging_face_config.read_encoder(folder, family, content)
     tensors = open_tensors(folder)
     check_layers(config, tensors, str(folder))
-    task = family.architectures()[hugging_face_config.architecture_of(folder, family, content)]
+    task = hugging_face_config.task_of(family, content)
     form, copies = hugging_face_format(family, task), family.copies(task)
-    tensors = split(_present_names(tensors, folder, family, copies), family.fused, config.num_heads)
+    in_file = present_names(tensors, family, str(folder))
+    in_file = {**{original: in_file[copy] for copy, original in copies.items() if copy in in_file}, **in_file}
+    loaders = {name: functools.partial(tensors.__getitem__, in_file[name]) for name in in_file}
+    tensors = split(Tensors(loaders), family.fused, config.num_heads)
     both = f"{form.stems.get('next_sentence', '')}.weight" in tensors
     head = hugging_face_config.read_head(folder, family, content, next_sentence=both)
     longest = None
@@ -262,9 +267,12 @@ def _read_model(folder: Path, family: Family, content: Mapping[str, Any]) -> tup
             )
     ignored = {*copies, *(f"{family.prefix}embeddings.{name}" for name in _BUFFERS)}
     ignored |= {name for name in tensors if name.startswith(family.unread)}
-    if not has_layer(model, "pooler"):
+    if head.task == "embedding":
+        # The heads of a model of which only the encoder is read.
+        ignored |= {name for name in tensors if not name.startswith(family.prefix)}
+    stem = family.stems("embedding").get(POOLER_LAYER)
+    if not has_layer(model, "pooler") or stem != form.stems[POOLER_LAYER]:
         # Files of heads that do not read the pooler often hold its weights.
-        stem = family.stems("embedding").get(POOLER_LAYER)
         ignored |= {f"{stem}.weight", f"{stem}.bias"}
     read_weights(model, tensors, form, source=str(folder), ignored=ignored)
     return model, head, longest
@@ -272,23 +280,3 @@ def _read_model(folder: Path, family: Family, content: Mapping[str, Any]) -> tup
 
 # Constants that old versions of transformers saved among the weights.
 _BUFFERS = ("position_ids", "token_type_ids")
-
-
-def _present_names(tensors: Tensors, folder: Path, family: Family, copies: Mapping[str, str]) -> Tensors:
-    """Renames tensors of old files to their present names in transformers."""
-    roots = {stem.partition(".")[0] for stem in family.encoder.values()}
-    renamed = {}
-    for name in tensors:
-        old_start = next((start for start in family.other_names if name.startswith(start)), "")
-        present = family.other_names.get(old_start, "") + name.removeprefix(old_start)
-        present = re.sub(r"\bLayerNorm\.gamma$", "LayerNorm.weight", present)
-        present = re.sub(r"\bLayerNorm\.beta$", "LayerNorm.bias", present)
-        if present.partition(".")[0] in roots:  # the file holds an encoder without a head
-            present = family.prefix + present
-        if present in renamed:
-            raise ValueError(f"{folder} holds {present!r} twice, once by an old name")
-        renamed[present] = functools.partial(tensors.__getitem__, name)
-    for copy, original in copies.items():
-        if copy in renamed and original not in renamed:
-            renamed[original] = renamed[copy]
-    return Tensors(renamed)

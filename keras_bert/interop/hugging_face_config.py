@@ -4,6 +4,7 @@ Keys and defaults are those of the families' configurations and of `configuratio
 """
 
 import dataclasses
+import logging
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, get_args
@@ -21,19 +22,31 @@ from keras_bert.families.hugging_face import (
 from keras_bert.families.registry import find_family
 from keras_bert.interop.configs import check_only, read_encoder_config, read_json, write_encoder_config
 from keras_bert.interop.heads import Head, check_pooling
+from keras_bert.interop.names import present_names
+from keras_bert.interop.safetensors_files import open_tensors
+from keras_bert.interop.sentence_transformers import MODULES_FILE
 from keras_bert.options.data import Pooling
+
+logger = logging.getLogger(__name__)
 
 FILE = "config.json"
 
 # Keys that change the outputs in transformers -> the one supported value.
 _ONLY: dict[str, Any] = {
-    "position_embedding_type": "absolute",
     "is_decoder": False,
     "is_encoder_decoder": False,
     "add_cross_attention": False,
     "pruned_heads": {},
     "quantization_config": None,
     "auto_map": None,
+}
+# Task -> a layer of its head alone; ModernBERT's heads share others.
+_OUTPUTS = {
+    "pretraining": "masked_token_bias",
+    "classification": "classifier",
+    "token_classification": "classifier",
+    "question_answering": "span_classifier",
+    "replaced_tokens": "replaced_token_classifier",
 }
 # Task -> the key `problem_type` of a classifier of texts.
 _PROBLEMS = {
@@ -62,17 +75,46 @@ def read_config(folder: Path) -> tuple[Family, dict[str, Any]]:
                 f"{path}: {key} must name no activation of the logits, got {activation!r}, which is not "
                 "supported; without the key, the model returns logits"
             )
-    architecture_of(path, family, content)
+    content["architectures"] = [_find_architecture(folder, family, content)]
     return family, content
 
 
-def architecture_of(path: Path, family: Family, content: Mapping[str, Any]) -> str:
-    """The class of the family that a file names."""
-    names = content.get("architectures") or family.defaults.get("architectures", [])
-    classes = family.architectures()
-    if not (isinstance(names, list) and len(names) == 1 and isinstance(names[0], str) and names[0] in classes):
-        raise ValueError(f"{path}: architectures must be one of {list(classes)}, got {names!r}")
-    return str(names[0])
+def task_of(family: Family, content: Mapping[str, Any]) -> str:
+    """The task of the class that `read_config` found."""
+    return family.architectures()[content["architectures"][0]]
+
+
+def _find_architecture(folder: Path, family: Family, content: Mapping[str, Any]) -> str:
+    """The class whose weights a folder holds: `modules.json` and the tensors decide what `architectures` leaves open.
+
+    A pooling of sentence-transformers makes an embedding of any checkpoint. Without one, a class counts if the file
+    has tensors of its head; else the head that the file does have, if only one class has such a head.
+    """
+    path, said = folder / FILE, content.get("architectures") or []
+    if not isinstance(said, list) or not all(isinstance(name, str) for name in said):
+        raise ValueError(f"{path}: architectures must be a list of the names of classes, got {said!r}")
+    classes, encoder = family.architectures(), family.architecture("embedding")
+    names, stems = present_names(open_tensors(folder), family, str(folder)), family.stems("embedding")
+    held = {
+        name: task
+        for name, task in classes.items()
+        if task in _OUTPUTS and any(tensor.startswith(f"{family.stems(task)[_OUTPUTS[task]]}.") for tensor in names)
+    }
+    if BOTH_HEADS in family.classes and f"{stems['next_sentence']}.weight" not in names:
+        held.pop(family.architecture("pretraining", next_sentence=True), None)
+    modules = read_json(folder / MODULES_FILE, list) if (folder / MODULES_FILE).is_file() else []
+    if any(str(module.get("type")).endswith("Pooling") for module in modules):
+        found = encoder
+    elif len(said) == 1 and said[0] in (*held, encoder):
+        return said[0]
+    else:
+        # `classifier` is the name of two heads, of texts and of tokens.
+        alone = [name for name, task in held.items() if task in ("pretraining", "replaced_tokens")]
+        found = alone[-1] if alone else encoder
+    if said != [found]:
+        named = f"the class {' and '.join(said)}" if said else "no class"
+        logger.warning("%s names %s (architectures); its tensors are read as %s", path, named, found)
+    return found
 
 
 def read_encoder(folder: Path, family: Family, content: Mapping[str, Any]) -> EncoderConfig:
@@ -89,7 +131,7 @@ def read_encoder(folder: Path, family: Family, content: Mapping[str, Any]) -> En
         except ValueError as error:
             raise ValueError(f"{path}: {error}") from error
     config = read_encoder_config(path, content, family.keys, ACTIVATIONS, fixed)
-    if family.text_activation and classifies_texts(family.architectures()[architecture_of(path, family, content)]):
+    if family.text_activation and classifies_texts(task_of(family, content)):
         config = dataclasses.replace(config, pooler_activation=config.activation)
     if not family.dropout_before_pooler:
         return config
@@ -104,12 +146,9 @@ def read_head(folder: Path, family: Family, content: Mapping[str, Any], *, next_
     Raises:
         ValueError: the head is not supported.
     """
-    path = folder / FILE
-    architecture = architecture_of(path, family, content)
-    task = family.architectures()[architecture]
+    path, task = folder / FILE, task_of(family, content)
     if task == "pretraining":
-        check_only(path, content, {"tie_word_embeddings": True})
-        return Head(task=task, next_sentence=next_sentence or architecture.endswith(BOTH_HEADS))
+        return Head(task=task, next_sentence=next_sentence)
     separator = None
     if family.separator and task == "question_answering":
         separator = int(read_number(f"{path}: sep_token_id", content.get("sep_token_id"), whole=True))

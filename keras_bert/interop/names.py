@@ -134,6 +134,31 @@ def hugging_face_format(family: Family, task: str) -> TensorNames:
     return TensorNames(f"Hugging Face's {family.title}", family.stems(task), HUGGING_FACE_SUFFIXES)
 
 
+def present_names(names: Iterable[str], family: Family, source: str) -> dict[str, str]:
+    """The present names of tensors in transformers -> their names in a file, which may be those of old versions.
+
+    `source` is the owner of the tensors, for messages.
+
+    Raises:
+        ValueError: a tensor has both names.
+    """
+    roots = {stem.partition(".")[0] for stem in family.encoder.values()}
+    found: dict[str, str] = {}
+    for name in names:
+        # PyTorch's DataParallel wraps the model as its `module`.
+        plain = name.removeprefix("module.")
+        old_start = next((start for start in family.other_names if plain.startswith(start)), "")
+        present = family.other_names.get(old_start, "") + plain.removeprefix(old_start)
+        present = re.sub(r"\bLayerNorm\.gamma$", "LayerNorm.weight", present)
+        present = re.sub(r"\bLayerNorm\.beta$", "LayerNorm.bias", present)
+        if present.partition(".")[0] in roots:  # the file holds an encoder without a head
+            present = family.prefix + present
+        if present in found:
+            raise ValueError(f"{source} holds {present!r} twice, once by an old name")
+        found[present] = name
+    return found
+
+
 # The heads' own matrices are (outputs, inputs), used with `transpose_b`.
 TF1 = TensorNames(
     "google-research/bert",

@@ -61,11 +61,9 @@ def read_pooling(folder: Path) -> PoolingSettings:
             f"{folder / MODULES_FILE} must have its Transformer in this folder, with the path '', got "
             f"{modules[0]['path']!r}: move its files up, and empty the path"
         )
-    for file in (LENGTH_FILE, SETTINGS_FILE):
-        if (folder / file).is_file():
-            # Lowercasing in front of the tokenizer, and one prompt in front of every text, are not supported.
-            only = {"do_lower_case": False, "default_prompt_name": None}
-            check_only(folder / file, read_json(folder / file), only)
+    if (folder / SETTINGS_FILE).is_file():
+        # One prompt in front of every text is not supported.
+        check_only(folder / SETTINGS_FILE, read_json(folder / SETTINGS_FILE), {"default_prompt_name": None})
     lengths = read_json(folder / LENGTH_FILE) if (folder / LENGTH_FILE).is_file() else {}
     length = read_length(folder / LENGTH_FILE, lengths, "max_seq_length")
     prompts = read_prompts(folder)

@@ -25,7 +25,7 @@ from keras_bert.families.bert.hugging_face import BERT
 from keras_bert.interop.configs import read_encoder_config, read_json, write_encoder_config, write_json
 from keras_bert.interop.heads import Head, build_model, build_task, check_pooling, head_of
 from keras_bert.interop.names import TF1, TF1_TAGGER, TensorNames, is_training_state
-from keras_bert.interop.vocabularies import check_size, read_vocabulary_file, write_vocabulary_file
+from keras_bert.interop.vocabularies import check_size, name_unused_tokens, read_vocabulary_file, write_vocabulary_file
 from keras_bert.interop.weights import (
     POOLER,
     Array,
@@ -99,6 +99,7 @@ def from_tf1(
         raise FileNotFoundError(f"{prefix.parent} has no {VOCABULARY_FILE}")
     tokens = read_vocabulary_file(prefix.parent / VOCABULARY_FILE)
     check_size(str(prefix.parent), tokens, config.vocabulary_size)
+    tokens += tuple(name_unused_tokens(tokens, config.vocabulary_size))
     tensors = _open(prefix)
     check_layers(config, tensors, str(prefix))
     head = _read_head(tensors, task, labels)

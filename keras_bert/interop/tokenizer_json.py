@@ -34,13 +34,14 @@ _TEMPLATES = {
 
 def read_tokenizer(path: Path, tokenizer: Mapping[str, Any]) -> tuple[str, ...]:
     """The vocabulary, by id, of a `tokenizer.json` with the given content."""
+    parts = {**tokenizer, "normalizer": normalizer_of(tokenizer)}
     for part, only in (("model", _MODEL), ("normalizer", _NORMALIZER)):
-        if not isinstance(tokenizer.get(part), dict):
+        if not isinstance(parts.get(part), dict):
             raise ValueError(
                 f"{path} must describe its {part}; it is not a tokenizer of Hugging Face's BERT, got "
                 f"{tokenizer.get(part)!r}"
             )
-        check_only(path, tokenizer[part], only)
+        check_only(path, parts[part], only)
     splitter = tokenizer.get("pre_tokenizer")
     if not isinstance(splitter, dict) or splitter.get("type") != _PRE_TOKENIZER:
         raise ValueError(f"{path}: pre_tokenizer must have the type {_PRE_TOKENIZER!r}, got {splitter!r}")
@@ -52,6 +53,17 @@ def read_tokenizer(path: Path, tokenizer: Mapping[str, Any]) -> tuple[str, ...]:
     tokens = _sort_by_id(path, tokenizer["model"].get("vocab"))
     _check_post_processor(path, tokenizer.get("post_processor"), tokens)
     return tokens
+
+
+def normalizer_of(tokenizer: Mapping[str, Any]) -> Any:
+    """The normalizer of a WordPiece, one of `BertNormalizer` also where `Lowercase` stands in front of it."""
+    normalizer = tokenizer.get("normalizer")
+    parts = normalizer.get("normalizers") if isinstance(normalizer, dict) else None
+    if not isinstance(parts, list) or [part.get("type") for part in parts] != ["Lowercase", _NORMALIZER["type"]]:
+        return normalizer
+    of_bert = parts[1]
+    accents = of_bert.get("lowercase") if of_bert.get("strip_accents") is None else of_bert["strip_accents"]
+    return {**of_bert, "lowercase": True, "strip_accents": accents}
 
 
 def write_tokenizer(tokens: Sequence[str], *, lowercase: bool) -> dict[str, Any]:

@@ -1,31 +1,39 @@
 """Reads and writes the vocabulary and the tokenizer settings of a Hugging Face folder."""
 
 import itertools
+import logging
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
 from keras_bert.core.folders import TOKENIZER_FILE, VOCABULARY_FILE
 from keras_bert.interop.configs import check_only, read_json, read_length, write_json
+from keras_bert.interop.sentence_transformers import LENGTH_FILE
 from keras_bert.interop.tokenizer_json import (
     SPECIAL_FLAGS,
     SPECIAL_TOKENS,
     check_added,
     check_truncation,
     content_of,
+    normalizer_of,
     read_tokenizer,
 )
 from keras_bert.options.data import MODELS, NAMED_TOKENS, TOKEN_KEYS
+
+logger = logging.getLogger(__name__)
 
 SETTINGS_FILE = "tokenizer_config.json"
 SPECIAL_TOKENS_FILE = "special_tokens_map.json"
 
 # The one supported value of keys, which is also their default: of all tokenizers, and of WordPiece.
 _COMMON_SETTINGS = {"truncation_side": "right"}
-_SETTINGS = {"tokenize_chinese_chars": True, "do_basic_tokenize": True, **_COMMON_SETTINGS}
+_SETTINGS = {"tokenize_chinese_chars": True, **_COMMON_SETTINGS}
 # Files of slow tokenizers, which transformers converts to `tokenizer.json`.
 _SLOW_FILES = ("vocab.json", "merges.txt", "sentencepiece.bpe.model", "spiece.model", "spm.model")
-_CLASSES = ("BertTokenizer", "BertTokenizerFast", "PreTrainedTokenizerFast", "TokenizersBackend")
+# The classes, without `Fast`, that `tokenizer.json` alone defines, and those whose WordPiece is BERT's.
+_GENERIC_CLASSES = ("PreTrainedTokenizer", "TokenizersBackend")
+_MODELS = ("Bert", "ConvBert", "DistilBert", "Electra", "LayoutLM", "MobileBert", "RetriBert", "SqueezeBert")
+_CLASSES = (*(f"{model}Tokenizer" for model in _MODELS), *_GENERIC_CLASSES)
 # Keys of special tokens beyond BERT's: a token, a list of tokens, or an object of tokens by name.
 _FURTHER_TOKENS = ("bos_token", "eos_token", "additional_special_tokens", "extra_special_tokens")
 
@@ -47,6 +55,7 @@ def read_definition(folder: Path) -> dict[str, Any] | None:
         check_truncation(folder / TOKENIZER_FILE, content or {})
         named = {**(_read_if_there(folder / SPECIAL_TOKENS_FILE) or {}), **settings}
         tokens = {key: content_of(folder / SETTINGS_FILE, key, named[key]) for key in TOKEN_KEYS if named.get(key)}
+        content = _with_lowercase(content or {}) if _lowercases_first(folder) else content
         return {**(content or {}), **({NAMED_TOKENS: tokens} if tokens else {})}
     slow = [name for name in _SLOW_FILES if (folder / name).is_file()]
     if content is None and slow and not (folder / VOCABULARY_FILE).is_file():
@@ -57,11 +66,37 @@ def read_definition(folder: Path) -> dict[str, Any] | None:
     return None
 
 
-def add_unused_tokens(content: Mapping[str, Any], tokens: Sequence[str], rows: int) -> dict[str, Any]:
-    """Adds special tokens `[unusedN]` to a `tokenizer.json`, one for each spare row of the token embedding."""
+def _lowercases_first(folder: Path) -> bool:
+    """Whether sentence-transformers lowercases texts in front of the tokenizer."""
+    path = folder / LENGTH_FILE
+    value = (_read_if_there(path) or {}).get("do_lower_case") or False
+    if not isinstance(value, bool):
+        raise ValueError(f"{path}: do_lower_case must be true or false, got {value!r}")
+    return value
+
+
+def _with_lowercase(content: Mapping[str, Any]) -> dict[str, Any]:
+    """A `tokenizer.json` that lowercases first, as sentence-transformers changes it."""
+    normalizer = content.get("normalizer") or {"type": "Sequence", "normalizers": []}
+    parts = normalizer["normalizers"] if normalizer["type"] == "Sequence" else [normalizer]
+    if any(part["type"] == "Lowercase" for part in parts):
+        return dict(content)
+    return {**content, "normalizer": {"type": "Sequence", "normalizers": [{"type": "Lowercase"}, *parts]}}
+
+
+def name_unused_tokens(tokens: Sequence[str], rows: int) -> list[str]:
+    """Names `[unusedN]` for the rows of the token embedding without a token, as where their number was rounded up."""
     taken = set(tokens)
     names = (name for name in (f"[unused{number}]" for number in itertools.count()) if name not in taken)
-    spare = [{"id": number, "content": next(names), **SPECIAL_FLAGS} for number in range(len(tokens), rows)]
+    return list(itertools.islice(names, max(rows - len(tokens), 0)))
+
+
+def add_unused_tokens(content: Mapping[str, Any], tokens: Sequence[str], rows: int) -> dict[str, Any]:
+    """Adds the special tokens of `name_unused_tokens` to a `tokenizer.json`."""
+    spare = [
+        {"id": number, "content": name, **SPECIAL_FLAGS}
+        for number, name in enumerate(name_unused_tokens(tokens, rows), len(tokens))
+    ]
     return {**content, "added_tokens": [*(content.get("added_tokens") or []), *spare]}
 
 
@@ -117,7 +152,7 @@ def read_vocabulary(folder: Path) -> CheckpointVocabulary:
     _check_special(folder / SPECIAL_TOKENS_FILE, _read_if_there(folder / SPECIAL_TOKENS_FILE) or {})
     return CheckpointVocabulary(
         tokens,
-        _lowercase(folder, settings, tokenizer or {}),
+        _lowercase(folder, settings, None if tokenizer is None else normalizer_of(tokenizer)),
         read_length(folder / SETTINGS_FILE, settings, "model_max_length"),
     )
 
@@ -155,10 +190,10 @@ def write_vocabulary_file(path: Path, tokens: tuple[str, ...]) -> None:
 
 
 def check_size(source: str, tokens: tuple[str, ...], rows: int) -> None:
-    """Checks that the vocabulary is as large as the token embedding."""
-    if len(tokens) != rows:
+    """Checks that the token embedding has a row for each token."""
+    if len(tokens) > rows:
         raise ValueError(
-            f"{source}: the vocabulary must hold vocab_size={rows} tokens, as the configuration says, "
+            f"{source}: the vocabulary must hold at most vocab_size={rows} tokens, as the configuration says, "
             f"got {len(tokens)}; likely it is another model's"
         )
 
@@ -169,9 +204,7 @@ def _read_if_there(path: Path) -> dict[str, Any] | None:
 
 def _check_settings(path: Path, settings: Mapping[str, Any]) -> None:
     check_only(path, settings, _SETTINGS)
-    if settings.get("never_split"):
-        raise ValueError(f"{path}: never_split must be empty, got {settings['never_split']!r}, which is not supported")
-    if settings.get("tokenizer_class") not in (None, *_CLASSES):
+    if _class_of(settings) not in _CLASSES:
         raise ValueError(f"{path}: tokenizer_class must be one of {_CLASSES}, got {settings['tokenizer_class']!r}")
     keys = (*SPECIAL_TOKENS, *_FURTHER_TOKENS)
     _check_special(path, {key: settings[key] for key in keys if key in settings})
@@ -179,6 +212,11 @@ def _check_settings(path: Path, settings: Mapping[str, Any]) -> None:
     if not isinstance(added, dict):
         raise ValueError(f"{path}: added_tokens_decoder must map ids to tokens, got {added!r}")
     check_added(path, "added_tokens_decoder", list(added.values()))
+
+
+def _class_of(settings: Mapping[str, Any]) -> str:
+    """The class of a tokenizer without `Fast`; BERT's where none is named."""
+    return str(settings.get("tokenizer_class") or _CLASSES[0]).removesuffix("Fast")
 
 
 def _check_special(path: Path, tokens: Mapping[str, Any]) -> None:
@@ -197,33 +235,25 @@ def _check_special(path: Path, tokens: Mapping[str, Any]) -> None:
             check_added(path, key, value if isinstance(value, list) else [value])
 
 
-def _lowercase(folder: Path, settings: Mapping[str, Any], tokenizer: Mapping[str, Any]) -> bool:
-    values = {
-        file: value
-        for file, value in (
-            (SETTINGS_FILE, settings.get("do_lower_case")),
-            (TOKENIZER_FILE, tokenizer.get("normalizer", {}).get("lowercase")),
-        )
-        if value is not None
-    }
-    if not values:
+def _lowercase(folder: Path, settings: Mapping[str, Any], normalizer: Mapping[str, Any] | None) -> bool:
+    """Whether text is lowercased, which a `normalizer` says to classes that `tokenizer.json` defines.
+
+    transformers' own classes read `tokenizer_config.json` alone, and lowercase where it has no key.
+    """
+    file, source = SETTINGS_FILE, {**settings, "lowercase": settings.get("do_lower_case")}
+    if normalizer is not None and _class_of(settings) in _GENERIC_CLASSES:
+        file, source = TOKENIZER_FILE, dict(normalizer)
+    lowercase: Any = source.get("lowercase")
+    if lowercase is None:
+        lowercase = True
+        logger.warning("%s does not say whether text is lowercased (do_lower_case): it is, as in transformers", folder)
+    if not isinstance(lowercase, bool):
+        raise ValueError(f"{folder / file}: lowercasing must be true or false, got {lowercase!r}")
+    if _lowercases_first(folder) and not lowercase:
+        file, source, lowercase = LENGTH_FILE, {"strip_accents": source.get("strip_accents") or False}, True
+    if source.get("strip_accents") not in (None, lowercase):
         raise ValueError(
-            f"{folder} must say whether text is lowercased: `do_lower_case` in {SETTINGS_FILE} or "
-            f"the normalizer in {TOKENIZER_FILE}"
+            f"{folder / file}: strip_accents must be null or equal lowercasing, {lowercase}, got "
+            f"{source['strip_accents']!r}, which is not supported"
         )
-    for file, value in values.items():
-        if not isinstance(value, bool):
-            raise ValueError(f"{folder / file}: lowercasing must be true or false, got {value!r}")
-    if len(set(values.values())) > 1:
-        raise ValueError(f"{folder}: the files must agree on whether text is lowercased, got {values}")
-    lowercase: bool = next(iter(values.values()))
-    for file, value in (
-        (SETTINGS_FILE, settings.get("strip_accents")),
-        (TOKENIZER_FILE, tokenizer.get("normalizer", {}).get("strip_accents")),
-    ):
-        if value not in (None, lowercase):
-            raise ValueError(
-                f"{folder / file}: strip_accents must be null or equal lowercasing, {lowercase}, got {value!r}, "
-                "which is not supported"
-            )
     return lowercase

@@ -4,6 +4,9 @@ import dataclasses
 
 from keras_bert.families.hugging_face import BOTH_HEADS, CLASSES, ENCODER, KEYS, TEXT_HEAD, Family
 
+# A key that families with BERT's attention read; DistilBERT and other graphs do not.
+_POSITIONS = {"position_embedding_type": "absolute"}
+
 ROBERTA_HEADS = {
     "masked_token_transform/dense": "lm_head.dense",
     "masked_token_transform/norm": "lm_head.layer_norm",
@@ -24,7 +27,7 @@ def _robertas() -> list[Family]:
             decoder="lm_head.decoder",
             fixed={"num_segments": 1, "position_offset": 2},
             # The position of the first token is pad_token_id + 1.
-            only={"type_vocab_size": 1, "pad_token_id": 1},
+            only={**_POSITIONS, "type_vocab_size": 1, "pad_token_id": 1},
             dropout_before_pooler=True,
         )
         for name, title in names
@@ -44,13 +47,14 @@ BERT = Family(
     },
     decoder="cls.predictions.decoder",
     classes=(*CLASSES, BOTH_HEADS),
+    only=_POSITIONS,
 )
 
 FAMILIES = (
     BERT,
     *_robertas(),
     # Sun et al. 2019, 2020; the task embedding of some checkpoints of the second version is not supported.
-    dataclasses.replace(BERT, name="ernie", title="Ernie", prefix="ernie.", only={"use_task_id": False}),
+    dataclasses.replace(BERT, name="ernie", title="Ernie", prefix="ernie.", only={**_POSITIONS, "use_task_id": False}),
     # Sanh et al. 2019.
     Family(
         name="distilbert",
@@ -105,6 +109,7 @@ FAMILIES = (
         classes=(*CLASSES, "replaced_tokens"),
         keys={**KEYS, "embedding_size": "embedding_size"},
         fixed={"pooler_activation": "gelu_erf"},
+        only=_POSITIONS,
         dropout_before_pooler=True,
     ),
     # Lan et al. 2020.
@@ -140,7 +145,7 @@ FAMILIES = (
         classes=(*CLASSES, BOTH_HEADS),
         keys={**KEYS, "embedding_size": "embedding_size"},
         fixed={"shared_layers": True},
-        only={"num_hidden_groups": 1, "inner_group_num": 1},
+        only={**_POSITIONS, "num_hidden_groups": 1, "inner_group_num": 1},
         classifier_dropout=dict.fromkeys(("classification", "token_classification"), "classifier_dropout_prob"),
     ),
 )

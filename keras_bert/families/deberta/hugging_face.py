@@ -124,8 +124,6 @@ _COMMON: dict[str, Any] = {
     "classifier_dropout": {"classification": "cls_dropout", "token_classification": "hidden_dropout_prob"},
     "variant": DeBERTa,
     "fewest_segments": 0,
-    # The token embedding of version 3 has 99 more rows than the vocabulary has entries.
-    "spare_rows": True,
     # The equivalent head of the released code, which transformers builds if `legacy` is false.
     "other_names": {
         "lm_predictions.lm_head.bias": "cls.predictions.bias",

@@ -65,8 +65,6 @@ FAMILIES = (
         keys={**KEYS, "embedding_size": "embedding_size", "pooler_activation": "classifier_activation"},
         values={"pooler_activation": {True: "tanh", False: "none"}},
         defaults={
-            # The config.json of Google's checkpoint names no class; the checkpoint has both heads.
-            "architectures": ["MobileBertForPreTraining"],
             "layer_norm_eps": 1e-12,
             "embedding_size": 128,
             "classifier_activation": True,

@@ -15,6 +15,7 @@ from tests.keras_bert.interop.checkpoints import (
     KINDS,
     PIECES,
     change_json,
+    change_tensors,
     check_equal_weights,
     copy_golden,
     known_task,
@@ -104,9 +105,41 @@ def test_the_longest_input(tmp_path):
 def test_a_vocabulary_of_another_model(tmp_path):
     folder = copy_golden("hugging_face_bert_model", tmp_path)
     (folder / "tokenizer.json").unlink()
-    (folder / "vocab.txt").write_text("".join(f"{piece}\n" for piece in PIECES))
-    with pytest.raises(ValueError, match=r"must hold vocab_size=59 tokens, .*got 19; likely"):
+    (folder / "vocab.txt").write_text("".join(f"{piece}\n" for piece in (*PIECES, *map(str, range(50)))))
+    with pytest.raises(ValueError, match=r"must hold at most vocab_size=59 tokens, .*got 69; likely"):
         from_hugging_face(folder)
+
+
+def test_rows_without_a_token_are_unused(tmp_path):
+    """As in the Indonesian BERT, whose vocabulary has 30,521 tokens for 50,000 rows."""
+    folder = copy_golden("hugging_face_bert_model", tmp_path)
+    (folder / "tokenizer.json").unlink()
+    (folder / "vocab.txt").write_text("".join(f"{piece}\n" for piece in (*PIECES, "[unused0]")))
+    assert from_hugging_face(folder).tokenizer.vocabulary[18:] == (
+        PIECES[-1],
+        "[unused0]",
+        *(f"[unused{number}]" for number in range(1, 40)),
+    )
+
+
+def test_padding_changes_no_output_where_positions_start_at_0(tmp_path):
+    """As in multilingual-e5-small: XLM-R's tokenizer, and rows, under a BERT whose pad_token_id is 0."""
+    change = {"model_type": "bert", "architectures": ["BertModel"], "pad_token_id": 0}
+    task = make_checkpoint(tmp_path / "theirs", "roberta", [])
+    pieces, positions = (f"embeddings.{name}_embeddings.weight" for name in ("word", "position"))
+
+    def change_rows(tensors):
+        return {**tensors, pieces: np.pad(tensors[pieces], ((0, 7), (0, 0))), positions: tensors[positions][2:]}
+
+    change_tensors(tmp_path / "theirs", change_rows)
+    sizes = {"vocab_size": task.tokenizer.vocabulary_size + 7, "max_position_embeddings": 32}
+    change_json(tmp_path / "theirs" / "config.json", **change, **sizes)
+    task, texts = from_hugging_face(tmp_path / "theirs"), ["a", "a longer text than that"]
+    assert task.tokenizer.vocabulary[-1] == "[unused6]"
+    np.testing.assert_allclose(task.predict(texts), task.predict(texts[:1] + texts)[1:], atol=1e-6)
+    change_json(tmp_path / "theirs" / "config.json", model_type="roberta")
+    with pytest.raises(ValueError, match="pad_token_id must be 1, got 0"):
+        from_hugging_face(tmp_path / "theirs")
 
 
 @pytest.mark.skipif("BERT_MINILM" not in os.environ, reason="BERT_MINILM names no folder of all-MiniLM-L6-v2")
@@ -156,14 +189,6 @@ def test_a_family_comes_back_with_its_tokenizer(family, tmp_path):
     to_hugging_face(back, tmp_path / "again", family=family)
     for name in ("config.json", "model.safetensors", "tokenizer_config.json"):
         assert (tmp_path / "again" / name).read_bytes() == (tmp_path / "theirs" / name).read_bytes()
-
-
-def test_a_tokenizer_of_another_family(tmp_path):
-    folder = tmp_path / "theirs"
-    make_checkpoint(folder, "roberta", [])
-    change_json(folder / "config.json", model_type="bert", pad_token_id=0, architectures=["BertModel"])
-    with pytest.raises(ValueError, match=r"the tokenizer must have padding as 0, as config.json says, got 1; likely"):
-        from_hugging_face(folder)
 
 
 @pytest.mark.transformers

@@ -9,12 +9,15 @@ from safetensors import safe_open
 from safetensors.numpy import load_file
 
 from keras_bert.families.bert.hugging_face import BERT
+from keras_bert.families.registry import FAMILIES
 from keras_bert.interop.hugging_face import read_model, to_hugging_face
 from keras_bert.interop.names import hugging_face_format
+from keras_bert.interop.sentence_transformers import PoolingSettings, write_pooling
 from keras_bert.layers.regression_head import plain_weights
 from keras_bert.models.encoder import config_of, encoder_of, has_layer
 from tests.keras_bert.interop.checkpoints import (
     CONFIG,
+    GOLDEN,
     KINDS,
     change_json,
     change_tensors,
@@ -28,6 +31,7 @@ from tests.keras_bert.interop.checkpoints import (
     split_tensors,
     weights_of,
 )
+from tests.keras_bert.interop.test_families import unpack
 
 # Golden folder -> our outputs and transformers'.
 OUTPUTS = {
@@ -166,6 +170,75 @@ def test_both_heads_under_the_name_of_one(tmp_path):
     folder = copy_golden("hugging_face_pretraining", tmp_path)
     change_json(folder / "config.json", architectures=["BertForMaskedLM"])
     check_equal_weights(read_model(folder), known_model("hugging_face_pretraining"))
+
+
+READ_AS = "(architectures); its tensors are read as"
+
+
+@pytest.mark.parametrize(
+    ("name", "said", "expected", "line"),
+    [
+        # google's small BERTs, BertLMHeadModel, Contriever, and a head whose tensors stayed behind.
+        ("pretraining", None, "pretraining", f"no class {READ_AS} BertForPreTraining"),
+        ("masked_lm", ["BertLMHeadModel"], "masked_lm", f"the class BertLMHeadModel {READ_AS} BertForMaskedLM"),
+        ("masked_lm", ["BertForPreTraining"], "masked_lm", f"BertForPreTraining {READ_AS} BertForMaskedLM"),
+        ("bert_model", ["Contriever"], "bert_model", f"the class Contriever {READ_AS} BertModel"),
+        ("bert_model", ["BertForMaskedLM"], "bert_model", f"the class BertForMaskedLM {READ_AS} BertModel"),
+        ("bert_model", ["BertModel"], "bert_model", None),
+    ],
+)
+def test_the_tensors_decide_which_class_is_read(name, said, expected, line, tmp_path, caplog):
+    folder = copy_golden(f"hugging_face_{name}", tmp_path)
+    change_json(folder / "config.json", architectures=said)
+    check_equal_weights(read_model(folder), known_model(f"hugging_face_{expected}"))
+    assert not caplog.messages if line is None else caplog.messages[0].endswith(line)
+
+
+@pytest.mark.parametrize("name", ["pretraining", "token_classification"])
+def test_a_pooling_makes_an_embedding_of_any_checkpoint(name, tmp_path, caplog):
+    """As in rubert-tiny2, whose file has the heads of its pre-training."""
+    folder = copy_golden(f"hugging_face_{name}", tmp_path)
+    write_pooling(folder, PoolingSettings(), 16)
+    model, whole = read_model(folder), known_model(f"hugging_face_{name}")
+    assert {"embedding", "sequence_output"} <= set(model.output)
+    held = weights_of(whole)
+    assert all((array == held[path]).all() for path, array in weights_of(model).items() if path in held)
+    assert caplog.messages[0].endswith("its tensors are read as BertModel")
+    # A cross-encoder of sentence-transformers 6 lists its model alone.
+    (folder / "modules.json").write_text('[{"idx": 0, "path": "", "type": "sentence_transformers.Transformer"}]')
+    check_equal_weights(read_model(folder), whole)
+
+
+def test_tensors_of_a_head_that_is_no_head_here(tmp_path, caplog):
+    folder = copy_golden("hugging_face_classification", tmp_path)
+    change_json(folder / "config.json", architectures=["BertForMultipleChoice"])
+    assert set(read_model(folder).output) == {"sequence_output", "pooled_output", "embedding"}
+    assert caplog.messages[0].endswith(f"the class BertForMultipleChoice {READ_AS} BertModel")
+
+
+def test_the_encoders_pooler_beside_a_head_with_a_layer_of_its_own(tmp_path):
+    """As in cardiffnlp's RoBERTas."""
+    task = make_task("classification", replace(CONFIG, num_segments=1, position_offset=2))
+    to_hugging_face(task, tmp_path / "out", family="roberta")
+    pooler = {"roberta.pooler.dense.weight": np.ones((8, 8)), "roberta.pooler.dense.bias": np.ones(8)}
+    change_tensors(tmp_path / "out", lambda tensors: {**tensors, **pooler})
+    change_json(tmp_path / "out" / "config.json", pad_token_id=1)
+    check_equal_weights(read_model(tmp_path / "out"), task.model)
+
+
+def test_tensors_of_a_model_that_trained_on_several_devices(tmp_path):
+    folder = copy_golden("hugging_face_classification", tmp_path)
+    change_tensors(folder, lambda tensors: {f"module.{name}": array for name, array in tensors.items()})
+    check_equal_weights(read_model(folder), known_model("hugging_face_classification"))
+
+
+@pytest.mark.parametrize("family", ["modernbert", "distilbert"])
+def test_a_key_counts_in_the_families_that_read_it(family, tmp_path):
+    """As `position_embedding_type` in mmBERT, Granite's r2 and Ettin."""
+    title = FAMILIES[family].title
+    folder, _ = unpack(GOLDEN / "families" / f"{title}Model.npz", tmp_path / "theirs")
+    change_json(folder / "config.json", position_embedding_type="sans_pos")
+    assert "embedding" in read_model(folder).output
 
 
 @pytest.mark.parametrize("kind", ["float16", ml_dtypes.bfloat16])

@@ -140,20 +140,14 @@ def test_a_head_that_is_not_tied(tmp_path):
     change_tensors(folder, lambda tensors: {**tensors, **copy})
     with pytest.raises(ValueError, match=r"'cls.predictions.decoder.weight' must equal 'bert.embeddings.word_emb"):
         read_model(folder)
-    change_json(folder / "config.json", tie_word_embeddings=False)
-    with pytest.raises(ValueError, match="tie_word_embeddings must be True, got False"):
-        read_model(folder)
 
 
 @pytest.mark.parametrize(
     ("changes", "message"),
     [
-        ({"model_type": "distilbert"}, "architectures must be one of .*DistilBertModel.*, got .*BertForSequence"),
+        ({"model_type": "ernie"}, "lacks 'ernie.embeddings.word_embeddings.weight'"),
         ({"model_type": "gpt2"}, r"config\.json: model_type must be one of .*, got 'gpt2'$"),
         ({"model_type": None}, "model_type must be one of .*, got None"),
-        ({"architectures": ["BertForMultipleChoice"]}, r"must be one of .*, got \['BertForMultipleChoice'\]"),
-        ({"architectures": None}, r"architectures must be one of \['BertModel', .*, got \[\]"),
-        ({"architectures": ["BertModel", "BertForMaskedLM"]}, "architectures must be one of"),
         ({"hidden_act": "silu"}, "hidden_act must be one of .*'gelu_new'.*, got 'silu'"),
         ({"position_embedding_type": "relative_key"}, "position_embedding_type must be 'absolute', got 'relative_key'"),
         ({"is_decoder": True}, "is_decoder must be False, got True"),
@@ -203,8 +197,8 @@ def test_files_that_are_no_json(folder):
         ({"classifier_dropout": "x"}, "classifier_dropout must be a number .*, got 'x'"),
         ({"classifier_dropout": 2.0}, r"classifier_dropout must be a number from 0 on and below 1, .*, got 2\.0"),
         ({"hidden_act": ["gelu"]}, r"hidden_act must be one of .*, got \['gelu'\]"),
-        ({"architectures": [["x"]]}, r"architectures must be one of .*, got \[\['x'\]\]"),
-        ({"architectures": 3}, "architectures must be one of .*, got 3"),
+        ({"architectures": [["x"]]}, r"architectures must be a list of .*, got \[\['x'\]\]"),
+        ({"architectures": 3}, "architectures must be a list of the names of classes, got 3"),
     ],
 )
 def test_values_of_another_kind(changes, message, folder):

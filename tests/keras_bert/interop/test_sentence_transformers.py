@@ -55,7 +55,6 @@ def test_version_6(mode, tmp_path):
             r"must be one of \['cls', 'mean'\], got \['cls', 'me",
         ),
         ("1_Pooling/config.json", {"pooling_mode": "weightedmean"}, r"got \['weightedmean'\], which is not supported"),
-        ("sentence_bert_config.json", {"do_lower_case": True}, "do_lower_case must be False, got True"),
         ("config_sentence_transformers.json", {"default_prompt_name": "query"}, "default_prompt_name must be absent"),
         ("config_sentence_transformers.json", {"similarity_fn_name": "maxsim"}, "similarity_fn_name must be one of"),
     ],

@@ -53,10 +53,8 @@ def test_a_vocabulary_inside_tokenizer_json(folder):
     ("changes", "message"),
     [
         ({"tokenize_chinese_chars": False}, "tokenizer_config.json: tokenize_chinese_chars must be True, got False"),
-        ({"do_basic_tokenize": False}, "do_basic_tokenize must be True, got False"),
         ({"truncation_side": "left"}, "truncation_side must be 'right', got 'left'"),
         ({"strip_accents": True}, "strip_accents must be null or equal lowercasing, False, got True"),
-        ({"never_split": ["x"]}, r"never_split must be empty, got \['x'\]"),
         (
             {"tokenizer_class": "BertJapaneseTokenizer"},
             "tokenizer_class must be one of .*, got 'BertJapaneseTokenizer'",
@@ -64,7 +62,6 @@ def test_a_vocabulary_inside_tokenizer_json(folder):
         ({"unk_token": "<unk>"}, r"unk_token must be '\[UNK\]', got '<unk>'"),
         ({"unk_token": {"content": "<unk>"}}, r"unk_token must be '\[UNK\]', got '<unk>'"),
         ({"added_tokens_decoder": {"9": {"content": "<e>"}}}, r"added tokens must be .*, got \['<e>'\] besides"),
-        ({"do_lower_case": None}, "must say whether text is lowercased: `do_lower_case` in tokenizer_config.json"),
         *(
             ({"model_max_length": said}, f"model_max_length must be a whole number of at least 3, got {said!r}")
             for said in ("512", True, 20.5, 2, 0)
@@ -89,14 +86,66 @@ def test_settings_that_the_tokenizer_does_not_have(changes, message, written):
         ("model", {"vocab": {"a": 0, "b": 2}}, "model.vocab must map tokens to the ids from 0 on, each once"),
         ("normalizer", {"handle_chinese_chars": False}, "handle_chinese_chars must be True, got False"),
         ("normalizer", {"clean_text": False}, "clean_text must be True, got False"),
-        ("normalizer", {"strip_accents": False}, "strip_accents must be null or equal lowercasing, True, got False"),
-        ("normalizer", {"lowercase": False}, "the files must agree on whether text is lowercased, got {.*True.*False}"),
     ],
 )
 def test_tokenizers_that_are_not_berts(part, changes, message, folder):
     change_part(folder, part, **changes)
     with pytest.raises(ValueError, match=message):
         read_vocabulary(folder)
+
+
+@pytest.mark.parametrize("model", ["Bert", "DistilBert", "Electra", "MobileBert"])
+def test_other_models_names_for_berts_tokenizer(model, written):
+    """And what only their slow forms read."""
+    further = {"do_basic_tokenize": False, "never_split": ["x"]}
+    for name in (f"{model}Tokenizer", f"{model}TokenizerFast"):
+        change_json(written / "tokenizer_config.json", tokenizer_class=name, **further)
+        assert read_vocabulary(written) == CheckpointVocabulary(PIECES, False, 20)
+
+
+def test_who_says_whether_text_is_lowercased(folder, caplog):
+    """Classes of their own read `tokenizer_config.json`, and others `tokenizer.json`."""
+    change_part(folder, "normalizer", lowercase=False)
+    assert read_vocabulary(folder).lowercase
+    change_json(folder / "tokenizer_config.json", tokenizer_class="PreTrainedTokenizerFast")
+    assert not read_vocabulary(folder).lowercase
+    change_part(folder, "normalizer", strip_accents=True)
+    with pytest.raises(ValueError, match=r"tokenizer.json: strip_accents must be null or equal lowercasing, False"):
+        read_vocabulary(folder)
+    assert not caplog.messages
+    (folder / "tokenizer_config.json").unlink()
+    assert read_vocabulary(folder).lowercase
+    assert caplog.messages == [
+        f"{folder} does not say whether text is lowercased (do_lower_case): it is, as in transformers"
+    ]
+
+
+@pytest.mark.parametrize("tokenizer_class", ["BertTokenizer", "TokenizersBackend"])
+def test_lowercasing_in_front_of_a_tokenizer_that_lowercases(tokenizer_class, folder):
+    """As sentence-transformers 6 writes bge."""
+    normalizer = json.loads((folder / "tokenizer.json").read_text())["normalizer"]
+    expected = read_vocabulary(folder)
+    parts = [{"type": "Lowercase"}, normalizer]
+    change_json(folder / "tokenizer.json", normalizer={"type": "Sequence", "normalizers": parts})
+    change_json(folder / "tokenizer_config.json", tokenizer_class=tokenizer_class)
+    (folder / "sentence_bert_config.json").write_text('{"max_seq_length": 512, "do_lower_case": true}')
+    assert read_vocabulary(folder) == expected
+    change_json(folder / "tokenizer_config.json", do_lower_case=False)
+    change_json(folder / "tokenizer.json", normalizer={**normalizer, "lowercase": False})
+    with pytest.raises(ValueError, match=r"sentence_bert_config.json: strip_accents must be .* True, got False"):
+        read_vocabulary(folder)
+
+
+def test_lowercasing_in_front_of_subwords(tmp_path):
+    (tmp_path / "tokenizer.json").write_text('{"model": {"type": "BPE"}, "normalizer": {"type": "NFC"}}')
+    (tmp_path / "sentence_bert_config.json").write_text('{"do_lower_case": true}')
+    normalizer = {"type": "Sequence", "normalizers": [{"type": "Lowercase"}, {"type": "NFC"}]}
+    assert read_definition(tmp_path) == {"model": {"type": "BPE"}, "normalizer": normalizer}
+    change_json(tmp_path / "tokenizer.json", normalizer=normalizer)
+    assert read_definition(tmp_path)["normalizer"] == normalizer
+    (tmp_path / "sentence_bert_config.json").write_text('{"do_lower_case": "yes"}')
+    with pytest.raises(ValueError, match=r"sentence_bert_config\.json: do_lower_case must be true or false, got 'yes'"):
+        read_definition(tmp_path)
 
 
 def test_no_vocabulary_or_none_of_hugging_face(tmp_path, written):
