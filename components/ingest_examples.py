@@ -24,7 +24,7 @@ from components.examples.registry import TASK_ROWS, write_rows
 from components.examples.row_schema import SCHEMA_FILE, infer_schema
 from components.examples.source_rows import AnySource, Splits, read_source
 from components.sources.label_sets import LabelSetSource
-from components.sources.shared import SPLITS, LabelledFiles
+from components.sources.shared import SPLITS
 from keras_bert.core.checks import check
 from keras_bert.options.data import Prompts
 
@@ -75,16 +75,13 @@ def ingest_examples(
     rule = f"be at least 1 and less than the {room} tokens of a context that a window shows beside a long question"
     check("ingest_examples", "stride", 1 <= stride < room, rule, stride)
     task = TASK_ROWS[source.task]
-    splits, labels, near_overlap = read_source(source)
+    splits, labels, near_overlap, clauses = read_source(source)
     overlap = count_overlap(splits, task.key)
     rows = count_rows(splits)
     if corpus is not None:
         _add_corpus_leaks(corpus, splits, source, examples, beam, {"in": overlap, "near": near_overlap})
-    # Files say what the user should know of their rows; other sources, also of tasks that are registered, do not.
-    clauses = source.describe(splits) if isinstance(source, LabelledFiles) else []
-    clauses += describe_overlap(overlap, rows, task.plural_name)
-    clauses += describe_overlap(near_overlap, rows, task.plural_name, "near")
-    for clause in clauses:
+    overlaps = describe_overlap(overlap, rows, task.plural_name)
+    for clause in (*clauses, *overlaps, *describe_overlap(near_overlap, rows, task.plural_name, "near")):
         logger.warning(clause)
     from keras_bert.data.records import write_features, write_labels, write_records
     from keras_bert.data.schemas import SCHEMAS

@@ -2,9 +2,9 @@
 
 from typing import Any
 
+from components.dsl.errors import InputError
 from components.examples.row_schema import RowSchema
-from components.files.paths import match_files
-from components.files.record_files import RECORD_KINDS, as_text, has_column, read_table
+from components.files.record_files import ABSENT, as_text, read_table
 from components.sources.label_sets import LabelSetRow, LabelSetSource
 from components.sources.questions import QuestionSource
 from components.sources.retrieval import RetrievalSource
@@ -36,14 +36,18 @@ def read_new_rows(schema: RowSchema, path: str) -> tuple[list[Any], bool]:
         source = LabelSetSource(train=path, **fields)
     else:
         source = TableSource(train=path, task=schema.task, **fields)  # type: ignore[arg-type]
-    files = match_files(path, RECORD_KINDS, what="the new rows")
-    labels = getattr(source, "label_columns", None) or (source.label,)
-    if any(has_column(file, labels) for file in files):
-        return list(source.read(path)), True
-    texts_of = (source.text,) if source.second_text is None else (source.text, source.second_text)
+    names, labels = source.columns(), getattr(source, "label_columns", None) or (source.label,)
+    records = list(read_table(path, names, optional=labels))
+    partial = [record for record in records if ABSENT in record.values]
+    if len(partial) < len(records) or any(record.values.count(ABSENT) < len(labels) for record in partial):
+        if partial:
+            column = names[partial[0].values.index(ABSENT)]
+            raise InputError(f"{partial[0].where} must have the column {column!r}, as other new rows have labels")
+        return list(source.make_rows(path, records)), True
     rows: list[TextRow | LabelSetRow] = []
-    for record in read_table(path, texts_of):
-        texts = [as_text(value, record.where, name) for value, name in zip(record.values, texts_of, strict=True)]
+    for record in records:
+        pairs = zip(names, record.values, strict=True)
+        texts = [as_text(value, record.where, name) for name, value in pairs if value is not ABSENT]
         second = texts[1] if len(texts) > 1 else None
         is_set = schema.task == LabelSetSource.task
         rows.append(LabelSetRow(texts[0], (), second) if is_set else TextRow(texts[0], "", second))

@@ -10,7 +10,7 @@ from components.sources.docstring_task import DocstringTask
 from components.sources.label_sets import LabelSetSource
 from components.sources.questions import QuestionSource
 from components.sources.retrieval import RetrievalSource
-from components.sources.shared import SPLITS
+from components.sources.shared import SPLITS, LabelledFiles
 from components.sources.table import TableSource
 from components.sources.tagged_words import SentenceSource
 
@@ -24,11 +24,13 @@ class SourceRows(NamedTuple):
     Attributes:
         labels: the labels in the order of their numbers; empty for tasks without labels.
         near_overlap: the counts of near texts, see `resolve_overlap`.
+        clauses: what the user should know of the rows as they were read.
     """
 
     splits: Splits
     labels: list[str]
     near_overlap: OverlapCounts
+    clauses: list[str]
 
 
 def read_source(source: AnySource) -> SourceRows:
@@ -43,7 +45,9 @@ def read_source(source: AnySource) -> SourceRows:
     splits, _ = resolve_overlap(given, task, "in", source.overlap)
     splits, near_overlap = resolve_overlap(complete_splits(splits, task), task, "near", source.near_overlap)
     task.check(splits)
-    return SourceRows(splits, labels, near_overlap)
+    # Files say what the user should know of their rows; other sources, also of tasks that are registered, do not.
+    clauses = source.describe(given) if isinstance(source, LabelledFiles) else []
+    return SourceRows(splits, labels, near_overlap, clauses)
 
 
 def complete_splits(splits: Splits, task: TaskRows[Any]) -> Splits:

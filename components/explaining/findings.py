@@ -128,10 +128,10 @@ def read_probe_sentences(source: SentenceSource) -> ProbeSentences:
     Raises:
         InputError: a file cannot be used, or there are too few sentences.
     """
-    heads = source.heads()
+    read = source.splits()
     splits = {
-        split: [ProbeSentence(*sentence, tree) for sentence, tree in zip(sentences, heads[split], strict=True)]
-        for split, sentences in source.splits().items()
+        split: [ProbeSentence(*sentence, tree) for sentence, tree in zip(sentences, read.heads[split], strict=True)]
+        for split, sentences in read.items()
     }
     held_out = splits.get("test") or splits.get("validation")
     if held_out is None:

@@ -4,7 +4,7 @@ import csv
 import itertools
 import json
 import math
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from typing import Any, NamedTuple
 
 from components.dsl.errors import InputError, nearest
@@ -18,6 +18,8 @@ JSON_LINES = (".jsonl", ".ndjson")
 RECORD_KINDS = (*JSON_LINES, ".csv", ".tsv", ".parquet", ".arrow")
 
 _NO_HEADER = "; is the header missing? The first line was read as the names of the columns"
+# The value of an optional field that a file, or a line of JSON, does not have; null is another value.
+ABSENT = object()
 # In characters. Without a limit a quote that is never closed would bring a whole file into memory.
 _LONGEST_CELL = 1 << 28
 
@@ -56,12 +58,18 @@ def is_record_file(file: str) -> bool:
 
 
 def read_records(
-    file: str, fields: tuple[str, ...], *, strict: bool = True, has_cells: bool = False
+    file: str,
+    fields: tuple[str, ...],
+    *,
+    strict: bool = True,
+    has_cells: bool = False,
+    optional: tuple[str, ...] = (),
 ) -> Iterator[Record]:
     """The rows of a file, empty lines left out, in constant memory; the file is opened once.
 
     Unless it is `strict`, bytes that are not UTF-8 are a problem of the record. With `has_cells`, records have all
-    cells, but for columns of text files whose name another column has.
+    cells, but for columns of text files whose name another column has. Those `fields` that are `optional` are `ABSENT`
+    where the file, or the line of JSON, has none of the name.
 
     Raises:
         InputError: the file is missing, broken, of another kind, or lacks a field; a row is malformed.
@@ -69,10 +77,13 @@ def read_records(
     kind = extension(file)
     if not is_record_file(file):
         raise InputError(f"a file of rows must be {', '.join(RECORD_KINDS)}, got {file}")
+    required = tuple(field for field in fields if field not in optional)
     if kind in (".parquet", ".arrow"):
-        for row, values in enumerate(read_columns(file, fields, others=has_cells), start=1):
-            if has_cells:
-                yield Record(file, f"row {row}", tuple([values[field] for field in fields]), None, values)
+        has_names = has_cells or required != fields
+        for row, values in enumerate(read_columns(file, required, others=has_names), start=1):
+            if has_names:
+                chosen = tuple([values.get(field, ABSENT) for field in fields])
+                yield Record(file, f"row {row}", chosen, None, values)
             else:
                 yield Record(file, f"row {row}", values, None)
         return
@@ -80,23 +91,28 @@ def read_records(
     if kind in JSON_LINES:
         for place, line, problem in read_lines(lines):
             values = parse_object(line, f"{file} {place}")
-            for field in fields:
+            for field in required:
                 if field not in values:
                     raise InputError(f"{file} {place} has no field {field!r}{nearest(field, values)}")
-            yield Record(file, place, tuple([values[field] for field in fields]), problem, values)
+            yield Record(file, place, tuple([values.get(field, ABSENT) for field in fields]), problem, values)
         return
     rows = read_cells(lines, tabs=kind == ".tsv")
     _, header, _ = next(rows)
-    columns = find_columns(file, fields, header, _NO_HEADER)
+    present = [field for field in fields if field in header or field in required]
+    columns: list[int | None] = [*find_columns(file, present, header, _NO_HEADER)]
+    columns = [columns[present.index(field)] if field in present else None for field in fields]
     others = {name: column for column, name in enumerate(header) if header.count(name) == 1} if has_cells else {}
     for place, cells, problem in rows:
         if len(cells) != len(header):
             raise InputError(f"{file} {place} must have {len(header)} fields, got {len(cells)}")
         values = {name: cells[column] for name, column in others.items()}
-        yield Record(file, place, tuple([cells[column] for column in columns]), problem, values)
+        chosen = tuple([ABSENT if column is None else cells[column] for column in columns])
+        yield Record(file, place, chosen, problem, values)
 
 
-def read_table(path: str, fields: tuple[str, ...], *, has_cells: bool = False) -> Iterator[Record]:
+def read_table(
+    path: str, fields: tuple[str, ...], *, has_cells: bool = False, optional: tuple[str, ...] = ()
+) -> Iterator[Record]:
     """The rows of all files that a path matches, see `read_records`.
 
     Raises:
@@ -104,53 +120,35 @@ def read_table(path: str, fields: tuple[str, ...], *, has_cells: bool = False) -
     """
     is_empty = True
     for file in match_files(path, RECORD_KINDS, what="the table"):
-        for record in read_records(file, fields, has_cells=has_cells):
+        for record in read_records(file, fields, has_cells=has_cells, optional=optional):
             yield record
             is_empty = False
     if is_empty:
         raise InputError(f"the table {path} must hold at least one row, got none")
 
 
-def has_column(file: str, names: Collection[str]) -> bool:
-    """Whether a file of rows has one of some columns; of JSON lines, whether a row has such a field.
-
-    Raises:
-        InputError: see `read_records`.
-    """
-    if extension(file) in (".csv", ".tsv"):
-        _, header, _ = next(read_cells(Lines(file), tabs=extension(file) == ".tsv"))
-        return not set(names).isdisjoint(header)
-    rows = itertools.islice(read_records(file, (), has_cells=True), None if extension(file) in JSON_LINES else 1)
-    return any(not set(names).isdisjoint(row.cells) for row in rows)
-
-
-def as_text(value: Any, where: str, field: str, *, is_filled: bool = False) -> str:
+def as_text(value: Any, where: str, field: str, *, is_filled: bool = False, problems: list[str] | None = None) -> str:
     """A value as a string.
 
-    `where` is the start of errors; with `is_filled` white space alone is one.
+    `where` is the start of errors; with `is_filled` white space alone is one. With `problems`, a value that is not
+    valid Unicode is repaired, and what was wrong with it is added there.
 
     Raises:
-        InputError: it is missing, neither text nor a number, not valid Unicode, or empty where it must be filled.
-    """
-    text, problem = as_any_text(value, where, field)
-    if problem:
-        raise InputError(f"{where}: field {field!r} must be valid Unicode, got {problem}")
-    if is_filled and not text.strip():
-        raise InputError(f"{where}: column {field!r} must not be empty")
-    return text
-
-
-def as_any_text(value: Any, where: str, field: str) -> tuple[str, str | None]:
-    """A value as a string, and what was wrong with it, see `repair`.
-
-    Raises:
-        InputError: it is missing (null, or the NaN that pandas writes in its place), or neither text nor a number.
+        InputError: it is missing (null, or the NaN that pandas writes in its place), neither text nor a number, not
+            valid Unicode, or empty where it must be filled.
     """
     if value is None or (isinstance(value, float) and math.isnan(value)):
         raise InputError(f"{where}: field {field!r} must be text, got {value}; fill it in or leave the row out")
     if not isinstance(value, str | bytes | int | float):
         raise InputError(f"{where}: field {field!r} must be text, got {str(value)[:40]}")
-    return repair(value if isinstance(value, str | bytes) else str(value))
+    text, problem = repair(value if isinstance(value, str | bytes) else str(value))
+    if problem and problems is None:
+        raise InputError(f"{where}: field {field!r} must be valid Unicode, got {problem}")
+    if problem and problems is not None:
+        problems.append(problem)
+    if is_filled and not text.strip():
+        raise InputError(f"{where}: column {field!r} must not be empty")
+    return text
 
 
 def parse_json(text: str, where: str) -> Any:

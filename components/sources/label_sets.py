@@ -54,7 +54,7 @@ class LabelSetSource(LabelledFiles):
 
     @pydantic.model_validator(mode="after")
     def _check_columns(self) -> Self:
-        columns = self._columns()
+        columns = self.columns()
         check("LabelSetSource", "text", len(set(columns)) == len(columns), "be another column than all others", columns)
         if self.label_columns is not None:
             check("LabelSetSource", "label_columns", len(self.label_columns) > 1, "be at least 2", self.label_columns)
@@ -73,7 +73,10 @@ class LabelSetSource(LabelledFiles):
                 saw.
         """
         paths = self.paths()
-        tables = {split: self._read(path, must_separate=split == "train") for split, path in paths.items()}
+        tables = {
+            split: self.make_rows(path, read_table(path, self.columns()), must_separate=split == "train")
+            for split, path in paths.items()
+        }
         owner = f"columns {list(self.label_columns)}" if self.label_columns else f"column {self.label!r}"
         for column in self.label_columns or ():
             if not any(column in row.labels for row in tables["train"]):
@@ -89,7 +92,7 @@ class LabelSetSource(LabelledFiles):
         Raises:
             InputError: a table is missing, malformed or empty, or a cell holds no labels.
         """
-        return self._read(path, must_separate=False)
+        return self.make_rows(path, read_table(path, self.columns()))
 
     def labels(self, rows: Iterable[LabelSetRow]) -> list[str]:
         """Returns the sorted labels of rows, or `label_columns` if they are set."""
@@ -97,8 +100,8 @@ class LabelSetSource(LabelledFiles):
 
     def training_rows(self) -> list[LocatedRow]:
         """The training rows of `splits`, each with its file and line and with all columns as texts."""
-        records = list(read_table(self.train, self._columns(), has_cells=True))
-        return locate_rows(self._make_rows(self.train, records, must_separate=True), records, self.train)
+        records = list(read_table(self.train, self.columns(), has_cells=True))
+        return locate_rows(self.make_rows(self.train, records, must_separate=True), records, self.train)
 
     def record(self, row: LabelSetRow) -> dict[str, Any]:
         """Converts a row to a record with this source's columns, which `read` reads from a `.jsonl` file."""
@@ -118,15 +121,17 @@ class LabelSetSource(LabelledFiles):
     def _label_names(rows: Iterable[LabelSetRow]) -> set[str]:
         return {label for row in rows for label in row.labels}
 
-    def _columns(self) -> tuple[str, ...]:
+    def columns(self) -> tuple[str, ...]:
+        """The columns that are read: of the texts, then of the labels."""
         second = () if self.second_text is None else (self.second_text,)
         return (self.text, *second, *(self.label_columns or (self.label,)))
 
-    def _read(self, path: str, *, must_separate: bool) -> list[LabelSetRow]:
-        return self._make_rows(path, read_table(path, self._columns()), must_separate=must_separate)
+    def make_rows(self, path: str, records: Iterable[Record], *, must_separate: bool = False) -> list[LabelSetRow]:
+        """The rows of records with the values of `columns`; raises as `splits`.
 
-    def _make_rows(self, path: str, records: Iterable[Record], *, must_separate: bool) -> list[LabelSetRow]:
-        separated, columns, rows = _Separated(self.separator), self._columns(), list[LabelSetRow]()
+        With `must_separate`, a separator that no cell has is an error.
+        """
+        separated, columns, rows = _Separated(self.separator), self.columns(), list[LabelSetRow]()
         texts = 1 if self.second_text is None else 2
         for record in records:
             values = list(zip(columns, record.values, strict=True))

@@ -56,7 +56,7 @@ class TableSource(LabelledFiles):
 
     @pydantic.model_validator(mode="after")
     def _check_columns(self) -> Self:
-        columns, is_embedding = self._columns(), self.task == "embedding"
+        columns, is_embedding = self.columns(), self.task == "embedding"
         different = len(set(columns)) == len(columns)
         check("TableSource", "text", different, "be another column than label and second_text", columns)
         has_pairs = not is_embedding or self.second_text is not None
@@ -72,7 +72,7 @@ class TableSource(LabelledFiles):
                 or a validation or test label that training never saw; or, for a regression, what is not a number, only
                 one number in validation or test, or training numbers that `check_spread` refuses.
         """
-        tables = {split: self._make_rows(read_table(path, self._columns())) for split, path in self.paths().items()}
+        tables = {split: self._parse(read_table(path, self.columns())) for split, path in self.paths().items()}
         labels = {split: {row.label for row in rows} for split, rows in tables.items()}
         owner = f"column {self.label!r} of {self.train}"
         if self.task == "classification":
@@ -90,7 +90,11 @@ class TableSource(LabelledFiles):
             InputError: a table is missing, empty, not UTF-8, of an unknown kind, lacks a named column, or has a row
                 without a text or label, or with a label that is not a number or has a line end.
         """
-        return self._scale(self._make_rows(read_table(path, self._columns())), path)
+        return self.make_rows(path, read_table(path, self.columns()))
+
+    def make_rows(self, path: str, records: Iterable[Record]) -> list[TextRow]:
+        """The rows of records with the values of `columns`; raises as `read`."""
+        return self._scale(self._parse(records), path)
 
     def column_values(
         self, columns: Sequence[str], rows: Sequence[TextRow], split: str = "train"
@@ -111,8 +115,8 @@ class TableSource(LabelledFiles):
         return self._read_located(self.train)
 
     def _read_located(self, path: str, columns: Sequence[str] = ()) -> list[LocatedRow]:
-        records = list(read_table(path, (*self._columns(), *columns), has_cells=True))
-        return locate_rows(self._scale(self._make_rows(records), path), records, path)
+        records = list(read_table(path, (*self.columns(), *columns), has_cells=True))
+        return locate_rows(self.make_rows(path, records), records, path)
 
     def record(self, row: TextRow) -> dict[str, str]:
         """Converts a row to a record with this source's columns."""
@@ -129,11 +133,12 @@ class TableSource(LabelledFiles):
                 raise InputError(f"{split}: the label of {row.text[:40]!r} must {rule}, got {row.label}")
         return [row._replace(label=str(float(row.label) / self.scale)) for row in rows]
 
-    def _columns(self) -> tuple[str, ...]:
+    def columns(self) -> tuple[str, ...]:
+        """The columns that are read."""
         return (self.text, self.label) if self.second_text is None else (self.text, self.label, self.second_text)
 
-    def _make_rows(self, records: Iterable[Record]) -> list[TextRow]:
-        columns, rows = self._columns(), list[TextRow]()
+    def _parse(self, records: Iterable[Record]) -> list[TextRow]:
+        columns, rows = self.columns(), list[TextRow]()
         for record in records:
             where = record.where
             text, label, *second = (

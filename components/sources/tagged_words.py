@@ -8,14 +8,14 @@ import pydantic
 
 from components.dsl.errors import InputError
 from components.files.paths import match_files, short_name
-from components.files.record_files import RECORD_KINDS, Record, as_text, read_records, read_table
+from components.files.record_files import RECORD_KINDS, Record, as_text, read_records
 from components.files.text_files import Lines, extension
 from components.sources.shared import LabelledFiles, LocatedRow, check_label, check_labels
 from components.sources.table import locate_rows
 from components.sources.tag_schemes import begin_entities, find_tag_error, suggest_scheme, to_bio
 from keras_bert.core.checks import check
 from keras_bert.core.validation import NonEmptyStr, validated_dataclass
-from keras_bert.data.conllu import TAG_COLUMNS, TreebankSentence, parse_conllu
+from keras_bert.data.conllu import TAG_COLUMNS, parse_conllu
 from keras_bert.metrics.entities import OUTSIDE
 
 # What holds lists of words; all other files have columns, whatever they are called, and TSV files, too.
@@ -34,6 +34,39 @@ class Sentence(NamedTuple):
 
     words: tuple[str, ...]
     tags: tuple[str, ...]
+
+
+class SentenceSplits(dict[str, list[Sentence]]):
+    """The sentences of each split, and what else their files say of them.
+
+    Attributes:
+        heads: the heads of the words of each sentence, by split, see `TreebankSentence.heads`; empty for sentences of
+            files that are not `.conllu`.
+        corrected: the number of entities of each split whose first tag is an `I-` that was read as a `B-`.
+    """
+
+    def __init__(self, read: Mapping[str, Sequence["_ReadSentence"]]) -> None:
+        super().__init__({split: [sentence.row for sentence in sentences] for split, sentences in read.items()})
+        self.heads = {split: [sentence.heads for sentence in sentences] for split, sentences in read.items()}
+        self.corrected = {split: sum(sentence.corrected for sentence in read[split]) for split in read}
+
+
+class _ReadSentence(NamedTuple):
+    """A sentence as its file has it.
+
+    Attributes:
+        where: the start of an error about one of its words.
+        first: the number of its first word there.
+        record: the row of a table; None for other files.
+    """
+
+    row: Sentence
+    place: str
+    where: str
+    first: int = 1
+    heads: tuple[int, ...] = ()
+    record: Record | None = None
+    corrected: int = 0
 
 
 @validated_dataclass(kw_only=False)
@@ -76,38 +109,19 @@ class SentenceSource(LabelledFiles):
             check("SentenceSource", field, value != getattr(self, other), f"be another than {other}", value)
         return self
 
-    def splits(self) -> dict[str, list[Sentence]]:
+    def splits(self) -> SentenceSplits:
         """The sentences of each split that has a file; their entities are in BIO.
 
         Raises:
             InputError: a file is missing, malformed or holds no sentence; a tag breaks the scheme, there are fewer
                 than two tags, or a split has a tag or a type of entities that no training row has.
         """
-        splits = {split: self.read(path) for split, path in self.paths().items()}
+        splits = SentenceSplits({split: self._read(path) for split, path in self.paths().items()})
         tags = {split: self._known_tags(sentences) for split, sentences in splits.items()}
         check_labels(tags, self.train)
         if any(tag[:2] in _ENTITY_TAGS for tag in tags["train"]) and OUTSIDE not in tags["train"]:
             raise InputError(f"{self.train} must have the tag O besides those of entities, got {sorted(tags['train'])}")
         return splits
-
-    def heads(self) -> dict[str, list[tuple[int, ...]]]:
-        """The heads of the words of each sentence, by split and in the order of `splits`, see `TreebankSentence.heads`.
-
-        Empty for sentences of files that are not `.conllu`.
-
-        Raises:
-            InputError: see `splits`.
-        """
-        paths = self.paths()
-        return {
-            split: [heads for file in self._files(path) for heads in self._heads_of(file)]
-            for split, path in paths.items()
-        }
-
-    def _heads_of(self, file: str) -> Iterator[tuple[int, ...]]:
-        if extension(file) == _TREEBANK_KIND:
-            return (sentence.heads for sentence, _ in self._parse_treebank(file))
-        return (() for _ in self._parse_file(file))
 
     def labels(self, sentences: list[Sentence]) -> list[str]:
         """The tags that a model of these sentences is to know, sorted; of an entity both, `B-` and `I-`."""
@@ -129,40 +143,43 @@ class SentenceSource(LabelledFiles):
         Raises:
             InputError: a file is missing, malformed or holds no sentence; a tag breaks the scheme.
         """
-        return [located.row for located in self._read(path)]
+        return [sentence.row for sentence in self._read(path)]
 
     def training_rows(self) -> list[LocatedRow]:
         """The training sentences of `splits` with the places of their starts, as `train.conll line 3`.
 
         Those of tables have all their columns as texts, too.
         """
-        rows = self._read(self.train)
-        if not all(extension(file) in _LIST_KINDS for file in self._files(self.train)):
-            return rows
-        records = list(read_table(self.train, (self.words, self.tags), has_cells=True))
-        return locate_rows([located.row for located in rows], records, self.train)
+        read = self._read(self.train, has_cells=True)
+        records = [sentence.record for sentence in read if sentence.record is not None]
+        if len(records) < len(read):
+            return [LocatedRow(sentence.row, sentence.place) for sentence in read]
+        return locate_rows([sentence.row for sentence in read], records, self.train)
 
-    def _read(self, path: str) -> list[LocatedRow]:
-        rows = list[LocatedRow]()
+    def _read(self, path: str, *, has_cells: bool = False) -> list[_ReadSentence]:
+        """The sentences of files with their tags in BIO, and with their places as `train.conll line 3`."""
+        read = list[_ReadSentence]()
         for file in self._files(path):
-            parsed = list(self._parse_file(file))
-            for sentence, _, where, first in parsed:
-                for number, tag in enumerate(sentence.tags, first):
-                    check_label(tag, f"{where} {number}: the tag")
-            is_marked = any(tag[:2] in _ENTITY_TAGS for sentence, *_ in parsed for tag in sentence.tags)
-            for sentence, _, where, first in parsed if self.scheme != "any" or is_marked else ():
-                tags = begin_entities(sentence.tags) if self.scheme == "BIO" else sentence.tags
-                if error := find_tag_error(tags, self.scheme):
-                    is_comment = sentence.words[error[0]].split()[0] == "#"
-                    hint = suggest_scheme([other.tags for other, *_ in parsed], self.scheme)
+            parsed = list(self._parse_file(file, has_cells=has_cells))
+            for sentence in parsed:
+                for number, tag in enumerate(sentence.row.tags, sentence.first):
+                    check_label(tag, f"{sentence.where} {number}: the tag")
+            is_marked = any(tag[:2] in _ENTITY_TAGS for sentence in parsed for tag in sentence.row.tags)
+            for sentence in parsed:
+                row, corrected, place = sentence.row, 0, f"{short_name(file, path)} {sentence.place}"
+                tags = begin_entities(row.tags) if self.scheme == "BIO" else row.tags
+                if (self.scheme != "any" or is_marked) and (error := find_tag_error(tags, self.scheme)):
+                    is_comment = row.words[error[0]].split()[0] == "#"
+                    hint = suggest_scheme([other.row.tags for other in parsed], self.scheme)
                     advice = "; remove the line if it is a comment" if is_comment else hint
-                    raise InputError(f"{where} {first + error[0]}: {error[1]}{advice}")
-            for sentence, place, *_ in parsed:
-                row = sentence if self.scheme == "any" else sentence._replace(tags=to_bio(sentence.tags))
-                rows.append(LocatedRow(row, f"{short_name(file, path)} {place}"))
-        if not rows:
+                    raise InputError(f"{sentence.where} {sentence.first + error[0]}: {error[1]}{advice}")
+                if self.scheme != "any":
+                    corrected = sum(tag != bio_tag for tag, bio_tag in zip(row.tags, tags, strict=True))
+                    row = row._replace(tags=to_bio(row.tags))
+                read.append(sentence._replace(row=row, place=place, corrected=corrected))
+        if not read:
             raise InputError(f"{path} must hold at least one sentence, got none")
-        return rows
+        return read
 
     def read_tags(self, path: str) -> list[tuple[str, ...]]:
         """The tags of each sentence of files as they are written there, whatever their scheme.
@@ -170,48 +187,38 @@ class SentenceSource(LabelledFiles):
         Raises:
             InputError: a file is missing or malformed.
         """
-        return [sentence.tags for file in self._files(path) for sentence, *_ in self._parse_file(file)]
+        return [sentence.row.tags for file in self._files(path) for sentence in self._parse_file(file)]
 
     def describe(self, splits: Mapping[str, Sequence[Any]]) -> list[str]:
         """The number of entities of each split whose first tag is an `I-` that was read as a `B-`."""
-        if self.scheme != "BIO":
-            return []
-        tags = {split: self.read_tags(path) for split, path in self.paths().items()}
-        counts = {
-            split: sum(tag != bio_tag for row in rows for tag, bio_tag in zip(row, begin_entities(row), strict=True))
-            for split, rows in tags.items()
-        }
+        assert isinstance(splits, SentenceSplits)
         rule = "begin with an I- tag, which is read as B-, as conlleval does"
-        return [f"{count} entities of {split} rows {rule}" for split, count in counts.items() if count]
+        return [f"{count} entities of {split} rows {rule}" for split, count in splits.corrected.items() if count]
 
     def record(self, row: Sentence) -> dict[str, Any]:
         """The sentence under the names of this source's fields, for a `.jsonl` file; entities are in BIO."""
         return {self.words: list(row.words), self.tags: list(row.tags)}
 
-    def _parse_file(self, file: str) -> Iterator[tuple[Sentence, str, str, int]]:
-        """Each sentence, its place, the start of an error about a word, and the number of its first word there."""
+    def _parse_file(self, file: str, *, has_cells: bool = False) -> Iterator[_ReadSentence]:
+        """The sentences of a file, their tags as they are written there."""
         if extension(file) in _LIST_KINDS:
-            for record in read_records(file, (self.words, self.tags)):
-                sentence = parse_lists(record, (self.words, self.tags))
-                yield sentence, record.place, f"{record.where}, word", 1
+            for record in read_records(file, (self.words, self.tags), has_cells=has_cells):
+                row = parse_lists(record, (self.words, self.tags))
+                yield _ReadSentence(row, record.place, f"{record.where}, word", record=record)
             return
-        if extension(file) == _TREEBANK_KIND:
-            for parsed, line in self._parse_treebank(file):
-                sentence, where = Sentence(parsed.words, parsed.tags), f"{file} sentence at line {line}, word"
-                yield sentence, f"line {line}", where, 1
+        if extension(file) != _TREEBANK_KIND:
+            columns = {"word_column": self.word_column, "tag_column": self.tag_column}
+            for row, line in parse_columns(Lines(file), prefix=self.prefix, **columns):
+                yield _ReadSentence(row, f"line {line}", f"{file} line", first=line)
             return
-        columns = {"word_column": self.word_column, "tag_column": self.tag_column}
-        for sentence, line in parse_columns(Lines(file), prefix=self.prefix, **columns):
-            yield sentence, f"line {line}", f"{file} line", line
-
-    def _parse_treebank(self, file: str) -> Iterator[tuple[TreebankSentence, int]]:
-        """Each sentence of a `.conllu` file, and the line of its first word."""
         tags = {number: name for name, number in TAG_COLUMNS.items()} | {-1: "upos"}
         if self.tag_column not in tags:
             rule = f"be one of {sorted(TAG_COLUMNS.values())} for {_TREEBANK_KIND} files"
             raise InputError(f"SentenceSource.tag_column must {rule}, got {self.tag_column}")
         try:
-            yield from parse_conllu(Lines(file), file, tags[self.tag_column])
+            for (words, names, heads), line in parse_conllu(Lines(file), file, tags[self.tag_column]):
+                where = f"{file} sentence at line {line}, word"
+                yield _ReadSentence(Sentence(words, names), f"line {line}", where, heads=heads)
         except InputError:
             raise
         except ValueError as error:

@@ -11,7 +11,7 @@ import pydantic
 
 from components.dsl.errors import InputError
 from components.files.paths import file_digest, match_files, short_name
-from components.files.record_files import RECORD_KINDS, Record, as_any_text, as_text, read_records
+from components.files.record_files import RECORD_KINDS, as_text, read_records
 from components.files.text_files import Lines, extension
 from components.sources.shared import digest
 from keras_bert.core.checks import check
@@ -157,23 +157,16 @@ def _read_rows(file: str, name: str, source: TextSource) -> Iterator[Document]:
     strict = source.undecodable == "error"
     fields = (source.text, source.id) if source.id else (source.text,)
     for record in read_records(file, fields, strict=strict):
-        cells, problem = _read_cells(record, fields, strict=strict)
+        problems: list[str] | None = None if strict else []
+        pairs = zip(fields, record.values, strict=True)
+        cells = [as_text(value, record.where, field, problems=problems) for field, value in pairs]
+        # The line's fault may be in a field that is not read.
+        is_touched = any("\ufffd" in text for text in cells)
+        problem = problems[0] if problems else record.problem if is_touched else None
         if cells[0].strip():
             unit, _, number = record.place.partition(" ")
             place = f"{name}:{number}" if unit == "line" else f"{name}#{int(number) - 1}"
             yield Document(place, cells[1] if source.id else None, cells[0].strip(), problem)
-
-
-def _read_cells(record: Record, fields: tuple[str, ...], *, strict: bool) -> tuple[list[str], str | None]:
-    """The values of a row as texts, and what could not be decoded in them."""
-    pairs = list(zip(fields, record.values, strict=True))
-    if strict:
-        return [as_text(value, record.where, field) for field, value in pairs], None
-    cells = [as_any_text(value, record.where, field) for field, value in pairs]
-    problem = next((problem for _, problem in cells if problem), None)
-    # The line's fault may be in a field that is not read.
-    touched = any("\ufffd" in text for text, _ in cells)
-    return [text for text, _ in cells], problem or (record.problem if touched else None)
 
 
 def read_lines(source: TextSource) -> Iterator[str]:

@@ -29,19 +29,17 @@ class RecordError(ValueError):
 
 def serialize(features: dict[str, Value]) -> bytes:
     """Serializes a `tf.train.Example` of bytes, floats or integers by name; equal features give equal bytes."""
-    return tf.train.Example(
-        features=tf.train.Features(feature={name: _feature(value) for name, value in features.items()})
-    ).SerializeToString(deterministic=True)
-
-
-def _feature(value: Value) -> tf.train.Feature:
-    if isinstance(value, bytes):
-        return tf.train.Feature(bytes_list=tf.train.BytesList(value=[value]))
-    if isinstance(value, float):
-        return tf.train.Feature(float_list=tf.train.FloatList(value=[value]))
-    if isinstance(value, np.ndarray) and value.dtype.kind == "f":
-        return tf.train.Feature(float_list=tf.train.FloatList(value=value.reshape(-1)))
-    return tf.train.Feature(int64_list=tf.train.Int64List(value=value))
+    protos = {}
+    for name, value in features.items():
+        if isinstance(value, bytes):
+            protos[name] = tf.train.Feature(bytes_list=tf.train.BytesList(value=[value]))
+        elif isinstance(value, float):
+            protos[name] = tf.train.Feature(float_list=tf.train.FloatList(value=[value]))
+        elif isinstance(value, np.ndarray) and value.dtype.kind == "f":
+            protos[name] = tf.train.Feature(float_list=tf.train.FloatList(value=value.reshape(-1)))
+        else:
+            protos[name] = tf.train.Feature(int64_list=tf.train.Int64List(value=value))
+    return tf.train.Example(features=tf.train.Features(feature=protos)).SerializeToString(deterministic=True)
 
 
 def write_records(

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable
 from pathlib import Path
+from typing import IO
 
 import pytest
 
@@ -28,3 +29,16 @@ def line(checkpoint: Path, tmp_path_factory: pytest.TempPathFactory) -> Callable
         return lines[task]
 
     return find
+
+
+@pytest.fixture
+def opened(monkeypatch: pytest.MonkeyPatch) -> list[str]:
+    """The files that readers of tables and lines open, in order."""
+    files: list[str] = []
+
+    def open_noted(file: str) -> IO[bytes]:
+        files.append(file)
+        return open(file, "rb")
+
+    monkeypatch.setattr("components.files.text_files.open_binary", open_noted)
+    return files

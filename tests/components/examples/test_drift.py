@@ -196,10 +196,11 @@ def test_new_rows_with_several_labels(tmp_path: Path) -> None:
     assert read_new_rows(schema, str(table)) == ([LabelSetRow("the cow", ())], False)
 
 
-def test_new_rows_are_read_by_the_columns_of_the_training_rows(tmp_path: Path) -> None:
+def test_new_rows_are_read_by_the_columns_of_the_training_rows(tmp_path: Path, opened: list[str]) -> None:
     table = tmp_path / "new.csv"
     table.write_text("kind,review\nfarm,the cow\n")
     assert read_new_rows(SCHEMA, str(table)) == ([TextRow("the cow", "farm")], True)
+    assert opened == [str(table)]
     table.write_text("id,review\n1,the cow\n")
     assert read_new_rows(SCHEMA, str(table)) == ([TextRow("the cow", "")], False)
     table.write_text("id,text\n1,the cow\n")

@@ -12,7 +12,7 @@ from pyarrow import ipc
 
 from components.dsl.errors import InputError
 from components.files.arrow_files import UnnamedClass
-from components.files.record_files import as_text, has_column, read_records, read_table
+from components.files.record_files import ABSENT, as_text, read_records, read_table
 
 # No lone surrogates.
 CELLS = st.text(st.characters(exclude_categories=["Cs"]) | st.sampled_from(["\r", "\n"]), max_size=8)
@@ -181,29 +181,32 @@ def test_a_missing_header_is_asked_for_and_long_texts_are_cut(tmp_path):
 
 
 @pytest.mark.parametrize(
-    ("name", "content"),
+    ("name", "content", "expected_values"),
     [
-        ("a.csv", 'text,"the, label","the, label"\none,1,2\n'),
-        ("a.tsv", "text\tthe, label\n"),
-        # The second row has a field more.
-        ("a.jsonl", '{"text": ""}\n\n{"text": "", "the, label": 2}\n'),
-        ("b.jsonl", '{"text": "", "the, label": 1}\n{"text": ""}\n'),
+        ("a.csv", 'text,"the, label"\none,1\n', [(ABSENT, "1", "one")]),
+        ("a.tsv", "text\tthe, label\none\t1\n", [(ABSENT, "1", "one")]),
+        (
+            *("a.jsonl", '{"text": ""}\n\n{"text": "", "the, label": null}\n'),
+            [(ABSENT, ABSENT, ""), (ABSENT, None, "")],
+        ),
     ],
 )
-def test_the_columns_of_text_files(tmp_path, name, content):
+def test_optional_fields_of_text_files(tmp_path, name, content, expected_values):
     file = write(tmp_path, name, content)
-    assert has_column(file, ("id", "the, label"))
-    assert not has_column(file, ("id", "label"))
+    records = read_records(file, ("id", "the, label", "text"), optional=("id", "the, label"))
+    assert [record.values for record in records] == expected_values
 
 
-def test_the_columns_of_parquet(tmp_path):
+def test_optional_fields_of_parquet(tmp_path):
     pq.write_table(pa.table({"text": ["one"], "label": [1]}), tmp_path / "a.parquet")
-    assert has_column(str(tmp_path / "a.parquet"), ("label",))
-    assert not has_column(str(tmp_path / "a.parquet"), ("id",))
+    records = read_records(str(tmp_path / "a.parquet"), ("id", "text", "label"), optional=("id", "label"))
+    assert [record.values for record in records] == [(ABSENT, b"one", 1)]
 
 
-def test_files_without_rows_have_no_columns(tmp_path):
-    assert not has_column(write(tmp_path, "a.jsonl", "\n"), ("text",))
+def test_optional_fields_that_stand_twice_are_refused(tmp_path):
+    file = write(tmp_path, "a.csv", "text,label,label\none,1,2\n")
+    with pytest.raises(InputError, match="must have one column 'label', got 2"):
+        list(read_records(file, ("text", "label"), optional=("label",)))
 
 
 def test_all_cells_but_those_of_columns_of_one_name(tmp_path):

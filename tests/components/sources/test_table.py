@@ -169,14 +169,7 @@ def test_values_of_a_further_column_follow_their_rows(tmp_path):
         source.column_values(["form"], rows)
 
 
-def test_places_and_further_columns_are_read_with_the_rows(tmp_path, monkeypatch):
-    opened = []
-
-    def open_counted(file):
-        opened.append(file)
-        return open(file, "rb")
-
-    monkeypatch.setattr("components.files.text_files.open_binary", open_counted)
+def test_places_and_further_columns_are_read_with_the_rows(tmp_path, opened):
     file = str(tmp_path / "a.csv")
     (tmp_path / "a.csv").write_text("text,label,from\na,0,web\nb,1,\n")
     source = TableSource(file)

@@ -194,6 +194,24 @@ def test_entities_that_begin_with_an_i_tag_are_read_as_conlleval_reads_them(tmp_
     assert SentenceSource(write(tmp_path, "c.txt", IOB1)).splits() == {"train": BIO}
 
 
+def test_sentences_heads_and_notes_are_read_at_once(tmp_path, opened):
+    tree = "1\tfilms\t_\tNOUN\t_\t_\t2\tx\t_\t_\n2\tend\t_\tVERB\t_\t_\t0\troot\t_\t_\n"
+    files = [write(tmp_path, "a.conllu", tree), write(tmp_path, "b.txt", "films NOUN\n")]
+    source = SentenceSource(files[0], test=files[1], scheme="any")
+    splits = source.splits()
+    assert source.describe(splits) == []
+    assert splits.heads == {"train": [(2, 0)], "test": [()]}
+    assert opened == files
+
+
+def test_places_and_further_columns_of_sentences_are_read_with_them(tmp_path, opened):
+    file = write(tmp_path, "a.jsonl", '{"words": ["a"], "tags": ["I-x"], "id": 7}\n')
+    (located,) = SentenceSource(file).training_rows()
+    assert (located.row, located.location) == (Sentence(("a",), ("B-x",)), "a.jsonl line 1")
+    assert located.columns == {"words": '["a"]', "tags": '["I-x"]', "id": "7"}
+    assert opened == [file]
+
+
 def test_labels_hold_both_tags_of_each_type():
     assert SentenceSource("a").labels(SENTENCES) == ["B-org", "B-per", "I-org", "I-per", "O"]
 
