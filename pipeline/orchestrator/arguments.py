@@ -55,14 +55,21 @@ def decode_argument(value: Any) -> Any:
         return [decode_argument(item) for item in value]
     if not isinstance(value, Mapping):
         return value
-    kind, content = _find_type(value["type"]), value["content"]
+    # A type of this project, or of a module that the component has imported.
+    name, content = value["type"], value["content"]
+    module, _, attribute = name.partition(":")
+    if module.partition(".")[0] in FIRST_PARTY:
+        importlib.import_module(module)
+    kind = getattr(sys.modules.get(module), attribute, None)
+    if not isinstance(kind, type):
+        raise TypeError(f"an argument must have a type that this process knows, got {name}")
     if kind is tuple:
         return tuple(decode_argument(content))
     if issubclass(kind, Path | Artifact | enum.Enum):
         return kind(content)
     if kind is dict or dataclasses.is_dataclass(kind):
         return kind(**{name: decode_argument(item) for name, item in content.items()})
-    raise TypeError(f"an argument must be made of plain values and dataclasses, got a {value['type']}")
+    raise TypeError(f"an argument must be made of plain values and dataclasses, got a {name}")
 
 
 def move_artifacts(arguments: Mapping[str, Any], move: Callable[[Path], Path]) -> dict[str, Any]:
@@ -74,14 +81,3 @@ def move_artifacts(arguments: Mapping[str, Any], move: Callable[[Path], Path]) -
         return type(value)(move(value.path)) if isinstance(value, Artifact) else value
 
     return {name: moved(value) for name, value in arguments.items()}
-
-
-def _find_type(name: str) -> type[Any]:
-    """A type of this project, or of a module that the component has imported."""
-    module, _, attribute = name.partition(":")
-    if module.partition(".")[0] in FIRST_PARTY:
-        importlib.import_module(module)
-    kind = getattr(sys.modules.get(module), attribute, None)
-    if not isinstance(kind, type):
-        raise TypeError(f"an argument must have a type that this process knows, got {name}")
-    return kind

@@ -64,13 +64,21 @@ def find_ingredients(
     code: Code,
     files: Mapping[str, Mapping[str, str]] | None = None,
 ) -> Ingredients:
-    """The ingredients of an execution's cache key."""
+    """The ingredients of an execution's cache key; raises CodeError if a library is not installed."""
+    libraries = {}
+    for name in component.libraries:
+        try:
+            libraries[name] = _library_version(name)
+        except importlib.metadata.PackageNotFoundError:
+            raise CodeError(
+                f"component {component.name!r} depends on the version of {name!r}, which is not installed here"
+            ) from None
     return Ingredients(
         component=f"{component.module}.{component.name}",
         inputs=inputs,
         parameters=parameters,
         code=code.digest,
-        libraries={name: _check_version(component.name, name) for name in component.libraries},
+        libraries=libraries,
         python=".".join(map(str, sys.version_info[:2])),
         modules=code.modules,
         files=files or {},
@@ -179,12 +187,3 @@ def _package_folder(name: str) -> Path:
 
 # Reading the metadata of a package takes a millisecond; most steps depend on the same ones.
 _library_version = functools.cache(importlib.metadata.version)
-
-
-def _check_version(component: str, library: str) -> str:
-    try:
-        return _library_version(library)
-    except importlib.metadata.PackageNotFoundError:
-        raise CodeError(
-            f"component {component!r} depends on the version of {library!r}, which is not installed here"
-        ) from None

@@ -267,7 +267,13 @@ class Launcher:
         launched.child.end()
         with self._disk_full_as_failure(plan, launched.start):
             if outcome.kind == "done":
-                outcome = _check_parameters(plan, launched.outputs)._replace(cost=outcome.cost)
+                # The user's data must not have changed after the key was computed, as outputs are published under it.
+                parameters = json.loads(json.dumps(plan.ingredients.parameters))
+                recorded = [output.manifest()["parameters"] for output in launched.outputs.values()]
+                changed = [name for name in parameters if any(made[name] != parameters[name] for made in recorded)]
+                if changed:
+                    message = f"{plan.node.name}.{changed[0]} changed while it was read; run again"
+                    outcome = Outcome("input_error", message, outcome.cost)
             seconds = time.monotonic() - launched.start
             if outcome.kind == "done":
                 return self._publish(launched, self._execution(plan, "ran", seconds, cost=outcome.cost))
@@ -378,14 +384,3 @@ def _output_type(node: Node, name: str) -> type[Artifact]:
     kind = node.component.parameters[name].artifact
     assert kind is not None
     return kind
-
-
-def _check_parameters(plan: StepPlan, outputs: Mapping[str, Artifact]) -> Outcome:
-    """Checks that the user's data did not change after the key was computed, before outputs are published under it."""
-    parameters = json.loads(json.dumps(plan.ingredients.parameters))
-    for output in outputs.values():
-        recorded = output.manifest()["parameters"]
-        for name, value in parameters.items():
-            if recorded[name] != value:
-                return Outcome("input_error", f"{plan.node.name}.{name} changed while it was read; run again")
-    return Outcome("done", "")

@@ -97,8 +97,8 @@ class Mailbox:
 
     def read_launcher_beat(self) -> LauncherBeat | None:
         """The newest sign of life of the launcher; None if it cannot be read at this moment."""
-        fields = self._read(_LAUNCHER)
-        return None if fields is None else LauncherBeat(**fields)
+        fields = read_visible(self.folder / _LAUNCHER)
+        return LauncherBeat(**fields) if fields else None
 
     def write_process_beat(self, beat: ProcessBeat) -> None:
         """Writes a sign of life of the process."""
@@ -106,8 +106,8 @@ class Mailbox:
 
     def read_process_beat(self) -> ProcessBeat | None:
         """The newest sign of life of the process; None if it has not started."""
-        fields = self._read(_PROCESS)
-        return None if fields is None else ProcessBeat(**fields)
+        fields = read_visible(self.folder / _PROCESS)
+        return ProcessBeat(**fields) if fields else None
 
     def write_outcome(self, outcome: Outcome) -> None:
         """Writes the outcome, the last message of the process."""
@@ -116,17 +116,18 @@ class Mailbox:
 
     def read_outcome(self) -> Outcome | None:
         """The outcome; None if the process has not reported one."""
-        fields = self._read(_OUTCOME)
-        if fields is None:
-            return None
-        cost = fields.pop("cost")
-        return Outcome(**fields, cost=None if cost is None else Cost(**cost))
+        fields = read_visible(self.folder / _OUTCOME)
+        cost = fields.pop("cost", None)
+        return Outcome(**fields, cost=None if cost is None else Cost(**cost)) if fields else None
 
-    def _read(self, name: str) -> dict[str, Any] | None:
-        """The content of a file; None if it is missing, or cannot be read at this moment."""
-        with contextlib.suppress(OSError):
-            # To list the folder makes clients of a network file system look for new files.
-            if name in os.listdir(self.folder):
-                content: dict[str, Any] = json.loads((self.folder / name).read_text(encoding="utf-8"))
-                return content
-        return None
+
+def read_visible(file: Path) -> dict[str, Any]:
+    """The content of a JSON file that another process writes; empty if there is none that can be read at this moment.
+
+    On some network file systems a file is not replaced at once.
+    """
+    with contextlib.suppress(OSError, ValueError):
+        # To list the folder makes clients of a network file system look for new files.
+        if file.name in os.listdir(file.parent):
+            return dict(json.loads(file.read_text(encoding="utf-8")))
+    return {}

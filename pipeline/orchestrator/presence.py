@@ -1,7 +1,5 @@
 """Files by which processes of one root see each other's state, and whether they are alive."""
 
-import json
-import os
 import threading
 import time
 from pathlib import Path
@@ -10,7 +8,7 @@ from typing import Any, Self
 
 from components.dsl.heartbeat import Heartbeat
 from keras_bert.core.folders import write_whole
-from pipeline.orchestrator.mailbox import BEAT_SECONDS, LOST_SECONDS
+from pipeline.orchestrator.mailbox import BEAT_SECONDS, LOST_SECONDS, read_visible
 
 # In the root; a file for each process, and the chief's request.
 WORKERS = ".workers"
@@ -54,12 +52,12 @@ class Sighting:
 
     def __init__(self, file: Path) -> None:
         self._file = file
-        self.state: dict[str, Any] = self._read()
+        self.state = read_visible(file)
         self._changed: float | None = None
 
     def look(self) -> dict[str, Any]:
         """Reads and returns the state."""
-        state = self._read()
+        state = read_visible(self._file)
         if state != self.state:
             self.state, self._changed = state, time.monotonic()
         return self.state
@@ -68,13 +66,3 @@ class Sighting:
     def is_alive(self) -> bool:
         """Whether the count has changed since the first look, and within the last `LOST_SECONDS`."""
         return self._changed is not None and time.monotonic() - self._changed < LOST_SECONDS
-
-    def _read(self) -> dict[str, Any]:
-        try:
-            # To list the folder makes clients of a network file system look for new files.
-            if self._file.name not in os.listdir(self._file.parent):
-                return {}
-            return dict(json.loads(self._file.read_text()))
-        except (OSError, ValueError):
-            # Not there yet, or just being replaced on a file system where that is not atomic.
-            return {}

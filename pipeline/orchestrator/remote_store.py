@@ -100,7 +100,15 @@ class RemoteStore(Store):
         plan: Mapping[str, Sequence[str]] | None = None,
     ) -> int:
         """Starts a run under a number that no other machine has; runs of this mirror that were killed get their end."""
-        self._end_killed_logs(owner_of(self._root))
+        owner = owner_of(self._root)
+        ended = f"replace(name, '/{START}.json', '/{END}.json') IN (SELECT name FROM seen_entries)"  # noqa: S608
+        # This process holds the lock of the mirror alone, so that no other one writes to its logs.
+        for (name,) in self._connection.execute(f"{_STARTS} AND NOT {ended}").fetchall():
+            content, number = self.objects.read_json(name), _number_of(name)
+            if content is not None and content["owner"] == owner:
+                run = content["joins"] or number
+                self._append(number, END, {"run": run, "state": "interrupted", "ended": time.time()})
+                end_heartbeat(self.objects, number)
         return self._start_log(pipeline, settings, plan, part_of=part_of)
 
     def join_run(
@@ -218,16 +226,6 @@ class RemoteStore(Store):
         self._leases = Leases(self.objects, number, owner)
         self.refresh()
         return run
-
-    def _end_killed_logs(self, owner: str) -> None:
-        """Writes the end of earlier logs of this mirror, whose lock this process holds alone."""
-        ended = f"replace(name, '/{START}.json', '/{END}.json') IN (SELECT name FROM seen_entries)"  # noqa: S608
-        for (name,) in self._connection.execute(f"{_STARTS} AND NOT {ended}").fetchall():
-            content, number = self.objects.read_json(name), _number_of(name)
-            if content is not None and content["owner"] == owner:
-                run = content["joins"] or number
-                self._append(number, END, {"run": run, "state": "interrupted", "ended": time.time()})
-                end_heartbeat(self.objects, number)
 
     def _record(
         self,

@@ -236,19 +236,13 @@ def end_recorded(store: Store, run: int, observer: Observer, place: Root) -> Ite
     """Records the state of a run that ends with an exception."""
     try:
         yield
-    except KeyboardInterrupt:
-        store.finish_run(run, "interrupted")
-        observer.say("Interrupted. The same command goes on: finished steps are kept, trainings have checkpoints.")
-        raise
-    except StoppedRunError:
-        store.finish_run(run, "partial")
-        raise
-    except InputError:
-        store.finish_run(run, "failed")
-        place.remove()
-        raise
-    except Exception:
-        store.finish_run(run, "failed")
+    except (Exception, KeyboardInterrupt) as error:
+        states: dict[type[BaseException], RunState] = {KeyboardInterrupt: "interrupted", StoppedRunError: "partial"}
+        store.finish_run(run, states.get(type(error), "failed"))
+        if isinstance(error, KeyboardInterrupt):
+            observer.say("Interrupted. The same command goes on: finished steps are kept, trainings have checkpoints.")
+        if isinstance(error, InputError):
+            place.remove()
         raise
 
 

@@ -111,10 +111,15 @@ class Scheduler:
                         self._settle(node, StepResult(node.name, "skipped", 0.0, {}))
                     elif all(name in self._made for name in before):
                         self._start(node)
-                if self._running:
-                    self._receive_outcomes()
-                elif self._waiting:
+                if self._waiting and not self._running:
                     time.sleep(TICK_SECONDS)
+                children = [running.launched.child for running in self._running]
+                outcomes = wait_for_any(children) if children else []
+                for running, news in zip([*self._running], outcomes, strict=True):
+                    outcome = news or self._launcher.find_lost_worker(running.launched)
+                    if outcome is not None:
+                        self._running.remove(running)
+                        self._finish(running, outcome)
         except StoppedRunError:
             # None of the running steps will go on.
             for running in self._running:
@@ -183,14 +188,6 @@ class Scheduler:
         if plan.note:
             self._observer.say(f"{node.name}: {plan.note}; it runs again")
         return plan
-
-    def _receive_outcomes(self) -> None:
-        outcomes = wait_for_any([running.launched.child for running in self._running])
-        for running, news in zip([*self._running], outcomes, strict=True):
-            outcome = news or self._launcher.find_lost_worker(running.launched)
-            if outcome is not None:
-                self._running.remove(running)
-                self._finish(running, outcome)
 
     def _finish(self, running: _RunningStep, outcome: Outcome) -> None:
         plan, start = running.launched.plan, running.start

@@ -149,8 +149,7 @@ def _parse(path: Path, module: str) -> ModuleSource:
         if kind in _ANALYZED:
             imports.extend(_imports(part, package))
             names.update(_bound_names(part))
-            _strip_docstrings(part)
-            _strip_declarations(part)
+            _strip(part)
         fields = _FIELDS.get(kind)
         serialized.append(repr(part) if fields is None else kind.__name__)
         for field in fields or ():
@@ -175,22 +174,18 @@ _ANALYZED = frozenset(
 )
 
 
-def _strip_docstrings(node: ast.AST) -> None:
-    """Removes the statements that are strings: docstrings, and those of attributes."""
+def _strip(node: ast.AST) -> None:
+    """Removes statements that are strings, as docstrings, and the arguments of `@component`.
+
+    The versions of a component's libraries are in the key already, and its kind changes no result.
+    """
     if isinstance(node, ast.Module | ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef):
-        node.body = [statement for statement in node.body if not _is_string(statement)]
-
-
-def _strip_declarations(node: ast.AST) -> None:
-    """Removes the arguments of `@component`: its libraries' versions are in the key, its kind changes no result."""
+        values = [statement.value if isinstance(statement, ast.Expr) else None for statement in node.body]
+        strings = [isinstance(value, ast.Constant) and isinstance(value.value, str) for value in values]
+        node.body = [statement for statement, is_string in zip(node.body, strings, strict=True) if not is_string]
     for decorator in node.decorator_list if isinstance(node, ast.FunctionDef) else ():
         if isinstance(decorator, ast.Call) and getattr(decorator.func, "id", None) == "component":
             decorator.keywords = []
-
-
-def _is_string(statement: ast.stmt) -> bool:
-    value = statement.value if isinstance(statement, ast.Expr) else None
-    return isinstance(value, ast.Constant) and isinstance(value.value, str)
 
 
 def _imports(node: ast.AST, package: str) -> Iterator[Import]:

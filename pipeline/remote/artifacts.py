@@ -120,7 +120,10 @@ def evict(root: Path, artifacts: Path, kept: Iterable[Path]) -> list[Path]:
     if limit == float("inf"):
         return []
     stays = {folder.absolute() for folder in kept}
-    sizes = {folder: _size(folder) for folder in own_entries(root, f"{artifacts.name}/*/*")}
+    sizes = {
+        folder: sum(place.lstat().st_size for place in folder.rglob("*") if not place.is_dir())
+        for folder in own_entries(root, f"{artifacts.name}/*/*")
+    }
     total, evicted = sum(sizes.values()), []
     for folder in sorted(sizes, key=lambda folder: folder.stat().st_mtime):
         if total <= limit:
@@ -130,7 +133,3 @@ def evict(root: Path, artifacts: Path, kept: Iterable[Path]) -> list[Path]:
             total -= sizes[folder]
             evicted.append(folder)
     return evicted
-
-
-def _size(folder: Path) -> int:
-    return sum(place.lstat().st_size for place in folder.rglob("*") if not place.is_dir())

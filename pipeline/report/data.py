@@ -36,13 +36,7 @@ class Bars(NamedTuple):
 
 
 class RowToken(NamedTuple):
-    """A token of a row for pre-training.
-
-    Attributes:
-        text: the token that the model reads.
-        was: the token of the text that it must predict here; None where nothing is predicted.
-        is_special: whether it is a special token.
-    """
+    """A token of a row for pre-training; `was` is the token that the model must predict here, or None."""
 
     text: str
     was: str | None
@@ -61,12 +55,8 @@ class DataSection(NamedTuple):
     """The section of the page about one artifact with data.
 
     Attributes:
-        step: the step that made the artifact.
-        title: the kind of the artifact.
         tables: title -> {label: value}.
         histograms: groups of histograms; a group shows the same figure of several splits.
-        samples_title: the title of the examples.
-        samples: some examples.
     """
 
     step: str
@@ -147,11 +137,16 @@ def _read_labelled_rows(step: str, folder: Path) -> DataSection:
         tables["questions whose answer stands whole in no window"] = _formatted(_ordered(left_out))
     for title, field in (("rows with the same texts", "overlap"), ("rows with nearly the same texts", "near_overlap")):
         shared = content.get(field, {}).items()
-        pairs = {(split, other): count for split, counts in shared for other, count in counts.items()}
-        if any(pairs.values()):
-            tables[title] = {f"{split} in {other}": format_value(count) for (split, other), count in pairs.items()}
+        found = {f"{split} in {other}": count for split, counts in shared for other, count in counts.items()}
+        if any(found.values()):
+            tables[title] = _formatted(found)
     tables |= _schema_tables(read_json(folder / SCHEMA_FILE) or {})
-    histograms = [_label_bars(split, counts) for split, counts in _ordered(content["labels"]).items()]
+    histograms = []
+    for split, counts in _ordered(content["labels"]).items():
+        common = sorted(counts, key=lambda label: -counts[label])[:_MOST_LABELS]
+        few = "" if len(common) == len(counts) else f", the most frequent {len(common)} of {len(counts)}"
+        pairs = [(label, counts[label]) for label in counts if label in set(common)]
+        histograms.append(_bars(f"labels, {split}{few}", pairs))
     few = f", the first {_COUNTED:,} rows" if content["rows"]["train"] > _COUNTED else ""
     words = Counter(map(_count_words, rows))
     lengths = bars([words[length] for length in range(max(words, default=-1) + 1)])
@@ -228,13 +223,6 @@ def _group(histograms: Sequence[Bars]) -> list[list[Bars]]:
     for histogram in histograms:
         groups.setdefault(_SPLIT_NAME.sub("", histogram.title), []).append(histogram)
     return list(groups.values())
-
-
-def _label_bars(split: str, counts: Mapping[str, int]) -> Bars:
-    """The counts of all labels, or of the most frequent ones if there are many."""
-    common = sorted(counts, key=lambda label: -counts[label])[:_MOST_LABELS]
-    few = "" if len(common) == len(counts) else f", the most frequent {len(common)} of {len(counts)}"
-    return _bars(f"labels, {split}{few}", [(label, counts[label]) for label in counts if label in set(common)])
 
 
 def _head(file: Path, most: int) -> Iterator[dict[str, Any]]:

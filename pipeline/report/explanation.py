@@ -13,7 +13,6 @@ class DifferentRow(NamedTuple):
     """A row of which a model and its teacher rank the words differently.
 
     Attributes:
-        model: the model's name.
         target: the answer that is explained.
         words: each word with its share of the largest share, -1 to 1, in the teacher and in the model.
     """
@@ -27,7 +26,6 @@ class ExplanationSection(NamedTuple):
     """The section of the page about one artifact with explanations.
 
     Attributes:
-        step: the step that made it.
         tables: of the models, of their attention heads, and of their probes if there are some.
         heads: the heads of each model, to be drawn.
         different: the rows that differ most.
@@ -47,16 +45,13 @@ def read_explanation(record: RunRecord) -> list[ExplanationSection]:
             report = Explanation(str(folder)).read()
         except (OSError, ValueError, KeyError, TypeError):
             continue
-        different = [
-            DifferentRow(agreement.model, row["target"], _shares(row["words"], row["teacher"], row["model"]))
-            for agreement in report.agreements
-            for row in agreement.different
-        ]
+        different = []
+        for agreement in report.agreements:
+            for row in agreement.different:
+                # Both columns of shares, each as a part of its own largest one.
+                columns = [row["teacher"], row["model"]]
+                scaled = [[share / (max(map(abs, column), default=0) or 1) for share in column] for column in columns]
+                words = list(zip(row["words"], *scaled, strict=True))
+                different.append(DifferentRow(agreement.model, row["target"], words))
         sections.append(ExplanationSection(step.name, agreement_tables(report), report.heads, different))
     return sections
-
-
-def _shares(words: list[str], teacher: list[float], model: list[float]) -> list[tuple[str, float, float]]:
-    """Both columns of shares, each as a part of its own largest one."""
-    scaled = [[share / (max(map(abs, column), default=0) or 1) for share in column] for column in (teacher, model)]
-    return list(zip(words, *scaled, strict=True))

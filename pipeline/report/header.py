@@ -7,7 +7,7 @@ from typing import NamedTuple
 from components.artifacts.pushed import Pushed
 from components.objects.mirror import display_path
 from components.scoring.blessing import describe_lost_share
-from pipeline.report.record import RunRecord, RunStep, read_end
+from pipeline.report.record import RunRecord, read_end
 from pipeline.report.scores import Scores
 from pipeline.report.trainings import TrainingCurves
 from pipeline.views.terminal import format_seconds, format_time
@@ -28,9 +28,6 @@ class Trouble(NamedTuple):
     """A step that failed or was refused.
 
     Attributes:
-        step: its name.
-        state: `failed` or `refused`.
-        message: the reason.
         remedy: how to continue the run.
         log: the end of its log.
         log_file: the whole log, relative to the root; empty if there is none.
@@ -48,13 +45,8 @@ class PageHeader(NamedTuple):
     """The header of a page.
 
     Attributes:
-        pipeline: the name of the pipeline.
-        run: the number of the run.
-        state: the state of the run.
-        started: the time of its start.
-        took: its duration; empty while it runs.
+        took: the duration of the run; empty while it runs.
         version: the version of the package that wrote the page.
-        troubles: the steps that failed or were refused.
         note: an explanation if a run did not finish and no step says why; else empty.
         figures: name, value and explanation of the headline figures of the model.
         pushed: the folder of the pushed version; empty if nothing was pushed.
@@ -75,10 +67,25 @@ class PageHeader(NamedTuple):
 def read_header(record: RunRecord, scores: Sequence[Scores], trainings: Sequence[TrainingCurves]) -> PageHeader:
     """Reads the header of a run."""
     run = record.run
-    troubles = list(_troubles(record))
-    # The earlier trainings of a failed run say nothing about its result.
+    kept = sum(bool(past.outputs) for past in record.steps)
+    reuse = {0: "", 1: " and uses the finished step again"}.get(kept, f" and uses the {kept} finished steps again")
+    troubles = []
+    for step in record.steps:
+        done = step.done
+        if done.state in ("failed", "refused"):
+            file = record.log(step)
+            log = read_end(file) if done.state == "failed" else ""
+            log_file = file.relative_to(record.root).as_posix() if log else ""
+            again = f"Remove the cause, then run the same command: it starts at {step.name}{reuse}."
+            remedy = _REFUSED if done.state == "refused" else again
+            troubles.append(Trouble(step.name, done.state, done.message, remedy, log, log_file))
+    # The figures of the last validation of the last training; earlier ones of a failed run say nothing of its result.
     finished = trainings[-1:] if run.state in ("done", "partial") else ()
-    figures = _model_headlines(scores[-1]) if scores else _training_headlines(finished)
+    figures = [
+        (name, f"{sum(values) / len(values):.4g}", f"{training.name}, on validation rows")
+        for training in finished
+        for name, values in training.figures.items()
+    ]
     pushed = next((display_path(Pushed(folder).location()) for _, folder in record.outputs(Pushed.__name__)), "")
     return PageHeader(
         pipeline=run.pipeline,
@@ -89,27 +96,9 @@ def read_header(record: RunRecord, scores: Sequence[Scores], trainings: Sequence
         version=importlib.metadata.version(_DISTRIBUTION),
         troubles=troubles,
         note="" if troubles else _NOTES.get(run.state, ""),
-        figures=list(figures),
+        figures=[*_model_headlines(scores[-1])] if scores else figures,
         pushed=pushed,
     )
-
-
-def _troubles(record: RunRecord) -> Iterator[Trouble]:
-    for step in record.steps:
-        done = step.done
-        if done.state in ("failed", "refused"):
-            file = record.log(step)
-            log = read_end(file) if done.state == "failed" else ""
-            log_file = file.relative_to(record.root).as_posix() if log else ""
-            yield Trouble(step.name, done.state, done.message, _remedy(record, step), log, log_file)
-
-
-def _remedy(record: RunRecord, step: RunStep) -> str:
-    if step.done.state == "refused":
-        return _REFUSED
-    kept = sum(bool(past.outputs) for past in record.steps)
-    reuse = {0: "", 1: " and uses the finished step again"}.get(kept, f" and uses the {kept} finished steps again")
-    return f"Remove the cause, then run the same command: it starts at {step.name}{reuse}."
 
 
 def _model_headlines(scores: Scores) -> Iterator[tuple[str, str, str]]:
@@ -129,10 +118,3 @@ def _model_headlines(scores: Scores) -> Iterator[tuple[str, str, str]]:
         size, before = getattr(model, key), getattr(teacher, key, None)
         if size is not None:
             yield unit, f"{size:.2f}", f"teacher {before:.2f}" if before is not None and shipped != "teacher" else ""
-
-
-def _training_headlines(trainings: Sequence[TrainingCurves]) -> Iterator[tuple[str, str, str]]:
-    """The figures of the last validation of the last training."""
-    for training in trainings:
-        for name, values in training.figures.items():
-            yield name, f"{sum(values) / len(values):.4g}", f"{training.name}, on validation rows"

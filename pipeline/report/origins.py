@@ -1,18 +1,17 @@
 """Reads the lineage of the last artifact of a run, step by step, down to the user's data."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from typing import Any, NamedTuple
 
 from components.dsl.artifact import MANIFEST
-from pipeline.report.record import RunRecord, RunStep, find_reads, read_json
+from pipeline.report.record import RunRecord, find_reads, read_json
 
 
 class Origin(NamedTuple):
     """A step that the last artifact depends on.
 
     Attributes:
-        step: the name of the step.
-        run: the run that executed it.
+        run: the run that executed the step.
         reads: the steps whose outputs it read.
         data: the user's data that it read: parameter, file and digest; without recorded files, the kind of data in the
             place of the file.
@@ -36,22 +35,16 @@ def read_origins(record: RunRecord) -> list[Origin]:
     for step in reversed(made):
         if step.name in needed:
             needed |= set(reads[step.name])
-    return [_describe(record, step, reads[step.name]) for step in made if step.name in needed]
-
-
-def _describe(record: RunRecord, step: RunStep, reads: list[str]) -> Origin:
-    assert step.made is not None
-    outputs = [
-        (name, artifact.type, artifact.fingerprint, artifact.path or "") for name, artifact in step.outputs.items()
-    ]
-    files = [(name, file, digest) for name, read in step.files.items() for file, digest in read.items()]
-    data = files or {source: None for *_, path in outputs if path for source in _read_sources(record, path)}
-    return Origin(step.name, step.made.run, reads, list(data), outputs)
-
-
-def _read_sources(record: RunRecord, path: str) -> Iterator[tuple[str, str, str]]:
-    """The data outside of the store in a manifest: parameters that are recorded as a type and a digest."""
-    manifest: Mapping[str, Any] = read_json(record.root / path / MANIFEST) or {}
-    for name, value in manifest.get("parameters", {}).items():
-        if isinstance(value, Mapping) and value.keys() == {"type", "fingerprint"}:
-            yield name, value["type"], value["fingerprint"]
+    origins = []
+    for step in made:
+        if step.name in needed and step.made is not None:
+            outputs = [(name, file.type, file.fingerprint, file.path or "") for name, file in step.outputs.items()]
+            data = [(name, file, digest) for name, read in step.files.items() for file, digest in read.items()]
+            # Without recorded files: the parameters that manifests record as a type and a digest.
+            for path in [] if data else [path for *_, path in outputs if path]:
+                manifest: Mapping[str, Any] = read_json(record.root / path / MANIFEST) or {}
+                for name, value in manifest.get("parameters", {}).items():
+                    if isinstance(value, Mapping) and value.keys() == {"type", "fingerprint"}:
+                        data.append((name, value["type"], value["fingerprint"]))
+            origins.append(Origin(step.name, step.made.run, reads[step.name], list(dict.fromkeys(data)), outputs))
+    return origins

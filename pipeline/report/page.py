@@ -65,12 +65,18 @@ def _shared(
     record: RunRecord, trainings: list[TrainingCurves], scores: list[Scores], figures: FigureCache
 ) -> dict[str, Any]:
     """Returns the content that pages of runs and artifacts share."""
+    drawn = []
+    for result in scores:
+        points, reliability = read_model_sizes(result.measured), result.reliability
+        reliability_figures = figures.draw(draw_reliability, reliability) if reliability else []
+        size_figures = figures.draw(draw_sizes, points, result.measured.metric) if len(points) > 1 else []
+        drawn.append((result, {"reliability": reliability_figures, "sizes": size_figures}))
     return {
         "data": read_data(record),
         "capabilities": read_capabilities(record),
         "trainings": [(training, figures.draw(draw_training, training)) for training in trainings],
         "explanations": [(section, figures.draw(draw_heads, section.heads)) for section in read_explanation(record)],
-        "scores": [(result, _draw_scores(result, figures)) for result in scores],
+        "scores": drawn,
     }
 
 
@@ -88,21 +94,11 @@ def _render(template: str, **content: Any) -> str:
     return environment.get_template(template).render(colors=colors, **content)
 
 
-def _draw_scores(scores: Scores, figures: FigureCache) -> dict[str, list[Any]]:
-    points = read_model_sizes(scores.measured)
-    return {
-        "reliability": figures.draw(draw_reliability, scores.reliability) if scores.reliability else [],
-        "sizes": figures.draw(draw_sizes, points, scores.measured.metric) if len(points) > 1 else [],
-    }
-
-
 class CapabilitySection(NamedTuple):
     """A section of the page about one output of a capability.
 
     Attributes:
         name: the name of the capability; its folder has the template `report.html`.
-        title: the heading.
-        step: the step that made the output.
         folder: the folder of the output, relative to the root.
         content: what `Capability.read` returns.
     """
@@ -151,10 +147,12 @@ def write_page(root: Path, number: int | None = None, file: Path | None = None) 
     try:
         page = make_page(record, figures)
     except Exception as error:
-        for folder in _find_damaged_artifacts(record):
-            raise InputError(
-                f"{folder} must be as its step wrote it, got other content; run the job again, which makes it again"
-            ) from error
+        for stored in (stored for step in record.steps for stored in step.outputs.values()):
+            folder = root / str(stored.path)
+            if folder.is_dir() and Artifact(folder).read_fingerprint() != stored.fingerprint:
+                raise InputError(
+                    f"{folder} must be as its step wrote it, got other content; run the job again, which makes it again"
+                ) from error
         raise
     file = file or root / REPORTS / f"{record.run.id}.html"
     try:
@@ -164,15 +162,6 @@ def write_page(root: Path, number: int | None = None, file: Path | None = None) 
         raise InputError(f"--out must be a file that can be written, got {file}: {error.strerror}") from error
     figures.keep()
     return file
-
-
-def _find_damaged_artifacts(record: RunRecord) -> Iterator[Path]:
-    """Yields the folders of artifacts whose files have changed; reads every byte."""
-    for step in record.steps:
-        for stored in step.outputs.values():
-            folder = record.root / str(stored.path)
-            if folder.is_dir() and Artifact(folder).read_fingerprint() != stored.fingerprint:
-                yield folder
 
 
 @contextlib.contextmanager

@@ -1,6 +1,6 @@
 """Reads the scores of a run for its page: models, labels, calibration and the worst answers."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
 from components.artifacts.evaluation import ANSWERS_FILE, Blessing, Decision, Evaluation, Metrics
@@ -34,18 +34,14 @@ class Scores(NamedTuple):
 
     Attributes:
         name: the name of the step.
-        shipped: the name of the shipped model.
-        models: the table of models.
         blessed: whether the model may be pushed; None without a decision.
         reasons: the reasons of the decision, then its warnings, and whether each holds; None for a remark.
         classes: label -> scores of the shipped model; the worst labels if there are many.
         few: a remark if labels are left out.
-        confusion: the confusion matrix; None for a task without labels.
-        calibration: lines about the calibration.
+        confusion: None for a task without labels.
         reliability: see `components.evaluate`; None without calibration.
         mistakes: the worst answers, see `components.evaluate`.
         slices: the worst slices: name, rows, score and interval, as text.
-        measured: all metrics.
     """
 
     name: str
@@ -75,12 +71,17 @@ def read_scores(record: RunRecord) -> list[Scores]:
 
 def _describe(name: str, measured: Metrics, answers: Mapping[str, Any], decision: Decision | None) -> Scores:
     few, classes = worst_classes(measured.report or {})
+    reasons: list[tuple[bool | None, str]] = []
+    for reason in decision.reasons if decision else ():
+        before, _, text = reason.partition(": ")
+        reasons.append({"yes": (True, text), "NO": (False, text)}.get(before, (None, reason)))
+    reasons += [(False, warning) for warning in decision.warnings] if decision else []
     return Scores(
         name=name,
         shipped=measured.shipped,
         models=models_table(measured),
         blessed=None if decision is None else decision.blessed,
-        reasons=[*_split(decision.reasons), *((False, warning) for warning in decision.warnings)] if decision else [],
+        reasons=reasons,
         classes=classes,
         few=few,
         confusion=describe_confusion(measured.labels, measured.confusion) if measured.confusion else None,
@@ -90,13 +91,6 @@ def _describe(name: str, measured: Metrics, answers: Mapping[str, Any], decision
         slices=describe_slices(measured),
         measured=measured,
     )
-
-
-def _split(reasons: Sequence[str]) -> Iterator[tuple[bool | None, str]]:
-    """Splits reasons into whether they hold (`yes: ` or `NO: ` before them; None for a remark) and their text."""
-    for reason in reasons:
-        before, _, rest = reason.partition(": ")
-        yield {"yes": (True, rest), "NO": (False, rest)}.get(before, (None, reason))
 
 
 def describe_slices(measured: Metrics) -> list[tuple[str, str, str, str]]:

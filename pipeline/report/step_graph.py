@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 from statistics import fmean
 from typing import NamedTuple
 
-from pipeline.report.record import RunRecord, RunStep, find_reads
+from pipeline.report.record import RunRecord, find_reads
 from pipeline.views.terminal import format_seconds
 
 # In pixels of the drawing.
@@ -20,17 +20,7 @@ LEAST_SCALE = 0.72
 
 
 class Box(NamedTuple):
-    """A step in the drawing.
-
-    Attributes:
-        name: the name of the step.
-        x: the middle of its top edge in pixels.
-        y: its top edge in pixels.
-        width: its width in pixels.
-        state: the state of the step.
-        note: the line below the name.
-        reads: the steps whose outputs it reads.
-    """
+    """A step in the drawing: `x` is the middle of its top edge, in pixels, and `note` the line below its name."""
 
     name: str
     x: float
@@ -54,8 +44,12 @@ class Drawing(NamedTuple):
 
 def draw_steps(record: RunRecord) -> Drawing:
     """Draws the steps of a run, also those that it did not reach."""
-    notes = {step.name: _describe_state(step) for step in record.steps}
-    notes |= dict.fromkeys(record.missed, ("missed", "not reached"))
+    notes = dict.fromkeys(record.missed, ("missed", "not reached"))
+    for step in record.steps:
+        notes[step.name] = step.done.state, f"{step.done.state}, {format_seconds(step.done.seconds)}"
+        if step.done.state == "cached" and step.made is not None:
+            note = f"cached, {format_seconds(step.made.seconds)} in run {step.made.run}"
+            notes[step.name] = "cached", note
     reads = {**find_reads(record.steps), **record.missed}
     depths = find_depths(reads)
     widths = {
@@ -104,10 +98,3 @@ def _bend(x: float, to: float, bottom: float) -> str:
     """A line through the space between two rows, whose lower row begins at `bottom`."""
     top, middle = bottom - _BETWEEN, bottom - _BETWEEN / 2
     return f"M{x:.1f} {top:.1f}C{x:.1f} {middle:.1f} {to:.1f} {middle:.1f} {to:.1f} {bottom:.1f}"
-
-
-def _describe_state(step: RunStep) -> tuple[str, str]:
-    """The state of a step, and the line below its name."""
-    if step.done.state == "cached" and step.made is not None:
-        return "cached", f"cached, {format_seconds(step.made.seconds)} in run {step.made.run}"
-    return step.done.state, f"{step.done.state}, {format_seconds(step.done.seconds)}"

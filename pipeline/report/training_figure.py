@@ -48,7 +48,22 @@ def _draw(description: str, title: str, lines: Sequence[Curve], *, named: bool) 
     axes.yaxis.set_major_formatter(FuncFormatter(lambda y, _: short(y, is_small=is_small)))
     axes.set_xlabel("step", labelpad=1)
     if named and len(lines) > 1:
-        _add_legend(axes)
+        # Beside the title if it is short, else where there is room.
+        count = len(axes.get_legend_handles_labels()[1])
+        beside: dict[str, Any] = {
+            "loc": "lower right",
+            "bbox_to_anchor": (1.0, 0.99),
+            "ncols": count,
+            "columnspacing": 0.9,
+        }
+        small: dict[str, Any] = {
+            "fontsize": 8,
+            "handlelength": 1.7,
+            "handletextpad": 0.4,
+            "labelspacing": 0.25,
+            "borderpad": 0.1,
+        }
+        axes.legend(frameon=False, borderaxespad=0.2, **small, **(beside if count <= _FEW else {}))
     return as_svg(figure, description)
 
 
@@ -64,14 +79,6 @@ def _draw_curve(axes: Any, line: Curve, number: int, *, several: bool) -> None:
     label = line.name if several else "training"
     marks = {"marker": ".", "markersize": 5} if len(line.points) <= _MOST_MARKS else {}
     axes.plot(across, up, color=color, linestyle=_DASHES[number % len(_DASHES)], linewidth=1.4, label=label, **marks)
-
-
-def _add_legend(axes: Any) -> None:
-    """Adds the legend: beside the title if it is short, else where there is room."""
-    count = len(axes.get_legend_handles_labels()[1])
-    beside = {"loc": "lower right", "bbox_to_anchor": (1.0, 0.99), "ncols": count, "columnspacing": 0.9}
-    small = {"fontsize": 8, "handlelength": 1.7, "handletextpad": 0.4, "labelspacing": 0.25, "borderpad": 0.1}
-    axes.legend(frameon=False, borderaxespad=0.2, **small, **(beside if count <= _FEW else {}))
 
 
 def short(value: float, *, is_small: bool = False) -> str:
