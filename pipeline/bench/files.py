@@ -78,12 +78,16 @@ def bench(files: Sequence[Path], options: BenchOptions) -> dict[str, Any]:
         if max(lengths) > request.max_length:
             raise InputError(f"--length must be at most {request.max_length} for {request.file}, got {max(lengths)}")
         measured.append((request._replace(lengths=lengths, answers=options.answers), facts))
-    return {
-        "processors": usable_processors(),
-        "answers": options.answers,
-        "operations": options.operations,
-        "files": [_measure(request, facts, threads, options.operations) for request, facts in measured],
-    }
+    results = []
+    for request, facts in measured:
+        size = Path(request.file).stat().st_size
+        result = {"file": request.file, "bytes": size, **facts, "lengths": list(request.lengths)}
+        result["threads"] = [run_child("bench", request._replace(threads=count)) for count in threads]
+        if options.operations and "delegate" not in facts:
+            result["profile"] = run_child("profile", request)
+        results.append(result)
+    processors = usable_processors()
+    return {"processors": processors, "answers": options.answers, "operations": options.operations, "files": results}
 
 
 def inspect_file(file: Path) -> tuple[BenchRequest, dict[str, Any]]:
@@ -122,12 +126,3 @@ def run_child(measurement: str, request: BenchRequest) -> dict[str, Any]:
     if "error" in result:
         raise InputError(result["error"])
     return result
-
-
-def _measure(request: BenchRequest, facts: dict[str, Any], threads: Sequence[int], operations: bool) -> dict[str, Any]:
-    size = Path(request.file).stat().st_size
-    content = {"file": request.file, "bytes": size, **facts, "lengths": list(request.lengths)}
-    content["threads"] = [run_child("bench", request._replace(threads=count)) for count in threads]
-    if operations and "delegate" not in facts:
-        content["profile"] = run_child("profile", request)
-    return content

@@ -28,7 +28,13 @@ def make_content(
     """The content of `comparison.json`."""
     first, *_ = variants
     done = [variant for variant in variants if variant.name in records]
-    tasks = {variant.name: _with_average(records[variant.name]["tasks"]) for variant in done}
+    tasks = {
+        variant.name: {name: {**score} for name, score in records[variant.name]["tasks"].items()} for variant in done
+    }
+    for of_tasks in (of_tasks for of_tasks in tasks.values() if len(of_tasks) > 1):
+        means = [*map(statistics.fmean, zip(*(score["seeds"] for score in of_tasks.values()), strict=True))]
+        sd = statistics.stdev(means) if len(means) > 1 else None
+        of_tasks[AVERAGE] = {"metric": "", "mean": statistics.fmean(means), "sd": sd, "seeds": means}
     scores = {name: {task: score["seeds"] for task, score in of_tasks.items()} for name, of_tasks in tasks.items()}
     differences = {
         (variant.name, task): paired_difference(values, scores[first.name][task])
@@ -70,15 +76,6 @@ def make_content(
         "pieces_differ": any(_differs(variant, first, key) for variant in done for key in _VOCABULARY_KEYS),
         "variants": content,
     }
-
-
-def _with_average(tasks: Mapping[str, Record]) -> dict[str, Record]:
-    scores = {name: {**score} for name, score in tasks.items()}
-    if len(tasks) > 1:
-        seeds = [statistics.fmean(values) for values in zip(*(score["seeds"] for score in tasks.values()), strict=True)]
-        sd = statistics.stdev(seeds) if len(seeds) > 1 else None
-        scores[AVERAGE] = {"metric": "", "mean": statistics.fmean(seeds), "sd": sd, "seeds": seeds}
-    return scores
 
 
 def _differs(variant: ComparedVariant, first: ComparedVariant, key: str) -> bool:

@@ -41,7 +41,14 @@ def find_difference(history: History, root: Path, one: int, other: int) -> RunDi
     if settings[0] is not None and settings[1] is not None:
         changed_settings = _pairs(flatten(settings[0]), flatten(settings[1]))
     states = [{execution.node: execution.state for execution in history.executions(run)} for run in (one, other)]
-    scores = [_scores(history, root, number) for number in (one, other)]
+    scores: list[dict[str, dict[str, float]]] = [{}, {}]
+    for number, run_scores in zip((one, other), scores, strict=True):
+        # Of evaluations that still exist.
+        for past in history.past_executions(number):
+            for artifact in history.artifacts_of(past.id, "output").values():
+                if artifact.type == Evaluation.__name__ and artifact.path is not None and history.pull(artifact):
+                    measured = Evaluation(root / artifact.path).read().models
+                    run_scores.update({name: figures_of(model) for name, model in measured.items()})
     models = {**scores[0], **scores[1]}
     return RunDifference(
         changed_settings,
@@ -53,17 +60,6 @@ def find_difference(history: History, root: Path, one: int, other: int) -> RunDi
 def _pairs(one: Mapping[str, Any], other: Mapping[str, Any], *, equal_too: bool = False) -> dict[str, Pair]:
     pairs = {name: Pair(one.get(name), other.get(name)) for name in {**one, **other}}
     return {name: pair for name, pair in pairs.items() if equal_too or pair.one != pair.other}
-
-
-def _scores(history: History, root: Path, run: int) -> dict[str, dict[str, float]]:
-    """The metrics of a run's evaluations that still exist."""
-    scores: dict[str, dict[str, float]] = {}
-    for past in history.past_executions(run):
-        for artifact in history.artifacts_of(past.id, "output").values():
-            if artifact.type == Evaluation.__name__ and artifact.path is not None and history.pull(artifact):
-                for name, model in Evaluation(root / artifact.path).read().models.items():
-                    scores[name] = figures_of(model)
-    return scores
 
 
 def figures_of(model: MeasuredModel) -> dict[str, float]:

@@ -50,20 +50,10 @@ def _draw(description: str, title: str, lines: Sequence[Curve], *, named: bool) 
     if named and len(lines) > 1:
         # Beside the title if it is short, else where there is room.
         count = len(axes.get_legend_handles_labels()[1])
-        beside: dict[str, Any] = {
-            "loc": "lower right",
-            "bbox_to_anchor": (1.0, 0.99),
-            "ncols": count,
-            "columnspacing": 0.9,
-        }
-        small: dict[str, Any] = {
-            "fontsize": 8,
-            "handlelength": 1.7,
-            "handletextpad": 0.4,
-            "labelspacing": 0.25,
-            "borderpad": 0.1,
-        }
-        axes.legend(frameon=False, borderaxespad=0.2, **small, **(beside if count <= _FEW else {}))
+        style: dict[str, Any] = {"fontsize": 8, "handlelength": 1.7, "handletextpad": 0.4, "labelspacing": 0.25}
+        if count <= _FEW:
+            style |= {"loc": "lower right", "bbox_to_anchor": (1.0, 0.99), "ncols": count, "columnspacing": 0.9}
+        axes.legend(frameon=False, borderpad=0.1, borderaxespad=0.2, **style)
     return as_svg(figure, description)
 
 

@@ -4,7 +4,6 @@ import contextlib
 import importlib.metadata
 import json
 import tempfile
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -49,25 +48,18 @@ def summarize_run(record: RunRecord, history: History) -> RunSummary:
     parameters = {name: value if isinstance(value, str) else json.dumps(value) for name, value in settings.items()}
     pushed = [Pushed(folder).location() for _, folder in record.outputs(Pushed.__name__)]
     folder = next((place for place in pushed if place.is_dir()), None)
-    return RunSummary(parameters, [*_curves(record), *_scores(record)], folder)
-
-
-def _curves(record: RunRecord) -> Iterator[MetricPoint]:
+    points = []
     for training in read_trainings(record):
-        for panel, lines in training.panels.items():
-            for line in lines:
-                parts = (training.name, "validation" if line.is_held_out else "", panel, line.name)
-                name = "/".join(filter(None, parts))
-                yield from (MetricPoint(name, float(value), int(step)) for step, value in line.points)
-
-
-def _scores(record: RunRecord) -> Iterator[MetricPoint]:
-    for _, folder in record.outputs(Evaluation.__name__):
-        for name, model in Evaluation(folder).read().models.items():
-            yield from (MetricPoint(f"{name}/{figure}", value, 0) for figure, value in figures_of(model).items())
-            for metric, score in model.metrics.items():
-                if score.sd is not None:
-                    yield MetricPoint(f"{name}/{metric} sd", score.sd, 0)
+        for panel, line in ((panel, line) for panel, lines in training.panels.items() for line in lines):
+            parts = (training.name, "validation" if line.is_held_out else "", panel, line.name)
+            name = "/".join(filter(None, parts))
+            points += [MetricPoint(name, float(value), int(step)) for step, value in line.points]
+    for _, evaluation in record.outputs(Evaluation.__name__):
+        for name, model in Evaluation(evaluation).read().models.items():
+            points += [MetricPoint(f"{name}/{figure}", value, 0) for figure, value in figures_of(model).items()]
+            spreads = {metric: score.sd for metric, score in model.metrics.items() if score.sd is not None}
+            points += [MetricPoint(f"{name}/{metric} sd", sd, 0) for metric, sd in spreads.items()]
+    return RunSummary(parameters, points, folder)
 
 
 _DISTRIBUTION = "keras-bert-edge"

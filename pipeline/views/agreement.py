@@ -1,7 +1,7 @@
 """The reasons of a job's models beside their teacher's, their attention heads, and what their layers know: tables."""
 
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 
 from components.artifacts.measurements import ExplanationReport, HeadReport, ProbeReport
 from pipeline.views.tables import Table
@@ -16,12 +16,7 @@ _LISTED_HEADS = 3
 
 def agreement_tables(report: ExplanationReport) -> list[Table]:
     """The table of models, the table of their heads, and the table of their probes if there are some."""
-    tables = [_agreement_table(report), _head_table(report.heads)]
-    return [*tables, _probe_table(report.probes)] if report.probes else tables
-
-
-def _agreement_table(report: ExplanationReport) -> Table:
-    """A row for each model beside its teacher."""
+    # A row for each model beside its teacher.
     rows = [
         [
             agreement.model,
@@ -31,18 +26,18 @@ def _agreement_table(report: ExplanationReport) -> Table:
         ]
         for agreement in report.agreements
     ]
-    return Table(_HEADINGS, rows, list(_agreement_notes(report)))
-
-
-def _agreement_notes(report: ExplanationReport) -> Iterator[str]:
-    yield f"on {report.rows} validation rows, beside the teacher; words get their shares in the answer by occlusion"
-    yield "rank correlation: the median over rows of Spearman's correlation of the words' shares; 1 for the same order"
+    notes = [
+        f"on {report.rows} validation rows, beside the teacher; words get their shares in the answer by occlusion",
+        "rank correlation: the median over rows of Spearman's correlation of the words' shares; 1 for the same order",
+    ]
     for agreement in report.agreements:
         for reason, count in agreement.left_out.items():
-            yield f"{agreement.model}: {count} of the rows cannot be explained and are left out: {reason}"
+            notes.append(f"{agreement.model}: {count} of the rows cannot be explained and are left out: {reason}")
         if agreement.layers is not None:
             layers = ", ".join(map(str, agreement.layers))
-            yield f"attention distance of {agreement.model}: from 0 to 1, beside layers {layers} of the teacher"
+            notes.append(f"attention distance of {agreement.model}: from 0 to 1, beside layers {layers} of the teacher")
+    probes = [_probe_table(report.probes)] if report.probes else []
+    return [Table(_HEADINGS, rows, notes), _head_table(report.heads), *probes]
 
 
 def _head_table(heads: Sequence[HeadReport]) -> Table:
@@ -68,18 +63,15 @@ def _probe_table(probes: Sequence[ProbeReport]) -> Table:
         for layer, figures in enumerate(zip(model.accuracies, model.selectivities, edges, strict=True)):
             cells = ["" if share is None else f"{100 * share:.1f}" for share in figures]
             rows.append([model.model, str(layer) if layer else "embeddings", *cells])
-    return Table(_PROBE_HEADINGS, rows, list(_probe_notes(probes)))
-
-
-def _probe_notes(probes: Sequence[ProbeReport]) -> Iterator[str]:
     first = probes[0]
-    yield (
+    notes = [
         f"linear probes of {first.tags} tags, learnt from {first.train_words} words, measured on {first.test_words}; "
-        f"the most frequent tag has {100 * first.majority_accuracy:.1f} %"
-    )
-    yield "selectivity: the accuracy less that of random tags, which a probe can only learn by heart"
+        f"the most frequent tag has {100 * first.majority_accuracy:.1f} %",
+        "selectivity: the accuracy less that of random tags, which a probe can only learn by heart",
+    ]
     for model in probes:
         mix = f"the mean of all layers has {100 * model.mix_accuracy:.1f} %, its center is layer"
-        yield f"{model.model}: {mix} {model.center_of_gravity:.1f}"
+        notes.append(f"{model.model}: {mix} {model.center_of_gravity:.1f}")
     if first.trees:
-        yield f"edges between neighbours are {100 * first.trees.chain_attachment_score:.1f} % of all edges"
+        notes.append(f"edges between neighbours are {100 * first.trees.chain_attachment_score:.1f} % of all edges")
+    return Table(_PROBE_HEADINGS, rows, notes)

@@ -21,20 +21,17 @@ def comparison_table(content: Content) -> Table:
     headings += [f"{name} {score['metric'].replace('_', ' ')}".strip() for name, score in first["tasks"].items()]
     rows = []
     for name, record in variants.items():
-        row = [name, _short(record["parameters"])]
-        if trained:
-            row += _pretraining_cells(record.get("pretraining"), content["pieces_differ"])
+        number, spent = record["parameters"], record.get("pretraining")
+        row = [name, f"{number / 1e6:.2f} M" if number >= 1e6 else f"{number:,}"]
+        if trained and spent is None:
+            row += [""] * (5 if content["pieces_differ"] else 4)
+        elif trained:
+            units = ("loss", "bits_a_byte") if content["pieces_differ"] else ("loss",)
+            losses = [f"{spent['curve'][-1][unit]:.3f}" for unit in units]
+            shown = [f"({loss})" if spent["unlike"] else loss for loss in losses]
+            row += [f"{spent['steps']:,}", f"{spent['flops']:.2e}", f"{spent['seconds'] / 60:.1f}", *shown]
         rows.append([*row, *(_score_cell(score) for score in record["tasks"].values())])
     return Table(headings, rows, list(_notes(content)), content["name"])
-
-
-def _pretraining_cells(spent: Mapping[str, Any] | None, bytes_too: bool) -> list[str]:
-    if spent is None:
-        return [""] * (5 if bytes_too else 4)
-    last = spent["curve"][-1]
-    losses = [f"{last[unit]:.3f}" for unit in ("loss", "bits_a_byte")[: 2 if bytes_too else 1]]
-    shown = [f"({loss})" if spent["unlike"] else loss for loss in losses]
-    return [f"{spent['steps']:,}", f"{spent['flops']:.2e}", f"{spent['seconds'] / 60:.1f}", *shown]
 
 
 def _score_cell(score: Mapping[str, Any]) -> str:
@@ -57,7 +54,14 @@ def _notes(content: Content) -> Iterator[str]:
     spent = {name: record["pretraining"] for name, record in variants.items() if "pretraining" in record}
     if spent:
         yield "FLOPs: of all products of the training steps; min: duration of the step, validations included"
-        yield from _notes_on_losses(spent, baseline, content["pieces_differ"])
+        names = sorted({record["loss"].replace("_", " ") for record in spent.values()})
+        yield f"held-out loss: {', '.join(names)}, in nats a prediction, after the last step"
+        if content["pieces_differ"]:
+            yield "bits a byte: that loss spread over the bytes of the predicted tokens, as vocabularies differ"
+        unlike = {name: record["unlike"] for name, record in spent.items() if record["unlike"]}
+        if unlike:
+            reasons = ", ".join(f"{name} ({', '.join(keys)})" for name, keys in unlike.items())
+            yield f"in brackets: losses of other predictions than {baseline}'s, not to be compared with it: {reasons}"
     tasks = {name: score for name, score in variants[baseline]["tasks"].items() if "rows" in score}
     if tasks:
         rows = ", ".join(f"{name} {score['rows']}" for name, score in tasks.items())
@@ -65,17 +69,6 @@ def _notes(content: Content) -> Iterator[str]:
         yield f"scores: x 100, on test rows ({rows}){over}"
     if tasks and len(variants) > 1:
         yield from _notes_on_differences(content)
-
-
-def _notes_on_losses(spent: Mapping[str, Mapping[str, Any]], baseline: str, bytes_too: bool) -> Iterator[str]:
-    names = sorted({record["loss"].replace("_", " ") for record in spent.values()})
-    yield f"held-out loss: {', '.join(names)}, in nats a prediction, after the last step"
-    if bytes_too:
-        yield "bits a byte: that loss spread over the bytes of the predicted tokens, as vocabularies differ"
-    unlike = {name: record["unlike"] for name, record in spent.items() if record["unlike"]}
-    if unlike:
-        reasons = ", ".join(f"{name} ({', '.join(keys)})" for name, keys in unlike.items())
-        yield f"in brackets: losses of other predictions than {baseline}'s, not to be compared with it: {reasons}"
 
 
 def _notes_on_differences(content: Content) -> Iterator[str]:
@@ -93,10 +86,6 @@ def _notes_on_differences(content: Content) -> Iterator[str]:
         f"{seeds} seeds: the interval reaches {content['half_width']:.1f} standard deviations of the differences to "
         f"each side{weak}; seeds are of fine-tuning: how another pre-training would turn out they do not tell"
     )
-
-
-def _short(number: float) -> str:
-    return f"{number / 1e6:.2f} M" if number >= 1e6 else f"{number:,}"
 
 
 def ladder_table(content: Mapping[str, Any]) -> Table:

@@ -125,7 +125,10 @@ def explain_text(
 def show_explanations(explanations: Sequence[ModelReasons], console: Console) -> None:
     """Prints a table of words with a column of shares for each model; for pairs also the index of the text."""
     rows = [explanation.attribution.row for explanation in explanations]
-    shares = [_shares_by_place(explanation.attribution) for explanation in explanations]
+    shares = [
+        dict(zip(_places(row), map(_format_share, explanation.attribution.by_word().tolist()), strict=True))
+        for row, explanation in zip(rows, explanations, strict=True)
+    ]
     words = {place: word for row in reversed(rows) for place, word in zip(_places(row), row.word_texts, strict=True)}
     numbers = {place: [str(place[0] + 1)] if len(rows[0].texts) > 1 else [] for place in words}
     cells = [[words[place], *numbers[place], *(column.get(place, "") for column in shares)] for place in sorted(words)]
@@ -139,11 +142,6 @@ def show_explanations(explanations: Sequence[ModelReasons], console: Console) ->
 def _places(row: Tokens) -> list[tuple[int, int]]:
     """Returns text index and first character of each word, by which words of different models are matched."""
     return [(text, start) for start, _, text in row.word_offsets.tolist()]
-
-
-def _shares_by_place(attribution: Attribution) -> dict[tuple[int, int], str]:
-    shares = map(_format_share, attribution.by_word().tolist())
-    return dict(zip(_places(attribution.row), shares, strict=True))
 
 
 def _format_share(share: float) -> str:

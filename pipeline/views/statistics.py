@@ -1,7 +1,7 @@
 """What an artifact says of itself: counts, sizes and small files as tables, and its statistics as bars."""
 
 import json
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -36,13 +36,11 @@ def _is_block(block: Any) -> bool:
     """Whether it is a table, or a histogram with a number for each label."""
     if isinstance(block, dict):
         return True
-    bars = block if isinstance(block, list) else [None]
-    return all(isinstance(bar, list) and len(bar) == 2 and _is_count(bar[1]) for bar in bars)
-
-
-def _is_count(value: Any) -> bool:
     # Neither NaN nor infinity has a length as a bar, though JSON in Python knows both.
-    return isinstance(value, int | float) and 0 <= value < _MOST
+    return isinstance(block, list) and all(
+        isinstance(bar, list) and len(bar) == 2 and isinstance(bar[1], int | float) and 0 <= bar[1] < _MOST
+        for bar in block
+    )
 
 
 def show_statistics(statistics: Mapping[str, Any], console: Console) -> None:
@@ -53,29 +51,23 @@ def show_statistics(statistics: Mapping[str, Any], console: Console) -> None:
         console: where to draw.
     """
     for title, block in statistics.items():
-        console.print(_draw_table(title, block) if isinstance(block, Mapping) else _draw_histogram(title, block))
-
-
-def _draw_table(title: str, block: Mapping[str, Any]) -> Table:
-    table = Table(title=cells(title)[0], title_justify="left", show_header=False)
-    table.add_column()
-    table.add_column(justify="right")
-    for label, value in block.items():
-        table.add_row(*cells(str(label), format_value(value)))
-    return table
-
-
-def _draw_histogram(title: str, block: Sequence[Sequence[Any]]) -> Table:
-    table = Table(title=cells(title)[0], title_justify="left", show_header=False, box=None)
-    table.add_column(justify="right")
-    table.add_column(justify="right")
-    table.add_column()
-    most = max((count for _, count in block), default=0)
-    for label, count in block:
-        # What is there at all is seen.
-        width = max(1, round(_WIDEST_BAR * count / most)) if count else 0
-        table.add_row(*cells(str(label), format_value(count), "█" * width))
-    return table
+        table = Table(title=cells(title)[0], title_justify="left", show_header=False)
+        if isinstance(block, Mapping):
+            table.add_column()
+            table.add_column(justify="right")
+            for label, value in block.items():
+                table.add_row(*cells(str(label), format_value(value)))
+        else:
+            table.box = None
+            table.add_column(justify="right")
+            table.add_column(justify="right")
+            table.add_column()
+            most = max((count for _, count in block), default=0)
+            for label, count in block:
+                # What is there at all is seen.
+                width = max(1, round(_WIDEST_BAR * count / most)) if count else 0
+                table.add_row(*cells(str(label), format_value(count), "█" * width))
+        console.print(table)
 
 
 def format_value(value: Any) -> str:
@@ -124,15 +116,17 @@ def artifact_tables(folder: Path, skip: Collection[str] = ()) -> dict[str, dict[
         counts, sizes = flatten(manifest["counts"]), sorted(manifest["files"].items(), key=lambda item: -item[1])
     except (AttributeError, KeyError, TypeError):
         raise InputError(f"{folder / MANIFEST} must hold the counts and files of an artifact") from None
-    tables: dict[str, Mapping[str, str]] = {
+    tables: dict[str, dict[str, str]] = {
         "counts": {name: format_value(value) for name, value in counts.items()},
         "bytes": {name: format_value(size) for name, size in sizes[:_MOST_FILES]},
     }
     for name, size in manifest["files"].items():
         if name.endswith(".json") and name not in skip and size <= _MOST_BYTES:
-            values = flatten(_read(folder / name))
-            tables[name] = {key: _shorten(value) for key, value in [*values.items()][:_MOST_VALUES]}
-    return {title: dict(table) for title, table in tables.items() if table}
+            table = tables[name] = {}
+            for key, value in [*flatten(_read(folder / name)).items()][:_MOST_VALUES]:
+                text = json.dumps(value, ensure_ascii=False) if isinstance(value, list) else format_value(value)
+                table[key] = text if len(text) <= _MOST_CHARACTERS else f"{text[:_MOST_CHARACTERS]}..."
+    return {title: table for title, table in tables.items() if table}
 
 
 def _read(file: Path) -> Any:
@@ -140,8 +134,3 @@ def _read(file: Path) -> Any:
         return json.loads(file.read_text(encoding="utf-8"))
     except (OSError, ValueError, RecursionError) as error:
         raise InputError(f"{file} cannot be read: {error}") from None
-
-
-def _shorten(value: Any) -> str:
-    text = format_value(value) if not isinstance(value, list) else json.dumps(value, ensure_ascii=False)
-    return text if len(text) <= _MOST_CHARACTERS else f"{text[:_MOST_CHARACTERS]}..."
