@@ -8,8 +8,7 @@ from components.dsl.component import Input, Output, component
 from components.dsl.errors import InputError
 from components.dsl.step_folders import report_progress
 from components.examples.base import ROWS_AT_ONCE, Encoding
-from components.examples.texts import encode_texts
-from components.sources.table import TextRow
+from components.examples.texts import encode_rows
 from components.sources.text import TextSource, line_digest, read_lines
 
 # One text of this many is held out for validation.
@@ -56,6 +55,5 @@ def ingest_texts(
 def _records(lines: Iterator[str], encoding: Encoding) -> Iterator[bytes]:
     from keras_bert.data.records import serialize
 
-    while part := [TextRow(line, "") for line in itertools.islice(lines, ROWS_AT_ONCE)]:
-        for _, features in encode_texts(part, encoding):
-            yield serialize(features)
+    while part := list(itertools.islice(lines, ROWS_AT_ONCE)):
+        yield from map(serialize, encode_rows(part, None, encoding))

@@ -4,8 +4,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from components.dsl.errors import InputError
-from components.examples.base import Encoding
-from components.examples.texts import TextRows, encode_apart, encode_texts
+from components.examples.base import Encoding, parts
+from components.examples.texts import TextRows, encode_rows, encode_texts
 from components.sources.shared import check_numbers
 from components.sources.table import TextRow
 
@@ -75,5 +75,9 @@ class EmbeddingRows(TextRows):
         """One record a row."""
         from keras_bert.data.records import serialize
 
-        for row, features in encode_apart(rows, encoding):
-            yield serialize({**features, "value": float(row.label)})
+        for _, part in parts(rows):
+            firsts = encode_rows([row.text for row in part], None, encoding)
+            seconds = encode_rows([row.second_text or "" for row in part], None, encoding)
+            for row, first, second in zip(part, firsts, seconds, strict=True):
+                features = {**first, **{f"second_{name}": values for name, values in second.items()}}
+                yield serialize({**features, "value": float(row.label)})

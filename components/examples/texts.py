@@ -53,15 +53,6 @@ def encode_texts(rows: Sequence[R], encoding: Encoding) -> Iterator[tuple[R, dic
         yield from zip(part, encode_rows(*split_texts(part), encoding), strict=True)
 
 
-def encode_apart(rows: Sequence[TextRow], encoding: Encoding) -> Iterator[tuple[TextRow, dict[str, Any]]]:
-    """Each row with the features of its first text, and those of the second one as `second_...`."""
-    for _, part in parts(rows):
-        firsts = encode_rows([row.text for row in part], None, encoding)
-        seconds = encode_rows([row.second_text or "" for row in part], None, encoding)
-        for row, first, second in zip(part, firsts, seconds, strict=True):
-            yield row, {**first, **{f"second_{name}": values for name, values in second.items()}}
-
-
 def encode_rows(texts: list[str], pairs: list[str] | None, encoding: Encoding) -> Iterator[dict[str, Any]]:
     """`token_ids` and `segment_ids` of each text or pair."""
     tokenizer = encoding.tokenizer

@@ -1,12 +1,13 @@
 """The training loop: history, validation, selection of the best weights, checkpoints and orderly interruption."""
 
+import contextlib
 import dataclasses
 import json
 import logging
 import math
 import signal
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -17,7 +18,7 @@ from keras_bert.objectives.base import add_up, averages
 from keras_bert.training.checkpoints import Arrays, CheckpointError, Checkpoints
 from keras_bert.training.devices import LostWorkerError
 from keras_bert.training.history import Clock, Entry, Progress, RunningRecord
-from keras_bert.training.stop_request import StopRequest, stop_requests
+from keras_bert.training.stop_request import StopRequest
 
 if TYPE_CHECKING:
     from keras_bert.training.step import BatchSource, TrainingStep
@@ -80,40 +81,45 @@ class Loop:
         validations: int,
         select: str | None,
         patience: int | None,
+        checkpoints: Path | None,
+        checkpoint_seconds: float,
     ) -> None:
         check("fit", "log_every", log_every is None or log_every >= 1, "be at least 1", log_every)
         check("fit", "validations", validations >= 0, "not be negative", validations)
         check("fit", "patience", patience is None or patience >= 1, "be at least 1", patience)
         check("fit", "select", select is not None or patience is None, "be given if patience is given", select)
+        check("fit", "checkpoint_seconds", checkpoint_seconds >= 0, "not be negative", checkpoint_seconds)
         self._trainer, self._batches, self._validation = trainer, batches, validation
         self._on_progress, self._log_every = on_progress, log_every
         self._select, self._patience = select, patience
         self._validate_at = validation_steps(trainer.steps, validations)
         self._entries_at = entry_steps(trainer.steps, validations, log_every)
         self._progress, self._best, self._clock = Progress(), Arrays(), Clock()
-        self._note, self._identity = "", dict[str, Any]()
+        self._note = ""
+        self._record: RunningRecord | None = None
+        self._checkpoints, self._seconds = Checkpoints(checkpoints) if checkpoints else None, checkpoint_seconds
         self._saved, self._pause = 0.0, 0.0
+        # Only once, because hashing a teacher's weights takes time; before the first step, to fail early.
+        self._identity = self._identify() if checkpoints else {}
 
-    def run(self, folder: Path | None, checkpoint_seconds: float, record: Path | None) -> list[Entry]:
-        """Runs all remaining steps and returns the history."""
-        check("fit", "checkpoint_seconds", checkpoint_seconds >= 0, "not be negative", checkpoint_seconds)
-        checkpoints = Checkpoints(folder) if folder else None
-        if checkpoints:
-            # Only once, because hashing a teacher's weights takes time; before the first step, to fail early.
-            self._identity = self._identify()
-        self._resume(checkpoints)
-        live = RunningRecord(record, self._progress.history) if record and self._trainer.devices.is_chief else None
+    @contextlib.contextmanager
+    def recorded(self, folder: Path | None) -> Iterator[None]:
+        """Shows the training in a folder while it runs, with the steps up to a failure, as these explain it."""
+        if folder is None or not self._trainer.devices.is_chief:
+            yield
+            return
+        record = self._record = RunningRecord(folder, self._progress.history)
         try:
-            with stop_requests() as request:
-                self._run_steps(request, checkpoints, checkpoint_seconds, live)
+            yield
         except Exception:
-            # The steps up to a failure are those that explain it.
-            if live and self._progress.window:
-                live.add(self._describe_window(), self._clock.times())
+            if self._progress.window:
+                record.add(self._describe_window(), self._clock.times())
             raise
         finally:
-            if live:
-                live.close()
+            record.close()
+
+    def finish(self, request: StopRequest) -> list[Entry]:
+        """Leaves the best weights, or the averaged ones, in the model, and returns the history."""
         if self._best:
             self._trainer.set_weights(self._best)
         else:
@@ -123,15 +129,14 @@ class Loop:
             signal.raise_signal(signal.Signals[request.signal])
         return self._progress.history
 
-    def _run_steps(
-        self, request: StopRequest, checkpoints: Checkpoints | None, seconds: float, record: RunningRecord | None
-    ) -> None:
+    def run_steps(self, request: StopRequest) -> None:
+        """Runs all remaining steps."""
         trainer, progress = self._trainer, self._progress
         accumulation = trainer.training.accumulation
         done = progress.step * accumulation
         batches = trainer.devices.spread(lambda **shares: self._batches.after(done, **shares))
         source = iter(batches)
-        self._saved, self._pause, self._clock = time.monotonic(), seconds, Clock()
+        self._saved, self._pause, self._clock = time.monotonic(), self._seconds, Clock()
         if progress.ended:
             return
         trainer.trace(batches)
@@ -152,17 +157,18 @@ class Loop:
                 progress.window.append(sums)
             is_entry = progress.step in self._entries_at
             if is_entry:
-                self._add_entry(record)
+                self._add_entry()
             self._on_progress(progress.step, trainer.steps, self._note)
             # Workers must agree on what to do after a step; synchronizing after every step would slow them down.
             if not progress.ended and (is_entry or trainer.devices.workers == 1):
-                self._stop_or_save(request, checkpoints, seconds)
-        if checkpoints:
+                self._stop_or_save(request)
+        if self._checkpoints:
             # The finished training can be loaded if the process is killed later on.
-            self._save(Checkpoints(checkpoints.folder, keep=1))
+            self._save(Checkpoints(self._checkpoints.folder, keep=1))
 
-    def _stop_or_save(self, request: StopRequest, checkpoints: Checkpoints | None, seconds: float) -> None:
+    def _stop_or_save(self, request: StopRequest) -> None:
         """Stops if a signal came to any worker, and saves a checkpoint if one is due."""
+        checkpoints = self._checkpoints
         due = bool(checkpoints) and time.monotonic() - self._saved >= self._pause
         stop, due = self._trainer.devices.any_worker(bool(request.signal), due)
         if stop:
@@ -177,7 +183,7 @@ class Loop:
             start = time.monotonic()
             self._save(checkpoints)
             self._saved = time.monotonic()
-            self._pause = max(seconds, (self._saved - start) / _SAVING_SHARE) if seconds else 0.0
+            self._pause = max(self._seconds, (self._saved - start) / _SAVING_SHARE) if self._seconds else 0.0
 
     def _place(self) -> str:
         """The step and its batches in words; batches are counted from 0 over the whole training."""
@@ -199,7 +205,7 @@ class Loop:
                 f"{self._trainer.learning_rate():.2g}){previous}. Earlier checkpoints are kept"
             )
 
-    def _add_entry(self, record: RunningRecord | None) -> None:
+    def _add_entry(self) -> None:
         progress, trainer = self._progress, self._trainer
         entry = self._describe_window()
         times = self._clock.times()
@@ -211,8 +217,8 @@ class Loop:
             self._keep_if_best(entry)
         progress.history.append(entry)
         logger.info("%s", json.dumps(entry | times))
-        if record:
-            record.add(entry, times)
+        if self._record:
+            self._record.add(entry, times)
         self._note = ", ".join(
             [f"{name} {value:.3f}" for name, value in list(averages(progress.window).items())[:2]]
             + [f"rate {entry['learning_rate']:.1e}", f"{times['tokens_per_second']:,.0f} tokens/s"]
@@ -275,13 +281,13 @@ class Loop:
         logger.info("wrote the checkpoint %s", file)
         return file
 
-    def _resume(self, checkpoints: Checkpoints | None) -> None:
+    def resume(self) -> None:
         """Resumes from the newest checkpoint, if there is one.
 
         Raises:
             CheckpointError: the checkpoint belongs to another training; the message names the difference.
         """
-        devices = self._trainer.devices
+        devices, checkpoints = self._trainer.devices, self._checkpoints
         checkpoint = checkpoints.load(repair=devices.is_chief) if checkpoints else None
         step = checkpoint.state["progress"]["step"] if checkpoint else 0
         # Every worker makes both collective calls before it may raise; the others would wait for it.

@@ -12,6 +12,7 @@ from keras_bert.core.row_limits import limit_batch_size
 from keras_bert.training.history import Entry
 from keras_bert.training.loop import Loop, OnProgress
 from keras_bert.training.step import BatchSource, TrainingStep
+from keras_bert.training.stop_request import stop_requests
 
 # Rows of a validation batch. It may be larger than a training batch, which is faster, as it does not change the result.
 VALIDATION_BATCH = 64
@@ -74,9 +75,13 @@ class Trainer(TrainingStep):
                 are corrupted.
             ValueError: there are no validation batches, or there is no metric `select`.
         """
-        loop = Loop(self, batches, validation, on_progress, log_every, validations, select, patience)
+        choice = (log_every, validations, select, patience)
+        loop = Loop(self, batches, validation, on_progress, *choice, checkpoints, checkpoint_seconds)
         with temporary_custom_gradients(), self.devices.lost_workers_as_errors():
-            return loop.run(checkpoints, checkpoint_seconds, record)
+            loop.resume()
+            with loop.recorded(record), stop_requests() as request:
+                loop.run_steps(request)
+            return loop.finish(request)
 
 
 def make_deterministic(seed: int) -> None:
