@@ -104,7 +104,7 @@ class _Score:
     def __init__(self, task: "Task", examples: TaskExamples, rows: int) -> None:
         self._task, self._scoring = task, TASK_SCORING[task.name]
         self._rows = read_rows(examples, "validation")[:rows]
-        self._labels = getattr(task, "labels", ())
+        self._labels = task.labels
         self.metric, self.rows = choose_metric("", self._scoring, self._labels), len(self._rows)
 
     def __call__(self) -> float:

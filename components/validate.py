@@ -38,7 +38,7 @@ def validate(
     else:
         assert edge is not None
         task, quantization = load_exported(edge.path), None
-    scoring, labels = TASK_SCORING[task.name], getattr(task, "labels", ())
+    scoring, labels = TASK_SCORING[task.name], task.labels
     chosen, rows = choose_metric(metric, scoring, labels), read_rows(examples, "validation")
     with contextlib.nullcontext() if quantization is None else quantized_activations(task.network(), quantization):
         score = scoring.score(rows, scoring.answer(task, rows), labels).metrics[chosen]

@@ -116,6 +116,6 @@ class ModelScorer:
             task = load_exported(previous.fetch(), num_threads=usable_processors())
         except (OSError, ValueError) as error:
             return [], f"{NOT_COMPARED}the version before, {previous.name}, cannot be opened: {error}"
-        if (task.name, list(getattr(task, "labels", ()))) != (self.scoring.name, self.labels):
+        if (task.name, list(task.labels)) != (self.scoring.name, self.labels):
             return [], f"{NOT_COMPARED}the version before, {previous.name}, knows another task or other labels"
         return [self._score(task, test)], ""

@@ -47,7 +47,7 @@ def export_mediapipe(
     Raises:
         ValueError: MediaPipe has no such task, makes other token ids, or cannot read a label.
     """
-    network, labels, output = task.network(), list(getattr(task, "labels", ())), task.output_name
+    network, labels, output = task.network(), list(task.labels), task.output_name
     if labels:
         sigmoid = keras.layers.Activation("sigmoid", name="sigmoid")
         activation = sigmoid if task.independent_labels else keras.layers.Softmax(name="softmax")

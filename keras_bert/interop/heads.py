@@ -101,7 +101,7 @@ def head_of(task: Task) -> Head:
     of_text: Pooling = "cls" if has_layer(model, "first_token_pooler") else "mean"
     return Head(
         task=name,
-        labels=getattr(task, "labels", ()),
+        labels=task.labels,
         dropout=dropout,
         next_sentence=has_layer(model, "next_sentence"),
         pooling=pooling_of(model) if classifies_texts(name) else of_text,

@@ -126,6 +126,9 @@ class Task(Adaptable):
     label_name: ClassVar[str] = "label"
     """The name of the labels in rows for training."""
 
+    labels: tuple[str, ...] = ()
+    """The names of the labels, in the order of the logits; empty for tasks without labels."""
+
     quantization: Any = None
     """The recipe and ranges of a model that `keras_bert.quantize` quantized, which `export` writes; None for a float
     model."""
@@ -239,7 +242,7 @@ class Task(Adaptable):
 
     def settings(self) -> dict[str, Any]:
         """The constructor's arguments after the first two, as plain values for `task.json`."""
-        return {"max_length": self.max_length}
+        return {"max_length": self.max_length, **({"labels": list(self.labels)} if self.labels else {})}
 
     @abc.abstractmethod
     def loss(self) -> Any:

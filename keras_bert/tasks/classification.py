@@ -161,10 +161,6 @@ class TextClassifier(Task):
         task.has_new_head = cls.independent_labels or len(labels) == 2
         return task
 
-    def settings(self) -> dict[str, Any]:
-        """Returns the constructor's arguments except model and tokenizer."""
-        return {**super().settings(), "labels": list(self.labels)}
-
     def head(self) -> dict[str, Any]:
         """The pooling of the model."""
         return {"pooling": pooling_of(self.model)}

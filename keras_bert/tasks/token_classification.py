@@ -120,10 +120,6 @@ class TokenClassification(Task):
         task.has_new_head = True
         return task
 
-    def settings(self) -> dict[str, Any]:
-        """The constructor's arguments after the first two."""
-        return {**super().settings(), "labels": list(self.labels)}
-
     def objective(self, class_weights: Sequence[float] | None = None) -> TaskObjective:
         """See `Task.objective`."""
         from keras_bert.objectives.tasks import TokenClassificationObjective

@@ -52,14 +52,8 @@ def run_ladder(
     result = run_to_end(pipeline, root, observer=observer, **settings.run_options())
     records = {name: _read(stages, outputs[name], result) for name, stages in rungs.items()}
     content = {"name": settings.name, "seeds": settings.seeds, "lengths": lengths}
-    # The mean share of the teacher's score over seeds, and whether a rung is on the Pareto front.
     first = records[TEACHER]
-    front = front_of({name: (record["megabytes"], -record["score"]["mean"]) for name, record in records.items()})
-    for name, record in records.items():
-        pairs = zip(record["score"]["seeds"], first["score"]["seeds"], strict=True)
-        record["share"] = statistics.fmean(score / reference if reference else 0.0 for score, reference in pairs)
-        record["on_front"] = name in front
-    return {**content, "metric": first["metric"], "rows": first["rows"], "rungs": records}
+    return {**content, "metric": first["metric"], "rows": first["rows"], "rungs": _with_shares(records)}
 
 
 def _read(stages: Sequence[Stage], outputs: RungOutputs, result: RunResult) -> Record:
@@ -75,3 +69,14 @@ def _read(stages: Sequence[Stage], outputs: RungOutputs, result: RunResult) -> R
         "megabytes": timed[file].bytes / 1e6,
         "milliseconds": timed[file].milliseconds,
     }
+
+
+def _with_shares(records: Mapping[str, Record]) -> dict[str, Record]:
+    """The records with the mean share of the teacher's score over seeds, and whether they are on the Pareto front."""
+    teacher, completed = records[TEACHER]["score"]["seeds"], {}
+    front = front_of({name: (record["megabytes"], -record["score"]["mean"]) for name, record in records.items()})
+    for name, record in records.items():
+        pairs = zip(record["score"]["seeds"], teacher, strict=True)
+        share = statistics.fmean(score / reference if reference else 0.0 for score, reference in pairs)
+        completed[name] = {**record, "share": share, "on_front": name in front}
+    return completed

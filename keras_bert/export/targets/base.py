@@ -142,5 +142,5 @@ def _read_traits(task: "Task", recipe: RecipeName | None) -> ModelTraits:
         copy_obstacle="" if task.tokenizer.kind == "wordpiece" else find_copy_obstacle(task.tokenizer.definition()),
         has_segments="segment_ids" in input_names(task.network()),
         variant=None if variant is None else variant.kind,
-        labels=getattr(task, "labels", ()),
+        labels=task.labels,
     )
