@@ -6,6 +6,7 @@ import shlex
 import shutil
 import subprocess
 from collections.abc import Sequence
+from itertools import product
 from pathlib import Path
 from typing import Any
 
@@ -89,20 +90,15 @@ def _bench(file: Path, options: BenchOptions) -> dict[str, Any]:
     place = f"{_FOLDER}/{file.name}"
     _adb("shell", f"mkdir -p {_FOLDER}")
     _adb("push", str(file), place)
+    runs = []
     try:
-        runs = [
-            {"tokens": length, "threads": threads, **read_run(_run_tool(place, length, threads, options.answers))}
-            for length in options.lengths or facts["lengths"]
-            for threads in options.threads or USUAL_THREADS
-        ]
+        for length, threads in product(options.lengths or facts["lengths"], options.threads or USUAL_THREADS):
+            command = f"{TOOL} --graph={shlex.quote(place)} --signature_to_run_for=serve_{length}"
+            output = _adb("shell", f"{command} --num_threads={threads} --num_runs={options.answers} 2>&1")
+            runs.append({"tokens": length, "threads": threads, **read_run(output)})
     finally:
         _adb("shell", f"rm {shlex.quote(place)}")
     return {"file": str(file), "bytes": file.stat().st_size, "runs": runs}
-
-
-def _run_tool(place: str, length: int, threads: int, answers: int) -> str:
-    options = f"--graph={shlex.quote(place)} --signature_to_run_for=serve_{length} --num_threads={threads}"
-    return _adb("shell", f"{TOOL} {options} --num_runs={answers} 2>&1")
 
 
 def _adb(*command: str) -> str:

@@ -1,8 +1,6 @@
 """`gc`: removes artifacts that nothing needs any more."""
 
 import contextlib
-from collections.abc import Callable
-from pathlib import Path
 from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any
 
@@ -13,7 +11,7 @@ from components.dsl.errors import InputError
 from pipeline.commands.command import DONE, Verb, open_store, root_option
 
 if TYPE_CHECKING:
-    from pipeline.provenance.garbage import Garbage
+    pass
 
 
 @click.command(cls=Verb, example="gc --keep 3 --dry-run")
@@ -31,30 +29,25 @@ def gc_command(options: SimpleNamespace, console: Console) -> int:
 
     Kept runs and pushed versions need theirs.
     """
+    from components.objects.mirror import root_address
     from pipeline.orchestrator.root import locked_root
+    from pipeline.provenance.garbage import find_garbage, remove_garbage
     from pipeline.views.provenance import show_garbage
 
     if options.keep < 1:
         raise InputError(f"--keep must be at least 1, got {options.keep}")
+    find: Any = find_garbage
+    remove: Any = remove_garbage
+    if root_address(options.root) is not None:
+        from pipeline.provenance.remote_garbage import find_remote_garbage, remove_remote_garbage
+
+        find, remove = find_remote_garbage, remove_remote_garbage
     # Only a removal must wait for a run that goes on.
     with open_store(options.root) as store, contextlib.ExitStack() as stack:
         place = None if options.dry_run else stack.enter_context(locked_root(options.root))
-        find, remove = _collector(options.root)
         garbage = find(store, options.root, options.keep)
         if place is not None:
             remove(store, options.root, garbage)
             place.sweep(store)
     show_garbage(garbage, console, is_removed=not options.dry_run)
     return DONE
-
-
-def _collector(root: Path) -> tuple[Callable[[Any, Path, int], "Garbage"], Callable[[Any, Path, "Garbage"], None]]:
-    """The functions that find and remove the garbage of a root; those for object storage are imported for a mirror."""
-    from components.objects.mirror import root_address
-    from pipeline.provenance.garbage import find_garbage, remove_garbage
-
-    if root_address(root) is None:
-        return find_garbage, remove_garbage
-    from pipeline.provenance.remote_garbage import find_remote_garbage, remove_remote_garbage
-
-    return find_remote_garbage, remove_remote_garbage

@@ -1,7 +1,6 @@
 """`show`: the runs of a root, or one run, step, artifact or file."""
 
 import re
-from pathlib import Path
 from types import SimpleNamespace
 
 import click
@@ -26,36 +25,30 @@ def show_command(options: SimpleNamespace, console: Console) -> int:
 
     A number is a run; a name of letters, digits and _ is a step; anything else is a path. Write ./1 for a folder 1.
     """
+    from pipeline.provenance.lineage import find_lineage
     from pipeline.provenance.why import find_reason
-    from pipeline.views.provenance import show_reason, show_run, show_status
+    from pipeline.views.provenance import show_lineage, show_reason, show_run, show_status
+    from pipeline.views.statistics import is_artifact, read_artifact, show_statistics
 
     what = options.what
     is_step = what is not None and what.isidentifier()
     if not is_step:
         refuse_options(options, ["run"], "without STEP")
+    path = None
     if what is not None and not is_step and not re.fullmatch(r"\d+", what):
-        _show_path(open_address(absolute_path(what)), options.root, console)
-        return DONE
+        # The statistics of an artifact, and the origin of an artifact in the root or of any other file.
+        path = open_address(absolute_path(what))
+        if is_artifact(path):
+            show_statistics(read_artifact(path), console)
+            if not path.is_relative_to(options.root / "artifacts"):
+                return DONE
     with open_store(options.root) as store:
         if what is None:
             show_status(store, console)
         elif is_step:
             show_reason(find_reason(store, what, options.run), console)
+        elif path is not None:
+            show_lineage(find_lineage(store, options.root, path), console)
         else:
             show_run(store, int(what), console)
     return DONE
-
-
-def _show_path(path: Path, root: Path, console: Console) -> None:
-    """Shows the statistics of an artifact, and the origin of an artifact in the root or of any other file."""
-    from pipeline.provenance.lineage import find_lineage
-    from pipeline.views.provenance import show_lineage
-    from pipeline.views.statistics import is_artifact, read_artifact, show_statistics
-
-    if is_artifact(path):
-        show_statistics(read_artifact(path), console)
-        if not path.is_relative_to(root / "artifacts"):
-            return
-    with open_store(root) as store:
-        lineage = find_lineage(store, root, path)
-    show_lineage(lineage, console)

@@ -63,20 +63,14 @@ class _Generator(GenerateJsonSchema):
 
 
 def _described(table: JsonSchemaValue, record: type) -> JsonSchemaValue:
-    """Adds descriptions to a table and its settings, from the docstring of its dataclass."""
-    texts = _read_attributes(record)
+    """Adds descriptions to a table and its settings, from the docstrings of its dataclass and of its base classes."""
+    texts: dict[str, str] = {}
+    for kind in reversed(record.__mro__):
+        _, _, attributes = inspect.cleandoc(kind.__doc__ or "").partition("\nAttributes:\n")
+        texts |= {name: " ".join(text.split()) for name, text in _ATTRIBUTE.findall(attributes)}
     for name, field in table.get("properties", {}).items():
         field.pop("title", None)
         if name in texts:
             field["description"] = texts[name]
     first, _, _ = (inspect.getdoc(record) or "").partition("\n\n")
     return {**table, "description": " ".join(first.split())}
-
-
-def _read_attributes(record: type) -> dict[str, str]:
-    """Returns each setting's description from the section `Attributes:` of a dataclass and its base classes."""
-    texts: dict[str, str] = {}
-    for kind in reversed(record.__mro__):
-        _, _, attributes = inspect.cleandoc(kind.__doc__ or "").partition("\nAttributes:\n")
-        texts |= {name: " ".join(text.split()) for name, text in _ATTRIBUTE.findall(attributes)}
-    return texts

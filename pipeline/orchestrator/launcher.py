@@ -275,9 +275,26 @@ class Launcher:
                     message = f"{plan.node.name}.{changed[0]} changed while it was read; run again"
                     outcome = Outcome("input_error", message, outcome.cost)
             seconds = time.monotonic() - launched.start
-            if outcome.kind == "done":
-                return self._publish(launched, self._execution(plan, "ran", seconds, cost=outcome.cost))
-        raise self._failure(plan, outcome, seconds)
+            if outcome.kind != "done":
+                raise self._failure(plan, outcome, seconds)
+            # The outputs move to their final place, then they are recorded; a kill in between leaves folders that are
+            # swept.
+            home = self._root / ARTIFACTS / plan.node.name
+            home.mkdir(parents=True, exist_ok=True)
+            new = {}
+            for name, output in launched.outputs.items():
+                fingerprint, target = output.fingerprint(), home / f"{name}-{plan.key[:12]}"
+                if target.exists():
+                    target.rename(launched.staging / f"{name}-replaced")
+                output.path.rename(target)
+                relative = target.relative_to(self._root).as_posix()
+                new[name] = NewArtifact(type(output).__name__, fingerprint, relative)
+            for folder in (home, home.parent, self._root):
+                sync(folder)
+            execution = self._execution(plan, "ran", seconds, cost=outcome.cost)
+            published = self._store.publish(execution, plan.present_inputs(), new, plan.ingredients)
+            self.discard(plan)
+            return published
 
     @contextlib.contextmanager
     def _disk_full_as_failure(self, plan: StepPlan, start: float) -> Iterator[None]:
@@ -315,26 +332,6 @@ class Launcher:
             return False
         artifact = self.output(node, name, stored)
         return artifact.is_intact() and artifact.fingerprint() == stored.fingerprint
-
-    def _publish(self, launched: LaunchedStep, execution: Execution) -> dict[str, StoredArtifact]:
-        """Moves outputs to their final place, then records them; a kill in between leaves folders that are swept."""
-        plan = launched.plan
-        home = self._root / ARTIFACTS / plan.node.name
-        home.mkdir(parents=True, exist_ok=True)
-        new = {}
-        for name, output in launched.outputs.items():
-            fingerprint = output.fingerprint()
-            target = home / f"{name}-{plan.key[:12]}"
-            if target.exists():
-                target.rename(launched.staging / f"{name}-replaced")
-            output.path.rename(target)
-            relative = target.relative_to(self._root).as_posix()
-            new[name] = NewArtifact(type(output).__name__, fingerprint, relative)
-        for folder in (home, home.parent, self._root):
-            sync(folder)
-        published = self._store.publish(execution, plan.present_inputs(), new, plan.ingredients)
-        self.discard(plan)
-        return published
 
     def _checkpoints(self, plan: StepPlan) -> Path:
         """The folder of a step's checkpoints; its name holds the key, so that only the same step resumes from them."""

@@ -195,27 +195,21 @@ class Scheduler:
             with running.context:
                 outputs = self._launcher.publish(running.launched, outcome)
         except (Refusal, StepError, UnstartedStepError) as error:
+            name = plan.node.name
+            tries = self._tries[name] = self._tries.get(name, 0) + 1
             may_retry = isinstance(error, TransientStepError | UnstartedStepError) and not self._has_failed
-            if may_retry and self._retry(plan.node, outcome):
+            if may_retry and tries <= self._machine.retries:
+                seconds = _FIRST_PAUSE_SECONDS * 2 ** (tries - 1)
+                self._not_before[name] = time.monotonic() + seconds
+                self._waiting.insert(0, plan.node)
+                again = f"it is tried again in {seconds:g} s ({tries} of {self._machine.retries})"
+                self._observer.say(f"{name}: {outcome.message}; {again}")
                 return
             if isinstance(error, UnstartedStepError):
                 raise
             self._fail(plan.node, start, error)
         else:
             self._settle(plan.node, self._result(plan, "ran", start, outputs), outputs)
-
-    def _retry(self, node: Node, outcome: Outcome) -> bool:
-        """Schedules a retry; returns False if no retries are left."""
-        tries = self._tries[node.name] = self._tries.get(node.name, 0) + 1
-        if tries > self._machine.retries:
-            return False
-        seconds = _FIRST_PAUSE_SECONDS * 2 ** (tries - 1)
-        self._not_before[node.name] = time.monotonic() + seconds
-        self._waiting.insert(0, node)
-        self._observer.say(
-            f"{node.name}: {outcome.message}; it is tried again in {seconds:g} s ({tries} of {self._machine.retries})"
-        )
-        return True
 
     def _fail(self, node: Node, start: float, error: Exception) -> None:
         state: StepState = "refused" if isinstance(error, Refusal) else "failed"

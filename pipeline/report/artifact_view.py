@@ -56,20 +56,6 @@ def show(artifact: Artifact, height: int = 480) -> ArtifactView:
     """
     if not isinstance(artifact, Artifact):
         raise InputError(f"show must be given an artifact, as `job.run(step)[output]` is one, got {artifact!r}")
-    record = _read_record_of(artifact)
-    # A notebook shows an artifact once: its figures are not cached.
-    return ArtifactView(make_artifact_page(record, read_facts(artifact), FigureCache()), height)
-
-
-def read_facts(artifact: Artifact) -> ArtifactFacts:
-    """Reads the facts from the manifest and from small files of values."""
-    manifest = artifact.manifest()
-    tables = artifact_tables(artifact.path, _SHOWN_ELSEWHERE)
-    return ArtifactFacts(f"{type(artifact).__name__} {manifest['fingerprint'][:12]}", tables)
-
-
-def _read_record_of(artifact: Artifact) -> RunRecord:
-    """Returns the run that made an artifact, with only that step and output."""
     # ROOT/artifacts/STEP/NAME-KEY
     folder = artifact.path.absolute()
     root = folder.parents[2] if len(folder.parents) > 2 else folder
@@ -80,5 +66,14 @@ def _read_record_of(artifact: Artifact) -> RunRecord:
                 run = next(run for run in store.runs() if run.id == maker.execution.run)
                 outputs = {published.name: store.artifacts_of(maker.id, "output")[published.name]}
                 step = RunStep(maker.execution, maker.execution, store.artifacts_of(maker.id, "input"), outputs)
-                return RunRecord(root, run, (step,))
+                # A notebook shows an artifact once: its figures are not cached.
+                page = make_artifact_page(RunRecord(root, run, (step,)), read_facts(artifact), FigureCache())
+                return ArtifactView(page, height)
     raise InputError(f"an artifact must be one that a run has made and that is still there, got {artifact.path}")
+
+
+def read_facts(artifact: Artifact) -> ArtifactFacts:
+    """Reads the facts from the manifest and from small files of values."""
+    manifest = artifact.manifest()
+    tables = artifact_tables(artifact.path, _SHOWN_ELSEWHERE)
+    return ArtifactFacts(f"{type(artifact).__name__} {manifest['fingerprint'][:12]}", tables)

@@ -137,9 +137,9 @@ def _read_labelled_rows(step: str, folder: Path) -> DataSection:
         tables["questions whose answer stands whole in no window"] = _formatted(_ordered(left_out))
     for title, field in (("rows with the same texts", "overlap"), ("rows with nearly the same texts", "near_overlap")):
         shared = content.get(field, {}).items()
-        found = {f"{split} in {other}": count for split, counts in shared for other, count in counts.items()}
-        if any(found.values()):
-            tables[title] = _formatted(found)
+        counts = {f"{split} in {other}": count for split, others in shared for other, count in others.items()}
+        if any(counts.values()):
+            tables[title] = _formatted(counts)
     tables |= _schema_tables(read_json(folder / SCHEMA_FILE) or {})
     histograms = []
     for split, counts in _ordered(content["labels"]).items():

@@ -13,7 +13,6 @@ from components.dsl.paths import path_below
 from pipeline.orchestrator.places import open_store
 from pipeline.orchestrator.records import Execution, Run, StoredArtifact
 from pipeline.orchestrator.root import LOGS
-from pipeline.orchestrator.store import Store
 
 # The lines at the end of a log that explain why a step failed.
 _LINES = 30
@@ -90,24 +89,18 @@ def read_record(root: Path, number: int | None = None) -> RunRecord:
         if not runs:
             raise InputError(f"--root must be a folder that a run has written to, got {root}: it knows no run")
         chosen = max(runs) if number is None else store.run_of(number).id
-        steps, plan = _read_steps(store, chosen), store.plan(chosen)
-        for step in steps:
-            for stored in step.outputs.values():
+        steps = []
+        for past in store.past_executions(chosen):
+            done, ingredients = past.execution, store.ingredients(past.execution.key)
+            made = store.ran_under(done.key) if done.state in ("ran", "cached") else None
+            inputs, outputs = store.artifacts_of(past.id, "input"), store.artifacts_of(past.id, "output")
+            steps.append(RunStep(done, made, inputs, outputs, {} if ingredients is None else ingredients.files))
+            for stored in outputs.values():
                 if stored.path is not None and stored.type not in _NOT_PULLED:
                     store.pull(stored, _PULLED_BYTES)
         reached = {step.name for step in steps}
-        missed = {name: sources for name, sources in plan.items() if name not in reached}
-        return RunRecord(root.absolute(), runs[chosen], steps, missed)
-
-
-def _read_steps(store: Store, run: int) -> tuple[RunStep, ...]:
-    steps = []
-    for past in store.past_executions(run):
-        key, ingredients = past.execution.key, store.ingredients(past.execution.key)
-        made = store.ran_under(key) if past.execution.state in ("ran", "cached") else None
-        inputs, outputs = store.artifacts_of(past.id, "input"), store.artifacts_of(past.id, "output")
-        steps.append(RunStep(past.execution, made, inputs, outputs, {} if ingredients is None else ingredients.files))
-    return tuple(steps)
+        missed = {name: sources for name, sources in store.plan(chosen).items() if name not in reached}
+        return RunRecord(root.absolute(), runs[chosen], tuple(steps), missed)
 
 
 def find_reads(steps: Sequence[RunStep]) -> dict[str, list[str]]:

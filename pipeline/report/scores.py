@@ -3,7 +3,7 @@
 from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
-from components.artifacts.evaluation import ANSWERS_FILE, Blessing, Decision, Evaluation, Metrics
+from components.artifacts.evaluation import ANSWERS_FILE, Blessing, Evaluation, Metrics
 from components.scoring.model_card import calibration_lines
 from components.scoring.slices import worst_slices
 from pipeline.report.record import RunRecord, read_json
@@ -64,33 +64,31 @@ def read_scores(record: RunRecord) -> list[Scores]:
     decisions = {step.name: Blessing(folder).read() for step, folder in record.outputs(Blessing.__name__)}
     results = []
     for step, folder in record.outputs(Evaluation.__name__):
-        answers = read_json(folder / ANSWERS_FILE) or {}
-        results.append(_describe(step.name, Evaluation(folder).read(), answers, decisions.get(step.name)))
+        answers, measured = read_json(folder / ANSWERS_FILE) or {}, Evaluation(folder).read()
+        decision = decisions.get(step.name)
+        few, classes = worst_classes(measured.report or {})
+        reasons: list[tuple[bool | None, str]] = []
+        for reason in decision.reasons if decision else ():
+            before, _, text = reason.partition(": ")
+            reasons.append({"yes": (True, text), "NO": (False, text)}.get(before, (None, reason)))
+        reasons += [(False, warning) for warning in decision.warnings] if decision else []
+        scores = Scores(
+            name=step.name,
+            shipped=measured.shipped,
+            models=models_table(measured),
+            blessed=None if decision is None else decision.blessed,
+            reasons=reasons,
+            classes=classes,
+            few=few,
+            confusion=describe_confusion(measured.labels, measured.confusion) if measured.confusion else None,
+            calibration=calibration_lines(measured.calibration) if measured.calibration else [],
+            reliability=answers.get("reliability"),
+            mistakes=answers.get("mistakes"),
+            slices=describe_slices(measured),
+            measured=measured,
+        )
+        results.append(scores)
     return results
-
-
-def _describe(name: str, measured: Metrics, answers: Mapping[str, Any], decision: Decision | None) -> Scores:
-    few, classes = worst_classes(measured.report or {})
-    reasons: list[tuple[bool | None, str]] = []
-    for reason in decision.reasons if decision else ():
-        before, _, text = reason.partition(": ")
-        reasons.append({"yes": (True, text), "NO": (False, text)}.get(before, (None, reason)))
-    reasons += [(False, warning) for warning in decision.warnings] if decision else []
-    return Scores(
-        name=name,
-        shipped=measured.shipped,
-        models=models_table(measured),
-        blessed=None if decision is None else decision.blessed,
-        reasons=reasons,
-        classes=classes,
-        few=few,
-        confusion=describe_confusion(measured.labels, measured.confusion) if measured.confusion else None,
-        calibration=calibration_lines(measured.calibration) if measured.calibration else [],
-        reliability=answers.get("reliability"),
-        mistakes=answers.get("mistakes"),
-        slices=describe_slices(measured),
-        measured=measured,
-    )
 
 
 def describe_slices(measured: Metrics) -> list[tuple[str, str, str, str]]:

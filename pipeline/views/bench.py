@@ -25,7 +25,10 @@ def bench_tables(content: Content) -> list[Table]:
             str(run["threads"]),
             f"{run['open_milliseconds']:.2f}",
             f"{run['first_milliseconds']:.2f}",
-            *(_percentiles(run["milliseconds"].get(str(length))) for length in lengths),
+            *(
+                " / ".join(f"{times[name]:.2f}" for name in PERCENTILES) if times else ""
+                for times in (run["milliseconds"].get(str(length)) for length in lengths)
+            ),
             _number(run["own_megabytes"]),
             _number(run["peak_megabytes"]),
         ]
@@ -86,10 +89,6 @@ def _names_of(files: Sequence[Content]) -> list[str]:
     """The files' names; their paths where two have the same name."""
     names = [Path(file["file"]).name for file in files]
     return names if len(set(names)) == len(names) else [file["file"] for file in files]
-
-
-def _percentiles(values: Mapping[str, float] | None) -> str:
-    return "" if values is None else " / ".join(f"{values[name]:.2f}" for name in PERCENTILES)
 
 
 def _number(value: float | None) -> str:

@@ -1,6 +1,6 @@
 """Prints runs and artifacts, and the provenance of runs, steps and files."""
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from rich.console import Console
@@ -126,7 +126,14 @@ def show_difference(difference: RunDifference, one: int, other: int, console: Co
     if not difference.scores:
         write(console, "scores: neither run measured any that are still there")
         return
-    rows = list(_score_rows(difference.scores))
+    rows = []
+    for model, figures in difference.scores.items():
+        for figure, pair in figures.items():
+            factor = 1 if figure in ("megabytes", "milliseconds") else 100
+            texts = [f"{factor * value:.2f}" if isinstance(value, float) else "" for value in pair]
+            both = isinstance(pair.one, float) and isinstance(pair.other, float)
+            change = f"{factor * (pair.other - pair.one):+.2f}" if both else ""
+            rows.append([model, figure.replace("_", " "), *texts, change])
     Table(["model", "figure", *headings, "difference"], rows, title="scores", justify="left").show(console)
 
 
@@ -138,16 +145,6 @@ def _show_pairs(
         return
     rows = [[name, *(describe(value) for value in pair)] for name, pair in pairs.items()]
     Table([title.removesuffix("s"), *headings], rows, title=title, justify="left").show(console)
-
-
-def _score_rows(scores: Mapping[str, Mapping[str, Pair]]) -> Iterator[tuple[str, ...]]:
-    for model, figures in scores.items():
-        for figure, pair in figures.items():
-            factor = 1 if figure in ("megabytes", "milliseconds") else 100
-            texts = [f"{factor * value:.2f}" if isinstance(value, float) else "" for value in pair]
-            both = isinstance(pair.one, float) and isinstance(pair.other, float)
-            change = f"{factor * (pair.other - pair.one):+.2f}" if both else ""
-            yield model, figure.replace("_", " "), *texts, change
 
 
 def show_garbage(garbage: Garbage, console: Console, *, is_removed: bool) -> None:

@@ -91,18 +91,16 @@ _WORD = re.compile(r"\s*[^\s/]*/*")
 
 def wrap(text: str, width: int) -> list[str]:
     """The lines of a text, each at most `width` columns wide; only a word that is longer than a line is cut."""
-    return [part for line in text.split("\n") for part in _wrap_line(line, width)]
-
-
-def _wrap_line(text: str, width: int) -> list[str]:
-    lines = [""]
-    for word in filter(None, _WORD.findall(text)):
-        if cell_len(lines[-1] + word) <= width:
-            lines[-1] += word
-            continue
-        first, *others = chop_cells(word.lstrip(), width)
-        lines += [first, *others]
-    return lines if lines[0] or len(lines) == 1 else lines[1:]
+    wrapped = []
+    for line in text.split("\n"):
+        parts = [""]
+        for word in filter(None, _WORD.findall(line)):
+            if cell_len(parts[-1] + word) <= width:
+                parts[-1] += word
+            else:
+                parts += chop_cells(word.lstrip(), width)
+        wrapped += parts if parts[0] or len(parts) == 1 else parts[1:]
+    return wrapped
 
 
 def column_widths(columns: Iterable[Sequence[str]], room: int) -> list[int] | None:
