@@ -11,7 +11,7 @@ from components.training.vocabulary import count_tokens
 from keras_bert.options.compression import has_prunable_blocks
 
 if TYPE_CHECKING:
-    from keras_bert.tasks.base import Task
+    pass
 
 
 # Candidate sizes, as shares of the vocabulary and of its entries that occur in training rows.
@@ -23,24 +23,15 @@ def measure_search_space(
     teacher: Input[Model], examples: Input[TaskExamples], search_space: Output[SearchSpace]
 ) -> None:
     """Measures a teacher's shape, and the number of validation tokens that smaller vocabularies keep."""
+    import numpy as np
+
     from keras_bert.models.encoder import config_of
+    from keras_bert.tokenizers.fitting import choose_vocabulary
 
     report_progress(0, 1, "counting tokens")
     task = read_model(teacher)
-    config = config_of(task.model)
-    search_space.write(
-        SearchBounds(config, task.max_length, has_prunable_blocks(config), _vocabularies(task, examples))
-    )
-    search_space.counts = {"parameters": task.model.count_params(), "vocabulary": task.tokenizer.vocabulary_size}
-
-
-def _vocabularies(task: "Task", examples: TaskExamples) -> list[VocabularySize]:
-    """Returns the full vocabulary, then smaller vocabularies of the most frequent tokens of training rows."""
-    import numpy as np
-
-    from keras_bert.tokenizers.fitting import choose_vocabulary
-
-    tokenizer = task.tokenizer
+    config, tokenizer = config_of(task.model), task.tokenizer
+    # The full vocabulary, then smaller ones of the most frequent tokens of training rows.
     train, validation = (count_tokens(examples, split, tokenizer) for split in ("train", "validation"))
     seen = len(choose_vocabulary(tokenizer, train))
     least = len(choose_vocabulary(tokenizer, train, min_count=int(train.max()) + 1))
@@ -51,4 +42,6 @@ def _vocabularies(task: "Task", examples: TaskExamples) -> list[VocabularySize]:
         if least <= size < whole:
             kept = np.asarray(choose_vocabulary(tokenizer, train, size=size))
             shares[len(kept)] = float(validation[kept].sum() / max(1, validation.sum()))
-    return [VocabularySize(size, share) for size, share in shares.items()]
+    vocabularies = [VocabularySize(size, share) for size, share in shares.items()]
+    search_space.write(SearchBounds(config, task.max_length, has_prunable_blocks(config), vocabularies))
+    search_space.counts = {"parameters": task.model.count_params(), "vocabulary": whole}

@@ -160,10 +160,20 @@ def place_version(staging: Path, folder: Path, name: str) -> int:
     Other files than the card are staged; `name` is that of the model, for its card.
     """
     version = max(list_versions(folder), default=0) + 1
-    while not _claim(staging, folder, name, version):
-        version += 1
-    sync(folder)
-    return version
+    while True:
+        write_model_card(staging, name, version)
+        for path in (*staging.rglob("*"), staging):
+            sync(path)
+        try:
+            # Never replaces a version: rename replaces only an empty folder.
+            staging.rename(folder / str(version))
+        except OSError as error:
+            if error.errno not in (errno.EEXIST, errno.ENOTEMPTY, errno.ENOTDIR):
+                raise
+            version += 1
+        else:
+            sync(folder)
+            return version
 
 
 def place_remote_version(
@@ -219,21 +229,6 @@ def _staged(folder: Path) -> Iterator[Path]:
             yield staging
         finally:
             shutil.rmtree(staging, ignore_errors=True)
-
-
-def _claim(staging: Path, folder: Path, name: str, version: int) -> bool:
-    """Makes a staged folder the version of this number; False if the name is taken."""
-    write_model_card(staging, name, version)
-    for path in (*staging.rglob("*"), staging):
-        sync(path)
-    try:
-        # Never replaces a version: rename replaces only an empty folder.
-        staging.rename(folder / str(version))
-    except OSError as error:
-        if error.errno in (errno.EEXIST, errno.ENOTEMPTY, errno.ENOTDIR):
-            return False
-        raise
-    return True
 
 
 def _is_abandoned(staging: Path) -> bool:

@@ -81,9 +81,17 @@ def match_table(request: TableRequest) -> list[str]:
 
 def digest_request(request: TableRequest, files: Sequence[str]) -> dict[str, Any]:
     """All that the bytes of a part depend on."""
+    model = request.model
+    if model.is_dir():
+        read = {file.relative_to(model).as_posix(): file for file in sorted(model.rglob("*")) if file.is_file()}
+    else:
+        names = (TASK_FILE, METRICS_FILE, *TOKENIZER_FILES)
+        # A file for the web has its settings up to two folders above it.
+        beside = [folder / name for folder in model.parents[:3] for name in names if (folder / name).is_file()]
+        read = {str(file): file for file in (model, *beside)}
     return {
         "version": version("keras-bert-edge"),
-        "model": _digest_model(request.model),
+        "model": {name: file_digest(str(file)) for name, file in read.items()},
         "table": [[short_name(file, request.table), file_digest(file)] for file in files],
         "columns": request.columns,
         "prefix": request.prefix,
@@ -92,14 +100,3 @@ def digest_request(request: TableRequest, files: Sequence[str]) -> dict[str, Any
         "words": request.words,
         "kind": request.out.suffix,
     }
-
-
-def _digest_model(place: Path) -> dict[str, str]:
-    """The digests of the files of a model by their names; of a single file, also of the settings around it."""
-    if place.is_dir():
-        files = [file for file in sorted(place.rglob("*")) if file.is_file()]
-        return {file.relative_to(place).as_posix(): file_digest(str(file)) for file in files}
-    names = (TASK_FILE, METRICS_FILE, *TOKENIZER_FILES)
-    # A file for the web has its settings up to two folders above it.
-    beside = [folder / name for folder in place.parents[:3] for name in names if (folder / name).is_file()]
-    return {str(file): file_digest(str(file)) for file in (place, *beside)}

@@ -195,7 +195,13 @@ def _plan(_: None, parts: Sequence[Partition | Links | Problem], job: CorpusJob)
     result = Path(job.scratch) / PLAN
     if problems or not partitions or clashes:
         problem = min(problems).text if problems else f"{_EMPTY} only blank text"
-        write_whole(result, {"problem": _describe_clash(clashes[0]) if clashes and not problems else problem})
+        if clashes and not problems:
+            rows = clashes[0].load()[list(clashes[0].clash)]
+            records = list(TextsReader(clashes[0].text_files()).read(rows["file"], rows))
+            sources = " and ".join(json.loads(note)["source"] for _, note in records)
+            id_ = json.loads(records[0][0])["id"]
+            problem = f"the id of a document must be unique, got {id_!r} with different texts in {sources}"
+        write_whole(result, {"problem": problem})
         return
     plan = make_plan(partitions, [part for part in parts if isinstance(part, Links)], job.scratch)
     shards = list(plan.pack(shard_size(plan.tally.kept_bytes, job.shard_bytes), kept=True))
@@ -209,14 +215,6 @@ def _plan(_: None, parts: Sequence[Partition | Links | Problem], job: CorpusJob)
         for number, spans in enumerate(files):
             file = f"{name}-{number:05d}-of-{len(files):05d}.jsonl.gz"
             yield ShardPlan(file, len(files), plan.file, spans)
-
-
-def _describe_clash(partition: Partition) -> str:
-    rows = partition.load()[list(partition.clash)]
-    records = list(TextsReader(partition.text_files()).read(rows["file"], rows))
-    first, second = (json.loads(note)["source"] for _, note in records)
-    id_ = json.loads(records[0][0])["id"]
-    return f"the id of a document must be unique, got {id_!r} with different texts in {first} and {second}"
 
 
 class WriteFn(ThreadedFn):

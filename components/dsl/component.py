@@ -65,28 +65,26 @@ def read_signature(function: Callable[..., None]) -> dict[str, Parameter]:
     Raises:
         TypeError: an artifact is not an input or output, or one of these is not an artifact.
     """
-    return {
-        parameter.name: _read_parameter(function.__name__, parameter)
-        for parameter in inspect.signature(function, eval_str=True).parameters.values()
-    }
-
-
-def _read_parameter(owner: str, parameter: inspect.Parameter) -> Parameter:
-    # `X | None` is an optional X.
-    annotation, arguments = parameter.annotation, [*get_args(parameter.annotation)]
-    is_union = get_origin(annotation) in (types.UnionType, Union)
-    if optional := is_union and len(arguments) == 2 and type(None) in arguments:
-        annotation = next(argument for argument in arguments if argument is not type(None))
-    role = Role.PARAMETER
-    if get_origin(annotation) is Annotated:
-        annotation, *marks = get_args(annotation)
-        role = next((mark for mark in marks if isinstance(mark, Role)), role)
-    many = role is Role.INPUT and get_origin(annotation) is list
-    kind = get_args(annotation)[0] if many else annotation
-    is_artifact = isinstance(kind, type) and issubclass(kind, Artifact)
-    if is_artifact != (role in (Role.INPUT, Role.OUTPUT)):
-        raise TypeError(f"{owner}.{parameter.name}: Input[...] and Output[...] go with artifacts, got {annotation!r}")
-    return Parameter(parameter.name, role, kind if is_artifact else None, optional, many, parameter.default)
+    parameters = {}
+    for name, parameter in inspect.signature(function, eval_str=True).parameters.items():
+        # `X | None` is an optional X.
+        annotation, arguments = parameter.annotation, [*get_args(parameter.annotation)]
+        is_union = get_origin(annotation) in (types.UnionType, Union)
+        if optional := is_union and len(arguments) == 2 and type(None) in arguments:
+            annotation = next(argument for argument in arguments if argument is not type(None))
+        role = Role.PARAMETER
+        if get_origin(annotation) is Annotated:
+            annotation, *marks = get_args(annotation)
+            role = next((mark for mark in marks if isinstance(mark, Role)), role)
+        many = role is Role.INPUT and get_origin(annotation) is list
+        kind = get_args(annotation)[0] if many else annotation
+        is_artifact = isinstance(kind, type) and issubclass(kind, Artifact)
+        if is_artifact != (role in (Role.INPUT, Role.OUTPUT)):
+            place = f"{function.__name__}.{name}"
+            raise TypeError(f"{place}: Input[...] and Output[...] go with artifacts, got {annotation!r}")
+        artifact = kind if is_artifact else None
+        parameters[name] = Parameter(name, role, artifact, optional, many, parameter.default)
+    return parameters
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
@@ -189,7 +187,6 @@ class Component:
         Raises:
             TypeError: an argument is unknown, an output, missing, or a handle of the wrong artifact type.
         """
-        self._check_names(arguments)
         outputs = sorted(self.of_role(Role.OUTPUT).keys() & arguments.keys())
         if outputs:
             raise TypeError(f"{self.name} must be wired without outputs, got {outputs}; to run it at once, use .run")
@@ -207,7 +204,6 @@ class Component:
             FileExistsError: the folder of an output is not empty.
             FileNotFoundError: an input is not a finished artifact.
         """
-        self._check_names(arguments)
         complete = self._complete(arguments)
         for name in self.of_role(Role.OUTPUT):
             complete[name].path.mkdir(parents=True, exist_ok=True)
@@ -222,13 +218,11 @@ class Component:
         for name in self.of_role(Role.OUTPUT):
             complete[name].seal({"component": self.name, **record})
 
-    def _check_names(self, arguments: Mapping[str, Any]) -> None:
+    def _complete(self, arguments: Mapping[str, Any], without: Role | None = None) -> dict[str, Any]:
+        """The arguments with defaults filled in, in the order of the signature."""
         for name in arguments:
             if name not in self.parameters:
                 raise TypeError(f"{self.name} has no parameter {name!r}{nearest(name, self.parameters)}")
-
-    def _complete(self, arguments: Mapping[str, Any], without: Role | None = None) -> dict[str, Any]:
-        """The arguments with defaults filled in, in the order of the signature."""
         complete = {}
         for name, parameter in self.parameters.items():
             if parameter.role is without:

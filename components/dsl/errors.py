@@ -21,9 +21,14 @@ class Refusal(Exception):
 
 @contextlib.contextmanager
 def input_errors(start: str) -> Iterator[None]:
-    """Turns a ValueError in the block into an InputError that begins with a text, such as the name of a setting."""
+    """Turns a ValueError in the block into an InputError that begins with a text, such as the name of a setting.
+
+    An InputError names its own setting, and stays as it is.
+    """
     try:
         yield
+    except InputError:
+        raise
     except ValueError as error:
         raise InputError(f"{start}{error}") from None
 

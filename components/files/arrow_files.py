@@ -1,8 +1,7 @@
 """Columns of Parquet and Arrow files, a batch of rows at a time."""
 
-import contextlib
 import json
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterator
 from typing import Any, NamedTuple
 
 from components.dsl.errors import InputError
@@ -56,27 +55,21 @@ def _read_parts(
     file: str, fields: tuple[str, ...], parts: Callable[[Any], Iterator[Any]], *, others: bool
 ) -> Iterator[Any]:
     """What `parts` makes of each record batch of a file."""
-    row = 0
-    with _broken_as_input_error(file, lambda: row), open_binary(file) as stream:
-        for batch in _read_batches(file, stream, fields, others=others):
-            yield from parts(batch)
-            row += batch.num_rows
-
-
-@contextlib.contextmanager
-def _broken_as_input_error(file: str, row: Callable[[], int]) -> Iterator[None]:
-    """Turns errors of pyarrow into errors of the user; `row` gives the number of the rows that could be read."""
     import pyarrow as pa
 
+    row = 0
     try:
-        yield
+        with open_binary(file) as stream:
+            for batch in _read_batches(file, stream, fields, others=others):
+                yield from parts(batch)
+                row += batch.num_rows
     except InputError:
         raise
     # A time may be out of the range of Python, or of an unknown zone; a corrupted batch may state any size.
     except (pa.ArrowException, LookupError, MemoryError, OSError, OverflowError, ValueError) as error:
         kind = extension(file)
         reason = " ".join(str(error).split()) or "a batch that is larger than the memory"
-        raise InputError(f"{file} must be a whole {kind} file, got after row {row()}: {reason}") from None
+        raise InputError(f"{file} must be a whole {kind} file, got after row {row}: {reason}") from None
 
 
 def _read_batches(file: str, stream: Any, fields: tuple[str, ...], *, others: bool) -> Iterator[Any]:
@@ -90,21 +83,15 @@ def _read_batches(file: str, stream: Any, fields: tuple[str, ...], *, others: bo
         for batch in table.iter_batches(batch_size=_ROWS_AT_ONCE, columns=names):
             yield batch.select(names)
         return
-    reader, whole = _open_arrow(stream)
-    names = _choose_columns(file, fields, reader.schema.names, others=others)
-    for batch in whole:
-        yield _validated(batch, names)
-
-
-def _open_arrow(stream: Any) -> tuple[Any, Iterable[Any]]:
-    """The reader of an Arrow file of either format, and its record batches."""
     from pyarrow import ipc
 
     # `datasets` saves streams; the other format of Arrow has its own mark at the start.
     is_stream = stream.read(6) != b"ARROW1"
     stream.seek(0)
     reader = ipc.open_stream(stream) if is_stream else ipc.open_file(stream)
-    return reader, reader if is_stream else (reader.get_batch(number) for number in range(reader.num_record_batches))
+    names = _choose_columns(file, fields, reader.schema.names, others=others)
+    for batch in reader if is_stream else map(reader.get_batch, range(reader.num_record_batches)):
+        yield _validated(batch, names)
 
 
 def _choose_columns(file: str, fields: tuple[str, ...], header: list[str], *, others: bool) -> list[str]:

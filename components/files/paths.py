@@ -77,7 +77,8 @@ def match_files(path: str, kinds: Sequence[str], split: str = "", *, what: str) 
     if is_object_address(path):
         files, folder = _match_objects(path)
     elif is_remote(path):
-        files, folder = _match_remote(path)
+        inside = [] if _MAGIC.search(path) else _ask_beam(f"{path}/**", _list_remote)
+        files, folder = inside or _ask_beam(path, _list_remote), bool(inside)
     else:
         files, folder = _match_local(path)
     if not files and not folder:
@@ -201,11 +202,6 @@ def _match_objects(path: str) -> tuple[list[str], bool]:
         return [path], False
     files = [f"{store.address}/{file}" for file in store.find_all(name)]
     return files, bool(files)
-
-
-def _match_remote(path: str) -> tuple[list[str], bool]:
-    inside = [] if _MAGIC.search(path) else _ask_beam(f"{path}/**", _list_remote)
-    return (inside, True) if inside else (_ask_beam(path, _list_remote), False)
 
 
 def _list_remote(pattern: str) -> list[str]:

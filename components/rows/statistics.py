@@ -36,20 +36,14 @@ def tally_rows(
     }
     if rows.labels is not None:
         tally["labelled_1"] = int(rows.labels.sum())
-    return tally if masked is None else tally | _tally_masks(masked, mask_id)
-
-
-def _tally_masks(masked: Masked, mask_id: int) -> Tally:
-    is_used = masked.mask_weights == 1
-    hidden = np.take_along_axis(masked.token_ids, masked.mask_positions, axis=1)[is_used]
-    kept = hidden == masked.mask_ids[is_used]
-    replaced = ~kept & (hidden == mask_id)
-    return {
-        "chosen": len(hidden),
-        "replaced": int(replaced.sum()),
-        "kept": int(kept.sum()),
-        "predictions": np.bincount(is_used.sum(axis=1)).tolist(),
-    }
+    if masked is not None:
+        is_used = masked.mask_weights == 1
+        hidden = np.take_along_axis(masked.token_ids, masked.mask_positions, axis=1)[is_used]
+        kept = hidden == masked.mask_ids[is_used]
+        tally["chosen"], tally["replaced"] = len(hidden), int((~kept & (hidden == mask_id)).sum())
+        tally["kept"] = int(kept.sum())
+        tally["predictions"] = np.bincount(is_used.sum(axis=1)).tolist()
+    return tally
 
 
 def add(tallies: Iterable[Tally]) -> Tally:

@@ -63,20 +63,18 @@ class PassageIndex:
         starts = np.repeat(np.arange(len(pairs)), counts) - self._offsets[entries]
         places, votes = np.unique(np.stack([self._owners[entries], starts]), axis=1, return_counts=True)
         enough = votes >= self._least_votes[places[0]]
-        passages = (self._compare(number, start, words) for number, start in places[:, enough].T.tolist())
-        return [passage for passage in passages if passage is not None]
-
-    def _compare(self, number: int, start: int, words: Hashes) -> Passage | None:
-        """The passage of a text at a place; None if it is too different there."""
-        length = len(self._words[number])
-        if start >= 0 and np.array_equal(words[start : start + length], self._words[number]):
-            return Passage(number, start, start + length, is_equal=True)
-        first, stops = max(start, 0), range(start + length - _SLACK, start + length + _SLACK + 1)
-        ends = sorted({min(stop, len(words)) for stop in stops if stop > first + 1}, reverse=True)
-        scores = [_similarity(np.unique(shingle_words(words[first:end], 2)), self._pairs[number]) for end in ends]
-        if max(scores, default=0.0) < self._similarity:
-            return None
-        return Passage(number, first, ends[scores.index(max(scores))], is_equal=False)
+        passages = []
+        for number, start in places[:, enough].T.tolist():
+            length = len(self._words[number])
+            if start >= 0 and np.array_equal(words[start : start + length], self._words[number]):
+                passages.append(Passage(number, start, start + length, is_equal=True))
+                continue
+            begin, stops = max(start, 0), range(start + length - _SLACK, start + length + _SLACK + 1)
+            ends = sorted({min(stop, len(words)) for stop in stops if stop > begin + 1}, reverse=True)
+            scores = [_similarity(np.unique(shingle_words(words[begin:end], 2)), self._pairs[number]) for end in ends]
+            if max(scores, default=0.0) >= self._similarity:
+                passages.append(Passage(number, begin, ends[scores.index(max(scores))], is_equal=False))
+        return passages
 
 
 def _similarity(one: "np.ndarray[Any, Any]", other: "np.ndarray[Any, Any]") -> float:

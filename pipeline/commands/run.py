@@ -29,8 +29,8 @@ if TYPE_CHECKING:
 @job_options
 def run_command(options: SimpleNamespace, console: Console) -> int:
     """Run a job, from data to model files; finished steps are skipped."""
+    from components.dsl.errors import input_errors
     from keras_bert.training.cluster import find_cluster
-    from pipeline.orchestrator.chief import field_errors_as_input_errors
     from pipeline.orchestrator.joining import join_trainings
     from pipeline.orchestrator.preview import preview
     from pipeline.orchestrator.request import Request
@@ -43,7 +43,7 @@ def run_command(options: SimpleNamespace, console: Console) -> int:
     settings = load_job(options.settings, options, console)
     pipeline = build_pipeline(settings, options.root)
     request = Request(to=options.to, since=options.since, force=tuple(options.force))
-    with field_errors_as_input_errors():
+    with input_errors(""):
         cluster = find_cluster()
     if cluster is not None and not cluster.is_chief and not options.dry_run:
         join_seconds = settings.machine.join_seconds

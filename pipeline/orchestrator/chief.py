@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from components.dsl.errors import InputError
+from components.dsl.errors import InputError, input_errors
 from keras_bert.core.folders import write_whole
 from keras_bert.training.cluster import Cluster
 from pipeline.orchestrator.executor import TICK_SECONDS
@@ -60,7 +60,7 @@ class Chief:
         Raises:
             InputError: the port of this process is in use, a worker did not come in time, or it cannot join.
         """
-        with field_errors_as_input_errors():
+        with input_errors(""):
             self._cluster.check_port()
         self._request, self._lost_since = uuid.uuid4().hex, None
         write_whole(self._root / WORKERS / REQUEST_FILE, {"number": self._request, "request": request._asdict()})
@@ -111,7 +111,7 @@ def leading(root: Path, cluster: Cluster, join_seconds: float) -> Iterator[Chief
     Raises:
         InputError: the port of this process is in use.
     """
-    with field_errors_as_input_errors():
+    with input_errors(""):
         cluster.check_port()
     (root / WORKERS).mkdir(exist_ok=True)
     with Presence(root / WORKERS / CHIEF_FILE, session=uuid.uuid4().hex, state="runs", request="") as presence:
@@ -123,12 +123,3 @@ def leading(root: Path, cluster: Cluster, join_seconds: float) -> Iterator[Chief
             # The root is gone where a run that made nothing has removed it.
             with contextlib.suppress(FileNotFoundError):
                 presence.update(state=state, ended=time.time())
-
-
-@contextlib.contextmanager
-def field_errors_as_input_errors() -> Iterator[None]:
-    """Turns errors about `TF_CONFIG` into errors that the user sees in one line."""
-    try:
-        yield
-    except ValueError as error:
-        raise InputError(str(error)) from None

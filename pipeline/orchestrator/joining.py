@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from components.dsl.component import Role, find_component
-from components.dsl.errors import InputError
+from components.dsl.errors import InputError, input_errors
 from components.dsl.paths import path_below
 from components.dsl.step_folders import StepFolders
 from keras_bert.training.cluster import Cluster
@@ -17,7 +17,6 @@ from pipeline.orchestrator.chief import (
     CHIEF_FILE,
     REQUEST_FILE,
     JoinRequest,
-    field_errors_as_input_errors,
 )
 from pipeline.orchestrator.executor import TICK_SECONDS, ForkedChild, wait_for_any
 from pipeline.orchestrator.launched_process import find_difference
@@ -34,7 +33,7 @@ def join_trainings(root: Path, cluster: Cluster, join_seconds: float, say: Calla
     Raises:
         InputError: the port of this process is in use, or there was no chief for `join_seconds`.
     """
-    with field_errors_as_input_errors():
+    with input_errors(""):
         cluster.check_port()
     return _Worker(root.expanduser().absolute(), cluster, join_seconds, say).run()
 
@@ -97,7 +96,7 @@ class _Worker:
             return
         self._handled = number
         try:
-            with field_errors_as_input_errors():
+            with input_errors(""):
                 self._cluster.check_port()
             load_cache(self._root / CODE)
             difference = find_difference(find_component(*request.component), request.versions, request.first_party)

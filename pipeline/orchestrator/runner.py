@@ -11,11 +11,11 @@ from typing import Any
 
 from components.dsl.artifact import Artifact
 from components.dsl.component import A, Handle, Node
-from components.dsl.errors import InputError
+from components.dsl.errors import InputError, input_errors
 from components.objects.mirror import root_address
 from keras_bert.training.cluster import Cluster, find_cluster
 from pipeline.machine import ONE_BY_ONE, Machine
-from pipeline.orchestrator.chief import field_errors_as_input_errors, leading
+from pipeline.orchestrator.chief import leading
 from pipeline.orchestrator.disk import disk_full_as_input_error
 from pipeline.orchestrator.executor import PRELOAD
 from pipeline.orchestrator.fingerprint import FIRST_PARTY
@@ -190,7 +190,7 @@ def plan_of(nodes: Sequence[Node]) -> dict[str, list[str]]:
 
 def _find_chief_cluster(root: Path, machine: Machine) -> Cluster | None:
     """The processes that train together; None if this one trains alone."""
-    with field_errors_as_input_errors():
+    with input_errors(""):
         cluster = find_cluster()
     if cluster is not None and not cluster.is_chief:
         raise InputError(

@@ -137,6 +137,12 @@ def test_refuses_missing_data(tmp_path: Path, text: str, missing: str, message: 
     assert refusal(tmp_path, text).startswith(message)
 
 
+def test_a_broken_configuration_is_named_once(tmp_path: Path) -> None:
+    write_data(tmp_path)
+    (tmp_path / "bert" / "config.json").write_text("{")
+    assert refusal(tmp_path, CHECKPOINT + EXAMPLES).startswith("checkpoint must hold readable JSON, got an error in ")
+
+
 @pytest.mark.parametrize(("text", "layers"), [(CHECKPOINT + EXAMPLES, 4), (CORPUS + EXAMPLES, 2)])
 def test_the_student_wants_layers_that_the_teacher_has(tmp_path: Path, text: str, layers: int) -> None:
     write_data(tmp_path)
