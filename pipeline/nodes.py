@@ -12,8 +12,6 @@ class Start(NamedTuple):
     """The inputs of fine-tuning.
 
     Attributes:
-        model: the pre-trained model.
-        vocabulary: the vocabulary that rows are tokenized with.
         corpus: the text that the model was pre-trained on; None for an imported checkpoint.
         student: a student of the model, distilled on general text before there is a task; None where students begin
             with the task.

@@ -44,7 +44,6 @@ class PretrainingData(NamedTuple):
     """The inputs of pre-training.
 
     Attributes:
-        vocabulary: the vocabulary that the rows are tokenized with.
         start: the model that pre-training continues from; None for random weights.
     """
 

@@ -85,13 +85,11 @@ class PartWriter:
 def answer_table(request: TableRequest, progress: Progress = lambda done, total, note: None) -> TableAnswers:
     """Writes a table with the answers of a model beside its columns, row by row in order.
 
+    `progress` is called with the numbers of finished and of all chunks, from another thread.
+
     Rows without a text, with bytes that are not UTF-8, or that are malformed go to the side file with the reason. The
     output appears when all of it is written. A run that was killed goes on with the chunks that it had not finished if
     model, table and request are the same.
-
-    Args:
-        request: the model, the table and the output.
-        progress: is called with the numbers of finished and of all chunks, from another thread.
 
     Raises:
         InputError: something in the request does not go with the model or the table, or another run writes the output.

@@ -47,11 +47,7 @@ class Partition(NamedTuple):
 
 
 def count_partitions(size: int) -> int:
-    """Number of partitions of a corpus.
-
-    Args:
-        size: size of the source in bytes.
-    """
+    """Number of partitions of a corpus of so many bytes."""
     return min(MOST_PARTITIONS, max(1, -(-size // PARTITION_BYTES)))
 
 

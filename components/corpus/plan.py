@@ -133,12 +133,7 @@ def pack(sizes: Iterable[int], count: int, total: int, most: int) -> Iterator[in
 
 
 def shard_size(total: int, least: int) -> int:
-    """The size of a shard in bytes: `least`; for a corpus of more than 64 such shards up to four times that.
-
-    Args:
-        total: size of the corpus in bytes.
-        least: size of a shard of a small corpus in bytes.
-    """
+    """The size of a shard in bytes: `least`; for a corpus of more than 64 such shards up to four times that."""
     return min(max(least, total // _MANY_SHARDS), _GROWTH * least)
 
 
@@ -149,7 +144,6 @@ class CorpusTally:
     cut.
 
     Attributes:
-        bytes: size of all documents.
         kept_bytes: size of the documents that stay.
         kept_by_partition: number of the documents that stay, by partition.
         dropped_by_partition: number of the others.

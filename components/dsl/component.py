@@ -45,10 +45,8 @@ class Parameter:
     """One parameter of a component.
 
     Attributes:
-        artifact: the artifact type of an input or output, else None.
         optional: an input that may be None.
         many: an input that is a list of artifacts.
-        default: the default value, `inspect.Parameter.empty` where there is none.
     """
 
     name: str
@@ -105,7 +103,6 @@ class Node:
 
     Attributes:
         name: the name of the node in runs: the component's name, unless a pipeline has several nodes of one component.
-        inputs: input name -> the handles that fill it.
     """
 
     def __init__(self, component: "Component", inputs: Mapping[str, NodeInput], values: Mapping[str, Any]) -> None:

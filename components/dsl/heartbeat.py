@@ -9,8 +9,6 @@ class Heartbeat:
     """Calls a function again and again from a thread until it is stopped, as this process may be busy.
 
     Args:
-        beat: the function.
-        seconds: the time from one call to the next.
         ignored: errors that do not end the thread, as a full disk and a server that is away for a moment.
     """
 

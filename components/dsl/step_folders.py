@@ -33,7 +33,6 @@ class ProgressParts:
 
     Args:
         works: the amount of work of each part, in any unit.
-        sink: receives the progress of the step.
     """
 
     def __init__(self, works: Sequence[float], sink: ProgressSink = report_progress) -> None:

@@ -57,7 +57,6 @@ class ObjectStore:
     """The objects below an address; their names are relative to it.
 
     Args:
-        address: as `s3://bucket/prefix`.
         tries: how often a request is tried that no server answers, at least 1.
 
     Raises:

@@ -161,12 +161,8 @@ class TaskScoring(abc.ABC, Generic[R]):
     def baselines(self, train: Sequence[R], validation: Sequence[R], test: Sequence[R]) -> Baselines:
         """Methods without a language model: name -> function that returns the answers to the test rows.
 
-        A function raises ValueError where it cannot learn, for example from words that are all too short.
-
-        Args:
-            train: the rows to learn from.
-            validation: the rows to choose a variant by.
-            test: the rows to answer.
+        A function learns from the rows of `train`, and chooses a variant by those of `validation`. It raises ValueError
+        where it cannot learn, for example from words that are all too short.
         """
         return {}
 

@@ -39,7 +39,6 @@ class ModelScorer:
     """Runs tasks on rows and scores their answers; reports progress before each model.
 
     Args:
-        description: the content of `features.json`.
         total: number of rows that the evaluation answers, over all models.
     """
 

@@ -47,11 +47,7 @@ def choose_bands(threshold: float, permutations: int) -> tuple[int, int]:
 
 
 class Signer:
-    """Computes the band hashes of texts.
-
-    Args:
-        threshold: the Jaccard similarity from which texts count as near duplicates; see `choose_bands`.
-    """
+    """Computes the band hashes of texts; for the threshold of their similarity see `choose_bands`."""
 
     def __init__(self, threshold: float, permutations: int, shingle: int) -> None:
         self.bands, self.rows = choose_bands(threshold, permutations)

@@ -18,7 +18,6 @@ class MinedRows(NamedTuple):
     """Rows with further negatives.
 
     Attributes:
-        rows: the rows, with mined negatives behind those they had.
         filtered: number of candidates that were left out as likely answers, as they are too near.
         without: number of rows for which no negative was mined.
     """

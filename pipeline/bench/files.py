@@ -58,10 +58,6 @@ def bench(files: Sequence[Path], options: BenchOptions) -> dict[str, Any]:
 
     An `.onnx` file takes any length: by default it is measured at the lengths of the `.tflite` files, up to its own.
 
-    Args:
-        files: exported files.
-        options: options of the benchmark.
-
     Returns:
         Plain values: `processors`, `answers`, `operations`, and `files` in their order.
 
@@ -106,10 +102,6 @@ def inspect_file(file: Path) -> tuple[BenchRequest, dict[str, Any]]:
 
 def run_child(measurement: str, request: BenchRequest) -> dict[str, Any]:
     """Runs a measurement in its own process.
-
-    Args:
-        measurement: a key of `components.scoring.file_bench.MEASUREMENTS`.
-        request: the file and how to measure it.
 
     Raises:
         InputError: the file cannot be used, or crashes its runtime.

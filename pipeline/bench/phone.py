@@ -27,10 +27,6 @@ _DELEGATE = re.compile(r"Replacing (\d+) out of (\d+) node\(s\) with delegate \(
 def bench_on_phone(files: Sequence[Path], options: BenchOptions) -> dict[str, Any]:
     """Measures all signatures of all files on the phone, with all numbers of threads.
 
-    Args:
-        files: exported `.tflite` files.
-        options: options of the benchmark; lengths must be those of signatures.
-
     Returns:
         Plain values: `phone`, and `files` with a run for every signature and number of threads.
 

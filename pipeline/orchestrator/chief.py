@@ -28,7 +28,6 @@ class JoinRequest(NamedTuple):
             the root.
         checkpoints: the folder of the checkpoints, relative to the root.
         versions: the code, the libraries and the version of Python that the workers must share.
-        first_party: top-level packages whose code counts.
     """
 
     name: str

@@ -29,7 +29,6 @@ class Code(NamedTuple):
     """The code of a component.
 
     Attributes:
-        digest: digest of all modules.
         modules: digests by module name, and by path for data files in packages.
     """
 

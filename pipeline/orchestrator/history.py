@@ -31,9 +31,7 @@ class History:
     def pull(self, stored: StoredArtifact, at_most: float = float("inf")) -> bool:
         """Makes sure that an artifact is on this machine, and returns whether it is; only those of mirrors may not be.
 
-        Args:
-            stored: the artifact; it has a path.
-            at_most: a larger one, in bytes, is not downloaded.
+        One of more than `at_most` bytes is not downloaded.
         """
         return True
 
@@ -70,10 +68,8 @@ class History:
     def last_ran(self, component: str, pipeline: str) -> Execution | None:
         """The newest execution of a component that ran; None if it never ran for the job of a pipeline.
 
-        Args:
-            component: its name.
-            pipeline: the name of a job, or one such as `JOB/ladder`. What other jobs took says nothing about this one;
-                executions of this pipeline take precedence over those of others of its job, as its searches.
+        The name of a pipeline is that of a job, or one such as `JOB/ladder`. What other jobs took says nothing about
+        this one; executions of this pipeline take precedence over those of others of its job, as its searches.
         """
         newest = self._executions(
             f"{_OF_JOB} AND x.component = ? AND x.state = 'ran' ORDER BY r.pipeline = ? DESC, x.id DESC LIMIT 1",

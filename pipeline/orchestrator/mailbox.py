@@ -30,7 +30,6 @@ class StepRequest(NamedTuple):
 
     Attributes:
         versions: the code, the libraries and the version of Python that the cache key holds.
-        first_party: top-level packages whose code is part of the key.
         lock: the file of the lock that the process holds, see `process_locked`.
     """
 

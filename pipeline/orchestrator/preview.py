@@ -25,8 +25,6 @@ class Preview(NamedTuple):
     Attributes:
         state: `done` if it is cached; `runs`; or `follows` if it depends on a step that runs, so that it may be cached
             or not.
-        why: the reason in words.
-        changes: the changes since the last execution, if they are the reason.
         expected: seconds of the last execution of the component for this job; None without an execution, or for a step
             that is done.
     """

@@ -81,8 +81,6 @@ class Execution(NamedTuple):
 
     Attributes:
         state: `ran` made new artifacts; `cached` reused the artifacts of an earlier execution with the same key.
-        message: the reason for a refusal or failure, else empty.
-        cost: resources used; None if unknown.
     """
 
     run: int
@@ -155,7 +153,6 @@ class Outcome(NamedTuple):
         kind: `transient` is a crash that a retry may avoid: the process was killed from outside, or lost a connection.
             `unstarted` says that the program that starts the step has failed.
         message: one line; empty if the step is done.
-        cost: the used resources; None if the process did not report them.
     """
 
     kind: OutcomeKind

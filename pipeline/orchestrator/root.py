@@ -26,7 +26,6 @@ class Root:
     """An existing root that this process has locked.
 
     Attributes:
-        path: absolute path of the folder.
         made: the folders that were created for it, outermost first; empty for a root that existed.
     """
 
@@ -105,10 +104,8 @@ def check_root(path: Path) -> None:
 def locked_root(path: Path, *, is_shared: bool = False) -> Iterator[Root]:
     """The root at `path`, created if necessary, and locked by this process inside the block.
 
-    Args:
-        path: the folder.
-        is_shared: whether other processes may share the root at the same time, as single steps do; what sweeps the root
-            must have it alone.
+    With `is_shared`, other processes may share the root at the same time, as single steps do; what sweeps the root must
+    have it alone.
 
     Raises:
         InputError: the root cannot be created or written to, holds something else, or is in use by another run or step.

@@ -44,7 +44,6 @@ class RunResult:
     Attributes:
         state: `done`, or `refused` or `failed` if a step was; after a failure no step has run, after a refusal none
             that reads from the refused one.
-        steps: the results of the nodes, in the order of the pipeline.
         fetch: makes sure that an artifact is on this machine; one of a root in object storage may not be.
         read_json: reads one JSON file of an artifact, without the others.
     """

@@ -39,7 +39,6 @@ class StepResult:
 
     Attributes:
         outputs: the artifacts by name; empty unless the state is `cached` or `ran`.
-        message: the reason of a failure or refusal, else empty.
         worked: duration of the execution that made the outputs, in this or an earlier run; 0 without outputs.
     """
 

@@ -39,9 +39,7 @@ class SourceFile(NamedTuple):
     """An analyzed file.
 
     Attributes:
-        path: path of the file.
         stamp: stamp of the file before it was read.
-        source: the analysis.
         is_settled: whether any later change would change the stamp.
     """
 

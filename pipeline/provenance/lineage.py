@@ -35,12 +35,7 @@ class Lineage(NamedTuple):
 
 
 def find_lineage(history: History, root: Path, file: Path) -> Lineage:
-    """Finds the lineage of a file.
-
-    Args:
-        history: the history of the root.
-        root: the root that the file was made in.
-        file: a pushed file or a copy of it; a pushed folder; an artifact, or a file in it.
+    """Finds the lineage of a pushed file or a copy of it, a pushed folder, an artifact, or a file in one.
 
     Raises:
         InputError: the file does not exist, or was not made in this root.

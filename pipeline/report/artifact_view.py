@@ -31,7 +31,6 @@ class ArtifactView:
     """An artifact that a notebook displays as the last value of a cell.
 
     Attributes:
-        page: a complete HTML page without scripts.
         height: the height of the frame in pixels; longer pages scroll.
     """
 
@@ -45,11 +44,7 @@ class ArtifactView:
 
 
 def show(artifact: Artifact, height: int = 480) -> ArtifactView:
-    """Shows the statistics, rows, curves or scores of an artifact, depending on its type.
-
-    Args:
-        artifact: an output of a run.
-        height: the height of the frame in pixels.
+    """Shows the statistics, rows, curves or scores of an artifact, depending on its type; `height` is in pixels.
 
     Raises:
         InputError: the value is not an artifact, or no run under its root made it.

@@ -44,9 +44,7 @@ _NO_METADATA = {"Date": None, "Creator": None, "Format": None, "Type": None}
 def as_svg(figure: "Figure", description: str) -> str:
     """Renders a figure as an `<svg>` element whose text is escaped; to be called within `PAGE_STYLE`.
 
-    Args:
-        figure: the figure.
-        description: the content of the figure, for screen readers.
+    `description` tells screen readers what the figure shows.
     """
     written = io.StringIO()
     figure.savefig(written, format="svg", metadata=_NO_METADATA)

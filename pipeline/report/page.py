@@ -31,12 +31,7 @@ CAPABILITY_TEMPLATES = Path(__file__).parents[1]
 
 
 def make_page(record: RunRecord, figures: FigureCache) -> str:
-    """Renders the page of a run; all user texts are escaped.
-
-    Args:
-        record: the run.
-        figures: the figures of earlier pages.
-    """
+    """Renders the page of a run; all user texts are escaped."""
     trainings, scores = read_trainings(record), read_scores(record)
     return _render(
         "page.html",
@@ -49,13 +44,7 @@ def make_page(record: RunRecord, figures: FigureCache) -> str:
 
 
 def make_artifact_page(record: RunRecord, facts: Any, figures: FigureCache) -> str:
-    """Renders the page of one artifact.
-
-    Args:
-        record: the run that made the artifact, with only the step that made it.
-        facts: title and tables of the artifact.
-        figures: the figures of earlier pages.
-    """
+    """Renders the page of one artifact; the record of its run has only the step that made it."""
     return _render(
         "artifact.html", facts=facts, **_shared(record, read_trainings(record), read_scores(record), figures)
     )
@@ -130,12 +119,7 @@ _DRAWN = ".drawn.json"
 
 
 def write_page(root: Path, number: int | None = None, file: Path | None = None) -> Path:
-    """Writes the page of a run and returns its file.
-
-    Args:
-        root: the root of the run.
-        number: the number of the run; None for the newest one.
-        file: the file to write; None for `ROOT/reports/RUN.html`.
+    """Writes the page of a run, by default the newest, and returns its file, by default `ROOT/reports/RUN.html`.
 
     Raises:
         InputError: the folder is not a root, has no such run, an artifact is damaged, or the file cannot be written.
@@ -170,11 +154,7 @@ def report_written_after(
 ) -> Iterator[None]:
     """A context that writes the page of the run that was started in it, if the run reached a step.
 
-    Args:
-        root: the root of the run.
-        observer: observes the run.
-        say: receives the path of the page.
-        complain: receives the reason if the page cannot be written; the result of the body is kept.
+    `complain` receives the reason if the page cannot be written; the result of the body is kept.
     """
     try:
         yield

@@ -101,12 +101,7 @@ def describe_slices(measured: Metrics) -> list[tuple[str, str, str, str]]:
 
 
 def describe_confusion(labels: Sequence[str], counts: Sequence[Sequence[int]]) -> Confusion:
-    """Describes a confusion matrix.
-
-    Args:
-        labels: the labels in the order of rows and columns.
-        counts: the matrix; rows are true labels, columns predicted ones.
-    """
+    """Describes a confusion matrix, whose rows are true labels and columns predicted ones."""
     shares = [[count / max(1, sum(row)) for count in row] for row in counts]
     if len(labels) <= _MOST_LABELS:
         return Confusion(list(labels), [list(zip(*row, strict=True)) for row in zip(counts, shares, strict=True)], [])

@@ -119,8 +119,6 @@ class _StageSearch:
     """The search of the settings of one model; the other model has the values of the stage before.
 
     Args:
-        search: the search.
-        stage: the stage.
         values: the values of the stage before.
         shares: the number of stages, this one among them, that share what is left of the time; the finalists of the
             last one go through all later stages of the job.

@@ -88,9 +88,7 @@ class Study:
     A proposal depends on the trials before it alone, so that a search that was stopped proposes what it would have.
 
     Args:
-        folder: the folder of the storage.
         name: identifies the stage, its space, and all that its trials share.
-        dimensions: the settings that are searched.
         sampler: the tree-structured Parzen estimator with median pruning, or a random search without pruning.
 
     Raises:

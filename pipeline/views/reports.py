@@ -35,12 +35,7 @@ def write_report(
 ) -> list[Path]:
     """Writes `NAME.json`, `NAME.md` and the figures; returns the files.
 
-    Args:
-        name: of the first two.
-        content: plain values.
-        folder: made if it is not there.
-        text: the tables of them, as Markdown.
-        draw: writes the pictures and gives their files; None without pictures.
+    `text` has the tables as Markdown; `draw` writes the pictures and gives their files.
     """
     folder.mkdir(parents=True, exist_ok=True)
     values, table = folder / f"{name}.json", folder / f"{name}.md"

@@ -44,12 +44,7 @@ def _is_block(block: Any) -> bool:
 
 
 def show_statistics(statistics: Mapping[str, Any], console: Console) -> None:
-    """Draws statistics, block by block.
-
-    Args:
-        statistics: title -> a table, {label: value}, or a histogram, [[label, count], ...].
-        console: where to draw.
-    """
+    """Draws statistics: title -> a table, {label: value}, or a histogram, [[label, count], ...]."""
     for title, block in statistics.items():
         table = Table(title=cells(title)[0], title_justify="left", show_header=False)
         if isinstance(block, Mapping):
@@ -102,11 +97,7 @@ def read_artifact(folder: Path) -> dict[str, Any]:
 
 
 def artifact_tables(folder: Path, skip: Collection[str] = ()) -> dict[str, dict[str, str]]:
-    """Title -> {label: value}; titles are `counts`, `bytes` and the names of small JSON files.
-
-    Args:
-        folder: of an artifact.
-        skip: files whose values are left out.
+    """Title -> {label: value}; titles are `counts`, `bytes` and the names of small JSON files but those to `skip`.
 
     Raises:
         InputError: the manifest, or a small file, is missing or cannot be read.

@@ -106,10 +106,6 @@ def wrap(text: str, width: int) -> list[str]:
 def column_widths(columns: Iterable[Sequence[str]], room: int) -> list[int] | None:
     """The widths of columns in which no word is cut; the widest give way where the room is short.
 
-    Args:
-        columns: the cells of each column.
-        room: the width of all columns together.
-
     Returns:
         A width per column, or None if the longest words alone are wider than the room.
     """
@@ -127,11 +123,7 @@ def column_widths(columns: Iterable[Sequence[str]], room: int) -> list[int] | No
 
 
 class Wrapped:
-    """A text that wraps at the width of its place, as a branch of a tree.
-
-    Args:
-        text: shown as it is, without markup.
-    """
+    """A text that wraps at the width of its place, as a branch of a tree."""
 
     def __init__(self, text: str) -> None:
         self._text = escape_terminal(text)

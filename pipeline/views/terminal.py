@@ -63,8 +63,6 @@ class StepLine(Watcher):
 
     Args:
         console: the output; if it is not a terminal, plain lines are written from time to time.
-        title: the start of the line.
-        expected: the duration of the step last time in seconds; None if unknown.
         beside: the live lines of all running steps; None if the step runs alone.
     """
 
