@@ -16,11 +16,15 @@ class Row(val tokenIds: List<Int>, val segmentIds: List<Int>, val lengths: List<
 class WordPiece(pieces: List<String>, characters: String) {
     private class Character(val code: Int, val start: Int, val end: Int)
 
+    /** The tokens at the start and the end of a row, MPNet's or BERT's, and how many end tokens part two texts. */
+    private class Special(val start: String, val end: String, val between: Int)
+
     private val ids = pieces.withIndex().associate { (id, piece) -> piece to id }
     private val ranges = mapOf(
         "dropped" to ArrayList<IntRange>(), "blank" to ArrayList(), "isolated" to ArrayList(), "syllables" to ArrayList()
     )
     private val replaced = HashMap<Int, IntArray>()
+    private val special = if (ids["<s>"] == 0) Special("<s>", "</s>", 2) else Special("[CLS]", "[SEP]", 1)
 
     init {
         for (line in characters.trim().split("\n")) {
@@ -49,14 +53,16 @@ class WordPiece(pieces: List<String>, characters: String) {
      */
     fun encode(parts: List<List<Piece>>, length: Int): Row {
         val lengths = parts.map { it.size }.toMutableList()
-        while (lengths.sum() > length - 1 - parts.size) {
+        while (lengths.sum() > length - 2 - (if (parts.size > 1) special.between else 0)) {
             lengths[if (lengths.size > 1 && lengths[1] >= lengths[0]) 1 else 0] -= 1
         }
-        val tokens = mutableListOf(ids.getValue("[CLS]"))
+        val tokens = mutableListOf(ids.getValue(special.start))
+        val end = ids.getValue(special.end)
         val segments = mutableListOf(0)
         parts.forEachIndexed { segment, part ->
+            repeat(if (segment > 0) special.between - 1 else 0) { tokens.add(end); segments.add(0) }
             part.take(lengths[segment]).mapTo(tokens) { it.id }
-            tokens.add(ids.getValue("[SEP]"))
+            tokens.add(end)
             repeat(lengths[segment] + 1) { segments.add(segment) }
         }
         return Row(tokens, segments, lengths)

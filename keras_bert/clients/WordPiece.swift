@@ -64,13 +64,19 @@ public struct WordPiece {
   ///   - length: the most tokens; the longer part gives first, the second one on a tie.
   public func encode(_ parts: [[Piece]], length: Int) -> Row {
     var lengths = parts.map(\.count)
-    while lengths.reduce(0, +) > length - 1 - parts.count {
+    // MPNet's special tokens, or BERT's.
+    let isMPNet = ids["<s>".unicodeScalars.map(\.value)] == 0
+    let (start, end, between) = isMPNet ? ("<s>", "</s>", 2) : ("[CLS]", "[SEP]", 1)
+    while lengths.reduce(0, +) > length - 2 - (parts.count > 1 ? between : 0) {
       lengths[lengths.count > 1 && lengths[1] >= lengths[0] ? 1 : 0] -= 1
     }
-    var tokens = [id("[CLS]")]
+    var tokens = [id(start)]
     var segments = [0]
     for (segment, part) in parts.enumerated() {
-      tokens += part.prefix(lengths[segment]).map(\.id) + [id("[SEP]")]
+      let marks = segment > 0 ? between - 1 : 0
+      tokens += Array(repeating: id(end), count: marks)
+      segments += Array(repeating: 0, count: marks)
+      tokens += part.prefix(lengths[segment]).map(\.id) + [id(end)]
       segments += Array(repeating: segment, count: lengths[segment] + 1)
     }
     return Row(tokenIds: tokens, segmentIds: segments, lengths: lengths)

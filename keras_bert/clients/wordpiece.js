@@ -16,14 +16,16 @@ export class WordPiece {
     this.ids = new Map(pieces.map((piece, id) => [piece, id]));
     this.ranges = { dropped: [], blank: [], isolated: [], syllables: [] };
     this.replaced = new Map();
-    this.between = 1; // end tokens between the texts of a pair
     for (const line of characters.trim().split("\n")) {
       const [kind, ...words] = line.split(" ");
       const codes = words.map((word) => parseInt(word, 16));
       if (kind === "replaced") this.replaced.set(codes[0], String.fromCodePoint(...codes.slice(1)));
       else this.ranges[kind].push(...codes);
     }
-    [this.pad, this.unknown, this.cls, this.sep] = ["[PAD]", "[UNK]", "[CLS]", "[SEP]"].map((piece) => this.ids.get(piece));
+    const isMPNet = this.ids.get("<s>") === 0;
+    this.between = isMPNet ? 2 : 1; // end tokens between the texts of a pair
+    const special = isMPNet ? ["<pad>", "[UNK]", "<s>", "</s>"] : ["[PAD]", "[UNK]", "[CLS]", "[SEP]"];
+    [this.pad, this.unknown, this.cls, this.sep] = special.map((piece) => this.ids.get(piece));
   }
 
   /**
@@ -55,15 +57,16 @@ export class WordPiece {
    * and how many pieces of each part there are.
    */
   encode(parts, length) {
-    const room = length - 1 - parts.length;
+    const room = length - 2 - (parts.length > 1 ? this.between : 0);
     const lengths = parts.map((part) => part.length);
     while (lengths.reduce((sum, length) => sum + length, 0) > room) {
       lengths[lengths.length > 1 && lengths[1] >= lengths[0] ? 1 : 0] -= 1;
     }
     const rows = { token_ids: [this.cls], segment_ids: [0] };
     parts.forEach((part, segment) => {
-      rows.token_ids.push(...part.slice(0, lengths[segment]).map((piece) => piece.id), this.sep);
-      rows.segment_ids.push(...Array(lengths[segment] + 1).fill(segment));
+      const marks = Array(segment ? this.between - 1 : 0);
+      rows.token_ids.push(...marks.fill(this.sep), ...part.slice(0, lengths[segment]).map((piece) => piece.id), this.sep);
+      rows.segment_ids.push(...marks.fill(0), ...Array(lengths[segment] + 1).fill(segment));
     });
     return { ...rows, padding_mask: rows.token_ids.map(() => 1), lengths };
   }

@@ -21,7 +21,7 @@ _HEADS = ("pooler", "prediction_head", "classifier", "regressor", "span_classifi
 # Layers outside the blocks that a student of the same width takes over as they are.
 _SHARED = (
     *("token_embedding", "position_embedding", "segment_embedding", "embeddings_norm", "embedding_projection"),
-    *("final_norm", "relative_embedding", "convolution"),
+    *("final_norm", "relative_embedding", "relative_bias", "convolution"),
     *_HEADS,
 )
 

@@ -84,7 +84,7 @@ def write_description(task: Task, folder: Path) -> None:
     if tokenizer.lowercase is None:
         write_definition(folder, tokenizer.definition(), tokenizer.special, task.max_length)
     else:
-        write_settings(folder, tokenizer.lowercase, task.max_length)
+        write_settings(folder, tokenizer.lowercase, task.max_length, tokenizer.vocabulary)
         write_json(folder / TOKENIZER_FILE, write_tokenizer(tokenizer.vocabulary, lowercase=tokenizer.lowercase))
     if head.task == "embedding":
         vectors = (head.pooling, head.normalize, task.max_length, head.prompts, head.similarity_function)

@@ -14,6 +14,8 @@ from keras_bert.families.mobilebert.layers import mobilebert_states
 from keras_bert.families.mobilebert.settings import MobileBERT
 from keras_bert.families.modernbert.layers import modernbert_states
 from keras_bert.families.modernbert.settings import ModernBERT
+from keras_bert.families.mpnet.layers import mpnet_states
+from keras_bert.families.mpnet.settings import MPNet
 
 # Configuration, and the encoder's inputs by name, each int32 (batch, length) -> states (batch, length, hidden).
 STATES: dict[type[Variant], Callable[[EncoderConfig, Mapping[str, Any]], Any]] = {
@@ -22,4 +24,5 @@ STATES: dict[type[Variant], Callable[[EncoderConfig, Mapping[str, Any]], Any]] =
     DeBERTa: deberta_states,
     ModernBERT: modernbert_states,
     Longformer: longformer_states,
+    MPNet: mpnet_states,
 }

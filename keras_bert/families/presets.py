@@ -12,6 +12,7 @@ from keras_bert.families.deberta.settings import DeBERTa
 from keras_bert.families.longformer.settings import Longformer
 from keras_bert.families.mobilebert.settings import MobileBERT
 from keras_bert.families.modernbert.settings import ModernBERT
+from keras_bert.families.mpnet.settings import MPNet
 
 # Turc et al. 2019, "Well-Read Students Learn Better", table 1: layers, hidden size; one head for every 64 units.
 _SHAPES = {
@@ -39,6 +40,7 @@ def _shape(layers: int, hidden: int, heads: int, vocabulary: int, **further: Any
 
 # As in fairseq: the position of the first token is pad_token_id + 1, and there is one segment.
 _ROBERTA = {"num_segments": 1, "position_offset": 2, "layer_norm_epsilon": 1e-5}
+_MPNET = {"num_segments": 0, "position_offset": 2, "layer_norm_epsilon": 1e-5, "variant": MPNet()}
 _DISTILBERT = {"num_segments": 0, "pooler_activation": "relu"}
 _ELECTRA = {"pooler_activation": "gelu_erf"}
 _ALBERT = {"embedding_size": 128, "shared_layers": True, "activation": "gelu_tanh"}
@@ -81,6 +83,8 @@ RELEASED: dict[str, dict[str, Any]] = {
     "albert-large-v2": _shape(24, 1024, 16, 30000, **_ALBERT, **_NO_DROPOUT),
     "albert-xlarge-v2": _shape(24, 2048, 16, 30000, **_ALBERT, **_NO_DROPOUT),
     "albert-xxlarge-v2": _shape(12, 4096, 64, 30000, **_ALBERT, **_NO_DROPOUT),
+    # Song et al. 2020, section 3, and the released configuration.
+    "mpnet-base": _shape(12, 768, 12, 30527, **_MPNET),
     # Warner et al. 2024, section 2.1 and its table of the designs.
     "modernbert-base": _shape(22, 768, 12, 50368, **_MODERN, intermediate_size=1152),
     "modernbert-large": _shape(28, 1024, 16, 50368, **_MODERN, intermediate_size=2624),

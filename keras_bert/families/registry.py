@@ -18,13 +18,19 @@ from keras_bert.families.mobilebert.hugging_face import FAMILIES as MOBILEBERT
 from keras_bert.families.mobilebert.settings import MobileBERT
 from keras_bert.families.modernbert.hugging_face import FAMILIES as MODERNBERT
 from keras_bert.families.modernbert.settings import ModernBERT
+from keras_bert.families.mpnet.hugging_face import FAMILIES as MPNET
+from keras_bert.families.mpnet.settings import MPNet
 
 # The settings of each graph that is not BERT's; `kind` names the graph.
-AnyVariant = Annotated[BigBird | DeBERTa | Longformer | MobileBERT | ModernBERT, pydantic.Field(discriminator="kind")]
+AnyVariant = Annotated[
+    BigBird | DeBERTa | Longformer | MobileBERT | ModernBERT | MPNet, pydantic.Field(discriminator="kind")
+]
 
 # The checkpoint formats by `model_type`. The order matters: a model is written as the first family that matches it.
 FAMILIES: dict[str, Family] = {
-    family.name: family for family in (*BERT_FAMILIES, *MOBILEBERT, *DEBERTA, *MODERNBERT, *LONGFORMER, *BIGBIRD)
+    family.name: family
+    for families in (BERT_FAMILIES, MOBILEBERT, DEBERTA, MODERNBERT, LONGFORMER, BIGBIRD, MPNET)
+    for family in families
 }
 
 

@@ -229,7 +229,7 @@ def to_hugging_face(task: Task, folder: str | os.PathLike[str], *, family: str |
             write_definition(staging, tokenizer.definition(), tokenizer.special, task.max_length)
         else:
             write_vocabulary_file(staging / VOCABULARY_FILE, tokenizer.vocabulary)
-            write_settings(staging, tokenizer.lowercase, task.max_length)
+            write_settings(staging, tokenizer.lowercase, task.max_length, tokenizer.vocabulary)
         if head.task == "embedding":
             vectors = (head.pooling, head.normalize, task.max_length, head.prompts, head.similarity_function)
             write_pooling(staging, PoolingSettings(*vectors), config.hidden_size)

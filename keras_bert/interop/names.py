@@ -14,59 +14,41 @@ from keras_bert.families.hugging_face import Family
 Kind = Literal["table", "norm", "dense", "output", "bias", "columns", "convolution"]
 
 
-# Our layers, the kind of their weights, and Google's name, if there is one; `{}` is the number of a block.
+# Our layers that google-research/bert has, or whose kind does not follow from the names of their weights: the kind, and
+# Google's name, if there is one; `{}` is the number of a block.
 _LAYERS: tuple[tuple[str, Kind, str | None], ...] = (
     ("token_embedding", "table", "bert/embeddings/word_embeddings"),
     ("position_embedding", "table", "bert/embeddings/position_embeddings"),
     ("segment_embedding", "table", "bert/embeddings/token_type_embeddings"),
     ("embeddings_norm", "norm", "bert/embeddings/LayerNorm"),
-    ("embedding_projection/dense", "dense", None),
-    ("relative_embedding", "table", None),
-    ("relative_embedding/norm", "norm", None),
     ("convolution/dense", "convolution", None),
-    ("convolution/norm", "norm", None),
     ("block_{}/attention/query", "dense", "bert/encoder/layer_{}/attention/self/query"),
     ("block_{}/attention/key", "dense", "bert/encoder/layer_{}/attention/self/key"),
     ("block_{}/attention/value", "dense", "bert/encoder/layer_{}/attention/self/value"),
-    ("block_{}/attention/query_key_value", "dense", None),
     ("block_{}/attention/output_projection", "dense", "bert/encoder/layer_{}/attention/output/dense"),
-    ("block_{}/attention/position_query", "dense", None),
-    ("block_{}/attention/position_key", "dense", None),
-    *((f"block_{{}}/attention/global_{part}", "dense", None) for part in ("query", "key", "value")),
     ("block_{}/attention_norm", "norm", "bert/encoder/layer_{}/attention/output/LayerNorm"),
     ("block_{}/feed_forward/intermediate", "dense", "bert/encoder/layer_{}/intermediate/dense"),
     ("block_{}/feed_forward/output_projection", "dense", "bert/encoder/layer_{}/output/dense"),
     ("block_{}/feed_forward_norm", "norm", "bert/encoder/layer_{}/output/LayerNorm"),
-    ("final_norm", "norm", None),
-    ("block_{}/input_bottleneck", "dense", None),
-    ("block_{}/input_bottleneck_norm", "norm", None),
-    ("block_{}/attention_bottleneck", "dense", None),
-    ("block_{}/attention_bottleneck_norm", "norm", None),
-    ("block_{}/feed_forward_{}/intermediate", "dense", None),
-    ("block_{}/feed_forward_{}/output_projection", "dense", None),
-    ("block_{}/feed_forward_{}_norm", "norm", None),
-    ("block_{}/output_bottleneck", "dense", None),
-    ("block_{}/output_bottleneck_norm", "norm", None),
     ("pooler/dense", "dense", "bert/pooler/dense"),
-    ("pooler/norm", "norm", None),
-    ("prediction_head/dense", "dense", None),
-    ("prediction_head/norm", "norm", None),
     ("masked_token_transform/dense", "dense", "cls/predictions/transform/dense"),
     ("masked_token_transform/norm", "norm", "cls/predictions/transform/LayerNorm"),
     ("masked_token_columns", "columns", None),
     ("masked_token_bias", "bias", "cls/predictions/"),
-    ("replaced_token_transform/dense", "dense", None),
-    ("replaced_token_classifier", "dense", None),
     ("next_sentence", "output", "cls/seq_relationship/"),
     # The head on the pooled output; in run_classifier.py it has no scope.
     ("classifier", "output", ""),
     ("regressor", "output", ""),
-    ("span_transform/feed_forward/intermediate", "dense", None),
-    ("span_transform/feed_forward/output_projection", "dense", None),
-    ("span_transform/norm", "norm", None),
     ("span_classifier", "output", "cls/squad/"),
 )
 _KINDS: dict[str, Kind] = {layer: kind for layer, kind, _ in _LAYERS}
+_KINDS_BY_WEIGHT: dict[str, Kind] = {
+    "embeddings": "table",
+    "gamma": "norm",
+    "beta": "norm",
+    "kernel": "dense",
+    "bias": "dense",
+}
 
 
 # The number of a block, or of a part of which a block has several.
@@ -108,9 +90,10 @@ class TensorNames:
         for path in paths:
             layer, _, weight = path.rpartition("/")
             numbers, place = _NUMBER.findall(layer), _NUMBER.sub("{}", layer)
-            if place not in self.stems or weight not in self.suffixes[_KINDS[place]]:
+            kind = _KINDS.get(place) or _KINDS_BY_WEIGHT.get(weight, "output")
+            if place not in self.stems or weight not in self.suffixes[kind]:
                 raise ValueError(f"{self.title} has no name for the weight {path!r}")
-            suffix = self.suffixes[_KINDS[place]][weight]
+            suffix = self.suffixes[kind][weight]
             names[path] = suffix._replace(name=self.stems[place].format(*numbers) + suffix.name)
         return names
 

@@ -5,14 +5,11 @@ from pathlib import Path
 from typing import Any
 
 from keras_bert.interop.configs import check_only
+from keras_bert.options.data import TOKEN_KEYS
+from keras_bert.tokenizers.wordpiece_vocabulary import SEP, find_special_tokens
 
-SPECIAL_TOKENS = {
-    "pad_token": "[PAD]",
-    "unk_token": "[UNK]",
-    "cls_token": "[CLS]",
-    "sep_token": "[SEP]",
-    "mask_token": "[MASK]",
-}
+# A special token of MPNet's files that no text is split into.
+_UNUSED = ("<unk>",)
 # The flags of an added token that leaves texts as they are, and is not shown in answers.
 SPECIAL_FLAGS = {"single_word": False, "lstrip": False, "rstrip": False, "normalized": False, "special": True}
 # The one supported value of keys, which is also their default.
@@ -32,6 +29,11 @@ _TEMPLATES = {
 }
 
 
+def name_special_tokens(tokens: Sequence[str]) -> dict[str, str]:
+    """The special tokens of a vocabulary, by their keys in `tokenizer_config.json`."""
+    return dict(zip(TOKEN_KEYS, find_special_tokens(tokens), strict=True))
+
+
 def read_tokenizer(path: Path, tokenizer: Mapping[str, Any]) -> tuple[str, ...]:
     """The vocabulary, by id, of a `tokenizer.json` with the given content."""
     parts = {**tokenizer, "normalizer": normalizer_of(tokenizer)}
@@ -49,8 +51,8 @@ def read_tokenizer(path: Path, tokenizer: Mapping[str, Any]) -> tuple[str, ...]:
     added = tokenizer.get("added_tokens") or []
     if not isinstance(added, list):
         raise ValueError(f"{path}: added_tokens must be a list, got {added!r}")
-    check_added(path, "added_tokens", added)
     tokens = _sort_by_id(path, tokenizer["model"].get("vocab"))
+    check_added(path, "added_tokens", added, tokens)
     _check_post_processor(path, tokenizer.get("post_processor"), tokens)
     return tokens
 
@@ -69,8 +71,14 @@ def normalizer_of(tokenizer: Mapping[str, Any]) -> Any:
 def write_tokenizer(tokens: Sequence[str], *, lowercase: bool) -> dict[str, Any]:
     """The content of a `tokenizer.json` with the ids of `Tokenizer`, as `read_tokenizer` reads it."""
     ids = {token: number for number, token in enumerate(tokens)}
-    special = sorted(SPECIAL_TOKENS.values(), key=ids.__getitem__)
-    around = {token: {"id": token, "ids": [ids[token]], "tokens": [token]} for token in ("[CLS]", "[SEP]")}
+    names = name_special_tokens(tokens)
+    special = sorted(names.values(), key=ids.__getitem__)
+    cls, sep = ((names[key], ids[names[key]]) for key in ("cls_token", "sep_token"))
+    processor: dict[str, Any] = {"type": "RobertaProcessing", "cls": cls, "sep": sep}
+    processor |= {"trim_offsets": True, "add_prefix_space": False}
+    if names["sep_token"] == SEP:
+        around = {token: {"id": token, "ids": [number], "tokens": [token]} for token, number in (cls, sep)}
+        processor = {"type": "TemplateProcessing", **_TEMPLATES, "special_tokens": around}
     return {
         "version": "1.0",
         "truncation": None,
@@ -78,7 +86,7 @@ def write_tokenizer(tokens: Sequence[str], *, lowercase: bool) -> dict[str, Any]
         "added_tokens": [{"id": ids[token], "content": token, **SPECIAL_FLAGS} for token in special],
         "normalizer": {**_NORMALIZER, "strip_accents": None, "lowercase": lowercase},
         "pre_tokenizer": {"type": _PRE_TOKENIZER},
-        "post_processor": {"type": "TemplateProcessing", **_TEMPLATES, "special_tokens": around},
+        "post_processor": processor,
         "decoder": {"type": "WordPiece", "prefix": _MODEL["continuing_subword_prefix"], "cleanup": True},
         "model": {**_MODEL, "vocab": ids},
     }
@@ -91,13 +99,13 @@ def check_truncation(path: Path, tokenizer: Mapping[str, Any]) -> None:
         raise ValueError(f"{path}: truncation must be null or have the direction 'Right', got {truncation!r}")
 
 
-def check_added(path: Path, field: str, tokens: list[Any]) -> None:
-    """Refuses special tokens, strings or objects with a `content`, that `Tokenizer` does not have."""
-    texts = [content_of(path, field, token) for token in tokens]
-    further = [text for text in texts if text not in SPECIAL_TOKENS.values()]
+def check_added(path: Path, field: str, added: list[Any], tokens: Sequence[str]) -> None:
+    """Refuses added tokens, strings or objects with a `content`, that the vocabulary's `Tokenizer` does not have."""
+    texts, special = [content_of(path, field, token) for token in added], find_special_tokens(tokens)
+    further = [text for text in texts if text not in (*special, *_UNUSED)]
     if further:
         raise ValueError(
-            f"{path}: {field}: added tokens must be {list(SPECIAL_TOKENS.values())}, got {further[:5]} "
+            f"{path}: {field}: added tokens must be {list(special)}, got {further[:5]} "
             "besides, which are not supported: they are matched before a text is split"
         )
 
@@ -123,18 +131,21 @@ def _sort_by_id(path: Path, ids: Any) -> tuple[str, ...]:
 def _check_post_processor(path: Path, processor: Any, tokens: tuple[str, ...]) -> None:
     """Checks that the processor adds [CLS] before a text and [SEP] after it, with the ids of the vocabulary."""
     kind = processor.get("type") if isinstance(processor, dict) else None
-    ids = {token: tokens.index(token) if token in tokens else None for token in ("[CLS]", "[SEP]")}
-    if kind == "BertProcessing":
-        for key, token in (("cls", "[CLS]"), ("sep", "[SEP]")):
+    names = name_special_tokens(tokens)
+    cls, sep = names["cls_token"], names["sep_token"]
+    ids = {token: tokens.index(token) if token in tokens else None for token in (cls, sep)}
+    if kind == ("BertProcessing" if sep == SEP else "RobertaProcessing"):
+        for key, token in (("cls", cls), ("sep", sep)):
             if processor.get(key) != [token, ids[token]]:
                 raise ValueError(
                     f"{path}: post_processor.{key} must be {[token, ids[token]]!r}, got {processor.get(key)!r}"
                 )
         return
-    if kind != "TemplateProcessing":
+    if kind != "TemplateProcessing" or sep != SEP:
+        types = "'TemplateProcessing' or 'BertProcessing'" if sep == SEP else "'RobertaProcessing'"
         raise ValueError(
-            f"{path}: post_processor must have the type 'TemplateProcessing' or 'BertProcessing', which put [CLS] "
-            f"before a text and [SEP] after it, got {processor!r}"
+            f"{path}: post_processor must have the type {types}, which put {cls} before a text and {sep} after it, "
+            f"got {processor!r}"
         )
     for key, template in _TEMPLATES.items():
         if processor.get(key) != template:

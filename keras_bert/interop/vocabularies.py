@@ -11,14 +11,15 @@ from keras_bert.interop.configs import check_only, read_json, read_length, write
 from keras_bert.interop.sentence_transformers import LENGTH_FILE
 from keras_bert.interop.tokenizer_json import (
     SPECIAL_FLAGS,
-    SPECIAL_TOKENS,
     check_added,
     check_truncation,
     content_of,
+    name_special_tokens,
     normalizer_of,
     read_tokenizer,
 )
 from keras_bert.options.data import MODELS, NAMED_TOKENS, TOKEN_KEYS
+from keras_bert.tokenizers.wordpiece_vocabulary import SEP
 
 logger = logging.getLogger(__name__)
 
@@ -30,9 +31,9 @@ _COMMON_SETTINGS = {"truncation_side": "right"}
 _SETTINGS = {"tokenize_chinese_chars": True, **_COMMON_SETTINGS}
 # Files of slow tokenizers, which transformers converts to `tokenizer.json`.
 _SLOW_FILES = ("vocab.json", "merges.txt", "sentencepiece.bpe.model", "spiece.model", "spm.model")
-# The classes, without `Fast`, that `tokenizer.json` alone defines, and those whose WordPiece is BERT's.
+# The classes, without `Fast`, that `tokenizer.json` alone defines, and those of WordPiece.
 _GENERIC_CLASSES = ("PreTrainedTokenizer", "TokenizersBackend")
-_MODELS = ("Bert", "ConvBert", "DistilBert", "Electra", "LayoutLM", "MobileBert", "RetriBert", "SqueezeBert")
+_MODELS = ("Bert", "ConvBert", "DistilBert", "Electra", "LayoutLM", "MobileBert", "MPNet", "RetriBert", "SqueezeBert")
 _CLASSES = (*(f"{model}Tokenizer" for model in _MODELS), *_GENERIC_CLASSES)
 # Keys of special tokens beyond BERT's: a token, a list of tokens, or an object of tokens by name.
 _FURTHER_TOKENS = ("bos_token", "eos_token", "additional_special_tokens", "extra_special_tokens")
@@ -148,8 +149,8 @@ def read_vocabulary(folder: Path) -> CheckpointVocabulary:
     tokens = entries if lines is None else lines
     if tokens is None:
         raise FileNotFoundError(f"{folder} has no vocabulary: neither {VOCABULARY_FILE} nor {TOKENIZER_FILE}")
-    _check_settings(folder / SETTINGS_FILE, settings)
-    _check_special(folder / SPECIAL_TOKENS_FILE, _read_if_there(folder / SPECIAL_TOKENS_FILE) or {})
+    _check_settings(folder / SETTINGS_FILE, settings, tokens)
+    _check_special(folder / SPECIAL_TOKENS_FILE, _read_if_there(folder / SPECIAL_TOKENS_FILE) or {}, tokens)
     return CheckpointVocabulary(
         tokens,
         _lowercase(folder, settings, None if tokenizer is None else normalizer_of(tokenizer)),
@@ -157,11 +158,12 @@ def read_vocabulary(folder: Path) -> CheckpointVocabulary:
     )
 
 
-def write_settings(folder: Path, lowercase: bool, max_length: int) -> None:
+def write_settings(folder: Path, lowercase: bool, max_length: int, tokens: Sequence[str]) -> None:
     """Writes `tokenizer_config.json`."""
+    special = name_special_tokens(tokens)
     settings = {
-        **SPECIAL_TOKENS,
-        "tokenizer_class": "BertTokenizer",
+        **special,
+        "tokenizer_class": "BertTokenizer" if special["sep_token"] == SEP else "MPNetTokenizer",
         "do_lower_case": lowercase,
         "strip_accents": None,
         "tokenize_chinese_chars": True,
@@ -202,16 +204,16 @@ def _read_if_there(path: Path) -> dict[str, Any] | None:
     return read_json(path) if path.is_file() else None
 
 
-def _check_settings(path: Path, settings: Mapping[str, Any]) -> None:
+def _check_settings(path: Path, settings: Mapping[str, Any], tokens: Sequence[str]) -> None:
     check_only(path, settings, _SETTINGS)
     if _class_of(settings) not in _CLASSES:
         raise ValueError(f"{path}: tokenizer_class must be one of {_CLASSES}, got {settings['tokenizer_class']!r}")
-    keys = (*SPECIAL_TOKENS, *_FURTHER_TOKENS)
-    _check_special(path, {key: settings[key] for key in keys if key in settings})
+    keys = (*TOKEN_KEYS, *_FURTHER_TOKENS)
+    _check_special(path, {key: settings[key] for key in keys if key in settings}, tokens)
     added = settings.get("added_tokens_decoder") or {}
     if not isinstance(added, dict):
         raise ValueError(f"{path}: added_tokens_decoder must map ids to tokens, got {added!r}")
-    check_added(path, "added_tokens_decoder", list(added.values()))
+    check_added(path, "added_tokens_decoder", list(added.values()), tokens)
 
 
 def _class_of(settings: Mapping[str, Any]) -> str:
@@ -219,20 +221,20 @@ def _class_of(settings: Mapping[str, Any]) -> str:
     return str(settings.get("tokenizer_class") or _CLASSES[0]).removesuffix("Fast")
 
 
-def _check_special(path: Path, tokens: Mapping[str, Any]) -> None:
-    """Refuses special tokens that are not BERT's; the tokens are given by key."""
-    for key, value in tokens.items():
+def _check_special(path: Path, named: Mapping[str, Any], tokens: Sequence[str]) -> None:
+    """Refuses special tokens that are not the vocabulary's; they are given by key."""
+    special = name_special_tokens(tokens)
+    for key, value in named.items():
         if value is None:
             continue
-        if key in SPECIAL_TOKENS:
-            token = content_of(path, key, value)
-            if token != SPECIAL_TOKENS[key]:
-                expected = SPECIAL_TOKENS[key]
+        if key in special:
+            token, expected = content_of(path, key, value), special[key]
+            if token != expected:
                 raise ValueError(f"{path}: {key} must be {expected!r}, got {token!r}, which is not supported")
         elif isinstance(value, dict) and "content" not in value:
-            check_added(path, key, list(value.values()))
+            check_added(path, key, list(value.values()), tokens)
         else:
-            check_added(path, key, value if isinstance(value, list) else [value])
+            check_added(path, key, value if isinstance(value, list) else [value], tokens)
 
 
 def _lowercase(folder: Path, settings: Mapping[str, Any], normalizer: Mapping[str, Any] | None) -> bool:

@@ -73,12 +73,14 @@ class EncoderBlock(TransformerBlock):
     def call(self, inputs: Tensor, attention_bias: Tensor, first_only: bool = False, training: bool = False) -> Tensor:
         """Computes the next states (batch, length, hidden); the bias (batch, 1, 1, length) masks padding.
 
-        With `first_only`, for inference, only the state of the first token is computed: (batch, 1, hidden). Symbolic
-        shapes still show the full length.
+        The bias may also differ between heads and queries: (batch, heads, length, length). With `first_only`, for
+        inference, only the state of the first token is computed: (batch, 1, hidden). Symbolic shapes still show the
+        full length.
         """
         if first_only:
             first = inputs[:, :1]
-            attended = self.attention(inputs, attention_bias, query_states=first)
+            bias = attention_bias if attention_bias.shape[2] == 1 else attention_bias[:, :, :1]
+            attended = self.attention(inputs, bias, query_states=first)
             return self._add_and_feed_forward(first, attended, training=False)
         if training and self.training_call is not None and not self._has_transforms():
             return self.training_call(inputs, attention_bias)

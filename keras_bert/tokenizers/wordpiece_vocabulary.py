@@ -6,6 +6,8 @@ from typing import Any
 from keras_bert.tokenizers.base import BaseTokenizer
 
 PAD, UNKNOWN, CLS, SEP, MASK = SPECIAL_TOKENS = ("[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]")
+# Those of MPNet, whose vocabulary begins with three of them; its rows are RoBERTa's: `<s> A </s></s> B </s>`.
+_MPNET, _MPNET_START = ("<pad>", UNKNOWN, "<s>", "</s>", "<mask>"), ("<s>", "<pad>", "</s>")
 CONTINUATION = "##"
 
 # `max_input_chars_per_word` of google-research/bert's WordpieceTokenizer.
@@ -13,6 +15,11 @@ MAX_CHARACTERS = 100
 
 # `kMaxVocabTokenLengthInUTF8Bytes` of tensorflow-text.
 _MAX_TOKEN_BYTES = 256
+
+
+def find_special_tokens(vocabulary: Sequence[str]) -> tuple[str, ...]:
+    """The special tokens of a WordPiece vocabulary, in the order of `SPECIAL_TOKENS`: BERT's or MPNet's."""
+    return _MPNET if tuple(vocabulary[:3]) == _MPNET_START else SPECIAL_TOKENS
 
 
 class WordPieceVocabulary(BaseTokenizer):
@@ -32,7 +39,8 @@ class WordPieceVocabulary(BaseTokenizer):
                 rule = f"hold tokens of at most {_MAX_TOKEN_BYTES} bytes"
                 raise ValueError(f"Tokenizer.vocabulary must {rule}, got {token!r} as token {position}")
             seen.add(token)
-        super().__init__(vocabulary, SPECIAL_TOKENS)
+        special = find_special_tokens(vocabulary)
+        super().__init__(vocabulary, special, between=2 if special == _MPNET else 1)
         self.lowercase: bool = lowercase
 
     def definition(self) -> dict[str, Any]:

@@ -14,6 +14,7 @@ from keras_bert.tokenizers.eager import EagerWordPiece
 from keras_bert.tokenizers.tokenizer import Tokenizer
 from keras_bert.tokenizers.wordpiece_vocabulary import SPECIAL_TOKENS
 
+MPNET = ("<s>", "<pad>", "</s>", "[UNK]", "<mask>")
 # Pieces of every kind, so that words are found, found in parts, and not found.
 LETTERS = "abcdefghijklmnopqrstuvwxyzßéлд東한ㅏ0123456789"
 PIECES = (
@@ -56,7 +57,9 @@ def cut(tokenizer: Tokenizer, texts: list[str]) -> list[list[list[int]]]:
     return [[list(piece) for piece in zip(*text_columns, strict=True)] for text_columns in zip(*columns, strict=True)]
 
 
-def check_program(command: Sequence[str], lowercase: bool, folder: Path) -> None:
+def check_program(
+    command: Sequence[str], lowercase: bool, folder: Path, special: Sequence[str] = SPECIAL_TOKENS
+) -> None:
     """Asserts that a program cuts strings and lays out rows as the library does.
 
     It is told the files of a vocabulary and of characters and the most tokens of a row, and gets texts on standard
@@ -64,8 +67,9 @@ def check_program(command: Sequence[str], lowercase: bool, folder: Path) -> None
     of the text's row, the ids of its row with the text before, the segments of that, and the code points of what
     `plain` makes of it.
     """
-    texts, tokenizer = make_strings(seed=8), Tokenizer(PIECES, lowercase)
-    files = {"vocab.txt": "".join(f"{piece}\n" for piece in PIECES), "characters.txt": character_table(lowercase)}
+    vocabulary = (*special, *PIECES[len(SPECIAL_TOKENS) :])
+    texts, tokenizer = make_strings(seed=8), Tokenizer(vocabulary, lowercase)
+    files = {"vocab.txt": "".join(f"{piece}\n" for piece in vocabulary), "characters.txt": character_table(lowercase)}
     for name, content in files.items():
         (folder / name).write_text(content, encoding="utf-8")
     given = "".join(f"{' '.join(str(ord(character)) for character in text)}\n" for text in texts)

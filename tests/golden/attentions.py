@@ -1,12 +1,13 @@
 """Makes the reference of tests/keras_bert/explain/test_attention_parity.py with transformers itself.
 
-    python -m tests.golden.attentions
+    python -m tests.golden.attentions [MODEL ...]
 
 Made with Python 3.11, torch 2.13.0, transformers 5.23.0. The attention probabilities of the small models of
 tests.golden.families, and of tests.golden.hugging_face for BERT; these have the weights and the inputs. The parts that
 Longformer and BigBird give become full matrices. The rows of queries that are padding are 0: nothing depends on them.
 """
 
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -102,5 +103,7 @@ def make(name: str) -> Array:
 
 
 if __name__ == "__main__":
-    names = (BERT, *(f"{family}Model" for family in FAMILIES), *FURTHER)
-    np.savez_compressed(HERE / "attentions.npz", **{name: make(name) for name in names})
+    file = HERE / "attentions.npz"
+    names = sys.argv[1:] or (BERT, *(f"{family}Model" for family in FAMILIES), *FURTHER)
+    kept = dict(np.load(file)) if sys.argv[1:] else {}
+    np.savez_compressed(file, **{**kept, **{name: make(name) for name in names}})

@@ -1,6 +1,6 @@
 """Makes the reference of tests/keras_bert/explain/test_attribution_parity.py with captum and transformers themselves.
 
-    python -m tests.golden.attributions
+    python -m tests.golden.attributions [MODEL ...]
 
 Made with Python 3.11, torch 2.13.0, transformers 5.23.0, captum 0.9.0. The integrated gradients of the small
 classifiers of tests.golden.families, and of the heads of tests.golden.hugging_face for BERT, which have the weights.
@@ -9,6 +9,7 @@ the number explained is a logit of a pair of texts.
 """
 
 import json
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -93,5 +94,8 @@ def integrate(
 if __name__ == "__main__":
     # So long that the windows and blocks of those families do not reach everywhere.
     repeats = {f"{family}ForSequenceClassification": 4 if family in LONG else 1 for family in FAMILIES}
-    content = {name: make(name, count) for name, count in {**dict.fromkeys(BERT, 1), **repeats}.items()}
-    (HERE / "attributions.json").write_text(json.dumps(content) + "\n")
+    file = HERE / "attributions.json"
+    names = sys.argv[1:] or [*BERT, *repeats]
+    kept = json.loads(file.read_text()) if sys.argv[1:] else {}
+    content = {**kept, **{name: make(name, repeats.get(name, 1)) for name in names}}
+    file.write_text(json.dumps(content) + "\n")

@@ -56,6 +56,8 @@ FAMILIES: dict[str, dict[str, Any]] = {
         "max_position_embeddings": 50,
     },
     "BigBird": {"block_size": 4, "num_random_blocks": 2, "sep_token_id": 3, "max_position_embeddings": 50},
+    # So long rows that some buckets hold several distances.
+    "MPNet": {"pad_token_id": 1, "max_position_embeddings": 50, "layer_norm_eps": 1e-5},
     "Deberta": {"relative_attention": True, "pos_att_type": "c2p|p2c", "position_biased_input": False},
     # As those of version 3, but with so few buckets that some hold several distances.
     "DebertaV2": {
@@ -96,7 +98,7 @@ ALONE = ("MobileBert",)
 HEADS = ("Model", "ForMaskedLM", "ForSequenceClassification", "ForTokenClassification", "ForQuestionAnswering")
 FURTHER = dict.fromkeys(("Albert", "BigBird", "Electra", "Ernie", "MobileBert"), ("ForPreTraining",))
 # Of families whose attention does not reach everywhere rows have so many tokens, else 11.
-LONG = {"Longformer": 43, "BigBird": 46}
+LONG = {"Longformer": 43, "BigBird": 46, "MPNet": 43}
 # A family and a head -> by a name, what else one more model of it has.
 OTHERWISE = {
     ("ModernBert", "ForSequenceClassification"): {"mean": {"classifier_pooling": "mean"}},

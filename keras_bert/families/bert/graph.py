@@ -14,8 +14,11 @@ from keras_bert.layers.tap import TapLayer
 
 def bert_states(config: EncoderConfig, inputs: Mapping[str, Any]) -> Any:
     """Inputs by name, each int32 (batch, length) -> states (batch, length, hidden)."""
-    x = embed(config, inputs)
-    attention_bias = AttentionBias(name="attention_bias")(inputs["padding_mask"])
+    return encode(config, embed(config, inputs), AttentionBias(name="attention_bias")(inputs["padding_mask"]))
+
+
+def encode(config: EncoderConfig, x: Any, attention_bias: Any) -> Any:
+    """Applies the blocks to embeddings (batch, length, hidden), with the bias of `EncoderBlock.call`."""
     block = None
     for index in range(config.num_layers):
         # Constructed in the order of the graph, because initial weights depend on the number of earlier random draws.

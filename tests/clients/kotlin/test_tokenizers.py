@@ -5,7 +5,8 @@ from pathlib import Path
 import pytest
 
 import keras_bert.clients.characters
-from tests.clients.fuzz import check_program
+from keras_bert.tokenizers.wordpiece_vocabulary import SPECIAL_TOKENS
+from tests.clients.fuzz import MPNET, check_program
 from tests.clients.kotlin.compiler import compile_kotlin, program
 from tests.clients.subword_fuzz import FAMILIES, check_subwords
 
@@ -26,9 +27,9 @@ def split(tmp_path_factory: pytest.TempPathFactory) -> list[str]:
     return program("SplitKt", compile_kotlin(sources, tmp_path_factory.mktemp("split")))
 
 
-@pytest.mark.parametrize("lowercase", [True, False])
-def test_strings_are_cut_as_here(lowercase: bool, cut: list[str], tmp_path: Path) -> None:
-    check_program(cut, lowercase, tmp_path)
+@pytest.mark.parametrize(("lowercase", "special"), [(True, SPECIAL_TOKENS), (False, SPECIAL_TOKENS), (False, MPNET)])
+def test_strings_are_cut_as_here(lowercase: bool, special: tuple[str, ...], cut: list[str], tmp_path: Path) -> None:
+    check_program(cut, lowercase, tmp_path, special)
 
 
 @pytest.mark.parametrize("family", FAMILIES)

@@ -6,7 +6,8 @@ from pathlib import Path
 import pytest
 
 import keras_bert.clients.characters
-from tests.clients.fuzz import check_program
+from keras_bert.tokenizers.wordpiece_vocabulary import SPECIAL_TOKENS
+from tests.clients.fuzz import MPNET, check_program
 from tests.clients.subword_fuzz import FAMILIES, check_subwords
 
 pytestmark = pytest.mark.swift
@@ -30,9 +31,9 @@ def split(tmp_path_factory: pytest.TempPathFactory) -> list[str]:
     return compile_swift(tmp_path_factory.mktemp("swift") / "split", SOURCES / "Subwords.swift", main)
 
 
-@pytest.mark.parametrize("lowercase", [True, False])
-def test_strings_are_cut_as_here(lowercase: bool, cut: list[str], tmp_path: Path) -> None:
-    check_program(cut, lowercase, tmp_path)
+@pytest.mark.parametrize(("lowercase", "special"), [(True, SPECIAL_TOKENS), (False, SPECIAL_TOKENS), (False, MPNET)])
+def test_strings_are_cut_as_here(lowercase: bool, special: tuple[str, ...], cut: list[str], tmp_path: Path) -> None:
+    check_program(cut, lowercase, tmp_path, special)
 
 
 @pytest.mark.parametrize("family", FAMILIES)

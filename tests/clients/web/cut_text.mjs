@@ -2,7 +2,8 @@
 //
 //     node cut_text.mjs < GIVEN.json
 //
-// Given are {pieces, characters, texts}; of each text come `plain` and `pieces`: id, first character, behind the last.
+// Given are {pieces, characters, texts}; of each text come `plain`, `row`, the ids of the text with itself, and `pieces`:
+// id, first character, behind the last.
 
 import { text as read } from "node:stream/consumers";
 import { WordPiece } from "../../../keras_bert/clients/wordpiece.js";
@@ -13,7 +14,8 @@ const tokenizer = new WordPiece(pieces, characters);
 
 const answers = texts.map((text) => {
   const places = countCharacters(text);
-  const pieces = tokenizer.tokenize(text).map(({ id, start, end }) => [id, places.get(start), places.get(end)]);
-  return { pieces, plain: tokenizer.plain(text) };
+  const tokens = tokenizer.tokenize(text);
+  const pieces = tokens.map(({ id, start, end }) => [id, places.get(start), places.get(end)]);
+  return { pieces, row: tokenizer.encode([tokens, tokens], 16).token_ids, plain: tokenizer.plain(text) };
 });
 process.stdout.write(JSON.stringify(answers));

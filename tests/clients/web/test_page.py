@@ -17,7 +17,7 @@ from keras_bert.export.sample_texts import TEXTS
 from keras_bert.models.encoder import input_names
 from keras_bert.options.quantization import RECIPES
 from keras_bert.tasks.base import Task
-from tests.clients.fuzz import PIECES, check_plain, cut, make_strings
+from tests.clients.fuzz import MPNET, PIECES, check_plain, cut, layout_rows, make_strings
 from tests.clients.web.node import ask
 from tests.keras_bert.clients.exported import LENGTHS, export_folder
 from tests.keras_bert.explain.family_tasks import FAMILIES
@@ -131,17 +131,18 @@ def test_numbers_of_every_family(family: str, name: str, tmp_path: Path) -> None
         np.testing.assert_allclose(actual["output"][: len(expected)], expected, atol=3e-5)
 
 
-@pytest.mark.parametrize("lowercase", [True, False])
-def test_strings_are_cut_as_here(lowercase: bool) -> None:
+@pytest.mark.parametrize(("lowercase", "special"), [(True, PIECES[:5]), (False, PIECES[:5]), (False, MPNET)])
+def test_strings_are_cut_as_here(lowercase: bool, special: tuple[str, ...]) -> None:
     from keras_bert.clients.characters import character_table
     from keras_bert.tokenizers.tokenizer import Tokenizer
 
-    texts = make_strings(seed=7)
-    given = {"pieces": PIECES, "characters": character_table(lowercase), "texts": texts}
-    expected = cut(Tokenizer(PIECES, lowercase), texts)
+    texts, tokenizer = make_strings(seed=7), Tokenizer((*special, *PIECES[5:]), lowercase)
+    given = {"pieces": tokenizer.vocabulary, "characters": character_table(lowercase), "texts": texts}
     tokens = ask("cut_text.mjs", given=given)
-    different = [text for text, one, other in zip(texts, tokens, expected, strict=True) if one["pieces"] != other]
-    assert different == []
+    rows = layout_rows(tokenizer.encode(texts, texts, max_length=16), "token_ids")
+    expected = zip(cut(tokenizer, texts), rows, strict=True)
+    answers = [(one["pieces"], " ".join(map(str, one["row"]))) for one in tokens]
+    assert [text for text, one, other in zip(texts, answers, expected, strict=True) if one != other] == []
     if lowercase:
         check_plain(texts, [answer["plain"] for answer in tokens])
 

@@ -9,6 +9,7 @@ from keras_bert.families.deberta.settings import DeBERTa
 from keras_bert.families.longformer.settings import Longformer
 from keras_bert.families.mobilebert.settings import MobileBERT
 from keras_bert.families.modernbert.settings import ModernBERT
+from keras_bert.families.mpnet.settings import MPNet
 from tests.keras_bert.interop.checkpoints import CONFIG, make_task
 
 FAMILIES = {
@@ -18,6 +19,7 @@ FAMILIES = {
     "bigbird": {"variant": BigBird(block_size=1, random_blocks=1)},
     "deberta": {"variant": DeBERTa(), "num_segments": 1},
     "mobilebert": {"variant": MobileBERT(bottleneck_size=4), "embedding_size": 3},
+    "mpnet": {"variant": MPNet(), "num_segments": 1},
     "modernbert": {"variant": ModernBERT(), "num_segments": 0, "activation": "gelu_erf"},
 }
 

@@ -15,6 +15,7 @@ from keras_bert.families.bigbird.settings import BigBird
 from keras_bert.families.deberta.settings import DeBERTa
 from keras_bert.families.mobilebert.settings import MobileBERT
 from keras_bert.families.modernbert.settings import ModernBERT
+from keras_bert.families.mpnet.settings import MPNet
 from keras_bert.models.encoder import build_encoder
 from keras_bert.options.data import Pooling
 from keras_bert.tasks.classification import build_classifier
@@ -69,6 +70,7 @@ FAMILIES = {
     "bigbird": {"variant": BigBird()},
     "deberta": {"variant": DeBERTa(), "num_segments": 0},
     "mobilebert": {"variant": MobileBERT(), "embedding_size": 16, "activation": "relu"},
+    "mpnet": {"variant": MPNet(), "num_segments": 0},
     "modernbert": {"variant": ModernBERT(), "num_segments": 0},
 }
 

@@ -11,6 +11,7 @@ from keras_bert.families.deberta.settings import DeBERTa
 from keras_bert.families.longformer.settings import Longformer
 from keras_bert.families.mobilebert.settings import MobileBERT
 from keras_bert.families.modernbert.settings import ModernBERT
+from keras_bert.families.mpnet.settings import MPNet
 from keras_bert.models.encoder import build_encoder, config_of, encoder_of, input_names
 from keras_bert.models.pretraining import build_pretraining
 from keras_bert.models.saving import load_model, save_model
@@ -30,6 +31,7 @@ CONFIGS = {
     "mobilebert teacher": tiny_config(
         embedding_size=3, variant=MobileBERT(bottleneck_size=12, feed_forwards=1, normalization="layer_norm")
     ),
+    "mpnet": tiny_config(num_segments=0, variant=MPNet(position_buckets=8, max_distance=6)),
     "modernbert": tiny_config(num_segments=0, variant=ModernBERT(window=2, global_layers=(1,), embedding_dropout=0.2)),
 }
 

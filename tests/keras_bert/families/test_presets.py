@@ -7,6 +7,7 @@ from keras_bert.families.deberta.settings import DeBERTa
 from keras_bert.families.longformer.settings import Longformer
 from keras_bert.families.mobilebert.settings import MobileBERT
 from keras_bert.families.modernbert.settings import ModernBERT
+from keras_bert.families.mpnet.settings import MPNet
 from keras_bert.families.presets import PRESETS, RELEASED, VOCABULARY_SIZES, preset
 from keras_bert.families.registry import family_of
 from keras_bert.models.encoder import build_encoder
@@ -41,6 +42,7 @@ COUNTS = {
     "albert-large-v2": ("albert", 17_683_968),
     "albert-xlarge-v2": ("albert", 58_724_864),
     "albert-xxlarge-v2": ("albert", 222_595_584),
+    "mpnet-base": ("mpnet", 109_486_464),
     "modernbert-base": ("modernbert", 149_014_272),
     "modernbert-large": ("modernbert", 394_781_696),
     "deberta-base": ("deberta", 138_601_728),
@@ -108,6 +110,7 @@ FURTHER = {
     DeBERTa: count_disentangled,
     # Global tokens have projections of their own.
     Longformer: lambda config, variant: 3 * config.num_layers * (config.hidden_size + 1) * config.hidden_size,
+    MPNet: lambda config, variant: variant.position_buckets * config.num_heads,
 }
 
 
@@ -144,7 +147,7 @@ def test_parameters_of_the_family(name):
     [
         *("tiny", "roberta-base", "distilbert-base-cased", "albert-base-v2"),
         *("mobilebert-uncased", "modernbert-base", "deberta-base", "deberta-v2-xlarge", "deberta-v3-base"),
-        *("longformer-base-4096", "bigbird-roberta-base"),
+        *("longformer-base-4096", "bigbird-roberta-base", "mpnet-base"),
     ],
 )
 def test_built_encoder_has_the_counted_parameters(name):

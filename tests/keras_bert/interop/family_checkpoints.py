@@ -12,6 +12,7 @@ from keras_bert.families.deberta.settings import DeBERTa
 from keras_bert.families.longformer.settings import Longformer
 from keras_bert.families.mobilebert.settings import MobileBERT
 from keras_bert.families.modernbert.settings import ModernBERT
+from keras_bert.families.mpnet.settings import MPNet
 from keras_bert.interop.hugging_face import to_hugging_face
 from keras_bert.models.encoder import build_encoder
 from keras_bert.tasks.embedding import Embedding
@@ -35,6 +36,7 @@ FAMILIES: dict[str, tuple[dict[str, Any], str]] = {
         "bpe",
     ),
     "big_bird": ({"num_layers": 1, "variant": BigBird(block_size=2, random_blocks=1)}, "unigram"),
+    "mpnet": ({"num_layers": 2, "num_segments": 0, "position_offset": 2, "variant": MPNet()}, "mpnet"),
     "mobilebert": ({"num_layers": 1, "embedding_size": 8, "variant": _MOBILEBERT, "activation": "relu"}, "wordpiece"),
 }
 
@@ -42,8 +44,9 @@ FAMILIES: dict[str, tuple[dict[str, Any], str]] = {
 def make_checkpoint(folder: Path, family: str, words: Sequence[str]) -> Embedding:
     """A folder as transformers writes it, of random weights; word pieces are these words."""
     changes, kind = FAMILIES[family]
-    if kind == "wordpiece":
-        tokenizer = Tokenizer([*SPECIAL_TOKENS, *words, "?"], True)
+    if kind in ("wordpiece", "mpnet"):
+        special = SPECIAL_TOKENS if kind == "wordpiece" else ("<s>", "<pad>", "</s>", "[UNK]", "<mask>")
+        tokenizer = Tokenizer([*special, *words, "?"], True)
     else:
         tokenizer = SubwordTokenizer(subwords.content(kind))
     config = EncoderConfig(**SHAPE, **changes, vocabulary_size=tokenizer.vocabulary_size, initializer_range=0.2)

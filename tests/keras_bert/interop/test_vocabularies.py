@@ -21,7 +21,7 @@ def folder(tmp_path):
 @pytest.fixture
 def written(tmp_path):
     write_vocabulary_file(tmp_path / "vocab.txt", PIECES)
-    write_settings(tmp_path, False, 20)
+    write_settings(tmp_path, False, 20, PIECES)
     return tmp_path
 
 

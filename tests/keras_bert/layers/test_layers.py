@@ -18,6 +18,8 @@ from keras_bert.families.mobilebert.layers import MobileBERTBlock, NoNorm, Trigr
 from keras_bert.families.mobilebert.settings import MobileBERT
 from keras_bert.families.modernbert.layers import GatedFeedForward, ModernBERTBlock, RotaryAttention, WindowBias
 from keras_bert.families.modernbert.settings import ModernBERT
+from keras_bert.families.mpnet.layers import RelativeBias
+from keras_bert.families.mpnet.settings import MPNet
 from keras_bert.layers.adapters import DecodedStates, PromptPlaces, TokenStates
 from keras_bert.layers.attention import AttentionBias, SelfAttention
 from keras_bert.layers.dense import Dense
@@ -112,6 +114,7 @@ CASES = [
     (ConvolutionSum, {"config": CONVOLVED}, [STATES, STATES[::-1], MASK]),
     (DeBERTaBlock, {"config": SHARED}, [STATES, BIAS, RELATIVE]),
     (MobileBERTBlock, {"config": MOBILEBERT.as_dict()}, [STATES, BIAS]),
+    (RelativeBias, {"config": EncoderConfig(**SIZES, max_length=7, variant=MPNet()).as_dict()}, [BIAS]),
     (NoNorm, {}, [STATES]),
     (Trigrams, {}, [STATES, MASK]),
     (OutputColumns, {"columns": 3, "initializer_range": 0.1}, [STATES, STATES[:, :, :6]]),

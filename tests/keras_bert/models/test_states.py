@@ -12,6 +12,7 @@ from keras_bert.families.deberta.settings import DeBERTa
 from keras_bert.families.longformer.settings import Longformer
 from keras_bert.families.mobilebert.settings import MobileBERT
 from keras_bert.families.modernbert.settings import ModernBERT
+from keras_bert.families.mpnet.settings import MPNet
 from keras_bert.layers.attention import SelfAttention
 from keras_bert.layers.encoder_block import EncoderBlock
 from keras_bert.models.encoder import blocks_of, build_encoder
@@ -23,6 +24,7 @@ NO_SEGMENTS = {"num_segments": 0}
 GRAPHS = {
     "bert": {},
     "albert": {"embedding_size": 6, "shared_layers": True, "num_layers": 3},
+    "mpnet": {"variant": MPNet(position_buckets=4), **NO_SEGMENTS},
     "modernbert": {"variant": ModernBERT(global_every=2, window=4), **NO_SEGMENTS},
     "deberta": {"variant": DeBERTa(position_buckets=4, convolution=3), **NO_SEGMENTS},
     "shared deberta": {"variant": DeBERTa(position_buckets=4), "shared_layers": True, **NO_SEGMENTS},

@@ -57,6 +57,13 @@ def test_encodes_one_text_and_of_a_pair_cuts_the_longer_first(tokenizer):
     assert d not in inputs["token_ids"].numpy()
 
 
+def test_rows_of_mpnet():
+    tokenizer = Tokenizer(["<s>", "<pad>", "</s>", "[UNK]", "<mask>", "a", "b"], lowercase=True)
+    assert (tokenizer.pad_id, tokenizer.unknown_id, tokenizer.mask_id, tokenizer.special_count(2)) == (1, 3, 4, 4)
+    rows = tokenizer.encode(["a b", "<s>"], ["b", "a"], max_length=8)["token_ids"].numpy().tolist()
+    assert rows == [[0, 5, 6, 2, 2, 6, 2, 1], [0, 3, 3, 3, 2, 2, 5, 2]]
+
+
 @settings(max_examples=40, deadline=None)
 @given(st.lists(st.tuples(st.text(max_size=30), st.text(max_size=30)), min_size=1, max_size=4), st.integers(5, 20))
 def test_every_encoded_pair_is_well_formed(pairs, max_length):

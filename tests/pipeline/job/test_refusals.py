@@ -21,6 +21,7 @@ FOR_EXAMPLES |= {
 NO_START = "there must be a start: a [corpus] to pre-train on, a [checkpoint], or both"
 UNREAD = "as no step would read it"
 UNLEARNT = "where pretraining.objective is 'replaced_tokens', which learns nothing from it"
+KINDS = "'bigbird', 'deberta', 'longformer', 'mobilebert', 'modernbert', 'mpnet'"
 SHAPE = "encoder={num_layers=2, hidden_size=8, num_heads=2, intermediate_size=8}"
 LAST_SEED = "seed must leave room for 2 seeds below 2^32, got 4294967295"
 
@@ -212,12 +213,13 @@ VALUES = {
         ("{kind='modernbert', embedding_dropout=1.0}", "embedding_dropout must be below 1, got 1.0"),
         ("{kind='modernbert', global_layers=[2, 1]}", "global_layers must rise, got (2, 1)"),
         ("{kind='modernbert', global_layers=[-1, 1]}", "global_layers.0 must be at least 0, got -1"),
-        ("{block_size=4}", "kind must be set"),
+        ("{kind='mpnet', position_buckets=30}", "position_buckets must be a multiple of 4, got 30"),
         (
-            "{kind='bigbirt'}",
-            "kind must be one of 'bigbird', 'deberta', 'longformer', 'mobilebert', 'modernbert', got 'bigbirt'",
+            "{kind='mpnet', max_distance=8}",
+            "max_distance must be larger than a quarter of position_buckets=32, got 8",
         ),
-        ("{kind=3}", "kind must be one of 'bigbird', 'deberta', 'longformer', 'mobilebert', 'modernbert', got '3'"),
+        ("{block_size=4}", "kind must be set"),
+        *((f"{{kind={kind!r}}}", f"kind must be one of {KINDS}, got '{kind}'") for kind in ("bigbirt", 3)),
         ("{kind='bigbird', block_size='x'}", "block_size must be a valid integer, got 'x'"),
         ("{kind='longformer', windows=[1.5]}", "windows.0 must be a valid integer, got 1.5"),
         (
