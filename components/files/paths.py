@@ -1,4 +1,4 @@
-"""Finds and digests the files that a path matches: on this machine, in object storage, or on a file system of Beam."""
+"""Finds and digests the files that a path matches: on this machine, in object storage, on the hub, or on a file system of Beam."""
 
 import glob
 import hashlib
@@ -12,7 +12,8 @@ from typing import Any, NamedTuple
 
 from components.dsl.errors import InputError, nearest
 from components.files.text_files import extension, is_remote
-from components.objects.downloads import local_file
+from components.objects.downloads import is_downloaded, local_file
+from components.objects.hub import is_hub_address, match_hub
 from components.objects.store import ObjectStore, is_object_address
 
 # What `datasets` (Hugging Face) leaves beside the files of `save_to_disk`.
@@ -64,7 +65,8 @@ def match_files(path: str, kinds: Sequence[str], split: str = "", *, what: str) 
     Args:
         path: a file; a folder, searched to any depth for files of `kinds`; or a pattern, as `texts/*.txt` or
             `texts/**/*.jsonl.gz`. Links to folders are followed, except links to a folder above them.
-            `s3://bucket/texts` and `gs://bucket/texts` are object storage; other schemes go to Apache Beam.
+            `s3://bucket/texts` and `gs://bucket/texts` are object storage, `hf://datasets/OWNER/NAME/texts` is on the
+            Hugging Face hub; other schemes go to Apache Beam.
         kinds: the extensions to look for in a folder, without compression extensions.
         split: the split to read from a folder of Hugging Face's `DatasetDict.save_to_disk`.
         what: the setting that the path belongs to, for errors, as `the corpus`.
@@ -74,7 +76,9 @@ def match_files(path: str, kinds: Sequence[str], split: str = "", *, what: str) 
             not named.
     """
     path = _normal(path)
-    if is_object_address(path):
+    if is_hub_address(path):
+        files, folder = match_hub(path)
+    elif is_object_address(path):
         files, folder = _match_objects(path)
     elif is_remote(path):
         inside = [] if _MAGIC.search(path) else _ask_beam(f"{path}/**", _list_remote)
@@ -121,14 +125,14 @@ def join_pattern(folder: Path, path: str) -> str:
 def file_digest(file: str) -> str:
     """A digest that changes with the content of a file.
 
-    For a file on this machine or in object storage it is the SHA-256 of its bytes, so that it does not depend on the
-    place; a file in object storage is downloaded into the cache for that. A file of another file system of Beam is not
+    For a file on this machine, in object storage or on the hub it is the SHA-256 of its bytes, so that it does not depend on the
+    place; one that is elsewhere is downloaded into the cache for that. A file of another file system of Beam is not
     read: its digest is its size and the checksum that its file system keeps, or the time of the last change.
 
     Raises:
         InputError: the file is missing or cannot be read.
     """
-    if is_object_address(file):
+    if is_downloaded(file):
         return file_digest(str(local_file(file)))
     if is_remote(file):
         return _ask_beam(file, _remote_state)

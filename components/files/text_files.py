@@ -9,8 +9,7 @@ from pathlib import PurePath
 from typing import IO, Any
 
 from components.dsl.errors import InputError
-from components.objects.downloads import local_file
-from components.objects.store import is_object_address
+from components.objects.downloads import is_downloaded, local_file
 
 COMPRESSIONS = (".gz", ".bz2", ".zst")
 
@@ -44,7 +43,7 @@ def open_binary(file: str) -> IO[bytes]:
         InputError: it is missing or cannot be read.
     """
     try:
-        if is_object_address(file):
+        if is_downloaded(file):
             return local_file(file).open("rb")
         if not is_remote(file):
             return open(file, "rb")

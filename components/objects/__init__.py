@@ -1,1 +1,1 @@
-"""Object storage, such as `s3://bucket/prefix`: objects, downloads into a cache, pushed versions."""
+"""Object storage, such as `s3://bucket/prefix`, and the hub: objects, downloads into a cache, pushed versions."""

@@ -1,4 +1,4 @@
-"""Downloads files and folders of object storage into the cache, each content once."""
+"""Downloads files and folders of object storage and of the hub into a cache, each content once."""
 
 import hashlib
 import os
@@ -8,8 +8,14 @@ from collections.abc import Callable, Iterable
 from pathlib import Path
 
 from components.dsl.errors import InputError
+from components.objects.hub import hub_file, hub_folder, is_hub_address
 from components.objects.mirror import ADDRESS_FILE, downloads_folder
-from components.objects.store import ObjectState, ObjectStore
+from components.objects.store import ObjectState, ObjectStore, is_object_address
+
+
+def is_downloaded(path: str) -> bool:
+    """Whether a path is an address whose files are downloaded before they are read."""
+    return is_object_address(path) or is_hub_address(path)
 
 
 def local_file(address: str) -> Path:
@@ -18,6 +24,8 @@ def local_file(address: str) -> Path:
     Raises:
         InputError: it does not exist or cannot be read.
     """
+    if is_hub_address(address):
+        return hub_file(address)
     folder, _, name = address.rpartition("/")
     store = ObjectStore(folder)
     state = store.state(name)
@@ -37,6 +45,8 @@ def local_folder(address: str, select: Callable[[Iterable[str]], Iterable[str]] 
     Raises:
         InputError: nothing is there, or it cannot be read.
     """
+    if is_hub_address(address):
+        return hub_folder(address, select)
     store = ObjectStore(address)
     objects = store.find_all()
     states = {name: objects[name] for name in select(objects)}

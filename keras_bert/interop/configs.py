@@ -7,8 +7,10 @@ from typing import Any
 
 from keras_bert.core.config import Activation, EncoderConfig
 from keras_bert.core.folders import read_json_file
-from keras_bert.families.hugging_face import read_number
+from keras_bert.families.hugging_face import Family, read_number
+from keras_bert.families.registry import find_family
 
+CONFIG_FILE = "config.json"
 _RATES = ("dropout", "attention_dropout", "pooler_dropout", "initializer_range", "layer_norm_epsilon")
 _ACTIVATION = "activation"
 # One token of a text between two special tokens.
@@ -20,6 +22,24 @@ def read_json(path: Path, kind: type = dict) -> Any:
     if not path.is_file():
         raise FileNotFoundError(f"{path.parent} has no {path.name}")
     return read_json_file(path, kind)
+
+
+def read_family(path: Path) -> tuple[Family, dict[str, Any]]:
+    """The family that a `config.json` names, and its content.
+
+    Raises:
+        FileNotFoundError: there is no such file.
+        ValueError: it names no known family, or is damaged.
+    """
+    content: dict[str, Any] = read_json(path)
+    try:
+        return find_family(content.get("model_type"), str(path)), content
+    except ValueError as error:
+        if not content.get("auto_map"):
+            raise
+        raise ValueError(
+            f"{error}; code of its own, auto_map {json.dumps(content['auto_map'])}, is never run"
+        ) from None
 
 
 def write_json(path: Path, content: Any) -> None:

@@ -25,8 +25,9 @@ from keras_bert.core.folders import TOKENIZER_FILE, VOCABULARY_FILE, staged_file
 from keras_bert.families.hugging_face import Family
 from keras_bert.families.registry import family_of
 from keras_bert.interop import hugging_face_config
-from keras_bert.interop.configs import write_json
+from keras_bert.interop.configs import CONFIG_FILE, write_json
 from keras_bert.interop.heads import Head, build_model, build_task, head_of
+from keras_bert.interop.hub import find_checkpoint
 from keras_bert.interop.names import hugging_face_format, present_names
 from keras_bert.interop.safetensors_files import FILE, INDEX_FILE, open_tensors, save_tensors
 from keras_bert.interop.sentence_transformers import (
@@ -90,7 +91,9 @@ def from_hugging_face(folder: str | os.PathLike[str], task: str | None = None, *
 
     Args:
         folder: a folder with `config.json`, `model.safetensors` (or shards and their index), `tokenizer_config.json`,
-            and `vocab.txt` or, needed for byte-level BPE and unigram, `tokenizer.json`.
+            and `vocab.txt` or, needed for byte-level BPE and unigram, `tokenizer.json`. `OWNER/NAME`, unless there is
+            such a folder, and `hf://OWNER/NAME[@REVISION]` are repositories of the Hugging Face hub, of which the files
+            that are read are downloaded into its cache; none of their code is run.
         task: a key of `TASKS`, for a new head on the checkpoint's encoder with its pooling and longest input; None for
             the task of the checkpoint's head. A head for the same task and labels is kept.
         settings: arguments of the task's `build`, such as `labels`.
@@ -98,8 +101,8 @@ def from_hugging_face(folder: str | os.PathLike[str], task: str | None = None, *
     Raises:
         FileNotFoundError: a file is missing, or the weights are stored only as a pickle.
         ModuleNotFoundError: TensorFlow or tensorflow-text, which tokenizing needs, is not installed.
-        ValueError: a file is damaged or has an unsupported value, or tensors, vocabulary and configuration do not fit
-            each other.
+        ValueError: a file is damaged or has an unsupported value, tensors, vocabulary and configuration do not fit
+            each other, or the hub has no such repository, or none that is open to the user.
 
     Examples:
         >>> keras_bert.to_hugging_face(task, "sentiment-hf")
@@ -111,7 +114,7 @@ def from_hugging_face(folder: str | os.PathLike[str], task: str | None = None, *
     if task is not None and task not in TASKS:
         hint = nearest_name(task, TASKS)
         raise ValueError(f"from_hugging_face.task must be one of {sorted(TASKS)}, got {task!r}{hint}")
-    loaded = _read_task(Path(folder))
+    loaded = _read_task(find_checkpoint(folder))
     kind = type(loaded) if task is None else TASKS[task]
     of_model = {"max_length": loaded.max_length}
     if isinstance(loaded, Embedding) and issubclass(kind, Embedding):
@@ -181,7 +184,8 @@ def read_model(folder: str | os.PathLike[str]) -> keras.Model:
         FileNotFoundError: see `from_hugging_face`.
         ValueError: see `from_hugging_face`.
     """
-    return _read_model(Path(folder), *hugging_face_config.read_config(Path(folder)))[0]
+    folder = find_checkpoint(folder)
+    return _read_model(folder, *hugging_face_config.read_config(folder))[0]
 
 
 def to_hugging_face(task: Task, folder: str | os.PathLike[str], *, family: str | None = None) -> None:
@@ -223,7 +227,7 @@ def to_hugging_face(task: Task, folder: str | os.PathLike[str], *, family: str |
     tokenizer = task.tokenizer
     with staged_files(folder) as staging:
         content = hugging_face_config.write_config(config, head, kind, tokenizer.pad_id, tokenizer.sep_id)
-        write_json(staging / hugging_face_config.FILE, content)
+        write_json(staging / CONFIG_FILE, content)
         save_tensors(tensors, staging / FILE)
         if tokenizer.lowercase is None:
             write_definition(staging, tokenizer.definition(), tokenizer.special, task.max_length)

@@ -19,8 +19,14 @@ from keras_bert.families.hugging_face import (
     classifies_texts,
     read_number,
 )
-from keras_bert.families.registry import find_family
-from keras_bert.interop.configs import check_only, read_encoder_config, read_json, write_encoder_config
+from keras_bert.interop.configs import (
+    CONFIG_FILE,
+    check_only,
+    read_encoder_config,
+    read_family,
+    read_json,
+    write_encoder_config,
+)
 from keras_bert.interop.heads import Head, check_pooling
 from keras_bert.interop.names import present_names
 from keras_bert.interop.safetensors_files import open_tensors
@@ -28,8 +34,6 @@ from keras_bert.interop.sentence_transformers import MODULES_FILE
 from keras_bert.options.data import Pooling
 
 logger = logging.getLogger(__name__)
-
-FILE = "config.json"
 
 # Keys that change the outputs in transformers -> the one supported value.
 _ONLY: dict[str, Any] = {
@@ -61,10 +65,9 @@ _CROSS_ENCODER_KEYS = ("sbert_ce_default_activation_function", "sentence_transfo
 def read_config(folder: Path) -> tuple[Family, dict[str, Any]]:
     """The family and the content of `config.json`, completed by the defaults of the family."""
     if not folder.is_dir():
-        raise FileNotFoundError(f"there is no folder {folder}; checkpoints are not downloaded")
-    path = folder / FILE
-    file_content: dict[str, Any] = read_json(path)
-    family = find_family(file_content.get("model_type"), str(path))
+        raise FileNotFoundError(f"there is no folder {folder}; a checkpoint of the hub is named OWNER/NAME")
+    path = folder / CONFIG_FILE
+    family, file_content = read_family(path)
     content = {**family.defaults, **file_content}
     check_only(path, content, {**_ONLY, **family.only})
     for key in _CROSS_ENCODER_KEYS:
@@ -90,7 +93,7 @@ def _find_architecture(folder: Path, family: Family, content: Mapping[str, Any])
     A pooling of sentence-transformers makes an embedding of any checkpoint. Without one, a class counts if the file
     has tensors of its head; else the head that the file does have, if only one class has such a head.
     """
-    path, said = folder / FILE, content.get("architectures") or []
+    path, said = folder / CONFIG_FILE, content.get("architectures") or []
     if not isinstance(said, list) or not all(isinstance(name, str) for name in said):
         raise ValueError(f"{path}: architectures must be a list of the names of classes, got {said!r}")
     classes, encoder = family.architectures(), family.architecture("embedding")
@@ -119,7 +122,7 @@ def _find_architecture(folder: Path, family: Family, content: Mapping[str, Any])
 
 def read_encoder(folder: Path, family: Family, content: Mapping[str, Any]) -> EncoderConfig:
     """The configuration of the encoder that a file describes."""
-    path, fixed = folder / FILE, dict(family.fixed)
+    path, fixed = folder / CONFIG_FILE, dict(family.fixed)
     for field, values in family.values.items():
         key, value = family.keys[field], content.get(family.keys[field])
         if value not in list(values):
@@ -146,7 +149,7 @@ def read_head(folder: Path, family: Family, content: Mapping[str, Any], *, next_
     Raises:
         ValueError: the head is not supported.
     """
-    path, task = folder / FILE, task_of(family, content)
+    path, task = folder / CONFIG_FILE, task_of(family, content)
     if task == "pretraining":
         return Head(task=task, next_sentence=next_sentence)
     separator = None

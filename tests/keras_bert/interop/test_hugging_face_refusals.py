@@ -182,7 +182,9 @@ def test_files_that_are_no_json(folder):
     (folder / "config.json").unlink()
     with pytest.raises(FileNotFoundError, match=r"has no config.json"):
         read_model(folder)
-    with pytest.raises(FileNotFoundError, match="there is no folder bert-base-uncased; checkpoints are not downloaded"):
+    with pytest.raises(
+        FileNotFoundError, match="there is no folder bert-base-uncased; a checkpoint of the hub is named OWNER/NAME"
+    ):
         read_model("bert-base-uncased")
 
 

@@ -156,7 +156,7 @@ def test_a_checkpoint_that_is_not_there_shows_before_anything_starts(job: Path) 
     (job / "start.toml").write_text("[checkpoint]\npath = 'gone'\n")
     with pytest.raises(InputError) as caught:
         load_all(job, "start", "first", budget=None)
-    rule = f"checkpoint must be a folder that exists, got {job}/gone; checkpoints are not downloaded"
+    rule = f"checkpoint must be a folder that exists, got {job}/gone; hf://OWNER/NAME is one on the hub"
     assert str(caught.value).startswith(f"start.toml: with first.toml merged, {rule}")
 
 

@@ -1,0 +1,95 @@
+"""Addresses on the Hugging Face hub: the commit that each stands for until somebody asks again, and their files."""
+
+import dataclasses
+import hashlib
+import re
+from collections.abc import Callable, Iterable
+from pathlib import Path
+
+from components.dsl.errors import InputError, input_errors
+from components.objects.mirror import cache_folder
+from keras_bert.core.folders import replaced_file
+from keras_bert.interop.hub import SCHEME, HubAddress, fetch_checkpoint
+
+
+def is_hub_address(path: str) -> bool:
+    """Whether a path is an address on the hub, as `hf://OWNER/NAME`."""
+    return path.startswith(SCHEME)
+
+
+def pin_address(address: str, *, refresh: bool = False) -> str:
+    """The address with the commit that its revision named when this machine saw it first, or, with `refresh`, names now.
+
+    So a branch that moves changes no job until its user wants it to, and a finished job needs no network.
+
+    Raises:
+        InputError: there is no such repository or revision, or none that is open to the user, or the hub is needed and
+            cannot be reached.
+    """
+    return str(_pinned(address, refresh=refresh))
+
+
+def _pinned(address: str, *, refresh: bool = False) -> HubAddress:
+    with input_errors(""):
+        place = HubAddress.parse(address)
+        name = hashlib.sha256(repr((place.page, place.revision)).encode()).hexdigest()
+        file = cache_folder() / "commits" / name
+        if file.is_file() and not refresh:
+            return dataclasses.replace(place, revision=file.read_text())
+        found = place.resolve()
+    if found.revision != place.revision:
+        file.parent.mkdir(parents=True, exist_ok=True)
+        with replaced_file(file) as unfinished:
+            unfinished.write_text(str(found.revision))
+    return found
+
+
+def match_hub(path: str) -> tuple[list[str], bool]:
+    """The files that an address matches, which may end in a pattern of `glob`, and whether it is a folder."""
+    from fsspec.utils import glob_translate
+
+    place = _pinned(path)
+    with input_errors(""):
+        names = place.list_files()
+    if place.path in names:
+        return [path], False
+    start = path.removesuffix(place.path).rstrip("/")
+    inside = [name for name in names if name.startswith(f"{place.path}/") or not place.path]
+    if inside:
+        return [f"{start}/{name}" for name in inside], True
+    pattern = re.compile(glob_translate(place.path))
+    return [f"{start}/{name}" for name in names if pattern.fullmatch(name)], False
+
+
+def hub_file(address: str) -> Path:
+    """A file in the hub's cache, downloaded if it is not there.
+
+    Raises:
+        InputError: see `pin_address`; or there is no such file.
+    """
+    place = _pinned(address)
+    with input_errors(""):
+        if place.path not in place.list_files():
+            raise InputError(f"the file {place} must exist, found nothing there")
+        return place.fetch([place.path]) / place.path
+
+
+def hub_folder(address: str, select: Callable[[Iterable[str]], Iterable[str]] = list) -> Path:
+    """A folder in the hub's cache with all files of the address, or those of them that are selected; see `hub_file`."""
+    place = _pinned(address.rstrip("/"))
+    start = f"{place.path}/" if place.path else ""
+    with input_errors(""):
+        inside = [name.removeprefix(start) for name in place.list_files() if name.startswith(start)]
+        if not inside:
+            raise InputError(f"{address} must be a folder that exists, found nothing there")
+        return place.fetch([f"{start}{name}" for name in select(inside)]) / place.path
+
+
+def hub_checkpoint(address: str) -> Path:
+    """The folder of a checkpoint, with the files that are read.
+
+    Raises:
+        InputError: see `pin_address`; or it holds no weights that are read, or is of no known family.
+    """
+    with input_errors(""):
+        return fetch_checkpoint(str(_pinned(address)))

@@ -1,0 +1,287 @@
+"""Files of repositories of the Hugging Face hub, downloaded into the cache that all its clients share.
+
+`HF_ENDPOINT`, `HF_TOKEN`, `HF_HOME`, `HF_HUB_CACHE` and `HF_HUB_OFFLINE` mean what they mean for `huggingface_hub`,
+which sends the requests.
+"""
+
+import contextlib
+import dataclasses
+import glob
+import hashlib
+import logging
+import os
+import re
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+
+from keras_bert.core.folders import TASK_FILE, WEIGHT_FILES
+from keras_bert.interop.configs import CONFIG_FILE, read_family
+
+logger = logging.getLogger(__name__)
+
+SCHEME = "hf://"
+COMMIT = re.compile("[0-9a-f]{40}")
+# A repository as people write it; no path of this machine that begins with `.`, `~` or `/`.
+_REPOSITORY = re.compile(r"\w[\w.-]*/\w[\w.-]*")
+# The folder of a checkpoint, and those of the modules of sentence-transformers.
+_FOLDER = re.compile(r"(\d+_\w+/)?")
+_TEXTS = re.compile(rf"{_FOLDER.pattern}[^/]+\.(json|txt|model)")
+# Small files that are looked for: a card with a license, and a pickled head of SetFit, which is refused.
+_OTHERS = ("README.md", "model_head.pkl")
+_SHOWN = 6
+
+
+@dataclasses.dataclass(frozen=True)
+class HubAddress:
+    """A place on the hub: `hf://OWNER/NAME`, `hf://datasets/OWNER/NAME`, each with `@REVISION` and `/PATH` if needed.
+
+    Attributes:
+        kind: `model` or `dataset`.
+        repository: `OWNER/NAME`.
+        revision: a branch, a tag or a commit; None for the main branch.
+        path: a file, a folder or a pattern in the repository; empty for all of it.
+    """
+
+    kind: str
+    repository: str
+    revision: str | None = None
+    path: str = ""
+
+    @classmethod
+    def parse(cls, address: str) -> "HubAddress":
+        """The place that an address names.
+
+        Raises:
+            ValueError: it is no such address.
+        """
+        from huggingface_hub import parse_hf_uri
+        from huggingface_hub.errors import HfUriError
+
+        rule = "an address on the hub must be hf://OWNER/NAME or hf://datasets/OWNER/NAME, with @REVISION and /PATH"
+        try:
+            uri = parse_hf_uri(address)
+        except HfUriError as error:
+            raise ValueError(f"{rule} if needed, got {address}: {error.msg}") from None
+        if uri.type not in ("model", "dataset") or ".." in uri.path_in_repo.split("/"):
+            raise ValueError(f"{rule} if needed, got {address}")
+        return cls(uri.type, uri.id, uri.revision, uri.path_in_repo)
+
+    def __str__(self) -> str:
+        revision = "" if self.revision is None else f"@{self.revision}"
+        return f"{SCHEME}{self._prefix}{self.repository}{revision}/{self.path}".rstrip("/")
+
+    @property
+    def _prefix(self) -> str:
+        return "datasets/" if self.kind == "dataset" else ""
+
+    @property
+    def page(self) -> str:
+        """The page of the repository."""
+        from huggingface_hub import constants
+
+        return f"{constants.ENDPOINT}/{self._prefix}{self.repository}"
+
+    def resolve(self) -> "HubAddress":
+        """The same place with the commit that the revision names now, or, without a connection, named last.
+
+        Raises:
+            ValueError: there is no such repository or revision, it is not open to the user, or it is unknown here and
+                the hub cannot be reached.
+        """
+        from huggingface_hub import HfApi
+
+        if self.revision and COMMIT.fullmatch(self.revision):
+            return self
+        with self._errors():
+            revision = HfApi().resolve_revision(self.repository, repo_type=self.kind, revision=self.revision)
+        return dataclasses.replace(self, revision=revision.resolved)
+
+    def list_files(self) -> list[str]:
+        """The names of all files of a commit, sorted; the hub is asked once for each commit.
+
+        Raises:
+            ValueError: see `resolve`.
+        """
+        from huggingface_hub import HfApi, get_cached_repo_tree, is_offline_mode, snapshot_download
+        from huggingface_hub.errors import CachedRepoTreeNotFoundError
+        from huggingface_hub.hf_api import RepoFile
+
+        place = {"repo_type": self.kind, "revision": self.revision}
+        with self._errors():
+            try:
+                return sorted(file.path for file in get_cached_repo_tree(self.repository, **place))
+            except CachedRepoTreeNotFoundError:
+                if not is_offline_mode():
+                    tree = HfApi().list_repo_tree(self.repository, recursive=True, **place)
+                    return sorted(file.path for file in tree if isinstance(file, RepoFile))
+            # A client that downloads single files keeps no list.
+            folder = Path(snapshot_download(self.repository, local_files_only=True, **place))
+        return sorted(file.relative_to(folder).as_posix() for file in folder.rglob("*") if file.is_file())
+
+    def fetch(self, names: Sequence[str]) -> Path:
+        """The folder of a commit in the hub's cache, in which at least these files are; needs no network if they are.
+
+        The digest of each downloaded file is compared with that in the commit. A large file that a killed process began
+        is continued.
+
+        Raises:
+            ValueError: see `resolve`; or a file was damaged on its way.
+        """
+        from huggingface_hub import HfApi, snapshot_download, try_to_load_from_cache
+
+        place = {"repo_type": self.kind, "revision": self.revision}
+        cached = {name: try_to_load_from_cache(self.repository, name, **place) for name in names}
+        missing = [name for name, file in cached.items() if not isinstance(file, str)]
+        if not missing:
+            return Path(cached[names[0]]).parents[names[0].count("/")]
+        with self._errors():
+            tree = HfApi().list_repo_tree(self.repository, recursive=True, **place)
+            files = [file for file in tree if file.path in missing]
+            for file in files:
+                if file.lfs is not None:
+                    self._fetch_large(file.path, file.lfs.sha256, file.lfs.size)
+            patterns = [glob.escape(name) for name in names]
+            folder = Path(snapshot_download(self.repository, allow_patterns=patterns, **place))
+        for file in files:
+            if file.lfs is None:
+                content = (folder / file.path).read_bytes()
+                # The name of a file's content in git.
+                digest = hashlib.sha1(b"blob %d\0" % len(content) + content, usedforsecurity=False).hexdigest()
+                self._check_digest((folder / file.path).resolve(), digest, file.blob_id)
+        return folder
+
+    def _fetch_large(self, name: str, sha256: str, size: int) -> None:
+        """Downloads a file to its place in the cache, where the client looks for it; the client would begin again."""
+        from huggingface_hub import constants, hf_hub_url
+        from huggingface_hub.file_download import http_get, repo_folder_name
+        from huggingface_hub.utils import WeakFileLock, build_hf_headers
+
+        cache, owner = Path(constants.HF_HUB_CACHE), repo_folder_name(repo_id=self.repository, repo_type=self.kind)
+        blob, lock = cache / owner / "blobs" / sha256, cache / ".locks" / owner / f"{sha256}.lock"
+        url = hf_hub_url(self.repository, name, repo_type=self.kind, revision=self.revision)
+        for folder in (blob.parent, lock.parent):
+            folder.mkdir(parents=True, exist_ok=True)
+        unfinished = blob.with_name(f"{sha256}.unfinished")
+        with WeakFileLock(lock):
+            if blob.is_file():
+                return
+            if unfinished.is_file() and unfinished.stat().st_size > size:
+                unfinished.unlink()
+            with unfinished.open("ab") as file:
+                headers = build_hf_headers(library_name="keras-bert-edge")
+                http_get(
+                    url, file, resume_size=file.tell(), headers=headers, expected_size=size, displayed_filename=name
+                )
+            with unfinished.open("rb") as stream:
+                self._check_digest(unfinished, hashlib.file_digest(stream, "sha256").hexdigest(), sha256)
+            unfinished.replace(blob)
+
+    def _check_digest(self, file: Path, digest: str, expected: str) -> None:
+        if digest != expected:
+            file.unlink()
+            rule = f"have the digest {expected} that the hub names, got {digest}"
+            raise ValueError(f"a file of {self} must {rule}; it was damaged on its way: run again")
+
+    @contextlib.contextmanager
+    def _errors(self) -> Iterator[None]:
+        """Turns errors of the client into one line each."""
+        from huggingface_hub import errors
+
+        try:
+            yield
+        except (
+            errors.HTTPError,
+            errors.OfflineModeIsEnabled,
+            errors.LocalEntryNotFoundError,
+            errors.RevisionResolutionError,
+            errors.FileMetadataError,
+        ) as error:
+            raise ValueError(self._explain(error)) from error
+
+    def _explain(self, error: BaseException) -> str:
+        from huggingface_hub import constants, errors, get_token, is_offline_mode
+
+        causes = [error]
+        while causes[-1].__cause__ is not None:
+            causes.append(causes[-1].__cause__)
+        answer = next((cause for cause in causes if isinstance(cause, errors.HfHubHTTPError)), None)
+        status = None if answer is None else answer.response.status_code
+        if isinstance(answer, errors.GatedRepoError):
+            return f"{self} is gated: ask for access on {self.page}, and set HF_TOKEN to a token of that account"
+        if isinstance(answer, errors.RevisionNotFoundError):
+            return f"{self} must name a branch, a tag or a commit of {self.repository}, got {self.revision!r}"
+        if isinstance(answer, errors.RepositoryNotFoundError) or status in (401, 403):
+            advice = "a private one needs HF_TOKEN, a token that may read it"
+            if get_token():
+                advice = "the token of HF_TOKEN, or of the last login, may be wrong or not allowed to do this"
+            return f"{self} must be a repository that exists and is open to you, the hub says {status}; {advice}"
+        if is_offline_mode():
+            where = f"the hub's cache, {constants.HF_HUB_CACHE}"
+            return f"{self} must be in {where}, while HF_HUB_OFFLINE is set; run once without it"
+        reason = " ".join(str(causes[-1] if answer is None else answer).split())
+        return f"the hub must be reachable for {self}, got {reason}; nothing is lost: run again"
+
+
+def fetch_checkpoint(address: str) -> Path:
+    """The folder of a checkpoint in the hub's cache, with the files that are read: configuration, tokenizer, weights.
+
+    Weights that are not read, as those for other libraries, are not downloaded. Code of the repository is never run.
+
+    Raises:
+        ValueError: it is not on the hub, see `HubAddress.resolve`, holds no weights that are read, or is of no known
+            family.
+    """
+    place = HubAddress.parse(address).resolve()
+    names = place.list_files()
+    if TASK_FILE in names:  # this library saved it
+        return place.fetch(names)
+    weights = choose_weights(names)
+    if not any(_folder_of(name) in ("", "0_Transformer/") for name in weights):
+        others = [name for name in names if not _TEXTS.fullmatch(name) and not name.startswith(".")] or names
+        more = f" and {len(others) - _SHOWN} more" if len(others) > _SHOWN else ""
+        rule = f"weights that are read, {' or '.join(WEIGHT_FILES)}"
+        raise ValueError(f"{address} must hold {rule}, got {', '.join(others[:_SHOWN]) or 'no file'}{more}")
+    texts = [name for name in names if _TEXTS.fullmatch(name) or name in _OTHERS]
+    folder = place.fetch(texts)
+    # Before the weights, which are large.
+    read_family(folder / CONFIG_FILE)
+    return place.fetch([*texts, *weights])
+
+
+def choose_weights(names: Sequence[str]) -> list[str]:
+    """The weights that are read among a checkpoint's files: one file or its shards in each folder of a module."""
+    chosen: dict[str, list[str]] = {}
+    for weights in reversed(WEIGHT_FILES):
+        whole = weights.removesuffix(".index.json")
+        stem, _, suffix = whole.rpartition(".")
+        kind = re.compile(re.escape(whole) if weights == whole else rf"{re.escape(stem)}-\d+-of-\d+\.{suffix}")
+        for folder in map(_folder_of, names):
+            files = [name for name in names if kind.fullmatch(name.removeprefix(folder)) and name.startswith(folder)]
+            if files:
+                chosen[folder] = files
+    return [name for files in chosen.values() for name in files]
+
+
+def _folder_of(name: str) -> str:
+    match = _FOLDER.match(name)
+    return match[0] if match else ""
+
+
+def find_checkpoint(folder: str | os.PathLike[str]) -> Path:
+    """The folder of a checkpoint: on this machine, or that of `OWNER/NAME` or `hf://...`, downloaded.
+
+    Raises:
+        ValueError: see `fetch_checkpoint`.
+    """
+    name = os.fspath(folder)
+    if name.startswith(SCHEME):
+        return fetch_checkpoint(name)
+    if not isinstance(folder, str) or not _REPOSITORY.fullmatch(name):
+        return Path(folder)
+    if os.path.isdir(name):
+        logger.warning("read the folder %s of this machine; %s%s would be that of the hub", name, SCHEME, name)
+        return Path(name)
+    try:
+        return fetch_checkpoint(f"{SCHEME}{name}")
+    except ValueError as error:
+        raise ValueError(f"there is no folder {name}, and {error}") from error.__cause__

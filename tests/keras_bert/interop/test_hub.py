@@ -1,0 +1,224 @@
+"""Checkpoints of the hub: only the files that are read, resumed and compared with their digests, in its own cache."""
+
+import json
+import logging
+import os
+import sys
+from pathlib import Path
+
+import pytest
+
+from keras_bert.interop.hub import HubAddress, choose_weights, fetch_checkpoint, find_checkpoint
+from tests.hub import Hub, hub, hub_variables
+from tests.keras_bert.interop.checkpoints import GOLDEN
+from tests.processes import running, wait_for
+
+__all__ = ["hub"]
+
+NAME = "ann/small-bert"
+ADDRESS = f"hf://{NAME}"
+FILES = {
+    ".gitattributes": b"*.safetensors filter=lfs\n",
+    "README.md": b"---\nlicense: mit\n---\n",
+    "config.json": b'{"model_type": "bert"}',
+    "vocab.txt": b"[PAD]\n[UNK]\n",
+    "model.safetensors": bytes(range(256)) * 200,
+    "pytorch_model.bin": b"pickle",
+    "tf_model.h5": b"keras 2",
+    "onnx/model.onnx": b"onnx",
+    "onnx/config.json": b"{}",
+    "1_Pooling/config.json": b'{"pooling_mode": "mean"}',
+    "2_Dense/config.json": b'{"bias": true}',
+    "2_Dense/pytorch_model.bin": b"dense",
+}
+READ = [
+    "1_Pooling/config.json",
+    "2_Dense/config.json",
+    "2_Dense/pytorch_model.bin",
+    "README.md",
+    "config.json",
+    "model.safetensors",
+    "vocab.txt",
+]
+
+
+def names_in(folder: Path) -> list[str]:
+    return sorted(file.relative_to(folder).as_posix() for file in folder.rglob("*") if file.is_file())
+
+
+def fails(address: str, error: type[Exception] = ValueError) -> str:
+    with pytest.raises(error) as caught:
+        fetch_checkpoint(address)
+    message = str(caught.value)
+    assert "\n" not in message
+    return message
+
+
+def test_the_files_that_are_read_come_into_the_cache_of_the_hub_and_stay(hub: Hub) -> None:
+    commit = hub.add(NAME, FILES).branches["main"]
+    folder = fetch_checkpoint(ADDRESS)
+    assert names_in(folder) == READ
+    assert (folder.name, (folder / "model.safetensors").read_bytes()) == (commit, FILES["model.safetensors"])
+    assert folder.parents[2] == Path(os.environ["HF_HOME"], "hub")
+    # The client of everybody else finds them there.
+    from huggingface_hub import hf_hub_download
+
+    count = len(hub.downloads())
+    assert sorted(hub.downloads()) == READ
+    assert hf_hub_download(NAME, "model.safetensors", revision=commit, local_files_only=True) == str(
+        folder / "model.safetensors"
+    )
+    assert fetch_checkpoint(ADDRESS) == fetch_checkpoint(f"{ADDRESS}@{commit}") == folder
+    assert len(hub.downloads()) == count
+
+
+def test_tokens_go_to_the_hub_and_not_to_its_storage(hub: Hub, monkeypatch: pytest.MonkeyPatch) -> None:
+    hub.add(NAME, FILES, needs="hf_secret")
+    assert fails(ADDRESS) == (
+        f"{ADDRESS} must be a repository that exists and is open to you, the hub says 401; a private one needs "
+        "HF_TOKEN, a token that may read it"
+    )
+    monkeypatch.setenv("HF_TOKEN", "hf_wrong")
+    assert "the token of HF_TOKEN, or of the last login, may be wrong" in fails(ADDRESS)
+    monkeypatch.setenv("HF_TOKEN", "hf_secret")
+    assert names_in(fetch_checkpoint(ADDRESS)) == READ
+    large = [headers for method, path, headers in hub.requests if path.startswith("/large/")]
+    assert large
+    assert not any("Authorization" in headers for headers in large)
+
+
+def test_gated_repositories_missing_ones_and_missing_revisions_are_one_line(hub: Hub) -> None:
+    hub.add(NAME, FILES, needs="hf_secret", gated=True)
+    assert fails(ADDRESS).endswith(
+        f" is gated: ask for access on {hub.url}/{NAME}, and set HF_TOKEN to a token of that account"
+    )
+    assert fails("hf://ann/none").startswith("hf://ann/none must be a repository that exists")
+    assert fails(f"{ADDRESS}@v2") == f"{ADDRESS}@v2 must name a branch, a tag or a commit of {NAME}, got 'v2'"
+    assert "must be hf://OWNER/NAME or hf://datasets/OWNER/NAME" in fails("hf://none")
+    assert "got hf://spaces/ann/x" in fails("hf://spaces/ann/x")
+
+
+def test_a_cut_download_goes_on_where_it_was_cut(hub: Hub, monkeypatch: pytest.MonkeyPatch) -> None:
+    hub.add(NAME, FILES)
+    monkeypatch.setattr("huggingface_hub.file_download.time.sleep", lambda seconds: None)
+    monkeypatch.setattr("huggingface_hub.constants.DOWNLOAD_CHUNK_SIZE", 100)
+    hub.cuts, hub.busy, hub.busy_paths = [1000, 2000], 1, "/large/"
+    assert (fetch_checkpoint(ADDRESS) / "model.safetensors").read_bytes() == FILES["model.safetensors"]
+    ranges = [headers.get("Range") for method, path, headers in hub.requests if path.startswith("/large/")]
+    assert ranges[:4] == [None, None, "bytes=1000-", "bytes=3000-"]
+
+
+def test_a_busy_hub_is_one_line(hub: Hub) -> None:
+    hub.add(NAME, FILES)
+    hub.busy = 100
+    assert fails(ADDRESS).startswith(f"the hub must be reachable for {ADDRESS}, got 429 Too Many Requests")
+
+
+def test_two_killed_downloads_are_continued(hub: Hub, tmp_path: Path) -> None:
+    hub.add(NAME, FILES)
+    code = "from huggingface_hub import constants; constants.DOWNLOAD_CHUNK_SIZE = 100; "
+    code += f"from keras_bert.interop.hub import fetch_checkpoint; fetch_checkpoint({ADDRESS!r})"
+    command = [sys.executable, "-c", code]
+    hub.cuts = [-20_000, -20_000]
+    for size in (10_000, 30_000):
+        with running(command, env={**os.environ, **hub_variables(hub, tmp_path / "hub")}) as process:
+            wait_for(
+                lambda size=size: sum(file.stat().st_size for file in tmp_path.rglob("*.unfinished")) > size, process
+            )
+            process.kill()
+    starts = [headers.get("Range", "bytes=0-") for method, path, headers in hub.requests if path.startswith("/large/")]
+    first, second = (int(start[len("bytes=") : -1]) for start in starts)
+    assert (first, second) == (0, second)
+    assert second > 10_000
+    assert (fetch_checkpoint(ADDRESS) / "model.safetensors").read_bytes() == FILES["model.safetensors"]
+
+
+def test_a_damaged_file_is_refused_and_comes_again(hub: Hub) -> None:
+    hub.add(NAME, FILES)
+    hub.damages = 1
+    message = fails(ADDRESS)
+    assert message.startswith(f"a file of {ADDRESS}@")
+    assert message.endswith("it was damaged on its way: run again")
+    assert (fetch_checkpoint(ADDRESS) / "model.safetensors").read_bytes() == FILES["model.safetensors"]
+
+
+def test_a_branch_moves_and_a_commit_stays(hub: Hub, monkeypatch: pytest.MonkeyPatch) -> None:
+    repository = hub.add(NAME, FILES)
+    first = fetch_checkpoint(ADDRESS)
+    repository.commit({**FILES, "vocab.txt": b"[PAD]\nnew\n"})
+    second = fetch_checkpoint(ADDRESS)
+    assert (second / "vocab.txt").read_bytes() == b"[PAD]\nnew\n"
+    assert fetch_checkpoint(f"{ADDRESS}@{first.name}") == first
+    assert hub.downloads().count("model.safetensors") == 1
+
+
+def test_what_is_cached_needs_no_network(hub: Hub, monkeypatch: pytest.MonkeyPatch) -> None:
+    hub.add(NAME, FILES)
+    folder = fetch_checkpoint(ADDRESS)
+    monkeypatch.setattr("huggingface_hub.constants.HF_HUB_OFFLINE", True)
+    count = len(hub.requests)
+    assert fetch_checkpoint(ADDRESS) == folder
+    assert fails("hf://ann/other").endswith("while HF_HUB_OFFLINE is set; run once without it")
+    assert len(hub.requests) == count
+
+
+def test_a_repository_without_weights_says_what_it_has(hub: Hub) -> None:
+    hub.add(NAME, {name: FILES[name] for name in ("config.json", "onnx/model.onnx", "tf_model.h5", "vocab.txt")})
+    assert fails(ADDRESS) == (
+        f"{ADDRESS} must hold model.safetensors or pytorch_model.bin, which are read, or shards of one of them, got "
+        "onnx/config.json, onnx/model.onnx, tf_model.h5".replace("onnx/config.json, ", "")
+    )
+    assert hub.downloads() == []
+
+
+def test_code_of_a_repository_is_named_and_never_fetched(hub: Hub) -> None:
+    config = {"model_type": "NewModel", "auto_map": {"AutoModel": "modeling.NewModel"}}
+    hub.add(NAME, {**FILES, "config.json": json.dumps(config).encode(), "modeling.py": b"raise SystemExit"})
+    message = fails(ADDRESS)
+    assert "model_type must be one of" in message
+    assert message.endswith('its own code, auto_map {"AutoModel": "modeling.NewModel"}, is never run')
+    assert not {"modeling.py", "model.safetensors"} & set(hub.downloads())
+
+
+@pytest.mark.parametrize(
+    ("names", "expected"),
+    [
+        (["model.safetensors", "model.fp16.safetensors", "pytorch_model.bin"], ["model.safetensors"]),
+        (["model.fp16.safetensors", "pytorch_model.bin"], ["model.fp16.safetensors"]),
+        (["model-1-of-2.safetensors", "model-2-of-2.safetensors"],) * 2,
+        (["pytorch_model.bin", "adapter_model.safetensors", "optimizer.bin"], ["pytorch_model.bin"]),
+        (["model.keras", "model.safetensors"], ["model.keras"]),
+        (["0_Transformer/pytorch_model.bin", "onnx/model.safetensors"], ["0_Transformer/pytorch_model.bin"]),
+    ],
+)
+def test_one_kind_of_weights_is_chosen(names: list[str], expected: list[str]) -> None:
+    assert choose_weights(names) == expected
+
+
+@pytest.mark.parametrize(
+    "address", ["hf://a/b", "hf://a/b@v1", "hf://datasets/a/b/data/*.parquet", "hf://datasets/a/b@refs/pr/1/x.csv"]
+)
+def test_addresses_are_written_as_they_are_read(address: str) -> None:
+    assert str(HubAddress.parse(address)) == address
+
+
+def test_a_folder_of_the_name_wins_and_says_so(
+    hub: Hub, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    hub.add(NAME, FILES)
+    assert find_checkpoint(NAME).parent.name == "snapshots"
+    Path(NAME).mkdir(parents=True)
+    with caplog.at_level(logging.WARNING):
+        assert find_checkpoint(NAME) == Path(NAME)
+    assert caplog.messages == [f"read the folder {NAME} of this machine; {ADDRESS} would be that of the hub"]
+    assert (find_checkpoint("name"), find_checkpoint(Path("x/y"))) == (Path("name"), Path("x/y"))
+    with pytest.raises(ValueError, match="there is no folder ann/none, and hf://ann/none must be a repository"):
+        find_checkpoint("ann/none")
+
+
+def test_a_checkpoint_of_the_hub_is_that_of_its_folder(hub: Hub) -> None:
+    hub.add(NAME, GOLDEN / "hugging_face_classification")
+    from keras_bert.interop.hugging_face import read_model
+
+    assert read_model(NAME).count_params() == read_model(GOLDEN / "hugging_face_classification").count_params()
