@@ -27,6 +27,7 @@ from components.objects.mirror import address_of
 from components.objects.versions import RemoteVersions
 from components.scoring.model_card import write_model_card
 from components.scoring.records import ORIGINS, RECORD_FILES
+from components.sources.checkpoint import CheckpointOrigin
 from components.sources.pushed_version import ORIGIN_FILE, list_versions
 from components.sources.search_texts import SearchTexts, read_search_texts
 from components.sources.shared import SPLITS
@@ -71,6 +72,7 @@ def push(
     name: str,
     corpus: Input[Corpus] | None = None,
     page: SearchTexts | None = None,
+    checkpoint: CheckpointOrigin | None = None,
     root: Local[str] = "",
 ) -> None:
     """Copies a blessed model into the next numbered folder of `folder`; each model file describes itself.
@@ -85,6 +87,7 @@ def push(
         name: the name of the model, for its card.
         corpus: the text of the pre-training, if this job has one.
         page: the texts that the page of an embedding or a retrieval searches; None for a page without a search.
+        checkpoint: where the checkpoint of the job comes from, for the card.
         root: the folder of the runs, which holds `pushed`; the working folder if empty.
 
     Raises:
@@ -126,9 +129,9 @@ def push(
         # Without the card, which people may edit.
         digests = {name: content_digest(staging / name) for name in list_files(staging)}
         if address_of(target) is None:
-            version = newest_version(target, digests) or place_version(staging, target, name)
+            version = newest_version(target, digests) or place_version(staging, target, name, checkpoint)
         else:
-            version = place_remote_version(staging, target, name, digests, made_of)
+            version = place_remote_version(staging, target, name, digests, made_of, checkpoint)
     place = str(target / str(version))
     if not os.path.isabs(folder):
         place = os.path.relpath(place, pushed.path)
@@ -152,16 +155,16 @@ def newest_version(folder: Path, digests: Mapping[str, str]) -> int | None:
     return version if version and holds_files(folder / str(version), digests) else None
 
 
-def place_version(staging: Path, folder: Path, name: str) -> int:
+def place_version(staging: Path, folder: Path, name: str, checkpoint: CheckpointOrigin | None = None) -> int:
     """Renames a staged folder into place as the next version, and returns its number.
 
     Other processes may push to the same folder at the same time, from other roots.
 
-    Other files than the card are staged; `name` is that of the model, for its card.
+    Other files than the card are staged; `name` is that of the model, `checkpoint` where it comes from, for its card.
     """
     version = max(list_versions(folder), default=0) + 1
     while True:
-        write_model_card(staging, name, version)
+        write_model_card(staging, name, version, checkpoint)
         for path in (*staging.rglob("*"), staging):
             sync(path)
         try:
@@ -177,7 +180,12 @@ def place_version(staging: Path, folder: Path, name: str) -> int:
 
 
 def place_remote_version(
-    staging: Path, folder: Path, name: str, digests: Mapping[str, str], origin: Mapping[str, str]
+    staging: Path,
+    folder: Path,
+    name: str,
+    digests: Mapping[str, str],
+    origin: Mapping[str, str],
+    checkpoint: CheckpointOrigin | None = None,
 ) -> int:
     """Uploads a staged folder as the next version, and returns its number; the folder becomes the local copy.
 
@@ -188,7 +196,7 @@ def place_remote_version(
     is_new = not version or versions.marker(version)["files"] != dict(digests)
     if is_new:
         version = versions.claim(digests)
-    write_model_card(staging, name, version)
+    write_model_card(staging, name, version, checkpoint)
     if is_new:
         versions.upload(staging, version, digests, origin)
     shutil.rmtree(folder / str(version), ignore_errors=True)

@@ -36,6 +36,7 @@ _HOMES = {
     "load": "keras_bert.export.bundle",
     "preset": "keras_bert.families.presets",
     "prune": "keras_bert.compress.task_compression",
+    "publish": "keras_bert.interop.publishing",
     "quantize": "keras_bert.compress.task_compression",
     "to_hugging_face": "keras_bert.interop.hugging_face",
     "to_peft": "keras_bert.interop.peft",

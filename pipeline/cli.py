@@ -12,7 +12,7 @@ from pipeline.commands.command import BAD_INPUT, FAILED, INTERRUPTED, PROGRAM
 
 GROUPS = {
     "Make a model": ("init", "run", "search", "schema"),
-    "Use a model": ("predict", "explain", "describe", "check"),
+    "Use a model": ("predict", "explain", "describe", "check", "publish"),
     "Choose settings": ("compare", "doctor"),
     "Look at runs, and clean up": ("show", "report", "diff", "gc"),
     "Run a job elsewhere": ("compile", "step"),

@@ -135,6 +135,7 @@ def add_evaluation_and_push(
         examples=rows,
         corpus=chains[0].corpus,
         page=settings.page,
+        checkpoint=None if settings.checkpoint is None else settings.checkpoint.origin(),
         folder=str(folder),
         name=settings.name,
         root=str(root),

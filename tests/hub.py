@@ -138,7 +138,7 @@ class HubHandler(BaseHTTPRequestHandler):
         if action == "preupload":
             return self.preupload(json.loads(body), files)
         if action == "commit":
-            return self.commit(repository, body)
+            return self.commit(repository, f"{self.hub.url}/{name}", body)
         assert resolve is not None
         return self.resolve(commit, files.get(resolve[4]), resolve[4])
 
@@ -196,7 +196,7 @@ class HubHandler(BaseHTTPRequestHandler):
             return self.answer(401, {"error": "Invalid username or password."})
         if key in self.hub.repositories:
             return self.answer(409, {"error": "exists", "url": f"{self.hub.url}/{name}"})
-        self.hub.repositories[key] = Repository({}, needs=token if request.get("private") else "")
+        self.hub.repositories[key] = Repository({}, needs=token if request["visibility"] == "private" else "")
         return self.answer(200, {"url": f"{self.hub.url}/{name}"})
 
     def preupload(self, request: dict[str, Any], files: dict[str, bytes]) -> None:
@@ -224,7 +224,7 @@ class HubHandler(BaseHTTPRequestHandler):
         ]
         return self.answer(200, {"transfer": "basic", "objects": objects})
 
-    def commit(self, repository: Repository, body: bytes) -> None:
+    def commit(self, repository: Repository, page: str, body: bytes) -> None:
         files, message = dict(repository.commits[repository.branches["main"]]), ""
         for line in map(json.loads, body.splitlines()):
             value = line["value"]
@@ -237,7 +237,7 @@ class HubHandler(BaseHTTPRequestHandler):
             elif line["key"] == "deletedFile":
                 del files[value["path"]]
         name = repository.commit(files, message)
-        return self.answer(200, {"commitUrl": f"{self.hub.url}/commit/{name}", "commitOid": name})
+        return self.answer(200, {"commitUrl": f"{page}/commit/{name}", "commitOid": name})
 
 
 @contextlib.contextmanager

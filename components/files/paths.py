@@ -1,4 +1,4 @@
-"""Finds and digests the files that a path matches: on this machine, in object storage, on the hub, or on a file system of Beam."""
+"""Finds and digests the files that a path matches, on this machine, object storage, the hub or Beam's file systems."""
 
 import glob
 import hashlib
@@ -125,9 +125,10 @@ def join_pattern(folder: Path, path: str) -> str:
 def file_digest(file: str) -> str:
     """A digest that changes with the content of a file.
 
-    For a file on this machine, in object storage or on the hub it is the SHA-256 of its bytes, so that it does not depend on the
-    place; one that is elsewhere is downloaded into the cache for that. A file of another file system of Beam is not
-    read: its digest is its size and the checksum that its file system keeps, or the time of the last change.
+    For a file on this machine, in object storage or on the hub it is the SHA-256 of its bytes, so that it does not
+    depend on the place; one that is elsewhere is downloaded into a cache for that. A file of another file system of
+    Beam is not read: its digest is its size and the checksum that its file system keeps, or the time of its last
+    change.
 
     Raises:
         InputError: the file is missing or cannot be read.

@@ -18,7 +18,7 @@ def is_hub_address(path: str) -> bool:
 
 
 def pin_address(address: str, *, refresh: bool = False) -> str:
-    """The address with the commit that its revision named when this machine saw it first, or, with `refresh`, names now.
+    """The address with the commit that its revision named when this machine first saw it, or with `refresh` names now.
 
     So a branch that moves changes no job until its user wants it to, and a finished job needs no network.
 
@@ -36,12 +36,12 @@ def _pinned(address: str, *, refresh: bool = False) -> HubAddress:
         file = cache_folder() / "commits" / name
         if file.is_file() and not refresh:
             return dataclasses.replace(place, revision=file.read_text())
-        found = place.resolve()
-    if found.revision != place.revision:
+        resolved = place.resolve()
+    if resolved.revision != place.revision:
         file.parent.mkdir(parents=True, exist_ok=True)
         with replaced_file(file) as unfinished:
-            unfinished.write_text(str(found.revision))
-    return found
+            unfinished.write_text(str(resolved.revision))
+    return resolved
 
 
 def match_hub(path: str) -> tuple[list[str], bool]:

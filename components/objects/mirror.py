@@ -11,6 +11,9 @@ from pathlib import Path
 
 REMOTE_FILE, ADDRESS_FILE = "remote.json", "address"
 CACHE_VARIABLE = "KERAS_BERT_EDGE_CACHE"
+# A commit in the hub's cache, by the names of `huggingface_hub`.
+_IN_HUB_CACHE = re.compile(r"/\S*?/(models|datasets)--([^/\s]+?)--([^/\s]+)/snapshots/([0-9a-f]{40})")
+_HUB_PREFIXES = {"models": "", "datasets": "datasets/"}
 
 
 def cache_folder() -> Path:
@@ -47,10 +50,11 @@ def downloads_folder() -> Path:
 
 
 def show_addresses(text: str) -> str:
-    """A text with the addresses of downloads instead of their paths."""
+    """A text with the addresses of downloads, and of files in the hub's cache, instead of their paths."""
 
     def address(match: re.Match[str]) -> str:
         file = Path(match[0]) / ADDRESS_FILE
         return file.read_text() if file.is_file() else match[0]
 
-    return re.sub(re.escape(f"{downloads_folder()}/") + "[0-9a-f]{32}", address, text)
+    text = re.sub(re.escape(f"{downloads_folder()}/") + "[0-9a-f]{32}", address, text)
+    return _IN_HUB_CACHE.sub(lambda match: f"hf://{_HUB_PREFIXES[match[1]]}{match[2]}/{match[3]}@{match[4]}", text)

@@ -69,6 +69,9 @@ class TaskScoring(abc.ABC, Generic[R]):
     model_kind: ClassVar[str]
     """The model in a few words, for the first line of the card: "BERT classifier of texts"."""
 
+    pipeline_tag: ClassVar[str] = "text-classification"
+    """The hub's name of the task."""
+
     output: ClassVar[str]
     """The output of the files in Markdown, for the card; `{labels}` stands for the number of labels."""
 

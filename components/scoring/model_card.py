@@ -9,8 +9,10 @@ from components.artifacts.evaluation import MeasuredModel, Metrics, SeedScores
 from components.examples.overlap import describe_overlap
 from components.examples.registry import TASK_ROWS
 from components.scoring.base import IN_LABEL_UNITS
+from components.scoring.card_metadata import render_metadata
 from components.scoring.registry import TASK_SCORING
 from components.scoring.slices import describe_slice, worst_slices
+from components.sources.checkpoint import CheckpointOrigin
 from components.text.escaping import escape_markdown
 from keras_bert.core.folders import (
     CHARACTERS_FILE,
@@ -47,8 +49,11 @@ EXTRAS = {
 }
 
 
-def write_model_card(folder: Path, name: str, version: int) -> None:
-    """Writes `README.md` from the `metrics.json`, `task.json`, `export.json` and tokenizer of a folder."""
+def write_model_card(folder: Path, name: str, version: int, origin: CheckpointOrigin | None = None) -> None:
+    """Writes `README.md` from the `metrics.json`, `task.json`, `export.json` and tokenizer of a folder.
+
+    `origin` is where the model's checkpoint comes from.
+    """
     from keras_bert.clients.page import find_page_obstacle
 
     content, task, records = (
@@ -59,7 +64,9 @@ def write_model_card(folder: Path, name: str, version: int) -> None:
     if not (folder / PAGE_FILE).is_file():
         further.append(f"no `{PAGE_FILE}`: {find_page_obstacle(folder)}")
     tokenizer = _describe_tokenizer(folder)
-    card = render_model_card(name, version, metrics, task, records, further, tokenizer)
+    start = f" It started from `{origin.address}`." if origin is not None and origin.address else ""
+    card = render_model_card(name, version, metrics, task, records, further, tokenizer, start)
+    card = render_metadata(name, task["task"], metrics, records, origin) + card
     (folder / "README.md").write_text(card, encoding="utf-8")
 
 
@@ -71,6 +78,7 @@ def render_model_card(
     records: Mapping[str, Mapping[str, Any]],
     further: Sequence[str] = (),
     tokenizer: str = "",
+    start: str = "",
 ) -> str:
     """The card as Markdown (sections after Mitchell et al. 2019, "Model Cards for Model Reporting")."""
     scoring = TASK_SCORING[task["task"]]
@@ -96,7 +104,7 @@ def render_model_card(
     table = "\n".join(f"| {' | '.join([model, *format_row(row, names)])} |" for model, row in metrics.models.items())
     return f"""# {escape_markdown(name)}, version {version}
 
-A {scoring.model_kind}{label_list}. Inputs hold up to {task["max_length"]} tokens.
+A {scoring.model_kind}{label_list}. Inputs hold up to {task["max_length"]} tokens.{start}
 
 ## Files
 

@@ -19,6 +19,7 @@ class QuestionScoring(TaskScoring[Question]):
 
     name = "question_answering"
     model_kind = "BERT that finds answers in a context"
+    pipeline_tag = "question-answering"
     output = "`logits`: float32 (batch, length, 2), of the answer's first and last piece"
 
     def metrics(self, labels: Sequence[str]) -> tuple[str, ...]:

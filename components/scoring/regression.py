@@ -77,6 +77,7 @@ class EmbeddingScoring(NumberScoring):
 
     name = "embedding"
     model_kind = "BERT that makes vectors of texts"
+    pipeline_tag = "sentence-similarity"
     output = "`embedding`: float32 (batch, width)"
 
     def metrics(self, labels: Sequence[str]) -> tuple[str, ...]:

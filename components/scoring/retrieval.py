@@ -39,6 +39,7 @@ class RetrievalScoring(TaskScoring[QueryRow]):
 
     name = "retrieval"
     model_kind = "BERT that makes vectors of queries and passages"
+    pipeline_tag = "sentence-similarity"
     output = "`embedding`: float32 (batch, width)"
     has_variants = True
 

@@ -25,6 +25,7 @@ class TaggedScoring(TaskScoring[Sentence]):
 
     name = "token_classification"
     model_kind = "BERT tagger of words"
+    pipeline_tag = "token-classification"
     output = "`logits`: float32 (batch, length, {labels}), of a word's first piece"
     has_probabilities = True
 

@@ -1,6 +1,7 @@
 """A checkpoint of the user's: a folder in Hugging Face's format, or one that this library saved."""
 
 import contextlib
+import dataclasses
 import importlib.util
 import json
 from collections.abc import Iterable, Iterator, Mapping
@@ -18,6 +19,7 @@ from keras_bert.core.validation import NonEmptyStr, read_json, validated_datacla
 from keras_bert.families.hugging_face import Family
 from keras_bert.families.registry import FAMILIES
 from keras_bert.interop.configs import CONFIG_FILE, read_family
+from keras_bert.interop.hub import HubAddress
 from keras_bert.interop.sentence_transformers import read_prompts
 from keras_bert.interop.vocabularies import read_definition, read_vocabulary
 from keras_bert.options.data import MODELS, Prompts, VocabularyKind
@@ -41,6 +43,8 @@ _OWN = {"the task": (TASK_FILE,), "the vocabulary": (VOCABULARY_FILE,), "the tok
 # Suffixes of the files that are read; weights in other formats are ignored, and pickles beside safetensors.
 _READ = (".json", ".keras", ".model", ".safetensors", ".txt")
 _PICKLE = "pytorch_model*.bin"
+# Keys of a model card.
+_TERMS = ("license", "license_name", "license_link")
 
 
 def select_files(names: Iterable[str]) -> list[str]:
@@ -71,6 +75,24 @@ class TokenizerTraits(NamedTuple):
 
     kind: VocabularyKind
     lowercase: bool
+
+
+@dataclasses.dataclass(frozen=True)
+class CheckpointOrigin:
+    """Where a checkpoint comes from, for the cards of models that are made from it.
+
+    Attributes:
+        address: the address on the hub with the commit; empty for one from elsewhere.
+        license: `license`, `license_name` and `license_link` of its own card, as far as it has them.
+    """
+
+    address: str
+    license: dict[str, str]
+
+    @property
+    def repository(self) -> str:
+        """`OWNER/NAME`; empty for a checkpoint from elsewhere."""
+        return HubAddress.parse(self.address).repository if self.address else ""
 
 
 @validated_dataclass(kw_only=False)
@@ -202,6 +224,21 @@ class Checkpoint:
             if not self.is_own:
                 return read_prompts(folder)
             return read_json(Prompts, _read_config(folder / TASK_FILE).get("prompts") or {}, "prompts")
+
+    def origin(self) -> CheckpointOrigin:
+        """Where it comes from, and under which license, which is unknown where its card is missing or damaged.
+
+        Raises:
+            InputError: see `folder`.
+        """
+        from huggingface_hub import metadata_load
+        from yaml import YAMLError
+
+        file, content = self.folder() / "README.md", None
+        with contextlib.suppress(OSError, ValueError, YAMLError):
+            content = metadata_load(file)
+        terms = {key: str(value) for key, value in (content or {}).items() if key in _TERMS and value}
+        return CheckpointOrigin(pin_address(self.path) if is_hub_address(self.path) else "", terms)
 
     def check(self) -> None:
         """Checks that the files exist; their content is checked when they are read.

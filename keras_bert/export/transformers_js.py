@@ -17,9 +17,9 @@ from keras_bert.export.onnx import OPSET, make_onnx, write_onnx
 from keras_bert.export.onnx_numbers import convert_to_dynamic_int8, convert_to_float16, convert_to_static_int8
 from keras_bert.export.runtimes import INPUTS
 from keras_bert.families.bert.hugging_face import BERT
-from keras_bert.interop.configs import write_json
+from keras_bert.interop.configs import CONFIG_FILE, write_json
 from keras_bert.interop.heads import head_of
-from keras_bert.interop.hugging_face_config import FILE, write_config
+from keras_bert.interop.hugging_face_config import write_config
 from keras_bert.interop.sentence_transformers import PoolingSettings, write_pooling
 from keras_bert.interop.tokenizer_json import write_tokenizer
 from keras_bert.interop.vocabularies import write_definition, write_settings
@@ -80,7 +80,7 @@ def write_description(task: Task, folder: Path) -> None:
     """
     config, head, tokenizer = config_of(task.model), head_of(task), task.tokenizer
     content = write_config(config, dataclasses.replace(head, pooling="cls"), BERT, tokenizer.pad_id)
-    write_json(folder / FILE, content)
+    write_json(folder / CONFIG_FILE, content)
     if tokenizer.lowercase is None:
         write_definition(folder, tokenizer.definition(), tokenizer.special, task.max_length)
     else:

@@ -92,7 +92,7 @@ class HubAddress:
 
         if self.revision and COMMIT.fullmatch(self.revision):
             return self
-        with self._errors():
+        with self.errors():
             revision = HfApi().resolve_revision(self.repository, repo_type=self.kind, revision=self.revision)
         return dataclasses.replace(self, revision=revision.resolved)
 
@@ -107,7 +107,7 @@ class HubAddress:
         from huggingface_hub.hf_api import RepoFile
 
         place = {"repo_type": self.kind, "revision": self.revision}
-        with self._errors():
+        with self.errors():
             try:
                 return sorted(file.path for file in get_cached_repo_tree(self.repository, **place))
             except CachedRepoTreeNotFoundError:
@@ -134,7 +134,7 @@ class HubAddress:
         missing = [name for name, file in cached.items() if not isinstance(file, str)]
         if not missing:
             return Path(cached[names[0]]).parents[names[0].count("/")]
-        with self._errors():
+        with self.errors():
             tree = HfApi().list_repo_tree(self.repository, recursive=True, **place)
             files = [file for file in tree if file.path in missing]
             for file in files:
@@ -183,8 +183,8 @@ class HubAddress:
             raise ValueError(f"a file of {self} must {rule}; it was damaged on its way: run again")
 
     @contextlib.contextmanager
-    def _errors(self) -> Iterator[None]:
-        """Turns errors of the client into one line each."""
+    def errors(self) -> Iterator[None]:
+        """Turns errors of the client in the block into a ValueError of one line."""
         from huggingface_hub import errors
 
         try:

@@ -73,7 +73,7 @@ def absolute_path(text: str) -> Path | Address:
 
 
 class PathOrAddress(click.Path):
-    """A path as the user means it, or an address in object storage that `open_addresses` opens."""
+    """A path as the user means it, or an address in object storage or on the hub that `open_addresses` opens."""
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Path | Address:
         """See `absolute_path`."""
@@ -97,7 +97,7 @@ def open_addresses(options: SimpleNamespace) -> None:
     A root becomes the folder that mirrors it; a file or a folder that a command reads is downloaded into the cache.
 
     Raises:
-        InputError: an address is none of object storage, cannot be used, or nothing is there.
+        InputError: an address is none of object storage or the hub, cannot be used, or nothing is there.
     """
     for name, value in vars(options).items():
         if isinstance(value, Address):
@@ -111,12 +111,15 @@ def open_address(place: Path | Address, *, is_root: bool = False) -> Path:
     if isinstance(place, Path):
         return place
     from components.objects.downloads import local_file, local_folder
+    from components.objects.hub import is_hub_address, match_hub
     from components.objects.store import ObjectStore
 
     if is_root:
         from pipeline.remote.mirror import open_mirror
 
         return open_mirror(place)
+    if is_hub_address(place):
+        return local_file(place) if match_hub(place) == ([place], False) else local_folder(place)
     store, name = ObjectStore(place.rpartition("/")[0]), place.rstrip("/").rpartition("/")[2]
     if store.state(name) is not None:
         return local_file(place)
@@ -183,7 +186,7 @@ def load_job(job: Path, options: SimpleNamespace, console: Console) -> "Settings
     from pipeline.job.files import load_settings
     from pipeline.views.terminal import write_warnings
 
-    settings = load_settings(job, read_overrides(options))
+    settings = load_settings(job, read_overrides(options), refresh=getattr(options, "refresh", False))
     write_warnings(console, check_data(settings))
     return settings
 

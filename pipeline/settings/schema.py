@@ -11,6 +11,7 @@ import pydantic_core
 from components.beam.engine import BeamOptions
 from components.corpus.cleaning import Cleaning
 from components.examples.registry import TASK_ROWS
+from components.files.text_files import is_remote
 from components.scoring.blessing import Thresholds
 from components.sources.checkpoint import Checkpoint
 from components.sources.docstring_task import DocstringTask
@@ -198,6 +199,12 @@ class PushSettings:
     """
 
     folder: str = ""
+
+    @pydantic.model_validator(mode="after")
+    def _check_folder(self) -> Self:
+        rule = "be on this machine; --root s3://... pushes to object storage, and the command `publish` to the hub"
+        check("PushSettings", "folder", not is_remote(self.folder), rule, self.folder)
+        return self
 
     def path(self) -> Path | None:
         """The absolute path of the folder; None for the folder under the root."""

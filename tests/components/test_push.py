@@ -115,7 +115,7 @@ def test_versions_count_up_and_hold_everything(tmp_path: Path) -> None:
     }
     assert contents_of(version) == {"second"}
     card = (version / "README.md").read_text()
-    assert card.startswith("# reviews, version 2\n")
+    assert "\n---\n# reviews, version 2\n" in card
     assert "| tflite int8 | 90.00 | 1.50 | 0.25 |" in card
     assert "- no `index.html`: there are no rules of its tokenizer for apps\n" in card
 
@@ -268,7 +268,7 @@ def test_pushes_at_the_same_time_take_a_version_each(tmp_path: Path, monkeypatch
             "README.md",
         }
         assert contents_of(folder) == {content}
-        assert (folder / "README.md").read_text().startswith(f"# reviews, version {version}\n")
+        assert (folder / "README.md").read_text().partition("\n---\n")[2].startswith(f"# reviews, version {version}\n")
     assert len(list((tmp_path / "models").iterdir())) == 2
     assert all(Pushed(tmp_path / f"pushed-{number}").is_intact() for number in (1, 2))
 

@@ -6,11 +6,19 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+import yaml
 
 from components.artifacts.evaluation import Metrics, SeedScores
 from components.examples.registry import TASK_ROWS
 from components.scoring.model_card import calibration_lines, format_score, render_model_card, write_model_card
+from components.sources.checkpoint import CheckpointOrigin
 
+PIPELINE_TAGS = {
+    "token_classification": "token-classification",
+    "question_answering": "question-answering",
+    "embedding": "sentence-similarity",
+    "retrieval": "sentence-similarity",
+}
 TASK = {"task": "classification", "labels": ["bad", "good"], "max_length": 64}
 RECIPE = {
     "model.tflite": {"lengths": [32, 64], "weights": "int8", "activations": "int8 around products"},
@@ -150,9 +158,23 @@ def test_every_task_has_a_card(tmp_path: Path, task: str) -> None:
     for file, content in contents.items():
         (tmp_path / file).write_text(json.dumps(content))
     (tmp_path / "vocab.txt").write_text("[PAD]\n[UNK]\n")
-    write_model_card(tmp_path, "mine", 7)
-    card = (tmp_path / "README.md").read_text()
+    origin = CheckpointOrigin("hf://ann/base@" + "a" * 40, {"license": "mit"})
+    write_model_card(tmp_path, "mine", 7, origin)
+    head, _, card = (tmp_path / "README.md").read_text().partition("\n---\n")
     assert card.startswith("# mine, version 7\n\nA BERT ")
+    assert f"It started from `{origin.address}`.\n" in card
+    metadata = yaml.safe_load(head.removeprefix("---"))
+    index = metadata.pop("model-index")[0]
+    assert metadata == {
+        "pipeline_tag": PIPELINE_TAGS.get(task, "text-classification"),
+        "library_name": "keras-bert-edge",
+        "base_model": "ann/base",
+        "license": "mit",
+        "tags": ["onnx", "tflite"],
+    }
+    assert (index["name"], index["results"][0]["dataset"]["split"]) == ("mine", "test")
+    scores = {metric["type"]: metric["value"] for metric in index["results"][0]["metrics"]}
+    assert scores == {"accuracy": 0.75, "macro_f1": 0.7}
     assert (": a, b, c. Inputs hold up to 8 tokens." in card) == bool(labels)
     output = "`embedding`: float32 (batch, width)" if task in ("embedding", "retrieval") else "`logits`: float32 (batch"
     assert output in card

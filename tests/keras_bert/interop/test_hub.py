@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from keras_bert.core.folders import WEIGHT_FILES
 from keras_bert.interop.hub import HubAddress, choose_weights, fetch_checkpoint, find_checkpoint
 from tests.hub import Hub, hub, hub_variables
 from tests.keras_bert.interop.checkpoints import GOLDEN
@@ -165,8 +166,7 @@ def test_what_is_cached_needs_no_network(hub: Hub, monkeypatch: pytest.MonkeyPat
 def test_a_repository_without_weights_says_what_it_has(hub: Hub) -> None:
     hub.add(NAME, {name: FILES[name] for name in ("config.json", "onnx/model.onnx", "tf_model.h5", "vocab.txt")})
     assert fails(ADDRESS) == (
-        f"{ADDRESS} must hold model.safetensors or pytorch_model.bin, which are read, or shards of one of them, got "
-        "onnx/config.json, onnx/model.onnx, tf_model.h5".replace("onnx/config.json, ", "")
+        f"{ADDRESS} must hold weights that are read, {' or '.join(WEIGHT_FILES)}, got onnx/model.onnx, tf_model.h5"
     )
     assert hub.downloads() == []
 
@@ -176,18 +176,16 @@ def test_code_of_a_repository_is_named_and_never_fetched(hub: Hub) -> None:
     hub.add(NAME, {**FILES, "config.json": json.dumps(config).encode(), "modeling.py": b"raise SystemExit"})
     message = fails(ADDRESS)
     assert "model_type must be one of" in message
-    assert message.endswith('its own code, auto_map {"AutoModel": "modeling.NewModel"}, is never run')
+    assert message.endswith('code of its own, auto_map {"AutoModel": "modeling.NewModel"}, is never run')
     assert not {"modeling.py", "model.safetensors"} & set(hub.downloads())
 
 
 @pytest.mark.parametrize(
     ("names", "expected"),
     [
-        (["model.safetensors", "model.fp16.safetensors", "pytorch_model.bin"], ["model.safetensors"]),
-        (["model.fp16.safetensors", "pytorch_model.bin"], ["model.fp16.safetensors"]),
+        (["model.safetensors", "pytorch_model.bin"], ["model.safetensors"]),
         (["model-1-of-2.safetensors", "model-2-of-2.safetensors"],) * 2,
         (["pytorch_model.bin", "adapter_model.safetensors", "optimizer.bin"], ["pytorch_model.bin"]),
-        (["model.keras", "model.safetensors"], ["model.keras"]),
         (["0_Transformer/pytorch_model.bin", "onnx/model.safetensors"], ["0_Transformer/pytorch_model.bin"]),
     ],
 )

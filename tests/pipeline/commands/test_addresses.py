@@ -10,10 +10,11 @@ from components.objects.mirror import CACHE_VARIABLE, root_address
 from components.objects.store import ObjectStore
 from pipeline.commands.command import absolute_path, open_addresses
 from tests.docs.commands import parse
+from tests.hub import Hub, hub
 from tests.pipeline.command_line import refused
 from tests.pipeline.remote.conftest import ADDRESS, memory
 
-__all__ = ["memory"]
+__all__ = ["hub", "memory"]
 
 
 @pytest.fixture(autouse=True)
@@ -51,6 +52,15 @@ def test_the_newest_run_of_an_artifact(memory: ObjectStore) -> None:
         memory.write(f"artifacts/write/text-0/{run}/text.txt", str(run).encode())
     folder = open_options("predict", f"{ADDRESS}/artifacts/write/text-0", "text").model
     assert (folder / "text.txt").read_text() == "10"
+
+
+def test_files_and_folders_of_the_hub_are_downloaded(hub: Hub) -> None:
+    hub.add("ann/small", {"model.onnx": b"model", "task.json": b"{}"})
+    assert open_options("describe", "hf://ann/small/model.onnx").files[0].read_bytes() == b"model"
+    folder = open_options("predict", "hf://ann/small", "text").model
+    assert sorted(file.name for file in folder.iterdir()) == ["model.onnx", "task.json"]
+    with pytest.raises(InputError, match=r"must begin with s3:// or gs://.*, got hf://ann/small"):
+        open_options("show", "--root", "hf://ann/small")
 
 
 def test_texts_stay_as_they_are() -> None:

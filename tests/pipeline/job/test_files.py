@@ -13,7 +13,10 @@ from components.sources.table import TableSource
 from components.sources.text import TextSource
 from pipeline.capabilities import JobSettings
 from pipeline.job.files import load_settings
+from tests.hub import Hub, hub
 from tests.pipeline.settings.texts import CHECKPOINT, CORPUS, EXAMPLES, keys_of, load, refusal
+
+__all__ = ["hub"]
 
 ROOT = Path(__file__).parents[3]
 EXAMPLE_FILES = ("examples/jobs/example.toml", "examples/jobs/from_scratch.toml")
@@ -67,6 +70,28 @@ def test_paths_on_other_file_systems_and_in_packages_stay_as_they_are(tmp_path: 
     assert settings.checkpoint == Checkpoint("package:some_package/folder")
 
 
+def test_addresses_on_the_hub_are_pinned_to_commits_until_a_refresh(tmp_path: Path, hub: Hub) -> None:
+    repositories = [hub.add(name, {"README.md": b""}) for name in ("ann/bert", "datasets/ann/rows")]
+    first = [repository.branches["main"] for repository in repositories]
+    job = tmp_path / "job.toml"
+    job.write_text("checkpoint.path = 'hf://ann/bert'\nexamples.train = 'hf://datasets/ann/rows/*.csv'\n")
+
+    def commits(refresh: bool = False) -> list[str]:
+        settings = load_settings(job, refresh=refresh)
+        assert settings.checkpoint is not None
+        assert isinstance(settings.examples, TableSource)
+        addresses = (settings.checkpoint.path, settings.examples.train)
+        assert addresses[1].endswith("/*.csv")
+        return [address.partition("@")[2].partition("/")[0] for address in addresses]
+
+    assert commits() == first
+    second = [repository.commit({"README.md": b"new"}) for repository in repositories]
+    assert commits() == first
+    assert commits(refresh=True) == commits() == second
+    with pytest.raises(InputError, match=r"checkpoint\.path: hf://ann/none must be a repository that exists"):
+        load_settings(job, ["checkpoint.path=hf://ann/none"])
+
+
 def test_overrides_win_over_the_file(tmp_path: Path) -> None:
     overrides = ["pretraining.steps=200", "name=mine", "corpus.path=/here", "student.num_layers=1"]
     settings = load(tmp_path, CORPUS + EXAMPLES + "[pretraining]\nsteps = 5", *overrides)
@@ -109,6 +134,11 @@ def test_an_override_of_epochs_wins_over_steps_of_the_file(tmp_path: Path) -> No
         ),
         ("recipe='float16'", "there is no setting 'recipe'; did you mean 'quantization.recipe'?"),
         ("name.x=3", "--set name.x: name is a value, not a table"),
+        (
+            "push.folder=hf://ann/small",
+            "push.folder must be on this machine; --root s3://... pushes to object storage, and the command `publish` "
+            "to the hub, got 'hf://ann/small'",
+        ),
     ],
 )
 def test_overrides_are_as_strict(tmp_path: Path, override: str, message: str) -> None:

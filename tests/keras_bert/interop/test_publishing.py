@@ -1,0 +1,75 @@
+"""A model on the hub: one commit with all of its files, and none where nothing has changed."""
+
+from pathlib import Path
+
+import pytest
+
+from keras_bert.interop.publishing import publish
+from tests.hub import Hub, hub
+
+__all__ = ["hub"]
+
+NAME = "ann/reviews"
+FILES = {
+    "README.md": "---\nlicense: mit\n---\n# Reviews\n",
+    "task.json": "{}",
+    "model.tflite": "model",
+    "tokenizers/a.kt": "code",
+    ".hidden": "not published",
+}
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    for name, content in FILES.items():
+        (tmp_path / "model" / name).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / "model" / name).write_text(content)
+    return tmp_path / "model"
+
+
+def published(hub: Hub) -> dict[str, bytes]:
+    repository = hub.repositories[f"models/{NAME}"]
+    return repository.commits[repository.branches["main"]]
+
+
+def test_all_files_come_in_one_commit_and_the_same_files_in_none(
+    hub: Hub, folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("HF_TOKEN", "hf_write")
+    first = publish(folder, f"hf://{NAME}", message="Publish 1")
+    repository = hub.repositories[f"models/{NAME}"]
+    assert first == (f"{hub.url}/{NAME}", repository.branches["main"], True)
+    assert published(hub) == {name: text.encode() for name, text in FILES.items() if name != ".hidden"}
+    assert repository.messages == ["files", "Publish 1"]
+    assert publish(folder, NAME) == first._replace(is_new=False)
+    assert len(repository.commits) == 2
+    # Private by default.
+    assert repository.needs == "hf_write"
+
+
+def test_a_later_version_replaces_the_models_and_keeps_what_is_of_others(
+    hub: Hub, folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("HF_TOKEN", "hf_write")
+    publish(folder, NAME, private=False)
+    repository = hub.repositories[f"models/{NAME}"]
+    assert repository.needs == ""
+    repository.commit({**published(hub), "figure.png": b"drawn", "model.onnx": b"old"})
+    (folder / "model.tflite").write_text("better")
+    assert publish(folder, NAME).is_new
+    assert published(hub)["model.tflite"] == b"better"
+    assert "figure.png" in published(hub)
+    assert "model.onnx" not in published(hub)
+
+
+def test_what_cannot_be_published_is_one_line(hub: Hub, folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def fails(folder: Path, address: str) -> str:
+        with pytest.raises(ValueError, match=r"^[^\n]*$") as caught:
+            publish(folder, address)
+        return str(caught.value)
+
+    assert "the hub says 401; a private one needs HF_TOKEN" in fails(folder, NAME)
+    assert "publish.folder must be the folder of a model, with task.json or config.json" in fails(folder.parent, NAME)
+    for address in (f"hf://datasets/{NAME}", f"{NAME}@{'0' * 40}", f"hf://{NAME}/model"):
+        assert fails(folder, address).startswith("publish.address must be hf://OWNER/NAME or OWNER/NAME, got ")
+    assert hub.repositories == {}
