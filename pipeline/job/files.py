@@ -12,7 +12,7 @@ from typing import Any, get_args
 import pydantic
 
 from components.beam.engine import BeamOptions
-from components.dsl.errors import InputError, input_errors, nearest
+from components.dsl.errors import InputError, nearest
 from components.files.paths import join_pattern
 from components.files.text_files import is_remote
 from components.objects.hub import is_hub_address, pin_address
@@ -90,8 +90,7 @@ def make_settings(tables: Mapping[str, Any], overrides: Iterable[str] = (), *, r
         table = raw.get(section)
         path = table.get(key) if isinstance(table, dict) else None
         if isinstance(path, str) and is_hub_address(path):
-            with input_errors(f"{section}.{key}: "):
-                raw[section][key] = pin_address(path, refresh=refresh)
+            raw[section][key] = pin_address(path, refresh=refresh)
     try:
         settings = JobSettings.model_validate_json(json.dumps(raw, default=str))
     except pydantic.ValidationError as error:
