@@ -33,6 +33,15 @@ def input_errors(start: str) -> Iterator[None]:
         raise InputError(f"{start}{error}") from None
 
 
+@contextlib.contextmanager
+def prefixed_errors(start: str) -> Iterator[None]:
+    """Puts a text, such as the name of a file or of a table, before the message of an InputError in the block."""
+    try:
+        yield
+    except InputError as error:
+        raise InputError(f"{start}{error}") from None
+
+
 def nearest(name: str, valid: Iterable[str], otherwise: str = "") -> str:
     """The end of an error message about an unknown name: the nearest valid name, or the first 20 of all.
 

@@ -34,7 +34,27 @@ def bench_on_phone(files: Sequence[Path], options: BenchOptions) -> dict[str, An
         InputError: there is no phone, no tool on it, or a file is no `.tflite` file.
     """
     phone = find_phone()
-    return {"phone": phone, "answers": options.answers, "files": [_bench(file, options) for file in files]}
+    results = []
+    for file in files:
+        if file.suffix != ".tflite":
+            raise InputError(f"--adb must be given .tflite files, which LiteRT's tool reads, got {file}")
+        _, facts = inspect_file(file)
+        missing = sorted(set(options.lengths) - set(facts["lengths"]))
+        if missing:
+            raise InputError(f"--length must be of the signatures {facts['lengths']} of {file}, got {missing[0]}")
+        place = f"{_FOLDER}/{file.name}"
+        _adb("shell", f"mkdir -p {_FOLDER}")
+        _adb("push", str(file), place)
+        runs = []
+        try:
+            for length, threads in product(options.lengths or facts["lengths"], options.threads or USUAL_THREADS):
+                command = f"{TOOL} --graph={shlex.quote(place)} --signature_to_run_for=serve_{length}"
+                output = _adb("shell", f"{command} --num_threads={threads} --num_runs={options.answers} 2>&1")
+                runs.append({"tokens": length, "threads": threads, **read_run(output)})
+        finally:
+            _adb("shell", f"rm {shlex.quote(place)}")
+        results.append({"file": str(file), "bytes": file.stat().st_size, "runs": runs})
+    return {"phone": phone, "answers": options.answers, "files": results}
 
 
 def find_phone() -> str:
@@ -74,27 +94,6 @@ def read_run(output: str) -> dict[str, Any]:
         "own_megabytes": None if memory is None else float(memory[1]),
         "delegate": delegate and {"name": delegate[3], "nodes": int(delegate[2]), "taken": int(delegate[1])},
     }
-
-
-def _bench(file: Path, options: BenchOptions) -> dict[str, Any]:
-    if file.suffix != ".tflite":
-        raise InputError(f"--adb must be given .tflite files, which LiteRT's tool reads, got {file}")
-    _, facts = inspect_file(file)
-    missing = sorted(set(options.lengths) - set(facts["lengths"]))
-    if missing:
-        raise InputError(f"--length must be of the signatures {facts['lengths']} of {file}, got {missing[0]}")
-    place = f"{_FOLDER}/{file.name}"
-    _adb("shell", f"mkdir -p {_FOLDER}")
-    _adb("push", str(file), place)
-    runs = []
-    try:
-        for length, threads in product(options.lengths or facts["lengths"], options.threads or USUAL_THREADS):
-            command = f"{TOOL} --graph={shlex.quote(place)} --signature_to_run_for=serve_{length}"
-            output = _adb("shell", f"{command} --num_threads={threads} --num_runs={options.answers} 2>&1")
-            runs.append({"tokens": length, "threads": threads, **read_run(output)})
-    finally:
-        _adb("shell", f"rm {shlex.quote(place)}")
-    return {"file": str(file), "bytes": file.stat().st_size, "runs": runs}
 
 
 def _adb(*command: str) -> str:

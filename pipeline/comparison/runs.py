@@ -6,9 +6,10 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from components.dsl.errors import prefixed_errors
 from components.training.model_folder import HISTORY_FILE
 from pipeline.comparison.budget import Budget, PretrainingCost
-from pipeline.comparison.variants import ComparedVariant, name_file_in_errors
+from pipeline.comparison.variants import ComparedVariant
 from pipeline.orchestrator.graph import Pipeline
 from pipeline.orchestrator.observer import Observer
 from pipeline.orchestrator.runner import RunFailedError, RunResult, run_pipeline
@@ -36,7 +37,7 @@ def prepare(
     prepared, timed = list[PreparedVariant](), budget is not None and budget.unit == "seconds"
     for variant in variants:
         start, cost = variant.start, None
-        with name_file_in_errors(f"{variant.name}.toml"):
+        with prefixed_errors(f"{variant.name}.toml: "):
             pipeline, step_cost = cost_pipeline(start, variant.tasks, timed=timed)
             result = _run(pipeline, variant, "rows and costs", root, observer)
             if step_cost is not None:
@@ -56,7 +57,7 @@ def train(ready: Sequence[PreparedVariant], root: Path, observer: Observer) -> I
         RunFailedError: a step failed.
     """
     for variant, cost in ready:
-        with name_file_in_errors(f"{variant.name}.toml"):
+        with prefixed_errors(f"{variant.name}.toml: "):
             pipeline, outputs = comparison_pipeline(variant.start, variant.tasks)
             result = _run(pipeline, variant, "training", root, observer)
         model = result.artifact(outputs.model)

@@ -1,12 +1,11 @@
 """The variants of a comparison: settings files, each merged with each task, checked before any run."""
 
-import contextlib
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from operator import attrgetter
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from components.dsl.errors import InputError
+from components.dsl.errors import InputError, prefixed_errors
 from pipeline.comparison.budget import Budget
 from pipeline.job.checks import check_data
 from pipeline.job.files import Tables, make_settings, merge_tables, read_tables
@@ -55,13 +54,13 @@ def load_variants(
     task_tables = {path.stem: _read_task(path) for path in tasks}
     variants = []
     for path in files:
-        with name_file_in_errors(path.name):
+        with prefixed_errors(f"{path.name}: "):
             variants.append(_load(path, task_tables, overrides, budget))
     for variant, path in zip(variants, files, strict=True):
-        with name_file_in_errors(path.name):
+        with prefixed_errors(f"{path.name}: "):
             _check_comparable(variant, variants[0])
     for variant, path in zip(variants, files, strict=True):
-        with name_file_in_errors(path.name):
+        with prefixed_errors(f"{path.name}: "):
             _check_data(variant, variants[0], task_tables)
     return variants
 
@@ -75,21 +74,12 @@ def _check_data(variant: ComparedVariant, first: ComparedVariant, task_tables: M
     if not variant.tasks:
         check_data(variant.start)
     for name, settings in list(variant.tasks.items())[: None if variant is first else 1]:
-        with _name_task_in_errors(name) if task_tables else contextlib.nullcontext():
+        with prefixed_errors(f"with {name}.toml merged, " if task_tables else ""):
             check_data(settings)
 
 
-@contextlib.contextmanager
-def name_file_in_errors(name: str) -> Iterator[None]:
-    """Puts the name of a settings file before the message of an InputError."""
-    try:
-        yield
-    except InputError as error:
-        raise InputError(f"{name}: {error}") from None
-
-
 def _read_task(path: Path) -> Tables:
-    with name_file_in_errors(path.name):
+    with prefixed_errors(f"{path.name}: "):
         task = read_tables(path)
         for key in task:
             if key not in TASK_KEYS:
@@ -111,35 +101,20 @@ def _load(path: Path, tasks: dict[str, Tables], overrides: Sequence[str], budget
         return ComparedVariant(path.stem, settings, task_settings)
     bare = {key: value for key, value in tables.items() if key not in _EXAMPLE_KEYS}
     merged = {name: _merge_task(name, bare, task, overrides) for name, task in tasks.items()}
-    return ComparedVariant(path.stem, _start_settings(bare, tasks, merged, overrides), merged)
+    # Tasks may have rows of other lengths than pre-training.
+    name, task = next(iter(tasks.items()))
+    settings = _merge_task(name, bare, {key: value for key, value in task.items() if key != "max_length"}, overrides)
+    longest = max(task_settings.max_length for task_settings in merged.values())
+    if settings.corpus is None:
+        settings = settings.model_copy(update={"max_length": longest})
+    elif settings.checkpoint is None and longest > settings.max_length:
+        raise InputError(f"max_length must be at least {longest}, that of a task, got {settings.max_length}")
+    return ComparedVariant(path.stem, settings, merged)
 
 
 def _merge_task(name: str, tables: Tables, task: Tables, overrides: Sequence[str]) -> Settings:
-    with _name_task_in_errors(name):
+    with prefixed_errors(f"with {name}.toml merged, "):
         return make_settings(merge_tables(tables, task), overrides)
-
-
-@contextlib.contextmanager
-def _name_task_in_errors(task: str) -> Iterator[None]:
-    """Puts the name of a task before the message of an InputError."""
-    try:
-        yield
-    except InputError as error:
-        raise InputError(f"with {task}.toml merged, {error}") from None
-
-
-def _start_settings(
-    tables: Tables, tasks: dict[str, Tables], merged: dict[str, Settings], overrides: Sequence[str]
-) -> Settings:
-    """The settings of the start: tasks may have rows of other lengths than pre-training."""
-    name, task = next(iter(tasks.items()))
-    settings = _merge_task(name, tables, {key: value for key, value in task.items() if key != "max_length"}, overrides)
-    longest = max(task_settings.max_length for task_settings in merged.values())
-    if settings.corpus is None:
-        return settings.model_copy(update={"max_length": longest})
-    if settings.checkpoint is None and longest > settings.max_length:
-        raise InputError(f"max_length must be at least {longest}, that of a task, got {settings.max_length}")
-    return settings
 
 
 def _check_comparable(variant: ComparedVariant, first: ComparedVariant) -> None:

@@ -1,10 +1,10 @@
 """What settings need of the labelled rows, which are read before anything starts."""
 
 import contextlib
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
-from components.dsl.errors import InputError
+from components.dsl.errors import InputError, prefixed_errors
 from components.examples.overlap import check_overlap, count_overlap, count_rows, describe_overlap, resolve_leaks
 from components.examples.registry import TASK_ROWS
 from components.examples.source_rows import complete_splits
@@ -66,10 +66,10 @@ def check_examples(settings: Settings) -> list[str]:
 
 def _check_labels(settings: Settings, task: str, labels: Sequence[str]) -> None:
     """Raises InputError where a metric, a precision or a class weight does not suit the labels of training rows."""
-    with _errors_in("evaluation"):
+    with prefixed_errors("evaluation."):
         check_precision(settings.evaluation.min_precision, task)
         choose_metric(settings.evaluation.metric, TASK_SCORING[task], labels)
-    with _errors_in("fine_tuning"):
+    with prefixed_errors("fine_tuning."):
         check_class_weights(task, labels, settings.fine_tuning.class_weights)
 
 
@@ -79,7 +79,7 @@ def _check_slice_columns(settings: Settings, splits: Mapping[str, Sequence[Any]]
     columns = thresholds.slice_columns
     if not columns:
         return
-    with _errors_in("evaluation"):
+    with prefixed_errors("evaluation."):
         if not isinstance(source, TableSource):
             task = None if source is None else source.task
             raise InputError(f"slice_columns is only allowed for tables of texts, got {columns[0]!r} for {task}")
@@ -90,12 +90,3 @@ def _check_slice_columns(settings: Settings, splits: Mapping[str, Sequence[Any]]
             raise InputError(f"slice_columns must name columns of the {split} table: {error}") from None
         for column in columns:
             check_column_values(column, values[column], thresholds.min_slice_scores)
-
-
-@contextlib.contextmanager
-def _errors_in(table: str) -> Iterator[None]:
-    """Puts the name of a table before the field that an error names."""
-    try:
-        yield
-    except InputError as error:
-        raise InputError(f"{table}.{error}") from None

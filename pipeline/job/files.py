@@ -113,7 +113,21 @@ def override_tables(tables: Mapping[str, Any], overrides: Iterable[str]) -> Tabl
     """
     raw = copy.deepcopy(dict(tables))
     for override in overrides:
-        _set(raw, override)
+        key, equals, text = override.partition("=")
+        if not equals:
+            raise InputError(f"--set must be key=value, got {override!r}")
+        try:
+            value = tomllib.loads(f"value = {text}")["value"]
+        except (tomllib.TOMLDecodeError, RecursionError):
+            value = text
+        table, (*sections, last) = raw, key.strip().split(".")
+        for section in sections:
+            table = table.setdefault(section, {})
+            if not isinstance(table, dict):
+                raise InputError(f"--set {key}: {section} is a value, not a table")
+        table[last] = value
+        if last == "epochs":
+            table.pop("steps", None)  # the newest word counts: steps would overrule epochs
     _check_values(raw)
     # Those of files are absolute by now. One that was left relative would mean another place in another directory, with
     # the same cache key.
@@ -189,24 +203,6 @@ def _resolve_paths(raw: Tables, folder: Path) -> None:
                 table[key] = join_pattern(folder, path) if is_pattern else str(folder / Path(path).expanduser())
 
 
-def _set(raw: dict[str, Any], override: str) -> None:
-    key, equals, text = override.partition("=")
-    if not equals:
-        raise InputError(f"--set must be key=value, got {override!r}")
-    try:
-        value = tomllib.loads(f"value = {text}")["value"]
-    except (tomllib.TOMLDecodeError, RecursionError):
-        value = text
-    *sections, last = key.strip().split(".")
-    for section in sections:
-        raw = raw.setdefault(section, {})
-        if not isinstance(raw, dict):
-            raise InputError(f"--set {key}: {section} is a value, not a table")
-    raw[last] = value
-    if last == "epochs":
-        raw.pop("steps", None)  # the newest word counts: steps would overrule epochs
-
-
 def _explain(problem: Mapping[str, Any], tables: Tables) -> str:
     """One of pydantic's errors as `table.key must ..., got ...`."""
     place = field_place(problem, tables)
@@ -215,20 +211,16 @@ def _explain(problem: Mapping[str, Any], tables: Tables) -> str:
         if place[-1] in valid_keys:
             # A key of another kind of this table, which its other keys choose.
             return f"{key} must be left out, as it does not go with the other keys of [{'.'.join(place[:-1])}]"
-        return f"there is no setting {key!r}{_suggest(place, valid_keys)}"
+        # Similar keys of its table, else tables that have the key.
+        similar = difflib.get_close_matches(place[-1], valid_keys, n=1, cutoff=_SIMILAR)
+        paths = [f"{table}.{place[-1]}" for table in JobSettings.model_fields if place[-1] in _valid_keys([table])]
+        if similar or not paths or len(place) > 1:
+            return f"there is no setting {key!r}{nearest(place[-1], valid_keys)}"
+        return f"there is no setting {key!r}; did you mean {' or '.join(map(repr, paths))}?"
     if problem["type"] == "union_tag_invalid" and place == ["examples"]:
         # The kinds of examples have no key in common: pydantic would name the function that chooses among them.
         return f"examples.task must be one of {list(TASKS)}, got {problem['ctx']['tag']!r}"
     return str(field_error(problem, place))
-
-
-def _suggest(place: Sequence[str], valid_keys: Sequence[str]) -> str:
-    """The end of the error about an unknown key: similar keys of its table, else tables that have the key."""
-    key, similar = place[-1], difflib.get_close_matches(place[-1], valid_keys, n=1, cutoff=_SIMILAR)
-    paths = [f"{table}.{key}" for table in JobSettings.model_fields if key in _valid_keys([table])]
-    if similar or not paths or len(place) > 1:
-        return nearest(key, valid_keys)
-    return f"; did you mean {' or '.join(map(repr, paths))}?"
 
 
 def _valid_keys(sections: list[str]) -> list[str]:

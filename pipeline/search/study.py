@@ -140,8 +140,16 @@ class Study:
     def trials(self) -> list[Trial]:
         """The trials that have ended, in their order; the job's own settings are not among them."""
         states = self._optuna.trial.TrialState
-        ended = self._study.get_trials(deepcopy=False, states=(states.COMPLETE, states.PRUNED))
-        return [self._read(trial) for trial in ended if _REPEATED not in trial.user_attrs]
+        trials = []
+        for trial in self._study.get_trials(deepcopy=False, states=(states.COMPLETE, states.PRUNED)):
+            if _REPEATED not in trial.user_attrs:
+                is_done, reason = trial.state == states.COMPLETE, trial.user_attrs[_REASON]
+                values = {one.name: one.round(trial.params[one.name]) for one in self._dimensions}
+                state: TrialState = "done" if is_done else "rejected" if reason else "pruned"
+                validations = tuple(value for _, value in sorted(trial.intermediate_values.items()))
+                score, costs = trial.value if is_done else None, trial.user_attrs[_COSTS]
+                trials.append(Trial(trial.number, values, state, score, validations, costs, reason))
+        return trials
 
     def propose(self, earlier: Sequence[Mapping[str, Any]] = ()) -> OpenTrial | None:
         """The trial that was stopped, or a new one; None if nearly all values of the space were tried."""
@@ -203,19 +211,6 @@ class Study:
                 distributions[one.name] = kind(*one.values, log=one.scale == "logarithmic")
         return distributions
 
-    def _read(self, trial: Any) -> Trial:
-        is_done = trial.state == self._optuna.trial.TrialState.COMPLETE
-        reason = trial.user_attrs[_REASON]
-        return Trial(
-            trial.number,
-            {one.name: one.round(trial.params[one.name]) for one in self._dimensions},
-            "done" if is_done else "rejected" if reason else "pruned",
-            trial.value if is_done else None,
-            tuple(trial.intermediate_values[step] for step in sorted(trial.intermediate_values)),
-            trial.user_attrs[_COSTS],
-            reason,
-        )
-
 
 class Level(NamedTuple):
     """The trials with one value of a setting, or with a value in one part of its range.
@@ -236,8 +231,15 @@ class Level(NamedTuple):
 
 def find_levels(dimension: Dimension, trials: Sequence[Trial]) -> list[Level]:
     """The levels of a setting with their trials, from the least value on."""
-    is_list = dimension.scale == "choices"
-    ends = [(value, value) for value in sorted(dimension.values)] if is_list else _parts(dimension)
+    if dimension.scale == "choices":
+        ends = [(value, value) for value in sorted(dimension.values)]
+    else:
+        low, high = dimension.values
+        borders = [low + (high - low) * part / _PARTS for part in range(1, _PARTS)]
+        if dimension.scale == "logarithmic":
+            borders = [low * math.exp(math.log(high / low) * part / _PARTS) for part in range(1, _PARTS)]
+        inner = [dimension.round(round(border) if dimension.is_whole else border) for border in borders]
+        ends = list(itertools.pairwise(dict.fromkeys([low, *inner, high])))
     # A value on the border of two parts belongs to the lower one.
     levels, rest = [], list(trials)
     for low, high in ends:
@@ -247,17 +249,6 @@ def find_levels(dimension: Dimension, trials: Sequence[Trial]) -> list[Level]:
         mean, best = (statistics.fmean(scores), max(scores)) if scores else (None, None)
         levels.append(Level(low, high, len(scores), len(part) - len(scores), mean, best))
     return levels
-
-
-def _parts(dimension: Dimension) -> list[tuple[float, float]]:
-    low, high = dimension.values
-    if dimension.scale == "logarithmic":
-        borders = [low * math.exp(math.log(high / low) * part / _PARTS) for part in range(_PARTS + 1)]
-    else:
-        borders = [low + (high - low) * part / _PARTS for part in range(_PARTS + 1)]
-    inner = [dimension.round(round(border) if dimension.is_whole else border) for border in borders[1:-1]]
-    borders = list(dict.fromkeys([low, *inner, high]))
-    return list(itertools.pairwise(borders))
 
 
 def check_optuna() -> None:

@@ -74,7 +74,18 @@ def finalists_table(result: SettingsResult, name: SearchStage, stage: StageResul
         shown = format_score(score)
         label = describe_finalist(finalist) + (" •" if finalist == winner else "")
         rows.append([label, shown, difference, "\n".join(f"{key} = {format_value(v)}" for key, v in values.items())])
-    return Table(headings, rows, list(_stage_notes(result, stage)), f"{name}: the best settings")
+    states = [trial.state for trial in stage.trials]
+    notes = [
+        f"scores: x 100, on {result.rows} validation rows; the mean over seeds decides (•); the first seed is the "
+        "one that was searched with, so that its score is too high"
+    ]
+    if stage.later:
+        notes.append(f"trials were scored before {' and '.join(stage.later)}, the best few after")
+    notes.append(
+        f"{describe_count(len(states), 'trial')} besides the job's own settings: {states.count('done')} whole, "
+        f"{states.count('pruned')} pruned, {states.count('rejected')} rejected"
+    )
+    return Table(headings, rows, notes, f"{name}: the best settings")
 
 
 def settings_table(name: str, stage: StageResult) -> Table:
@@ -102,21 +113,6 @@ def trials_table(name: str, stage: StageResult) -> Table:
         score = trial.state if trial.score is None else f"{100 * trial.score:.2f}"
         rows.append([str(trial.number), score, format_seconds(trial.seconds), *_values(stage, trial.values)])
     return Table(headings, rows, title=f"{name}: trials")
-
-
-def _stage_notes(result: SettingsResult, stage: StageResult) -> Iterator[str]:
-    trials = stage.trials
-    states = [trial.state for trial in trials]
-    yield (
-        f"scores: x 100, on {result.rows} validation rows; the mean over seeds decides (•); the first seed is the "
-        "one that was searched with, so that its score is too high"
-    )
-    if stage.later:
-        yield f"trials were scored before {' and '.join(stage.later)}, the best few after"
-    yield (
-        f"{describe_count(len(trials), 'trial')} besides the job's own settings: {states.count('done')} whole, "
-        f"{states.count('pruned')} pruned, {states.count('rejected')} rejected"
-    )
 
 
 def build_last_notes(result: SettingsResult) -> Iterator[str]:

@@ -1,6 +1,6 @@
 """The tables of a benchmark, on this machine and on a phone, and of the operations of a profile."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -35,7 +35,19 @@ def bench_tables(content: Content) -> list[Table]:
         for name, file in names
         for run in file["threads"]
     ]
-    times = Table([*headings, "memory, MB", "process, MB"], rows, list(_notes(content)))
+    notes = [
+        f"ms; tokens: {' / '.join(PERCENTILES)} of {content['answers']} answers to full rows; first: the longest row",
+        "memory: the most beyond what the process held before it opened the file; a process for each row of the table",
+    ]
+    untimed = "; LiteRT's Python package does not time them" if content["operations"] else ""
+    for name, file in names:
+        if "delegate" in file:
+            delegate = file["delegate"]
+            parts = "1 part" if delegate["parts"] == 1 else f"{delegate['parts']} parts"
+            share = f"{delegate['taken']} of {delegate['nodes']} nodes"
+            notes.append(f"{name}: {delegate['name']} runs {share}, in {parts}{untimed}")
+            notes += [f"  left: {count} {reason}" for reason, count in delegate["left"].items()]
+    times = Table([*headings, "memory, MB", "process, MB"], rows, notes)
     return [times, *(_profile_table(name, file["profile"]) for name, file in names if "profile" in file)]
 
 
@@ -57,19 +69,6 @@ def phone_table(content: Content) -> Table:
         for run in file["runs"]
     ]
     return Table(_PHONE, rows, [f"ms on {content['phone']}, measured by benchmark_model with random inputs"])
-
-
-def _notes(content: Content) -> Iterator[str]:
-    yield f"ms; tokens: {' / '.join(PERCENTILES)} of {content['answers']} answers to full rows; first: the longest row"
-    yield "memory: the most beyond what the process held before it opened the file; a process for each row of the table"
-    for name, file in zip(_names_of(content["files"]), content["files"], strict=True):
-        if "delegate" in file:
-            delegate = file["delegate"]
-            parts = "1 part" if delegate["parts"] == 1 else f"{delegate['parts']} parts"
-            untimed = "; LiteRT's Python package does not time them" if content["operations"] else ""
-            share = f"{delegate['taken']} of {delegate['nodes']} nodes"
-            yield f"{name}: {delegate['name']} runs {share}, in {parts}{untimed}"
-            yield from (f"  left: {count} {reason}" for reason, count in delegate["left"].items())
 
 
 def _profile_table(name: str, profile: Content) -> Table:

@@ -30,7 +30,17 @@ def show_reason(reason: Reason, console: Console) -> None:
 def _tree_of(reason: Reason, as_input: str) -> Tree:
     execution = reason.execution
     head = f"{as_input}{execution.node}, run {execution.run}: {execution.state}"
-    tree = Tree(Wrapped(f"{head}; {_describe_reason(reason)}"))
+    against = "" if reason.before is None else f"run {reason.before.run}"
+    if reason.before is None:
+        why = "it never ran before"
+    elif not reason.is_known:
+        why = f"the parts of its cache key in {against} were not recorded"
+    elif not reason.changes:
+        why = f"nothing has changed since {against}"
+    else:
+        count = len(reason.changes)
+        why = f"since {against}, {count} part{'s' if count > 1 else ''} of its cache key changed"
+    tree = Tree(Wrapped(f"{head}; {why}"))
     for change in reason.changes:
         cause = reason.causes.get(change.name) if change.kind == "input" else None
         if cause is None:
@@ -38,18 +48,6 @@ def _tree_of(reason: Reason, as_input: str) -> Tree:
         else:
             tree.add(_tree_of(cause, f"input {change.name}: other content, of "))
     return tree
-
-
-def _describe_reason(reason: Reason) -> str:
-    if reason.before is None:
-        return "it never ran before"
-    against = f"run {reason.before.run}"
-    if not reason.is_known:
-        return f"the parts of its cache key in {against} were not recorded"
-    if not reason.changes:
-        return f"nothing has changed since {against}"
-    count = len(reason.changes)
-    return f"since {against}, {count} part{'s' if count > 1 else ''} of its cache key changed"
 
 
 def describe_change(change: Change) -> str:

@@ -43,7 +43,16 @@ class Table(NamedTuple):
         # A border and two spaces per column, and the last border.
         widths = column_widths(columns, console.width - 3 * len(columns) - 1)
         if widths is None:
-            _show_records(headings, rows, console, self.title)
+            margin = max(map(cell_len, headings)) + 2
+            if self.title:
+                write(console, self.title)
+            for row in rows:
+                for heading, text in zip(headings, row, strict=True):
+                    first, *others = wrap(text, max(console.width - margin, 1))
+                    write(console, f"{heading}{' ' * (margin - cell_len(heading))}{first}".rstrip())
+                    for line in others:
+                        write(console, f"{' ' * margin}{line}")
+                write(console, "")
         else:
             grid = Grid(
                 show_lines=any("\n" in cell for row in rows for cell in row),
@@ -66,19 +75,6 @@ class Table(NamedTuple):
         table = "\n".join(f"| {' | '.join(map(escape_markdown, line))} |" for line in lines)
         notes = "".join(f"- {escape_markdown(note)}\n" for note in self.notes)
         return f"# {escape_markdown(self.title)}\n\n{table}\n\n{notes}"
-
-
-def _show_records(headings: Sequence[str], rows: Sequence[Sequence[str]], console: Console, title: str) -> None:
-    margin = max(map(cell_len, headings)) + 2
-    if title:
-        write(console, title)
-    for row in rows:
-        for heading, text in zip(headings, row, strict=True):
-            first, *others = wrap(text, max(console.width - margin, 1))
-            write(console, f"{heading}{' ' * (margin - cell_len(heading))}{first}".rstrip())
-            for line in others:
-                write(console, f"{' ' * margin}{line}")
-        write(console, "")
 
 
 def _cell(text: str, width: int) -> Text:
