@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 from components.artifacts.evaluation import Blessing, Evaluation
 from components.artifacts.pushed import PUSHED_FILE, Pushed
 from components.artifacts.standard import Corpus, EdgeModel, TaskExamples
-from components.dsl.artifact import content_digest, format_json, holds_files, list_files, sync
+from components.dsl.artifact import content_digest, format_json, holds_files, list_files
 from components.dsl.component import Input, Local, Output, component
 from components.dsl.errors import Refusal
 from components.dsl.locks import folder_locked
@@ -40,6 +40,7 @@ from keras_bert.core.folders import (
     TFLITE_FLOAT_FILE,
     TOKENIZER_FILES,
     WEB_FOLDER,
+    sync,
 )
 from keras_bert.export.attachments import attach_entries
 from keras_bert.export.files import FILES

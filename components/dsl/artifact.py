@@ -13,15 +13,6 @@ R = TypeVar("R")
 MANIFEST = "manifest.json"
 
 
-def sync(path: Path) -> None:
-    """Waits until a file, or the list of a folder's entries, is written to the disk."""
-    descriptor = os.open(path, os.O_RDONLY)
-    try:
-        os.fsync(descriptor)
-    finally:
-        os.close(descriptor)
-
-
 def content_digest(file: Path) -> str:
     """The SHA-256 of a file's content, in hexadecimal."""
     with file.open("rb") as stream:

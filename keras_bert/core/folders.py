@@ -113,6 +113,15 @@ def replaced_file(file: Path, scratch: str | os.PathLike[str] | None = None) -> 
         unfinished.unlink(missing_ok=True)
 
 
+def sync(path: Path) -> None:
+    """Waits until a file, or the list of a folder's entries, is written to the disk."""
+    descriptor = os.open(path, os.O_RDONLY)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)
+
+
 def write_whole(file: Path, content: Any, scratch: str | os.PathLike[str] | None = None) -> None:
     """Writes a JSON file as a whole, see `replaced_file`."""
     with replaced_file(file, scratch) as unfinished:

@@ -66,7 +66,12 @@ def validated_dataclass(cls: type[T] | None = None, *, kw_only: bool = True) -> 
         try:
             validate(self, *args, **fields)
         except pydantic.ValidationError as error:
-            raise _python_error(type(self).__name__, _name_arguments(error.errors()[0], validated)) from None
+            problem = error.errors()[0]
+            first, *inner = problem["loc"] or ("",)
+            if isinstance(first, int):  # the number of a positional argument
+                names = [field.name for field in dataclasses.fields(validated) if not field.kw_only]
+                problem["loc"] = (names[first], *inner)
+            raise _python_error(type(self).__name__, problem) from None
 
     def generate_schema(kind: Any, source: Any, handler: pydantic.GetCoreSchemaHandler) -> Any:
         # Whatever builds the class first puts pydantic's function in this one's place, then asks for the schema.
@@ -77,15 +82,6 @@ def validated_dataclass(cls: type[T] | None = None, *, kw_only: bool = True) -> 
     validated.__get_pydantic_core_schema__ = classmethod(generate_schema)
     validated.__init__ = init
     return validated
-
-
-def _name_arguments(problem: Mapping[str, Any], kind: Any) -> Mapping[str, Any]:
-    """The error with the name of the field where the place begins with the number of a positional argument."""
-    first, *rest = problem["loc"] or ("",)
-    if not isinstance(first, int):
-        return problem
-    fields = [field.name for field in dataclasses.fields(kind) if not field.kw_only]
-    return {**problem, "loc": (fields[first], *rest)}
 
 
 def read_json(kind: type[T], content: Mapping[str, Any], owner: str) -> T:

@@ -71,7 +71,10 @@ class Batches:
         first, last = start * len(shares), _FOREVER - group if stop is None else stop * len(shares)
 
         def fetch(item: int) -> tuple[Any, ...]:
-            parts = [self._part(number, shares, of) for number in range(item, min(item + group, last))]
+            parts = []
+            for number in range(item, min(item + group, last)):
+                epoch, whole, width = self._plan.batch(number // len(shares))
+                parts.append((epoch, whole[shares[number % len(shares)] :: of], width))
             rows = np.concatenate([rows for _, rows, _ in parts])
             counts = [len(rows) for _, rows, _ in parts]
             epochs = np.repeat(np.array([epoch for epoch, _, _ in parts], np.int64), counts)
@@ -95,11 +98,6 @@ class Batches:
         split = tf.autograph.experimental.do_not_convert(lambda batch, ends: _split(batch, ends, size))
         batches = groups.flat_map(split)
         return batches.with_options(reading_options()).prefetch(_PREFETCH)
-
-    def _part(self, item: int, shares: tuple[int, ...], of: int) -> tuple[int, Any, int]:
-        """Epoch, rows and width of one part of a batch."""
-        epoch, rows, width = self._plan.batch(item // len(shares))
-        return epoch, rows[shares[item % len(shares)] :: of], width
 
 
 class Phases:

@@ -118,7 +118,14 @@ def probe(task: Task, train: Tagged, test: Tagged, *, seed: int = 0, batch_size:
     """
     parts, left_out = [], []
     for name, tagged in (("train", train), ("test", test)):
-        sentences, words, tags = _flatten(name, tagged)
+        is_pair = isinstance(tagged, tuple) and len(tagged) == 2
+        check("probe", name, is_pair, "be a pair (sentences, tags)", type(tagged))
+        sentences, marks = as_sentences(f"{name} sentences", tagged[0]), as_sentences(f"{name} tags", tagged[1])
+        check_same_length(f"{name} sentences", sentences, f"{name} tags", marks)
+        for row, (row_words, row_tags) in enumerate(zip(sentences, marks, strict=True)):
+            check_same_length(f"{name} sentences[{row}]", row_words, f"{name} tags[{row}]", row_tags)
+        flat = (np.array([item for row in rows for item in row], object) for rows in (sentences, marks))
+        words, tags = (items.astype(str) for items in flat)
         states = word_states(task, sentences, batch_size=batch_size)
         parts.append(ProbedWords(states.states, words[states.words], tags[states.words]))
         left_out.append(states.left_out)
@@ -162,17 +169,6 @@ def fit_probes(train: ProbedWords, test: ProbedWords, *, seed: int = 0, left_out
         mix_accuracy=float(np.mean(mix.predict(np.stack(test_layers)) == test_numbers)),
         left_out=left_out,
     )
-
-
-def _flatten(name: str, tagged: Tagged) -> tuple[list[list[str]], Array, Array]:
-    """The sentences, and the words and tags of all of them."""
-    check("probe", name, isinstance(tagged, tuple) and len(tagged) == 2, "be a pair (sentences, tags)", type(tagged))
-    sentences, tags = as_sentences(f"{name} sentences", tagged[0]), as_sentences(f"{name} tags", tagged[1])
-    check_same_length(f"{name} sentences", sentences, f"{name} tags", tags)
-    for row, (words, marks) in enumerate(zip(sentences, tags, strict=True)):
-        check_same_length(f"{name} sentences[{row}]", words, f"{name} tags[{row}]", marks)
-    flat = [np.array([item for row in rows for item in row], object).astype(str) for rows in (sentences, tags)]
-    return sentences, flat[0], flat[1]
 
 
 def _control_tags(train: ProbedWords, test: ProbedWords, numbers: Array, seed: int) -> tuple[Array, Array]:

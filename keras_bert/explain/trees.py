@@ -84,18 +84,14 @@ def distance_correlation(predicted: Iterable[Array], trees: Iterable[Array]) -> 
         >>> round(distance_correlation([tree**2], [tree]), 6), round(distance_correlation([-tree], [tree]), 6)
         (1.0, -1.0)
     """
+    from scipy.stats import rankdata
+
     by_length = defaultdict(list)
     for distances, tree in zip(predicted, trees, strict=True):
         if _SHORTEST <= len(tree) <= _LONGEST:
-            by_length[len(tree)].append(_rank_correlations(distances, tree))
+            # Of each row (rows,); 0 where all numbers of a row are the same.
+            ranks = [rankdata(array, axis=1) for array in (distances, tree)]
+            centered = [rank - rank.mean(axis=1, keepdims=True) for rank in ranks]
+            norms = np.prod([np.linalg.norm(rank, axis=1) for rank in centered], axis=0)
+            by_length[len(tree)].append((centered[0] * centered[1]).sum(axis=1) / np.where(norms, norms, 1))
     return float(np.mean([np.mean(rows) for rows in by_length.values()])) if by_length else float("nan")
-
-
-def _rank_correlations(first: Array, second: Array) -> Array:
-    """Spearman's correlation of each row (rows,); 0 where all numbers of a row are the same."""
-    from scipy.stats import rankdata
-
-    ranks = [rankdata(array, axis=1) for array in (first, second)]
-    centered = [rank - rank.mean(axis=1, keepdims=True) for rank in ranks]
-    norms = np.prod([np.linalg.norm(rank, axis=1) for rank in centered], axis=0)
-    return (centered[0] * centered[1]).sum(axis=1) / np.where(norms, norms, 1)

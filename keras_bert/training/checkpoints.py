@@ -1,5 +1,6 @@
 """Training checkpoints: single files, written atomically and verified by a digest when they are read."""
 
+import contextlib
 import hashlib
 import json
 import logging
@@ -11,6 +12,8 @@ from typing import Any, NamedTuple
 import numpy as np
 import safetensors
 from safetensors.numpy import load_file, save_file
+
+from keras_bert.core.folders import sync
 
 logger = logging.getLogger(__name__)
 
@@ -52,12 +55,13 @@ class Checkpoints:
                 save_file(whole, partial, metadata={"state": json.dumps(state)})
             except safetensors.SafetensorError as error:
                 raise OSError(f"{partial} cannot be written: {error}") from error
-            digest = _digest(partial, flush=True)
+            digest = _digest(partial)
+            sync(partial)
             file = self.folder / f"{step:09d}-{digest}{_SUFFIX}"
             partial.rename(file)
         finally:
             partial.unlink(missing_ok=True)
-        _flush(self.folder)
+        sync(self.folder)
         for old in self._files()[: -self._keep]:
             old.unlink(missing_ok=True)
         return file
@@ -72,7 +76,11 @@ class Checkpoints:
             partial.unlink(missing_ok=True)
         files = self._files()
         for file in reversed(files):
-            if _is_whole(file):
+            is_whole = False
+            # A file that its writer sets aside meanwhile is not whole.
+            with contextlib.suppress(FileNotFoundError):
+                is_whole = _digest(file) == file.stem.partition("-")[2]
+            if is_whole:
                 with safetensors.safe_open(file, "numpy") as opened:
                     state = json.loads(opened.metadata()["state"])
                 return TrainingState(load_file(file), state)
@@ -89,25 +97,6 @@ class Checkpoints:
         return sorted(self.folder.glob(f"*-*{_SUFFIX}"))
 
 
-def _is_whole(file: Path) -> bool:
-    """Whether a file has the digest of its name; a file that its writer sets aside meanwhile has not."""
-    try:
-        return _digest(file) == file.stem.partition("-")[2]
-    except FileNotFoundError:
-        return False
-
-
-def _digest(file: Path, *, flush: bool = False) -> str:
+def _digest(file: Path) -> str:
     with file.open("rb") as stream:
-        digest = hashlib.file_digest(stream, "sha256").hexdigest()[:_DIGEST]
-        if flush:
-            os.fsync(stream.fileno())
-    return digest
-
-
-def _flush(folder: Path) -> None:
-    descriptor = os.open(folder, os.O_RDONLY)
-    try:
-        os.fsync(descriptor)
-    finally:
-        os.close(descriptor)
+        return hashlib.file_digest(stream, "sha256").hexdigest()[:_DIGEST]

@@ -10,11 +10,12 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from components.dsl.artifact import Artifact, sync
+from components.dsl.artifact import Artifact
 from components.dsl.canonical import Lookup, canonical, outside_data
 from components.dsl.component import Node, Role
 from components.dsl.errors import InputError, Refusal
 from components.dsl.step_folders import StepFolders
+from keras_bert.core.folders import sync
 from pipeline.machine import ONE_BY_ONE, Machine
 from pipeline.orchestrator.arguments import encode_argument, move_artifacts
 from pipeline.orchestrator.chief import Chief, JoinRequest

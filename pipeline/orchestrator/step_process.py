@@ -17,10 +17,10 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from components.dsl.artifact import sync
 from components.dsl.component import Component, Role
 from components.dsl.errors import InputError, Refusal
 from components.dsl.step_folders import ProgressSink, StepFolders, set_progress_sink, set_step_folders
+from keras_bert.core.folders import sync
 from keras_bert.training.cluster import TF_CONFIG
 from pipeline.orchestrator.disk import is_disk_full
 from pipeline.orchestrator.fingerprint import FIRST_PARTY
