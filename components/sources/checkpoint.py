@@ -21,6 +21,7 @@ from keras_bert.families.registry import FAMILIES
 from keras_bert.interop.configs import CONFIG_FILE, read_family
 from keras_bert.interop.hub import HubAddress
 from keras_bert.interop.sentence_transformers import read_prompts
+from keras_bert.interop.slow_tokenizers import SLOW_FILES
 from keras_bert.interop.vocabularies import read_definition, read_vocabulary
 from keras_bert.options.data import MODELS, Prompts, VocabularyKind
 from keras_bert.tokenizers.subword_copies import find_copy_obstacle
@@ -37,7 +38,7 @@ _INSTALL_DEFAULT = (
 )
 _OF_HUGGING_FACE = {
     "the weights": WEIGHT_FILES,
-    "the vocabulary": (VOCABULARY_FILE, TOKENIZER_FILE),
+    "the vocabulary": (VOCABULARY_FILE, TOKENIZER_FILE, *SLOW_FILES),
 }
 _OWN = {"the task": (TASK_FILE,), "the vocabulary": (VOCABULARY_FILE,), "the tokenizer's settings": (TOKENIZER_FILE,)}
 # Suffixes of the files that are read; weights in other formats are ignored, and pickles beside safetensors.

@@ -154,7 +154,7 @@ class Subwords(private val pieces: List<String>, rules: String) {
             "characters" -> done.flatMap { one -> step.maps[listOf(one.code)]?.map { one.copy(code = it) } ?: listOf(one) }
             "strip" -> strip(done, step.words[1] == "1", step.words[2] == "1")
             "replace" -> replace(done, codes(step.words[1].split(".")), codes(step.words.drop(2)))
-            "collapse" -> collapse(done, step.words[1].toInt(16), codes(step.words.drop(2)))
+            "collapse" -> collapse(done, step.words[1], step.words[2], codes(step.words.drop(3)))
             "decomposed" -> change(done, decompose(done, step))
             "composed" -> change(done, compose(decompose(done, step), step))
             "graphemes" -> replaceGraphemes(done, step)
@@ -180,14 +180,17 @@ class Subwords(private val pieces: List<String>, rules: String) {
         return replaced
     }
 
-    /** Replaces runs of two and more of a character. */
-    private fun collapse(text: List<Character>, code: Int, codes: List<Int>): List<Character> =
-        text.indices.flatMap { place ->
-            val isNext = text.getOrNull(place + 1)?.code == code
-            if (text[place].code != code || (!isNext && text.getOrNull(place - 1)?.code != code)) listOf(text[place])
-            else if (isNext) emptyList()
+    /** Replaces runs of two and more characters of a class, and characters of another that stand alone. */
+    private fun collapse(text: List<Character>, run: String, alone: String, codes: List<Int>): List<Character> {
+        val inRun = text.map { within(run, it.code) }
+        return text.indices.flatMap { place ->
+            val isNext = inRun.getOrElse(place + 1) { false }
+            val isRun = inRun[place] && (isNext || inRun.getOrElse(place - 1) { false })
+            if (!isRun && !within(alone, text[place].code)) listOf(text[place])
+            else if (isRun && isNext) emptyList()
             else codes.map { text[place].copy(code = it) }
         }
+    }
 
     /** A changed text; an inserted character has the place of the one before (`NormalizedString` of `tokenizers`). */
     private fun change(text: List<Character>, changes: List<Change>): List<Character> {

@@ -204,7 +204,7 @@ public struct Subwords {
       case "strip": return strip(done, left: step.words[1] == "1", right: step.words[2] == "1")
       case "replace":
         return replace(done, codes(step.words[1].split(separator: ".").map(String.init)), codes(step.words.dropFirst(2)))
-      case "collapse": return collapse(done, UInt32(step.words[1], radix: 16)!, codes(step.words.dropFirst(2)))
+      case "collapse": return collapse(done, step.words[1], step.words[2], codes(step.words.dropFirst(3)))
       case "decomposed": return change(done, decompose(done, step))
       case "composed": return change(done, compose(decompose(done, step), step))
       case "graphemes": return replaceGraphemes(done, step)
@@ -236,13 +236,14 @@ public struct Subwords {
     return replaced
   }
 
-  /// Replaces runs of two and more of a character.
-  private func collapse(_ text: [Character], _ code: UInt32, _ codes: [UInt32]) -> [Character] {
-    text.indices.flatMap { place -> [Character] in
-      let isNext = place + 1 < text.count && text[place + 1].code == code
-      let isBefore = place > 0 && text[place - 1].code == code
-      if text[place].code != code || !(isNext || isBefore) { return [text[place]] }
-      return isNext ? [] : codes.map(text[place].with)
+  /// Replaces runs of two and more characters of a class, and characters of another that stand alone.
+  private func collapse(_ text: [Character], _ run: String, _ alone: String, _ codes: [UInt32]) -> [Character] {
+    let inRun = text.map { within(run, $0.code) }
+    return text.indices.flatMap { place -> [Character] in
+      let isNext = place + 1 < text.count && inRun[place + 1]
+      let isRun = inRun[place] && (isNext || (place > 0 && inRun[place - 1]))
+      if !isRun && !within(alone, text[place].code) { return [text[place]] }
+      return isRun && isNext ? [] : codes.map(text[place].with)
     }
   }
 

@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any
 
 from keras_bert.clients.graphemes import grapheme_classes, read_charsmap
-from keras_bert.tokenizers.subword_copies import byte_characters, find_copy_obstacle, list_steps
+from keras_bert.tokenizers.subword_copies import RUNS, byte_characters, find_copy_obstacle, list_steps
 from keras_bert.tokenizers.subword_vocabulary import WORD_MARKS, SubwordVocabulary
 
 # Line ends part the characters of a probe; the library reads them as white space, which changes under no step.
@@ -94,7 +94,13 @@ def _normalizer_lines(step: Mapping[str, Any], classes: dict[str, frozenset[int]
         classes["white"] = _white_space()
     elif kind == "Replace":
         pattern, texts = step["pattern"], _hexadecimal(step["content"])
-        yield f"step collapse 20 {texts}" if "Regex" in pattern else f"step replace {_key(pattern['String'])} {texts}"
+        if "String" in pattern:
+            yield f"step replace {_key(pattern['String'])} {texts}"
+            return
+        run, alone = RUNS[pattern["Regex"]]
+        names = [f"{name}{list(RUNS).index(pattern['Regex'])}" for name in ("run", "alone")]
+        classes.update({name: _matches(part) for name, part in zip(names, (run, alone), strict=True) if part})
+        yield f"step collapse {' '.join(names)} {texts}"
     elif kind == "Precompiled":
         yield "step graphemes"
         replaced = read_charsmap(base64.b64decode(step["precompiled_charsmap"]))

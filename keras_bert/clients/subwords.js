@@ -174,12 +174,15 @@ export class Subwords {
     return replaced;
   }
 
-  /** Replaces runs of two and more of a character. */
+  /** Replaces runs of two and more characters of a class, and characters of another that stand alone. */
   collapse(text, { words }) {
-    const [code, ...codes] = words.slice(1).map(hexadecimal);
+    const [, run, alone, ...replacement] = words;
+    const within = (place) => place >= 0 && place < text.length && this.within(run, text[place].code);
     return text.flatMap((character, place) => {
-      if (character.code !== code || (text[place - 1]?.code !== code && text[place + 1]?.code !== code)) return [character];
-      return text[place + 1]?.code === code ? [] : codes.map((other) => ({ ...character, code: other }));
+      const isNext = within(place + 1);
+      const isRun = within(place) && (isNext || within(place - 1));
+      if (!isRun && !this.within(alone, character.code)) return [character];
+      return isRun && isNext ? [] : replacement.map((code) => ({ ...character, code: hexadecimal(code) }));
     });
   }
 
@@ -339,7 +342,7 @@ export class Subwords {
 
   /** Whether a character is of a class: ranges [first, last, first, last, ...], which rise. */
   within(name, code) {
-    const ranges = this.classes[name];
+    const ranges = this.classes[name] ?? [];
     let low = 0;
     let high = ranges.length / 2;
     while (low < high) {

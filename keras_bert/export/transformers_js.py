@@ -82,7 +82,8 @@ def write_description(task: Task, folder: Path) -> None:
     content = write_config(config, dataclasses.replace(head, pooling="cls"), BERT, tokenizer.pad_id)
     write_json(folder / CONFIG_FILE, content)
     if tokenizer.lowercase is None:
-        write_definition(folder, tokenizer.definition(), tokenizer.special, task.max_length)
+        segments = config.num_segments > 1
+        write_definition(folder, tokenizer.definition(), tokenizer.special, task.max_length, segments=segments)
     else:
         write_settings(folder, tokenizer.lowercase, task.max_length, tokenizer.vocabulary)
         write_json(folder / TOKENIZER_FILE, write_tokenizer(tokenizer.vocabulary, lowercase=tokenizer.lowercase))

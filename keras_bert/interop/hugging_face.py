@@ -230,7 +230,8 @@ def to_hugging_face(task: Task, folder: str | os.PathLike[str], *, family: str |
         write_json(staging / CONFIG_FILE, content)
         save_tensors(tensors, staging / FILE)
         if tokenizer.lowercase is None:
-            write_definition(staging, tokenizer.definition(), tokenizer.special, task.max_length)
+            segments = config.num_segments > 1
+            write_definition(staging, tokenizer.definition(), tokenizer.special, task.max_length, segments=segments)
         else:
             write_vocabulary_file(staging / VOCABULARY_FILE, tokenizer.vocabulary)
             write_settings(staging, tokenizer.lowercase, task.max_length, tokenizer.vocabulary)

@@ -18,15 +18,28 @@ _MODEL = {"type": "WordPiece", "unk_token": "[UNK]", "continuing_subword_prefix"
 _PRE_TOKENIZER = "BertPreTokenizer"
 
 
-def _template(*parts: tuple[str, str, int]) -> list[dict[str, dict[str, Any]]]:
-    return [{kind: {"id": name, "type_id": segment}} for kind, name, segment in parts]
+def build_post_processor(
+    cls: str, sep: str, ids: Mapping[str, int], *, between: int = 1, second_segment: int = 1
+) -> dict[str, Any]:
+    """The step that puts special tokens around a text and the texts of a pair; see `BaseTokenizer`."""
+
+    def template(*parts: tuple[str, str, int]) -> list[dict[str, dict[str, Any]]]:
+        return [{kind: {"id": name, "type_id": segment}} for kind, name, segment in parts]
+
+    first = (("SpecialToken", cls, 0), ("Sequence", "A", 0), ("SpecialToken", sep, 0))
+    inner = (("SpecialToken", sep, 0),) * (between - 1)
+    second = (("Sequence", "B", second_segment), ("SpecialToken", sep, second_segment))
+    return {
+        "type": "TemplateProcessing",
+        "single": template(*first),
+        "pair": template(*first, *inner, *second),
+        "special_tokens": {token: {"id": token, "ids": [ids[token]], "tokens": [token]} for token in (cls, sep)},
+    }
 
 
-_CLS, _SEP = ("SpecialToken", "[CLS]", 0), ("SpecialToken", "[SEP]", 0)
-_TEMPLATES = {
-    "single": _template(_CLS, ("Sequence", "A", 0), _SEP),
-    "pair": _template(_CLS, ("Sequence", "A", 0), _SEP, ("Sequence", "B", 1), ("SpecialToken", "[SEP]", 1)),
-}
+def _pair_layout(sep: str) -> dict[str, int]:
+    """How BERT's rows of two texts look, or those of MPNet, which has another token at their end."""
+    return {"between": 1, "second_segment": 1} if sep == SEP else {"between": 2, "second_segment": 0}
 
 
 def name_special_tokens(tokens: Sequence[str]) -> dict[str, str]:
@@ -73,12 +86,7 @@ def write_tokenizer(tokens: Sequence[str], *, lowercase: bool) -> dict[str, Any]
     ids = {token: number for number, token in enumerate(tokens)}
     names = name_special_tokens(tokens)
     special = sorted(names.values(), key=ids.__getitem__)
-    cls, sep = ((names[key], ids[names[key]]) for key in ("cls_token", "sep_token"))
-    processor: dict[str, Any] = {"type": "RobertaProcessing", "cls": cls, "sep": sep}
-    processor |= {"trim_offsets": True, "add_prefix_space": False}
-    if names["sep_token"] == SEP:
-        around = {token: {"id": token, "ids": [number], "tokens": [token]} for token, number in (cls, sep)}
-        processor = {"type": "TemplateProcessing", **_TEMPLATES, "special_tokens": around}
+    cls, sep = names["cls_token"], names["sep_token"]
     return {
         "version": "1.0",
         "truncation": None,
@@ -86,7 +94,7 @@ def write_tokenizer(tokens: Sequence[str], *, lowercase: bool) -> dict[str, Any]
         "added_tokens": [{"id": ids[token], "content": token, **SPECIAL_FLAGS} for token in special],
         "normalizer": {**_NORMALIZER, "strip_accents": None, "lowercase": lowercase},
         "pre_tokenizer": {"type": _PRE_TOKENIZER},
-        "post_processor": processor,
+        "post_processor": build_post_processor(cls, sep, ids, **_pair_layout(sep)),
         "decoder": {"type": "WordPiece", "prefix": _MODEL["continuing_subword_prefix"], "cleanup": True},
         "model": {**_MODEL, "vocab": ids},
     }
@@ -134,22 +142,23 @@ def _check_post_processor(path: Path, processor: Any, tokens: tuple[str, ...]) -
     names = name_special_tokens(tokens)
     cls, sep = names["cls_token"], names["sep_token"]
     ids = {token: tokens.index(token) if token in tokens else None for token in (cls, sep)}
-    if kind == ("BertProcessing" if sep == SEP else "RobertaProcessing"):
+    other = "BertProcessing" if sep == SEP else "RobertaProcessing"
+    if kind == other:
         for key, token in (("cls", cls), ("sep", sep)):
             if processor.get(key) != [token, ids[token]]:
                 raise ValueError(
                     f"{path}: post_processor.{key} must be {[token, ids[token]]!r}, got {processor.get(key)!r}"
                 )
         return
-    if kind != "TemplateProcessing" or sep != SEP:
-        types = "'TemplateProcessing' or 'BertProcessing'" if sep == SEP else "'RobertaProcessing'"
+    if kind != "TemplateProcessing":
         raise ValueError(
-            f"{path}: post_processor must have the type {types}, which put {cls} before a text and {sep} after it, "
-            f"got {processor!r}"
+            f"{path}: post_processor must have the type 'TemplateProcessing' or {other!r}, which put {cls} before a "
+            f"text and {sep} after it, got {processor!r}"
         )
-    for key, template in _TEMPLATES.items():
-        if processor.get(key) != template:
-            raise ValueError(f"{path}: post_processor.{key} must be {template!r}, got {processor.get(key)!r}")
+    expected = build_post_processor(cls, sep, dict.fromkeys(ids, 0), **_pair_layout(sep))
+    for key in ("single", "pair"):
+        if processor.get(key) != expected[key]:
+            raise ValueError(f"{path}: post_processor.{key} must be {expected[key]!r}, got {processor.get(key)!r}")
     special = processor.get("special_tokens")
     for token, number in ids.items():
         entry = special.get(token) if isinstance(special, dict) else None

@@ -9,6 +9,7 @@ from typing import Any, NamedTuple
 from keras_bert.core.folders import TOKENIZER_FILE, VOCABULARY_FILE
 from keras_bert.interop.configs import check_only, read_json, read_length, write_json
 from keras_bert.interop.sentence_transformers import LENGTH_FILE
+from keras_bert.interop.slow_tokenizers import SLOW_FILES, read_slow_tokenizer, special_of_class
 from keras_bert.interop.tokenizer_json import (
     SPECIAL_FLAGS,
     check_added,
@@ -29,8 +30,8 @@ SPECIAL_TOKENS_FILE = "special_tokens_map.json"
 # The one supported value of keys, which is also their default: of all tokenizers, and of WordPiece.
 _COMMON_SETTINGS = {"truncation_side": "right"}
 _SETTINGS = {"tokenize_chinese_chars": True, **_COMMON_SETTINGS}
-# Files of slow tokenizers, which transformers converts to `tokenizer.json`.
-_SLOW_FILES = ("vocab.json", "merges.txt", "sentencepiece.bpe.model", "spiece.model", "spm.model")
+# Japanese BERTs split texts into words by a dictionary (MeCab, Sudachi) first, and some the words into characters.
+_WORD_SETTINGS = {"word_tokenizer_type": "basic", "subword_tokenizer_type": "wordpiece"}
 # The classes, without `Fast`, that `tokenizer.json` alone defines, and those of WordPiece.
 _GENERIC_CLASSES = ("PreTrainedTokenizer", "TokenizersBackend")
 _MODELS = ("Bert", "ConvBert", "DistilBert", "Electra", "LayoutLM", "MobileBert", "MPNet", "RetriBert", "SqueezeBert")
@@ -45,26 +46,30 @@ def read_definition(folder: Path) -> dict[str, Any] | None:
     The special tokens that the files beside it name stand in it as `NAMED_TOKENS`.
 
     Raises:
-        FileNotFoundError: there are files of a slow tokenizer, and no `tokenizer.json`.
-        ValueError: a file holds no JSON object, or names no token, or texts are truncated at their start.
+        FileNotFoundError: there is no `tokenizer.json`, and a file of `read_slow_tokenizer` is missing.
+        ValueError: a file is damaged, holds no JSON object, or names no token, or texts are truncated at their start.
     """
+    settings = _read_settings(folder)
+    named = {**(_read_if_there(folder / SPECIAL_TOKENS_FILE) or {}), **settings}
+    tokens = {key: content_of(folder / SETTINGS_FILE, key, named[key]) for key in TOKEN_KEYS if named.get(key)}
     content = _read_if_there(folder / TOKENIZER_FILE)
+    if content is None and not (folder / VOCABULARY_FILE).is_file() and any((folder / n).is_file() for n in SLOW_FILES):
+        content = read_slow_tokenizer(folder, settings, tokens)
     model = (content or {}).get("model")
-    if isinstance(model, dict) and str(model.get("type")) in MODELS:
-        settings = _read_if_there(folder / SETTINGS_FILE) or {}
-        check_only(folder / SETTINGS_FILE, settings, _COMMON_SETTINGS)
-        check_truncation(folder / TOKENIZER_FILE, content or {})
-        named = {**(_read_if_there(folder / SPECIAL_TOKENS_FILE) or {}), **settings}
-        tokens = {key: content_of(folder / SETTINGS_FILE, key, named[key]) for key in TOKEN_KEYS if named.get(key)}
-        content = _with_lowercase(content or {}) if _lowercases_first(folder) else content
-        return {**(content or {}), **({NAMED_TOKENS: tokens} if tokens else {})}
-    slow = [name for name in _SLOW_FILES if (folder / name).is_file()]
-    if content is None and slow and not (folder / VOCABULARY_FILE).is_file():
-        raise FileNotFoundError(
-            f"{folder} has {' and '.join(slow)}, but no {TOKENIZER_FILE}, which transformers writes: "
-            "AutoTokenizer.from_pretrained(folder).save_pretrained(folder)"
-        )
-    return None
+    if content is None or not isinstance(model, dict) or str(model.get("type")) not in MODELS:
+        return None
+    check_only(folder / SETTINGS_FILE, settings, _COMMON_SETTINGS)
+    check_truncation(folder / TOKENIZER_FILE, content)
+    content = _with_lowercase(content) if _lowercases_first(folder) else content
+    tokens = {**special_of_class(settings, content), **tokens}
+    return {**content, **({NAMED_TOKENS: tokens} if tokens else {})}
+
+
+def _read_settings(folder: Path) -> dict[str, Any]:
+    """The content of `tokenizer_config.json`; `config.json` names the class of old tokenizers."""
+    settings, config = (_read_if_there(folder / name) or {} for name in (SETTINGS_FILE, "config.json"))
+    named = {key: config[key] for key in ("tokenizer_class", "model_type") if config.get(key)}
+    return {**named, **settings}
 
 
 def _lowercases_first(folder: Path) -> bool:
@@ -106,9 +111,15 @@ def read_max_length(folder: Path) -> int | None:
     return read_length(folder / SETTINGS_FILE, _read_if_there(folder / SETTINGS_FILE) or {}, "model_max_length")
 
 
-def write_definition(folder: Path, content: Mapping[str, Any], special: Sequence[str], max_length: int) -> None:
-    """Writes `tokenizer.json` and `tokenizer_config.json` of a tokenizer that is not WordPiece."""
+def write_definition(
+    folder: Path, content: Mapping[str, Any], special: Sequence[str], max_length: int, *, segments: bool
+) -> None:
+    """Writes `tokenizer.json` and `tokenizer_config.json` of a tokenizer that is not WordPiece.
+
+    `segments` is whether the model reads those of a pair: the class that is written gives none by default.
+    """
     settings = {
+        "model_input_names": ["input_ids", *(["token_type_ids"] if segments else []), "attention_mask"],
         **dict(zip(TOKEN_KEYS, special, strict=True)),
         "tokenizer_class": "PreTrainedTokenizerFast",
         "model_max_length": max_length,
@@ -133,7 +144,7 @@ def read_vocabulary(folder: Path) -> CheckpointVocabulary:
         ValueError: a file has an unsupported value, the files contradict each other, or none has the key for
             lowercasing.
     """
-    settings = _read_if_there(folder / SETTINGS_FILE) or {}
+    settings = _read_settings(folder)
     tokenizer = _read_if_there(folder / TOKENIZER_FILE)
     lines = read_vocabulary_file(folder / VOCABULARY_FILE) if (folder / VOCABULARY_FILE).is_file() else None
     entries = None if tokenizer is None else read_tokenizer(folder / TOKENIZER_FILE, tokenizer)
@@ -205,7 +216,7 @@ def _read_if_there(path: Path) -> dict[str, Any] | None:
 
 
 def _check_settings(path: Path, settings: Mapping[str, Any], tokens: Sequence[str]) -> None:
-    check_only(path, settings, _SETTINGS)
+    check_only(path, settings, {**_SETTINGS, **_WORD_SETTINGS})
     if _class_of(settings) not in _CLASSES:
         raise ValueError(f"{path}: tokenizer_class must be one of {_CLASSES}, got {settings['tokenizer_class']!r}")
     keys = (*TOKEN_KEYS, *_FURTHER_TOKENS)

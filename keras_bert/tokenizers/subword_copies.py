@@ -7,7 +7,9 @@ from typing import Any
 # What the copies do, as the released checkpoints of RoBERTa, DeBERTa, ModernBERT, ALBERT and XLM-R need it.
 _NORMALIZERS = ("NFC", "NFD", "NFKC", "NFKD", "Lowercase", "StripAccents", "Strip", "Replace", "Precompiled")
 _SPLITTERS = ("WhitespaceSplit", "Metaspace", "ByteLevel")
-_RUN_OF_SPACES = " {2,}"
+# Expressions that are replaced -> those of a character of a run of two and more, and of a character that is replaced
+# where it stands alone, too.
+RUNS = {" {2,}": (" ", ""), r"\s{2,}|[\n\r\t]": (r"\s", r"[\n\r\t]")}
 # Options of the models that the copies do not have -> their values without effect.
 _BPE_OPTIONS = {"dropout": (None, 0.0), "continuing_subword_prefix": (None, ""), "end_of_word_suffix": (None, "")}
 _MODEL_OPTIONS = {"byte_fallback": (None, False), "ignore_merges": (None, False), **_BPE_OPTIONS}
@@ -16,11 +18,11 @@ _MODEL_OPTIONS = {"byte_fallback": (None, False), "ignore_merges": (None, False)
 def find_copy_obstacle(content: Mapping[str, Any]) -> str:
     """The part of a `tokenizer.json` that the tokenizers of apps do not know; empty if they know all."""
     for step in list_steps(content.get("normalizer"), "normalizers"):
-        pattern = step.get("pattern", {}).get("Regex", _RUN_OF_SPACES)
+        pattern = step.get("pattern", {}).get("Regex")
         if step.get("type") not in _NORMALIZERS:
             return _describe("normalizer", step.get("type"), _NORMALIZERS)
-        if pattern != _RUN_OF_SPACES:
-            return _describe("normalizer Replace of the expression", pattern, (_RUN_OF_SPACES,))
+        if pattern is not None and pattern not in RUNS:
+            return _describe("normalizer Replace of the expression", pattern, tuple(RUNS))
     for step in list_steps(content.get("pre_tokenizer"), "pretokenizers"):
         if step.get("type") not in _SPLITTERS:
             return _describe("pre_tokenizer", step.get("type"), _SPLITTERS)

@@ -18,10 +18,11 @@ from tests.keras_bert.tokenizers.subwords import TEXTS, content
 # A kind of `tests.keras_bert.tokenizers.subwords`, and what a family's released checkpoints have in its place.
 _STRIP = {"type": "Strip", "strip_left": True, "strip_right": True}
 _ONE_SPACE = {"type": "Replace", "pattern": {"Regex": " {2,}"}, "content": " "}
+_ONE_BLANK = {"type": "Replace", "pattern": {"Regex": r"\s{2,}|[\n\r\t]"}, "content": " "}
 _WORDS = {"type": "Metaspace", "replacement": "▁", "prepend_scheme": "always", "split": True}
 _WHITE = {"type": "WhitespaceSplit"}
 _QUOTES = [{"type": "Replace", "pattern": {"String": mark * 2}, "content": '"'} for mark in "`'"]
-FAMILIES = ("roberta", "modernbert", "albert", "xlm_roberta", "deberta", "unigram", "prefixed")
+FAMILIES = ("roberta", "modernbert", "albert", "xlm_roberta", "deberta", "deberta_5", "unigram", "prefixed")
 
 
 @functools.cache
@@ -49,6 +50,10 @@ def make_tokenizer(family: str) -> EagerSubwords:
         made["pre_tokenizer"] = {"type": "Sequence", "pretokenizers": [_WHITE, _WORDS]}
     elif family == "deberta":
         made["normalizer"] = {"type": "Sequence", "normalizers": [_STRIP, _precompiled(), _ONE_SPACE]}
+        made["pre_tokenizer"] = {"type": "Sequence", "pretokenizers": [_WORDS]}
+    elif family == "deberta_5":
+        steps = [_ONE_BLANK, {"type": "NFC"}, {**_STRIP, "strip_left": False}]
+        made["normalizer"] = {"type": "Sequence", "normalizers": steps}
         made["pre_tokenizer"] = {"type": "Sequence", "pretokenizers": [_WORDS]}
     return EagerSubwords(made)
 

@@ -187,6 +187,10 @@ def test_a_family_comes_back_with_its_tokenizer(family, tmp_path):
     np.testing.assert_array_equal(back.predict(texts), task.predict(texts))
     assert (back.tokenizer.kind, back.tokenizer.vocabulary) == (task.tokenizer.kind, task.tokenizer.vocabulary)
     to_hugging_face(back, tmp_path / "again", family=family)
+    if back.tokenizer.lowercase is None:
+        settings = json.loads((tmp_path / "again" / "tokenizer_config.json").read_text())
+        # The segments of a pair, which transformers' class leaves out unless they are named.
+        assert ("token_type_ids" in settings["model_input_names"]) == (family in ("albert", "big_bird"))
     for name in ("config.json", "model.safetensors", "tokenizer_config.json"):
         assert (tmp_path / "again" / name).read_bytes() == (tmp_path / "theirs" / name).read_bytes()
 

@@ -59,6 +59,8 @@ def test_a_vocabulary_inside_tokenizer_json(folder):
             {"tokenizer_class": "BertJapaneseTokenizer"},
             "tokenizer_class must be one of .*, got 'BertJapaneseTokenizer'",
         ),
+        ({"word_tokenizer_type": "mecab"}, "word_tokenizer_type must be 'basic', got 'mecab', which is not supported"),
+        ({"subword_tokenizer_type": "character"}, "subword_tokenizer_type must be 'wordpiece', got 'character'"),
         ({"unk_token": "<unk>"}, r"unk_token must be '\[UNK\]', got '<unk>'"),
         ({"unk_token": {"content": "<unk>"}}, r"unk_token must be '\[UNK\]', got '<unk>'"),
         ({"added_tokens_decoder": {"9": {"content": "<e>"}}}, r"added tokens must be .*, got \['<e>'\] besides"),
@@ -282,15 +284,20 @@ def test_damaged_lines(content, message, written):
         read_vocabulary(written)
 
 
-def test_a_folder_of_a_slow_tokenizer_is_told_how_to_become_one_of_a_fast_one(tmp_path):
-    for name in ("vocab.json", "merges.txt"):
-        (tmp_path / name).write_text("{}")
-    with pytest.raises(
-        FileNotFoundError, match=r"has vocab.json and merges.txt, but no tokenizer.json, .*AutoTokenizer"
-    ):
-        read_definition(tmp_path)
-    (tmp_path / "tokenizer.json").write_text('{"model": {"type": "Unigram"}}')
-    assert read_definition(tmp_path) == {"model": {"type": "Unigram"}}
+def test_a_class_that_only_the_configuration_names(written):
+    change_json(written / "tokenizer_config.json", tokenizer_class=None)
+    (written / "config.json").write_text('{"tokenizer_class": "BertJapaneseTokenizer"}')
+    with pytest.raises(ValueError, match=r"tokenizer_class must be one of .*, got 'BertJapaneseTokenizer'"):
+        read_vocabulary(written)
+
+
+def test_special_tokens_of_a_class(tmp_path):
+    added = [{"content": token} for token in ("<mask>", "[MASK]", "<pad>", "[CLS]")]
+    (tmp_path / "tokenizer.json").write_text(json.dumps({"model": {"type": "Unigram"}, "added_tokens": added}))
+    assert "named_tokens" not in read_definition(tmp_path)
+    (tmp_path / "tokenizer_config.json").write_text('{"tokenizer_class": "BigBirdTokenizer", "cls_token": "<s>"}')
+    named = {"pad_token": "<pad>", "cls_token": "<s>", "mask_token": "[MASK]"}
+    assert read_definition(tmp_path)["named_tokens"] == named
 
 
 def test_special_tokens_that_settings_name(tmp_path):

@@ -95,6 +95,28 @@ def _write_subwords(kind: str) -> Callable[[Path], object]:
     return write
 
 
+def _write_slow(name: str) -> Callable[[Path], object]:
+    def write(folder: Path) -> None:
+        import shutil
+
+        from tests.keras_bert.interop.checkpoints import GOLDEN
+
+        shutil.copytree(GOLDEN / "slow_tokenizers" / name, folder, dirs_exist_ok=True)
+
+    return write
+
+
+def _read_slow(folder: Path) -> None:
+    from keras_bert.interop.vocabularies import read_definition
+    from keras_bert.tokenizers.eager import EagerSubwords
+
+    EagerSubwords(read_definition(folder) or {}).tokenize(["the cow went by"])
+
+
+def _slow(file: str, name: str) -> Format:
+    return Format(file, _write_slow(name), _read_slow, _REFUSALS, "")
+
+
 def _write_wordpiece(folder: Path) -> None:
     _classifier().tokenizer.save(folder)
 
@@ -239,6 +261,9 @@ FORMATS: dict[str, Format] = {
     "tokenizer.json": _tokenizer("tokenizer.json", _write_wordpiece),
     "tokenizer.json, BPE": _tokenizer("tokenizer.json", _write_subwords("bpe")),
     "tokenizer.json, unigram": _tokenizer("tokenizer.json", _write_subwords("unigram")),
+    "spm.model": _slow("spm.model", "deberta-v3"),
+    "vocab.json": _slow("vocab.json", "roberta"),
+    "merges.txt": _slow("merges.txt", "roberta"),
     "model.keras": _saved("model.keras"),
     "task.json": _saved("task.json"),
     "adapter.safetensors": Format("adapter.safetensors", _write_adapter, _read_adapter, _REFUSALS),
