@@ -15,6 +15,9 @@ PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check --no-dep
 CLIENTS_VENV := .venv-clients
 CLIENTS_READY := $(CLIENTS_VENV)/.ready
 
+SERVERS_VENV := .venv-servers
+SERVERS_READY := $(SERVERS_VENV)/.ready
+
 WEB := tests/clients
 WEB_READY := $(WEB)/node_modules/.package-lock.json
 CHROMIUM ?= $(shell command -v chromium || command -v chromium-browser || command -v google-chrome)
@@ -41,9 +44,9 @@ SHORT_TESTS := tests/test_imports.py tests/test_package.py \
 	predict_answers_from_the_pushed_file)
 
 # Tests that take minutes, or need data or programs of others; targets of their own run them.
-SPECIAL := slow or long or clients or web or kotlin or swift or aarch64 or mlflow or transformers or search or s3 or gcs or prism or dask or slurm or orchestrators or image or workers
+SPECIAL := slow or long or clients or servers or web or kotlin or swift or aarch64 or mlflow or transformers or search or s3 or gcs or prism or dask or slurm or orchestrators or image or workers
 
-.PHONY: help setup other-python run test test-short test-corruption test-crashes run-short-tests versions test-long test-backends test-clients test-transformers test-mlflow test-search test-workers test-s3 test-gcs test-prism test-dask test-web test-kotlin test-swift test-aarch64 check docs wheel bench lock clean test-slurm test-compile test-image
+.PHONY: help setup other-python run test test-short test-corruption test-crashes run-short-tests versions test-long test-backends test-clients test-servers test-transformers test-mlflow test-search test-workers test-s3 test-gcs test-prism test-dask test-web test-kotlin test-swift test-aarch64 check docs wheel bench lock clean test-slurm test-compile test-image
 
 help: ## this list
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 15
@@ -117,6 +120,14 @@ test-clients: $(READY) $(CLIENTS_READY) ## the files in the runtimes of others, 
 $(CLIENTS_READY): requirements/clients.lock
 	$(PYTHON) -m venv --clear $(CLIENTS_VENV)
 	$(CLIENTS_VENV)/bin/python -m pip install --quiet --disable-pip-version-check --require-hashes --no-deps -r $<
+	touch $@
+
+test-servers: $(READY) $(SERVERS_READY) ## a SavedModel, Triton's repository and FastAPI in servers, in an environment of their own
+	SERVERS_PYTHON=$(CURDIR)/$(SERVERS_VENV)/bin/python $(BIN)/python -m pytest -m servers tests/clients
+
+$(SERVERS_READY): requirements/servers.lock
+	$(PYTHON) -m venv --clear $(SERVERS_VENV)
+	$(SERVERS_VENV)/bin/python -m pip install --quiet --disable-pip-version-check --require-hashes --no-deps -r $<
 	touch $@
 
 test-transformers: $(READY) ## what is written for transformers, in an interpreter that has it and torch: TRANSFORMERS_PYTHON=...
@@ -299,5 +310,5 @@ lock: ## resolve the dependencies anew
 		| $(COMPILE) --no-deps --no-annotate --output-file requirements/checkpoint.lock -
 
 clean: ## remove the environment and caches, but no artifacts
-	rm -rf $(VENV) $(JAX_VENV) $(CLIENTS_VENV) $(DOCS_VENV) $(WEB)/node_modules build .mypy_cache .ruff_cache .pytest_cache .import_linter_cache .hypothesis
+	rm -rf $(VENV) $(JAX_VENV) $(CLIENTS_VENV) $(SERVERS_VENV) $(DOCS_VENV) $(WEB)/node_modules build .mypy_cache .ruff_cache .pytest_cache .import_linter_cache .hypothesis
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +

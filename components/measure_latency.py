@@ -5,6 +5,7 @@ from components.artifacts.standard import EdgeModel
 from components.dsl.component import Input, Output, component
 from components.dsl.step_folders import report_progress
 from keras_bert.core.folders import ANSWERING_FILES, TASK_FILE, TOKENIZER_FILES
+from keras_bert.export.files import count_bytes
 
 
 @component(libraries=("ai-edge-litert", "numpy", "onnxruntime"), kind="measurement")
@@ -27,6 +28,6 @@ def measure_latency(edge: Input[EdgeModel], latency: Output[Latency], lengths: t
             str(length): time_rows(runtime.predict_on_batch, [full_row(length, entries)] * TIMED_ROWS)
             for length in lengths
         }
-        files[name] = FileFootprint(edge.file(name).stat().st_size, milliseconds)
+        files[name] = FileFootprint(count_bytes(edge.file(name)), milliseconds)
     latency.write(files)
     latency.counts = {name: figures.bytes for name, figures in files.items()}

@@ -35,15 +35,19 @@ from keras_bert.core.folders import (
     EXPORT_FILE,
     GOLDEN_FILE,
     LABELS_FILE,
+    METRICS_FILE,
     TASK_FILE,
     TFLITE_FILE,
     TFLITE_FLOAT_FILE,
     TOKENIZER_FILES,
+    TRITON_FOLDER,
     WEB_FOLDER,
     sync,
 )
 from keras_bert.export.attachments import attach_entries
-from keras_bert.export.files import FILES
+from keras_bert.export.files import FILES, copy_model
+from keras_bert.export.served_calibration import write_calibration
+from keras_bert.tasks.calibration import read_calibration
 
 if TYPE_CHECKING:
     from keras_bert.clients.search_corpus import SearchCorpus
@@ -110,14 +114,14 @@ def push(
     made_of = {name: artifact.fingerprint() for name, artifact in origin if artifact is not None}
     with _staged(target) as staging:
         for file in choose_files(edge):
-            (staging / file).parent.mkdir(parents=True, exist_ok=True)
-            shutil.copyfile(edge.file(file), staging / file)
+            copy_model(edge.file(file), (staging / file).parent)
         shutil.copyfile(evaluation.file("metrics.json"), staging / "metrics.json")
         shutil.copyfile(examples.file(SCHEMA_FILE), staging / SCHEMA_FILE)
         (staging / ORIGIN_FILE).write_text(format_json(made_of))
         records = {name: (staging / name).read_bytes() for name in RECORD_FILES}
         for model_file in filter(Path.is_file, (staging / name for name in MODEL_FILES)):
             attach_entries(model_file, records)
+        write_calibration(staging, read_calibration(staging / METRICS_FILE))
         drop_absent_files(staging)
         add_calibrated_answers(staging)
         write_tokenizers(staging)
@@ -142,12 +146,12 @@ def push(
 
 
 def choose_files(edge: EdgeModel) -> list[str]:
-    """The exported files to push, relative to the artifact."""
+    """The exported files to push, relative to the artifact; the parts of a SavedModel go with its file."""
     names = [name for name in OPTIONAL_FILES if edge.file(name).is_file()]
     if TFLITE_FILE in names and TFLITE_FLOAT_FILE in names:
         names.remove(TFLITE_FLOAT_FILE)
-    web = [f"{WEB_FOLDER}/{name}" for name in list_files(edge.file(WEB_FOLDER))]
-    return [*names, *ALWAYS_FILES, *web]
+    inside = [f"{folder}/{name}" for folder in (WEB_FOLDER, TRITON_FOLDER) for name in list_files(edge.file(folder))]
+    return [*names, *ALWAYS_FILES, *inside]
 
 
 def newest_version(folder: Path, digests: Mapping[str, str]) -> int | None:

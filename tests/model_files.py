@@ -4,15 +4,19 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
+from keras_bert.core.folders import SAVED_MODEL_FILE
 from keras_bert.export.bundle import attach_companions
 from keras_bert.export.onnx import export_onnx
+from keras_bert.export.saved_model import export_saved_model
 from keras_bert.export.tflite import export_tflite
 
 
 def write_file(task: Any, file: Path, lengths: Sequence[int]) -> Path:
-    """The task's `.tflite` file with these lengths, or its `.onnx` file, which takes any."""
+    """The task's `.tflite` file with these lengths, or its `.onnx` file or SavedModel, which take any."""
     if file.suffix == ".onnx":
         export_onnx(task.network(), file, output=task.output_name)
+    elif file.name == SAVED_MODEL_FILE:
+        export_saved_model(task, file.parent)
     else:
         export_tflite(task.network(), file, lengths, output=task.output_name)
     attach_companions(task, file)

@@ -6,8 +6,16 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from components.artifacts.standard import EdgeModel, Model, TaskExamples
 from components.scoring.blessing import STUDENT, TEACHER
-from keras_bert.core.folders import EXPORT_FILE, MODEL_FILE, ONNX_FILE, TFLITE_FILE, TFLITE_FLOAT_FILE
+from keras_bert.core.folders import (
+    EXPORT_FILE,
+    MODEL_FILE,
+    ONNX_FILE,
+    SAVED_MODEL_FILE,
+    TFLITE_FILE,
+    TFLITE_FLOAT_FILE,
+)
 from keras_bert.core.processor import usable_processors
+from keras_bert.export.files import count_bytes
 from keras_bert.options.quantization import RECIPES
 
 if TYPE_CHECKING:
@@ -17,12 +25,20 @@ if TYPE_CHECKING:
 
     Features = dict[str, np.ndarray[Any, Any]]
 
-_FILES = {"tflite float32": TFLITE_FLOAT_FILE, "tflite": TFLITE_FILE, "onnx float32": ONNX_FILE}
+_FILES = {
+    "tflite float32": TFLITE_FLOAT_FILE,
+    "tflite": TFLITE_FILE,
+    "onnx float32": ONNX_FILE,
+    "saved_model float32": SAVED_MODEL_FILE,
+}
 # Bits of a weight -> the type of the numbers in a quantized file.
 _QUANTIZED = {4: "int4", 8: "int8", 16: "float16"}
 
 # The first of these names that a job has is shipped.
-SHIPPED = (*(f"tflite {kind}" for kind in _QUANTIZED.values()), "tflite float32", "onnx float32", STUDENT, TEACHER)
+SHIPPED = (
+    *(f"tflite {kind}" for kind in _QUANTIZED.values()),
+    *("tflite float32", "onnx float32", "saved_model float32", STUDENT, TEACHER),
+)
 
 # The time of a row that is answered alone on one thread, over that of a row in a batch.
 _ROW_ALONE = 3
@@ -77,7 +93,7 @@ def measure_size(candidate: ScoredFile, features: "Sequence[Features]") -> tuple
     else:
         longest = max(row["token_ids"].shape[1] for row in features)
         milliseconds = time_rows(open_file(candidate.file, longest).predict_on_batch, features)
-    return candidate.file.stat().st_size / 1e6, milliseconds
+    return count_bytes(candidate.file) / 1e6, milliseconds
 
 
 def timing_work(test_rows: int) -> int:

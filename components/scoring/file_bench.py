@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 from components.scoring.latency import full_row, on_processors, timed, times_of
 from components.scoring.process_memory import peak_megabytes, reset_peak, resident_megabytes
 
-_RUNTIMES = {".tflite": "ai_edge_litert.interpreter", ".onnx": "onnxruntime"}
+_RUNTIMES = {".tflite": "ai_edge_litert.interpreter", ".onnx": "onnxruntime", ".pb": "tensorflow_text"}
 
 
 class BenchRequest(NamedTuple):

@@ -2,7 +2,6 @@
 
 import dataclasses
 import hashlib
-import shutil
 import tempfile
 from collections.abc import Mapping
 from pathlib import Path
@@ -12,6 +11,7 @@ from components.dsl.artifact import format_json
 from components.sources.pushed_version import ORIGIN_FILE
 from keras_bert.core.folders import EXPORT_FILE, METRICS_FILE
 from keras_bert.export.attachments import attach_entries
+from keras_bert.export.files import copy_model, count_bytes
 
 RECORD_FILES = (EXPORT_FILE, METRICS_FILE, ORIGIN_FILE)
 # What a pushed version is made of, see `push`.
@@ -30,7 +30,7 @@ def count_records(metrics: Metrics, files: Mapping[str, Path]) -> Metrics:
     for name, file in files.items():
         records = {EXPORT_FILE: (file.parent / EXPORT_FILE).read_text(encoding="utf-8"), **contents}
         with tempfile.TemporaryDirectory() as folder:
-            copy = Path(shutil.copy(file, folder))
+            copy = copy_model(file, Path(folder))
             attach_entries(copy, {name: text.encode() for name, text in records.items()})
-            models[name] = dataclasses.replace(models[name], megabytes=copy.stat().st_size / 1e6)
+            models[name] = dataclasses.replace(models[name], megabytes=count_bytes(copy) / 1e6)
     return dataclasses.replace(metrics, models=models)

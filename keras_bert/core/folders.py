@@ -38,8 +38,18 @@ FEATURES_FILE = "features.json"
 TFLITE_FILE = "model.tflite"
 TFLITE_FLOAT_FILE = "model_float32.tflite"
 ONNX_FILE = "model.onnx"
+# For TensorFlow and TensorFlow Serving, which want this name at the top of a version's folder; the rest of the model
+# is in the files and folders of `SAVED_MODEL_PARTS` beside it. In the last are the files that we attach.
+SAVED_MODEL_FILE = "saved_model.pb"
+SAVED_MODEL_PARTS = ("variables", "assets", "assets.extra")
+ATTACHMENTS_FOLDER = SAVED_MODEL_PARTS[-1]
+CALIBRATION_FILE = "assets/calibration.txt"
 # The file of a pushed folder that `predict` uses is the first of these that exists.
-ANSWERING_FILES = (TFLITE_FILE, TFLITE_FLOAT_FILE, ONNX_FILE)
+ANSWERING_FILES = (TFLITE_FILE, TFLITE_FLOAT_FILE, ONNX_FILE, SAVED_MODEL_FILE)
+# The model repository of Triton Inference Server: a folder for the model in it.
+TRITON_FOLDER = "triton"
+TRITON_CONFIG_FILE = f"{TRITON_FOLDER}/model/config.pbtxt"
+TRITON_FILE = f"{TRITON_FOLDER}/model/1/model.onnx"
 # For MediaPipe Tasks; quantized if the model is.
 MEDIAPIPE_FILE = "model_mediapipe.tflite"
 # Takes text; quantized if the model is.

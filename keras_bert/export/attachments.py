@@ -1,7 +1,8 @@
 """Files attached to a model's file: its tokenizer, task settings and metrics.
 
 A `.tflite` file has them in a zip archive after the model, as LiteRT's metadata has its associated files, and `unzip`
-opens it; an `.onnx` file has them as metadata entries. Runtimes ignore both.
+opens it; an `.onnx` file has them as metadata entries; a SavedModel, given its `saved_model.pb`, in the folder
+`assets.extra` beside it. Runtimes ignore all of them.
 
 The first attached file is a digest of the model: a runtime that opens a damaged model may end the process, or give
 wrong outputs without an error (docs/decisions/0029-model-files-hold-a-digest.md).
@@ -14,6 +15,9 @@ import zipfile
 import zlib
 from collections.abc import Mapping
 from pathlib import Path
+
+from keras_bert.core.folders import ATTACHMENTS_FOLDER, SAVED_MODEL_FILE
+from keras_bert.export.files import list_parts
 
 DIGEST_FILE = "digest.json"
 # The most bytes of all attached files together: the tokenizer of a vocabulary of 250,000 tokens has 17 MB.
@@ -35,11 +39,17 @@ def attach_entries(path: str | os.PathLike[str], files: Mapping[str, bytes], *, 
         raise ValueError(f"files attached to {path} must have distinct names, got {', '.join(sorted(repeated))} twice")
     if DIGEST_FILE not in attached:
         # The size and the digest of the model, without the attached files.
-        size = path.stat().st_size
-        if path.suffix != ".onnx" and zipfile.is_zipfile(path):
+        size = sum(part.stat().st_size for part in _digested(path))
+        if path.suffix == ".tflite" and zipfile.is_zipfile(path):
             with zipfile.ZipFile(path) as archive:
                 size = archive.start_dir  # zipfile moves the archive's directory to the end of the new files
         files = {DIGEST_FILE: json.dumps({"bytes": size, "sha256": _digest(path, size)}).encode(), **files}
+    if path.name == SAVED_MODEL_FILE:
+        folder = path.parent / ATTACHMENTS_FOLDER
+        folder.mkdir(exist_ok=True)
+        for name, content in files.items():
+            (folder / name).write_bytes(content)
+        return
     if path.suffix == ".onnx":
         import onnx
 
@@ -88,15 +98,17 @@ def read_attachments(path: str | os.PathLike[str]) -> dict[str, bytes]:
         if any(isinstance(text, bytes) for entry in model.metadata_props for text in (entry.key, entry.value)):
             raise ValueError(f"the files attached to {path} must be UTF-8, got other bytes")
         return {entry.key: entry.value.encode() for entry in model.metadata_props}
+    if path.name == SAVED_MODEL_FILE:
+        attached = sorted((path.parent / ATTACHMENTS_FOLDER).glob("*"))
+        _check_size(path, sum(file.stat().st_size for file in attached))
+        return {file.name: file.read_bytes() for file in attached}
     if path.suffix != ".tflite":
-        raise ValueError(f"{path} must be a .tflite or .onnx file")
+        raise ValueError(f"{path} must be a .tflite or .onnx file, or a {SAVED_MODEL_FILE}")
     if not zipfile.is_zipfile(path):
         return {}
     try:
         with zipfile.ZipFile(path) as archive:
-            size = sum(entry.file_size for entry in archive.infolist())
-            if size > _MOST_BYTES:
-                raise ValueError(f"the files attached to {path} must have at most {_MOST_BYTES} bytes, got {size}")
+            _check_size(path, sum(entry.file_size for entry in archive.infolist()))
             return {entry.filename: _read_entry(archive, entry) for entry in archive.infolist()}
     # The last three: damaged bytes may mean an unknown compression method, a password or a negative offset.
     except (zipfile.BadZipFile, EOFError, zlib.error, NotImplementedError, RuntimeError, OSError) as error:
@@ -109,6 +121,22 @@ def _read_entry(archive: zipfile.ZipFile, entry: zipfile.ZipInfo) -> bytes:
         return stream.read(entry.file_size)
 
 
+def _check_size(path: Path, size: int) -> None:
+    if size > _MOST_BYTES:
+        raise ValueError(f"the files attached to {path} must have at most {_MOST_BYTES} bytes, got {size}")
+
+
+def _digested(path: Path) -> list[Path]:
+    """The files with the graph and the weights of a model; the calibration of a SavedModel may be set later."""
+    return [part for part in list_parts(path) if part == path or part.parent.name == "variables"]
+
+
 def _digest(path: Path, size: int) -> str:
-    with path.open("rb") as stream:
-        return hashlib.sha256(stream.read(max(0, size))).hexdigest()
+    """The digest of the first bytes of a model."""
+    digest = hashlib.sha256()
+    for part in _digested(path):
+        with part.open("rb") as stream:
+            content = stream.read(max(0, size))
+        digest.update(content)
+        size -= len(content)
+    return digest.hexdigest()

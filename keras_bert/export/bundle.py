@@ -10,6 +10,7 @@ from keras_bert.core.folders import (
     ANSWERING_FILES,
     METRICS_FILE,
     MODEL_FILE,
+    SAVED_MODEL_FILE,
     TASK_FILE,
     TFLITE_FILE,
     TOKENIZER_FILES,
@@ -59,11 +60,12 @@ def load_exported(place: str | os.PathLike[str], file: str = "", *, num_threads:
     """Loads a task from an exported file, or from a pushed folder, which runs in the runtime of the file.
 
     The calibration is read from `metrics.json`, if there is one. Neither Keras nor TensorFlow is imported, except for a
-    file with text as input, which needs tensorflow-text's operations.
+    file with text as input, which needs tensorflow-text's operations, and for a SavedModel.
 
     Args:
-        place: a `.tflite` or `.onnx` file, or a folder with such a file, `task.json`, `vocab.txt` and `tokenizer.json`.
-            For a MediaPipe file, texts are tokenized as MediaPipe does it.
+        place: a `.tflite` or `.onnx` file, a `saved_model.pb` with its folders beside it, or a folder with such a file,
+            `task.json`, `vocab.txt` and `tokenizer.json`. For a MediaPipe file, texts are tokenized as MediaPipe does
+            it.
         file: the name of the file in the folder; if empty, the first of `ANSWERING_FILES`.
         num_threads: threads of the runtime.
 
@@ -76,14 +78,17 @@ def load_exported(place: str | os.PathLike[str], file: str = "", *, num_threads:
         file = file or next((name for name in ANSWERING_FILES if (place / name).is_file()), TFLITE_FILE)
         if not (place / file).is_file():
             raise FileNotFoundError(f"{place} is not a pushed model: it has no {file}{_hint(place)}")
-        _check_companions(place, [name for name in _COMPANIONS if (place / name).is_file()])
-        return _load(place, place / file, num_threads)
+        if (place / TASK_FILE).is_file() or file != SAVED_MODEL_FILE:
+            _check_companions(place, [name for name in _COMPANIONS if (place / name).is_file()])
+            return _load(place, place / file, num_threads)
+        place /= file
     if not place.is_file():
         raise FileNotFoundError(f"{place} must be a file or a folder of a pushed model, there is none")
     held = read_attachments(place)
     if not held.keys() & set(_COMPANIONS):
-        # A web file has no attached files, because every visitor downloads it; its pushed folder has them.
-        for folder in place.absolute().parents[:3]:
+        # A web file has no attached files, because every visitor downloads it; its pushed folder has them. Triton's is
+        # four folders below.
+        for folder in place.absolute().parents[:4]:
             if all((folder / name).is_file() for name in _COMPANIONS):
                 return _load(folder, place, num_threads)
     _check_companions(place, held.keys())
@@ -97,7 +102,7 @@ def load_exported(place: str | os.PathLike[str], file: str = "", *, num_threads:
 
 
 def attach_companions(task: Task, file: Path) -> None:
-    """Attaches tokenizer and task settings to a `.tflite` or `.onnx` file, unless they are attached already."""
+    """Attaches tokenizer and task settings to an exported file, unless they are attached already."""
     held = read_attachments(file)
     with tempfile.TemporaryDirectory() as folder:
         task.save_settings(folder)

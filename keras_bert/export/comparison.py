@@ -16,7 +16,7 @@ from keras_bert.export.check import (
     expected_agreement,
     parity_tolerance,
 )
-from keras_bert.export.files import ExportedFile
+from keras_bert.export.files import ExportedFile, count_bytes
 from keras_bert.export.inputs import ComparisonRows, ExportInputs, needs_calibration_rows
 from keras_bert.export.rules.lite_graphs import count_operations
 from keras_bert.export.runtimes import PROBABILITIES, Array, count_tokens, logits_of, open_file
@@ -72,7 +72,7 @@ def compare_answers(source: ExportInputs, file: ExportedFile, sample: Comparison
         difference = check_parity(file.name, reference, outputs, tolerance, mask)
         measured = {"largest_difference": float(f"{difference:.1e}")}
     operations = {"operations": count_operations(path)} if path.suffix == ".tflite" else {}
-    return {**measured, "bytes": path.stat().st_size, "rows_compared": len(mask), **operations}
+    return {**measured, "bytes": count_bytes(path), "rows_compared": len(mask), **operations}
 
 
 def _logarithms(probabilities: Array) -> Array:

@@ -1,14 +1,20 @@
 """The files that an export writes, and their properties."""
 
 import dataclasses
+import shutil
+from pathlib import Path
 from typing import Literal
 
 from keras_bert.core.folders import (
     MEDIAPIPE_FILE,
     ONNX_FILE,
+    SAVED_MODEL_FILE,
+    SAVED_MODEL_PARTS,
     TEXT_FILE,
     TFLITE_FILE,
     TFLITE_FLOAT_FILE,
+    TRITON_FILE,
+    TRITON_FOLDER,
     WEB_FILE,
     WEB_FOLDER,
     WEB_HALF_FILE,
@@ -41,8 +47,8 @@ class ExportedFile:
 
     @property
     def is_self_contained(self) -> bool:
-        """True if tokenizer, settings and metrics are attached to the file; web files have them in their folder."""
-        return not self.name.startswith(f"{WEB_FOLDER}/")
+        """True if tokenizer, settings and metrics are attached to the file; others have them in the pushed folder."""
+        return not self.name.startswith((f"{WEB_FOLDER}/", f"{TRITON_FOLDER}/"))
 
 
 LITERT = ExportedFile(
@@ -57,6 +63,16 @@ ONNX = ExportedFile(
     name=ONNX_FILE,
     numbers="float32",
     card_line="float32, for ONNX Runtime; any batch and any length up to {lengths} tokens",
+)
+SAVED_MODEL = ExportedFile(
+    name=SAVED_MODEL_FILE,
+    numbers="float32",
+    card_line="float32, for TensorFlow Serving, with `variables` and `assets`; text or ids; any batch, any length",
+)
+TRITON = ExportedFile(
+    name=TRITON_FILE,
+    numbers="float32",
+    card_line=f"float32, in a model repository for Triton Inference Server, `{TRITON_FOLDER}`",
 )
 MEDIAPIPE = ExportedFile(
     name=MEDIAPIPE_FILE,
@@ -87,4 +103,24 @@ WEB_STATIC = ExportedFile(
     card_line='weights {weights}; activations {activations}; `dtype: "int8"`',
 )
 # In the order of the model card.
-FILES = (LITERT, LITERT_FLOAT, ONNX, MEDIAPIPE, TEXT, WEB, WEB_HALF, WEB_INT8, WEB_STATIC)
+FILES = (LITERT, LITERT_FLOAT, ONNX, SAVED_MODEL, TRITON, MEDIAPIPE, TEXT, WEB, WEB_HALF, WEB_INT8, WEB_STATIC)
+
+
+def list_parts(file: Path) -> list[Path]:
+    """The files of an exported model: one, or those of a SavedModel, given its `saved_model.pb`."""
+    folders = (file.parent / part for part in SAVED_MODEL_PARTS if file.name == SAVED_MODEL_FILE)
+    return [file, *(part for folder in folders for part in sorted(folder.rglob("*")) if part.is_file())]
+
+
+def copy_model(file: Path, folder: Path) -> Path:
+    """Copies an exported model into a folder, see `list_parts`; returns the path of the copy."""
+    for part in list_parts(file):
+        copy = folder / part.relative_to(file.parent)
+        copy.parent.mkdir(parents=True, exist_ok=True)
+        shutil.copyfile(part, copy)
+    return folder / file.name
+
+
+def count_bytes(file: Path) -> int:
+    """The size of an exported model, see `list_parts`."""
+    return sum(part.stat().st_size for part in list_parts(file))

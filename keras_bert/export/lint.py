@@ -5,7 +5,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
-from keras_bert.core.folders import LABELS_TEXT, TASK_FILE, VOCABULARY_FILE
+from keras_bert.core.folders import LABELS_TEXT, SAVED_MODEL_FILE, TASK_FILE, VOCABULARY_FILE
 from keras_bert.export.attachments import read_attachments
 from keras_bert.export.rules.expected import Expected
 from keras_bert.export.rules.lite import LITE_RULES, find_reachable_operations
@@ -19,7 +19,7 @@ class LintError(AssertionError):
 
 
 def lint_file(path: Path, expected: Expected) -> None:
-    """Checks a `.tflite` or `.onnx` file with its companions attached against all rules for its format.
+    """Checks an exported file with its companions attached against all rules for its format.
 
     Raises:
         LintError: the file violates a rule; the message describes the first violation.
@@ -28,6 +28,10 @@ def lint_file(path: Path, expected: Expected) -> None:
         import onnx
 
         _check(path, ONNX_RULES, [onnx.load_model(path)], expected)
+    elif path.name == SAVED_MODEL_FILE:
+        from tensorflow.core.protobuf.saved_model_pb2 import SavedModel
+
+        _check(path, SAVED_MODEL_RULES, [SavedModel.FromString(path.read_bytes())], expected)
     else:
         _check(path, LITE_RULES, read_graphs(path), expected)
     _check(path, ATTACHMENT_RULES, [read_attachments(path)], expected)
@@ -79,6 +83,29 @@ def vocabulary_in_table(model: Any, expected: Expected) -> Iterator[str]:
 
 
 ONNX_RULES = (valid_file, standard_operations, vocabulary_in_table)
+
+
+def served_signatures(model: Any, expected: Expected) -> Iterator[str]:
+    """There is one graph, for servers, with the signature that is asked where none is named."""
+    tags = [list(graph.meta_info_def.tags) for graph in model.meta_graphs]
+    if tags != [["serve"]]:
+        yield f"graphs must be one with the tag serve, got {tags}"
+    elif "serving_default" not in model.meta_graphs[0].signature_def:
+        yield f"signatures must hold serving_default, got {sorted(model.meta_graphs[0].signature_def)}"
+
+
+def any_batch(model: Any, expected: Expected) -> Iterator[str]:
+    """All inputs and outputs begin with a batch axis of any size, as TensorFlow Serving's rows want it."""
+    for graph in model.meta_graphs:
+        for name, signature in graph.signature_def.items():
+            if signature.method_name != "tensorflow/serving/predict":
+                continue
+            for tensor, entry in (*signature.inputs.items(), *signature.outputs.items()):
+                if not entry.tensor_shape.dim or entry.tensor_shape.dim[0].size != -1:
+                    yield f"{name}: {tensor} must have a batch of any size, got {entry.tensor_shape}"
+
+
+SAVED_MODEL_RULES = (served_signatures, any_batch)
 
 
 def labels_of_task(held: Mapping[str, bytes], expected: Expected) -> Iterator[str]:

@@ -1,14 +1,22 @@
-"""Runs exported files in LiteRT and ONNX Runtime, without TensorFlow and Keras."""
+"""Runs exported files in LiteRT and ONNX Runtime, without TensorFlow and Keras, and SavedModels in TensorFlow."""
 
 import os
 import re
 import threading
 from collections.abc import Callable, Mapping
+from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
 
-from keras_bert.core.folders import END_LOGITS, LOGITS, SENTENCE_VECTOR, START_LOGITS
+from keras_bert.core.folders import (
+    END_LOGITS,
+    LOGITS,
+    SAVED_MODEL_FILE,
+    SENTENCE_VECTOR,
+    START_LOGITS,
+    temporary_folder,
+)
 
 # Our name of an input -> transformers' name.
 INPUTS = {"token_ids": "input_ids", "padding_mask": "attention_mask", "segment_ids": "token_type_ids"}
@@ -29,6 +37,8 @@ SIGNATURE = "serve_{length}"
 PROBABILITIES = "probabilities"
 # Signatures of files with text as input, and the names of their inputs.
 TEXT_SIGNATURES = {"serve_text": ("text",), "serve_pair": ("text", "second")}
+# The signature of a SavedModel that takes token ids.
+IDS_SIGNATURE = "serve_ids"
 
 
 class Output(NamedTuple):
@@ -154,7 +164,7 @@ class OnnxModel:
 
     def __init__(self, path: str | os.PathLike[str], max_length: int, num_threads: int = 1) -> None:
         self._path, self._session = path, open_session(path, num_threads)
-        self._inputs = {
+        self.inputs = {
             OURS.get(given.name, given.name): (given.name, np.int64 if "int64" in given.type else np.int32)
             for given in self._session.get_inputs()
         }
@@ -165,11 +175,11 @@ class OnnxModel:
 
     def predict_on_batch(self, batch: Mapping[str, Array]) -> Any:
         """The outputs for a batch of inputs by name, of which it takes its own, as a Keras model gives them."""
-        return self(**{name: batch[name] for name in self._inputs})
+        return self(**{name: batch[name] for name in self.inputs})
 
     def __call__(self, **inputs: Array) -> Any:
         """As `TFLiteModel`, but outputs per token have values for padding, too."""
-        given = {self._inputs[name][0]: np.asarray(values, self._inputs[name][1]) for name, values in inputs.items()}
+        given = {self.inputs[name][0]: np.asarray(values, self.inputs[name][1]) for name, values in inputs.items()}
         try:
             outputs = dict(zip(self._names, self._session.run(self._names, given), strict=True))
         except Exception as error:
@@ -198,12 +208,70 @@ def open_session(path: str | os.PathLike[str], num_threads: int = 1, profile: st
         raise ValueError(f"{path} must be an .onnx file: {_in_one_line(error)}") from error
 
 
-def open_file(file: str | os.PathLike[str], max_length: int, num_threads: int = 1) -> TFLiteModel | OnnxModel:
-    """Opens a `.tflite` or `.onnx` file in its runtime; `max_length` is for `.onnx` files, which do not contain it.
+class SavedModel:
+    """Runs a SavedModel, given its `saved_model.pb`, in TensorFlow; a task uses it in place of a Keras model.
+
+    Raises:
+        ValueError: the file is not that of a SavedModel, or has no signature for token ids.
+    """
+
+    name = "TensorFlow"
+
+    def __init__(self, path: str | os.PathLike[str], max_length: int) -> None:
+        # Functions go with the object that holds their variables.
+        self._loaded = load_saved_model(path)
+        if IDS_SIGNATURE not in self._loaded.signatures:
+            raise ValueError(f"{path} must have a signature {IDS_SIGNATURE}, got {list(self._loaded.signatures)}")
+        self._serve = self._loaded.signatures[IDS_SIGNATURE]
+        self._names = sorted(self._serve.structured_input_signature[1])
+        self.max_length = max_length
+        outputs = self._serve.structured_outputs
+        self.output = _for_task({name: Output(tuple(outputs[name].shape)) for name in outputs})
+
+    def predict_on_batch(self, batch: Mapping[str, Array]) -> Any:
+        """The outputs for a batch of inputs by name, of which it takes its own, as a Keras model gives them."""
+        return self(**{name: batch[name] for name in self._names})
+
+    def __call__(self, **inputs: Array) -> Any:
+        """As `OnnxModel`."""
+        import tensorflow as tf
+
+        given = {name: tf.constant(values, tf.int32) for name, values in inputs.items()}
+        return _for_task({name: output.numpy() for name, output in self._serve(**given).items()})
+
+
+def load_saved_model(path: str | os.PathLike[str]) -> Any:
+    """Loads the SavedModel of a `saved_model.pb`, as `tf.saved_model.load` does.
+
+    Raises:
+        ValueError: the SavedModel is damaged.
+    """
+    import tensorflow as tf
+    import tensorflow_text  # noqa: F401, registers its operations
+
+    with temporary_folder() as folder:
+        # TensorFlow reads its path as a pattern.
+        place = Path(folder) / "model"
+        place.symlink_to(Path(path).absolute().parent)
+        try:
+            return tf.saved_model.load(str(place))
+        except Exception as error:
+            # TensorFlow's errors have no common class.
+            raise ValueError(f"{path} must be of a SavedModel: {_in_one_line(error)}") from error
+
+
+def open_file(
+    file: str | os.PathLike[str], max_length: int, num_threads: int = 1
+) -> TFLiteModel | OnnxModel | SavedModel:
+    """Opens an exported file in its runtime; `max_length` is for files that do not contain it, all but `.tflite`.
+
+    A SavedModel runs on the threads of TensorFlow.
 
     Raises:
         ValueError: the file cannot be opened.
     """
+    if Path(file).name == SAVED_MODEL_FILE:
+        return SavedModel(file, max_length)
     if os.fspath(file).endswith(".onnx"):
         return OnnxModel(file, max_length, num_threads)
     return TFLiteModel(file, num_threads)

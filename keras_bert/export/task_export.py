@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from keras_bert.core.checks import check
-from keras_bert.core.folders import TFLITE_FLOAT_FILE, staged_files, temporary_folder
+from keras_bert.core.folders import SAVED_MODEL_FILE, TFLITE_FLOAT_FILE, staged_files, temporary_folder
 from keras_bert.export.bundle import attach_companions, load_exported
 from keras_bert.export.comparison import compare_answers
 from keras_bert.export.files import LITERT, LITERT_FLOAT, ONNX
@@ -32,12 +32,14 @@ def export_task(
 ) -> None:
     """Writes a task as one file with its tokenizer and settings; `keras_bert.load(path).predict` answers with it.
 
+    A path to a `saved_model.pb` makes its folder a SavedModel for TensorFlow Serving.
+
     A `.tflite` file of a task that `keras_bert.quantize` quantized holds integers; other files are float32. The answers
     of the file are compared with those of the model before it takes the place of an earlier file.
 
     Args:
         task: a task with a Keras model.
-        path: the file to write, `.tflite` or `.onnx`.
+        path: the file to write, `.tflite`, `.onnx` or `saved_model.pb`.
         texts: varied texts that measure the ranges of activations; needed by recipes that quantize all of them. They
             get the prompt of queries where the task has one.
         pairs: the second text of each, where the task takes one.
@@ -55,7 +57,8 @@ def export_task(
     """
     path, texts = Path(path), task.explained_texts(as_texts("texts", texts, at_least=0))
     check_keras_model(task, "exported")
-    check("export", "path", path.suffix in (".tflite", ".onnx"), "end with .tflite or .onnx", str(path))
+    fits = path.suffix in (".tflite", ".onnx") or path.name == SAVED_MODEL_FILE
+    check("export", "path", fits, f"end with .tflite, .onnx or {SAVED_MODEL_FILE}", str(path))
     is_lite, quantization = path.suffix == ".tflite", task.quantization
     recipe = quantization.recipe if quantization is not None and is_lite else None
     rule = f"hold texts that measure the ranges of activations for the recipe {recipe}"
@@ -71,11 +74,15 @@ def export_task(
 
             signatures = options.choose_lengths(task.max_length)
             export_quantized(network, file, signatures, quantization, rows, output=task.output_name)
+        elif path.name == SAVED_MODEL_FILE:
+            from keras_bert.export.saved_model import export_saved_model
+
+            export_saved_model(task, staging)
         else:
             from keras_bert.export.onnx import export_onnx
 
             export_onnx(network, file, output=task.output_name, opset=opset)
-        kind = ONNX if not is_lite else LITERT_FLOAT if quantization is None else LITERT
+        kind = ONNX if not is_lite else LITERT_FLOAT if quantization is None else LITERT  # SavedModels are as ONNX is
         sample = texts or list(TEXTS)
         features = rows or task.encode(sample, SECONDS if task.second_text == "required" else None)
         exported = dataclasses.replace(kind, name=path.name)

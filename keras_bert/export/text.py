@@ -40,7 +40,12 @@ def export_text(task: Task, path: str | os.PathLike[str], quantization: Quantiza
 def text_inputs(task: Task) -> TextInputs:
     """Returns the text inputs of a task with a WordPiece tokenizer."""
     assert isinstance(task.tokenizer, Tokenizer), "LiteRTText.check comes first"
-    return TextInputs(task.tokenizer, _SIGNATURES[task.second_text], task.places)
+    return TextInputs(task.tokenizer, text_signatures(task), task.places)
+
+
+def text_signatures(task: Task) -> tuple[str, ...]:
+    """The signatures, keys of `TEXT_SIGNATURES`, of a task's file with text as input."""
+    return _SIGNATURES[task.second_text]
 
 
 class TextModel:

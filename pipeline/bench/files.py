@@ -12,6 +12,7 @@ from typing import Any
 from components.dsl.errors import InputError
 from components.scoring.file_bench import BenchRequest
 from keras_bert.core.processor import usable_processors
+from keras_bert.export.files import count_bytes
 from pipeline.views.description import read_description
 
 # Numbers of threads by default, as far as there are processors.
@@ -76,7 +77,7 @@ def bench(files: Sequence[Path], options: BenchOptions) -> dict[str, Any]:
         measured.append((request._replace(lengths=lengths, answers=options.answers), facts))
     results = []
     for request, facts in measured:
-        size = Path(request.file).stat().st_size
+        size = count_bytes(Path(request.file))
         result = {"file": request.file, "bytes": size, **facts, "lengths": list(request.lengths)}
         result["threads"] = [run_child("bench", request._replace(threads=count)) for count in threads]
         if options.operations and "delegate" not in facts:

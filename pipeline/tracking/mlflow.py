@@ -10,7 +10,8 @@ from typing import Any, NamedTuple
 from components.artifacts.evaluation import Evaluation
 from components.artifacts.pushed import Pushed
 from components.dsl.errors import InputError, install_command
-from keras_bert.core.folders import ANSWERING_FILES
+from keras_bert.core.folders import ANSWERING_FILES, SAVED_MODEL_FILE
+from keras_bert.export.files import copy_model
 from pipeline.orchestrator.changes import flatten
 from pipeline.orchestrator.history import History
 from pipeline.orchestrator.records import Run
@@ -136,11 +137,13 @@ def _write(
             version, before = importlib.metadata.version(_DISTRIBUTION), mlflow.get_tracking_uri()
             mlflow.set_tracking_uri(uri)
             try:
-                with mlflow.start_run(run_id=made):
+                with mlflow.start_run(run_id=made), tempfile.TemporaryDirectory() as folder:
+                    copy = copy_model(file, Path(folder))
                     mlflow.pyfunc.log_model(
                         name="model",
                         python_model=str(_SCRIPT),
-                        artifacts={"file": str(file)},
+                        # Of a SavedModel, the folder.
+                        artifacts={"file": str(copy.parent if copy.name == SAVED_MODEL_FILE else copy)},
                         pip_requirements=[f"{_DISTRIBUTION}=={version}"],
                     )
             finally:

@@ -11,8 +11,9 @@ from rich.table import Table as Grid
 from components.artifacts.evaluation import Metrics
 from components.dsl.errors import InputError
 from components.scoring.model_card import calibration_lines, format_score, name_thresholds
-from keras_bert.core.folders import ONNX_FILE, TASK_FILE, VOCABULARY_FILE, WEB_FOLDER
+from keras_bert.core.folders import ONNX_FILE, SAVED_MODEL_FILE, TASK_FILE, VOCABULARY_FILE, WEB_FOLDER
 from keras_bert.export.attachments import read_attachments
+from keras_bert.export.files import count_bytes
 from pipeline.views.tables import Table
 from pipeline.views.terminal import cells
 
@@ -28,7 +29,7 @@ def read_description(file: Path) -> dict[str, Any]:
         InputError: the file is missing, holds no attachments, or holds some that cannot be shown.
     """
     if not file.is_file():
-        raise InputError(f"{file} must be a .tflite or .onnx file, found none")
+        raise InputError(f"{file} must be a .tflite or .onnx file, or a {SAVED_MODEL_FILE}, found none")
     try:
         held = read_attachments(file)
     except ValueError as error:
@@ -44,7 +45,7 @@ def read_description(file: Path) -> dict[str, Any]:
         )
     if TASK_FILE not in held:
         raise InputError(f"{file} must be a file that was pushed or exported here, found nothing in it that says so")
-    content: dict[str, Any] = {"file": file.name, "bytes": file.stat().st_size}
+    content: dict[str, Any] = {"file": file.name, "bytes": count_bytes(file)}
     if VOCABULARY_FILE in held:
         content["entries"] = held[VOCABULARY_FILE].count(b"\n")
     content |= attached

@@ -3,6 +3,7 @@ import json
 import shutil
 import subprocess
 import sys
+from typing import get_args
 
 import numpy as np
 import pytest
@@ -13,7 +14,7 @@ from components.export_model import _are_pairs, _read_features, export_model
 from components.sources.table import TextRow
 from components.training.model_folder import read_model
 from keras_bert.export.attachments import read_attachments
-from keras_bert.options.export import Export
+from keras_bert.options.export import Export, RuntimeName
 from tests.keras_bert.compress import tiny
 
 
@@ -80,7 +81,7 @@ def reports():
 @pytest.fixture(scope="module")
 def edge(student, examples, reports, tmp_path_factory):
     edge = EdgeModel(tmp_path_factory.mktemp("edge"))
-    export = Export(lengths=(8, 64), runtimes=("tflite", "onnx", "mediapipe", "transformers_js", "tflite_text"))
+    export = Export(lengths=(8, 64), runtimes=get_args(RuntimeName))
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr("components.dsl.step_folders._sink", lambda *report: reports.append(report))
         export_model.run(model=student, examples=examples, edge=edge, export=export)
@@ -102,10 +103,12 @@ def test_the_progress_rises_to_its_total_by_what_parts_were_measured_to_take(edg
 
 def test_the_artifact_holds_all_that_a_device_needs(edge, student):
     models = {"model.tflite", "model_float32.tflite", "model.onnx", "model_mediapipe.tflite", "model_text.tflite"}
+    models.add("saved_model.pb")
     expected = {*models, "vocab.txt", "tokenizer.json", "labels.json", "task.json"}
     web = {"config.json", "tokenizer.json", "tokenizer_config.json", "onnx"}
     names = {file.name for file in edge.path.iterdir()}
-    assert names == expected | {"golden.json", "export.json", "manifest.json", "transformers_js"}
+    folders = {"transformers_js", "variables", "assets", "assets.extra", "triton"}
+    assert names == expected | {"golden.json", "export.json", "manifest.json"} | folders
     assert {file.name for file in edge.file("transformers_js").iterdir()} == web
     for name in models:
         held = read_attachments(edge.file(name))
@@ -128,11 +131,26 @@ def test_the_recipe_says_what_was_done_and_measured(edge):
     assert recipe["model.onnx"]["libraries"].keys() == {"keras", "tensorflow", "tf2onnx", "onnx"}
     assert recipe["model_float32.tflite"]["rows_compared"] == 64
     assert recipe["model.onnx"]["bytes"] == edge.file("model.onnx").stat().st_size
+    assert max(recipe["saved_model.pb"][f"largest_difference{of}"] for of in ("", "_of_texts")) <= 1e-4
+    weights = edge.file("variables/variables.data-00000-of-00001").stat().st_size
+    assert recipe["saved_model.pb"]["bytes"] > edge.file("saved_model.pb").stat().st_size + weights
+
+
+def test_triton_gets_the_onnx_file_with_its_inputs_lengths_and_labels(edge):
+    config = edge.file("triton/model/config.pbtxt").read_text()
+    for line in (
+        'input { name: "token_ids" data_type: TYPE_INT32 dims: [ -1 ] }',
+        'output { name: "logits" data_type: TYPE_FP32 dims: [ 2 ] label_filename: "labels.txt" }',
+        'parameters { key: "lengths" value { string_value: "8 16" } }',
+    ):
+        assert f"{line}\n" in config
+    assert edge.file("triton/model/labels.txt").read_text() == "no\nyes\n"
+    assert edge.file("model.onnx").read_bytes().startswith(edge.file("triton/model/1/model.onnx").read_bytes())
 
 
 def test_the_recipe_says_how_near_the_files_for_the_web_are(edge):
     recipe = json.loads(edge.file("export.json").read_text())
-    files = {name.removeprefix("transformers_js/onnx/"): entry for name, entry in recipe.items() if "/" in name}
+    files = {name.removeprefix("transformers_js/onnx/"): entry for name, entry in recipe.items() if "_js/" in name}
     assert files.keys() == {"model.onnx", "model_fp16.onnx", "model_int8.onnx", "model_quantized.onnx"}
     assert files["model.onnx"]["largest_difference"] <= 1e-5 < files["model_fp16.onnx"]["largest_difference"] < 0.1
     assert files["model_quantized.onnx"]["agreement_with_float_model"] >= 0.95

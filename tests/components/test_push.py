@@ -71,6 +71,7 @@ def push_once(
     accuracy: float = 0.9,
     kept: int = 0,
     page: SearchTexts | None = None,
+    calibration: dict[str, Any] | None = None,
 ) -> int:
     spread = {"mean": accuracy, "sd": None, "seeds": [accuracy]}
     row = {"metrics": {"accuracy": spread}, "megabytes": 1.5, "milliseconds": 0.25}
@@ -83,6 +84,7 @@ def push_once(
         "shipped": "tflite int8",
         "kept": kept,
         "models": {"tflite int8": row},
+        "calibration": calibration,
     }
     decision = {"blessed": blessed, "reasons": ["yes: a", "NO: b"]}
     pushed = Pushed(folder / f"pushed-{number}")
@@ -164,6 +166,32 @@ def test_each_file_says_what_was_measured_of_it_and_what_it_comes_from(tmp_path:
         "evaluation": Evaluation(tmp_path / "evaluation-1").fingerprint(),
         "examples": TaskExamples(tmp_path / "examples-1").fingerprint(),
     }
+
+
+def test_a_saved_model_is_pushed_with_its_parts_and_gets_the_calibration(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    # It would answer with a model.
+    monkeypatch.setattr("keras_bert.clients.golden.add_calibrated_answers", lambda folder: None)
+    edge = EdgeModel(tmp_path / "a")
+    files = dict.fromkeys(("saved_model.pb", "variables/variables.index", "triton/model/1/model.onnx"), "a")
+    files |= {"assets/calibration.txt": "temperature\t1.0\nthreshold\t0.0\n", "export.json": "{}", "vocab.txt": ""}
+    settings = {"task.json": json.dumps({"task": "embedding", "max_length": 8}), "golden.json": "[]"}
+    errors, kept = {"calibration_error": [0.1, 0.05]}, {"kept": {"share": 1.0, "precision": 1.0}}
+    calibration = {"temperature": 2.0, "threshold": 0.75, "min_precision": 0.9}
+    calibration |= {"validation": {"rows": 5, **errors}, "test": {**errors, **kept}}
+    push_once(
+        tmp_path,
+        1,
+        seal(edge, {**files, **settings, "tokenizer.json": TOKENIZER, "assets.extra/a": ""}),
+        calibration=calibration,
+    )
+    version = tmp_path / "models" / "1"
+    assert all((version / name).is_file() for name in files)
+    assert (version / "assets" / "calibration.txt").read_text() == "temperature\t2.0\nthreshold\t0.75\n"
+    attached = read_attachments(version / "saved_model.pb")
+    assert set(attached) == {"a", DIGEST_FILE, "export.json", "metrics.json", "origin.json"}
+    assert "assets/calibration.txt" in Pushed(tmp_path / "pushed-1").read_json("pushed.json")["files"]
 
 
 WEB = ("transformers_js/config.json", "transformers_js/onnx/model.onnx", "transformers_js/1_Pooling/config.json")

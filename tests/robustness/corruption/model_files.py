@@ -198,7 +198,7 @@ def _write_exported(folder: Path) -> None:
     }
     task.save_settings(folder)
     (folder / "metrics.json").write_text(json.dumps(metrics))
-    for name in ("model_float32.tflite", "model.onnx"):
+    for name in ("model_float32.tflite", "model.onnx", "saved_model.pb"):
         write_file(task, folder / name, (8, _LENGTH))
         described = {"export.json": {name: recipe}, "metrics.json": metrics, "origin.json": {"examples": "0123"}}
         attach_entries(folder / name, {key: json.dumps(value).encode() for key, value in described.items()})
@@ -277,6 +277,7 @@ FORMATS: dict[str, Format] = {
     "onnx": _exported("model.onnx"),
     "onnx alone": _exported("model.onnx", alone=True),
     "onnx described": _described("model.onnx"),
+    "saved_model.pb": _exported("saved_model.pb"),
     "task.json, pushed": _exported("model.onnx", "task.json"),
     "metrics.json, pushed": _exported("model.onnx", "metrics.json"),
 }
