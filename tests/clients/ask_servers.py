@@ -37,7 +37,8 @@ class TritonPythonModel:
         self.inputs, self.outputs = ([entry["name"] for entry in config[side]] for side in ("input", "output"))
 
     def execute(self, requests):
-        rows = [[triton.get_input_tensor_by_name(request, name).as_numpy() for name in self.inputs] for request in requests]
+        read = triton.get_input_tensor_by_name
+        rows = [[read(request, name).as_numpy() for name in self.inputs] for request in requests]
         print("batch of", len(rows), flush=True)
         batch = {name: np.concatenate(parts) for name, parts in zip(self.inputs, zip(*rows))}
         ends = np.cumsum([len(row[0]) for row in rows])[:-1]
