@@ -53,7 +53,6 @@ def check_second(task: "Task", *, given: bool) -> None:
     """
     pairs = takes_pairs(task)
     if pairs and not given:
-        second = "context of each question" if task.second_text == "required" else "second text of each pair"
-        raise InputError(f"--second must give the {second}, got none")
+        raise InputError(f"--second must give the {task.second_name}, got none")
     if given and pairs is False:
         raise InputError("--second must be left out: the model takes single texts")

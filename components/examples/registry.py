@@ -13,6 +13,7 @@ from components.examples.classification import ClassificationRows
 from components.examples.multi_label import LabelSetRows
 from components.examples.question_answering import QuestionRows
 from components.examples.regression import EmbeddingRows, RegressionRows
+from components.examples.reranking import RerankingRows
 from components.examples.retrieval import RetrievalRows
 from components.examples.token_classification import TaggedRows
 from components.files.record_files import read_records
@@ -21,7 +22,7 @@ TASK_ROWS: dict[str, TaskRows[Any]] = {
     rows.name: rows
     for rows in (
         ClassificationRows(), LabelSetRows(), RegressionRows(), TaggedRows(), QuestionRows(), EmbeddingRows(),
-        RetrievalRows(),
+        RetrievalRows(), RerankingRows(),
     )
 }  # fmt: skip
 

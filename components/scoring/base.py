@@ -144,6 +144,10 @@ class TaskScoring(abc.ABC, Generic[R]):
         """Whether the metric says anything about answers to these rows."""
         return True
 
+    def count_units(self, rows: Sequence[R]) -> int:
+        """The number of independent parts of the rows, which `sample_measure` draws: rows, or lists of them."""
+        return len(rows)
+
     def sample_measure(
         self, metric: str, rows: Sequence[R], answers: Sequence[Any], labels: Sequence[str]
     ) -> Measure | None:
@@ -184,7 +188,7 @@ def check_test_rows(
     measure = None if trivial is None else scoring.sample_measure(metric, test, trivial[1], labels)
     if trivial is None or measure is None:
         return
-    score = float(measure(np.ones((1, len(test)), int))[0])
+    score = float(measure(np.ones((1, scoring.count_units(test)), int))[0])
     if not score < 1:
         reason = f"{metric} is undefined" if np.isnan(score) else f"the {trivial[0]} has {metric} 100.00 already"
         raise InputError(

@@ -13,6 +13,10 @@ R = TypeVar("R", TextRow, LabelSetRow)
 
 NGRAMS = "bag of n-grams"
 COSINE = "TF-IDF cosine"
+BM25 = "BM25"
+
+# Robertson and Zaragoza 2009, section 3.3: the usual values, those of Lucene.
+_SATURATION, _LENGTH_SHARE = 1.2, 0.75
 
 # Maximum number of rows that a baseline learns from; more take minutes and gain little.
 _MOST_ROWS = 50_000
@@ -73,6 +77,36 @@ def estimate_by_cosine(train: Sequence[TextRow], test: Sequence[TextRow]) -> lis
     from sklearn.linear_model import LinearRegression
 
     return [float(value) for value in _fit_cosines(LinearRegression(), lambda row: float(row.label), train, test)]
+
+
+def weigh_words(queries: Sequence[str], passages: Sequence[str]) -> tuple[Any, Any]:
+    """The words of queries and of passages whose inner products are BM25 (Robertson and Zaragoza 2009, equation 3.15).
+
+    Both are sparse: (queries, words) counts, (passages, words) weights.
+
+    Raises:
+        ValueError: no passage has a word of two letters.
+    """
+    import numpy as np
+    from scipy.sparse import csr_matrix
+    from sklearn.feature_extraction.text import CountVectorizer
+
+    vectorizer = CountVectorizer()
+    counts = vectorizer.fit_transform(passages).astype("float64")
+    lengths = np.asarray(counts.sum(axis=1)).ravel()
+    documents = np.asarray((counts > 0).sum(axis=0)).ravel()
+    rarity = np.log(1 + (len(passages) - documents + 0.5) / (documents + 0.5))
+    norm = _SATURATION * (1 - _LENGTH_SHARE + _LENGTH_SHARE * lengths / lengths.mean())
+    weights = counts.tocoo()
+    values = weights.data * (_SATURATION + 1) / (weights.data + norm[weights.row]) * rarity[weights.col]
+    return vectorizer.transform(queries), csr_matrix((values, (weights.row, weights.col)), shape=weights.shape)
+
+
+def match_words(queries: Sequence[str], passages: Sequence[str]) -> list[float]:
+    """BM25 of each query and its passage, over the words of all different passages, see `weigh_words`."""
+    places = {passage: place for place, passage in enumerate(dict.fromkeys(passages))}
+    words, weights = weigh_words(queries, list(places))
+    return [float(value) for value in words.multiply(weights[[places[passage] for passage in passages]]).sum(axis=1).A1]
 
 
 def _fit_cosines(

@@ -76,7 +76,7 @@ def score_interval(
     Rows that are all right, or all wrong, look alike in each sample: their interval is Clopper and Pearson's (1934).
     """
     measure, fast = make_measure(scoring, rows, answers, labels, metric)
-    interval = draw_interval(measure, len(rows), fast=fast)
+    interval = draw_interval(measure, scoring.count_units(rows), fast=fast)
     scores = score_rows(measure) if interval.low == interval.high else None
     if scores is None or not set(scores) <= {0.0, 1.0}:
         return interval

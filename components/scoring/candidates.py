@@ -104,13 +104,13 @@ def timing_work(test_rows: int) -> int:
 
 
 def read_timed_rows(examples: TaskExamples) -> "list[Features]":
-    """The first test rows as model inputs, each (1, length), without padding."""
+    """The first test rows as model inputs, each (1, length), without padding; of each list its first row."""
     from components.scoring.latency import TIMED_ROWS
     from keras_bert.core.folders import INPUT_NAMES
     from keras_bert.data.task_batches import task_batches
 
     rows = []
     for batch in task_batches(examples.path, "test", 1).epoch().take(TIMED_ROWS):
-        length = int(batch["padding_mask"].numpy().sum())
-        rows.append({name: batch[name].numpy()[:, :length] for name in INPUT_NAMES})
+        length = int(batch["padding_mask"].numpy()[0].sum())
+        rows.append({name: batch[name].numpy()[:1, :length] for name in INPUT_NAMES})
     return rows

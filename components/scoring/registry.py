@@ -9,6 +9,7 @@ from components.scoring.classification import ClassificationScoring
 from components.scoring.multi_label import LabelSetScoring
 from components.scoring.question_answering import QuestionScoring
 from components.scoring.regression import EmbeddingScoring, RegressionScoring
+from components.scoring.reranking import RerankingScoring
 from components.scoring.retrieval import RetrievalScoring
 from components.scoring.token_classification import TaggedScoring
 
@@ -16,7 +17,7 @@ TASK_SCORING: dict[str, TaskScoring[Any]] = {
     scoring.name: scoring
     for scoring in (
         ClassificationScoring(), LabelSetScoring(), RegressionScoring(), TaggedScoring(), QuestionScoring(),
-        EmbeddingScoring(), RetrievalScoring(),
+        EmbeddingScoring(), RetrievalScoring(), RerankingScoring(),
     )
 }  # fmt: skip
 

@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from components.examples.retrieval import SplitCorpus
 from components.scoring.base import Baselines, TaskScores, TaskScoring
+from components.scoring.baselines import BM25, weigh_words
 from components.scoring.mistakes import Mistake, Mistakes, cut, worst_first
 from components.scoring.row_statistics import RowStatistics
 from components.sources.retrieval import QueryRow
@@ -15,9 +16,6 @@ if TYPE_CHECKING:
 
     Scores = Callable[[slice], Array]
 
-BM25 = "BM25"
-# Robertson and Zaragoza 2009, section 3.3: the usual values, those of Lucene.
-_SATURATION, _LENGTH_SHARE = 1.2, 0.75
 # Rows whose scores with all passages are in memory at once.
 _ROWS_AT_ONCE = 256
 
@@ -143,23 +141,7 @@ def code_scores(queries: "Array", passages: "Array") -> "dict[str, Scores]":
 
 
 def search_words(rows: Sequence[QueryRow]) -> list[Ranking]:
-    """The rankings of BM25 (Robertson and Zaragoza 2009, equation 3.15) over the words of a split's passages.
-
-    Raises:
-        ValueError: no passage has a word of two letters.
-    """
-    import numpy as np
-    from scipy.sparse import csr_matrix
-    from sklearn.feature_extraction.text import CountVectorizer
-
-    corpus, vectorizer = SplitCorpus.of(rows), CountVectorizer()
-    counts = vectorizer.fit_transform(corpus.passages).astype("float64")
-    lengths = np.asarray(counts.sum(axis=1)).ravel()
-    documents = np.asarray((counts > 0).sum(axis=0)).ravel()
-    rarity = np.log(1 + (len(corpus.passages) - documents + 0.5) / (documents + 0.5))
-    norm = _SATURATION * (1 - _LENGTH_SHARE + _LENGTH_SHARE * lengths / lengths.mean())
-    weights = counts.tocoo()
-    values = weights.data * (_SATURATION + 1) / (weights.data + norm[weights.row]) * rarity[weights.col]
-    passages = csr_matrix((values, (weights.row, weights.col)), shape=weights.shape).T
-    queries = vectorizer.transform([row.query for row in rows])
-    return rank_rows(corpus, lambda part: (queries[part] @ passages).toarray())
+    """The rankings of BM25 over the words of a split's passages, see `weigh_words`."""
+    corpus = SplitCorpus.of(rows)
+    queries, passages = weigh_words([row.query for row in rows], corpus.passages)
+    return rank_rows(corpus, lambda part: (queries[part] @ passages.T).toarray())

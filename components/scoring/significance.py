@@ -61,9 +61,10 @@ def compare_models(
         one, other = (np.mean([score(counts) for score, _ in side], axis=0) for side in sides)
         return one - other
 
-    difference = float(measure(np.ones((1, len(rows)), int))[0])
+    units = scoring.count_units(rows)
+    difference = float(measure(np.ones((1, units), int))[0])
     fast = all(is_fast for side in sides for _, is_fast in side)
-    interval = draw_interval(measure, len(rows), fast=fast)
+    interval = draw_interval(measure, units, fast=fast)
     one, other = (score_rows(side[0][0]) if len(side) == 1 else None for side in sides)
     if one is None or other is None or not {*one, *other} <= {0.0, 1.0}:
         return PairedDifference(difference, interval)

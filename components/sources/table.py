@@ -23,6 +23,9 @@ from components.sources.shared import (
 from keras_bert.core.checks import broken_float32_rule, check
 from keras_bert.core.validation import NonEmptyStr, validated_dataclass
 
+# Tasks whose rows are pairs.
+_OF_PAIRS = ("embedding", "reranking")
+
 
 class TextRow(NamedTuple):
     """One example of a task: a text, its label (or number) and the second text of a pair."""
@@ -41,17 +44,17 @@ class TableSource(LabelledFiles):
 
     Attributes:
         text: the column of the text.
-        label: the column of the label: a string, or a finite number for `regression` and `embedding`.
+        label: the column of the label: a string, or a finite number for the other tasks.
         second_text: the column of the second text of pairs; None for single texts.
-        task: the task of the labels: `classification` of names, `regression` of numbers, or `embedding` of pairs whose
-            numbers are similarities.
+        task: the task of the labels: `classification` of names, `regression` of numbers, `embedding` of pairs whose
+            numbers are similarities, or `reranking` of queries and passages whose numbers are relevances.
         scale: for `embedding`, the label of two texts of the same meaning, above 0; labels are divided by it.
     """
 
     text: NonEmptyStr = "text"
     label: NonEmptyStr = "label"
     second_text: str | None = None
-    task: Literal["classification", "regression", "embedding"] = "classification"
+    task: Literal["classification", "regression", "embedding", "reranking"] = "classification"
     scale: pydantic.PositiveFloat = 1.0
 
     @pydantic.model_validator(mode="after")
@@ -59,8 +62,8 @@ class TableSource(LabelledFiles):
         columns, is_embedding = self.columns(), self.task == "embedding"
         different = len(set(columns)) == len(columns)
         check("TableSource", "text", different, "be another column than label and second_text", columns)
-        has_pairs = not is_embedding or self.second_text is not None
-        check("TableSource", "second_text", has_pairs, "be set for embedding", None)
+        has_pairs = self.task not in _OF_PAIRS or self.second_text is not None
+        check("TableSource", "second_text", has_pairs, f"be set for {self.task}", None)
         check("TableSource", "scale", is_embedding or self.scale == 1.0, "be 1 unless task is embedding", self.scale)
         return self
 

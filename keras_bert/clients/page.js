@@ -18,16 +18,18 @@ const vectors = (text, second) => (second === undefined
   ? [make("pre", {}, `[${Array.from(embed(student, text, "query"), (value) => value.toFixed(4)).join(", ")}]`)]
   : [bar("cosine", cosine(embed(student, text, "query"), embed(student, second, "passage")))]);
 
+const number = (value) => [make("div", { className: "number" }, value.toFixed(4))];
+
 /** Task -> what its fields are called, and what shows its answer. */
 const TASKS = {
   classification: ["Text", "Second text, where the model reads pairs", (text, second) => labels(classify(student, text, second))],
   multi_label: ["Text", "Second text, where the model reads pairs", (text, second) => sets(classifyEach(student, text, second))],
-  regression: ["Text", "Second text, where the model reads pairs", (text, second) => [
-    make("div", { className: "number" }, measure(student, text, second).toFixed(4))]],
+  regression: ["Text", "Second text, where the model reads pairs", (text, second) => number(measure(student, text, second))],
   token_classification: ["Text", "", (text) => [areEntityTags(about.task.labels) ? entities(text) : tags(text)]],
   question_answering: ["Question", "Context", (text, second) => answer(text, second ?? "")],
   embedding: ["Text", "Text that is compared with it", vectors],
   retrieval: ["Query", "Passage that may answer it", vectors],
+  reranking: ["Query", "Passage that may answer it", (text, second) => number(measure(student, text, second ?? ""))],
 };
 
 /** Of a page with texts to search: what its field is called, and what shows the texts nearest to a query. */

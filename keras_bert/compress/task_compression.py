@@ -21,8 +21,6 @@ from keras_bert.options.quantization import Quantization, RecipeName
 from keras_bert.options.training import Training
 from keras_bert.tasks.base import Task
 from keras_bert.tasks.checks import check_keras_model
-from keras_bert.tasks.classification import TextClassifier
-from keras_bert.tasks.regression import Regression
 from keras_bert.training.fit import Rows, batches, columns, count_steps, read_rows, train
 
 # The learning rates of the pipeline's steps.
@@ -206,7 +204,7 @@ def _read_rows(
 ) -> tuple[Rows, Distillation]:
     """Rows for training; texts alone get the labels of the task, which then have no share in the loss."""
     objective, given = task.objective(), columns(data)
-    if len(given) != 1 or not isinstance(task, TextClassifier | Regression):
+    if len(given) != 1 or not task.learns_from_texts:
         return read_rows(task, data, pairs), distillation
     features = task.encode(given[0], pairs)
     labels = objective.labels_from(np.stack(task.forward(features)), features)

@@ -27,6 +27,7 @@ class ArrayBatches:
         shuffle: whether every epoch has a new random order.
         seed: seed of the order.
         mixed: whether rows of all lengths share batches, see `BatchPlan`.
+        lists: the list of each row, see `BatchPlan`.
 
     Raises:
         ValueError: there are no rows, or `batch_size` is below 1.
@@ -41,6 +42,7 @@ class ArrayBatches:
         shuffle: bool = False,
         seed: int = 0,
         mixed: bool = False,
+        lists: Array | None = None,
     ) -> None:
         masks = [array for name, array in rows.items() if name.endswith("padding_mask") and len(array)]
         lengths = np.max([mask.sum(axis=1) for mask in masks], axis=0).astype("int64")
@@ -54,6 +56,7 @@ class ArrayBatches:
             shuffle=shuffle,
             seed=seed,
             mixed=mixed,
+            lists=lists,
         )
         self.per_epoch = self._plan.per_epoch
         self._spec = {
@@ -78,10 +81,9 @@ class ArrayBatches:
     def _read(self, numbers: Iterable[int], shares: Sequence[int], of: int) -> tf.data.Dataset:
         def read() -> Iterator[dict[str, Array]]:
             for number in numbers:
-                plan = self._plan.batch(number)
                 for share in shares:
-                    rows = plan.rows[share::of]
-                    chosen = {name: array[rows] if len(array) else array for name, array in self._rows.items()}
+                    plan = self._plan.part(number, share, of)
+                    chosen = {name: array[plan.rows] if len(array) else array for name, array in self._rows.items()}
                     yield {
                         name: array[:, : plan.width] if name.endswith(self._along) else array
                         for name, array in chosen.items()

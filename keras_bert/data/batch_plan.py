@@ -40,6 +40,8 @@ class BatchPlan:
         drop_remainder: whether batches that are not full are left out.
         mixed: whether rows of all lengths share batches, each padded to the boundary of its longest row, as where the
             rows of a batch are compared: rows of one bucket are more alike than others.
+        lists: (total,) the list of each row; rows that follow one another with equal numbers are one list, and share
+            batches. A batch then has as many lists as have `batch_size` rows on average. None for single rows.
 
     Attributes:
         batch_size: number of rows in the largest batch.
@@ -60,6 +62,7 @@ class BatchPlan:
         seed: int = 0,
         drop_remainder: bool = False,
         mixed: bool = False,
+        lists: Indices | None = None,
     ) -> None:
         check("BatchPlan", "batch_size", batch_size >= 1, "be at least 1", batch_size)
         rising = list(boundaries) == sorted({boundary for boundary in boundaries if boundary > 0})
@@ -69,6 +72,12 @@ class BatchPlan:
         if tokens is not None:
             check("BatchPlan", "tokens", tokens >= longest, f"hold the longest row, of {longest} tokens", tokens)
             self._sizes = tokens // self._widths
+        self._starts: Indices | None = None
+        if lists is not None:
+            firsts = np.flatnonzero(np.diff(lists, prepend=lists[:1] - 1))
+            lengths = None if lengths is None else np.maximum.reduceat(lengths, firsts)
+            self._sizes = np.maximum(1, np.rint(self._sizes * len(firsts) / total).astype(int))
+            self._starts, total = np.append(firsts, total), len(firsts)
         check("BatchPlan", "mixed", not mixed or tokens is None, "come with batch_size, not with tokens", mixed)
         self.batch_size = int(self._sizes.max())
         self._total = total
@@ -79,7 +88,7 @@ class BatchPlan:
         # One reader may be at the end of an epoch while another one has begun the next epoch.
         self._plan_epoch = functools.lru_cache(maxsize=2)(self._group)
         self.per_epoch = len(self._plan_epoch(0))
-        self.is_even = drop_remainder and len(set(self._sizes.tolist())) == 1
+        self.is_even = drop_remainder and len(set(self._sizes.tolist())) == 1 and lists is None
         check("BatchPlan", "batch_size", self.per_epoch >= 1, f"leave a batch of {total} rows", batch_size)
 
     def identity(self) -> dict[str, Any]:
@@ -95,8 +104,16 @@ class BatchPlan:
 
     def batch(self, number: int) -> PlannedBatch:
         """The batch with this number, counted from 0 over all epochs."""
+        return self.part(number, 0, 1)
+
+    def part(self, number: int, share: int, of: int) -> PlannedBatch:
+        """One of several parts of a batch: each has every `of`-th row, or list, from row `share` on."""
         epoch, place = divmod(number, self.per_epoch)
         rows, width = self._plan_epoch(epoch)[place]
+        rows = rows[share::of]
+        if self._starts is not None:
+            spans = [np.arange(self._starts[list_], self._starts[list_ + 1]) for list_ in rows]
+            rows = np.concatenate([rows[:0], *spans])
         return PlannedBatch(epoch, rows, width)
 
     def _group(self, epoch: int) -> list[tuple[Indices, int]]:

@@ -58,8 +58,7 @@ class Batches:
         Args:
             done: number of batches that were read before.
             shares: the parts of every batch to yield, one after the other: one for each device of this process.
-            of: number of parts of a batch, one for each device of all processes; part i has every `of`-th row from
-                row i on.
+            of: number of parts of a batch, one for each device of all processes, see `BatchPlan.part`.
             stop: the batch before which to end; None reads without end.
         """
         return self._read(done, stop, tuple(shares), of)
@@ -71,10 +70,8 @@ class Batches:
         first, last = start * len(shares), _FOREVER - group if stop is None else stop * len(shares)
 
         def fetch(item: int) -> tuple[Any, ...]:
-            parts = []
-            for number in range(item, min(item + group, last)):
-                epoch, whole, width = self._plan.batch(number // len(shares))
-                parts.append((epoch, whole[shares[number % len(shares)] :: of], width))
+            numbers = range(item, min(item + group, last))
+            parts = [self._plan.part(number // len(shares), shares[number % len(shares)], of) for number in numbers]
             rows = np.concatenate([rows for _, rows, _ in parts])
             counts = [len(rows) for _, rows, _ in parts]
             epochs = np.repeat(np.array([epoch for epoch, _, _ in parts], np.int64), counts)

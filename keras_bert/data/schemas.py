@@ -16,12 +16,14 @@ Kind = Literal[
     "texts",
     "lengths",
     "groups",
+    "list",
 ]
 """The kind of a feature: an integer a token (`tokens`); an integer a token with `IGNORED` for none (`labels`); one
-integer, the place of a label (`integer`) or a group of texts (`group`); any number of such groups (`group_set`);
-0 or 1 for each label (`flags`); two integers (`pair`); one float (`number`); the floats of a model's answer
-(`answers`); or, of any number of texts of a row, their tokens one text after the other (`texts`), the number of tokens
-of each (`lengths`), and the group of each (`groups`)."""
+integer, the place of a label (`integer`), a group of texts (`group`) or the list of a row (`list`), whose rows follow
+one another and share batches; any number of such groups (`group_set`); 0 or 1 for each label (`flags`); two integers
+(`pair`); one float (`number`); the floats of a model's answer (`answers`); or, of any number of texts of a row, their
+tokens one text after the other (`texts`), the number of tokens of each (`lengths`), and the group of each
+(`groups`)."""
 
 
 class Feature(NamedTuple):
@@ -71,6 +73,12 @@ SCHEMAS: dict[str, dict[str, Feature]] = {
         "segment_ids": _SEGMENTS,
         "value": Feature("number", "float32: the number"),
     },
+    "reranking": {
+        "token_ids": Feature("tokens", "int64, (length,): [CLS] query [SEP] passage [SEP]; not padded"),
+        "segment_ids": _SEGMENTS,
+        "value": Feature("number", "float32: the relevance of the passage"),
+        "list": Feature("list", "int64: equal for the rows of a query, which follow one another"),
+    },
     "token_classification": {
         "token_ids": Feature("tokens", "int64, (length,): [CLS] words [SEP]; not padded"),
         "segment_ids": Feature("tokens", "int64, (length,): 0"),
@@ -113,6 +121,11 @@ def compares_rows(task: str) -> bool:
     Rows that are compared say which others are not negatives of theirs.
     """
     return any(feature.kind == "group_set" for feature in SCHEMAS.get(task, {}).values())
+
+
+def list_feature(task: str) -> str | None:
+    """The feature that is equal for the rows of a list, which share batches; None for a task without lists."""
+    return next((name for name, feature in SCHEMAS.get(task, {}).items() if feature.kind == "list"), None)
 
 
 def group_passages(answers: Iterable[Iterable[int]], passages: int) -> list[int]:

@@ -13,7 +13,7 @@ from keras_bert.core.losses import IGNORED
 from keras_bert.data.batches import INTEGER, INTEGERS, TEXT_ROW, Batch, Batches, Parse, pad, pad_pair, plan_batches
 from keras_bert.data.record_store import RecordStore
 from keras_bert.data.records import RecordError, find_records, read_features, read_labels
-from keras_bert.data.schemas import SCHEMAS, TEACHER_ANSWERS, Feature, Kind, compares_rows
+from keras_bert.data.schemas import SCHEMAS, TEACHER_ANSWERS, Feature, Kind, compares_rows, list_feature
 
 _PARSED: dict[Kind, Any] = {
     "tokens": INTEGERS,
@@ -21,6 +21,7 @@ _PARSED: dict[Kind, Any] = {
     "integer": INTEGER,
     "flags": INTEGERS,
     "group": INTEGER,
+    "list": INTEGER,
     "group_set": INTEGERS,
     "texts": INTEGERS,
     "lengths": INTEGERS,
@@ -52,6 +53,8 @@ def task_batches(
     - regression: `value` (batch,) float32
     - token classification: `label` (batch, length) int32, `IGNORED` where no label is predicted
     - question answering: `positions` (batch, 2) int32
+    - re-ranking: `value` (batch,) float32, and `list` (batch,) int32, equal for the rows of a query; these share a
+      batch, which has about `batch_size` rows
     - embedding: `value` (batch,) float32, and the inputs of the second text as `second_...`
     - retrieval: `passage_group` (batch,) int32, equal for passages that answer the same queries; `answer_groups`
       (batch, answers) int32, the groups of all passages of the row's query, then -1; the inputs of passages as
@@ -113,7 +116,7 @@ def task_batches(
     reading = {"task": content["task"]}
     narrow = [name for name, feature in schema.items() if feature.is_narrow or feature.kind == "group_set"]
     bounds = {name.removesuffix("token_ids"): int(records.longest([name]).max(initial=1)) for name in narrow}
-    parse = _parser(schema, answers or {}, bounds)
+    parse, lists = _parser(schema, answers or {}, bounds), list_feature(content["task"])
     return plan_batches(
         records,
         f"{split} of {folder}",
@@ -126,6 +129,7 @@ def task_batches(
         lengths_along=lengths_along,
         tokens=tokens,
         mixed=compares_rows(content["task"]),
+        lists=None if lists is None else records.values(lists).values,
         **order,
     )
 

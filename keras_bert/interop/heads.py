@@ -92,8 +92,7 @@ def build_task(model: keras.Model, head: Head, tokenizer: "BaseTokenizer", max_l
 
 def head_of(task: Task) -> Head:
     """The head of a task."""
-    # Other libraries do not tell the vectors of a retrieval from those of another embedding.
-    name = Embedding.name if isinstance(task, Embedding) else task.name
+    name = task.library_task or task.name
     if name not in TASK_NAMES:
         raise ValueError(f"the task must be one of {sorted(TASK_NAMES)}, which other libraries have, got {name!r}")
     model, output_layer = task.model, TASK_NAMES[name].output_layer

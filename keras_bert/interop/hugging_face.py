@@ -4,7 +4,7 @@ The key `architectures` of `config.json` decides which task a folder becomes, he
 
     BertModel                            Embedding, with the pooling of sentence-transformers' files, else the mean
     BertForPreTraining, BertForMaskedLM  Pretraining
-    BertForSequenceClassification        Classification; with one output, Regression
+    BertForSequenceClassification        Classification; with one output, Regression, or Reranking where it is asked for
     BertForTokenClassification           TokenClassification
     BertForQuestionAnswering             QuestionAnswering
     ElectraForPreTraining                ReplacedTokens
@@ -95,7 +95,8 @@ def from_hugging_face(folder: str | os.PathLike[str], task: str | None = None, *
             such a folder, and `hf://OWNER/NAME[@REVISION]` are repositories of the Hugging Face hub, of which the files
             that are read are downloaded into its cache; none of their code is run.
         task: a key of `TASKS`, for a new head on the checkpoint's encoder with its pooling and longest input; None for
-            the task of the checkpoint's head. A head for the same task and labels is kept.
+            the task of the checkpoint's head. A head for the same task and labels is kept, and that of a cross-encoder
+            with one label for `reranking`.
         settings: arguments of the task's `build`, such as `labels`.
 
     Raises:
@@ -121,9 +122,10 @@ def from_hugging_face(folder: str | os.PathLike[str], task: str | None = None, *
         # Vectors keep the prompts and the comparison that they were trained with.
         of_model |= {**loaded.settings(), **loaded.head()}
     of_head = {name: value for name, value in settings.items() if name != "max_length"}
-    if type(loaded) is not kind or not _has_settings(loaded, of_head):
+    # A task that other libraries know by the name of another one has the head of that one.
+    if not issubclass(kind, type(loaded)) or not _has_settings(loaded, of_head):
         return kind.build(loaded.encoder, loaded.tokenizer, **{**of_model, **settings})
-    if "max_length" in settings:
+    if "max_length" in settings or type(loaded) is not kind:
         return kind.from_settings(loaded.model, loaded.tokenizer, {**loaded.settings(), **settings})
     return loaded
 

@@ -217,6 +217,9 @@ def write_config(
         if family.classifier_pooling is not None:
             content[family.classifier_pooling] = head.pooling
         content["problem_type"] = _PROBLEMS[head.task]
+    if head.task == "regression":
+        # A CrossEncoder would put a sigmoid on the number.
+        content[_CROSS_ENCODER_KEYS[1]] = {"activation_fn": "torch.nn.modules.linear.Identity"}
     return content
 
 

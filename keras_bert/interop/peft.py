@@ -91,7 +91,7 @@ def to_peft(task: Task, folder: str | os.PathLike[str], *, family: str | None = 
     config = {
         **{key: _ONLY[key] for key in _WRITTEN},
         "base_model_name_or_path": base or None,
-        "task_type": TASK_NAMES[task.name].peft_type,
+        "task_type": TASK_NAMES[head_of(task).task].peft_type,
         "r": lora.rank,
         "lora_alpha": lora.alpha,
         "lora_dropout": lora.dropout,

@@ -91,6 +91,34 @@ def query_scores(ranks: Sequence[int]) -> dict[str, float]:
     }
 
 
+def score_list(scores: Sequence[float], relevances: Sequence[float]) -> dict[str, float]:
+    """Returns `ndcg_at_10` and `mrr_at_10`, 0 to 1, of the order that scores give the passages of a query.
+
+    The gain of a passage is its relevance, as in trec_eval; for MRR a passage is relevant if its relevance is above 0.
+    Of equal scores the less relevant passage comes first, so that a constant score earns nothing.
+
+    Raises:
+        ValueError: the numbers of scores and relevances differ, one is NaN or negative, or no passage is relevant.
+
+    Examples:
+        >>> score_list([0.5, 0.9, 0.1], [1.0, 0.0, 0.0])["mrr_at_10"]
+        0.5
+    """
+    values, gains = np.asarray(scores, "float64"), np.asarray(relevances, "float64")
+    if values.shape != gains.shape or np.isnan(values).any():
+        raise ValueError(f"scores must be a number for each of {len(gains)} relevances, got {list(scores)}")
+    if not (gains >= 0).all() or not gains.any():
+        raise ValueError(f"relevances must be at least 0, and one of them above 0, got {list(relevances)}")
+    ordered = gains[np.lexsort((gains, -values))]
+    discounts = 1 / np.log2(np.arange(1, min(len(gains), CUTOFF) + 1) + 1)
+    ideal = np.sort(gains)[::-1][:CUTOFF] @ discounts
+    first = int(np.flatnonzero(ordered)[0]) + 1
+    return {
+        "ndcg_at_10": float(ordered[:CUTOFF] @ discounts / ideal),
+        "mrr_at_10": 1 / first if first <= CUTOFF else 0.0,
+    }
+
+
 def retrieval_scores(ranks: Sequence[Sequence[int]]) -> dict[str, float]:
     """The means of `query_scores` over queries.
 

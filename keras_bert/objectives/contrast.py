@@ -11,7 +11,7 @@ from keras_bert.core.tensors import Tensor
 Distance = Literal["cosine", "euclidean"]
 
 # The logit of candidates that are not negatives: exp(-1e9) is 0 in float32.
-_EXCLUDED = -1e9
+EXCLUDED = -1e9
 # Keeps the gradient of a square root finite at 0.
 _LEAST_SQUARE = 1e-12
 
@@ -38,7 +38,7 @@ def candidate_logits(
         float32 (batch, batch + negatives), -1e9 where excluded.
     """
     logits = scale * cosine_scores(queries, candidates)
-    return logits if excluded is None else ops.where(excluded, _EXCLUDED, logits)
+    return logits if excluded is None else ops.where(excluded, EXCLUDED, logits)
 
 
 def exclude_answers(answers: Tensor, candidates: Tensor) -> Tensor:
@@ -114,7 +114,7 @@ class RankingLoss(keras.losses.Loss):
         """
         excluded = exclude_answers(y_true, y_true[:, 0])
         logits = self.scale * ops.cast(y_pred, "float32")
-        return _ranking_losses(ops.where(excluded, _EXCLUDED, logits), self.symmetric)
+        return _ranking_losses(ops.where(excluded, EXCLUDED, logits), self.symmetric)
 
     def get_config(self) -> dict[str, Any]:
         """The constructor's arguments."""

@@ -101,6 +101,15 @@ class Task(Adaptable):
     single texts alone (`unused`); or it reads each text of a pair by itself, and the answer compares them
     (`compared`)."""
 
+    second_name: ClassVar[str] = "second text of each pair"
+    """The name of second texts, for errors."""
+
+    learns_from_texts: ClassVar[bool] = False
+    """Whether texts without labels are rows that a teacher can label."""
+
+    library_task: ClassVar[str] = ""
+    """The name of the task that other libraries know such a model as; empty for `name`."""
+
     places: ClassVar[Places] = "none"
     """The places in the text that a file which takes text returns beside the outputs."""
 

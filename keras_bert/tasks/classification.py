@@ -132,6 +132,7 @@ class TextClassifier(Task):
     """
 
     needs_pooling = True
+    learns_from_texts = True
 
     def __init__(
         self, model: keras.Model | Runtime, tokenizer: BaseTokenizer, *, labels: Sequence[str], max_length: int = 128

@@ -156,6 +156,8 @@ class Embedding(Task):
     name = "embedding"
     needs_pooling = True
     second_text = "compared"
+    # Other libraries do not tell the vectors of a retrieval from those of another embedding.
+    library_task = "embedding"
     output_name = "embedding"
     label_name = "value"
 

@@ -138,6 +138,7 @@ class QuestionAnswering(Task):
     label_name = "positions"
     truncates = False
     second_text = "required"
+    second_name = "context of each question"
     places = "tokens"
 
     def __init__(

@@ -18,6 +18,7 @@ from keras_bert.tasks.pretraining import Pretraining
 from keras_bert.tasks.question_answering import QuestionAnswering
 from keras_bert.tasks.regression import Regression
 from keras_bert.tasks.replaced_tokens import ReplacedTokens
+from keras_bert.tasks.reranking import Reranking
 from keras_bert.tasks.retrieval import Retrieval
 from keras_bert.tasks.token_classification import TokenClassification
 
@@ -36,6 +37,7 @@ TASKS: dict[str, type[Task]] = {
         QuestionAnswering,
         Regression,
         ReplacedTokens,
+        Reranking,
         Retrieval,
         TokenClassification,
     )

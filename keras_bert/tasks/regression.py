@@ -75,6 +75,7 @@ class Regression(Task):
     name = "regression"
     label_name = "value"
     needs_pooling = True
+    learns_from_texts = True
     # A grid for numbers around 5,000 would span the way from 0, too.
     float_layers = (_HEAD,)
 

@@ -9,7 +9,7 @@ import numpy as np
 from keras_bert.core.checks import check
 from keras_bert.core.folders import INPUT_NAMES
 from keras_bert.data.array_batches import ArrayBatches
-from keras_bert.data.schemas import SCHEMAS, compares_rows
+from keras_bert.data.schemas import SCHEMAS, compares_rows, list_feature
 from keras_bert.objectives.base import Objective, means
 from keras_bert.options.training import Training
 from keras_bert.tasks.base import Task
@@ -162,8 +162,8 @@ def evaluate(task: Task, *data: Any, pairs: Sequence[str] | None = None, batch_s
 def batches(task: Task, rows: Rows, batch_size: int, *, shuffle: bool = False, seed: int = 0) -> ArrayBatches:
     """Rows of a task as batches; rows of all lengths share them where the loss compares rows."""
     along = [name for name, feature in SCHEMAS.get(task.name, {}).items() if feature.kind == "labels"]
-    mixed = compares_rows(task.name)
-    return ArrayBatches(rows, batch_size, along_tokens=along, shuffle=shuffle, seed=seed, mixed=mixed)
+    options: dict[str, Any] = {"mixed": compares_rows(task.name), "lists": rows.get(list_feature(task.name) or "")}
+    return ArrayBatches(rows, batch_size, along_tokens=along, shuffle=shuffle, seed=seed, **options)
 
 
 def columns(data: Sequence[Any]) -> list[Any]:

@@ -11,7 +11,10 @@ from components.dsl.errors import InputError
 from pipeline.commands.command import DONE, PROGRAM, OutputPath, Verb, absolute_path
 
 # `DRAFTED_TASKS`, whose import takes too long for help.
-TASKS = ("classification", "multi_label", "regression", "token_classification", "question_answering", "embedding")
+TASKS = (
+    *("classification", "multi_label", "regression", "token_classification", "question_answering", "embedding"),
+    "reranking",
+)
 
 
 class RowsPath(click.Path):

@@ -24,7 +24,12 @@ _PAIRS = (
     ("query", "passage"),
     ("question", "sentence"),
 )
-LABEL_NAMES = ("label", "labels", "category", "class", "target", "intent", "sentiment", "topic", "score", "similarity")
+# Names of numbers that say how well a passage answers a query.
+RELEVANCE_NAMES = ("score", "relevance")
+LABEL_NAMES = (
+    *("label", "labels", "category", "class", "target", "intent", "sentiment", "topic", "similarity"),
+    *RELEVANCE_NAMES,
+)
 _TAGGED = (("words", "tags"), ("tokens", "ner_tags"), ("tokens", "tags"), ("tokens", "pos_tags"), ("words", "labels"))
 # Words of a cell, on average, from which on a column whose name says nothing may be one of texts.
 _LEAST_WORDS = 2.0

@@ -19,6 +19,7 @@ from components.sources.tagged_words import SentenceSource
 from keras_bert.core.checks import FieldError
 from pipeline.draft.columns import (
     LABEL_NAMES,
+    RELEVANCE_NAMES,
     Roles,
     TableColumn,
     all_whole,
@@ -34,7 +35,7 @@ _KINDS = (*RECORD_KINDS, *_TAGGED_KINDS, ".json")
 _MOST_NUMERIC_LABELS = 20
 _LINES = 1000
 # Tasks whose labels are numbers.
-_OF_NUMBERS = ("regression", "embedding")
+_OF_NUMBERS = ("regression", "embedding", "reranking")
 _SEPARATORS = (",", ";", "|")
 _PREFIX = re.compile(r"[a-z]{2,3}:")
 # Schemes in the order in which they are tried; tags that fit several mean the same in the first.
@@ -212,6 +213,9 @@ def _as_table(request: DraftRequest, roles: Roles, names: Sequence[str]) -> Gues
 
 def _guess_table_task(roles: Roles) -> tuple[str, str]:
     label, several = roles.label, roles.label.count_distinct()
+    names = (roles.text.name, roles.second_text and roles.second_text.name)
+    if names == (RetrievalSource.query, RetrievalSource.passage) and label.name in RELEVANCE_NAMES and label.is_numeric:
+        return "reranking", f"as {label.name!r} holds numbers for queries and passages"
     is_category = not label.is_numeric or (all_whole(label.values) and several <= _MOST_NUMERIC_LABELS)
     if is_category:
         numbers = ", not numbers (else --task regression)" if label.is_numeric else ""

@@ -19,7 +19,7 @@ POOLING, DEPTH = "pooling", "student.num_layers"
 # The tables of trainings whose settings are searched, by the model that they make.
 _TRAININGS: dict[SearchStage, str] = {"teacher": "fine_tuning", "student": "distillation"}
 # The tasks whose head reads one vector for the whole text.
-_POOLED_TASKS = ("classification", "multi_label", "regression", "embedding", "retrieval")
+_POOLED_TASKS = ("classification", "multi_label", "regression", "embedding", "retrieval", "reranking")
 # Ranges around the job's values: factors, and the least decay from a block to the one below.
 _RATE_FACTOR, _LENGTH_FACTOR, _LEAST_DECAY = 5.0, 2.0, 0.7
 # Digits of a value within a range: more make no difference, and fewer different values share more trainings.

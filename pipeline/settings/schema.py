@@ -288,6 +288,7 @@ class Settings(pydantic.BaseModel):
             | Annotated[LabelSetSource, pydantic.Tag(TASKS["multi_label"])]
             | Annotated[TableSource, pydantic.Tag(TASKS["regression"])]
             | Annotated[TableSource, pydantic.Tag(TASKS["embedding"])]
+            | Annotated[TableSource, pydantic.Tag(TASKS["reranking"])]
             | Annotated[SentenceSource, pydantic.Tag(TASKS["token_classification"])]
             | Annotated[QuestionSource, pydantic.Tag(TASKS["question_answering"])]
             | Annotated[RetrievalSource, pydantic.Tag(TASKS["retrieval"])]

@@ -103,6 +103,11 @@ def write_rows(folder: Path, task: str, count: int = 40, copies: int = 1, unansw
         queries = [_query(words, number) for number, words in enumerate(sentences)]
         (folder / "queries.jsonl").write_text("\n".join(map(json.dumps, queries)))
         return RetrievalSource(str(folder / "queries.jsonl"), negatives=("negatives",))
+    if task == "reranking":
+        pairs = [_judged(words, number) for number, words in enumerate(sentences)]
+        table = "".join(f"{query}\t{passage}\t{relevance}\n" for query, passage, relevance in pairs)
+        (folder / "lists.tsv").write_text("query\tpassage\trelevance\n" + table)
+        return TableSource(str(folder / "lists.tsv"), "query", "relevance", second_text="passage", task=task)
     if task in ("classification", "regression"):
         labels = [_label(sentence, task, number) for number, sentence in enumerate(sentences)]
         table = "".join(f"{' '.join(words)}\t{label}\n" for words, label in zip(sentences, labels, strict=True))
@@ -151,6 +156,12 @@ def _query(words: list[str], number: int) -> dict[str, Any]:
         "passage": " ".join(WORDS[-1 - WORDS.index(word)] for word in words),
         "negatives": [" ".join(words[::-1])],
     }
+
+
+def _judged(words: list[str], number: int) -> tuple[str, str, int]:
+    """A query with four passages, as relevant as they have animals in their middle."""
+    query = f"one {ANIMALS[number // 4 % 4]} near {PLANTS[number // 16 % 4]} ?"
+    return query, " ".join(words), sum(word in ANIMALS for word in words[2:5])
 
 
 def _question(words: list[str], number: int, nobody: bool) -> dict[str, Any]:

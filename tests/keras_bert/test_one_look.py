@@ -28,6 +28,7 @@ ROWS = {
     "token_classification": ([["the", "film"], ["a", "plot"]] * 3, [["O", "B-film"], ["O", "O"]] * 3),
     "question_answering": (TEXTS, CONTEXTS, [("film", 4), None, ("film", 0), ("2000", 0), None, ("great", 0)]),
     "embedding": (TEXTS, CONTEXTS, [1.0, 0.0, -1.0, 0.5, 0.2, 0.3]),
+    "reranking": ([*TEXTS[:2] * 3], CONTEXTS, [1.0, 2.0, 0.0, 0.0, 2.0, 1.0]),
     "retrieval": (TEXTS, CONTEXTS),
 }
 SMALL = {"batch_size": 2, "xla": "off", "precision": "float32", "verbose": 0}

@@ -42,6 +42,7 @@ ROWS = {
     "regression": [TextRow(text, str(number / 3), "b") for number, text in enumerate(TEXTS)],
     "embedding": [TextRow(text, str(number / 3), TEXTS[3 - number]) for number, text in enumerate(TEXTS)],
     "token_classification": SENTENCES,
+    "reranking": [TextRow(TEXTS[number % 2], str(number / 3), text) for number, text in enumerate(TEXTS)],
     "retrieval": [
         QueryRow(text, (TEXTS[3 - number], "B A"), ("a b", "c a")[:number]) for number, text in enumerate(TEXTS)
     ],
@@ -170,6 +171,34 @@ def test_passages_must_differ_where_they_are_searched():
             TASK_ROWS["retrieval"].check({"train": rows, split: same})
 
 
+def test_the_rows_of_a_query_follow_one_another(build):
+    records, cut = make_records("reranking")
+    rows = ROWS["reranking"]
+    arguments = [row.text for row in rows], [row.second_text for row in rows], [float(row.label) for row in rows]
+    features, labels = build("reranking").examples(*arguments)
+    assert_same_inputs(records, features)
+    np.testing.assert_array_equal(stack(records, "value").astype("float32")[:, 0], labels[:, 0])
+    assert stack(records, "list")[:, 0].tolist() == labels[:, 1].tolist() == [0, 0, 1, 1]
+    assert cut == {False: 2, True: 2}
+
+
+def test_lists_have_an_order_and_gains_that_are_not_negative():
+    task, rows = TASK_ROWS["reranking"], ROWS["reranking"]
+    task.check({"train": [row._replace(label=f"-{row.label}") for row in rows], "test": rows})
+    below = [rows[0]._replace(label="-0.5"), *rows]
+    message = (
+        r"^test must hold relevances of at least 0, as they are the gains of nDCG, got -0.5 for 'a ba c'; give sig"
+    )
+    with pytest.raises(InputError, match=message):
+        task.check({"train": rows, "test": below})
+    # Of different queries: no list has an order.
+    same = [rows[0], rows[1], rows[1]._replace(text="C ")]
+    for split in ("train", "validation", "test"):
+        message = f"^{split} must hold a query that has passages of different relevance, got one .* of 2 queries; add "
+        with pytest.raises(InputError, match=message):
+            task.check({"train": rows, split: same})
+
+
 def test_sentences(build):
     records, cut = make_records("token_classification", max_length=8)
     features, expected = build("token_classification", max_length=8).examples(*zip(*SENTENCES, strict=True))
@@ -237,6 +266,7 @@ def test_the_texts_that_splits_may_not_share():
         "multi_label": ("c", "b"),
         "regression": ("c", "b"),
         "embedding": ("c", TEXTS[2]),
+        "reranking": ("c",),
         "retrieval": ("c",),
         "token_classification": ("c",),
         "question_answering": ("c",),
@@ -255,7 +285,7 @@ def test_labels_and_their_counts():
     sets = TASK_ROWS["multi_label"]
     assert sets.labels(LabelSetSource("a"), ROWS["multi_label"]) == LABELS
     assert sets.count_labels(ROWS["multi_label"]) == {"B-x": 2, "I-x": 1, "O": 3}
-    for task in ("regression", "embedding", "question_answering", "retrieval"):
+    for task in ("regression", "embedding", "question_answering", "reranking", "retrieval"):
         assert TASK_ROWS[task].labels(QuestionSource("a"), ROWS[task]) == []
         assert TASK_ROWS[task].count_labels(ROWS[task]) is None
     for task in set(TASK_ROWS) - {"classification"}:
@@ -270,6 +300,7 @@ def test_settings_are_those_of_the_task():
         "multi_label": {"max_length": 12, "labels": LABELS, "label_precision": None},
         "regression": {"max_length": 12, **TargetScale.of(float(row.label) for row in ROWS["regression"])._asdict()},
         "embedding": {"max_length": 12},
+        "reranking": {"max_length": 12},
         "retrieval": {"max_length": 12, "prompts": {"query": "", "passage": ""}},
         "token_classification": {"max_length": 12, "labels": LABELS},
         "question_answering": {**windows, "null_threshold": 0.0},

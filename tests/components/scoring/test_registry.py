@@ -25,6 +25,7 @@ def test_every_task_with_rows_has_scoring() -> None:
         ("token_classification", ["B-org", "B-per", "I-org", "I-per", "O"], ("f1", "precision", "recall")),
         ("token_classification", ["NOUN", "VERB"], ("accuracy", "macro_f1")),
         ("question_answering", [], ("f1", "exact")),
+        ("reranking", [], ("ndcg_at_10", "mrr_at_10")),
         ("retrieval", [], ("ndcg_at_10", "mrr_at_10", "recall_at_1", "recall_at_10", "map")),
     ],
 )

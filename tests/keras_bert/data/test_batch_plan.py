@@ -37,6 +37,25 @@ def test_batches_without_shuffling_are_in_order():
     assert not plan.is_even
 
 
+@pytest.mark.parametrize("options", [{}, {"boundaries": (4, 6)}, {"boundaries": (4, 6), "mixed": True}])
+def test_rows_of_a_list_share_batches(options):
+    lists, lengths = np.array([7, 7, 7, 2, 2, 7, 0, 0, 0, 0]), np.array([1, 2, 3, 9, 1, 5, 3, 3, 3, 4])
+    plan = BatchPlan(10, 5, longest=9, lengths=lengths, lists=lists, shuffle=True, seed=1, **options)
+    assert plan.per_epoch == 2, "four lists of 2.5 rows on average"
+    whole = ([0, 1, 2], [3, 4], [5], [6, 7, 8, 9])
+    for number in range(3):
+        batches = epoch(plan, number)
+        assert sorted(np.concatenate([batch.rows for batch in batches])) == list(range(10))
+        for place, batch in enumerate(batches):
+            rows = batch.rows.tolist()
+            assert sum(len(part) for part in whole if set(part) <= set(rows)) == len(rows)
+            assert lengths[batch.rows].max() <= batch.width
+            parts = [plan.part(number * plan.per_epoch + place, share, 2).rows.tolist() for share in (0, 1)]
+            assert sorted(parts[0] + parts[1]) == sorted(rows)
+            assert all(part in whole for part in parts)
+    assert not BatchPlan(4, 2, longest=9, lists=np.array([1, 1, 2, 2]), drop_remainder=True).is_even
+
+
 @settings(max_examples=60, deadline=None)
 @given(
     lengths=st.lists(st.integers(1, 30), min_size=1, max_size=60),

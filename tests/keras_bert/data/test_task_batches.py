@@ -101,6 +101,11 @@ SECOND = {
             {"positions": [[0, 0], [1, 4]]},
         ),
         (
+            "reranking",
+            [{"value": 1.0, "list": [4]}, {"value": 0.5, "list": [4]}],
+            {"value": [1.0, 0.5], "list": [4, 4]},
+        ),
+        (
             "embedding",
             [
                 {"second_token_ids": [2, 7, 7, 7, 3], "second_segment_ids": [0] * 5, "value": -1.0},

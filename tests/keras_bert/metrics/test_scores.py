@@ -1,13 +1,14 @@
 """The scores of a search equal those of trec_eval, see tests/golden/retrieval.py."""
 
 import json
+import math
 from pathlib import Path
 
 import keras
 import numpy as np
 import pytest
 from scipy.special import expit
-from sklearn.metrics import f1_score, precision_recall_curve, precision_score
+from sklearn.metrics import f1_score, ndcg_score, precision_recall_curve, precision_score
 
 from keras_bert.core.losses import IGNORED, labelled_cross_entropy
 from keras_bert.metrics.accuracy import LabelledAccuracy, MicroF1
@@ -18,7 +19,7 @@ from keras_bert.metrics.label_thresholds import (
     with_absence,
 )
 from keras_bert.metrics.regression import correlations, number_errors
-from keras_bert.metrics.retrieval import METRICS, query_scores, rank_passages, rank_scores, retrieval_scores
+from keras_bert.metrics.retrieval import METRICS, query_scores, rank_passages, rank_scores, retrieval_scores, score_list
 
 LOGITS = np.random.default_rng(0).normal(size=(3, 4, 5)).astype("float32")
 LABELS = np.array([[1, -1, -1, -1], [2, 3, -1, 0], [-1, -1, -1, -1]])
@@ -200,3 +201,28 @@ def test_labels_of_no_or_every_row_and_probabilities():
     np.testing.assert_allclose(label_probabilities(logits), expit(logits), atol=1e-12)
     np.testing.assert_allclose(label_probabilities(logits, 2.0), expit(logits / 2), atol=1e-12)
     assert with_absence(logits).shape == (2, 2, 2)
+
+
+def test_lists_have_the_ndcg_of_scikit_learn_and_the_mrr_of_their_ranks():
+    chance = np.random.default_rng(0)
+    for length in (2, 9, 30):
+        scores, grades = chance.normal(size=length), chance.integers(0, 4, length).astype(float)
+        grades[0] = 1.0
+        scored = score_list(scores.tolist(), grades.tolist())
+        assert scored["ndcg_at_10"] == pytest.approx(ndcg_score([grades], [scores], k=10))
+        binary = score_list(scores.tolist(), (grades > 2).astype(float).tolist()) if (grades > 2).any() else None
+        if binary is not None:
+            expected = query_scores(rank_scores(scores, np.flatnonzero(grades > 2).tolist()))
+            assert binary == pytest.approx({name: expected[name] for name in binary})
+    assert score_list([1.0, 1.0, 1.0], [3.0, 0.0, 0.0])["mrr_at_10"] == pytest.approx(1 / 3), (
+        "equal scores earn nothing"
+    )
+    assert score_list([*range(11)], [1.0, *[0.0] * 10]) == {"ndcg_at_10": 0.0, "mrr_at_10": 0.0}
+    for scores, grades, message in (
+        ([1.0], [1.0, 0.0], r"scores must be a number for each of 2 relevances, got \[1.0\]"),
+        ([1.0, math.nan], [1.0, 0.0], "scores must be a number for each"),
+        ([1.0, 2.0], [1.0, -1.0], r"relevances must be at least 0, and one of them above 0, got \[1.0, -1.0\]"),
+        ([1.0, 2.0], [0.0, 0.0], "relevances must be at least 0"),
+    ):
+        with pytest.raises(ValueError, match=message):
+            score_list(scores, grades)

@@ -10,6 +10,7 @@ from keras_bert.core.config import EncoderConfig
 from keras_bert.core.losses import IGNORED
 from keras_bert.models.encoder import build_encoder
 from keras_bert.objectives.base import TaskObjective
+from keras_bert.objectives.reranking import RerankingObjective
 from keras_bert.objectives.retrieval import RetrievalObjective
 from keras_bert.objectives.tasks import (
     ClassificationObjective,
@@ -58,6 +59,7 @@ KINDS = {
     "classification": Kind(ClassificationObjective(WEIGHTS), {**INPUTS, "label": LABELS}),
     "multi_label": Kind(MultiLabelObjective(WEIGHTS), {**INPUTS, "label": FLAGS}),
     "regression": Kind(RegressionObjective(), {**INPUTS, "value": VALUES}),
+    "reranking": Kind(RerankingObjective(), {**INPUTS, "value": VALUES, "list": np.array([0, 0, 1], "int32")}),
     "token_classification": Kind(TokenClassificationObjective(WEIGHTS), {**INPUTS, "label": TAGS}),
     "question_answering": Kind(QuestionAnsweringObjective(), {**INPUTS, "positions": POSITIONS}),
     "embedding": Kind(EmbeddingObjective(), {**INPUTS, **SECOND, "value": COSINES}),
@@ -71,7 +73,7 @@ def build(kind, seed=0, **changes):
     match kind:
         case "classification" | "multi_label":
             model = build_classifier(encoder, 3)
-        case "regression":
+        case "regression" | "reranking":
             model = build_regressor(encoder)
         case "token_classification":
             model = build_tagger(encoder, 3)

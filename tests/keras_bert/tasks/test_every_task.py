@@ -21,6 +21,7 @@ SETTINGS = {
     "question_answering": {"stride": 5, "max_query_length": 6, "null_threshold": 1.5},
     "regression": {},
     "replaced_tokens": {},
+    "reranking": {},
     "retrieval": {"prompts": {"query": "a "}, "contrast": {"dimensions": [4]}},
     "token_classification": LABELS,
 }
@@ -44,6 +45,7 @@ def build(name, encoder, **changes):
         ("question_answering", {}),
         ("regression", {"pooling": "mean", "mean": 5000.0, "standard_deviation": 1000.0}),
         ("replaced_tokens", {}),
+        ("reranking", {"pooling": "mean", "mean": 0.0, "standard_deviation": 1.0}),
         ("retrieval", {"pooling": "mean"}),
         ("token_classification", {}),
     ],
@@ -155,8 +157,8 @@ def test_texts_are_checked_as_a_whole_before_anything_is_computed(name, monkeypa
     task = build(name, make_encoder(num_layers=1))
     monkeypatch.setattr("keras_bert.tasks.base.ROWS_AT_ONCE", 2)
     monkeypatch.setattr(task.model, "predict_on_batch", None)
-    first = "questions" if name == "question_answering" else "texts"
-    takes_pairs = len({"pairs", "contexts"} & set(inspect.signature(task.predict).parameters)) == 1
+    first = {"question_answering": "questions"}.get(name, "texts")
+    takes_pairs = len({"pairs", "contexts", "passages"} & set(inspect.signature(task.predict).parameters)) == 1
     for texts, pairs, error, message in (
         ("film", ["a"], TypeError, f"{first} must be a list of strings, got 'film'"),
         (["a", "b", "c", 5], list("defg"), TypeError, rf"{first}\[3\] must be a string, got 5"),
@@ -168,7 +170,7 @@ def test_texts_are_checked_as_a_whole_before_anything_is_computed(name, monkeypa
                 task.predict(texts, *([pairs] if takes_pairs else []))
     if name not in ("question_answering", "token_classification", "replaced_tokens"):  # they ask for offsets first
         with pytest.raises(ValueError, match=rf"{type(task).__name__}\.batch_size must be at least 1, got 0"):
-            task.predict(["[MASK]"], batch_size=0)
+            task.predict(["[MASK]"], *([["film"]] if task.second_text == "required" else []), batch_size=0)
 
 
 @pytest.mark.parametrize("name", TASKS)

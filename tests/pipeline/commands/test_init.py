@@ -20,6 +20,7 @@ EXPECTED = {
     "pairs": {"task": "classification", "text": "sentence1", "label": "label", "second_text": "sentence2"},
     "regression": {"task": "regression", "text": "text", "label": "score", "second_text": None},
     "embedding": {"task": "embedding", "text": "text", "second_text": "second_text", "scale": 10 / 2.2},
+    "reranking": {"task": "reranking", "text": "query", "second_text": "passage", "label": "relevance"},
     "label lists": {"task": "multi_label", "text": "text", "label": "labels", "label_columns": None},
     "label columns": {"task": "multi_label", "text": "text", "label_columns": ("cow", "oak")},
     "columns": {"task": "token_classification", "scheme": "IOB1"},

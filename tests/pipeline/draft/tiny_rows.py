@@ -72,6 +72,15 @@ def write_similar_pairs(folder: Path) -> Path:
     return folder / "similar.parquet"
 
 
+def write_judged_passages(folder: Path) -> Path:
+    """Queries with four passages each and their relevances."""
+    texts = make_texts(80)
+    rows = [
+        {"query": texts[4 * (place // 4)], "passage": text, "relevance": place % 3} for place, text in enumerate(texts)
+    ]
+    return _write(folder / "judged.jsonl", "\n".join(map(json.dumps, rows)))
+
+
 def write_label_lists(folder: Path) -> Path:
     """Texts with lists of labels as JSON lines."""
     rows = [{"text": text, "labels": sorted({topic(text), *text.split()[:1]})} for text in make_texts(200)]
@@ -121,6 +130,7 @@ KINDS: dict[str, Callable[[Path], Path]] = {
     "pairs": write_text_pairs,
     "regression": write_numbers,
     "embedding": write_similar_pairs,
+    "reranking": write_judged_passages,
     "label lists": write_label_lists,
     "label columns": write_label_columns,
     "columns": write_columns,

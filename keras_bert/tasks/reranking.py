@@ -1,0 +1,146 @@
+"""Re-ranking: one score for a query and a passage that are read together, which orders the passages of a query.
+
+Such a model is a cross-encoder (Nogueira and Cho 2019). It has the graph and the files of a regression of pairs.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from keras_bert.core.checks import check
+from keras_bert.core.folding import fold
+from keras_bert.tasks.answer_columns import ColumnType
+from keras_bert.tasks.base import Array, Features
+from keras_bert.tasks.checks import as_numbers, as_texts, check_same_length
+from keras_bert.tasks.regression import Regression
+
+if TYPE_CHECKING:
+    import keras
+
+    from keras_bert.objectives.base import TaskObjective
+
+
+@dataclasses.dataclass(frozen=True)
+class RankedPassage:
+    """A result of `Reranking.rank`.
+
+    Attributes:
+        text: the passage.
+        score: its score, a logit; larger is better.
+        index: its index among the passages.
+    """
+
+    text: str
+    score: float
+    index: int
+
+
+class Reranking(Regression):
+    """The score of a passage for a query, by which the passages of the query are sorted.
+
+    It learns the order of each query's passages, see `keras_bert.objectives.reranking.order_losses`: the scores of one
+    query can be compared with each other, not with those of another query.
+
+    Examples:
+        >>> reranker = Reranking.build(task.encoder, task.tokenizer, max_length=16)
+        >>> rows = ["film", "film"], ["a film", "no"], [1.0, 0.0]
+        >>> _ = reranker.fit(*rows, epochs=1, verbose=0)
+        >>> len(reranker.predict(["film"], ["a film"]))
+        1
+    """
+
+    name = "reranking"
+    second_text = "required"
+    second_name = "passage of each query"
+    learns_from_texts = False
+    library_task = "regression"
+
+    def objective(self, class_weights: Sequence[float] | None = None) -> TaskObjective:
+        """See `Task.objective`."""
+        from keras_bert.objectives.reranking import RerankingObjective
+
+        self._refuse_class_weights(class_weights)
+        return RerankingObjective()
+
+    def loss(self) -> keras.losses.Loss:
+        """The mean loss of the lists of a batch.
+
+        Only rows of one batch are compared: `fit` of Keras needs `shuffle=False`; `fit` of the task keeps lists whole.
+        """
+        from keras_bert.objectives.reranking import ListLoss
+
+        return ListLoss()
+
+    def metrics(self) -> list[keras.metrics.Metric]:
+        """None: an order is no sum over rows; `keras_bert.metrics.retrieval` has its scores."""
+        return []
+
+    def examples(  # type: ignore[override]
+        self, queries: Sequence[str], passages: Sequence[str], relevances: Sequence[float]
+    ) -> tuple[Features, Array]:
+        """The inputs (rows, length), and relevances and numbers of queries (rows, 2) float32, sorted by query.
+
+        Queries are equal if `keras_bert.core.folding.fold` makes them equal.
+
+        Raises:
+            TypeError: a relevance is not a number.
+            ValueError: a relevance is not finite.
+        """
+        queries, passages = as_texts("queries", queries), as_texts("passages", passages)
+        check_same_length("queries", queries, "passages", passages)
+        check_same_length("queries", queries, "relevances", relevances)
+        values, numbers = as_numbers("relevances", relevances)[:, 0], dict[str, int]()
+        lists = np.array([numbers.setdefault(fold(query), len(numbers)) for query in queries], "float32")
+        order = np.argsort(lists, kind="stable")
+        inputs = self.encode([queries[row] for row in order], [passages[row] for row in order])
+        return inputs, np.stack([values, lists], axis=1)[order]
+
+    def start_head(self, labels: Array, class_weights: Sequence[float] | None = None) -> None:
+        """See `Task.start_head`; scores have no unit, so that the head keeps its scale."""
+        self._refuse_class_weights(class_weights)
+
+    def training_rows(self, *data: Any, **pairs: Any) -> dict[str, Array]:
+        """See `Task.training_rows`; `value` and `list` are (rows,)."""
+        features, labels = self.examples(*data, **pairs)
+        return {**features, "value": labels[:, 0], "list": labels[:, 1].astype("int32")}
+
+    def predict(  # type: ignore[override]
+        self, queries: Sequence[str], passages: Sequence[str], *, batch_size: int = 32
+    ) -> list[float]:
+        """The score of each query and its passage: a logit."""
+        return super().predict(queries, passages, batch_size=batch_size)
+
+    def rank(self, query: str, passages: Sequence[str], *, top_k: int | None = None) -> list[RankedPassage]:
+        """The passages with their scores, best first; of equal scores the earlier passage first.
+
+        Args:
+            query: the query.
+            passages: the passages, such as the results of a search.
+            top_k: maximum number of results; None for all.
+
+        Raises:
+            ValueError: `top_k` is below 1.
+
+        Examples:
+            >>> reranker = Reranking.build(task.encoder, task.tokenizer, max_length=16)
+            >>> [passage.index for passage in reranker.rank("film", ["film film"], top_k=1)]
+            [0]
+        """
+        check(type(self).__name__, "top_k", top_k is None or top_k >= 1, "be at least 1", top_k)
+        scores = self.predict([query] * len(passages), passages)
+        best = np.argsort(-np.array(scores), kind="stable")[:top_k]
+        return [RankedPassage(passages[index], scores[index], int(index)) for index in best]
+
+    def answer_columns(self, *, paired: bool = False) -> dict[str, ColumnType]:
+        """`score`."""
+        return {"score": float}
+
+    def answer_values(self, texts: Sequence[str], seconds: Sequence[str] | None = None) -> Iterator[tuple[float]]:
+        """The score of each query and its passage."""
+        if seconds is None:
+            raise ValueError("passages must be given, one for each query, got none")
+        return zip(self.predict(texts, seconds))

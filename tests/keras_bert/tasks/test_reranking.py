@@ -1,0 +1,95 @@
+import keras
+import numpy as np
+import pytest
+
+import keras_bert
+from keras_bert.options.compression import Student
+from keras_bert.tasks.registry import load
+from keras_bert.tasks.reranking import Reranking
+from keras_bert.tasks.retrieval import Retrieval
+from keras_bert.training.fit import batches, read_rows
+from tests.keras_bert.interop.checkpoints import GOLDEN
+from tests.keras_bert.tasks.tiny import make_encoder, make_tokenizer
+
+# Not in the order of queries; relevances are of any scale.
+QUERIES = ["good", "bad", "Good ", "bad", "good", "very"]
+PASSAGES = ["film", "film", "a a", "a a", ". .", "film"]
+RELEVANCES = [-2.0, 0.0, 9.0, 5.0, 1.0, 1.0]
+
+
+def build(**settings):
+    return Reranking.build(make_encoder(num_layers=1), make_tokenizer(), max_length=30, pooling="mean", **settings)
+
+
+def test_rows_of_a_query_stand_together_and_share_batches():
+    task = build()
+    inputs, labels = task.examples(QUERIES, PASSAGES, RELEVANCES)
+    assert labels.tolist() == [[-2, 0], [9, 0], [1, 0], [0, 1], [5, 1], [1, 2]]
+    np.testing.assert_array_equal(inputs["token_ids"][3], [*task.encode(["bad"], ["film"])["token_ids"][0], 0])
+    rows = read_rows(task, (QUERIES, PASSAGES, RELEVANCES))
+    for seed in range(3):
+        sizes = [batch["list"].numpy() for batch in batches(task, rows, 3, shuffle=True, seed=seed).epoch()]
+        assert sorted(np.concatenate(sizes).tolist()) == [0, 0, 0, 1, 1, 2]
+        assert all(np.isin(batch, [0]).sum() in (0, 3) for batch in sizes), "a list is in one batch"
+        assert len(sizes) == 2, "lists of two rows on average: two of them have 3 rows, rounded"
+    parts = [list(batches(task, rows, 6).epoch(shares=[share], of=2)) for share in (0, 1)]
+    assert [[batch["list"].numpy().tolist() for batch in part] for part in parts] == [[[0, 0, 0, 2]], [[1, 1]]]
+
+
+def test_orders_are_learnt():
+    keras.utils.set_random_seed(0)
+    trained = build(dropout=0.0)
+    history = trained.fit(
+        QUERIES, PASSAGES, RELEVANCES, epochs=25, batch_size=6, learning_rate=2e-2, xla="off", verbose=0
+    )
+    assert (history[-1]["accuracy"], trained.head()["standard_deviation"]) == (1, 1)
+    ranked = trained.rank("good", ["film", "a a", ". ."])
+    assert [(passage.text, passage.index) for passage in ranked] == [("a a", 1), (". .", 2), ("film", 0)]
+    assert trained.rank("bad", ["film", "a a"], top_k=1) == [ranked_first(trained)]
+    assert [field for (field,) in trained.answer_values(["good"], ["film"])] == trained.predict(["good"], ["film"])
+    with pytest.raises(ValueError, match=r"^Reranking\.top_k must be at least 1, got 0$"):
+        trained.rank("bad", ["film"], top_k=0)
+    with pytest.raises(ValueError, match=r"^passages must be given, one for each query, got none$"):
+        trained.answer_values(["good"])
+
+
+def ranked_first(task):
+    (first, _) = task.rank("bad", ["film", "a a"])
+    assert (first.text, first.index) == ("a a", 1)
+    return first
+
+
+def test_a_student_needs_the_relevances():
+    teacher = build()
+    options = {"student": Student(num_heads=1), "steps": 1, "xla": "off", "verbose": 0}
+    student = keras_bert.distill(teacher, QUERIES, PASSAGES, RELEVANCES, **options)
+    assert type(student) is Reranking
+    with pytest.raises(TypeError, match="missing 2 required positional arguments: 'passages' and 'relevances'"):
+        keras_bert.distill(teacher, QUERIES, **options)
+    with pytest.raises(ValueError, match=r"^relevances\[1\] must be .*finite.*, got nan$"):
+        teacher.examples(["good", "bad"], ["a", "film"], [1.0, float("nan")])
+
+
+def test_a_cross_encoder_with_one_label_is_a_re_ranker_where_it_is_asked_for(tmp_path):
+    pytest.importorskip("tensorflow_text", reason="the tokenizer is TensorFlow's")
+    from keras_bert.interop.hugging_face import from_hugging_face, to_hugging_face
+
+    numbers = from_hugging_face(GOLDEN / "hugging_face_regression")
+    reranker = from_hugging_face(GOLDEN / "hugging_face_regression", task="reranking", max_length=20)
+    assert (type(reranker), reranker.max_length) == (Reranking, 20)
+    pair = ["the film"], ["was good"]
+    assert reranker.predict(*pair) == numbers.predict(*pair)
+    to_hugging_face(reranker, tmp_path / "hf")
+    content = (tmp_path / "hf" / "config.json").read_text()
+    assert '"activation_fn": "torch.nn.modules.linear.Identity"' in content, (
+        "a CrossEncoder gives the scores themselves"
+    )
+    assert from_hugging_face(tmp_path / "hf", task="reranking").predict(*pair) == reranker.predict(*pair)
+    reranker.save(tmp_path / "task")
+    loaded = load(tmp_path / "task")
+    assert (type(loaded), loaded.predict(*pair)) == (Reranking, reranker.predict(*pair))
+    # A retrieval has the vectors of an embedding, likewise.
+    vectors = from_hugging_face(GOLDEN / "hugging_face_bert_model")
+    retrieval = from_hugging_face(GOLDEN / "hugging_face_bert_model", task="retrieval")
+    assert type(retrieval) is Retrieval
+    np.testing.assert_array_equal(retrieval.predict(pair[0]), vectors.predict(pair[0]))
