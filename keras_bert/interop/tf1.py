@@ -177,8 +177,8 @@ def _open(prefix: Path) -> Tensors:
 
 def _read_head(tensors: Mapping[str, Array], task: str | None, labels: Sequence[str] | None) -> Head:
     if task is not None:
-        known = sorted(name for name, kind in TASKS.items() if kind.library_task in ("", name))
-        check("from_tf1", "task", task in known, f"be one of {known}", task)
+        task_names = sorted(name for name, kind in TASKS.items() if kind.library_task in ("", name))
+        check("from_tf1", "task", task in task_names, f"be one of {task_names}", task)
     kind = task or next((name for name in _MARKS if _mark(name) in tensors), "embedding")
     if kind == "classification" and task is None and len(tensors[_mark(kind)]) == 1:
         kind = "regression"

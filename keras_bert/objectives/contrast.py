@@ -167,5 +167,5 @@ def list_divergence(scores: Tensor, target: Tensor, temperature: float = 1.0, ma
     `margin_mse_loss`; the result is (batch,), float32.
     """
     if mask is not None:
-        scores, target = (ops.where(ops.cast(mask, "bool"), side, _EXCLUDED) for side in (scores, target))
+        scores, target = (ops.where(ops.cast(mask, "bool"), side, EXCLUDED) for side in (scores, target))
     return divergence(scores, target, temperature)

@@ -2,7 +2,6 @@
 
 import dataclasses
 from collections.abc import Mapping
-from typing import Any
 
 import keras
 from keras import ops
@@ -25,22 +24,15 @@ class RerankingObjective(RegressionObjective):
         """1 for each list, shared equally by its rows (batch,)."""
         return 1.0 / ops.sum(_same_list(batch["list"]), axis=1)
 
-    def measure(self, outputs: Tensor, batch: Batch) -> Sums:
-        """Sums and weights of `loss` (nats) and `accuracy`, from scores (batch, 1), `value` and `list` (batch,).
+    def losses(self, outputs: Tensor, batch: Batch) -> Tensor:
+        """The losses of scores (batch, 1) in nats, whose weighted sum over a list is the mean of `order_losses`."""
+        losses, _, shares = order_losses(outputs[:, 0], batch["value"], batch["list"])
+        return losses * shares / self.loss_weights(batch)
 
-        `accuracy` is the share of passages that are above all less relevant ones of their list, as the mean over the
-        lists with an order.
-        """
-        losses, first, shares = order_losses(outputs[:, 0], batch["value"], batch["list"])
-        return {
-            "loss": (ops.sum(losses * shares), ops.sum(self.loss_weights(batch))),
-            "accuracy": weighted_sums(first, shares),
-        }
-
-    def distance(self, outputs: Tensor, target: Any, batch: Batch, temperature: float) -> Tensor:
-        """The squared differences of the scores (batch, 1), as the mean over each list; they have no temperature."""
-        differences = ops.cast(outputs, "float32") - ops.cast(target, "float32")
-        return ops.sum(ops.square(differences[:, 0]) * self.loss_weights(batch))
+    def scores(self, outputs: Tensor, batch: Batch) -> Sums:
+        """The sum and weight of `accuracy`: the share of passages above all less relevant ones, over lists."""
+        _, first, shares = order_losses(outputs[:, 0], batch["value"], batch["list"])
+        return {"accuracy": weighted_sums(first, shares)}
 
     def labels_from(self, outputs: Array, batch: Mapping[str, Array]) -> dict[str, Array]:
         """`value` (batch,), of scores (batch, 1), and the lists as they are."""
@@ -87,5 +79,5 @@ class ListLoss(keras.losses.Loss):
     def call(self, y_true: Tensor, y_pred: Tensor) -> Tensor:
         """Relevances and lists (rows, 2), scores (rows, 1) -> (rows,), whose mean is that of the lists."""
         losses, _, shares = order_losses(y_pred[:, 0], y_true[:, 0], y_true[:, 1])
-        lists = ops.sum(1.0 / ops.sum(_same_list(y_true[:, 1]), axis=1))
-        return losses * shares * ops.cast(ops.shape(losses)[0], "float32") / lists
+        weights = 1.0 / ops.sum(_same_list(y_true[:, 1]), axis=1)
+        return losses * shares / ops.mean(weights)

@@ -60,6 +60,9 @@ def test_each_list_has_the_same_weight_in_loss_and_distance():
     sums = run(objective, build("reranking"), batch)
     assert sums["loss"][1] == pytest.approx(2)
     student, teacher = np.array([[1.0], [3.0], [5.0]], "float32"), np.zeros((3, 1), "float32")
-    assert float(objective.distance(student, teacher, batch, 2.0)) == pytest.approx((1 + 9) / 2 + 25)
+    distances = np.asarray(objective.distances(student, teacher, batch, 2.0)) * np.asarray(
+        objective.loss_weights(batch)
+    )
+    assert distances.sum() == pytest.approx((1 + 9) / 2 + 25)
     labels = objective.labels_from(student, batch)
     assert (labels["value"].tolist(), labels["list"].tolist()) == ([1, 3, 5], [0, 0, 1])
