@@ -55,7 +55,7 @@ CASES = [
     for column, numbers in enumerate(NUMBERS)
 ]
 # Each task, each recipe and each other setting at least once: the column of each task's case.
-FEW = {CASES[len(NUMBERS) * row + column] for row, column in enumerate((1, 3, 4, 6, 7, 5, 2, 0))}
+FEW = {CASES[len(NUMBERS) * row + column] for row, column in enumerate((1, 3, 4, 6, 7, 5, 2, 1))}
 
 
 @pytest.fixture(scope="module")

@@ -107,7 +107,7 @@ def write_rows(folder: Path, task: str, count: int = 40, copies: int = 1, unansw
         pairs = [_judged(words, number) for number, words in enumerate(sentences)]
         table = "".join(f"{query}\t{passage}\t{relevance}\n" for query, passage, relevance in pairs)
         (folder / "lists.tsv").write_text("query\tpassage\trelevance\n" + table)
-        return TableSource(str(folder / "lists.tsv"), "query", "relevance", second_text="passage", task=task)
+        return TableSource(str(folder / "lists.tsv"), text="query", label="relevance", second_text="passage", task=task)
     if task in ("classification", "regression"):
         labels = [_label(sentence, task, number) for number, sentence in enumerate(sentences)]
         table = "".join(f"{' '.join(words)}\t{label}\n" for words, label in zip(sentences, labels, strict=True))
