@@ -26,10 +26,13 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pyarrow as pa
 import pyarrow.parquet as pq
+from pyarrow import csv
 from rich.console import Console
 from rich.table import Table
 
+from benchmarks.harness.contestants import turns
 from benchmarks.harness.processes import Watched, watch
 from components.files.record_files import read_records
 from pipeline.job.files import load_settings
@@ -56,7 +59,8 @@ def main() -> None:
 def race(options: argparse.Namespace, folder: Path) -> dict[str, tuple[list[Watched], float]]:
     """Each contestant's runs, and the least cosine of its vectors to those of the plain loop."""
     table = folder / "table.csv"
-    write_rows(options.table, options.text, options.rows, table)
+    records = zip(read_records(str(options.table), (options.text,)), range(options.rows), strict=False)
+    csv.write_csv(pa.table({"text": [record.values[0] for record, _ in records]}), table)
     checkpoint = load_settings(None).checkpoint
     assert checkpoint is not None
     source = str(checkpoint.folder())
@@ -75,24 +79,12 @@ def race(options: argparse.Namespace, folder: Path) -> dict[str, tuple[list[Watc
             arguments = [peer, source, str(table), str(out), str(MAX_LENGTH), str(cores)]
             module = "benchmarks.peers.sentence_vectors"
             contestants[out.stem] = partial(watch, module, arguments, options.transformers_python)
-    runs: dict[str, list[Watched]] = {name: [] for name in contestants}
-    for _ in range(options.rounds):
-        for name, run in contestants.items():
-            runs[name].append(run())
+    runs = turns(contestants, options.rounds, warm_up=0)
     reference = read_vectors(folder / f"{LOOP} 1.parquet")
     cosines = {
         name: float((read_vectors(folder / f"{name}.parquet") * reference).sum(axis=1).min()) for name in contestants
     }
     return {name: (runs[name], cosines[name]) for name in contestants}
-
-
-def write_rows(source: Path, text: str, count: int, target: Path) -> None:
-    """The first rows of a table, as CSV with the column `text`."""
-    import pyarrow as pa
-    from pyarrow import csv
-
-    texts = [record.values[0] for record, _ in zip(read_records(str(source), (text,)), range(count), strict=False)]
-    csv.write_csv(pa.table({"text": texts}), target)
 
 
 def read_vectors(file: Path) -> np.ndarray[Any, Any]:

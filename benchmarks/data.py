@@ -32,8 +32,10 @@ from typing import Any
 from rich.console import Console
 from rich.table import Table
 
+from benchmarks.harness.contestants import turns
 from benchmarks.harness.processes import Watched, watch
 from benchmarks.peers.google_bert import create, write_text
+from benchmarks.tokenizer import take
 from components.artifacts.standard import Corpus
 from components.corpus.shards import read_shard
 from components.ingest_corpus import ingest_corpus
@@ -65,7 +67,8 @@ def main() -> None:
 def compare(options: argparse.Namespace, folder: Path) -> Table:
     """The table of contestants; the peer comes first, if there is one."""
     part = folder / "part.txt"
-    part.write_text("".join(take(options.text, options.megabytes)))
+    with options.text.open() as lines:
+        part.write_text("".join(take(lines, options.megabytes)))
     contestants: dict[str, tuple[Path, Callable[[], Watched]]] = {}
     if options.peer:
         sentences = folder / "sentences.txt"
@@ -75,10 +78,7 @@ def compare(options: argparse.Namespace, folder: Path) -> Table:
     for text, workers in [(part, None), (options.text, None), (options.text, options.workers)]:
         name = "ours, default" if workers is None else f"ours, {workers} workers"
         contestants[f"{name}, {megabytes(text):.0f} MB"] = text, partial(ours, text, options.vocabulary, workers)
-    runs_of: dict[str, list[Watched]] = {name: [] for name in contestants}
-    for _ in range(options.rounds):
-        for name, (_, run) in contestants.items():
-            runs_of[name].append(run())
+    runs_of = turns({name: run for name, (_, run) in contestants.items()}, options.rounds, warm_up=0)
     columns = ("contestant", "MB", "rows", "s", "cpu s", "fixed s", "MB/s", "x peer", "mask s", "MB/s", "x peer")
     table = Table(*columns, "peak MB", "imports MB", title="text to records, and masking alone")
     peer = 0.0
@@ -149,26 +149,16 @@ def megabytes(file: Path) -> float:
     return file.stat().st_size / 1e6
 
 
-def take(text: Path, most: float) -> Iterator[str]:
-    """The first lines, of about so many megabytes."""
-    taken = 0.0
-    with text.open() as lines:
-        for line in lines:
-            taken += len(line.encode()) / 1e6
-            if taken > most:
-                return
-            yield line
-
-
 def repeat(text: Path, most: float) -> Iterator[str]:
     """Lines of about so many megabytes; see above for what copies are."""
     taken = 0.0
     for copy in itertools.count():
         rng = random.Random(copy)
-        for line in itertools.chain(take(text, most - taken), ["\n"]):
-            changed = shuffle_words(line, rng) if copy else line
-            taken += len(changed.encode()) / 1e6
-            yield changed
+        with text.open() as lines:
+            for line in itertools.chain(take(lines, most - taken), ["\n"]):
+                changed = shuffle_words(line, rng) if copy else line
+                taken += len(changed.encode()) / 1e6
+                yield changed
         if taken >= most - 0.01:
             return
 

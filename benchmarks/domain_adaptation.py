@@ -17,8 +17,7 @@ from pathlib import Path
 
 import numpy as np
 
-from benchmarks.harness.runs import run
-from benchmarks.table import print_table, spread
+from benchmarks.table import print_table, run, spread
 from components.artifacts.standard import Model, PretrainingExamples
 from components.sources.table import TableSource
 from components.training.model_folder import read_model

@@ -52,13 +52,7 @@ _TOLERANCE = 1e-4
 
 
 def race_families(options: argparse.Namespace) -> None:
-    """Prints a table for each family, and one of all.
-
-    Args:
-        options: `family`, names; `transformers_python` and `peers_python`, the interpreters of transformers and of
-            keras-hub, the latter None to leave it out; `compile`, whether transformers is compiled, too; `rounds`,
-            `seconds`.
-    """
+    """Prints a table for each family, and one of all, by the options of `benchmarks.train`."""
     rows = []
     for family in options.family:
         with tempfile.TemporaryDirectory() as folder:

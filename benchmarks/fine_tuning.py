@@ -17,12 +17,13 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any
 
-from benchmarks.harness.contestants import Contestant, answer, questions
-from benchmarks.harness.runs import run
+from benchmarks.harness.contestants import Contestant, answer, questions, turns
+from benchmarks.table import run
 from components.artifacts.standard import TaskExamples
 from components.sources.table import TableSource
 from pipeline.job.files import load_settings
@@ -55,13 +56,12 @@ def main() -> None:
         settings = load_settings(options.job)
         trained = prepare(settings, folder)
         ours = {precision: start(*trained, precision, options) for precision in options.precisions}
-        rates_by_name: dict[str, list[float]] = {}
-        for _ in range(options.rounds):
-            for precision in options.precisions:
-                rates = {"ours": ours[precision].ask("rate")}
-                rates |= {name: time_peer(precision, flags, settings, options) for name, flags in PEERS.items()}
-                for name, rate in rates.items():
-                    rates_by_name.setdefault(f"{name}, {precision}", []).append(rate)
+        calls: dict[str, Callable[[], float]] = {}
+        for precision, contestant in ours.items():
+            calls[f"ours, {precision}"] = partial(contestant.ask, "rate")
+            for name, flags in PEERS.items():
+                calls[f"{name}, {precision}"] = partial(time_peer, precision, flags, settings, options)
+        rates_by_name = turns(calls, options.rounds, warm_up=0)
         for contestant in ours.values():
             contestant.stop()
     print_table(rates_by_name)

@@ -12,14 +12,15 @@ keras-hub's GELU is the tanh approximation, that of the others the exact one. "c
 import argparse
 import statistics
 import sys
-import time
 from collections.abc import Callable
+from functools import partial
+from timeit import timeit
 from typing import Any
 
 import numpy as np
 
 from benchmarks.harness.bert_shapes import SHAPES, Shape
-from benchmarks.harness.contestants import Contestant, answer, questions
+from benchmarks.harness.contestants import Contestant, answer, questions, turns
 from benchmarks.harness.masked_batches import VOCABULARY
 
 MODELS = ("MiniLM", "BERT-base")
@@ -65,13 +66,9 @@ def start(name: str, model: str, options: argparse.Namespace) -> Contestant:
 
 def race(contestants: dict[str, Contestant], shape: str, rounds: int) -> Times:
     """(contestant, mode) -> milliseconds of every round."""
-    times: Times = {(name, mode): [] for name, contestant in contestants.items() for mode in contestant.hello["modes"]}
-    for number in range(rounds + 1):
-        for name, mode in times:
-            seconds = contestants[name].ask([mode, shape])
-            if number:  # the first round warms up
-                times[name, mode].append(1000 * seconds)
-    return times
+    entries = [(name, mode) for name, contestant in contestants.items() for mode in contestant.hello["modes"]]
+    times = turns({(name, mode): partial(contestants[name].ask, [mode, shape]) for name, mode in entries}, rounds)
+    return {entry: [1000 * seconds for seconds in of_entry] for entry, of_entry in times.items()}
 
 
 def print_table(times: dict[str, Times]) -> None:
@@ -102,10 +99,7 @@ def serve(contestant: str, model: str, threads: int, compiled: bool) -> None:
         if (mode, shape) not in ready:
             ready[mode, shape] = modes[mode](make_batch(shape))
             ready[mode, shape]()  # traces and compiles
-        began = time.perf_counter()
-        for _ in range(CALLS[shape]):
-            ready[mode, shape]()
-        answer((time.perf_counter() - began) / CALLS[shape])
+        answer(timeit(ready[mode, shape], number=CALLS[shape]) / CALLS[shape])
 
 
 def make_batch(shape: str) -> Batch:

@@ -19,11 +19,11 @@ import itertools
 import json
 import subprocess
 import tempfile
-import time
 from collections.abc import Callable, Collection, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 from pathlib import Path
+from timeit import repeat, timeit
 from typing import Any
 
 import numpy as np
@@ -35,6 +35,7 @@ from benchmarks.harness.passages import APART, LENGTHS, Load, make_passage
 from benchmarks.harness.shapes import add_shape, config_of
 from keras_bert.core.config import EncoderConfig
 from keras_bert.core.folders import INPUT_NAMES
+from keras_bert.families.registry import FAMILIES
 from keras_bert.options.data import Pooling
 
 LABELS = 6
@@ -160,17 +161,11 @@ def quantize(path: Path, result: Path) -> None:
 
 def export_theirs(config: EncoderConfig, python: str, folder: Path) -> dict[str, Path]:
     """Contestant -> its file: transformers' model for ONNX Runtime."""
-    shape = {
-        "vocab_size": config.vocabulary_size,
-        "num_hidden_layers": config.num_layers,
-        "hidden_size": config.hidden_size,
-        "num_attention_heads": config.num_heads,
-        "intermediate_size": config.intermediate_size,
-        "max_position_embeddings": config.max_length,
-        "num_labels": LABELS,
-    }
+    sizes = ("vocabulary_size", "num_layers", "hidden_size", "num_heads", "intermediate_size", "max_length")
+    settings = {FAMILIES["bert"].keys[size]: getattr(config, size) for size in sizes}
     folder.mkdir()
-    command = [python, "-m", "benchmarks.peers.transformers_onnx", str(folder), json.dumps(shape)]
+    command = [python, "-m", "benchmarks.peers.transformers_onnx", str(folder)]
+    command.append(json.dumps({**settings, "num_labels": LABELS}))
     subprocess.run(command, check=True, stdout=subprocess.DEVNULL)
     return {f"onnxruntime, {path.stem}": path for path in sorted(folder.glob("*.onnx"))}
 
@@ -222,10 +217,7 @@ def make_timer(classify: Callable[..., Any], names: Collection[str] = INPUT_NAME
     def measure(length: int) -> float:
         passages = {name: values for name, values in make_passage(length, rows).items() if name in names}
         calls = count_calls(rows)
-        start = time.perf_counter()
-        for _ in range(calls):
-            classify(**passages)
-        return (time.perf_counter() - start) / (calls * rows)
+        return timeit(partial(classify, **passages), number=calls) / (calls * rows)
 
     return measure
 
@@ -264,12 +256,7 @@ def measure_peak(threads: int = 1) -> float:
     content = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 18)], ir_version=8).SerializeToString()
     session = onnxruntime.InferenceSession(content, options, providers=["CPUExecutionProvider"])
     given = {"given": (integers + 100).astype("uint8")}
-    times = []
-    for _ in range(11):
-        start = time.perf_counter()
-        session.run(None, given)
-        times.append(time.perf_counter() - start)
-    return 2 * _PEAK_WIDTH**3 / min(times)
+    return 2 * _PEAK_WIDTH**3 / min(repeat(partial(session.run, None, given), number=1, repeat=11))
 
 
 if __name__ == "__main__":

@@ -83,7 +83,12 @@ def race(shape: Shape, options: argparse.Namespace) -> tuple[dict[tuple[str, str
 def print_table(name: str, shape: Shape, medians: dict[tuple[str, str], float], hellos: dict[str, Any]) -> None:
     """A markdown table: one line for each contestant and mode."""
     devices = hellos[OURS]["devices"]
-    peaks = {mode.removeprefix("peak "): devices * speed for mode, speed in _peaks(medians, hellos[OURS]["matrix"])}
+    products = 2 * devices * hellos[OURS]["matrix"] ** 3
+    peaks = {
+        mode.removeprefix("peak "): products / seconds
+        for (_, mode), seconds in medians.items()
+        if mode.startswith("peak ")
+    }
     batch = f"{shape.rows} x {shape.length} tokens"
     print(f"\n{name}, {batch}, {shape.flops() / 1e9:.2f} GFLOP a step, on {devices} device(s)\n")
     print("| contestant | mode | ms a step | tokens/s | share of peak |")
@@ -96,11 +101,6 @@ def print_table(name: str, shape: Shape, medians: dict[tuple[str, str], float], 
     print("\npeak, GFLOP/s:", ", ".join(f"{precision} {peak / 1e9:,.0f}" for precision, peak in peaks.items()))
     for contestant, hello in hellos.items():
         print(f"{contestant}: {hello}")
-
-
-def _peaks(medians: dict[tuple[str, str], float], matrix: int) -> list[tuple[str, float]]:
-    """The operations a second of each product."""
-    return [(mode, 2 * matrix**3 / seconds) for (_, mode), seconds in medians.items() if mode.startswith("peak ")]
 
 
 def serve(shape: Shape, options: argparse.Namespace) -> None:
@@ -130,11 +130,7 @@ def multiply(precision: str, matrix: int) -> Step:
 
     factors = jax.random.normal(jax.random.key(0), (matrix, matrix), precision)
     product = jax.jit(lambda left, right: left @ right)
-
-    def step() -> float:
-        return float(product(factors, factors)[0, 0])
-
-    return step
+    return lambda: float(product(factors, factors)[0, 0])
 
 
 def make_fit(shape: Shape, precision: Precision, steps: int, everywhere: bool = False) -> Step:

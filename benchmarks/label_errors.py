@@ -15,8 +15,7 @@ from pathlib import Path
 
 import numpy as np
 
-from benchmarks.harness.runs import run
-from benchmarks.table import print_table
+from benchmarks.table import print_table, run
 from components.artifacts.standard import Model, TaskExamples
 from components.examples.registry import read_rows
 from components.label_errors.artifacts import LABEL_TABLES, LabelErrors
@@ -62,12 +61,7 @@ def main() -> None:
 
 
 def describe(ranked: np.ndarray, count: int) -> dict[str, str]:
-    """Precision and recall of a ranking; k is the number of planted rows.
-
-    Args:
-        ranked: whether each row is planted, in the order of the ranking (rows,).
-        count: number of planted rows.
-    """
+    """Precision and recall of a ranking, which says whether each row is planted (rows,); k is their number."""
     hits, half = np.cumsum(ranked), count // 2
     shares = {
         "precision at k / 2": hits[half - 1] / half,

@@ -17,7 +17,7 @@ from pathlib import Path
 
 from benchmarks.harness.contestants import Contestant, answer, questions
 from benchmarks.harness.long_shapes import BLOCK, FAMILIES, HIDDEN, LAYERS, LENGTHS, VOCABULARY, WINDOW, settings_of
-from benchmarks.harness.masked_batches import Batch, make_batch
+from benchmarks.harness.masked_batches import make_batch
 from benchmarks.harness.memory_peaks import measure
 
 
@@ -107,16 +107,11 @@ def times_of(family: str, length: int, least: float) -> list[tuple[float, float]
     variant = {} if description.read_variant is None else {"variant": description.read_variant(content)}
     config = read_encoder_config(Path(family), content, description.keys, ACTIVATIONS, {**description.fixed, **variant})
     model = build_pretraining(build_encoder(config, pooler=False), next_sentence=False)
-    batch = _small(make_batch(1, length))
+    batch = make_batch(1, length, VOCABULARY)
     given = {name: tf.constant(batch[name]) for name in (*input_names(model), "mask_positions")}
     call = tf.function(lambda inputs: model(inputs, training=False)["masked_tokens"])
     figures = [measure(lambda: call(given).numpy(), least)]
     return [*figures, measure(make_step(model, "float32 XLA parts", batch), least)]
-
-
-def _small(batch: Batch) -> Batch:
-    """The same with the pieces that there are."""
-    return {name: array % VOCABULARY if name in ("token_ids", "mask_ids") else array for name, array in batch.items()}
 
 
 if __name__ == "__main__":

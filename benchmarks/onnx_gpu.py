@@ -8,14 +8,16 @@ transformers. Milliseconds a batch, the medians of alternating rounds; ids are c
 
 import argparse
 import json
-import time
+import statistics
 from collections.abc import Callable
+from functools import partial
+from timeit import timeit
 from typing import Any
 
 import numpy as np
 import onnxruntime
 
-from benchmarks.harness.contestants import Timer, race
+from benchmarks.harness.contestants import turns
 from benchmarks.harness.passages import TRANSFORMERS_INPUTS, make_passage, make_transformers_passage
 
 BATCHES, CALLS, ROUNDS = ((1, 32), (1, 128), (32, 128), (256, 128)), 20, 7
@@ -37,24 +39,13 @@ def main() -> None:
     print(f"onnxruntime {onnxruntime.__version__}\n")
     print("| ms a batch |", " | ".join(f"{rows} x {length}" for rows, length in BATCHES), "|")
     print("|---|" + "---:|" * len(BATCHES))
-    columns = [
-        race({name: make_timer(opener(rows, length)) for name, opener in contestants.items()}, length, ROUNDS)
-        for rows, length in BATCHES
-    ]
+    columns = []
+    for rows, length in BATCHES:
+        calls = {name: partial(timeit, opener(rows, length), number=CALLS) for name, opener in contestants.items()}
+        columns.append(turns(calls, ROUNDS))
     for name in contestants:
-        print(f"| {name} |", " | ".join(f"{1000 * column[name]:.3f}" for column in columns), "|")
-
-
-def make_timer(call: Callable[[], Any]) -> Timer:
-    """The timer of a call, whose batch has a length already."""
-
-    def measure(_length: int) -> float:
-        start = time.perf_counter()
-        for _ in range(CALLS):
-            call()
-        return (time.perf_counter() - start) / CALLS
-
-    return measure
+        milliseconds = (1000 * statistics.median(column[name]) / CALLS for column in columns)
+        print(f"| {name} |", " | ".join(f"{value:.3f}" for value in milliseconds), "|")
 
 
 def open_file(file: str) -> Opener:

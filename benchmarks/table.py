@@ -16,8 +16,9 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
+from rich.console import Console
+
 from benchmarks.harness.processes import watch
-from benchmarks.harness.runs import run
 from components.artifacts.evaluation import Evaluation, MeasuredModel, Metrics
 from components.artifacts.measurements import Latency
 from components.artifacts.standard import Model
@@ -26,8 +27,11 @@ from components.measure_latency import measure_latency
 from components.scoring.blessing import STUDENT, TEACHER
 from pipeline.chains import Chain, enabled_stages
 from pipeline.job.files import Tables, make_settings, override_tables, read_tables
-from pipeline.orchestrator.runner import RunResult
+from pipeline.orchestrator.graph import Pipeline
+from pipeline.orchestrator.runner import RunResult, run_pipeline
 from pipeline.pipelines import pipeline_of, wire_start
+from pipeline.settings.schema import Settings
+from pipeline.views.terminal import Terminal
 
 # The steps whose minutes are those of a model.
 TRAININGS = {TEACHER: ("fine_tune", "fit_head"), STUDENT: ("distill",)}
@@ -93,6 +97,14 @@ def measure(file: Path, draw: int, options: argparse.Namespace, root: Path) -> M
     score = {"job": file.stem, "draw": draw, metrics.metric: metrics.score.seeds}
     print(json.dumps(score), file=sys.stderr, flush=True)
     return Measured(tables, metrics, result, teacher, milliseconds)
+
+
+def run(settings: Settings, pipeline: Pipeline, root: Path) -> RunResult:
+    """Runs a pipeline and shows it on standard error; a failure ends the program with its message."""
+    result = run_pipeline(pipeline, root, observer=Terminal(Console(stderr=True)), **settings.run_options())
+    if result.state != "done":
+        raise SystemExit(result.message)
+    return result
 
 
 def describe_models(draws: Sequence[Measured]) -> list[dict[str, str]]:

@@ -10,9 +10,10 @@ files are compared.
 
 import argparse
 import statistics
-import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
+from functools import partial
 from pathlib import Path
+from timeit import timeit
 from typing import Any
 
 import tensorflow as tf
@@ -20,10 +21,11 @@ import tensorflow_text as tf_text
 from rich.console import Console
 from rich.table import Table
 
+from benchmarks.harness.contestants import turns
 from keras_bert.tokenizers.tokenizer import Tokenizer
 from keras_bert.tokenizers.wordpiece_vocabulary import UNKNOWN
 from pipeline.views.terminal import cells
-from tests.golden.tokenizer import Differences, Reference, ask_reference, compare
+from tests.golden.tokenizer import Differences, ask_reference, compare
 
 BATCH = 1000
 
@@ -62,7 +64,7 @@ def load(file: Path) -> Tokenizer:
     return Tokenizer(file.read_bytes().decode().removesuffix("\n").split("\n"), lowercase="-cased" not in file.name)
 
 
-def take(lines: list[str], most: float) -> Iterator[str]:
+def take(lines: Iterable[str], most: float) -> Iterator[str]:
     """The first lines, of at most so many megabytes."""
     taken = 0.0
     for line in lines:
@@ -86,35 +88,21 @@ def measure(tokenizer: Tokenizer, lines: list[str], rounds: int) -> tuple[float,
         lower_case_nfd_strip_accents=tokenizer.lowercase,
     )
     batches = [tf.constant(lines[first : first + BATCH]) for first in range(0, len(lines), BATCH)]
-    contestants = [compiled(fast.tokenize), compiled(tokenizer.tokenize)]
-    seconds: list[list[float]] = [[], []]
-    for number in range(rounds + 1):
-        for tokenize, times in zip(contestants, seconds, strict=True):
-            start = time.perf_counter()
-            for batch in batches:
-                tokenize(batch)
-            if number:  # the first round warms up
-                times.append(time.perf_counter() - start)
+
+    def timer(tokenize: Callable[..., Any]) -> Callable[[], float]:
+        graph = tf.function(tokenize, input_signature=[tf.TensorSpec([None], tf.string)])
+        return lambda: timeit(lambda: [graph(batch) for batch in batches], number=1)
+
+    seconds = turns({"fast": timer(fast.tokenize), "ours": timer(tokenizer.tokenize)}, rounds)
     size = megabytes(lines)
-    return size / statistics.median(seconds[0]), size / statistics.median(seconds[1])
-
-
-def compiled(tokenize: Callable[..., Any]) -> Callable[..., Any]:
-    """A graph from (batch,) strings."""
-    graph: Callable[..., Any] = tf.function(tokenize, input_signature=[tf.TensorSpec([None], tf.string)])
-    return graph
+    return size / statistics.median(seconds["fast"]), size / statistics.median(seconds["ours"])
 
 
 def check(tokenizer: Tokenizer, python: str, lines: list[str]) -> Differences:
     """Compares all lines, a part at a time."""
     parts = [lines[first : first + 20 * BATCH] for first in range(0, len(lines), 20 * BATCH)]
-    differences = [compare(tokenizer, reference(tokenizer, python, part), part) for part in parts]
-    return Differences(*map(sum, zip(*differences, strict=True)))
-
-
-def reference(tokenizer: Tokenizer, python: str, lines: list[str]) -> Reference:
-    """What `tokenizers` makes of lines with the same vocabulary."""
-    return ask_reference(python, tokenizer.vocabulary, tokenizer.lowercase, lines)
+    ask = partial(ask_reference, python, tokenizer.vocabulary, tokenizer.lowercase)
+    return Differences(*map(sum, zip(*(compare(tokenizer, ask(part), part) for part in parts), strict=True)))
 
 
 if __name__ == "__main__":

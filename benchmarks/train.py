@@ -61,8 +61,8 @@ def main() -> None:
         return
     for encoder in options.encoders:
         contestants = {name: start(name, encoder, options) for name in (OURS, KERAS_HUB)}
-        times = race(contestants, options)
-        print_table(encoder, times)
+        entries = [(OURS, mode) for mode in (*options.ours, *PEAKS)] + [(KERAS_HUB, mode) for mode in options.keras_hub]
+        print_table(encoder, take_turns(contestants, entries, options.rounds))
         for name, contestant in contestants.items():
             print(f"{name}: {contestant.hello}")
             contestant.stop()
@@ -77,12 +77,6 @@ def start(name: str, encoder: str, options: argparse.Namespace) -> Contestant:
     batch = ["--rows", str(shape.rows), "--length", str(shape.length), *seconds]
     peer = ["benchmarks.peers.keras_hub_masked_tokens", "bert", json.dumps(shape.keras_hub()), *batch]
     return Contestant(options.peers_python or sys.executable, peer)
-
-
-def race(contestants: dict[str, Contestant], options: argparse.Namespace) -> Times:
-    """Times everything in turn."""
-    entries = [(OURS, mode) for mode in (*options.ours, *PEAKS)] + [(KERAS_HUB, mode) for mode in options.keras_hub]
-    return take_turns(contestants, entries, options.rounds)
 
 
 def print_table(encoder: str, times: Times) -> None:

@@ -6,7 +6,8 @@ import statistics
 import subprocess
 import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from typing import Any
+from functools import partial
+from typing import Any, TypeVar
 
 # (contestant, mode) -> seconds on the clock and seconds of all cores, of every round.
 Times = dict[tuple[str, str], list[tuple[float, float]]]
@@ -14,21 +15,15 @@ Times = dict[tuple[str, str], list[tuple[float, float]]]
 # Times inferences of a length one after the other: the seconds of one passage.
 Timer = Callable[[int], float]
 
+_Name = TypeVar("_Name")
+_Result = TypeVar("_Result")
+
 # Libraries write to standard output, too.
 _ANSWER = ">>"
 
 
 class Contestant:
-    """A process that answers, a line of JSON for a line of JSON.
-
-    Args:
-        python: its interpreter.
-        arguments: of that, after `-m`.
-        backend: of Keras.
-
-    Attributes:
-        hello: what it said when it was ready.
-    """
+    """A module in a process of its own that says hello when it is ready, and answers a line of JSON by another one."""
 
     def __init__(self, python: str, arguments: Sequence[str], backend: str = "tensorflow") -> None:
         self._process = subprocess.Popen(
@@ -58,25 +53,25 @@ class Contestant:
         raise SystemExit(f"a contestant ended early: {self._process.args!r}")
 
 
+def turns(calls: Mapping[_Name, Callable[[], _Result]], rounds: int, warm_up: int = 1) -> dict[_Name, list[_Result]]:
+    """What each call returns, round by round: all take turns, so that a busy machine hits all alike."""
+    results: dict[_Name, list[_Result]] = {name: [] for name in calls}
+    for number in range(rounds + warm_up):
+        for name, call in calls.items():
+            result = call()
+            if number >= warm_up:
+                results[name].append(result)
+    return results
+
+
 def take_turns(contestants: Mapping[str, Contestant], entries: Sequence[tuple[str, str]], rounds: int) -> Times:
-    """Times all contestants in their modes, one round at a time; a round more goes before, to warm up."""
-    times: Times = {entry: [] for entry in entries}
-    for number in range(rounds + 1):
-        for name, mode in entries:
-            wall, cores = contestants[name].ask(mode)
-            if number:
-                times[name, mode].append((wall, cores))
-    return times
+    """Times all contestants in their modes."""
+    return turns({(name, mode): partial(contestants[name].ask, mode) for name, mode in entries}, rounds)
 
 
 def race(contestants: Mapping[str, Timer], length: int, rounds: int) -> dict[str, float]:
-    """Median seconds for one passage; the contestants take turns, so that a busy machine hits all alike."""
-    seconds: dict[str, list[float]] = {name: [] for name in contestants}
-    for number in range(rounds + 1):
-        for name, measure in contestants.items():
-            time_of_one = measure(length)
-            if number:  # the first round warms up
-                seconds[name].append(time_of_one)
+    """Median seconds for one passage."""
+    seconds = turns({name: partial(measure, length) for name, measure in contestants.items()}, rounds)
     return {name: statistics.median(times) for name, times in seconds.items()}
 
 

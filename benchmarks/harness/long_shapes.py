@@ -18,12 +18,6 @@ def settings_of(family: str, length: int) -> dict[str, Any]:
         "intermediate_size": 4 * HIDDEN,
         "max_position_embeddings": length,
     }
-    if family == "longformer":
-        return {
-            **shape,
-            "max_position_embeddings": length + 2,
-            "type_vocab_size": 1,
-            "pad_token_id": 1,
-            "attention_window": WINDOW,
-        }
-    return {**shape, **({"block_size": BLOCK} if family == "big_bird" else {})}
+    longformer = {"max_position_embeddings": length + 2, "type_vocab_size": 1, "pad_token_id": 1}
+    changes = {"longformer": {**longformer, "attention_window": WINDOW}, "big_bird": {"block_size": BLOCK}}
+    return {**shape, **changes.get(family, {})}

@@ -14,10 +14,10 @@ Batch = dict[str, np.ndarray[Any, Any]]
 Step = Callable[[], float]
 
 
-def make_batch(rows: int, length: int) -> Batch:
+def make_batch(rows: int, length: int, vocabulary: int = VOCABULARY) -> Batch:
     """Random tokens without padding, and random places to predict."""
     random = np.random.default_rng(0)
-    tokens = random.integers(5, VOCABULARY, (rows, length), dtype=np.int32)
+    tokens = random.integers(5, vocabulary, (rows, length), dtype=np.int32)
     predictions = min(PREDICTIONS, length)
     places = [random.choice(length, predictions, replace=False) for _ in range(rows)]
     return {
@@ -25,7 +25,7 @@ def make_batch(rows: int, length: int) -> Batch:
         "segment_ids": np.zeros_like(tokens),
         "padding_mask": np.ones_like(tokens),
         "mask_positions": np.sort(np.array(places), axis=1).astype(np.int32),
-        "mask_ids": random.integers(5, VOCABULARY, (rows, predictions), dtype=np.int32),
+        "mask_ids": random.integers(5, vocabulary, (rows, predictions), dtype=np.int32),
         "mask_weights": np.ones((rows, predictions), np.float32),
     }
 
@@ -46,11 +46,9 @@ def score_everywhere(batch: Batch) -> Batch:
 
 
 def serve_steps(prepare: Callable[[str], Step], least: float) -> None:
-    """Answers each mode that is asked for with the seconds of one step of it, on the clock and of all cores.
+    """Answers each mode with the seconds of one step of it, on the clock and of all cores, within `least` seconds.
 
-    Args:
-        prepare: a mode -> a step of it, which ends when all is computed.
-        least: seconds that are spent on an answer at least.
+    `prepare` makes a mode's step, which ends when all is computed.
     """
     ready: dict[str, Step] = {}
     for mode in questions():

@@ -9,14 +9,9 @@ from components.scoring.process_memory import peak_megabytes, reset_peak
 
 
 def measure(call: Callable[[], object], least: float) -> tuple[float, float]:
-    """Times a function: one call to warm up, then calls for at least `least` seconds.
+    """Times a function that returns after all computation: one call to warm up, then calls for `least` seconds.
 
-    Args:
-        call: a function that returns after all computation.
-        least: seconds.
-
-    Returns:
-        Seconds of the fastest call, and the peak of the process's resident set in MB, including its size before.
+    Returns the seconds of the fastest call, and the peak of the process's resident set in MB, its size before included.
     """
     call()
     gc.collect()

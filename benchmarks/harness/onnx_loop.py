@@ -13,7 +13,7 @@ import pyarrow.parquet as pq
 import tokenizers
 from pyarrow import csv
 
-from benchmarks.harness.stopwatch import Stopwatch
+from benchmarks.harness.stopwatch import start_watch
 
 BATCH = 32
 
@@ -21,7 +21,7 @@ BATCH = 32
 def main() -> None:
     """Prints the seconds."""
     checkpoint, model, table, out, max_length, threads = sys.argv[1:]
-    start = Stopwatch.start()
+    watch = start_watch()
     tokenizer = tokenizers.Tokenizer.from_file(f"{checkpoint}/tokenizer.json")
     tokenizer.enable_truncation(int(max_length))
     tokenizer.enable_padding()
@@ -41,7 +41,7 @@ def main() -> None:
         vectors.extend(session.run(None, {name: inputs[name] for name in names})[0])
     pq.write_table(rows.append_column("vector", pa.array(vectors, pa.list_(pa.float32(), len(vectors[0])))), out)
     versions = f"onnxruntime {onnxruntime.__version__}, tokenizers {tokenizers.__version__}"
-    print(json.dumps({**start.read(), "versions": versions}))
+    print(json.dumps({**watch(), "versions": versions}))
 
 
 if __name__ == "__main__":

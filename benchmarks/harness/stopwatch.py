@@ -2,26 +2,13 @@
 
 import os
 import time
-from typing import NamedTuple
+from collections.abc import Callable
 
 
-class Stopwatch(NamedTuple):
-    """The time at which something begins.
+def start_watch() -> Callable[[], dict[str, float]]:
+    """Starts; what it returns gives the seconds since then: `seconds` by the clock, `processor` by the processor.
 
-    Attributes:
-        clock: seconds of a clock.
-        processor: processor seconds of this process, its threads, and the processes that it started and that ended.
+    The latter are those of this process, its threads, and the processes that it started and that ended.
     """
-
-    clock: float
-    processor: float
-
-    @classmethod
-    def start(cls) -> "Stopwatch":
-        """The time now."""
-        return cls(time.perf_counter(), sum(os.times()[:4]))
-
-    def read(self) -> dict[str, float]:
-        """The seconds since then: `seconds` by the clock, `processor` by the processor."""
-        now = Stopwatch.start()
-        return {"seconds": now.clock - self.clock, "processor": now.processor - self.processor}
+    clock, processor = time.perf_counter(), sum(os.times()[:4])
+    return lambda: {"seconds": time.perf_counter() - clock, "processor": sum(os.times()[:4]) - processor}

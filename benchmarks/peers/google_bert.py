@@ -31,18 +31,9 @@ def create(
     duplication: int = 1,
     seed: int = 12345,
 ) -> Watched:
-    """Runs it in a process of its own.
+    """Runs that of a checkout, on a text of `write_text`, in a process of its own.
 
-    Args:
-        checkout: of google-research/bert.
-        text: a sentence a line, documents parted by blank lines, see `write_text`.
-        vocabulary: one piece a line; one of a cased model has `-cased` in its name.
-        output: the file of records.
-        length: `max_seq_length`.
-        predictions: `max_predictions_per_seq`.
-        short_share: `short_seq_prob`.
-        duplication: `dupe_factor`.
-        seed: `random_seed`.
+    A vocabulary has a piece a line; one of a cased model has `-cased` in its name.
     """
     flags = {
         "input_file": text,

@@ -9,8 +9,10 @@ TSV (nothing quoted) and CSV files with a header, and prints a line of JSON for 
 
 import argparse
 import csv
+import itertools
 import json
 import time
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -63,7 +65,6 @@ def read(file: Path, options: argparse.Namespace) -> tuple[list[list[str]], list
 def train(options: argparse.Namespace, seed: int) -> dict[str, float]:
     """The score on the dev file, and sentences a second of the training steps."""
     torch.manual_seed(seed)
-    random = np.random.default_rng(seed)
     tokenizer = AutoTokenizer.from_pretrained(options.checkpoint)
     texts, names = read(options.train, options)
     classes = [] if options.regression else sorted(set(names))
@@ -71,39 +72,54 @@ def train(options: argparse.Namespace, seed: int) -> dict[str, float]:
     labels = torch.tensor([classes.index(name) if classes else float(name) for name in names])
     rows_of = tokenizer(*texts, truncation=True, max_length=options.max_length)
     features = {key: rows_of[key] for key in ("input_ids", "token_type_ids")}
-    optimizer = torch.optim.AdamW(groups(model, 0.01), lr=options.learning_rate, betas=(0.9, 0.999), eps=1e-6)
-    steps = round(options.epochs * len(names) / options.batch_size)
-    schedule = get_linear_schedule_with_warmup(optimizer, round(0.1 * steps), steps)
-    model.train()
     call = torch.compile(model, dynamic=True) if options.compiled else model
-    order: list[int] = []
-    start = time.perf_counter()
-    done = min(steps, options.max_steps or steps)
-    for number in range(done):
-        if number == options.warm_up:
-            start = time.perf_counter()
-        while len(order) < options.batch_size:
-            order += random.permutation(len(names)).tolist()
-        rows, order = order[: options.batch_size], order[options.batch_size :]
+
+    def measure(rows: list[int]) -> torch.Tensor:
         chosen = {key: [values[row] for row in rows] for key, values in features.items()}
         batch = tokenizer.pad(chosen, return_tensors="pt")
         with torch.autocast("cpu", torch.bfloat16, enabled=options.bfloat16):
             logits = call(**batch).logits.float()
         if classes:
-            loss = torch.nn.functional.cross_entropy(logits, labels[rows])
-        else:
-            loss = torch.nn.functional.mse_loss(logits.squeeze(1), labels[rows])
-        loss.backward()
-        torch.nn.utils.clip_grad_norm_(model.parameters(), 1.0)
-        optimizer.step()
-        schedule.step()
-        optimizer.zero_grad()
+            return torch.nn.functional.cross_entropy(logits, labels[rows])
+        return torch.nn.functional.mse_loss(logits.squeeze(1), labels[rows])
+
+    steps = round(options.epochs * len(names) / options.batch_size)
+    done = min(steps, options.max_steps or steps)
+    start = time.perf_counter()
+    for number in itertools.islice(train_steps(model, measure, len(names), steps, options, seed), done):
+        if number == options.warm_up:
+            start = time.perf_counter()
     seconds = time.perf_counter() - start
     return {
         "sentences_per_second": (done - options.warm_up) * options.batch_size / seconds,
         "minutes": seconds / 60,
         "score": evaluate(model, tokenizer, classes, options),
     }
+
+
+def train_steps(
+    model: torch.nn.Module,
+    loss: Callable[[list[int]], torch.Tensor],
+    count: int,
+    steps: int,
+    options: argparse.Namespace,
+    seed: int,
+) -> Iterator[int]:
+    """Trains step by step, by the loss of the numbers of a batch's rows; yields the number of steps that are done."""
+    random, order = np.random.default_rng(seed), list[int]()
+    optimizer = torch.optim.AdamW(groups(model, 0.01), lr=options.learning_rate, betas=(0.9, 0.999), eps=1e-6)
+    schedule = get_linear_schedule_with_warmup(optimizer, round(0.1 * steps), steps)
+    model.train()
+    for number in range(steps):
+        while len(order) < options.batch_size:
+            order += random.permutation(count).tolist()
+        rows, order = order[: options.batch_size], order[options.batch_size :]
+        loss(rows).backward()
+        torch.nn.utils.clip_grad_norm_(model.parameters(), 1.0)
+        optimizer.step()
+        schedule.step()
+        optimizer.zero_grad()
+        yield number + 1
 
 
 @torch.no_grad()  # type: ignore[untyped-decorator]

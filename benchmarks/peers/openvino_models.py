@@ -9,9 +9,9 @@ inference, or each has a stream and rows of its own.
 """
 
 import argparse
-import time
 from collections.abc import Callable
 from functools import cache
+from timeit import timeit
 from typing import Any
 
 import nncf
@@ -43,11 +43,7 @@ def main() -> None:
 
     answer({"modes": list(modes), "versions": {"openvino": ov.__version__, "nncf": nncf.__version__}})
     for mode, length, calls in questions():
-        infer = prepare(mode, length)
-        start = time.perf_counter()
-        for _ in range(calls):
-            infer()
-        answer((time.perf_counter() - start) / calls)
+        answer(timeit(prepare(mode, length), number=calls) / calls)
 
 
 def make_models(file: str, static: str | None) -> dict[str, ov.Model]:

@@ -12,13 +12,11 @@ import json
 import time
 from pathlib import Path
 
-import numpy as np
 import torch
 from sentence_transformers import SentenceTransformer
 from sentence_transformers.sentence_transformer import losses
-from transformers import get_linear_schedule_with_warmup
 
-from benchmarks.peers.transformers_masked_tokens import groups
+from benchmarks.peers.hugging_face_loop import train_steps
 
 
 def main() -> None:
@@ -46,26 +44,17 @@ def main() -> None:
 
 def train(model: SentenceTransformer, pairs: list[list[str]], options: argparse.Namespace) -> tuple[float, int]:
     """Trains the model; returns the minutes and the number of steps."""
-    random = np.random.default_rng(options.seed)
     loss = losses.MultipleNegativesRankingLoss(model)
-    optimizer = torch.optim.AdamW(groups(model, 0.01), lr=options.learning_rate, betas=(0.9, 0.999), eps=1e-6)
-    steps = max(1, round(options.epochs * len(pairs) / options.batch_size))
-    schedule = get_linear_schedule_with_warmup(optimizer, round(0.1 * steps), steps)
-    model.train()
-    order: list[int] = []
-    start = time.perf_counter()
-    for _ in range(steps):
-        while len(order) < options.batch_size:
-            order += random.permutation(len(pairs)).tolist()
-        rows, order = order[: options.batch_size], order[options.batch_size :]
+
+    def measure(rows: list[int]) -> torch.Tensor:
         features = [model.tokenize([pairs[row][side] for row in rows]) for side in (0, 1)]
         with torch.autocast("cpu", torch.bfloat16):
-            value = loss(features, torch.zeros(len(rows)))
-        value.float().backward()
-        torch.nn.utils.clip_grad_norm_(model.parameters(), 1.0)
-        optimizer.step()
-        schedule.step()
-        optimizer.zero_grad()
+            return loss(features, torch.zeros(len(rows))).float()
+
+    steps = max(1, round(options.epochs * len(pairs) / options.batch_size))
+    start = time.perf_counter()
+    for _ in train_steps(model, measure, len(pairs), steps, options, options.seed):
+        pass
     return (time.perf_counter() - start) / 60, steps
 
 

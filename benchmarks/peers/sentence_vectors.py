@@ -16,7 +16,7 @@ import torch
 import transformers
 from pyarrow import csv
 
-from benchmarks.harness.stopwatch import Stopwatch
+from benchmarks.harness.stopwatch import start_watch
 
 BATCH = 32
 
@@ -26,14 +26,14 @@ def main() -> None:
     peer, checkpoint, table, out, max_length, threads = sys.argv[1:]
     logging.disable()
     torch.set_num_threads(int(threads))
-    start = Stopwatch.start()
+    watch = start_watch()
     rows = csv.read_csv(table)
     vectors_of = encode if peer == "sentence-transformers" else run_pipeline
     vectors = vectors_of(checkpoint, rows["text"].to_pylist(), int(max_length))
     pq.write_table(rows.append_column("vector", pa.array(vectors, pa.list_(pa.float32(), len(vectors[0])))), out)
     names = (torch, transformers, sentence_transformers)
     versions = ", ".join(f"{module.__name__} {module.__version__}" for module in names)
-    print(json.dumps({**start.read(), "versions": versions}))
+    print(json.dumps({**watch(), "versions": versions}))
 
 
 def encode(checkpoint: str, texts: Sequence[str], max_length: int) -> list[Any]:
