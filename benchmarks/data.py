@@ -34,8 +34,8 @@ from rich.table import Table
 
 from benchmarks.harness.contestants import turns
 from benchmarks.harness.processes import Watched, watch
+from benchmarks.harness.texts import take
 from benchmarks.peers.google_bert import create, write_text
-from benchmarks.tokenizer import take
 from components.artifacts.standard import Corpus
 from components.corpus.shards import read_shard
 from components.ingest_corpus import ingest_corpus

@@ -10,7 +10,7 @@ files are compared.
 
 import argparse
 import statistics
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable
 from functools import partial
 from pathlib import Path
 from timeit import timeit
@@ -22,6 +22,7 @@ from rich.console import Console
 from rich.table import Table
 
 from benchmarks.harness.contestants import turns
+from benchmarks.harness.texts import load_vocabulary, take
 from keras_bert.tokenizers.tokenizer import Tokenizer
 from keras_bert.tokenizers.wordpiece_vocabulary import UNKNOWN
 from pipeline.views.terminal import cells
@@ -44,7 +45,7 @@ def main() -> None:
     speeds = Table("MB/s", "FastBertTokenizer", "ours", "ours / FastBertTokenizer", "Hugging Face tokenizers")
     report = Table("vocabulary", "text", "lines", "pieces", "lines with other ids", "lines with other offsets")
     for file in sorted(options.data.glob("vocab/*.txt")):
-        tokenizer = load(file)
+        tokenizer = load_vocabulary(file)
         fast, ours = measure(tokenizer, sample, options.rounds)
         speed = "-"
         if options.reference_python:
@@ -57,21 +58,6 @@ def main() -> None:
     console.print(speeds)
     if options.reference_python:
         console.print(report)
-
-
-def load(file: Path) -> Tokenizer:
-    """The tokenizer of a published vocabulary; those of cased models have `-cased` in their name."""
-    return Tokenizer(file.read_bytes().decode().removesuffix("\n").split("\n"), lowercase="-cased" not in file.name)
-
-
-def take(lines: Iterable[str], most: float) -> Iterator[str]:
-    """The first lines, of at most so many megabytes."""
-    taken = 0.0
-    for line in lines:
-        taken += len(line.encode()) / 1e6
-        if taken > most:
-            return
-        yield line
 
 
 def megabytes(lines: list[str]) -> float:

@@ -15,7 +15,7 @@ import time
 from pathlib import Path
 
 from benchmarks.harness.processes import tree_memory
-from benchmarks.tokenizer import load
+from benchmarks.harness.texts import load_vocabulary
 from components.artifacts.standard import Corpus, PretrainingExamples, Vocabulary
 from components.beam.engine import BeamOptions
 from components.ingest_corpus import ingest_corpus
@@ -36,7 +36,7 @@ def main() -> None:
     options = parser.parse_args()
     vocabulary = Vocabulary(options.folder / "vocabulary")
     vocabulary.path.mkdir(parents=True)
-    load(options.vocabulary).save(vocabulary.path)
+    load_vocabulary(options.vocabulary).save(vocabulary.path)
     vocabulary.seal({})
     engine = BeamOptions(workers=options.workers)
     idle = tree_memory(os.getpid())

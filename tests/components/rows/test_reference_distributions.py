@@ -14,8 +14,8 @@ import pytest
 import tensorflow as tf
 from scipy import stats
 
+from benchmarks.harness.texts import load_vocabulary, take
 from benchmarks.peers.google_bert import create, write_text
-from benchmarks.tokenizer import load, take
 from components.corpus.shards import ShardDocument
 from components.rows.masked_shards import make_rows, tokenize_shard
 from components.text.sentences import split_sentences
@@ -72,7 +72,7 @@ def documents():
 
 @pytest.fixture(scope="module")
 def tokenizer():
-    return load(VOCABULARY)
+    return load_vocabulary(VOCABULARY)
 
 
 @pytest.fixture(scope="module", params=[0.0, 0.1], ids=["full rows", "a tenth short"])

@@ -12,7 +12,8 @@ from hypothesis import strategies as st
 from tensorflow.lite.python.interpreter import InterpreterWithCustomOps
 from tensorflow_text import tflite_registrar
 
-from benchmarks.tokenizer import check, load
+from benchmarks.harness.texts import load_vocabulary
+from benchmarks.tokenizer import check
 from keras_bert.tokenizers.tokenizer import Tokenizer
 from keras_bert.tokenizers.unicode_rules import LATER_LOWER_CASE, normalize, stays
 from keras_bert.tokenizers.wordpiece_vocabulary import SPECIAL_TOKENS
@@ -129,7 +130,7 @@ VOCABULARIES = sorted(DATA.glob("vocab/*.txt"))
 @pytest.mark.parametrize("vocabulary", VOCABULARIES, ids=lambda file: file.stem)
 def test_no_line_differs_from_the_reference(vocabulary: Path, text: Path) -> None:
     lines = text.read_bytes().decode(errors="replace").split("\n")
-    differences = check(load(vocabulary), PYTHON, lines)
+    differences = check(load_vocabulary(vocabulary), PYTHON, lines)
     assert differences.texts == len(lines)
     assert (differences.ids, differences.offsets) == (0, 0)
 
@@ -141,7 +142,7 @@ def test_no_line_differs_from_the_reference(vocabulary: Path, text: Path) -> Non
 @pytest.mark.parametrize("shape", ["{}", "a{}b", "a {}", "{0}2 x{0}{0}"])
 def test_no_character_differs_from_the_reference(vocabulary: Path, shape: str) -> None:
     texts = [shape.format(chr(place)) for place in range(0x110000) if not 0xD800 <= place < 0xE000]
-    differences = check(load(vocabulary), PYTHON, texts)
+    differences = check(load_vocabulary(vocabulary), PYTHON, texts)
     assert (differences.ids, differences.offsets) == (0, 0)
 
 
