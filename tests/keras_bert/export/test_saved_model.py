@@ -28,6 +28,7 @@ from keras_bert.tasks.entities import decode
 from keras_bert.tasks.retrieval import Retrieval
 from keras_bert.tokenizers.subwords import SubwordTokenizer
 from tests.keras_bert.export.word_tasks import SETTINGS, make_task, make_texts
+from tests.keras_bert.families.test_every_graph import CONFIGS
 from tests.keras_bert.tokenizers.subwords import bpe
 from tests.samples import long_but
 
@@ -79,6 +80,35 @@ def assert_same(ours: Any, theirs: Any) -> None:
         assert dataclasses.asdict(ours) == pytest.approx(dataclasses.asdict(theirs), abs=1e-4)
     else:
         np.testing.assert_allclose(ours, theirs, atol=1e-4)
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("family", CONFIGS)
+def test_every_family_answers_texts_and_ids(family: str, tmp_path: Path) -> None:
+    config = CONFIGS[family]
+    settings = {"variant": config.variant, "embedding_size": config.embedding_size}
+    task = make_task("question_answering", num_segments=config.num_segments, **settings)
+    file = export(task, tmp_path)
+    if family != "bigbird":  # its answers depend on the padding
+        assert check_saved_model(task, file, LONG) < 1e-5
+    assert_same(keras_bert.load(file).predict(LONG, SECONDS), task.predict(LONG, SECONDS))
+
+
+@pytest.mark.long
+def test_compressed_and_adapted_models_keep_their_weights(tmp_path: Path) -> None:
+    texts, labels = make_texts(12, 12), ["good", "bad"] * 6
+    fine_tuned, quantized, pruned = (make_task("classification") for _ in range(3))
+    fine_tuned.adapt(keras_bert.Lora(rank=2))
+    for weight in fine_tuned.model.trainable_weights:
+        weight.assign(weight + 0.05)
+    keras_bert.quantize(quantized, texts, labels, post_training=True)
+    keras_bert.prune(pruned, texts, labels, epochs=1, batch_size=4, verbose=0)
+    for name, task in {"adapter": fine_tuned, "quantized": quantized, "pruned": pruned}.items():
+        file = export(task, tmp_path / name)
+        assert check_saved_model(task, file, LONG) < 1e-5
+        task.export(tmp_path / name / "model.onnx")
+        for place in (file, tmp_path / name / "model.onnx"):
+            assert_same(keras_bert.load(place).predict(LONG), task.predict(LONG))
 
 
 def test_tags_and_answers_have_the_places_of_the_task_in_long_texts(tmp_path: Path) -> None:
