@@ -5,6 +5,7 @@ from types import SimpleNamespace
 import click
 from rich.console import Console
 
+from components.dsl.errors import InputError
 from pipeline.commands.command import DONE, Verb, job_argument, job_options, load_job
 
 
@@ -22,13 +23,21 @@ def doctor_command(options: SimpleNamespace, console: Console) -> int:
 
     It also measures what keeping them in float32 costs.
     """
-    from pipeline.doctor import diagnose_job
+    from pipeline.orchestrator.runner import run_to_end
+    from pipeline.pipelines import diagnosis_pipeline
     from pipeline.views.diagnosis import diagnosis_table, draw_gains
     from pipeline.views.reports import write_report
     from pipeline.views.terminal import Terminal, write
 
     settings = load_job(options.settings, options, console)
-    content = diagnose_job(settings, options.fix, options.root, Terminal(console))
+    if settings.examples is None or settings.quantization is None:
+        raise InputError("there must be [examples] and a [quantization] to look into")
+    if options.fix is not None and not 0 <= options.fix <= 100:
+        raise InputError(f"--fix must be from 0 to 100 points, got {options.fix:g}")
+    pipeline, diagnosis = diagnosis_pipeline(settings, options.fix)
+    pipeline.name += "/doctor"
+    result = run_to_end(pipeline, options.root, observer=Terminal(console), **settings.run_options())
+    content = {"name": settings.name, **result.artifact(diagnosis).read()._asdict()}
     diagnosis_table(content, is_whole=False).show(console)
     folder = options.root / "diagnosed" / settings.name
     for file in write_report("diagnosis", content, folder, diagnosis_table(content).as_markdown(), draw_gains):

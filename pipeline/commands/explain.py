@@ -124,7 +124,8 @@ def _trained_model(place: Path, root: Path) -> list[Path]:
 
 
 def _explain_job(options: SimpleNamespace, console: Console) -> int:
-    from pipeline.explanation import explain_job
+    from pipeline.orchestrator.runner import run_to_end
+    from pipeline.pipelines import explanation_pipeline
     from pipeline.report.page import report_written_after
     from pipeline.views.agreement import agreement_tables
     from pipeline.views.terminal import Terminal, write
@@ -138,7 +139,14 @@ def _explain_job(options: SimpleNamespace, console: Console) -> int:
     rows = _ROWS if options.rows is None else options.rows
     observer = Terminal(progress)
     with report_written_after(options.root, observer, observer.say, lambda text: write(errors, f"warning: {text}")):
-        report = explain_job(settings, rows, options.root, observer)
+        if settings.examples is None:
+            raise InputError("there must be [examples] to explain")
+        if rows < 1:
+            raise InputError(f"--rows must be at least 1, got {rows}")
+        pipeline, explanation = explanation_pipeline(settings, rows)
+        pipeline.name += "/explain"
+        result = run_to_end(pipeline, options.root, observer=observer, **settings.run_options())
+        report = result.artifact(explanation).read()
         if options.json:
             sys.stdout.write(json.dumps(as_plain(report), indent=1, ensure_ascii=False) + "\n")
         else:

@@ -1,11 +1,23 @@
 """`search`: searches for the best settings of a job, or for its best small model within limits."""
 
 from types import SimpleNamespace
+from typing import TYPE_CHECKING
 
 import click
 from rich.console import Console
 
+from components.dsl.errors import InputError
 from pipeline.commands.command import DONE, REFUSED, Verb, job_argument, root_option, set_option
+
+if TYPE_CHECKING:
+    from pipeline.job.files import Tables
+    from pipeline.orchestrator.observer import Observer
+    from pipeline.search.limits import Limits
+    from pipeline.search.settings_search import SettingsSearch
+    from pipeline.search.student_search import StudentSearch
+
+# Seeds of the best few where neither the command nor limits say how many.
+_SEEDS = 3
 
 
 @click.command(cls=Verb, example="search reviews.toml --max-megabytes 3 --max-milliseconds 2 --minutes 60")
@@ -72,23 +84,12 @@ def search_command(options: SimpleNamespace, console: Console) -> int:
     from pipeline.search.files import WINNER_FILE, write_search
     from pipeline.search.limits import Limits
     from pipeline.search.results import StudentResult
-    from pipeline.search.search import make_search
     from pipeline.search.tables import show_search
     from pipeline.views.terminal import Terminal, write, write_warnings
 
     limits = Limits.of(options.max_megabytes, options.max_milliseconds, options.min_share)
     tables = override_tables(read_tables(options.settings), options.set)
-    search = make_search(
-        tables,
-        limits,
-        options.root,
-        Terminal(console),
-        minutes=options.minutes,
-        trials=options.trials,
-        seeds=options.seeds,
-        names=options.space,
-        sampler=options.sampler,
-    )
+    search = _make_search(tables, limits, options, Terminal(console))
     write_warnings(console, check_data(search.settings))
     result = search.run()
     show_search(result, console)
@@ -103,3 +104,31 @@ def search_command(options: SimpleNamespace, console: Console) -> int:
         return REFUSED
     write(console, f"pushed: {result.pushed}")
     return DONE
+
+
+def _make_search(
+    tables: "Tables", limits: "Limits | None", options: SimpleNamespace, observer: "Observer"
+) -> "SettingsSearch | StudentSearch":
+    """The search of a job: for its best settings, or with limits for its best small model; checked and not yet run."""
+    from pipeline.job.files import make_settings
+    from pipeline.search.budget import SearchBudget
+    from pipeline.search.limits import check_limited
+    from pipeline.search.settings_search import SettingsSearch
+    from pipeline.search.student_search import StudentSearch
+    from pipeline.search.study import check_optuna
+
+    settings, seeds = make_settings(tables), options.seeds
+    if settings.examples is None:
+        raise InputError("there must be [examples] to search settings or a model for")
+    if limits is None:
+        budget = SearchBudget.of(options.minutes, options.trials, _SEEDS if seeds is None else seeds)
+        search = SettingsSearch(tables, options.space, budget, options.sampler, options.root, observer)
+        check_optuna()
+        return search
+    given = {"trials": options.trials is not None, "space": bool(options.space), "sampler": options.sampler != "tpe"}
+    for flag, is_given in given.items():
+        if is_given:
+            raise InputError(f"--{flag} must be left out beside limits, within which shapes are searched, not settings")
+    budget = SearchBudget.of(options.minutes, None, settings.seeds if seeds is None else seeds)
+    check_limited(settings)
+    return StudentSearch(settings.model_copy(update={"seeds": budget.seeds}), limits, budget, options.root, observer)

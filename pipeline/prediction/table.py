@@ -28,8 +28,6 @@ def answer_and_show(request: TableRequest, console: Console) -> None:
         try:
             with native_logs_hidden():
                 answers = answer_table(request, progress)
-        except InputError:
-            raise
         # Beam wraps errors of workers in different error types.
         except (OSError, RuntimeError) as error:
             if is_disk_full(error):

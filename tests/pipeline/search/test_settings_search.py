@@ -11,8 +11,9 @@ from components.dsl.errors import InputError
 from keras_bert.options.training import Training
 from pipeline.job.files import read_tables
 from pipeline.orchestrator.observer import Observer
+from pipeline.search.budget import SearchBudget
 from pipeline.search.results import as_json
-from pipeline.search.search import make_search
+from pipeline.search.settings_search import SettingsSearch
 from pipeline.search.study import STARTUP_TRIALS, Sampler
 from tests.pipeline.search.made_up import DIVERGED, SECONDS, VALIDATIONS, MadeUpRuns, Score, peak
 from tests.pipeline.settings.texts import CORPUS, EXAMPLES
@@ -63,9 +64,8 @@ class Searches:
         self._patch.setattr("pipeline.search.runs.run_pipeline", self.runs.run_pipeline)
         self._patch.setattr("pipeline.search.settings_search.open_store", self.runs.open_store)
         (self._folder / "job.toml").write_text(CORPUS + EXAMPLES + text)
-        budget: Any = {"minutes": minutes, "trials": trials, "seeds": seeds}
-        tables = read_tables(self._folder / "job.toml")
-        search = make_search(tables, None, self.root, self.diary, names=names, sampler=sampler, **budget)
+        tables, budget = read_tables(self._folder / "job.toml"), SearchBudget.of(minutes, trials, seeds)
+        search = SettingsSearch(tables, names, budget, sampler, self.root, self.diary)
         content: dict[str, Any] = as_json(search.run())
         return content
 
