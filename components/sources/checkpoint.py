@@ -14,7 +14,14 @@ from components.objects.downloads import local_folder
 from components.objects.hub import hub_checkpoint, is_hub_address, pin_address
 from components.objects.store import is_object_address
 from components.sources.shared import digest
-from keras_bert.core.folders import MODEL_FILE, TASK_FILE, TOKENIZER_FILE, VOCABULARY_FILE, WEIGHT_FILES
+from keras_bert.core.folders import (
+    MODEL_FILE,
+    TASK_FILE,
+    TOKENIZER_FILE,
+    VOCABULARY_FILE,
+    WEIGHT_FILES,
+    hint_of_weights,
+)
 from keras_bert.core.validation import NonEmptyStr, read_json, validated_dataclass
 from keras_bert.families.hugging_face import Family
 from keras_bert.families.registry import FAMILIES
@@ -256,10 +263,24 @@ class Checkpoint:
             raise InputError(f"checkpoint must hold {CONFIG_FILE} or {MODEL_FILE}, got neither in {folder}")
         for content, names in (_OWN if self.is_own else _OF_HUGGING_FACE).items():
             if not any((folder / name).is_file() for name in names):
-                raise InputError(f"checkpoint must hold {content}, {' or '.join(names)}, got none in {folder}")
+                hint = hint_of_weights(folder) if names == WEIGHT_FILES else ""
+                raise InputError(f"checkpoint must hold {content}, {' or '.join(names)}, got none in {folder}{hint}")
         if not self.is_own:
             with input_errors("checkpoint: "):
                 read_family(folder / CONFIG_FILE)
+
+    def check_content(self) -> None:
+        """Reads all files of a folder in Hugging Face's format, but of its tensors only the names.
+
+        Raises:
+            InputError: see `check`; or a file cannot be used.
+        """
+        from keras_bert.interop.hugging_face_config import check_folder
+
+        self.check()
+        if not self.is_own:
+            with errors_of_checkpoint(self.folder()):
+                check_folder(self.folder())
 
     def fingerprint(self) -> str:
         """The digest of the names and contents of all files that may be read; on the hub, of the commit.

@@ -44,9 +44,12 @@ def check(owner: str, field: str, holds: bool, rule: str, value: Any) -> None:
         raise FieldError(owner, field, rule, value)
 
 
-def nearest_name(name: str, valid: Iterable[str]) -> str:
-    """The end of an error message about an unknown name: the valid name that is near; empty if none is."""
-    near = difflib.get_close_matches(name, valid, n=1)
+def nearest_name(name: str, valid: Iterable[str], similarity: float = 0.6) -> str:
+    """The end of an error message about an unknown name: the valid name that is near; empty if none is.
+
+    `similarity` is the least ratio of matching characters, see `difflib.get_close_matches`.
+    """
+    near = difflib.get_close_matches(name, valid, n=1, cutoff=similarity)
     return f"; the nearest is {near[0]!r}" if near else ""
 
 

@@ -29,9 +29,12 @@ TOKENIZER_FILES = (VOCABULARY_FILE, TOKENIZER_FILE)
 WEIGHT_FILES = (
     "model.safetensors",
     "model.safetensors.index.json",
+    "model.fp16.safetensors",
     "pytorch_model.bin",
     "pytorch_model.bin.index.json",
 )
+# Exports and weights of other libraries, which are not read.
+_OTHER_WEIGHTS = ("onnx", "openvino", "tf_model.h5", "flax_model.msgpack")
 LABELS_FILE = "labels.json"
 FEATURES_FILE = "features.json"
 # Exported files: the quantized model and the float32 model for LiteRT, and the float32 model for ONNX Runtime.
@@ -148,3 +151,13 @@ def read_json_file(file: Path, kind: type = dict, error: type[ValueError] = Valu
         noun = "object" if kind is dict else kind.__name__
         raise error(f"{file} must hold a JSON {noun}, got {str(content)[:40]}")
     return content
+
+
+def hint_of_weights(folder: Path) -> str:
+    """The end of an error message about a folder without weights: what it holds in their place, and what to do."""
+    held = " and ".join(name for name in _OTHER_WEIGHTS if (folder / name).exists())
+    way = "transformers' AutoModel.from_pretrained(folder, from_tf=True or from_flax=True).save_pretrained(other)"
+    return held and (
+        f"; {held}, which it has, is not read: take the repository's {WEIGHT_FILES[0]} or, of a tf_model.h5 or "
+        f"flax_model.msgpack, what version 4 of {way} writes"
+    )

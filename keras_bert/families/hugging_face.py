@@ -97,7 +97,9 @@ KEYS = {
 # transformers' name of an activation -> ours, and back.
 ACTIVATIONS: dict[str, Activation] = {
     "gelu": "gelu_erf",
+    "gelu_python": "gelu_erf",
     "gelu_new": "gelu_tanh",
+    "gelu_fast": "gelu_tanh",
     "gelu_pytorch_tanh": "gelu_tanh",
     "relu": "relu",
 }
@@ -156,6 +158,8 @@ class Family:
         fewest_segments: the fewest segments of an encoder; 0 if there may be no segment embedding.
         other_names: alternative beginnings of tensors' names in some files -> the beginnings in all other files.
         fused: tensors that combine several of the tensors in `encoder`.
+        folded: a key of `config.json` with which row 0 of a table is added to each token, that table, and the one whose
+            rows it is added to here.
         unread: the beginnings of the names of tensors that transformers ignores if a class has no layer for them.
     """
 
@@ -186,6 +190,7 @@ class Family:
     fewest_segments: int = 1
     other_names: Mapping[str, str] = dataclasses.field(default_factory=dict)
     fused: tuple[Fused, ...] = ()
+    folded: tuple[str, str, str] | None = None
     unread: tuple[str, ...] = ()
 
     def stems(self, task: str) -> dict[str, str]:

@@ -45,7 +45,8 @@ def find_family(name: Any, where: str) -> Family:
     """
     if isinstance(name, str) and name in FAMILIES:
         return FAMILIES[name]
-    hint = nearest_name(str(name), FAMILIES)
+    # Names of other families are alike: 'ibert' is no misspelt 'bert'.
+    hint = nearest_name(str(name), FAMILIES, similarity=0.9)
     raise ValueError(f"{where}: model_type must be one of {list(FAMILIES)}, got {name!r}{hint}")
 
 

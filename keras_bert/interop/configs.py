@@ -1,5 +1,6 @@
-"""The configuration of an encoder in `config.json` and `bert_config.json`, which share most keys."""
+"""The configuration of an encoder in `config.json` and `bert_config.json`, which share most keys, and of its head."""
 
+import dataclasses
 import json
 from collections.abc import Mapping
 from pathlib import Path
@@ -7,14 +8,57 @@ from typing import Any
 
 from keras_bert.core.config import Activation, EncoderConfig
 from keras_bert.core.folders import read_json_file
-from keras_bert.families.hugging_face import Family, read_number
+from keras_bert.families.hugging_face import Family, classifies_texts, read_number
 from keras_bert.families.registry import find_family
+from keras_bert.options.data import Pooling, Prompts, SimilarityFunction
 
 CONFIG_FILE = "config.json"
 _RATES = ("dropout", "attention_dropout", "pooler_dropout", "initializer_range", "layer_norm_epsilon")
 _ACTIVATION = "activation"
 # One token of a text between two special tokens.
 _LEAST_LENGTH = 3
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class Head:
+    """The head of a checkpoint.
+
+    Attributes:
+        task: a key of `TASKS`.
+        labels: the names of the outputs, for classification of texts and of tokens.
+        dropout: the dropout rate before the output layer, which embeddings and pre-training do not have; None for the
+            default of the task.
+        next_sentence: for pre-training, whether there is a head for the next sentence.
+        pooling: the pooling of an embedding, of classification of texts and of regression.
+        normalize: whether the vectors of an embedding have length 1.
+        separator: the id of the separator behind a question, for question answering with a graph that reads it.
+        prompts: the texts that an embedding expects in front of queries and passages.
+        similarity_function: how the vectors of an embedding are compared.
+    """
+
+    task: str
+    labels: tuple[str, ...] = ()
+    dropout: float | None = None
+    next_sentence: bool = False
+    pooling: Pooling = "cls"
+    normalize: bool = True
+    separator: int | None = None
+    prompts: Prompts = Prompts()
+    similarity_function: SimilarityFunction = "cosine"
+
+    @property
+    def reads_pooler(self) -> bool:
+        """Whether the model needs the encoder's pooler; an embedding only keeps it."""
+        return (classifies_texts(self.task) and self.pooling == "cls") or self.next_sentence
+
+
+def check_pooling(head: Head) -> None:
+    """Refuses a classifier with pooling by the mean, for libraries that have none."""
+    if classifies_texts(head.task) and head.pooling != "cls":
+        raise ValueError(
+            f"{head.task}: pooling must be 'cls', got {head.pooling!r}: the BERTs of other libraries read the pooler's "
+            "output here; build the task with pooling='cls'"
+        )
 
 
 def read_json(path: Path, kind: type = dict) -> Any:

@@ -7,10 +7,11 @@ import keras
 
 from keras_bert.core.config import EncoderConfig
 from keras_bert.families.hugging_face import TASK_NAMES, classifies_texts
+from keras_bert.interop.configs import Head
 from keras_bert.models.encoder import build_encoder, has_layer
 from keras_bert.models.pretraining import build_pretraining
 from keras_bert.models.replaced_tokens import build_replaced_tokens
-from keras_bert.options.data import Pooling, Prompts, SimilarityFunction
+from keras_bert.options.data import Pooling, Prompts
 from keras_bert.tasks.base import Task
 from keras_bert.tasks.classification import build_classifier, pooling_of
 from keras_bert.tasks.embedding import Embedding, build_embedder
@@ -21,39 +22,6 @@ from keras_bert.tasks.token_classification import build_tagger
 
 if TYPE_CHECKING:
     from keras_bert.tokenizers.base import BaseTokenizer
-
-
-@dataclasses.dataclass(frozen=True, kw_only=True)
-class Head:
-    """The head of a checkpoint.
-
-    Attributes:
-        task: a key of `TASKS`.
-        labels: the names of the outputs, for classification of texts and of tokens.
-        dropout: the dropout rate before the output layer, which embeddings and pre-training do not have; None for the
-            default of the task.
-        next_sentence: for pre-training, whether there is a head for the next sentence.
-        pooling: the pooling of an embedding, of classification of texts and of regression.
-        normalize: whether the vectors of an embedding have length 1.
-        separator: the id of the separator behind a question, for question answering with a graph that reads it.
-        prompts: the texts that an embedding expects in front of queries and passages.
-        similarity_function: how the vectors of an embedding are compared.
-    """
-
-    task: str
-    labels: tuple[str, ...] = ()
-    dropout: float | None = None
-    next_sentence: bool = False
-    pooling: Pooling = "cls"
-    normalize: bool = True
-    separator: int | None = None
-    prompts: Prompts = Prompts()
-    similarity_function: SimilarityFunction = "cosine"
-
-    @property
-    def reads_pooler(self) -> bool:
-        """Whether the model needs the encoder's pooler; an embedding only keeps it."""
-        return (classifies_texts(self.task) and self.pooling == "cls") or self.next_sentence
 
 
 def build_model(config: EncoderConfig, head: Head, *, pooler: bool) -> keras.Model:
@@ -109,12 +77,3 @@ def head_of(task: Task) -> Head:
         prompts=getattr(task, "prompts", Prompts()),
         similarity_function=getattr(task, "similarity_function", "cosine"),
     )
-
-
-def check_pooling(head: Head) -> None:
-    """Refuses a classifier with pooling by the mean, for libraries that have none."""
-    if classifies_texts(head.task) and head.pooling != "cls":
-        raise ValueError(
-            f"{head.task}: pooling must be 'cls', got {head.pooling!r}: the BERTs of other libraries read the pooler's "
-            "output here; build the task with pooling='cls'"
-        )

@@ -13,7 +13,7 @@ The key `architectures` of `config.json` decides which task a folder becomes, he
 import dataclasses
 import functools
 import os
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -25,8 +25,8 @@ from keras_bert.core.folders import TOKENIZER_FILE, VOCABULARY_FILE, staged_file
 from keras_bert.families.hugging_face import Family
 from keras_bert.families.registry import family_of
 from keras_bert.interop import hugging_face_config
-from keras_bert.interop.configs import CONFIG_FILE, write_json
-from keras_bert.interop.heads import Head, build_model, build_task, head_of
+from keras_bert.interop.configs import CONFIG_FILE, Head, write_json
+from keras_bert.interop.heads import build_model, build_task, head_of
 from keras_bert.interop.hub import find_checkpoint
 from keras_bert.interop.names import hugging_face_format, present_names
 from keras_bert.interop.safetensors_files import FILE, INDEX_FILE, open_tensors, save_tensors
@@ -40,12 +40,6 @@ from keras_bert.interop.sentence_transformers import (
 )
 from keras_bert.interop.vocabularies import (
     SPECIAL_TOKENS_FILE,
-    add_unused_tokens,
-    check_size,
-    name_unused_tokens,
-    read_definition,
-    read_max_length,
-    read_vocabulary,
     write_definition,
     write_settings,
     write_vocabulary_file,
@@ -68,7 +62,7 @@ from keras_bert.tasks.embedding import Embedding
 from keras_bert.tasks.registry import TASKS
 
 if TYPE_CHECKING:
-    from keras_bert.tokenizers.base import BaseTokenizer
+    pass
 
 _TOKENIZER_LIBRARIES = ("tensorflow", "tensorflow_text")
 # Files that transformers or sentence-transformers would read besides the written ones.
@@ -86,8 +80,8 @@ _MISLEADING = (
 def from_hugging_face(folder: str | os.PathLike[str], task: str | None = None, **settings: Any) -> Task:
     """Reads a checkpoint of transformers or sentence-transformers as the task of its head, or as another task.
 
-    The longest input is the smallest of `max_seq_length` of sentence-transformers, `model_max_length` of the tokenizer
-    and the number of positions. A classifier returns logits, as in transformers.
+    The longest input is `max_seq_length` of sentence-transformers, else `model_max_length` of the tokenizer, and at
+    most the number of positions. A classifier returns logits, as in transformers.
 
     Args:
         folder: a folder with `config.json`, `model.safetensors` (or shards and their index), `tokenizer_config.json`,
@@ -155,28 +149,13 @@ def _read_task(folder: Path) -> Task:
         ) from error
 
     family, content = hugging_face_config.read_config(folder)
-    definition = read_definition(folder)
-    tokenizer: BaseTokenizer
-    rows = hugging_face_config.read_encoder(folder, family, content).vocabulary_size
-    if definition is None:
-        vocabulary = read_vocabulary(folder)
-        tokens = (*vocabulary.tokens, *name_unused_tokens(vocabulary.tokens, rows))
-        tokenizer_length, tokenizer = vocabulary.max_length, Tokenizer(tokens, vocabulary.lowercase)
-    else:
-        tokenizer_length, tokenizer = read_max_length(folder), SubwordTokenizer(definition)
-        if tokenizer.vocabulary_size < rows:
-            tokenizer = SubwordTokenizer(add_unused_tokens(definition, tokenizer.vocabulary, rows))
-    check_size(str(folder), tokenizer.vocabulary, rows)
-    padding = content.get("pad_token_id")
-    # Where positions do not start behind it, its id changes no output.
-    if family.fixed.get("position_offset") and padding not in (None, tokenizer.pad_id):
-        raise ValueError(
-            f"{folder}: the tokenizer must have padding as {padding}, as config.json says, got {tokenizer.pad_id}; "
-            "likely it is another family's"
-        )
+    tokenizer, tokenizer_length = hugging_face_config.read_tokenizer(
+        folder, family, content, Tokenizer, SubwordTokenizer
+    )
     model, head, longest = _read_model(folder, family, content)
-    lengths = [config_of(model).max_length, tokenizer_length, longest]
-    return build_task(model, head, tokenizer, min(length for length in lengths if length is not None))
+    longest = longest or tokenizer_length
+    positions = config_of(model).max_length
+    return build_task(model, head, tokenizer, positions if longest is None else min(positions, longest))
 
 
 def read_model(folder: str | os.PathLike[str]) -> keras.Model:
@@ -254,10 +233,16 @@ def _read_model(folder: Path, family: Family, content: Mapping[str, Any]) -> tup
     form, copies = hugging_face_format(family, task), family.copies(task)
     in_file = present_names(tensors, family, str(folder))
     in_file = {**{original: in_file[copy] for copy, original in copies.items() if copy in in_file}, **in_file}
-    loaders = {name: functools.partial(tensors.__getitem__, in_file[name]) for name in in_file}
+    loaders: dict[str, Callable[[], Any]] = {
+        name: functools.partial(tensors.__getitem__, in_file[name]) for name in in_file
+    }
+    if family.folded is not None and family.folded[1] in in_file:
+        key, added, table = family.folded
+        row, rows = loaders.pop(added), loaders[table]
+        if content.get(key):
+            loaders[table] = lambda: rows() + row()[:1]
     tensors = split(Tensors(loaders), family.fused, config.num_heads)
-    both = f"{form.stems.get('next_sentence', '')}.weight" in tensors
-    head = hugging_face_config.read_head(folder, family, content, next_sentence=both)
+    head = hugging_face_config.read_head(folder, family, content)
     longest = None
     if head.task == "embedding":
         pooling, normalize, longest, prompts, function = read_pooling(folder)

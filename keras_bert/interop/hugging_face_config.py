@@ -5,11 +5,12 @@ Keys and defaults are those of the families' configurations and of `configuratio
 
 import dataclasses
 import logging
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, get_args
 
 from keras_bert.core.config import EncoderConfig
+from keras_bert.core.folders import WEIGHT_FILES
 from keras_bert.families.hugging_face import (
     ACTIVATIONS,
     BOTH_HEADS,
@@ -21,17 +22,27 @@ from keras_bert.families.hugging_face import (
 )
 from keras_bert.interop.configs import (
     CONFIG_FILE,
+    Head,
     check_only,
+    check_pooling,
     read_encoder_config,
     read_family,
     read_json,
     write_encoder_config,
 )
-from keras_bert.interop.heads import Head, check_pooling
 from keras_bert.interop.names import present_names
 from keras_bert.interop.safetensors_files import open_tensors
-from keras_bert.interop.sentence_transformers import MODULES_FILE
+from keras_bert.interop.sentence_transformers import MODULES_FILE, read_pooling
+from keras_bert.interop.vocabularies import (
+    add_unused_tokens,
+    check_size,
+    name_unused_tokens,
+    read_definition,
+    read_max_length,
+    read_vocabulary,
+)
 from keras_bert.options.data import Pooling
+from keras_bert.tokenizers.base import BaseTokenizer
 
 logger = logging.getLogger(__name__)
 
@@ -93,10 +104,13 @@ def _find_architecture(folder: Path, family: Family, content: Mapping[str, Any])
     A pooling of sentence-transformers makes an embedding of any checkpoint. Without one, a class counts if the file
     has tensors of its head; else the head that the file does have, if only one class has such a head.
     """
-    path, said = folder / CONFIG_FILE, content.get("architectures") or []
-    if not isinstance(said, list) or not all(isinstance(name, str) for name in said):
-        raise ValueError(f"{path}: architectures must be a list of the names of classes, got {said!r}")
+    path, named = folder / CONFIG_FILE, content.get("architectures") or []
+    if not isinstance(named, list) or not all(isinstance(name, str) for name in named):
+        raise ValueError(f"{path}: architectures must be a list of the names of classes, got {named!r}")
     classes, encoder = family.architectures(), family.architecture("embedding")
+    if not any((folder / name).is_file() for name in WEIGHT_FILES) and len(named) == 1 and named[0] in classes:
+        # Whoever opens the weights says that there are none.
+        return named[0]
     names, stems = present_names(open_tensors(folder), family, str(folder)), family.stems("embedding")
     held = {
         name: task
@@ -107,17 +121,19 @@ def _find_architecture(folder: Path, family: Family, content: Mapping[str, Any])
         held.pop(family.architecture("pretraining", next_sentence=True), None)
     modules = read_json(folder / MODULES_FILE, list) if (folder / MODULES_FILE).is_file() else []
     if any(str(module.get("type")).endswith("Pooling") for module in modules):
-        found = encoder
-    elif len(said) == 1 and said[0] in (*held, encoder):
-        return said[0]
+        chosen = encoder
+    elif len(named) == 1 and held.get(named[0]) == "pretraining":
+        return [name for name, task in held.items() if task == "pretraining"][-1]
+    elif len(named) == 1 and named[0] in (*held, encoder):
+        return named[0]
     else:
-        # `classifier` is the name of two heads, of texts and of tokens.
+        # `classifier` is the name of several heads.
         alone = [name for name, task in held.items() if task in ("pretraining", "replaced_tokens")]
-        found = alone[-1] if alone else encoder
-    if said != [found]:
-        named = f"the class {' and '.join(said)}" if said else "no class"
-        logger.warning("%s names %s (architectures); its tensors are read as %s", path, named, found)
-    return found
+        chosen = alone[-1] if alone else encoder
+    if named != [chosen]:
+        classes_named = f"the class {' and '.join(named)}" if named else "no class"
+        logger.warning("%s names %s (architectures); its tensors are read as %s", path, classes_named, chosen)
+    return chosen
 
 
 def read_encoder(folder: Path, family: Family, content: Mapping[str, Any]) -> EncoderConfig:
@@ -141,17 +157,15 @@ def read_encoder(folder: Path, family: Family, content: Mapping[str, Any]) -> En
     return dataclasses.replace(config, pooler_dropout=_read_dropout(path, family, content, "classification"))
 
 
-def read_head(folder: Path, family: Family, content: Mapping[str, Any], *, next_sentence: bool) -> Head:
+def read_head(folder: Path, family: Family, content: Mapping[str, Any]) -> Head:
     """The head that a folder's file describes, see `read_config`; the pooling of an embedding stands in other files.
-
-    `next_sentence` is whether the checkpoint holds the weights of the next sentence head.
 
     Raises:
         ValueError: the head is not supported.
     """
     path, task = folder / CONFIG_FILE, task_of(family, content)
     if task == "pretraining":
-        return Head(task=task, next_sentence=next_sentence)
+        return Head(task=task, next_sentence=content["architectures"][0].endswith(BOTH_HEADS))
     separator = None
     if family.separator and task == "question_answering":
         separator = int(read_number(f"{path}: sep_token_id", content.get("sep_token_id"), whole=True))
@@ -166,11 +180,11 @@ def read_head(folder: Path, family: Family, content: Mapping[str, Any], *, next_
     pooling: Pooling = "cls" if family.classifier_pooling is None else content[family.classifier_pooling]
     if pooling not in get_args(Pooling):
         raise ValueError(f"{path}: {family.classifier_pooling} must be one of {get_args(Pooling)}, got {pooling!r}")
-    if len(labels) == 1:
-        check_only(path, content, {"problem_type": _PROBLEMS["regression"]})
-        return Head(task="regression", dropout=dropout, pooling=pooling)
     if content.get("problem_type") == _PROBLEMS["multi_label"]:
         task = "multi_label"
+    elif len(labels) == 1:
+        check_only(path, content, {"problem_type": _PROBLEMS["regression"]})
+        return Head(task="regression", dropout=dropout, pooling=pooling)
     else:
         check_only(path, content, {"problem_type": _PROBLEMS["classification"]})
     return Head(task=task, labels=labels, dropout=dropout, pooling=pooling)
@@ -234,7 +248,7 @@ def _read_dropout(path: Path, family: Family, content: Mapping[str, Any], task: 
 
 
 def _read_labels(path: Path, content: Mapping[str, Any]) -> tuple[str, ...]:
-    """The labels by number; transformers omits its two default labels, and some files have `label2id` as text."""
+    """The labels by number, which `id2label` names; transformers omits its two default labels."""
     names = content.get("id2label")
     if names is None:
         count = content.get("num_labels", 2)
@@ -245,12 +259,56 @@ def _read_labels(path: Path, content: Mapping[str, Any]) -> tuple[str, ...]:
         raise ValueError(f"{path}: id2label must map the numbers from 0 on to names, got {names!r}")
     else:
         labels = tuple(str(names[str(number)]) for number in range(len(names)))
-    numbers = content.get("label2id")
-    if numbers is None:
+    if len(set(labels)) == len(labels):
         return labels
-    if not isinstance(numbers, dict):
-        raise ValueError(f"{path}: label2id must map names to numbers, got {numbers!r}")
-    pairs = {(label, str(number)) for label, number in numbers.items()}
-    if pairs - {(label, str(number)) for number, label in enumerate(labels)} or set(numbers) != set(labels):
-        raise ValueError(f"{path}: label2id must be the inverse of id2label, {list(labels)}, got {numbers!r}")
-    return labels
+    distinct = tuple(f"{label} ({number})" if labels.count(label) > 1 else label for number, label in enumerate(labels))
+    logger.warning("%s: id2label gives several outputs one name; they are read as %s", path, list(distinct))
+    return distinct
+
+
+def read_tokenizer(
+    folder: Path,
+    family: Family,
+    content: Mapping[str, Any],
+    word_pieces: Callable[[Sequence[str], bool], BaseTokenizer],
+    subwords: Callable[[Mapping[str, Any]], BaseTokenizer],
+) -> tuple[BaseTokenizer, int | None]:
+    """The tokenizer of a folder, as one of two classes, and the longest input in tokens, if its files have one.
+
+    Raises:
+        FileNotFoundError: there is no vocabulary.
+        ValueError: a file has an unsupported value, or it is not the tokenizer of the encoder.
+    """
+    rows, definition = read_encoder(folder, family, content).vocabulary_size, read_definition(folder)
+    if definition is None:
+        vocabulary = read_vocabulary(folder)
+        tokens = (*vocabulary.tokens, *name_unused_tokens(vocabulary.tokens, rows))
+        max_length, tokenizer = vocabulary.max_length, word_pieces(tokens, vocabulary.lowercase)
+    else:
+        max_length, tokenizer = read_max_length(folder), subwords(definition)
+        if tokenizer.vocabulary_size < rows:
+            tokenizer = subwords(add_unused_tokens(definition, tokenizer.vocabulary, rows))
+    check_size(str(folder), tokenizer.vocabulary, rows)
+    padding = content.get("pad_token_id")
+    # Where positions do not start behind it, its id changes no output.
+    if family.fixed.get("position_offset") and padding not in (None, tokenizer.pad_id):
+        raise ValueError(
+            f"{folder}: the tokenizer must have padding as {padding}, as config.json says, got {tokenizer.pad_id}; "
+            "likely it is another family's"
+        )
+    return tokenizer, max_length
+
+
+def check_folder(folder: Path) -> None:
+    """Reads all files of a checkpoint, but of its tensors only the names; needs neither Keras nor TensorFlow.
+
+    Raises:
+        FileNotFoundError: a file is missing.
+        ValueError: a file is damaged or has an unsupported value.
+    """
+    from keras_bert.tokenizers.eager import EagerSubwords, EagerWordPiece
+
+    family, content = read_config(folder)
+    read_tokenizer(folder, family, content, EagerWordPiece, EagerSubwords)
+    if read_head(folder, family, content).task == "embedding":
+        read_pooling(folder)

@@ -126,7 +126,7 @@ def present_names(names: Iterable[str], family: Family, source: str) -> dict[str
         ValueError: a tensor has both names.
     """
     roots = {stem.partition(".")[0] for stem in family.encoder.values()}
-    found: dict[str, str] = {}
+    names_in_file: dict[str, str] = {}
     for name in names:
         # PyTorch's DataParallel wraps the model as its `module`.
         plain = name.removeprefix("module.")
@@ -136,10 +136,10 @@ def present_names(names: Iterable[str], family: Family, source: str) -> dict[str
         present = re.sub(r"\bLayerNorm\.beta$", "LayerNorm.bias", present)
         if present.partition(".")[0] in roots:  # the file holds an encoder without a head
             present = family.prefix + present
-        if present in found:
+        if present in names_in_file:
             raise ValueError(f"{source} holds {present!r} twice, once by an old name")
-        found[present] = name
-    return found
+        names_in_file[present] = name
+    return names_in_file
 
 
 # The heads' own matrices are (outputs, inputs), used with `transpose_b`.

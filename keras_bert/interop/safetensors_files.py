@@ -7,7 +7,7 @@ from typing import Any
 from safetensors import SafetensorError, safe_open
 from safetensors.numpy import save_file
 
-from keras_bert.core.folders import WEIGHT_FILES
+from keras_bert.core.folders import WEIGHT_FILES, hint_of_weights
 from keras_bert.interop.configs import read_json
 from keras_bert.interop.pytorch_files import open_pickled
 from keras_bert.interop.weights import Array, Tensors, damaged_file
@@ -26,7 +26,9 @@ def open_tensors(folder: Path) -> Tensors:
     """
     name = next((name for name in WEIGHT_FILES if (folder / name).is_file()), None)
     if name is None:
-        raise FileNotFoundError(f"{folder} has no weights: neither {' nor '.join(WEIGHT_FILES)}")
+        raise FileNotFoundError(
+            f"{folder} has no weights: neither {' nor '.join(WEIGHT_FILES)}{hint_of_weights(folder)}"
+        )
     return _open_shards(folder, name) if name.endswith(".json") else open_file(folder / name)
 
 

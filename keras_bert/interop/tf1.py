@@ -22,8 +22,15 @@ from keras_bert.core.checks import check
 from keras_bert.core.config import Activation
 from keras_bert.core.folders import VOCABULARY_FILE, staged_files
 from keras_bert.families.bert.hugging_face import BERT
-from keras_bert.interop.configs import read_encoder_config, read_json, write_encoder_config, write_json
-from keras_bert.interop.heads import Head, build_model, build_task, check_pooling, head_of
+from keras_bert.interop.configs import (
+    Head,
+    check_pooling,
+    read_encoder_config,
+    read_json,
+    write_encoder_config,
+    write_json,
+)
+from keras_bert.interop.heads import build_model, build_task, head_of
 from keras_bert.interop.names import TF1, TF1_TAGGER, TensorNames, is_training_state
 from keras_bert.interop.vocabularies import check_size, name_unused_tokens, read_vocabulary_file, write_vocabulary_file
 from keras_bert.interop.weights import (

@@ -8,8 +8,6 @@ from keras_bert.interop.configs import check_only
 from keras_bert.options.data import TOKEN_KEYS
 from keras_bert.tokenizers.wordpiece_vocabulary import SEP, find_special_tokens
 
-# A special token of MPNet's files that no text is split into.
-_UNUSED = ("<unk>",)
 # The flags of an added token that leaves texts as they are, and is not shown in answers.
 SPECIAL_FLAGS = {"single_word": False, "lstrip": False, "rstrip": False, "normalized": False, "special": True}
 # The one supported value of keys, which is also their default.
@@ -108,13 +106,17 @@ def check_truncation(path: Path, tokenizer: Mapping[str, Any]) -> None:
 
 
 def check_added(path: Path, field: str, added: list[Any], tokens: Sequence[str]) -> None:
-    """Refuses added tokens, strings or objects with a `content`, that the vocabulary's `Tokenizer` does not have."""
-    texts, special = [content_of(path, field, token) for token in added], find_special_tokens(tokens)
-    further = [text for text in texts if text not in (*special, *_UNUSED)]
+    """Refuses added tokens that are matched in texts; special ones are text here, as `[MASK]` is."""
+    special = find_special_tokens(tokens)
+    further = [
+        text
+        for token, text in [(token, content_of(path, field, token)) for token in added]
+        if text not in special and isinstance(token, dict) and not token.get("special")
+    ]
     if further:
         raise ValueError(
-            f"{path}: {field}: added tokens must be {list(special)}, got {further[:5]} "
-            "besides, which are not supported: they are matched before a text is split"
+            f"{path}: {field}: added tokens must be special, got {further[:5]}, which are not supported: they are "
+            "matched before a text is split; add them to the vocabulary itself if they are words"
         )
 
 

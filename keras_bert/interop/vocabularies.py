@@ -36,8 +36,6 @@ _WORD_SETTINGS = {"word_tokenizer_type": "basic", "subword_tokenizer_type": "wor
 _GENERIC_CLASSES = ("PreTrainedTokenizer", "TokenizersBackend")
 _MODELS = ("Bert", "ConvBert", "DistilBert", "Electra", "LayoutLM", "MobileBert", "MPNet", "RetriBert", "SqueezeBert")
 _CLASSES = (*(f"{model}Tokenizer" for model in _MODELS), *_GENERIC_CLASSES)
-# Keys of special tokens beyond BERT's: a token, a list of tokens, or an object of tokens by name.
-_FURTHER_TOKENS = ("bos_token", "eos_token", "additional_special_tokens", "extra_special_tokens")
 
 
 def read_definition(folder: Path) -> dict[str, Any] | None:
@@ -219,8 +217,7 @@ def _check_settings(path: Path, settings: Mapping[str, Any], tokens: Sequence[st
     check_only(path, settings, {**_SETTINGS, **_WORD_SETTINGS})
     if _class_of(settings) not in _CLASSES:
         raise ValueError(f"{path}: tokenizer_class must be one of {_CLASSES}, got {settings['tokenizer_class']!r}")
-    keys = (*TOKEN_KEYS, *_FURTHER_TOKENS)
-    _check_special(path, {key: settings[key] for key in keys if key in settings}, tokens)
+    _check_special(path, settings, tokens)
     added = settings.get("added_tokens_decoder") or {}
     if not isinstance(added, dict):
         raise ValueError(f"{path}: added_tokens_decoder must map ids to tokens, got {added!r}")
@@ -234,18 +231,10 @@ def _class_of(settings: Mapping[str, Any]) -> str:
 
 def _check_special(path: Path, named: Mapping[str, Any], tokens: Sequence[str]) -> None:
     """Refuses special tokens that are not the vocabulary's; they are given by key."""
-    special = name_special_tokens(tokens)
-    for key, value in named.items():
-        if value is None:
-            continue
-        if key in special:
-            token, expected = content_of(path, key, value), special[key]
-            if token != expected:
-                raise ValueError(f"{path}: {key} must be {expected!r}, got {token!r}, which is not supported")
-        elif isinstance(value, dict) and "content" not in value:
-            check_added(path, key, list(value.values()), tokens)
-        else:
-            check_added(path, key, value if isinstance(value, list) else [value], tokens)
+    for key, expected in name_special_tokens(tokens).items():
+        token = expected if named.get(key) is None else content_of(path, key, named[key])
+        if token != expected:
+            raise ValueError(f"{path}: {key} must be {expected!r}, got {token!r}, which is not supported")
 
 
 def _lowercase(folder: Path, settings: Mapping[str, Any], normalizer: Mapping[str, Any] | None) -> bool:

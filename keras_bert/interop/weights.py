@@ -4,15 +4,16 @@ import difflib
 import functools
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-import keras
 import numpy as np
 
 from keras_bert.core.config import EncoderConfig
 from keras_bert.families.hugging_face import Fused
 from keras_bert.interop.names import Foreign, TensorNames
-from keras_bert.layers.regression_head import folded_heads, plain_weights
+
+if TYPE_CHECKING:
+    import keras
 
 Array = np.ndarray[Any, Any]
 
@@ -59,7 +60,7 @@ def damaged_file(path: Path, kind: str, error: Exception) -> ValueError:
 
 
 def read_weights(
-    model: keras.Model,
+    model: "keras.Model",
     tensors: Mapping[str, Array],
     form: TensorNames,
     *,
@@ -70,6 +71,8 @@ def read_weights(
 
     `source` names the owner of the tensors, for messages; tensors with `ignored` names are skipped.
     """
+    from keras_bert.layers.regression_head import plain_weights
+
     weights = plain_weights(model)
     names = form.names([weight.path for weight in weights])
     _check_names([foreign.name for foreign in names.values()], tensors, source, ignored)
@@ -92,12 +95,14 @@ def read_weights(
         weight.assign((array.T if foreign.transposed else array).reshape(weight.shape))
 
 
-def write_weights(model: keras.Model, form: TensorNames) -> dict[str, Array]:
+def write_weights(model: "keras.Model", form: TensorNames) -> dict[str, Array]:
     """The weights of a model in float32, by their names in another library, as `read_weights` reads them.
 
     Raises:
         ValueError: the library has no name for a weight.
     """
+    from keras_bert.layers.regression_head import folded_heads, plain_weights
+
     weights, folded = plain_weights(model), folded_heads(model)
     names = form.names([weight.path for weight in weights])
     written = {}

@@ -28,7 +28,7 @@ def build_classifier(
 
     Args:
         encoder: an encoder as `build_encoder` returns it; its weights are shared, not copied.
-        num_labels: the number of classes, at least 2.
+        num_labels: the number of classes.
         pooling: `cls` takes the pooled output, as BERT does; `mean` takes the mean of the token states. Prefer `mean`
             after a short pre-training, because the first token has not yet learnt to attend to the others. None
             for `default_pooling`.
@@ -38,7 +38,7 @@ def build_classifier(
         A model from the encoder's inputs to logits (batch, num_labels).
 
     Raises:
-        ValueError: there are fewer than 2 labels, there is no such pooling, or the encoder has no pooler.
+        ValueError: there is no label, there is no such pooling, or the encoder has no pooler.
 
     Examples:
         >>> build_classifier(task.encoder, num_labels=3).output.shape
@@ -49,8 +49,8 @@ def build_classifier(
     from keras_bert.layers.dense import Dense
     from keras_bert.models.global_tokens import with_global_tokens
 
-    if num_labels < 2:
-        raise ValueError(f"num_labels must be at least 2, got {num_labels}")
+    if num_labels < 1:
+        raise ValueError(f"num_labels must be at least 1, got {num_labels}")
     pooling = pooling or default_pooling(encoder)
     encoder = with_global_tokens(encoder, "first")
     pooled = keras.layers.Dropout(dropout, name="classifier_dropout")(pool(encoder, pooling))
@@ -155,6 +155,7 @@ class TextClassifier(Task):
         **settings: Any,
     ) -> Self:
         """Builds a classifier on an encoder, see `build_classifier`; `settings` are passed to the constructor."""
+        check(cls.__name__, "labels", cls.independent_labels or len(labels) != 1, "be at least 2", labels)
         model = build_classifier(encoder, len(labels), pooling=pooling, dropout=dropout)
         task = cls(model, tokenizer, labels=labels, max_length=max_length, **settings)
         # More than two classes start at 0: after few steps a bias outweighs all that the head has learnt of texts

@@ -53,8 +53,18 @@ BERT = Family(
 FAMILIES = (
     BERT,
     *_robertas(),
-    # Sun et al. 2019, 2020; the task embedding of some checkpoints of the second version is not supported.
-    dataclasses.replace(BERT, name="ernie", title="Ernie", prefix="ernie.", only={**_POSITIONS, "use_task_id": False}),
+    # Sun et al. 2019, 2020, 2021; where there is an embedding of tasks, all tokens are of task 0, as in transformers.
+    dataclasses.replace(
+        BERT,
+        name="ernie",
+        title="Ernie",
+        prefix="ernie.",
+        folded=(
+            "use_task_id",
+            "ernie.embeddings.task_type_embeddings.weight",
+            "ernie.embeddings.token_type_embeddings.weight",
+        ),
+    ),
     # Sanh et al. 2019.
     Family(
         name="distilbert",

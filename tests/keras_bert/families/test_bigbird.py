@@ -8,7 +8,7 @@ from keras_bert.families.bigbird.settings import BigBird
 from keras_bert.families.bigbird.span_head import QuestionBias, SpanTransform
 from keras_bert.families.registry import FAMILIES
 from keras_bert.interop import hugging_face_config
-from keras_bert.interop.heads import Head
+from keras_bert.interop.configs import Head
 from tests.keras_bert.families import long_attention as long
 from tests.keras_bert.interop.checkpoints import GOLDEN, change_json
 from tests.keras_bert.interop.test_families import unpack

@@ -73,7 +73,7 @@ def test_a_folder_goes_in_and_out(file, tmp_path):
         save_model(model, tmp_path / "model.keras")
         check_equal_weights(load_model(tmp_path / "model.keras"), model)
 
-    head = hugging_face_config.read_head(folder, family, said, next_sentence=has_layer(model, "next_sentence"))
+    head = hugging_face_config.read_head(folder, family, said)
     settings = {"labels": head.labels} if head.labels else {}
     if head.task == "question_answering":
         settings = {"max_query_length": 4, "stride": 4}
@@ -138,6 +138,8 @@ def test_an_encoder_of_another_family():
     [
         ("distillbert", "model_type must be one of .*, got 'distillbert'; the nearest is 'distilbert'"),
         ("roberta-prelayernorm", "got 'roberta-prelayernorm'$"),
+        ("ibert", "got 'ibert'$"),
+        ("xlm_roberta", "; the nearest is 'xlm-roberta'$"),
         (None, r"model_type must be one of .*, got None$"),
     ],
 )

@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 from keras_bert.interop.hugging_face import from_hugging_face, to_hugging_face
+from keras_bert.interop.sentence_transformers import PoolingSettings, write_pooling
 from keras_bert.models.encoder import input_names
 from keras_bert.tasks.registry import TASKS, load
 from tests.keras_bert.interop.checkpoints import (
@@ -100,6 +101,11 @@ def test_the_longest_input(tmp_path):
     folder = copy_golden("hugging_face_bert_model", tmp_path)
     change_json(folder / "tokenizer_config.json", model_max_length=20)
     assert from_hugging_face(folder).max_length == 20
+    # That of sentence-transformers replaces it; no position is missing.
+    write_pooling(folder, PoolingSettings(max_length=22), 16)
+    assert from_hugging_face(folder).max_length == 22
+    change_json(folder / "sentence_bert_config.json", max_seq_length=512)
+    assert from_hugging_face(folder).max_length == 24
 
 
 def test_a_vocabulary_of_another_model(tmp_path):

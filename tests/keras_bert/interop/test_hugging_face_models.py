@@ -11,6 +11,7 @@ from safetensors.numpy import load_file
 from keras_bert.families.bert.hugging_face import BERT
 from keras_bert.families.registry import FAMILIES
 from keras_bert.interop.hugging_face import read_model, to_hugging_face
+from keras_bert.interop.hugging_face_config import read_config, read_head
 from keras_bert.interop.names import hugging_face_format
 from keras_bert.interop.sentence_transformers import PoolingSettings, write_pooling
 from keras_bert.layers.regression_head import plain_weights
@@ -230,6 +231,48 @@ def test_tensors_of_a_model_that_trained_on_several_devices(tmp_path):
     folder = copy_golden("hugging_face_classification", tmp_path)
     change_tensors(folder, lambda tensors: {f"module.{name}": array for name, array in tensors.items()})
     check_equal_weights(read_model(folder), known_model("hugging_face_classification"))
+
+
+def test_weights_in_half_precision_by_the_name_of_a_variant(tmp_path):
+    folder = copy_golden("hugging_face_classification", tmp_path)
+    (folder / "model.safetensors").rename(folder / "model.fp16.safetensors")
+    check_equal_weights(read_model(folder), known_model("hugging_face_classification"))
+
+
+def test_the_task_embedding_of_ernie(tmp_path):
+    """All tokens are of task 0, as in transformers; version 3 has it."""
+    to_hugging_face(known_task("classification"), tmp_path / "out", family="ernie")
+    tasks, segments = (f"ernie.embeddings.{kind}_type_embeddings.weight" for kind in ("task", "token"))
+    rows, row = load_file(tmp_path / "out" / "model.safetensors")[segments], np.arange(24, dtype="float32")
+    change_tensors(tmp_path / "out", lambda tensors: {**tensors, tasks: row.reshape(3, 8)})
+    for use_task_id, expected in ((True, rows + row[:8]), (False, rows)):
+        change_json(tmp_path / "out" / "config.json", use_task_id=use_task_id)
+        weights = weights_of(read_model(tmp_path / "out"))
+        np.testing.assert_array_equal(weights["segment_embedding/embeddings"], expected)
+
+
+@pytest.mark.parametrize(
+    ("changes", "expected"),
+    [
+        ({"label2id": {"bad": 2, "good": 0}}, ("bad", "so-so", "good")),
+        ({"id2label": {"0": "A", "1": "B", "2": "A"}}, ("A (0)", "B", "A (2)")),
+        ({"hidden_act": "gelu_python"}, ("bad", "so-so", "good")),
+    ],
+)
+def test_what_is_translated(changes, expected, tmp_path):
+    folder = copy_golden("hugging_face_classification", tmp_path)
+    change_json(folder / "config.json", **changes)
+    assert read_head(folder, *read_config(folder)).labels == expected
+    assert read_model(folder).count_params() == known_model("hugging_face_classification").count_params()
+
+
+def test_one_label_of_several(tmp_path):
+    folder = copy_golden("hugging_face_regression", tmp_path)
+    change_json(folder / "config.json", problem_type="multi_label_classification", id2label={"0": "toxic"})
+    head = read_head(folder, *read_config(folder))
+    assert (head.task, head.labels) == ("multi_label", ("toxic",))
+    content, _ = golden("hugging_face_regression")
+    np.testing.assert_allclose(run(read_model(folder), content), content["output_logits"], atol=1e-5)
 
 
 @pytest.mark.parametrize("family", ["modernbert", "distilbert"])

@@ -63,14 +63,13 @@ def test_a_vocabulary_inside_tokenizer_json(folder):
         ({"subword_tokenizer_type": "character"}, "subword_tokenizer_type must be 'wordpiece', got 'character'"),
         ({"unk_token": "<unk>"}, r"unk_token must be '\[UNK\]', got '<unk>'"),
         ({"unk_token": {"content": "<unk>"}}, r"unk_token must be '\[UNK\]', got '<unk>'"),
-        ({"added_tokens_decoder": {"9": {"content": "<e>"}}}, r"added tokens must be .*, got \['<e>'\] besides"),
+        ({"added_tokens_decoder": {"9": {"content": "<e>"}}}, r"added tokens must be special, got \['<e>'\], which"),
         *(
             ({"model_max_length": said}, f"model_max_length must be a whole number of at least 3, got {said!r}")
             for said in ("512", True, 20.5, 2, 0)
         ),
         ({"added_tokens_decoder": ["x"]}, r"added_tokens_decoder must map ids to tokens, got \['x'\]"),
         ({"do_lower_case": "false"}, "lowercasing must be true or false, got 'false'"),
-        ({"additional_special_tokens": ["<e>"]}, r"additional_special_tokens: added tokens .*\['<e>'\] besides"),
     ],
 )
 def test_settings_that_the_tokenizer_does_not_have(changes, message, written):
@@ -103,6 +102,16 @@ def test_other_models_names_for_berts_tokenizer(model, written):
     for name in (f"{model}Tokenizer", f"{model}TokenizerFast"):
         change_json(written / "tokenizer_config.json", tokenizer_class=name, **further)
         assert read_vocabulary(written) == CheckpointVocabulary(PIECES, False, 20)
+
+
+def test_special_tokens_beyond_berts_are_text(folder):
+    """As in ColBERT; `[MASK]` in a text is text, too."""
+    expected, added = read_vocabulary(folder), {"id": 59, "content": "[Q]", "special": True}
+    changes = {"additional_special_tokens": ["[Q]"], "bos_token": "<s>", "added_tokens_decoder": {"59": added}}
+    change_json(folder / "tokenizer_config.json", **changes)
+    held = json.loads((folder / "tokenizer.json").read_text())["added_tokens"]
+    change_json(folder / "tokenizer.json", added_tokens=[*held, added])
+    assert read_vocabulary(folder) == expected
 
 
 def test_who_says_whether_text_is_lowercased(folder, caplog):
@@ -221,8 +230,7 @@ def test_what_gives_the_same_ids(changes, folder):
         ({"truncation": {"direction": "Left"}}, "truncation must be null or have .*'Right', got {'direction': 'Left'}"),
         ({"model": []}, r"must describe its model; .*, got \[\]"),
         ({"normalizer": "x"}, "must describe its normalizer; .*, got 'x'"),
-        ({"added_tokens": ["x"]}, r"added_tokens: added tokens must be .*, got \['x'\] besides"),
-        ({"added_tokens": [{"id": 59, "content": "<e>"}]}, r"added_tokens: .* must be .* got \['<e>'\] besides"),
+        ({"added_tokens": [{"id": 59, "content": "<e>"}]}, r"added_tokens: .* must be special, got \['<e>'\], which"),
         ({"added_tokens": [3]}, "added_tokens must hold strings or objects with a content, got 3"),
         ({"added_tokens": {"a": 1}}, "added_tokens must be a list, got {'a': 1}"),
         ({"model": {"type": "WordPiece", "vocab": {"a": 0, "b": "1"}}}, "model.vocab must map tokens to the ids"),
@@ -260,8 +268,6 @@ def test_templates_with_other_ids(change, message, folder):
         ({"unk_token": "<unk>"}, r"unk_token must be '\[UNK\]', got '<unk>'"),
         ({"cls_token": {"content": "<s>"}}, r"cls_token must be '\[CLS\]', got '<s>'"),
         ({"sep_token": 3}, "sep_token must hold strings or objects with a content, got 3"),
-        ({"additional_special_tokens": ["<e>"]}, r"additional_special_tokens: added tokens .*, got \['<e>'\] besides"),
-        ({"bos_token": "<s>"}, r"bos_token: added tokens must be .*, got \['<s>'\] besides"),
     ],
 )
 def test_special_tokens_of_others(content, message, written):

@@ -5,6 +5,7 @@ from keras_bert.core.config import EncoderConfig
 from keras_bert.models.encoder import build_encoder
 from keras_bert.objectives.tasks import ClassificationObjective
 from keras_bert.tasks.classification import build_classifier
+from keras_bert.tasks.registry import TASKS
 from tests.keras_bert.models.test_encoder import SETTINGS, dense, make_inputs, randomize, weights_of
 
 INPUTS = make_inputs()
@@ -39,7 +40,9 @@ def test_dropout_acts_on_training_only_and_arguments_are_checked():
     assert len(losses) > 1
     assert len({float(objective(model, BATCH, training=False)["loss"][0]) for _ in range(2)}) == 1
     encoder = build_encoder(EncoderConfig(**SETTINGS))
-    with pytest.raises(ValueError, match="num_labels must be at least 2, got 1"):
-        build_classifier(encoder, 1)
+    with pytest.raises(ValueError, match="num_labels must be at least 1, got 0"):
+        build_classifier(encoder, 0)
+    with pytest.raises(ValueError, match=r"Classification.labels must be at least 2, got \['A'\]"):
+        TASKS["classification"].build(encoder, None, labels=["A"])
     with pytest.raises(ValueError, match=r"pooling must be one of \('cls', 'mean'\), got 'max'"):
         build_classifier(encoder, 2, pooling="max")

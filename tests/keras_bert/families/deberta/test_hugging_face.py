@@ -112,5 +112,7 @@ def test_rows_that_are_no_pieces(tmp_path):
     text = ["the oldest [unused1] bridge"]
     assert max(tokenizer.tokenize(text).to_list()[0]) < len(pieces) - 2
     change_json(tmp_path / "tokenizer.json", model={**content["model"], "vocab": [*pieces, ["odd", -9.0]]})
-    with pytest.raises(ValueError, match=rf"must hold vocab_size={len(pieces)} tokens, .* got {len(pieces) + 1}"):
+    with pytest.raises(
+        ValueError, match=rf"must hold at most vocab_size={len(pieces)} tokens, .* got {len(pieces) + 1}"
+    ):
         from_hugging_face(tmp_path)
