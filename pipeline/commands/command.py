@@ -188,6 +188,8 @@ def load_job(job: Path, options: SimpleNamespace, console: Console) -> "Settings
 
     settings = load_settings(job, read_overrides(options), refresh=getattr(options, "refresh", False))
     write_warnings(console, check_data(settings))
+    if settings.checkpoint is not None:
+        settings.checkpoint.check_content()
     return settings
 
 

@@ -129,7 +129,7 @@ def check_data(settings: Settings) -> list[str]:
             pushed has no place to go.
     """
     if settings.checkpoint is not None:
-        settings.checkpoint.check_content()
+        settings.checkpoint.check()
         check_shapes(settings)
     check_sizes(settings)
     check_float_layers(settings)

@@ -1,7 +1,10 @@
 """A checkpoint of the user's: what is taken, and that every refusal is one line that says why."""
 
+import json
 import re
 import shutil
+import subprocess
+import sys
 from pathlib import Path
 from unittest.mock import Mock
 
@@ -87,6 +90,30 @@ def test_what_is_no_checkpoint_is_refused_before_it_is_read(
     with pytest.raises(InputError, match=f"^checkpoint.* {message}") as error:
         Checkpoint(str(folder)).check()
     assert "\n" not in str(error.value)
+
+
+@pytest.mark.parametrize(
+    ("file", "changes", "message"),
+    [
+        ("config.json", {"hidden_act": "sinus"}, "config.json: hidden_act must be one of .*, got 'sinus'"),
+        (
+            "config.json",
+            {"problem_type": "ranking"},
+            "problem_type must be 'single_label_classification', got 'ranking'",
+        ),
+        ("config.json", {"vocab_size": 3}, "the vocabulary must hold at most vocab_size=3 tokens"),
+        ("tokenizer_config.json", {"truncation_side": "left"}, "truncation_side must be 'right', got 'left'"),
+    ],
+)
+def test_files_are_read_before_a_job_starts(folder: Path, file: str, changes: dict[str, object], message: str) -> None:
+    """All but the tensors, whose names alone are read; without Keras, which an orchestrator does not import."""
+    Checkpoint(str(folder)).check_content()
+    (folder / file).write_text(json.dumps({**json.loads((folder / file).read_text()), **changes}))
+    with pytest.raises(InputError, match=f"^the checkpoint .* cannot be used: .*{message}"):
+        Checkpoint(str(folder)).check_content()
+    code = "import sys, keras_bert.interop.hugging_face_config; sys.exit('keras' in sys.modules)"
+    if file == "tokenizer_config.json":
+        subprocess.run([sys.executable, "-c", code], check=True)
 
 
 def test_the_longest_input_must_have_positions(folder: Path, tmp_path: Path) -> None:

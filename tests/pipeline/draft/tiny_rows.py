@@ -5,8 +5,10 @@ import random
 from collections.abc import Callable
 from pathlib import Path
 
+import numpy as np
 import pyarrow as pa
 from pyarrow.parquet import write_table
+from safetensors.numpy import save_file
 
 from keras_bert.tokenizers.wordpiece_vocabulary import SPECIAL_TOKENS
 
@@ -18,9 +20,12 @@ SIZES = {"num_hidden_layers": 4, "hidden_size": 32, "intermediate_size": 64, "nu
 def write_checkpoint(folder: Path, **changes: object) -> Path:
     """A folder in Hugging Face's format, as far as a job is checked by it before it runs."""
     folder.mkdir()
-    config = {"model_type": "bert", "max_position_embeddings": 64, "vocab_size": 40, "type_vocab_size": 2, **SIZES}
+    rates = dict.fromkeys(("hidden_dropout_prob", "attention_probs_dropout_prob", "initializer_range"), 0.1)
+    config = {"model_type": "bert", "architectures": ["BertModel"], "hidden_act": "gelu", **rates, **SIZES}
+    config |= {"max_position_embeddings": 64, "vocab_size": 40, "type_vocab_size": 2}
     (folder / "config.json").write_text(json.dumps({**config, **changes}))
-    (folder / "model.safetensors").write_bytes(b"weights")
+    # Of the tensors, the names are read.
+    save_file({"embeddings.word_embeddings.weight": np.zeros((40, 32), "float32")}, folder / "model.safetensors")
     (folder / "vocab.txt").write_text("\n".join([*SPECIAL_TOKENS, *WORDS]) + "\n")
     (folder / "tokenizer_config.json").write_text(json.dumps({"do_lower_case": True, "model_max_length": 64}))
     return folder
