@@ -8,7 +8,7 @@ from components.dsl.component import Input, Output, component
 from components.training.model_folder import read_model, write_model
 from components.training.on_rows import VALIDATIONS, TrainingPhase, reproducible_scope, train_on_rows, training_work
 from components.training.students import build_distillation_objective, initialize_student, resume_student
-from components.training.tuning import count_tuning_rows, initialize_bias, tune_task
+from components.training.tuning import VectorSettings, build_task, count_tuning_rows, initialize_bias, tune_task
 from keras_bert.options.compression import Distillation, Imitation, Student
 from keras_bert.options.training import Training
 
@@ -26,6 +26,7 @@ def distill(
     distillation: Distillation = Distillation(),
     imitation: Imitation = Imitation(),
     training: Training = Training(),
+    untrained: VectorSettings | None = None,
 ) -> None:
     """Trains a student on the labels, on the teacher's answers, and on its states and attention as `imitation` says.
 
@@ -34,18 +35,23 @@ def distill(
     their most important parts for the first rows. Any other student starts from random weights. The artifact's counts
     `layers_from_text` and `layers_from_teacher` say how many of its blocks were initialized so: all, or none.
 
-    `general_student` is one of this shape that `distill_general` made of the teacher's pre-trained model.
+    `general_student` is one of this shape that `distill_general` made of the teacher's pre-trained model. With
+    `untrained` the teacher is a pre-trained model of any kind, which gets a head with these settings; the answers stand
+    in the examples then.
 
     Raises:
         InputError: the teacher has no such layers, the shape is invalid or differs from the general student's, or a
             loss of the imitation does not fit the models.
     """
+    from keras_bert.compress.new_students import measure_by_states
     from keras_bert.models.encoder import config_of
 
     with reproducible_scope(training.seed):
-        teacher_task = read_model(teacher)
+        teacher_task, measure = read_model(teacher), None
+        if untrained is not None:
+            teacher_task, measure = build_task(teacher_task, examples.features(), **vars(untrained)), measure_by_states
         if general_student is None:
-            task, copied = initialize_student(teacher_task, shape, examples, training)
+            task, copied = initialize_student(teacher_task, shape, examples, training, measure)
         else:
             task, copied = resume_student(teacher_task, shape, read_model(general_student)), 0
         initialize_bias(task, examples.features())

@@ -10,7 +10,7 @@ from components.dsl.errors import InputError
 from components.examples.question_answering import describe_left_out
 from components.examples.registry import read_rows
 from components.scoring.base import LabelLogits, choose_metric
-from components.scoring.blessing import PREVIOUS, STUDENT, TEACHER, UNTRAINED, Thresholds, decide, loss_metrics
+from components.scoring.blessing import COLUMN, PREVIOUS, STUDENT, TEACHER, UNTRAINED, Thresholds, decide, loss_metrics
 from components.scoring.calibration import calibrate, check_precision, confidences_of, measure, reliability_bins
 from components.scoring.candidates import (
     SHIPPED,
@@ -63,7 +63,7 @@ def evaluate(
 
     Args:
         examples: the rows; their test split is read by no other step, and here after the last decision.
-        teachers: the fine-tuned models, one a seed.
+        teachers: the fine-tuned models, one a seed; empty where students learn from answers in the examples.
         students: the float students before quantization, one a seed; empty if the teachers themselves are exported.
         edges: the exported files of each seed; empty if nothing is exported.
         evaluation: the table of models, and the worst answers of the shipped file.
@@ -107,6 +107,10 @@ def evaluate(
         calibration["test"] = measure(calibration, test_logits, scorer.classes)
     rivals = scorer.score_baselines(train, validation, test) if baselines else ScoredBaselines({}, {}, {})
     models = dict(rivals.models)
+    column, reason = scorer.score_column(test)
+    if column:
+        models[COLUMN] = MeasuredModel(_spread(column))
+    left_out = {**rivals.left_out, **({COLUMN: reason} if reason else {})}
     if checkpoint is not None:
         untrained = ScoredFile(lambda: _open_untrained(checkpoint, description), checkpoint.file(MODEL_FILE))
         models[UNTRAINED] = MeasuredModel(_spread(scorer.score_seeds(UNTRAINED, [untrained], test)))
@@ -124,7 +128,7 @@ def evaluate(
     differences = _compare_with_references(scorer, test, references, models, shipped, metric)
     files = [name for name in candidates if name not in (STUDENT, TEACHER)]
     best = scores[shipped][kept]
-    values = _read_slices(scorer, teachers[kept], test, source, thresholds)
+    values = _read_slices(scorer, (teachers or students)[kept], test, source, thresholds)
     slices = score_slices(scorer.scoring, test, best.answers, scorer.labels, metric, values)
 
     def judge(models: Mapping[str, MeasuredModel]) -> Decision:
@@ -149,7 +153,7 @@ def evaluate(
         confusion=best.scores.confusion,
         calibration=calibration,
         warnings=judge(models).warnings,
-        left_out=rivals.left_out,
+        left_out=left_out,
         slices=slices,
     )
     metrics = count_records(metrics, {name: candidates[name][kept].file for name in files})

@@ -1,5 +1,7 @@
 """Fine-tuning of a pre-trained encoder on labelled rows."""
 
+from typing import TYPE_CHECKING
+
 from components.artifacts.standard import Model, TaskExamples
 from components.dsl.component import Input, Output, component
 from components.training.model_folder import read_model, write_model
@@ -15,9 +17,13 @@ from components.training.tuning import (
 )
 from keras_bert.core.folders import ADAPTER_FOLDER
 from keras_bert.options.adaptation import Adaptation
+from keras_bert.options.compression import Distillation
 from keras_bert.options.data import Pooling
 from keras_bert.options.fine_tuning import Selection
 from keras_bert.options.training import Contrast, Training
+
+if TYPE_CHECKING:
+    from keras_bert.objectives.base import Objective
 
 
 @component(libraries=("keras", "numpy", "tensorflow", "tensorflow-text"), kind="training", distributed=True)
@@ -32,6 +38,7 @@ def fine_tune(
     selection: Selection = Selection(),
     adaptation: Adaptation | None = None,
     contrast: Contrast | None = None,
+    distillation: Distillation | None = None,
 ) -> None:
     """Trains an encoder with a new head on top; the same arguments give the same weights.
 
@@ -51,11 +58,14 @@ def fine_tune(
             saved in the folder `adapter`, and is merged into the model's weights if it can be.
         contrast: the settings of the loss of retrieval, which the model keeps for its students; None for the defaults,
             and for other tasks.
+        distillation: how a teacher's answers in the examples count; None where they have none.
 
     Raises:
         InputError: the checkpoint does not fit the examples, the task has no such class weights, or the encoder does
             not support the adaptation.
     """
+    from keras_bert.objectives.distillation import DistillationObjective
+
     description = examples.features()
     weights = find_class_weights(description, description["settings"].get("labels", []), class_weights)
     with reproducible_scope(training.seed):
@@ -63,9 +73,12 @@ def fine_tune(
         task = build_task(initial, description, pooling, contrast, normalize=normalize)
         initialize_bias(task, description, weights)
         trained = apply_adaptation(task, adaptation)
+        objective: Objective = task.objective(weights)
+        if distillation is not None:
+            objective = DistillationObjective(task.objective(weights), None, distillation)
         history = train_on_rows(
             task.network(),
-            task.objective(weights),
+            objective,
             examples,
             training,
             select=task.selected_by if selection.keep == "best" else None,

@@ -3,6 +3,7 @@
 import dataclasses
 import logging
 from collections.abc import Mapping
+from typing import Any
 
 from components.artifacts.standard import Corpus, TaskExamples, Vocabulary
 from components.beam.engine import BeamOptions
@@ -25,6 +26,7 @@ from components.examples.row_schema import SCHEMA_FILE, infer_schema
 from components.examples.source_rows import AnySource, Splits, read_source
 from components.sources.label_sets import LabelSetSource
 from components.sources.shared import SPLITS
+from components.sources.teacher_columns import TaughtFiles, UnlabelledSource
 from keras_bert.core.checks import check
 from keras_bert.options.data import Prompts
 
@@ -40,6 +42,7 @@ def ingest_examples(
     stride: int | None = None,
     max_query_length: int | None = None,
     prompts: Prompts = Prompts(),
+    unlabelled: UnlabelledSource | None = None,
     corpus: Input[Corpus] | None = None,
     beam: Local[BeamOptions] = BeamOptions(),
 ) -> None:
@@ -59,6 +62,7 @@ def ingest_examples(
         stride: for questions, tokens of a context from one window to the next; a third of `max_length` if None.
         max_query_length: for questions, the most tokens of one; a sixth of `max_length` if None.
         prompts: for retrieval, the texts in front of queries and passages.
+        unlabelled: a table of texts with a teacher's answers, which are training rows, too; None for none.
         corpus: the text of the pre-training, in which validation and test rows are looked for; None for no search.
         beam: the engine that reads the corpus.
 
@@ -75,7 +79,7 @@ def ingest_examples(
     rule = f"be at least 1 and less than the {room} tokens of a context that a window shows beside a long question"
     check("ingest_examples", "stride", 1 <= stride < room, rule, stride)
     task = TASK_ROWS[source.task]
-    splits, labels, near_overlap, clauses = read_source(source)
+    splits, labels, near_overlap, clauses = read_source(source, unlabelled)
     overlap = count_overlap(splits, task.key)
     rows = count_rows(splits)
     if corpus is not None:
@@ -84,16 +88,19 @@ def ingest_examples(
     for clause in (*clauses, *overlaps, *describe_overlap(near_overlap, rows, task.plural_name, "near")):
         logger.warning(clause)
     from keras_bert.data.records import write_features, write_labels, write_records
-    from keras_bert.data.schemas import SCHEMAS
+    from keras_bert.data.schemas import SCHEMAS, TEACHER_ANSWERS, given_answers
     from keras_bert.tokenizers.loading import load_eager_tokenizer, load_tokenizer
 
     tokenizer = load_tokenizer(vocabulary.path)
     precision = source.label_precision if isinstance(source, LabelSetSource) else None
+    is_taught = unlabelled is not None or (isinstance(source, TaughtFiles) and source.is_taught)
     counts, cut, left_out = {}, {}, {}
     for number, split in enumerate(SPLITS):
         report_progress(number, len(SPLITS), f"tokenizing {split}")
         windows = (max_length, stride, max_query_length)
-        encoding = Encoding(tokenizer, labels, *windows, label_precision=precision, prompts=prompts)
+        encoding = Encoding(
+            tokenizer, labels, *windows, label_precision=precision, is_taught=is_taught, prompts=prompts
+        )
         counts[split] = write_records(examples.file(f"{split}.tfrecord"), task.records(splits[split], encoding))
         # Where rows are not cut but read in parts, nothing is counted.
         cut[split] = round(encoding.cut[True] / max(1, encoding.cut.total()), 4)
@@ -101,7 +108,7 @@ def ingest_examples(
         write_rows(examples.file(f"{split}.jsonl.gz"), task, splits[split])
     for clause in describe_left_out(left_out, rows, max_length):
         logger.warning(clause)
-    content = {
+    content: dict[str, Any] = {
         "task": source.task,
         "features": {name: feature.meaning for name, feature in SCHEMAS[source.task].items()},
         "settings": task.settings(encoding, splits["train"]),
@@ -114,6 +121,10 @@ def ingest_examples(
         "truncated_share": cut,
         "left_out": left_out,
     }
+    if is_taught:
+        given = given_answers(source.task).items()
+        content["features"] |= {name: feature.meaning for name, feature in given}
+        content[TEACHER_ANSWERS] = {"shape": task.answer_shape(labels), "along": task.answers_by_word, "filling": 0.0}
     write_features(examples.path, content)
     schema = infer_schema(splits["train"], source, max_length, load_eager_tokenizer(vocabulary.path))
     examples.write_json(SCHEMA_FILE, dataclasses.asdict(schema))

@@ -40,7 +40,7 @@ _ROWS, _BATCHES = 64, 64
 
 @component(libraries=("keras", "numpy", "tensorflow", "tensorflow-text"), kind="training")
 def label_with_teacher(
-    teacher: Input[Model],
+    teachers: Input[list[Model]],
     pretrained: Input[Model],
     examples: Input[TaskExamples],
     labelled: Output[TaskExamples],
@@ -49,16 +49,16 @@ def label_with_teacher(
     overlap: Overlap = "keep",
     near_overlap: NearOverlap = "keep",
 ) -> None:
-    """Runs a teacher once on every row that a student learns from, so that no training step runs it again.
+    """Runs teachers once on every row that a student learns from, so that no training step runs them again.
 
     The rows are those of training and validation, copies of the training rows with some words replaced, and unlabelled
     texts. Copies and unlabelled texts get the teacher's labels; test rows are left out, and read to find them among
     copies and unlabelled texts. An interrupted step resumes at the next part of the rows.
 
     Args:
-        teacher: a fine-tuned model of any task.
-        pretrained: the model that the teacher was fine-tuned from. Its masked-token head predicts replacements; without
-            one, the nearest entries of its embedding table replace a word.
+        teachers: fine-tuned models of any task; the mean of their probabilities is the answer.
+        pretrained: the model that the teachers were fine-tuned from. Its masked-token head predicts replacements;
+            without one, the nearest entries of its embedding table replace a word.
         examples: the labelled rows.
         labelled: the rows with `teacher_answers`; its counts are the numbers of rows of each kind.
         teacher_labels: the augmentation of the training rows.
@@ -72,13 +72,13 @@ def label_with_teacher(
             in validation or test rows, and do.
     """
     from keras_bert.data.records import write_features
-    from keras_bert.data.schemas import TEACHER_ANSWERS
+    from keras_bert.data.schemas import HAS_LABEL, TEACHER_ANSWERS
 
     content = examples.features()
     if unlabelled is not None:
         check_unlabelled(content["task"])
-    task = read_model(teacher)
-    labeler = TeacherLabeler(task)
+    tasks = [read_model(teacher) for teacher in teachers]
+    task, labeler = tasks[0], TeacherLabeler(tasks, has_given=HAS_LABEL in content["features"])
     replacer = _make_replacer(read_model(pretrained), task, teacher_labels) if teacher_labels.copies else None
     counts: dict[str, int] = {}
     texts: list[str] = []

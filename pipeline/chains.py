@@ -14,6 +14,7 @@ from components.label_with_teacher import label_with_teacher
 from components.prune import prune
 from components.quantize import quantize
 from components.sources.text import TextSource
+from components.training.tuning import VectorSettings
 from keras_bert.options.compression import Distillation, Imitation, Pruning, StateImitation, TeacherLabels
 from keras_bert.options.fine_tuning import Selection
 from keras_bert.options.quantization import Quantization
@@ -30,7 +31,7 @@ class Chain:
     """The nodes of one seed; each is made once, however many other nodes read it.
 
     A chain with several models has names by stage; several chains of a seed in one pipeline need labels. A teacher that
-    is given is not fine-tuned.
+    is given is not fine-tuned. Further teachers label the student's rows together with that of the seed.
     """
 
     def __init__(
@@ -43,7 +44,9 @@ class Chain:
         name_by_stage: bool = False,
         label: str = "",
         teacher: Handle[Model] | None = None,
+        further_teachers: Sequence[Handle[Model]] = (),
     ) -> None:
+        self._further_teachers = further_teachers
         self._settings, self._start, self._rows, self._seed = settings, start, rows, seed
         self._name_by_stage, self._label = name_by_stage, label
         self._models: dict[tuple[Stage, ...], Handle[Model]] = {} if teacher is None else {(): teacher}
@@ -75,16 +78,16 @@ class Chain:
 
     def student_rows(self) -> Handle[TaskExamples]:
         """The rows that a student learns from: the labelled rows, and optionally rows that the teacher labels."""
-        settings = self._settings
-        if settings.teacher_labels is None and settings.unlabelled is None:
+        settings, unlabelled = self._settings, self._settings.unlabelled
+        if not labels_rows(settings):
             return self._rows
         assert settings.examples is not None
         node = label_with_teacher(
-            teacher=self.model(),
+            teachers=[self.model(), *self._further_teachers],
             pretrained=self._start.model,
             examples=self._rows,
             teacher_labels=settings.teacher_labels or TeacherLabels(),
-            unlabelled=settings.unlabelled,
+            unlabelled=None if unlabelled is None or unlabelled.is_taught else select_fields(unlabelled, TextSource),
             overlap=settings.examples.overlap,
             near_overlap=settings.examples.near_overlap,
         )
@@ -95,10 +98,13 @@ class Chain:
         if not stages:
             return wire_fine_tuning(self._settings, self._start, self._rows, self._seed, self._label)
         *below, last = stages
-        model, settings = self.model(below), self._settings
+        settings = self._settings
         if last == "student":
+            is_taught = learns_from_column(settings)
+            vectors = VectorSettings(settings.pooling, settings.contrast, settings.normalize)
             return distill(
-                teacher=model,
+                teacher=self._start.model if is_taught else self.model(below),
+                untrained=vectors if is_taught else None,
                 examples=self.student_rows(),
                 shape=settings.student,
                 general_student=self._start.student,
@@ -106,6 +112,7 @@ class Chain:
                 imitation=select_fields(settings.distillation, Imitation),
                 training=seeded(settings.distillation, self._seed),
             )
+        model = self.model(below)
         if last == "pruning":
             assert settings.pruning is not None
             return prune(
@@ -150,7 +157,20 @@ def wire_fine_tuning(settings: Settings, start: Start, rows: Handle[TaskExamples
         normalize=settings.normalize,
         training=seeded(table, seed),
         selection=select_fields(table, Selection),
+        distillation=select_fields(settings.distillation, Distillation) if settings.is_taught() else None,
     )
+
+
+def labels_rows(settings: Settings) -> bool:
+    """Whether teachers label rows before a student learns from them."""
+    further = settings.unlabelled is not None and not settings.unlabelled.is_taught
+    return settings.teacher_labels is not None or further or settings.distillation.teachers == "seeds"
+
+
+def learns_from_column(settings: Settings) -> bool:
+    """Whether a student learns from answers in the user's data alone, so that it needs no fine-tuned teacher."""
+    needs_teacher = labels_rows(settings) or settings.distillation.is_on or "fine_tuning" in settings.model_fields_set
+    return settings.student is not None and settings.is_taught() and not needs_teacher
 
 
 def with_student(settings: Settings, start: Start, task: str = "") -> Start:

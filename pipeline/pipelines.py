@@ -34,7 +34,7 @@ from keras_bert.options.pretraining import PretrainingRows
 from keras_bert.options.quantization import Quantization
 from keras_bert.options.training import Training
 from pipeline.capabilities import enabled_capabilities
-from pipeline.chains import Chain, Stage, enabled_stages, wire_fine_tuning, with_student
+from pipeline.chains import Chain, Stage, enabled_stages, learns_from_column, wire_fine_tuning, with_student
 from pipeline.nodes import Start, append_name, append_seed, seeded
 from pipeline.orchestrator.graph import Pipeline
 from pipeline.settings.schema import Settings, select_fields
@@ -89,7 +89,10 @@ def build_pipeline(settings: Settings, root: Path) -> Pipeline:
         return Pipeline(settings.name, [_start(settings).model.node])
     start, rows = wire_start(settings)
     chains = [Chain(settings, start, rows, seed) for seed in range(settings.seeds)]
-    outputs = add_evaluation_and_push(settings, root, rows, [chain.model() for chain in chains], chains)
+    teachers = [] if learns_from_column(settings) else [chain.model() for chain in chains]
+    if settings.distillation.teachers == "seeds":
+        chains = [Chain(settings, start, rows, 0, teacher=teachers[0], further_teachers=teachers[1:])]
+    outputs = add_evaluation_and_push(settings, root, rows, teachers, chains)
     return Pipeline(settings.name, [outputs.pushed.node, *wire_capabilities(settings, start, rows)])
 
 
@@ -271,6 +274,7 @@ def ingest_rows(settings: Settings, vocabulary: Handle[Vocabulary], corpus: Hand
         stride=settings.stride,
         max_query_length=settings.max_query_length,
         prompts=settings.prompts(),
+        unlabelled=settings.unlabelled if settings.unlabelled and settings.unlabelled.is_taught else None,
         corpus=searched,
         beam=settings.beam,
     )

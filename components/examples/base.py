@@ -2,11 +2,13 @@
 
 import abc
 import dataclasses
+import math
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, ClassVar, Generic, TypeVar
 
 from components.files.record_files import Record
+from components.sources.teacher_columns import TEACHER, AnyAnswer
 from keras_bert.options.data import Prompts
 
 if TYPE_CHECKING:
@@ -28,6 +30,7 @@ class Encoding:
         stride: for questions, tokens from the start of one window of a context to the start of the next.
         max_query_length: for questions, the maximum number of tokens of a question.
         label_precision: for several labels, the precision that their thresholds have to reach; None for the best F1.
+        is_taught: whether records hold a teacher's answers.
         prompts: for retrieval, the texts in front of queries and passages.
         cut: counts the inputs, texts or pairs, that were truncated (True) and those that were not.
         left_out: the numbers of the rows without records: questions whose answer stands whole in no window.
@@ -39,6 +42,7 @@ class Encoding:
     stride: int
     max_query_length: int
     label_precision: float | None = None
+    is_taught: bool = False
     prompts: Prompts = Prompts()
     cut: Counter[bool] = dataclasses.field(default_factory=Counter)
     left_out: list[int] = dataclasses.field(default_factory=list)
@@ -62,6 +66,9 @@ class TaskRows(abc.ABC, Generic[R]):
     answers_numbers: ClassVar[bool] = False
     """Whether the answers of rows are numbers."""
 
+    answers_by_word: ClassVar[bool] = False
+    """Whether a teacher answers each word of a row."""
+
     encodes_separately: ClassVar[bool] = False
     """Whether a model reads each text of a row by itself."""
 
@@ -71,7 +78,31 @@ class TaskRows(abc.ABC, Generic[R]):
 
     def as_fields(self, row: R) -> dict[str, Any]:
         """The record of a row, as JSON values."""
-        return dict(zip(self.fields, row, strict=True))
+        fields, answer = dict(zip(self.fields, row, strict=False)), getattr(row, TEACHER, ())
+        return {**fields, TEACHER: answer} if answer else fields
+
+    def has_own_label(self, row: R) -> bool:
+        """Whether the label of a row is not a teacher's."""
+        answer: AnyAnswer = getattr(row, TEACHER, ())
+        return not (answer and answer.is_label)
+
+    def answer_shape(self, labels: Sequence[str]) -> list[int]:
+        """The shape of a teacher's answer to a row, or to a word."""
+        return [len(labels)]
+
+    def teacher_features(self, row: R, encoding: Encoding) -> dict[str, Any]:
+        """The features of a row's answer by a teacher, see `keras_bert.data.schemas`; none where no row has any."""
+        if not encoding.is_taught:
+            return {}
+        import numpy as np
+
+        answer: AnyAnswer = getattr(row, TEACHER, ())
+        size = math.prod(self.answer_shape(encoding.labels))
+        return {
+            "teacher_answers": np.array(answer.numbers if answer else [0.0] * size, np.float32),
+            "has_answers": [int(bool(answer))],
+            "has_label": [int(self.has_own_label(row))],
+        }
 
     @abc.abstractmethod
     def key(self, row: R) -> tuple[str, ...]:
@@ -137,8 +168,13 @@ def serialize_padded(inputs: Mapping[str, Any], along: Mapping[str, Any], beside
 
     columns = {"token_ids": inputs["token_ids"], "segment_ids": inputs["segment_ids"], **along}
     for number, length in enumerate(inputs["padding_mask"].sum(axis=1)):
-        features = {name: values[number, :length].tolist() for name, values in columns.items()}
+        features = {name: _as_feature(values[number, :length]) for name, values in columns.items()}
         yield serialize({**features, **{name: values[number].reshape(-1).tolist() for name, values in beside.items()}})
+
+
+def _as_feature(values: Any) -> Any:
+    """Floats as the array that they are, integers as a list."""
+    return values if values.dtype.kind == "f" else values.tolist()
 
 
 def parts(rows: Sequence[R]) -> Iterator[tuple[int, Sequence[R]]]:

@@ -37,4 +37,4 @@ class ClassificationRows(TextRows):
 
         numbers = {label: number for number, label in enumerate(encoding.labels)}
         for row, features in encode_texts(rows, encoding):
-            yield serialize({**features, "label": [numbers[row.label]]})
+            yield serialize({**features, "label": [numbers[row.label]], **self.teacher_features(row, encoding)})

@@ -9,6 +9,7 @@ from components.examples.base import Encoding
 from components.examples.texts import PlainTextRows, encode_texts, split_texts
 from components.files.record_files import Record
 from components.sources.label_sets import LabelSetRow
+from components.sources.teacher_columns import stored_answer
 
 if TYPE_CHECKING:
     from keras_bert.tasks.base import Task
@@ -24,7 +25,7 @@ class LabelSetRows(PlainTextRows[LabelSetRow]):
     def parse(self, record: Record) -> LabelSetRow:
         """The row of a record."""
         text, labels, second_text = record.values
-        return LabelSetRow(text, tuple(labels), second_text)
+        return LabelSetRow(text, tuple(labels), second_text, stored_answer(record))
 
     def answer(self, row: LabelSetRow) -> str:
         """The labels."""
@@ -79,4 +80,5 @@ class LabelSetRows(PlainTextRows[LabelSetRow]):
         from keras_bert.data.records import serialize
 
         for row, features in encode_texts(rows, encoding):
-            yield serialize({**features, "label": [int(label in row.labels) for label in encoding.labels]})
+            flags = [int(label in row.labels) for label in encoding.labels]
+            yield serialize({**features, "label": flags, **self.teacher_features(row, encoding)})

@@ -20,6 +20,10 @@ class RegressionRows(TextRows):
     answers_numbers = True
     may_be_unlabelled = True
 
+    def answer_shape(self, labels: Sequence[str]) -> list[int]:
+        """A number."""
+        return [1]
+
     def check(self, splits: Mapping[str, Sequence[TextRow]]) -> None:
         """Raises InputError if all numbers of validation or test rows are equal, or losses would overflow."""
         from keras_bert.core.target_scale import TargetScale
@@ -48,7 +52,7 @@ class RegressionRows(TextRows):
         from keras_bert.data.records import serialize
 
         for row, features in encode_texts(rows, encoding):
-            yield serialize({**features, "value": float(row.label)})
+            yield serialize({**features, "value": float(row.label), **self.teacher_features(row, encoding)})
 
 
 def require_different_numbers(splits: Mapping[str, Sequence[TextRow]]) -> None:
@@ -67,6 +71,10 @@ class EmbeddingRows(TextRows):
     answers_numbers = True
     encodes_separately = True
 
+    def answer_shape(self, labels: Sequence[str]) -> list[int]:
+        """A cosine."""
+        return []
+
     def check(self, splits: Mapping[str, Sequence[TextRow]]) -> None:
         """Raises InputError if all numbers of validation or test rows are equal."""
         require_different_numbers(splits)
@@ -80,4 +88,4 @@ class EmbeddingRows(TextRows):
             seconds = encode_rows([row.second_text or "" for row in part], None, encoding)
             for row, first, second in zip(part, firsts, seconds, strict=True):
                 features = {**first, **{f"second_{name}": values for name, values in second.items()}}
-                yield serialize({**features, "value": float(row.label)})
+                yield serialize({**features, "value": float(row.label), **self.teacher_features(row, encoding)})

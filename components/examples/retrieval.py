@@ -1,5 +1,6 @@
 """Rows and records of `retrieval`: queries with their passages."""
 
+import math
 from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
@@ -9,6 +10,7 @@ from components.examples.base import Encoding, TaskRows, parts
 from components.examples.texts import encode_rows
 from components.files.record_files import Record
 from components.sources.retrieval import QueryRow
+from components.sources.teacher_columns import stored_answer
 from keras_bert.core.folding import fold
 
 Tokens = dict[str, list[int]]
@@ -34,7 +36,10 @@ class SplitCorpus(NamedTuple):
         """The corpus of the rows of a split."""
         passages = dict[str, tuple[int, str]]()
         sides = [
-            [[passages.setdefault(fold(text), (len(passages), text))[0] for text in side] for side in row[1:]]
+            [
+                [passages.setdefault(fold(text), (len(passages), text))[0] for text in side]
+                for side in (row.passages, row.negatives)
+            ]
             for row in rows
         ]
         queries = [fold(row.query) for row in rows]
@@ -59,10 +64,14 @@ class RetrievalRows(TaskRows[QueryRow]):
     fields = ("query", "passages", "negatives")
     plural_name = "queries"
 
+    def answer_shape(self, labels: Sequence[str]) -> list[int]:
+        """The score of a passage."""
+        return []
+
     def parse(self, record: Record) -> QueryRow:
         """The row of a record."""
         query, passages, negatives = record.values
-        return QueryRow(query, tuple(passages), tuple(negatives))
+        return QueryRow(query, tuple(passages), tuple(negatives), stored_answer(record))
 
     def key(self, row: QueryRow) -> tuple[str, ...]:
         """Returns the query. Splits may share passages, because passages are the searched corpus."""
@@ -85,6 +94,8 @@ class RetrievalRows(TaskRows[QueryRow]):
 
         Each text is tokenized once per block of rows.
         """
+        import numpy as np
+
         from keras_bert.data.records import serialize
         from keras_bert.data.schemas import group_passages
 
@@ -98,7 +109,7 @@ class RetrievalRows(TaskRows[QueryRow]):
             tokens = _encode(encoding.prompts.passage, texts, encoding)
             for number, row in zip(numbers, part, strict=True):
                 negatives = [tokens[corpus.passages[index]]["token_ids"] for index in corpus.negatives[number]]
-                shared = {
+                shared: dict[str, Any] = {
                     **queries[row.query],
                     "negative_texts": [token for negative in negatives for token in negative],
                     "negative_lengths": [len(negative) for negative in negatives],
@@ -106,9 +117,26 @@ class RetrievalRows(TaskRows[QueryRow]):
                     "answer_groups": [*dict.fromkeys(groups[index] for index in corpus.relevant[number])],
                     "row": [number],
                 }
+                scores = _find_scores(row)
+                if encoding.is_taught:
+                    texts_of_row = (corpus.passages[index] for index in corpus.negatives[number])
+                    negative_scores = np.array([scores.get(text, np.nan) for text in texts_of_row], np.float32)
+                    shared["negative_scores"] = negative_scores
                 for passage, index in zip(row.passages, corpus.row_passages[number], strict=True):
                     second = {f"second_{name}": values for name, values in tokens[passage].items()}
+                    if encoding.is_taught:
+                        # A list of one candidate says nothing.
+                        is_answered = passage in scores and not np.isnan(negative_scores).all()
+                        answers = {"has_answers": [int(is_answered)], "has_label": [1]}
+                        shared |= {**answers, "teacher_answers": float(scores.get(passage, 0.0))}
                     yield serialize({**shared, **second, "passage_group": [groups[index]]})
+
+
+def _find_scores(row: QueryRow) -> dict[str, float]:
+    """Passage or negative -> a teacher's score; negatives that were mined later have none."""
+    numbers = row.teacher.numbers if row.teacher else ()
+    scores = zip((*row.passages, *row.negatives), numbers, strict=False)
+    return {text: score for text, score in scores if not math.isnan(score)}
 
 
 def _encode(prompt: str, texts: Sequence[str], encoding: Encoding) -> dict[str, Tokens]:

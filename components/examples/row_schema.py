@@ -26,7 +26,10 @@ if TYPE_CHECKING:
 
 SCHEMA_FILE = "schema.json"
 # Fields of sources that say nothing about how a file is read.
-_NOT_COLUMNS = (*SPLITS, "task", "overlap", "near_overlap", "prompts")
+_NOT_COLUMNS = (
+    *(*SPLITS, "task", "overlap", "near_overlap", "prompts"),
+    *("probabilities", "probability_columns", "log_probabilities"),
+)
 # The most frequent tokens, and the name of all others.
 _MOST_TOKENS, OTHER = 200, "other"
 # Bins of lengths and numbers: tenths of the training rows, as the population stability index is used (Siddiqi 2006).

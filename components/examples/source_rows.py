@@ -2,10 +2,11 @@
 
 from typing import Any, NamedTuple
 
+from components.dsl.errors import InputError
 from components.examples.base import TaskRows
 from components.examples.overlap import OverlapCounts, resolve_overlap
-from components.examples.registry import TASK_ROWS
-from components.examples.splits import split_rows
+from components.examples.registry import TASK_ROWS, check_unlabelled
+from components.examples.splits import fold_key, split_rows
 from components.sources.docstring_task import DocstringTask
 from components.sources.label_sets import LabelSetSource
 from components.sources.questions import QuestionSource
@@ -13,6 +14,7 @@ from components.sources.retrieval import RetrievalSource
 from components.sources.shared import SPLITS, LabelledFiles
 from components.sources.table import TableSource
 from components.sources.tagged_words import SentenceSource
+from components.sources.teacher_columns import TaughtFiles, UnlabelledSource
 
 AnySource = TableSource | LabelSetSource | DocstringTask | SentenceSource | QuestionSource | RetrievalSource
 Splits = dict[str, list[Any]]
@@ -33,13 +35,17 @@ class SourceRows(NamedTuple):
     clauses: list[str]
 
 
-def read_source(source: AnySource) -> SourceRows:
+def read_source(source: AnySource, unlabelled: UnlabelledSource | None = None) -> SourceRows:
     """Reads the rows, takes missing splits out of training, and treats rows that splits share as the source says.
+
+    Unlabelled texts with a teacher's answers are training rows, too.
 
     Raises:
         InputError: the rows cannot be used, are too few for three splits, or are shared by splits that may share none.
     """
     task, given = TASK_ROWS[source.task], source.splits()
+    if unlabelled is not None:
+        given["train"] += read_unlabelled(source, unlabelled)
     # Of all rows that are there: a rare tag may be in none of those that stay in training.
     labels = task.labels(source, given["train"])
     splits, _ = resolve_overlap(given, task, "in", source.overlap)
@@ -51,7 +57,7 @@ def read_source(source: AnySource) -> SourceRows:
 
 
 def complete_splits(splits: Splits, task: TaskRows[Any]) -> Splits:
-    """The splits, with those that are missing taken out of training.
+    """The splits, with those that are missing taken out of the training rows that have a label of their own.
 
     Raises:
         InputError: the training rows are too few.
@@ -59,5 +65,24 @@ def complete_splits(splits: Splits, task: TaskRows[Any]) -> Splits:
     missing = [split for split in SPLITS if split not in splits]
     if not missing:
         return splits
-    parts = split_rows(splits["train"], missing, key=task.key, stratum=task.stratum, plural_name=task.plural_name)
-    return {**splits, **parts}
+    # Texts that also stand in a row without a label stay in training.
+    taught = {fold_key(task.key(row)) for row in splits["train"] if not task.has_own_label(row)}
+    kept = [row for row in splits["train"] if taught and fold_key(task.key(row)) in taught]
+    rows = [row for row in splits["train"] if fold_key(task.key(row)) not in taught] if taught else splits["train"]
+    if not rows:
+        split, advice = missing[0], "the column of the labels may hold the teacher's own ones"
+        raise InputError(f"a {split} part must be taken from rows with labels, got none; add some, as {advice}")
+    parts = split_rows(rows, missing, key=task.key, stratum=task.stratum, plural_name=task.plural_name)
+    return {**splits, **parts, "train": [*parts["train"], *kept]}
+
+
+def read_unlabelled(source: AnySource, unlabelled: UnlabelledSource) -> list[Any]:
+    """The rows of a table of texts with a teacher's answers.
+
+    Raises:
+        InputError: the task has no rows of texts, the rows are of no files, or see `TaughtFiles.read_unlabelled`.
+    """
+    check_unlabelled(source.task)
+    if not isinstance(source, TaughtFiles):
+        raise InputError("unlabelled.probabilities is only allowed beside tables, got it beside built-in examples")
+    return source.read_unlabelled(unlabelled)

@@ -7,6 +7,7 @@ from components.examples.base import Encoding, TaskRows, parts
 from components.files.record_files import Record
 from components.sources.label_sets import LabelSetRow
 from components.sources.table import TextRow
+from components.sources.teacher_columns import stored_answer
 
 # Rows of texts or pairs.
 R = TypeVar("R", TextRow, LabelSetRow)
@@ -33,7 +34,7 @@ class TextRows(PlainTextRows[TextRow]):
 
     def parse(self, record: Record) -> TextRow:
         """The row of a record."""
-        return TextRow(*record.values)
+        return TextRow(*record.values)._replace(teacher=stored_answer(record))
 
     def answer(self, row: TextRow) -> str:
         """The label or number."""

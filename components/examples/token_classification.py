@@ -7,6 +7,7 @@ from typing import Any
 from components.examples.base import Encoding, TaskRows, parts, serialize_padded
 from components.files.record_files import Record
 from components.sources.tagged_words import Sentence, parse_lists
+from components.sources.teacher_columns import stored_answer
 
 
 class TaggedRows(TaskRows[Sentence]):
@@ -15,10 +16,11 @@ class TaggedRows(TaskRows[Sentence]):
     name = "token_classification"
     fields = ("words", "tags")
     plural_name = "sentences"
+    answers_by_word = True
 
     def parse(self, record: Record) -> Sentence:
         """The sentence of a record."""
-        return parse_lists(record, ("words", "tags"))
+        return parse_lists(record, ("words", "tags"))._replace(teacher=stored_answer(record))
 
     def key(self, row: Sentence) -> tuple[str, ...]:
         """All words."""
@@ -60,4 +62,18 @@ class TaggedRows(TaskRows[Sentence]):
             # Each record has a word with pieces, and all its words are of one sentence.
             first = np.unique(packed.row, return_index=True)[1]
             sentence_ids = start + np.searchsorted(words.splits, packed.word[first], side="right") - 1
-            yield from serialize_padded(inputs, {"label": label}, {"row": sentence_ids})
+            along, beside = {"label": label}, {"row": sentence_ids}
+            if encoding.is_taught:
+                # (words, tags): zeros for the words of sentences without an answer.
+                answers = np.zeros((len(tags), len(encoding.labels)), np.float32)
+                starts = np.cumsum([0, *(len(sentence.words) for sentence in part)])
+                for place, sentence in zip(starts, part, strict=False):
+                    if sentence.teacher:
+                        rows_of_words = np.reshape(sentence.teacher.numbers, (len(sentence.words), -1))
+                        answers[place : place + len(sentence.words)] = rows_of_words
+                along["teacher_answers"] = np.zeros((*label.shape, len(encoding.labels)), np.float32)
+                along["teacher_answers"][packed.row, packed.column + 1] = answers[packed.word]
+                sentences = [part[number - start] for number in sentence_ids]
+                beside["has_answers"] = np.array([int(bool(sentence.teacher)) for sentence in sentences])
+                beside["has_label"] = np.array([int(self.has_own_label(sentence)) for sentence in sentences])
+            yield from serialize_padded(inputs, along, beside)

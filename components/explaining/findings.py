@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from components.artifacts.measurements import HeadReport, ModelAgreement, ProbeReport, TreeProbeReport
 from components.dsl.errors import InputError
 from components.examples.splits import split_rows
-from components.sources.tagged_words import SentenceSource
+from components.sources.tagged_words import Sentence, SentenceSource
 
 if TYPE_CHECKING:
     from keras_bert.explain import Agreement
@@ -130,7 +130,10 @@ def read_probe_sentences(source: SentenceSource) -> ProbeSentences:
     """
     read = source.splits()
     splits = {
-        split: [ProbeSentence(*sentence, tree) for sentence, tree in zip(sentences, read.heads[split], strict=True)]
+        split: [
+            ProbeSentence(sentence.words, sentence.tags, tree)
+            for sentence, tree in zip(sentences, read.heads[split], strict=True)
+        ]
         for split, sentences in read.items()
     }
     held_out = splits.get("test") or splits.get("validation")
@@ -142,16 +145,21 @@ def read_probe_sentences(source: SentenceSource) -> ProbeSentences:
     return hold_sentences(splits["train"], held_out)
 
 
-def hold_sentences(train: Sequence[tuple[Any, ...]], test: Sequence[tuple[Any, ...]]) -> ProbeSentences:
+def hold_sentences(
+    train: Sequence[Sentence | ProbeSentence], test: Sequence[Sentence | ProbeSentence]
+) -> ProbeSentences:
     """The first sentences of both parts, as many as probes need.
-
-    Sentences have words, tags and, if known, heads.
 
     Raises:
         InputError: no test sentence has only tags of training sentences.
     """
     parts = ((train, MOST_TRAINING), (test, MOST_TEST))
-    sentences = ProbeSentences(*([ProbeSentence(*row) for row in rows[:most]] for rows, most in parts))
+    sentences = ProbeSentences(
+        *(
+            [ProbeSentence(row.words, row.tags, getattr(row, "heads", ())) for row in rows[:most]]
+            for rows, most in parts
+        )
+    )
     if not sentences.tagged()[1][0]:
         raise InputError("probes must have a test sentence whose tags all occur in training sentences, got none")
     return sentences

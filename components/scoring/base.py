@@ -161,6 +161,10 @@ class TaskScoring(abc.ABC, Generic[R]):
         """Answers that other uses of a task's outputs give: name of the use -> an answer to each row."""
         return {}
 
+    def given_answers(self, rows: Sequence[R], labels: Sequence[str]) -> list[Any] | None:
+        """The answers of a teacher in the user's data, in the form that `score` takes; None if they are no answers."""
+        return None
+
     def trivial(self, train: Sequence[R], test: Sequence[R]) -> tuple[str, list[Any]] | None:
         """The name of answers without reading the rows, which every model must beat, and the answers; or None."""
         return None

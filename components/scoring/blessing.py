@@ -1,6 +1,7 @@
 """Whether a model may be pushed."""
 
 import dataclasses
+import math
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from typing import Annotated, Any, Literal, Self
 
@@ -13,6 +14,8 @@ from keras_bert.core.checks import check
 from keras_bert.core.validation import NonEmptyStr, PositiveShare, Share, validated_dataclass
 
 TEACHER, STUDENT, PREVIOUS = "teacher", "student", "pushed before"
+# A teacher whose answers stand in the examples.
+COLUMN = "teacher (column)"
 UNTRAINED = "checkpoint, not trained"
 BelowBaseline = Literal["warn", "refuse"]
 # The start of the reason for ignoring the version that was pushed before.
@@ -108,8 +111,9 @@ def decide(
     verdicts += _judge_losses(rows, metric, shipped, thresholds, differences or {})
     share = thresholds.min_share_of_teacher
     if share:
-        rule = f"evaluation.min_share_of_teacher {share:g} of the teacher's {points['teacher']:.2f}"
-        verdicts.append((_reaches(score, share * points["teacher"]), f"{floor} {rule}"))
+        teacher = points.get(_teacher_of(rows), math.nan)
+        rule = f"evaluation.min_share_of_teacher {share:g} of the teacher's {teacher:.2f}"
+        verdicts.append((_reaches(score, share * teacher), f"{floor} {rule}"))
     for name in (name for name, row in rows.items() if row.trivial):
         beaten = score > points[name]
         verdicts.append((beaten, f"{shipped} {metric} {score:.2f} must be above the {name}'s {points[name]:.2f}"))
@@ -147,6 +151,11 @@ def decide(
         reasons=[f"{'yes' if holds else 'NO'}: {rule}" for holds, rule in verdicts],
         warnings=_warnings(rows, metric, shipped, thresholds, below),
     )
+
+
+def _teacher_of(rows: Mapping[str, MeasuredModel]) -> str:
+    """The teacher that a file is compared with: a fine-tuned model, or else the answers in the examples."""
+    return TEACHER if TEACHER in rows else COLUMN
 
 
 def _reaches(score: float, floor: float) -> bool:
@@ -187,7 +196,8 @@ def describe_lost_share(rows: Mapping[str, MeasuredModel], metric: str, shipped:
     says the same, and where the teacher adds nothing.
     """
     name = next((name for name, row in rows.items() if row.trivial), shipped)
-    score, teacher, floor = (rows[row].metrics[metric].mean if row in rows else 0.0 for row in (shipped, TEACHER, name))
+    names = (shipped, _teacher_of(rows), name)
+    score, teacher, floor = (rows[row].metrics[metric].mean if row in rows else 0.0 for row in names)
     if name == shipped or shipped == TEACHER or not 0 < floor < teacher:
         return 0.0, ""
     lost = min(max((teacher - score) / (teacher - floor), 0.0), 1.0)
@@ -210,7 +220,8 @@ def _warnings(
         elif thresholds.below_baseline == "warn":
             warnings.append(comparison + way)
     # A share of a negative score, as correlations and R2 may be, says nothing.
-    score, teacher = (100 * rows[row].metrics[metric].mean if row in rows else 0.0 for row in (shipped, TEACHER))
+    names = (shipped, _teacher_of(rows))
+    score, teacher = (100 * rows[row].metrics[metric].mean if row in rows else 0.0 for row in names)
     lost, clause = describe_lost_share(rows, metric, shipped)
     is_far_below = score < FAR_BELOW_TEACHER * teacher or 1 - lost < FAR_BELOW_ADDED
     if not thresholds.min_share_of_teacher and teacher > 0 and is_far_below:

@@ -91,6 +91,15 @@ class LabelSetScoring(TaskScoring[LabelSetRow]):
         given = flag_sets([answer.labels for answer in answers], labels)
         return score_sets(truth, given, _stack_probabilities(answers, labels), labels)
 
+    def given_answers(self, rows: Sequence[LabelSetRow], labels: Sequence[str]) -> list[LabelSetAnswer]:
+        """The labels with a probability of at least 0.5."""
+        import numpy as np
+
+        from keras_bert.metrics.label_thresholds import label_probabilities
+
+        logits = np.array([row.teacher.numbers for row in rows if row.teacher])
+        return make_answers(logits >= 0, label_probabilities(logits), labels)
+
     def mistakes(
         self, rows: Sequence[LabelSetRow], answers: Sequence[LabelSetAnswer], confidences: Sequence[float] | None
     ) -> Mistakes:

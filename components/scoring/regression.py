@@ -26,6 +26,10 @@ class NumberScoring(TaskScoring[TextRow]):
         """See `number_statistics`."""
         return number_statistics(metric, answers, [float(row.label) for row in rows])
 
+    def given_answers(self, rows: Sequence[TextRow], labels: Sequence[str]) -> list[float]:
+        """The numbers themselves."""
+        return [row.teacher.numbers[0] for row in rows if row.teacher]
+
 
 class RegressionScoring(NumberScoring):
     """Spearman's and Pearson's correlation, and the errors of the numbers."""

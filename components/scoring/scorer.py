@@ -10,6 +10,7 @@ from components.scoring.blessing import NOT_COMPARED, PREVIOUS
 from components.scoring.candidates import ScoredFile
 from components.scoring.registry import TASK_SCORING
 from components.sources.pushed_version import PushedVersion
+from components.sources.teacher_columns import TEACHER
 from keras_bert.core.processor import usable_processors
 
 if TYPE_CHECKING:
@@ -103,6 +104,17 @@ class ModelScorer:
             metrics = SeedScores.table([scored.scores.metrics])
             result.models[name] = MeasuredModel(metrics, trivial=is_trivial, baseline=not is_trivial)
         return result
+
+    def score_column(self, test: Sequence[Any]) -> tuple[list[Scored], str]:
+        """Scores the teacher's answers in the test rows; else returns no scores and the reason, empty without any."""
+        answered = sum(bool(getattr(row, TEACHER, ())) for row in test)
+        if not answered or answered < len(test):
+            rule = f"{len(test) - answered} of {len(test)} test rows have no answer"
+            return [], rule if answered else ""
+        answers = self.scoring.given_answers(test, self.labels)
+        if answers is None:
+            return [], f"a teacher's answers are no answers to {self.scoring.name}"
+        return [Scored(self.scoring.score(test, answers, self.labels), answers)], ""
 
     def score_previous(self, previous: PushedVersion | None, test: Sequence[Any]) -> tuple[list[Scored], str]:
         """Scores the previously pushed version with its own vocabulary; else returns no scores and the reason."""

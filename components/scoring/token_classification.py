@@ -10,6 +10,7 @@ from components.scoring.classification import OF_LABELS, score_labels
 from components.scoring.mistakes import Mistake, Mistakes, cut_words, worst_first
 from components.scoring.row_statistics import RowStatistics, divide, label_statistics
 from components.sources.tagged_words import Sentence
+from components.sources.teacher_columns import likeliest
 
 if TYPE_CHECKING:
     import numpy as np
@@ -77,6 +78,15 @@ class TaggedScoring(TaskScoring[Sentence]):
         scores = entity_scores(true, answers)
         metrics = {name: float(getattr(scores.micro, name)) for name in _OF_ENTITIES}
         return TaskScores(metrics, {label: dataclasses.asdict(score) for label, score in scores.types.items()})
+
+    def given_answers(self, rows: Sequence[Sentence], labels: Sequence[str]) -> list[list[str]]:
+        """The likeliest tag of each word."""
+        size = len(labels)
+        return [
+            [likeliest(row.teacher.numbers[size * word : size * (word + 1)], labels) for word in range(len(row.words))]
+            for row in rows
+            if row.teacher
+        ]
 
     def mistakes(
         self, rows: Sequence[Sentence], answers: Sequence[Sequence[str]], confidences: Sequence[float] | None

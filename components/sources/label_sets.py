@@ -1,15 +1,16 @@
 """Rows with any number of labels: in a column of lists, in cells with a separator, or in one column for each label."""
 
 import dataclasses
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from typing import Any, Literal, NamedTuple, Self
 
 import pydantic
 
 from components.dsl.errors import InputError
 from components.files.record_files import Record, as_text, read_table
-from components.sources.shared import LabelledFiles, LocatedRow, check_label, check_labels
+from components.sources.shared import LocatedRow, check_label, check_labels
 from components.sources.table import locate_rows
+from components.sources.teacher_columns import AnyAnswer, TaughtFiles, TeacherAnswer, UnlabelledSource, read_logits
 from keras_bert.core.checks import check
 from keras_bert.core.validation import NonEmptyStr, PositiveShare, validated_dataclass
 
@@ -20,18 +21,21 @@ _DEFAULT_LABEL = "label"
 
 
 class LabelSetRow(NamedTuple):
-    """A text with its distinct labels in alphabetical order, and the second text of a pair."""
+    """A text with its distinct labels in alphabetical order, the second text of a pair, and a teacher's answer."""
 
     text: str
     labels: tuple[str, ...]
     second_text: str | None = None
+    teacher: AnyAnswer = ()
 
 
 @validated_dataclass(kw_only=False)
-class LabelSetSource(LabelledFiles):
+class LabelSetSource(TaughtFiles):
     """Rows with any number of labels, in tables with named columns, as `TableSource` reads them.
 
-    A row without labels has none of the labels; it is not unlabelled.
+    A row without labels has none of the labels; it is not unlabelled. With a teacher's answers, rows where the column
+    of the labels is absent or null, or all `label_columns` are empty, have no labels of their own; they get those of
+    a probability of at least 0.5.
 
     Attributes:
         text: the column of the text.
@@ -73,8 +77,11 @@ class LabelSetSource(LabelledFiles):
                 saw.
         """
         paths = self.paths()
+        known = self._known()
         tables = {
-            split: self.make_rows(path, read_table(path, self.columns()), must_separate=split == "train")
+            split: self._parse(
+                path, self._records(path), known, must_separate=split == "train", may_lack=split == "train"
+            )
             for split, path in paths.items()
         }
         owner = f"columns {list(self.label_columns)}" if self.label_columns else f"column {self.label!r}"
@@ -83,7 +90,9 @@ class LabelSetSource(LabelledFiles):
                 raise InputError(
                     f"column {column!r} of {self.train} must be 1 somewhere, got 0 in all rows; leave it out"
                 )
-        check_labels({split: self._label_names(rows) for split, rows in tables.items()}, f"{owner} of {self.train}")
+        names = {split: self._label_names(rows) for split, rows in tables.items()}
+        self.check_known(known, names["train"])
+        check_labels(names, f"{owner} of {self.train}")
         return tables
 
     def read(self, path: str) -> list[LabelSetRow]:
@@ -92,7 +101,7 @@ class LabelSetSource(LabelledFiles):
         Raises:
             InputError: a table is missing, malformed or empty, or a cell holds no labels.
         """
-        return self.make_rows(path, read_table(path, self.columns()))
+        return self.make_rows(path, self._records(path))
 
     def labels(self, rows: Iterable[LabelSetRow]) -> list[str]:
         """Returns the sorted labels of rows, or `label_columns` if they are set."""
@@ -100,7 +109,7 @@ class LabelSetSource(LabelledFiles):
 
     def training_rows(self) -> list[LocatedRow]:
         """The training rows of `splits`, each with its file and line and with all columns as texts."""
-        records = list(read_table(self.train, self.columns(), has_cells=True))
+        records = list(self._records(self.train, has_cells=True))
         return locate_rows(self.make_rows(self.train, records, must_separate=True), records, self.train)
 
     def record(self, row: LabelSetRow) -> dict[str, Any]:
@@ -126,22 +135,83 @@ class LabelSetSource(LabelledFiles):
         second = () if self.second_text is None else (self.second_text,)
         return (self.text, *second, *(self.label_columns or (self.label,)))
 
-    def make_rows(self, path: str, records: Iterable[Record], *, must_separate: bool = False) -> list[LabelSetRow]:
+    def _known(self) -> list[str]:
+        """The labels in the order of a teacher's numbers; none where there are none."""
+        return self.known_labels(self.columns()[: self._texts]) if self.is_taught else []
+
+    def own_labels(self, record: Record) -> Collection[str]:
+        """The labels of a row, or all of `label_columns`."""
+        if self.label_columns is not None:
+            return self.label_columns
+        value = record.cells.get(self.label)
+        place = f"{record.where}: column {self.label!r}"
+        return [] if value is None else _read_list(value, place, _Separated(self.separator))
+
+    def read_unlabelled(self, unlabelled: UnlabelledSource) -> list[LabelSetRow]:
+        """See `TaughtFiles.read_unlabelled`."""
+        known, table = self._known() or self.labels(self.read(self.train)), self.as_unlabelled(unlabelled)
+        table = dataclasses.replace(table, label_columns=None, label=_DEFAULT_LABEL, separator=",")
+        # A column of labels that happens to be there is not read.
+        records = (
+            record._replace(cells={**record.cells, _DEFAULT_LABEL: None}) for record in table._records(table.train)
+        )
+        return table._parse(table.train, records, known)
+
+    @property
+    def _texts(self) -> int:
+        return 1 if self.second_text is None else 2
+
+    def _records(self, path: str, *, has_cells: bool = False) -> Iterator[Record]:
+        """Records; where rows may have a teacher's answer, the columns of the labels may be absent."""
+        columns = self.columns()
+        return read_table(
+            path, columns[: self._texts] if self.is_taught else columns, has_cells=has_cells or self.is_taught
+        )
+
+    def make_rows(
+        self, path: str, records: Iterable[Record], *, must_separate: bool = False, may_lack: bool = True
+    ) -> list[LabelSetRow]:
         """The rows of records with the values of `columns`; raises as `splits`.
 
-        With `must_separate`, a separator that no cell has is an error.
+        With `must_separate`, a separator that no cell has is an error; unless a row `may_lack` labels, it has its own.
         """
+        return self._parse(path, records, self._known(), must_separate=must_separate, may_lack=may_lack)
+
+    def _parse(
+        self,
+        path: str,
+        records: Iterable[Record],
+        known: Sequence[str],
+        *,
+        must_separate: bool = False,
+        may_lack: bool = True,
+    ) -> list[LabelSetRow]:
         separated, columns, rows = _Separated(self.separator), self.columns(), list[LabelSetRow]()
-        texts = 1 if self.second_text is None else 2
+        texts = self._texts
         for record in records:
-            values = list(zip(columns, record.values, strict=True))
+            cells = record.values
+            if self.is_taught:
+                cells = (*cells, *(record.cells.get(column) for column in columns[texts:]))
+            values = list(zip(columns, cells, strict=True))
             firsts = [as_text(value, record.where, column, is_filled=True) for column, value in values[:texts]]
+            second = firsts[1] if texts == 2 else None
+            logits, raw = None, self.raw_answer(record)
+            if raw is not None:
+                place = f"{record.where}: column {self.answer_column!r}"
+                logits = read_logits(raw, known, place, log=self.log_probabilities, independent=True)
+            # Of columns of flags an empty text is absent, too; of one of names it is an empty list.
+            absent = (None,) if self.label_columns is None else (None, "")
+            if logits is not None and may_lack and all(value in absent for _, value in values[texts:]):
+                names = [label for label, logit in zip(known, logits, strict=True) if logit >= 0]
+                rows.append(LabelSetRow(firsts[0], tuple(names), second, TeacherAnswer(logits, is_label=True)))
+                continue
             places = ((f"{record.where}: column {column!r}", column, value) for column, value in values[texts:])
             if self.label_columns is None:
                 labels = [label for place, _, value in places for label in _read_list(value, place, separated)]
             else:
                 labels = [column for place, column, value in places if _read_flag(value, place)]
-            rows.append(LabelSetRow(firsts[0], tuple(sorted(set(labels))), firsts[1] if texts == 2 else None))
+            answer = () if logits is None else TeacherAnswer(logits, is_label=False)
+            rows.append(LabelSetRow(firsts[0], tuple(sorted(set(labels))), second, answer))
         if len(separated.flag_lengths) == 1 and (length := separated.flag_lengths.pop()):
             raise InputError(
                 f"column {self.label!r} of {path} must hold the names of labels, got {length} numbers in every row, 0 "

@@ -1,13 +1,14 @@
 """Queries with the passages that answer them, from tables with named columns."""
 
-from collections.abc import Iterable
+import math
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import Any, Literal, NamedTuple, Self
 
 import pydantic
 
 from components.dsl.errors import InputError
-from components.files.record_files import as_text, read_table
-from components.sources.shared import LabelledFiles
+from components.files.record_files import Record, as_text, read_table
+from components.sources.teacher_columns import AnyAnswer, TaughtFiles, TeacherAnswer, read_score
 from keras_bert.core.checks import check
 from keras_bert.core.folding import fold
 from keras_bert.core.validation import NonEmptyStr, validated_dataclass
@@ -15,15 +16,16 @@ from keras_bert.options.data import Prompts
 
 
 class QueryRow(NamedTuple):
-    """A query, all passages that answer it, and passages that do not."""
+    """A query, all passages that answer it, passages that do not, and a teacher's scores of these."""
 
     query: str
     passages: tuple[str, ...]
     negatives: tuple[str, ...] = ()
+    teacher: AnyAnswer = ()
 
 
 @validated_dataclass(kw_only=False)
-class RetrievalSource(LabelledFiles):
+class RetrievalSource(TaughtFiles):
     """Pairs of a query and a passage that answers it, and perhaps negatives, in tables with named columns.
 
     Tables are `.tsv`, `.csv`, `.jsonl`, `.parquet` or `.arrow`; text formats may be compressed: `.gz`, `.bz2`, `.zst`.
@@ -58,31 +60,55 @@ class RetrievalSource(LabelledFiles):
             InputError: a table is missing, empty, not UTF-8 or without a named column; a query has no passage, or a
                 passage of its own as a negative.
         """
+        self.known_labels(self._columns())
         return {split: self._read(path) for split, path in self.paths().items()}
 
     def _read(self, path: str) -> list[QueryRow]:
-        # Query -> its passages, each with its place, and its negatives.
-        rows = dict[str, tuple[dict[str, str], dict[str, None]]]()
+        # Query -> its passages, each with its place, its negatives, and the scores of both.
+        rows = dict[str, tuple[dict[str, str], dict[str, None], dict[str, float]]]()
         columns = self._columns()
-        for record in read_table(path, tuple(columns)):
+        for record in read_table(path, tuple(columns), has_cells=self.is_taught):
             pairs = zip(record.values, columns, strict=True)
             queries, answers, *others = (_read_texts(value, record.where, column) for value, column in pairs)
             if len(queries) != 1:
                 raise InputError(f"{record.where}: column {self.query!r} must hold one query, got {len(queries)}")
-            held = rows.setdefault(queries[0], ({}, {}))
+            held = rows.setdefault(queries[0], ({}, {}, {}))
             for passage in answers:
                 held[0].setdefault(passage, record.where)
             held[1].update(dict.fromkeys(text for column in others for text in column))
-        for query, (passages, negatives) in rows.items():
+            held[2].update(self._read_scores(record, [*answers, *(text for column in others for text in column)]))
+        for query, (passages, negatives, _) in rows.items():
             folded = {fold(passage): place for passage, place in passages.items()}
             for negative in negatives:
                 if (place := folded.get(fold(negative))) is not None:
                     rule = f"be no passage of its query {query[:40]!r}"
                     raise InputError(f"{place}: the negative {negative[:40]!r} must {rule}; remove it")
-        return [QueryRow(query, tuple(passages), tuple(negatives)) for query, (passages, negatives) in rows.items()]
+        return [
+            QueryRow(query, tuple(passages), tuple(negatives), _order_scores((*passages, *negatives), scores))
+            for query, (passages, negatives, scores) in rows.items()
+        ]
+
+    def own_labels(self, record: Record) -> Collection[str]:
+        """None: passages are no labels."""
+        return []
+
+    def _read_scores(self, record: Record, texts: Sequence[str]) -> dict[str, float]:
+        """The scores of the passages and negatives of a row; none where it has none."""
+        raw, place = self.raw_answer(record), f"{record.where}: column {self.answer_column!r}"
+        if raw is None:
+            return {}
+        if not isinstance(raw, list) or len(raw) != len(texts):
+            got = f"{len(raw)} numbers" if isinstance(raw, list) else str(raw)[:40]
+            raise InputError(f"{place} must be a list of {len(texts)} scores, of the passages and negatives, got {got}")
+        return {text: read_score(score, place) for text, score in zip(texts, raw, strict=True)}
 
     def _columns(self) -> list[str]:
         return [self.query, self.passage, *self.negatives]
+
+
+def _order_scores(texts: Sequence[str], scores: Mapping[str, float]) -> AnyAnswer:
+    numbers = tuple(scores.get(text, math.nan) for text in texts)
+    return TeacherAnswer(numbers, is_label=False) if scores else ()
 
 
 def _read_texts(value: Any, where: str, column: str) -> list[str]:

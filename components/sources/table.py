@@ -2,7 +2,7 @@
 
 import json
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from typing import Any, Literal, NamedTuple, Self
 
 import pydantic
@@ -12,13 +12,23 @@ from components.files.arrow_files import UnnamedClass
 from components.files.record_files import Record, as_text, read_table
 from components.files.text_files import repair
 from components.sources.shared import (
-    LabelledFiles,
     LocatedRow,
     check_label,
     check_labels,
     check_numbers,
     check_spread,
     match_values,
+)
+from components.sources.teacher_columns import (
+    AnyAnswer,
+    TaughtFiles,
+    TeacherAnswer,
+    UnlabelledSource,
+    describe_agreement,
+    is_missing,
+    likeliest,
+    read_logits,
+    read_score,
 )
 from keras_bert.core.checks import broken_float32_rule, check
 from keras_bert.core.validation import NonEmptyStr, validated_dataclass
@@ -28,15 +38,16 @@ _OF_PAIRS = ("embedding", "reranking")
 
 
 class TextRow(NamedTuple):
-    """One example of a task: a text, its label (or number) and the second text of a pair."""
+    """One example of a task: a text, its label (or number), the second text of a pair, and a teacher's answer."""
 
     text: str
     label: str
     second_text: str | None = None
+    teacher: AnyAnswer = ()
 
 
 @validated_dataclass(kw_only=False)
-class TableSource(LabelledFiles):
+class TableSource(TaughtFiles):
     """Rows with a label or a number, in tables with named columns: `.tsv`, `.csv`, `.jsonl`, `.parquet` or `.arrow`.
 
     Text formats may be compressed: `.gz`, `.bz2`, `.zst`. A `.csv` file is read with semicolons if its
@@ -73,12 +84,18 @@ class TableSource(LabelledFiles):
         Raises:
             InputError: a table is missing, empty, not UTF-8 or without a named column; has fewer than two labels,
                 or a validation or test label that training never saw; or, for a regression, what is not a number, only
-                one number in validation or test, or training numbers that `check_spread` refuses.
+                one number in validation or test, or training numbers that `check_spread` refuses; or a teacher's answer
+                does not fit the labels.
         """
-        tables = {split: self._parse(read_table(path, self.columns())) for split, path in self.paths().items()}
+        known = self.known_labels(self._needed())
+        tables = {
+            split: self._parse(self._records(path), known, labels="some" if split == "train" else "all")
+            for split, path in self.paths().items()
+        }
         labels = {split: {row.label for row in rows} for split, rows in tables.items()}
         owner = f"column {self.label!r} of {self.train}"
         if self.task == "classification":
+            self.check_known(known, labels["train"])
             check_labels(labels, owner)
             return tables
         if self.task == "regression":
@@ -93,11 +110,11 @@ class TableSource(LabelledFiles):
             InputError: a table is missing, empty, not UTF-8, of an unknown kind, lacks a named column, or has a row
                 without a text or label, or with a label that is not a number or has a line end.
         """
-        return self.make_rows(path, read_table(path, self.columns()))
+        return self.make_rows(path, self._records(path))
 
     def make_rows(self, path: str, records: Iterable[Record]) -> list[TextRow]:
         """The rows of records with the values of `columns`; raises as `read`."""
-        return self._scale(self._parse(records), path)
+        return self._scale(self._parse(records, self.known_labels(self._needed())), path)
 
     def column_values(
         self, columns: Sequence[str], rows: Sequence[TextRow], split: str = "train"
@@ -118,7 +135,7 @@ class TableSource(LabelledFiles):
         return self._read_located(self.train)
 
     def _read_located(self, path: str, columns: Sequence[str] = ()) -> list[LocatedRow]:
-        records = list(read_table(path, (*self.columns(), *columns), has_cells=True))
+        records = list(self._records(path, columns, has_cells=True))
         return locate_rows(self.make_rows(path, records), records, path)
 
     def record(self, row: TextRow) -> dict[str, str]:
@@ -131,30 +148,92 @@ class TableSource(LabelledFiles):
         if self.task != "embedding":
             return rows
         for row in rows:
-            if abs(float(row.label)) > self.scale:
-                rule = f"be at most {self.scale:g}, examples.scale"
-                raise InputError(f"{split}: the label of {row.text[:40]!r} must {rule}, got {row.label}")
-        return [row._replace(label=str(float(row.label) / self.scale)) for row in rows]
+            for name, number in (
+                ("label", float(row.label)),
+                ("teacher's number", sum(row.teacher and row.teacher[0])),
+            ):
+                if abs(number) > self.scale:
+                    rule = f"be at most {self.scale:g}, examples.scale"
+                    raise InputError(f"{split}: the {name} of {row.text[:40]!r} must {rule}, got {number:g}")
+        return [
+            row._replace(
+                label=str(float(row.label) / self.scale),
+                teacher=row.teacher and row.teacher._replace(numbers=(row.teacher.numbers[0] / self.scale,)),
+            )
+            for row in rows
+        ]
 
     def columns(self) -> tuple[str, ...]:
         """The columns that are read."""
         return (self.text, self.label) if self.second_text is None else (self.text, self.label, self.second_text)
 
-    def _parse(self, records: Iterable[Record]) -> list[TextRow]:
-        columns, rows = self.columns(), list[TextRow]()
+    def _needed(self) -> tuple[str, ...]:
+        """The columns that each row has; a row with a teacher's answer may have no label."""
+        return tuple(column for column in self.columns() if column != self.label or not self.is_taught)
+
+    def _records(self, path: str, columns: Sequence[str] = (), *, has_cells: bool = False) -> Iterator[Record]:
+        return read_table(path, (*self._needed(), *columns), has_cells=has_cells or self.is_taught)
+
+    def own_labels(self, record: Record) -> Collection[str]:
+        """The label of a row, if it has one."""
+        label = record.cells.get(self.label)
+        is_name = self.task == "classification" and not is_missing(label)
+        return [as_text(label, record.where, self.label).strip()] if is_name else []
+
+    def describe(self, splits: Mapping[str, Sequence[Any]]) -> list[str]:
+        """How often a teacher's likeliest label is that of the row."""
+        if not self.is_taught or self.task != "classification":
+            return []
+        known = self.known_labels(self._needed())
+        return describe_agreement({
+            split: [
+                likeliest(row.teacher.numbers, known) == row.label
+                for row in rows
+                if row.teacher and not row.teacher.is_label
+            ]
+            for split, rows in splits.items()
+        })  # fmt: skip
+
+    def read_unlabelled(self, unlabelled: UnlabelledSource) -> list[TextRow]:
+        """See `TaughtFiles.read_unlabelled`."""
+        known = self.known_labels(self._needed()) or sorted({row.label for row in self.read(self.train)})
+        table = self.as_unlabelled(unlabelled)
+        return table._scale(table._parse(table._records(unlabelled.path), known, labels="none"), unlabelled.path)
+
+    def _parse(
+        self, records: Iterable[Record], known: Sequence[str], *, labels: Literal["all", "some", "none"] = "some"
+    ) -> list[TextRow]:
+        columns, rows = self._needed(), list[TextRow]()
         for record in records:
-            where = record.where
-            text, label, *second = (
-                as_text(value, where, column, is_filled=True)
-                for column, value in zip(columns, record.values, strict=False)
-            )
-            label = label.strip()
+            where, values = record.where, dict(zip(columns, record.values, strict=False))
+            texts = [column for column in (self.text, self.second_text) if column is not None]
+            text, *second = (as_text(values[column], where, column, is_filled=True) for column in texts)
+            numbers = self._read_answer(record, known)
+            own = record.cells.get(self.label) if self.is_taught else values[self.label]
+            is_own = labels != "none" and not (self.is_taught and labels == "some" and is_missing(own))
+            if is_own:
+                label = as_text(own, where, self.label, is_filled=True).strip()
+            elif numbers is None:
+                columns_of_both = f"a label in column {self.label!r} or a teacher's answer in {self.answer_column!r}"
+                raise InputError(f"{where}: the row must have {columns_of_both}, got neither")
+            else:
+                label = likeliest(numbers, known) if self.task == "classification" else str(numbers[0])
             if self.task == "classification":
                 check_label(label, f"{where}: column {self.label!r}")
             elif (rule := broken_float32_rule(parse_number(label))) is not None:
                 raise InputError(f"{where}: column {self.label!r} must {rule}, got {label!r}")
-            rows.append(TextRow(text, label, *second))
+            answer: AnyAnswer = () if numbers is None else TeacherAnswer(numbers, is_label=not is_own)
+            rows.append(TextRow(text, label, second[0] if second else None, answer))
         return rows
+
+    def _read_answer(self, record: Record, known: Sequence[str]) -> tuple[float, ...] | None:
+        raw = self.raw_answer(record)
+        if raw is None:
+            return None
+        place = f"{record.where}: column {self.answer_column!r}"
+        if self.task == "classification":
+            return read_logits(raw, known, place, log=self.log_probabilities)
+        return (read_score(raw, place),)
 
 
 def locate_rows(rows: Sequence[Any], records: Sequence[Record], path: str) -> list[LocatedRow]:

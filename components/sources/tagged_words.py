@@ -1,7 +1,7 @@
 """Sentences of tagged words: columns as in CoNLL-2003, or rows that hold lists of words and of tags."""
 
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from typing import Any, ClassVar, Literal, NamedTuple, Self
 
 import pydantic
@@ -10,9 +10,10 @@ from components.dsl.errors import InputError
 from components.files.paths import match_files, short_name
 from components.files.record_files import RECORD_KINDS, Record, as_text, read_records
 from components.files.text_files import Lines, extension
-from components.sources.shared import LabelledFiles, LocatedRow, check_label, check_labels
+from components.sources.shared import LocatedRow, check_label, check_labels
 from components.sources.table import locate_rows
 from components.sources.tag_schemes import begin_entities, find_tag_error, suggest_scheme, to_bio
+from components.sources.teacher_columns import AnyAnswer, TaughtFiles, TeacherAnswer, is_missing, likeliest, read_logits
 from keras_bert.core.checks import check
 from keras_bert.core.validation import NonEmptyStr, validated_dataclass
 from keras_bert.data.conllu import TAG_COLUMNS, parse_conllu
@@ -30,10 +31,11 @@ _ENTITY_TAGS = ("B-", "I-", "E-", "S-")
 
 
 class Sentence(NamedTuple):
-    """The words of a sentence, and a tag for each."""
+    """The words of a sentence, a tag for each, and a teacher's answer."""
 
     words: tuple[str, ...]
     tags: tuple[str, ...]
+    teacher: AnyAnswer = ()
 
 
 class SentenceSplits(dict[str, list[Sentence]]):
@@ -70,7 +72,7 @@ class _ReadSentence(NamedTuple):
 
 
 @validated_dataclass(kw_only=False)
-class SentenceSource(LabelledFiles):
+class SentenceSource(TaughtFiles):
     """Sentences with a tag for each word.
 
     Files hold a word a line in columns, as CoNLL's (any extension, `.tsv` too), or a sentence a row with a list of
@@ -107,6 +109,8 @@ class SentenceSource(LabelledFiles):
         for field, other in (("tag_column", "word_column"), ("tags", "words")):
             value = getattr(self, field)
             check("SentenceSource", field, value != getattr(self, other), f"be another than {other}", value)
+        is_plain = not self.is_taught or self.scheme in ("BIO", "any")
+        check("SentenceSource", "scheme", is_plain, "be 'BIO' or 'any' beside probabilities", self.scheme)
         return self
 
     def splits(self) -> SentenceSplits:
@@ -117,6 +121,12 @@ class SentenceSource(LabelledFiles):
                 than two tags, or a split has a tag or a type of entities that no training row has.
         """
         splits = SentenceSplits({split: self._read(path) for split, path in self.paths().items()})
+        for split in splits.keys() - {"train"}:
+            if any(row.teacher and row.teacher.is_label for row in splits[split]):
+                raise InputError(
+                    f"{split} must have tags in all rows, as models are measured on them; leave others out"
+                )
+        self.check_known(self._known(), self._known_tags(splits["train"]))
         tags = {split: self._known_tags(sentences) for split, sentences in splits.items()}
         check_labels(tags, self.train)
         if any(tag[:2] in _ENTITY_TAGS for tag in tags["train"]) and OUTSIDE not in tags["train"]:
@@ -158,9 +168,9 @@ class SentenceSource(LabelledFiles):
 
     def _read(self, path: str, *, has_cells: bool = False) -> list[_ReadSentence]:
         """The sentences of files with their tags in BIO, and with their places as `train.conll line 3`."""
-        read = list[_ReadSentence]()
+        read, known = list[_ReadSentence](), self._known()
         for file in self._files(path):
-            parsed = list(self._parse_file(file, has_cells=has_cells))
+            parsed = list(self._parse_file(file, known, has_cells=has_cells))
             for sentence in parsed:
                 for number, tag in enumerate(sentence.row.tags, sentence.first):
                     check_label(tag, f"{sentence.where} {number}: the tag")
@@ -187,7 +197,7 @@ class SentenceSource(LabelledFiles):
         Raises:
             InputError: a file is missing or malformed.
         """
-        return [sentence.row.tags for file in self._files(path) for sentence in self._parse_file(file)]
+        return [sentence.row.tags for file in self._files(path) for sentence in self._parse_file(file, self._known())]
 
     def describe(self, splits: Mapping[str, Sequence[Any]]) -> list[str]:
         """The number of entities of each split whose first tag is an `I-` that was read as a `B-`."""
@@ -199,11 +209,53 @@ class SentenceSource(LabelledFiles):
         """The sentence under the names of this source's fields, for a `.jsonl` file; entities are in BIO."""
         return {self.words: list(row.words), self.tags: list(row.tags)}
 
-    def _parse_file(self, file: str, *, has_cells: bool = False) -> Iterator[_ReadSentence]:
-        """The sentences of a file, their tags as they are written there."""
+    def own_labels(self, record: Record) -> Collection[str]:
+        """The tags of a row; none where it has none of its own."""
+        tags = record.cells.get(self.tags)
+        return () if is_missing(tags) else _split(tags, record.where, self.tags)
+
+    def _known(self) -> list[str]:
+        """The tags in the order of a teacher's numbers; none where there are none."""
+        if not self.is_taught:
+            return []
+        for file in (file for path in self.paths().values() for file in self._files(path)):
+            if extension(file) not in _LIST_KINDS:
+                rule = f"be left out for files other than {', '.join(_LIST_KINDS)}"
+                raise InputError(f"examples.probabilities must {rule}, got it beside {file}; write a table of lists")
+        return self.labels([Sentence((), tuple(self.known_labels([self.words])))])
+
+    def _parse_taught(self, record: Record, known: Sequence[str]) -> Sentence:
+        """The sentence of a row that may have a teacher's answer, or no tags."""
+        words, raw = _split(record.values[0], record.where, self.words), self.raw_answer(record)
+        place = f"{record.where}: column {self.answer_column!r}"
+        if raw is not None and not (isinstance(raw, list) and len(raw) == len(words)):
+            got = f"{len(raw)} items" if isinstance(raw, list) else str(raw)[:40]
+            raise InputError(f"{place} must be a list of probabilities for each of {len(words)} words, got {got}")
+        logits = [
+            read_logits(part, known, f"{place}, word {number}", log=self.log_probabilities)
+            for number, part in enumerate(raw or (), start=1)
+        ]
+        numbers, own = tuple(logit for part in logits for logit in part), record.cells.get(self.tags)
+        if not is_missing(own):
+            answer: AnyAnswer = () if raw is None else TeacherAnswer(numbers, is_label=False)
+            sentence = parse_lists(record._replace(values=(words, own)), (self.words, self.tags))
+            return sentence._replace(teacher=answer)
+        if raw is None:
+            raise InputError(f"{record.where}: the row must have tags in column {self.tags!r} or a teacher's answer")
+        tags = tuple(likeliest(part, known) for part in logits)
+        tags = begin_entities(tags) if self.scheme == "BIO" else tags
+        return Sentence(words, tags, TeacherAnswer(numbers, is_label=True))
+
+    def _parse_file(self, file: str, known: Sequence[str], *, has_cells: bool = False) -> Iterator[_ReadSentence]:
+        """The sentences of a file, their tags as they are written there; `known` are those of a teacher's numbers."""
         if extension(file) in _LIST_KINDS:
-            for record in read_records(file, (self.words, self.tags), has_cells=has_cells):
-                row = parse_lists(record, (self.words, self.tags))
+            fields = (self.words,) if self.is_taught else (self.words, self.tags)
+            for record in read_records(file, fields, has_cells=has_cells or self.is_taught):
+                row = (
+                    self._parse_taught(record, known)
+                    if self.is_taught
+                    else parse_lists(record, (self.words, self.tags))
+                )
                 yield _ReadSentence(row, record.place, f"{record.where}, word", record=record)
             return
         if extension(file) != _TREEBANK_KIND:
@@ -286,7 +338,7 @@ def _parse_line(line: str, where: str, columns: tuple[int, int], prefix: str) ->
 def _split(value: Any, where: str, field: str) -> tuple[str, ...]:
     if isinstance(value, str | bytes):
         value = as_text(value, where, field).split()
-    if not isinstance(value, list) or not value:
+    if not isinstance(value, list | tuple) or not value:
         raise InputError(f"{where}: field {field!r} must be a list with at least one string, got {str(value)[:40]}")
     parts = tuple(as_text(part, where, field).strip() for part in value)
     if not all(parts):

@@ -22,12 +22,12 @@ logger = logging.getLogger(__name__)
 
 
 def initialize_student(
-    teacher: "Task", shape: Student, examples: TaskExamples, training: Training
+    teacher: "Task", shape: Student, examples: TaskExamples, training: Training, measure: "Measure | None" = None
 ) -> tuple["Task", int]:
     """Creates a student and initializes it on the first training rows, see `make_student`."""
     from keras_bert.compress.new_students import STARTING_BATCHES
 
-    return make_student(teacher, shape, training_rows(examples, training).after(0, stop=STARTING_BATCHES))
+    return make_student(teacher, shape, training_rows(examples, training).after(0, stop=STARTING_BATCHES), measure)
 
 
 def make_student(
@@ -56,13 +56,12 @@ def build_distillation_objective(
     from keras_bert.data.schemas import TEACHER_ANSWERS
     from keras_bert.objectives.distillation import DistillationObjective
 
-    networks = (student.network(), teacher.network())
+    networks, has_answers = (student.network(), teacher.network()), TEACHER_ANSWERS in examples.features()
     if not imitation.is_on:
-        has_answers = TEACHER_ANSWERS in examples.features()
         teacher_network = None if has_answers else networks[1]
         return networks[0], DistillationObjective(student.objective(), teacher_network, distillation)
     try:
-        objective = ImitationObjective(student.objective(), *networks, distillation, imitation)
+        objective = ImitationObjective(student.objective(), *networks, distillation, imitation, has_answers=has_answers)
     except FieldError as error:
         raise InputError(error.describe("distillation")) from None
     return objective.joint, objective

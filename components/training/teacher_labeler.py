@@ -1,6 +1,6 @@
 """A teacher's outputs for rows, as records that hold them beside the rows."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
@@ -11,22 +11,25 @@ if TYPE_CHECKING:
 
 
 class TeacherLabeler:
-    """Runs a teacher on batches and writes its outputs, and labels where rows have none, into records.
+    """Runs teachers on batches and writes their mean outputs, and labels where rows have none, into records.
 
     Args:
-        task: the teacher, with labelled rows of its own.
+        tasks: the teachers, of one task with labelled rows.
+        has_given: whether the rows say which of them have labels or answers in the user's data.
     """
 
-    def __init__(self, task: "Task") -> None:
+    def __init__(self, tasks: "Sequence[Task]", *, has_given: bool = False) -> None:
         import tensorflow as tf
 
         from keras_bert.data.schemas import SCHEMAS
 
-        objective, network = task.objective(), task.network()
-        # Compiled for each length; called as it is, the model takes two and a half times as long.
-        self._run = tf.function(lambda batch: objective.run(network, batch, training=False), autograph=False)
-        self._objective = objective
-        self._schema = {key: feature for key, feature in SCHEMAS[task.name].items() if feature.is_read}
+        objective, networks = tasks[0].objective(), [task.network() for task in tasks]
+        # Compiled for each length; called as it is, a model takes two and a half times as long.
+        self._run = tf.function(
+            lambda batch: [objective.run(network, batch, training=False) for network in networks], autograph=False
+        )
+        self._objective, self._has_given = objective, has_given
+        self._schema = {key: feature for key, feature in SCHEMAS[tasks[0].name].items() if feature.is_read}
         self._shape: tuple[int, ...] | None = None
 
     def describe(self) -> dict[str, Any]:
@@ -37,12 +40,13 @@ class TeacherLabeler:
         return {"shape": list(self._shape), "along": objective.has_token_outputs, "filling": objective.padding_output}
 
     def label(self, batch: "Batch") -> "Array":
-        """The teacher's `TaskObjective.run` outputs (rows, ...)."""
+        """The teachers' mean `TaskObjective.run` outputs (rows, ...), see `TaskObjective.average`."""
         import numpy as np
         import tensorflow as tf
 
         tensors = {name: tf.constant(values) for name, values in batch.items()}
-        outputs = np.asarray(self._run(tensors), np.float32)
+        results = [np.asarray(output, np.float32) for output in self._run(tensors)]
+        outputs = results[0] if len(results) == 1 else self._objective.average(results)
         self._shape = outputs.shape[2 if self._objective.has_token_outputs else 1 :]
         return outputs
 
@@ -54,6 +58,7 @@ class TeacherLabeler:
         import numpy as np
 
         from keras_bert.data.records import serialize
+        from keras_bert.data.schemas import HAS_LABEL
 
         outputs = self.label(batch)
         labels = batch if has_labels else self._objective.labels_from(outputs, batch)
@@ -69,6 +74,9 @@ class TeacherLabeler:
                 else:
                     row_values = values[row, :size] if feature.kind in ("tokens", "labels") else values[row]
                     features[name] = np.reshape(row_values, -1).tolist()
+            if self._has_given:
+                features[HAS_LABEL] = [int(batch[HAS_LABEL][row]) if has_labels else 1]
+                features["has_answers"] = [1]
             by_token = self._objective.has_token_outputs
             features["teacher_answers"] = outputs[row, :length] if by_token else outputs[row : row + 1]
             yield serialize(features)

@@ -21,6 +21,15 @@ logger = logging.getLogger(__name__)
 ClassWeights = Literal["none", "balanced"] | dict[str, float]
 
 
+@dataclasses.dataclass(frozen=True)
+class VectorSettings:
+    """The settings of a new head that makes vectors of texts, see `build_task`."""
+
+    pooling: Pooling | None = None
+    contrast: Contrast | None = None
+    normalize: bool | None = None
+
+
 def build_task(
     initial: "Task",
     description: Mapping[str, Any],

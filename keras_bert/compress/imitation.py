@@ -20,6 +20,7 @@ class ImitationObjective:
     """The loss of `DistillationObjective`, plus the losses between a student's and a teacher's states.
 
     Student and teacher are models from the task's inputs to one output, see `Task.network`; the teacher is not trained.
+    With `has_answers`, batches hold the answers that the student learns, as `teacher_answers`.
 
     Attributes:
         joint: the model to train, with which the objective is called; see `Comparison`.
@@ -32,12 +33,15 @@ class ImitationObjective:
         teacher: keras.Model,
         distillation: Distillation,
         imitation: Imitation,
+        *,
+        has_answers: bool = False,
     ) -> None:
         crosses = isinstance(objective, RetrievalObjective) and objective.crosses_micro_batches
         rule = "be false where states, vectors or similarities are imitated, as these are compared part by part"
         check("Contrast", "across_micro_batches", not crosses, rule, crosses)
         self._task, self._answers = objective, True
-        self._plain = DistillationObjective(objective, teacher, distillation)
+        self._teacher = teacher
+        self._plain = DistillationObjective(objective, None if has_answers else teacher, distillation)
         embeds = isinstance(objective, EmbeddingObjective | RetrievalObjective)
         self._comparison = Comparison(student, teacher, imitation, embeds=embeds)
         self.joint = self._comparison.joint
@@ -56,7 +60,8 @@ class ImitationObjective:
     def identity(self) -> dict[str, Any]:
         """`DistillationObjective.identity`, the settings, and the layers that they choose."""
         identity = {"class": type(self).__name__, "answers": self._answers}
-        return {**self._plain.identity(), **identity, **self._comparison.identity()}
+        states = digest_weights(self._teacher)
+        return {**self._plain.identity(), "states_of": states, **identity, **self._comparison.identity()}
 
     def __call__(self, model: keras.Model, batch: Batch, training: bool) -> Sums:
         """The sums of `DistillationObjective`, and the sum and weight of each further loss, as NAME_loss.
@@ -68,7 +73,8 @@ class ImitationObjective:
         outputs, teacher_outputs, sums = self._comparison.run(
             lambda model: self._task.inputs(model, batch), self._mask(batch), training
         )
-        return self._plain.measure(self._task.answers(outputs), self._task.answers(teacher_outputs), batch) | sums
+        target = self._task.answers(teacher_outputs) if self._plain.has_teacher else self._plain.find_target(batch)
+        return self._plain.measure(self._task.answers(outputs), target, batch) | sums
 
     def _mask(self, batch: Batch) -> Any:
         """The padding mask (texts, length), with both texts of each pair of embeddings."""

@@ -1,7 +1,7 @@
 """The schemas of the record files, one for each task; writers and readers share them."""
 
-from collections.abc import Iterable
-from typing import Literal, NamedTuple
+from collections.abc import Iterable, Mapping
+from typing import Any, Literal, NamedTuple
 
 Kind = Literal[
     "tokens",
@@ -13,6 +13,7 @@ Kind = Literal[
     "pair",
     "number",
     "answers",
+    "scores",
     "texts",
     "lengths",
     "groups",
@@ -22,8 +23,8 @@ Kind = Literal[
 integer, the place of a label (`integer`), a group of texts (`group`) or the list of a row (`list`), whose rows follow
 one another and share batches; any number of such groups (`group_set`); 0 or 1 for each label (`flags`); two integers
 (`pair`); one float (`number`); the floats of a model's answer (`answers`); or, of any number of texts of a row, their
-tokens one text after the other (`texts`), the number of tokens of each (`lengths`), and the group of each
-(`groups`)."""
+tokens one text after the other (`texts`), the number of tokens of each (`lengths`), the group of each (`groups`), and a
+teacher's score of each (`scores`)."""
 
 
 class Feature(NamedTuple):
@@ -49,6 +50,14 @@ _ROW = "int64: the row, from 0, in the split's .jsonl.gz; a long one has several
 # The teacher's answers to a row. `features.json` describes them under this name: the shape, whether there is one a
 # token, and the value of padding, e.g. {"shape": [2], "along": true, "filling": -120.0}.
 TEACHER_ANSWERS = "teacher_answers"
+
+# The features of rows whose answers stand in the user's data, where a row may have no answer, or no label.
+HAS_LABEL = "has_label"
+_GIVEN: dict[str, Feature] = {
+    HAS_LABEL: Feature("group", "int64: 1, or 0 where the label is the teacher's, as the row has none of its own"),
+    "has_answers": Feature("group", "int64: 1 if the teacher answered the row, else 0"),
+}
+_NEGATIVE_SCORES = Feature("scores", "float32, (negatives,): the teacher's scores of the negatives, NaN for none")
 
 # The schema of rows without a task.
 TEXT = "text"
@@ -113,6 +122,17 @@ SCHEMAS: dict[str, dict[str, Feature]] = {
         "row": Feature("group", _ROW, is_read=False),
     },
 }
+
+
+def given_answers(task: str) -> dict[str, Feature]:
+    """The features that rows of a task have besides, where a teacher's answers stand in the user's data."""
+    return {**_GIVEN, "negative_scores": _NEGATIVE_SCORES} if compares_rows(task) else _GIVEN
+
+
+def record_schema(content: Mapping[str, Any]) -> dict[str, Feature]:
+    """The features of the records that a `features.json` describes, without `teacher_answers`."""
+    given = {name: feature for name, feature in given_answers(content["task"]).items() if name in content["features"]}
+    return {**SCHEMAS[content["task"]], **given}
 
 
 def compares_rows(task: str) -> bool:

@@ -13,7 +13,15 @@ from keras_bert.core.losses import IGNORED
 from keras_bert.data.batches import INTEGER, INTEGERS, TEXT_ROW, Batch, Batches, Parse, pad, pad_pair, plan_batches
 from keras_bert.data.record_store import RecordStore
 from keras_bert.data.records import RecordError, find_records, read_features, read_labels
-from keras_bert.data.schemas import SCHEMAS, TEACHER_ANSWERS, Feature, Kind, compares_rows, list_feature
+from keras_bert.data.schemas import (
+    SCHEMAS,
+    TEACHER_ANSWERS,
+    Feature,
+    Kind,
+    compares_rows,
+    list_feature,
+    record_schema,
+)
 
 _PARSED: dict[Kind, Any] = {
     "tokens": INTEGERS,
@@ -29,6 +37,7 @@ _PARSED: dict[Kind, Any] = {
     "pair": tf.io.FixedLenFeature([2], tf.int64),
     "number": tf.io.FixedLenFeature([], tf.float32),
     "answers": tf.io.RaggedFeature(tf.float32, row_splits_dtype=tf.int64),
+    "scores": tf.io.RaggedFeature(tf.float32, row_splits_dtype=tf.int64),
 }
 
 
@@ -61,7 +70,9 @@ def task_batches(
       `second_...` and those of all negatives of the batch as `negative_...` (negatives, length), `negative_group`
       (negatives,) and `negative_row`, the row of the batch that a negative belongs to (negatives,) int32; the inputs of
       queries are no longer than the longest query of the split
-    - rows with a teacher's answers: `teacher_answers` float32, the result of `TaskObjective.run` for the teacher
+    - rows with a teacher's answers: `teacher_answers` float32, the result of `TaskObjective.run` for the teacher; where
+      they stand in the user's data, `has_label` and `has_answers` (batch,) int32, see `DistillationObjective.measure`,
+      and for retrieval the scores of passages as `teacher_answers` (batch,) and `negative_scores` (negatives,)
 
     Without shuffling and buckets, rows are in the order of the files.
 
@@ -89,7 +100,7 @@ def task_batches(
     for field, valid in is_valid.items():
         if not valid:
             raise RecordError(f"{FEATURES_FILE} of {folder} must say {field}, got {content.get(field)!r}")
-    schema = {name: feature for name, feature in SCHEMAS[content["task"]].items() if feature.is_read}
+    schema = {name: feature for name, feature in record_schema(content).items() if feature.is_read}
     answers = content.get(TEACHER_ANSWERS)
     if answers is not None:
         schema[TEACHER_ANSWERS] = Feature("answers", "")
@@ -155,6 +166,8 @@ def _parser(schema: Mapping[str, Feature], answers: Mapping[str, Any], bounds: M
                 batch[name] = pad(rows[name], bounds[name], filling=-1)
             elif feature.kind == "flags":
                 batch[name] = tf.cast(rows[name].to_tensor(), tf.int32)
+            elif feature.kind == "scores":
+                batch[name] = rows[name].flat_values
             elif feature.kind == "answers":
                 batch[name] = _as_answers(rows[name], width, **answers)
             elif feature.kind != "tokens":

@@ -14,6 +14,8 @@ from keras_bert.core.tensors import Tensor
 
 Array = np.ndarray[Any, Any]
 Batch = Mapping[str, Any]
+# A probability of 0 has no logarithm.
+_LEAST_SHARE = 1e-30
 # Metric -> its sum over a batch, and the weight that the sum is divided by for the mean.
 Sums = dict[str, tuple[Any, Any]]
 
@@ -108,6 +110,13 @@ class TaskObjective(PlainObjective, abc.ABC):
         rank = len(ops.shape(self.loss_weights(batch)))
         return ops.reshape(rows, (-1, *[1] * (rank - 1)))
 
+    def average(self, outputs: Sequence[Array]) -> Array:
+        """The outputs of `run` of several teachers together as those of one: the mean, of logits that of probabilities.
+
+        Arrays (batch, ...) of equal shapes -> (batch, ...).
+        """
+        return np.mean(outputs, axis=0)
+
     @abc.abstractmethod
     def labels_from(self, outputs: Array, batch: Mapping[str, Array]) -> dict[str, Array]:
         """The labels that a teacher's outputs of `run` give the rows of a batch: features of the task's records.
@@ -119,6 +128,15 @@ class TaskObjective(PlainObjective, abc.ABC):
 def call_model(model: keras.Model, batch: Batch, training: bool) -> Any:
     """Calls a model with the entries of a batch that have the names of its inputs."""
     return model({spec.name: batch[spec.name] for spec in model.inputs}, training=training)
+
+
+def average_logits(logits: Sequence[Array], axis: int) -> Array:
+    """The logarithms of the mean of the softmaxes along an axis: of arrays of equal shapes -> one of that shape."""
+    stacked = np.asarray(logits, "float64")
+    axis = axis % logits[0].ndim + 1
+    shares = np.exp(stacked - stacked.max(axis=axis, keepdims=True))
+    mean = (shares / shares.sum(axis=axis, keepdims=True)).mean(axis=0)
+    return np.log(np.maximum(mean, _LEAST_SHARE)).astype("float32")
 
 
 def add_up(parts: Sequence[Sums]) -> dict[str, tuple[float, float]]:

@@ -25,6 +25,11 @@ class DistillationObjective:
     def __init__(self, objective: TaskObjective, teacher: keras.Model | None, distillation: Distillation) -> None:
         self._objective, self._teacher, self._distillation = objective, teacher, distillation
 
+    @property
+    def has_teacher(self) -> bool:
+        """Whether a teacher runs, as batches do not hold its outputs."""
+        return self._teacher is not None
+
     def weights(self, batch: Batch) -> dict[str, Any]:
         """The weight of `loss`, that of the task's loss."""
         return self._objective.weights(batch)

@@ -13,7 +13,10 @@ from keras_bert.objectives.base import Array, Batch, Sums, TaskObjective
 from keras_bert.objectives.class_weights import row_weights
 from keras_bert.objectives.contrast import (
     candidate_logits,
+    cosine_scores,
     exclude_answers,
+    list_divergence,
+    margin_mse_loss,
     multiple_negatives_ranking_loss,
     triplet_loss,
 )
@@ -89,8 +92,12 @@ class RetrievalObjective(TaskObjective):
         """The divergences of the scores of student and teacher, which may differ in width.
 
         For `multiple_negatives` it is that of the softmaxes over the candidates of a query (Lin et al. 2021, equation
-        6); for triplets the squared difference of their margins (Hofstätter et al. 2020, equation 1).
+        6); for triplets the squared difference of their margins (Hofstätter et al. 2020, equation 1). A target (batch,)
+        has the teacher's scores of the passages, and `negative_scores` (negatives,) of the batch those of negatives,
+        NaN for none: only a row's own negatives are its candidates then.
         """
+        if len(ops.shape(target)) == 1:
+            return self._score_distances(_split(outputs, batch), target, batch, temperature)
         student, teacher = _split(outputs, batch), _split(target, batch)
         if self.contrast.loss == "triplet":
             return ops.square(self._margins(student, batch) - self._margins(teacher, batch))
@@ -129,6 +136,24 @@ class RetrievalObjective(TaskObjective):
     def loss_weights(self, batch: Batch) -> Tensor:
         """1 for each query, or for each triplet."""
         return row_weights(batch["negative_group" if self.contrast.loss == "triplet" else "passage_group"])
+
+    def _score_distances(self, vectors: _Vectors, target: Tensor, batch: Batch, temperature: float) -> Tensor:
+        """The distances from given scores: of each row, or of each triplet."""
+        scores, rows = ops.cast(batch["negative_scores"], "float32"), ops.convert_to_tensor(batch["negative_row"])
+        known = ops.isfinite(scores)
+        scores = ops.where(known, scores, 0.0)
+        if self.contrast.loss == "triplet":
+            errors = self._margins(vectors, batch) - (ops.take(target, rows) - scores)
+            return ops.square(ops.where(known, errors, 0.0))
+        queries, passages = (ops.normalize(side, axis=-1) for side in (vectors.queries, vectors.passages))
+        own = ops.sum(queries * passages, axis=-1)[:, None]
+        student = self.contrast.scale * ops.concatenate([own, cosine_scores(queries, vectors.negatives)], axis=1)
+        teacher = ops.concatenate([target[:, None], ops.broadcast_to(scores, ops.shape(student[:, 1:]))], axis=1)
+        is_own = ops.equal(rows[None, :], ops.arange(ops.shape(target)[0], dtype=rows.dtype)[:, None])
+        mask = ops.concatenate([ops.ones_like(own, "bool"), ops.logical_and(is_own, known[None, :])], axis=1)
+        if self.contrast.scores == "margin_mse":
+            return margin_mse_loss(student, teacher, mask)
+        return list_divergence(student, teacher, temperature, mask)
 
     def _losses(self, vectors: _Vectors, batch: Batch) -> Tensor:
         contrast = self.contrast

@@ -21,8 +21,8 @@ from keras_bert.core.losses import (
 )
 from keras_bert.core.tensors import Tensor
 from keras_bert.layers.attention import MASK_BIAS
-from keras_bert.metrics.label_thresholds import HALF, reach_thresholds
-from keras_bert.objectives.base import Array, Batch, Sums, TaskObjective
+from keras_bert.metrics.label_thresholds import HALF, reach_thresholds, with_absence
+from keras_bert.objectives.base import Array, Batch, Sums, TaskObjective, average_logits
 from keras_bert.objectives.class_weights import check_count, check_weights, row_weights, token_weights
 
 
@@ -65,6 +65,10 @@ class ClassificationObjective(LabelObjective):
         """`divergence` of the logits (batch, labels)."""
         return divergence(outputs, target, temperature)
 
+    def average(self, outputs: Sequence[Array]) -> Array:
+        """See `TaskObjective.average`."""
+        return average_logits(outputs, axis=-1)
+
     def labels_from(self, outputs: Array, batch: Mapping[str, Array]) -> dict[str, Array]:
         """`label` (batch,), the most probable one of logits (batch, labels)."""
         return {"label": outputs.argmax(axis=1)}
@@ -106,6 +110,11 @@ class MultiLabelObjective(LabelObjective):
         student, teacher = (_with_absence(logits) for logits in (outputs, target))
         return divergence(student, teacher, temperature)
 
+    def average(self, outputs: Sequence[Array]) -> Array:
+        """See `TaskObjective.average`; each label has a probability of its own."""
+        shares = average_logits([with_absence(logits) for logits in outputs], axis=-1)
+        return shares[..., 1] - shares[..., 0]
+
     def labels_from(self, outputs: Array, batch: Mapping[str, Array]) -> dict[str, Array]:
         """`label` (batch, labels), 1 for each label whose probability reaches its threshold."""
         thresholds = (HALF,) * outputs.shape[-1] if self.thresholds is None else self.thresholds
@@ -139,6 +148,10 @@ class TokenClassificationObjective(LabelObjective):
     def distances(self, outputs: Tensor, target: Any, batch: Batch, temperature: float) -> Tensor:
         """`divergence` of the tokens' logits (batch, length, labels)."""
         return divergence(outputs, target, temperature)
+
+    def average(self, outputs: Sequence[Array]) -> Array:
+        """See `TaskObjective.average`."""
+        return average_logits(outputs, axis=-1)
 
     def labels_from(self, outputs: Array, batch: Mapping[str, Array]) -> dict[str, Array]:
         """`label` (batch, length), the most probable one at the first token of each word, `IGNORED` elsewhere."""
@@ -244,6 +257,10 @@ class QuestionAnsweringObjective(TaskObjective):
         """The mean `divergence` of start and end over the tokens, of logits (batch, length, 2)."""
         student, teacher = (ops.transpose(logits, (0, 2, 1)) for logits in (outputs, target))
         return ops.mean(divergence(student, teacher, temperature), axis=-1)
+
+    def average(self, outputs: Sequence[Array]) -> Array:
+        """See `TaskObjective.average`."""
+        return average_logits(outputs, axis=1)
 
     def labels_from(self, outputs: Array, batch: Mapping[str, Array]) -> dict[str, Array]:
         """`positions` (batch, 2), the most probable start and end outside of padding."""

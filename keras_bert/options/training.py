@@ -97,6 +97,9 @@ class Contrast:
             negatives (Gao et al. 2021). The encoder then runs twice on each micro-batch.
         dimensions: widths of truncated vectors that the loss is also computed with, so that vectors can be truncated
             (Matryoshka representations, Kusupati et al. 2022). The loss is the mean over all widths and the full one.
+        scores: for `multiple_negatives`, the distance of the scaled cosines from a teacher's scores of a query's
+            passage and negatives: the `divergence` of their softmaxes (Lin et al. 2021), or the squared difference of
+            their margins, `margin_mse` (Hofstätter et al. 2020). For `triplet` it is that of unscaled cosines.
     """
 
     loss: ContrastLoss = "multiple_negatives"
@@ -105,11 +108,13 @@ class Contrast:
     across_micro_batches: bool = False
     margin: Annotated[float, pydantic.Field(gt=0, le=2)] = 0.2
     dimensions: tuple[pydantic.PositiveInt, ...] = ()
+    scores: Literal["divergence", "margin_mse"] = "divergence"
 
     @pydantic.model_validator(mode="after")
     def _check_uses(self) -> Self:
         self._check_use("scale", "multiple_negatives")
         self._check_use("symmetric", "multiple_negatives")
+        self._check_use("scores", "multiple_negatives")
         self._check_use("across_micro_batches", "multiple_negatives")
         self._check_use("margin", "triplet")
         different = len(set(self.dimensions)) == len(self.dimensions)

@@ -5,6 +5,7 @@ import tempfile
 
 from components.dsl.errors import InputError
 from components.examples.registry import check_unlabelled
+from components.sources.retrieval import RetrievalSource
 from components.sources.tagged_words import SentenceSource
 from components.sources.text import TextSource
 from keras_bert.options.compression import OF_EMBEDDINGS
@@ -15,7 +16,7 @@ from pipeline.settings.graphs import check_float_layers, check_shapes, check_siz
 from pipeline.settings.page import check_page
 from pipeline.settings.pretraining import check_pretraining
 from pipeline.settings.runtimes import check_models_of_runtimes, check_runtimes
-from pipeline.settings.schema import AnswersSettings, QuantizationSettings, Settings
+from pipeline.settings.schema import AnswersSettings, DistillationSettings, QuantizationSettings, Settings
 
 # Table or key -> the table without which it would be read by no step.
 _NEEDS = {
@@ -38,9 +39,7 @@ _NEEDS = {
     "fitted_vocabulary": "examples",
     "student": "examples",
     "general_distillation": "student",
-    "distillation": "student",
     "teacher_labels": "student",
-    "unlabelled": "student",
     "pruning": "examples",
     "quantization": "examples",
     "probes": "examples",
@@ -103,8 +102,7 @@ def check_tables(settings: Settings) -> None:
         table = getattr(settings, name)
         if table is not None and table.seed + settings.seeds > 2**32:
             raise InputError(f"{name}.seed must leave room for {settings.seeds} seeds below 2^32, got {table.seed}")
-    if settings.unlabelled is not None and task is not None:
-        check_unlabelled(task)
+    check_teachers(settings)
     if settings.normalize is not None and task not in ("embedding", "retrieval"):
         raise InputError(f"normalize is only allowed for embedding and retrieval, got it for {task}")
     for name in OF_EMBEDDINGS:
@@ -115,6 +113,34 @@ def check_tables(settings: Settings) -> None:
         capability.check_tables(own_table, settings)
     check_contrast(settings)
     check_page(settings)
+
+
+def check_teachers(settings: Settings) -> None:
+    """Raises InputError where no step would read a table about teachers, or a teacher's answers say nothing."""
+    source, unlabelled, table = settings.examples, settings.unlabelled, settings.distillation
+    if unlabelled is not None and source is not None:
+        check_unlabelled(source.task)
+    readers = {"unlabelled": unlabelled is not None and unlabelled.is_taught, "distillation": settings.is_taught()}
+    for name, is_read in readers.items() if settings.student is None else ():
+        if name in settings.model_fields_set and not is_read:
+            raise InputError(f"{name} must be left out without [student], as no step would read it")
+    usual = DistillationSettings()
+    for field in dataclasses.fields(table) if settings.student is None else ():
+        value = getattr(table, field.name)
+        if field.name not in ("temperature", "hard_weight") and value != getattr(usual, field.name):
+            rule = "be left out without [student], as [fine_tuning] has the settings of the training"
+            raise InputError(f"distillation.{field.name} must {rule}, got {value!r}")
+    if table.teachers == "seeds" and settings.seeds < 2:
+        raise InputError("distillation.teachers must be 'own' where seeds is 1, got 'seeds'; set seeds to 2 or more")
+    if not isinstance(source, RetrievalSource):
+        return
+    if table.teachers == "seeds":
+        raise InputError("distillation.teachers must be 'own' for the task 'retrieval', whose loss compares batches")
+    if settings.is_taught() and not source.negatives:
+        rule = "be left out where examples.negatives is empty, as the score of one passage alone says nothing"
+        raise InputError(f"examples.probabilities must {rule}")
+    if settings.is_taught() and settings.contrast is not None and settings.contrast.across_micro_batches:
+        raise InputError("contrast.across_micro_batches must be false beside examples.probabilities, got true")
 
 
 def check_data(settings: Settings) -> list[str]:

@@ -7,7 +7,7 @@ from typing import Any
 from components.dsl.errors import InputError, prefixed_errors
 from components.examples.overlap import check_overlap, count_overlap, count_rows, describe_overlap, resolve_leaks
 from components.examples.registry import TASK_ROWS
-from components.examples.source_rows import complete_splits
+from components.examples.source_rows import complete_splits, read_unlabelled
 from components.examples.splits import describe_few_rows
 from components.scoring.base import check_test_rows, choose_metric
 from components.scoring.calibration import check_precision
@@ -35,6 +35,8 @@ def check_examples(settings: Settings) -> list[str]:
         _check_labels(settings, source.task, source.labels())
         return []
     splits, task, complete = source.splits(), TASK_ROWS[source.task], None
+    if settings.unlabelled is not None and settings.unlabelled.is_taught:
+        splits["train"] += read_unlabelled(source, settings.unlabelled)
     labels = task.labels(source, splits["train"])
     _check_labels(settings, source.task, labels)
     _check_slice_columns(settings, splits)
@@ -56,7 +58,8 @@ def check_examples(settings: Settings) -> list[str]:
         check_overlap(splits, task, "in")
     if source.near_overlap == "error":
         check_overlap(splits, task, "near")
-    if settings.unlabelled is not None and "error" in (source.overlap, source.near_overlap):
+    is_text = settings.unlabelled is not None and not settings.unlabelled.is_taught
+    if settings.unlabelled is not None and is_text and "error" in (source.overlap, source.near_overlap):
         texts = list(read_lines(settings.unlabelled))
         resolve_leaks(texts, splits, task, overlap=source.overlap, near_overlap=source.near_overlap)
     overlap = count_overlap(splits, task.key) if source.overlap == "keep" else {}

@@ -22,6 +22,7 @@ from components.sources.retrieval import RetrievalSource
 from components.sources.search_texts import SearchTexts
 from components.sources.table import TableSource
 from components.sources.tagged_words import SentenceSource
+from components.sources.teacher_columns import TaughtFiles, UnlabelledSource
 from components.sources.text import TextSource
 from components.training.on_rows import VALIDATIONS
 from keras_bert.core.checks import check
@@ -166,7 +167,14 @@ class AnswersSettings(Training, Distillation):
 
 @validated_dataclass
 class DistillationSettings(AnswersSettings, Imitation):
-    """Settings of the distillation of a teacher into a student."""
+    """Settings of the distillation of a teacher into a student.
+
+    Attributes:
+        teachers: whose answers a student learns from: those of its `own` teacher, or the mean probabilities of the
+            teachers of all `seeds`, which teach one student.
+    """
+
+    teachers: Literal["own", "seeds"] = "own"
 
 
 @validated_dataclass
@@ -304,7 +312,7 @@ class Settings(pydantic.BaseModel):
     student: Student | None = None
     general_distillation: GeneralDistillationSettings | None = None
     teacher_labels: TeacherLabels | None = None
-    unlabelled: TextSource | None = None
+    unlabelled: UnlabelledSource | None = None
     distillation: DistillationSettings = DistillationSettings()
     pruning: PruningSettings | None = None
     quantization: QuantizationSettings | None = None
@@ -329,6 +337,12 @@ class Settings(pydantic.BaseModel):
         if source.prompts is not None or self.checkpoint is None:
             return source.prompts or Prompts()
         return self.checkpoint.prompts()
+
+    def is_taught(self) -> bool:
+        """Returns whether a teacher's answers stand in the examples or in the unlabelled texts."""
+        examples, unlabelled = self.examples, self.unlabelled
+        given = isinstance(examples, TaughtFiles) and examples.is_taught
+        return given or (unlabelled is not None and unlabelled.is_taught)
 
     def run_options(self) -> dict[str, Any]:
         """Returns the settings of the run itself, as arguments of `run_pipeline`."""

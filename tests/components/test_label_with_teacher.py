@@ -29,7 +29,7 @@ def answer(artifacts: Line, folder: Path, **settings: object) -> TaskExamples:
     labelled = TaskExamples(folder / "labelled")
     labelled.path.mkdir(parents=True)
     given = {
-        "teacher": artifacts.teacher,
+        "teachers": [artifacts.teacher],
         "pretrained": artifacts.pretrained,
         "examples": artifacts.examples,
         **settings,
@@ -121,7 +121,7 @@ def test_copies_and_texts_get_the_labels_that_reach_the_teachers_thresholds(line
     (tmp_path / "more.txt").write_text("cow hen owl\noak fir\n")
     unlabelled = TextSource(str(tmp_path / "more.txt"))
     settings = {"teacher_labels": TeacherLabels(copies=1), "unlabelled": unlabelled}
-    labelled = answer(artifacts, tmp_path, teacher=teacher, **settings)
+    labelled = answer(artifacts, tmp_path, teachers=[teacher], **settings)
     rows, count = rows_of(labelled.path), read_features(artifacts.examples.path)["counts"]["train"]
     assert [row["label"].tolist() for row in rows[count:]] == [[[1, 0]]] * (count + 2)
     assert len({tuple(row["label"][0]) for row in rows[:count]}) > 2, "rows keep labels of their own"

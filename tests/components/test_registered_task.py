@@ -198,7 +198,9 @@ def test_a_registered_task_goes_through_every_step(checkpoint: Path, tmp_path: P
     line = TwoQuestionsLine(NAME, checkpoint, tmp_path)
     labelled = TaskExamples(tmp_path / "labelled")
     labelled.path.mkdir()
-    label_with_teacher.run(teacher=line.teacher, pretrained=line.pretrained, examples=line.examples, labelled=labelled)
+    label_with_teacher.run(
+        teachers=[line.teacher], pretrained=line.pretrained, examples=line.examples, labelled=labelled
+    )
     batch = next(iter(task_batches(labelled.path, "train", 8).epoch()))
     teacher = line.load("teacher")
     outputs = teacher.objective().run(teacher.network(), batch, training=False)

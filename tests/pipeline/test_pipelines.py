@@ -336,6 +336,38 @@ def test_a_student_learns_from_answered_rows_alone(tmp_path: Path, table: str) -
     assert values(pipeline)["label_with_teacher"]["teacher_labels"].copies == (2 if "copies" in table else 0)
 
 
+TAUGHT = EXAMPLES.replace("[examples]\n", "[examples]\nprobabilities = 'p'\n")
+
+
+def test_a_student_needs_no_fine_tuned_teacher_where_answers_stand_in_the_examples(tmp_path: Path) -> None:
+    taught = wire(tmp_path, CHECKPOINT + TAUGHT + STUDENT)
+    assert reads(taught)["distill"] == {"import_checkpoint", "ingest_examples"}
+    assert reads(taught)["evaluate"] == {"ingest_examples", "distill", "export_model"}
+    assert "fine_tune" not in reads(taught)
+    # The states of a teacher, more texts without answers, or a table ask for one.
+    (tmp_path / "more.txt").write_text("A text.\n")
+    for table in ("[distillation]\ncosine = 1.0\n", "[unlabelled]\npath = 'more.txt'\n", "[fine_tuning]\n"):
+        assert "fine_tune" in reads(wire(tmp_path, CHECKPOINT + TAUGHT + STUDENT + table))
+    alone = wire(tmp_path, CHECKPOINT + TAUGHT + "[distillation]\nhard_weight = 0.25\n")
+    assert values(alone)["fine_tune"]["distillation"] == Distillation(hard_weight=0.25)
+    assert values(wire(tmp_path, CHECKPOINT + EXAMPLES))["fine_tune"]["distillation"] is None
+
+
+def test_unlabelled_texts_with_answers_are_rows_of_the_examples(tmp_path: Path) -> None:
+    table = "[unlabelled]\npath = 'more.jsonl'\nprobabilities = 'p'\n"
+    pipeline = wire(tmp_path, CHECKPOINT + EXAMPLES + STUDENT + table)
+    assert values(pipeline)["ingest_examples"]["unlabelled"].probabilities == "p"
+    assert reads(pipeline)["distill"] == {"import_checkpoint", "ingest_examples"}
+
+
+def test_the_teachers_of_all_seeds_label_the_rows_of_one_student(tmp_path: Path) -> None:
+    teachers = {f"fine_tune-{seed}" for seed in range(3)}
+    inputs = reads(wire(tmp_path, CHECKPOINT + EXAMPLES + STUDENT + "[distillation]\nteachers = 'seeds'\n", "seeds=3"))
+    assert inputs["label_with_teacher-0"] == {"import_checkpoint", "ingest_examples", *teachers}
+    assert [name for name in inputs if name.startswith(("distill", "export"))] == ["distill-0", "export_model-0"]
+    assert inputs["evaluate"] == {"ingest_examples", *teachers, "distill-0", "export_model-0"}
+
+
 @pytest.mark.parametrize("setting", ["overlap", "near_overlap"])
 def test_rows_are_removed_from_the_corpus_before_anything_learns_from_it(tmp_path: Path, setting: str) -> None:
     pipeline = wire(tmp_path, CORPUS + EXAMPLES, f"examples.{setting}=drop")

@@ -201,7 +201,9 @@ def test_lists_have_an_order_and_gains_that_are_not_negative():
 
 def test_sentences(build):
     records, cut = make_records("token_classification", max_length=8)
-    features, expected = build("token_classification", max_length=8).examples(*zip(*SENTENCES, strict=True))
+    features, expected = build("token_classification", max_length=8).examples(
+        [sentence.words for sentence in SENTENCES], [sentence.tags for sentence in SENTENCES]
+    )
     assert_same_inputs(records, features)
     np.testing.assert_array_equal(stack(records, "label", IGNORED), expected)
     assert stack(records, "row")[:, 0].tolist() == [0, 1, 2, 2, 3, 3]

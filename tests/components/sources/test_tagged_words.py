@@ -29,7 +29,7 @@ def parse(folder, content, **columns):
 def test_any_sentences_come_back_as_they_were_written(tmp_path_factory, sentences, between, end):
     content = "".join("".join(f"{between.join(pair)}{end}" for pair in sentence) + end for sentence in sentences)
     actual_sentences = parse(tmp_path_factory.mktemp("conll"), content)
-    assert [list(zip(*sentence, strict=True)) for sentence, _ in actual_sentences] == sentences
+    assert [list(zip(sentence.words, sentence.tags, strict=True)) for sentence, _ in actual_sentences] == sentences
 
 
 def test_documents_and_lines_of_white_space_end_sentences(tmp_path):

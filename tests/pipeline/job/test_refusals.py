@@ -452,6 +452,15 @@ COMBINATIONS = {
             "passages of other rows, got 8",
         ),
         (
+            "examples.probabilities=p",
+            "examples.probabilities must be left out where examples.negatives is empty, as the score of one passage "
+            "alone says nothing",
+        ),
+        (
+            "student.num_layers=1 --set seeds=2 --set distillation.teachers=seeds",
+            "distillation.teachers must be 'own' for the task 'retrieval', whose loss compares batches",
+        ),
+        (
             "student.num_layers=1 --set teacher_labels.copies=1",
             "teacher_labels must be left out for the task 'retrieval', whose loss compares whole batches",
         ),
@@ -480,6 +489,15 @@ COMBINATIONS = {
         ),
         (SHAPE, f"encoder must be left out without [corpus], {UNREAD}"),
         ("distillation={}", f"distillation must be left out without [student], {UNREAD}"),
+        (
+            "examples.probabilities=p --set distillation.epochs=5.0",
+            "distillation.epochs must be left out without [student], as [fine_tuning] has the settings of the "
+            "training, got 5.0",
+        ),
+        (
+            "student.num_layers=1 --set distillation.teachers=seeds",
+            "distillation.teachers must be 'own' where seeds is 1, got 'seeds'; set seeds to 2 or more",
+        ),
         (
             "general_distillation={path='texts', relations=1.0}",
             f"general_distillation must be left out without [student], {UNREAD}",

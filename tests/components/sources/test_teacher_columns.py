@@ -1,0 +1,186 @@
+import json
+import math
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+from components.dsl.errors import InputError
+from components.sources.label_sets import LabelSetSource
+from components.sources.retrieval import RetrievalSource
+from components.sources.table import TableSource, TextRow
+from components.sources.tagged_words import SentenceSource
+from components.sources.teacher_columns import TeacherAnswer, UnlabelledSource
+
+
+def write(folder, rows, name="rows.jsonl"):
+    (folder / name).write_text("".join(json.dumps(row) + "\n" for row in rows))
+    return str(folder / name)
+
+
+def logs(*shares):
+    return tuple(round(math.log(share), 5) for share in shares)
+
+
+ROWS = [
+    {"text": "a", "label": "neg", "p": {"pos": 0.2, "neg": 0.8}},
+    {"text": "b", "label": "pos"},
+    {"text": "c", "p": {"pos": 1.0}},
+    {"text": "d", "label": None, "p": [0.75, 0.25]},
+]
+EXPECTED = [
+    TextRow("a", "neg", None, TeacherAnswer(logs(0.8, 0.2), is_label=False)),
+    TextRow("b", "pos"),
+    TextRow("c", "pos", None, TeacherAnswer((round(math.log(1e-6), 5), 0.0), is_label=True)),
+    TextRow("d", "neg", None, TeacherAnswer(logs(0.75, 0.25), is_label=True)),
+]
+
+
+def test_each_row_has_a_label_or_an_answer(tmp_path):
+    source = TableSource(write(tmp_path, ROWS), probabilities="p")
+    rows = source.splits()
+    assert rows["train"] == EXPECTED
+    assert source.describe(rows) == [
+        "the teacher's likeliest label is that of the row in 1 of 1 train rows that have both"
+    ]
+
+
+def test_all_kinds_of_tables_say_the_same(tmp_path):
+    shares = [[0.8, 0.2], None, [0.0, 1.0], [0.75, 0.25]]
+    lines = [
+        f"{row['text']}\t{row.get('label') or ''}\t{'' if part is None else part}"
+        for row, part in zip(ROWS, shares, strict=True)
+    ]
+    (tmp_path / "rows.tsv").write_text("text\tlabel\tp\n" + "\n".join(lines) + "\n")
+    pq.write_table(
+        pa.table({"text": list("abcd"), "label": ["neg", "pos", None, None], "p": shares}), tmp_path / "rows.parquet"
+    )
+    columns = [
+        f"{row['text']},{row.get('label') or ''},{','.join(map(str, part or ['', '']))}"
+        for row, part in zip(ROWS, shares, strict=True)
+    ]
+    (tmp_path / "rows.csv").write_text("text,label,n,y\n" + "\n".join(columns) + "\n")
+    for name in ("rows.tsv", "rows.parquet"):
+        assert TableSource(str(tmp_path / name), probabilities="p").splits()["train"] == EXPECTED
+    assert TableSource(str(tmp_path / "rows.csv"), probability_columns=("n", "y")).splits()["train"] == EXPECTED
+
+
+def test_logarithms_are_divided_by_their_sum(tmp_path):
+    rows = [{"text": "a", "p": {"x": math.log(0.3), "y": math.log(0.1)}}, {"text": "b", "p": {"y": -0.1, "x": -9.0}}]
+    rows = TableSource(write(tmp_path, rows), probabilities="p", log_probabilities=True).splits()["train"]
+    assert rows[0] == TextRow("a", "x", None, TeacherAnswer(logs(0.75, 0.25), is_label=True))
+    assert rows[1].label == "y", "without any label the names are those of the objects"
+
+
+def test_several_labels_have_a_probability_each(tmp_path):
+    rows = [{"text": "a", "label": ["x", "y"]}, {"text": "b", "label": [], "p": {"x": 0.5, "y": 0.0}}]
+    rows += [{"text": "c", "p": [0.5, 0.2]}]
+    half, fifth, never = 0.0, round(math.log(0.25), 5), round(math.log(1e-6 / (1 - 1e-6)), 5)
+    answers = [row.teacher for row in LabelSetSource(write(tmp_path, rows), probabilities="p").splits()["train"]]
+    assert answers == [(), TeacherAnswer((half, never), is_label=False), TeacherAnswer((half, fifth), is_label=True)]
+    assert LabelSetSource(write(tmp_path, rows), probabilities="p").splits()["train"][2].labels == ("x",)
+
+
+def test_numbers_and_pairs_have_a_score(tmp_path):
+    rows = [{"text": "a", "label": 1, "p": 1.5}, {"text": "b", "p": "2.5"}]
+    train = TableSource(write(tmp_path, rows), task="regression", probabilities="p").splits()["train"]
+    assert [(row.label, row.teacher) for row in train] == [("1", ((1.5,), False)), ("2.5", ((2.5,), True))]
+    rows = [{**row, "other": "o"} for row in rows]
+    source = TableSource(write(tmp_path, rows), task="embedding", second_text="other", probabilities="p", scale=5.0)
+    assert [(row.label, row.teacher) for row in source.splits()["train"]] == [
+        ("0.2", ((0.3,), False)),
+        ("0.5", ((0.5,), True)),
+    ]
+
+
+def test_tags_have_a_list_for_each_word(tmp_path):
+    rows = [{"words": ["a", "b"], "tags": ["O", "B-X"]}]
+    rows += [{"words": ["c", "d"], "p": [{"O": 1.0}, {"B-X": 0.25, "I-X": 0.75}]}]
+    train = SentenceSource(write(tmp_path, rows), probabilities="p").splits()["train"]
+    least = round(math.log(1e-6), 5)
+    assert train[1].tags == ("O", "B-X"), "an entity begins with B-"
+    assert train[1].teacher == TeacherAnswer((least, least, 0.0, *logs(0.25, 0.75), least), is_label=True)
+
+
+def test_retrieval_has_a_score_of_each_passage(tmp_path):
+    rows = [{"query": "q", "passage": "a", "n": ["b", "c"], "p": [5.0, 1.0, -2.0]}]
+    rows += [{"query": "q", "passage": "d", "n": "b"}, {"query": "r", "passage": "a", "n": "d"}]
+    train = RetrievalSource(write(tmp_path, rows), negatives=("n",), probabilities="p").splits()["train"]
+    assert train[0].passages + train[0].negatives == ("a", "d", "b", "c")
+    assert str(train[0].teacher.numbers) == "(5.0, nan, 1.0, -2.0)"
+    assert train[1].teacher == ()
+
+
+def test_texts_without_labels_are_further_rows(tmp_path):
+    more = write(tmp_path, [{"body": "x", "label": "pos", "q": [0.9, 0.1]}], "more.jsonl")
+    unlabelled = UnlabelledSource(more, text="body", probabilities="q")
+    expected = [TextRow("x", "neg", None, TeacherAnswer(logs(0.9, 0.1), is_label=True))]
+    for columns in ({"probabilities": "p"}, {}):
+        rows = ROWS if columns else [{"text": "a", "label": "pos"}, {"text": "b", "label": "neg"}]
+        assert TableSource(write(tmp_path, rows), **columns).read_unlabelled(unlabelled) == expected
+    sets = LabelSetSource(write(tmp_path, [{"text": "a", "label": ["pos", "neg"]}]))
+    assert sets.read_unlabelled(unlabelled)[0].labels == ("neg",)
+
+
+def bad_rows():
+    two = [{"text": "a", "label": "neg"}, {"text": "b", "label": "pos"}]
+    yield (
+        [*two, {"text": "c", "p": [0.5, 0.6]}],
+        r"rows.jsonl line 3: column 'p': the probabilities must add up to 1, got 1.1",
+    )
+    yield (
+        [*two, {"text": "c", "p": [1.5, -0.5]}],
+        r"line 3: column 'p': the number of 'neg' must be a probability, 0 to 1, got 1.5",
+    )
+    yield [*two, {"text": "c", "p": [0.5, None]}], r"the number of 'pos' must be a probability, 0 to 1, got None"
+    yield [*two, {"text": "c", "p": [0.5, math.nan]}], r"the number of 'pos' must be a probability, 0 to 1, got nan"
+    yield [*two, {"text": "c", "p": [1.0]}], r"of each of 2 labels in their order, \['neg', 'pos'\], got 1 numbers"
+    yield (
+        [*two, {"text": "c", "p": {"poss": 1.0}}],
+        r"has 'poss', which is no label of the training rows; did you mean 'pos'\?",
+    )
+    yield (
+        [*two, {"text": "c", "p": "high"}],
+        r"line 3: column 'p' must be a number, a list or an object as JSON, got 'high'",
+    )
+    yield [*two, {"text": "c", "p": 0.5}], r"column 'p' must be a list or an object label -> probability, got 0.5"
+    yield (
+        [*two, {"text": "c"}],
+        r"column 'p' of .*rows.jsonl must hold a teacher's answer in at least one row, got none; known",
+    )
+    yield (
+        [*two, {"text": "c"}, {"text": "d", "p": [1, 0]}],
+        r"line 3: the row must have a label in column 'label' or a teacher's answer in 'p', got neither",
+    )
+    unnamed = [
+        {"text": "a", "p": {"x": 0.9, "y": 0.1}},
+        {"text": "b", "p": {"x": 0.8, "z": 0.2}},
+        {"text": "c", "p": {"z": 1}},
+    ]
+    yield unnamed, r"the label 'y' must be that of a training row, or the likeliest one in column 'p', got neither"
+
+
+@pytest.mark.parametrize(("rows", "message"), list(bad_rows()))
+def test_bad_answers_are_named_with_their_place(tmp_path, rows, message):
+    with pytest.raises(InputError, match=message):
+        TableSource(write(tmp_path, rows), probabilities="p").check()
+
+
+def test_rows_to_measure_on_have_labels_of_their_own(tmp_path):
+    test = write(tmp_path, [{"text": "a", "p": [1, 0]}], "test.jsonl")
+    with pytest.raises(InputError, match=r"test\.jsonl line 1: .*'label'"):
+        TableSource(write(tmp_path, ROWS), test=test, probabilities="p").check()
+
+
+@pytest.mark.parametrize(
+    ("settings", "message"),
+    [
+        ({"probabilities": "p", "probability_columns": ("a", "b")}, "must be left out beside probab"),
+        ({"log_probabilities": True}, "log_probabilities must be left out where there are no probabilities"),
+        ({"task": "regression", "probability_columns": ("a", "b")}, "must be left out for regression"),
+        ({"task": "regression", "probabilities": "p", "log_probabilities": True}, "which has no labels"),
+    ],
+)  # fmt: skip
+def test_settings_that_do_not_go_together_are_refused(settings, message):
+    with pytest.raises(ValueError, match=message):
+        TableSource("rows.tsv", **settings)
