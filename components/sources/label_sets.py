@@ -77,10 +77,10 @@ class LabelSetSource(TaughtFiles):
                 saw.
         """
         paths = self.paths()
-        known = self._known()
+        label_names = self._known()
         tables = {
             split: self._parse(
-                path, self._records(path), known, must_separate=split == "train", may_lack=split == "train"
+                path, self._records(path), label_names, must_separate=split == "train", may_lack=split == "train"
             )
             for split, path in paths.items()
         }
@@ -91,7 +91,7 @@ class LabelSetSource(TaughtFiles):
                     f"column {column!r} of {self.train} must be 1 somewhere, got 0 in all rows; leave it out"
                 )
         names = {split: self._label_names(rows) for split, rows in tables.items()}
-        self.check_known(known, names["train"])
+        self.check_known(label_names, names["train"])
         check_labels(names, f"{owner} of {self.train}")
         return tables
 
@@ -149,13 +149,13 @@ class LabelSetSource(TaughtFiles):
 
     def read_unlabelled(self, unlabelled: UnlabelledSource) -> list[LabelSetRow]:
         """See `TaughtFiles.read_unlabelled`."""
-        known, table = self._known() or self.labels(self.read(self.train)), self.as_unlabelled(unlabelled)
+        label_names, table = self._known() or self.labels(self.read(self.train)), self.as_unlabelled(unlabelled)
         table = dataclasses.replace(table, label_columns=None, label=_DEFAULT_LABEL, separator=",")
         # A column of labels that happens to be there is not read.
         records = (
             record._replace(cells={**record.cells, _DEFAULT_LABEL: None}) for record in table._records(table.train)
         )
-        return table._parse(table.train, records, known)
+        return table._parse(table.train, records, label_names)
 
     @property
     def _texts(self) -> int:
@@ -181,7 +181,7 @@ class LabelSetSource(TaughtFiles):
         self,
         path: str,
         records: Iterable[Record],
-        known: Sequence[str],
+        label_names: Sequence[str],
         *,
         must_separate: bool = False,
         may_lack: bool = True,
@@ -198,11 +198,11 @@ class LabelSetSource(TaughtFiles):
             logits, raw = None, self.raw_answer(record)
             if raw is not None:
                 place = f"{record.where}: column {self.answer_column!r}"
-                logits = read_logits(raw, known, place, log=self.log_probabilities, independent=True)
+                logits = read_logits(raw, label_names, place, log=self.log_probabilities, independent=True)
             # Of columns of flags an empty text is absent, too; of one of names it is an empty list.
             absent = (None,) if self.label_columns is None else (None, "")
             if logits is not None and may_lack and all(value in absent for _, value in values[texts:]):
-                names = [label for label, logit in zip(known, logits, strict=True) if logit >= 0]
+                names = [label for label, logit in zip(label_names, logits, strict=True) if logit >= 0]
                 rows.append(LabelSetRow(firsts[0], tuple(names), second, TeacherAnswer(logits, is_label=True)))
                 continue
             places = ((f"{record.where}: column {column!r}", column, value) for column, value in values[texts:])

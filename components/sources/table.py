@@ -87,15 +87,15 @@ class TableSource(TaughtFiles):
                 one number in validation or test, or training numbers that `check_spread` refuses; or a teacher's answer
                 does not fit the labels.
         """
-        known = self.known_labels(self._needed())
+        label_names = self.known_labels(self._needed())
         tables = {
-            split: self._parse(self._records(path), known, labels="some" if split == "train" else "all")
+            split: self._parse(self._records(path), label_names, labels="some" if split == "train" else "all")
             for split, path in self.paths().items()
         }
         labels = {split: {row.label for row in rows} for split, rows in tables.items()}
         owner = f"column {self.label!r} of {self.train}"
         if self.task == "classification":
-            self.check_known(known, labels["train"])
+            self.check_known(label_names, labels["train"])
             check_labels(labels, owner)
             return tables
         if self.task == "regression":
@@ -184,10 +184,10 @@ class TableSource(TaughtFiles):
         """How often a teacher's likeliest label is that of the row."""
         if not self.is_taught or self.task != "classification":
             return []
-        known = self.known_labels(self._needed())
+        label_names = self.known_labels(self._needed())
         return describe_agreement({
             split: [
-                likeliest(row.teacher.numbers, known) == row.label
+                likeliest(row.teacher.numbers, label_names) == row.label
                 for row in rows
                 if row.teacher and not row.teacher.is_label
             ]
@@ -196,28 +196,28 @@ class TableSource(TaughtFiles):
 
     def read_unlabelled(self, unlabelled: UnlabelledSource) -> list[TextRow]:
         """See `TaughtFiles.read_unlabelled`."""
-        known = self.known_labels(self._needed()) or sorted({row.label for row in self.read(self.train)})
+        label_names = self.known_labels(self._needed()) or sorted({row.label for row in self.read(self.train)})
         table = self.as_unlabelled(unlabelled)
-        return table._scale(table._parse(table._records(unlabelled.path), known, labels="none"), unlabelled.path)
+        return table._scale(table._parse(table._records(unlabelled.path), label_names, labels="none"), unlabelled.path)
 
     def _parse(
-        self, records: Iterable[Record], known: Sequence[str], *, labels: Literal["all", "some", "none"] = "some"
+        self, records: Iterable[Record], label_names: Sequence[str], *, labels: Literal["all", "some", "none"] = "some"
     ) -> list[TextRow]:
         columns, rows = self._needed(), list[TextRow]()
         for record in records:
             where, values = record.where, dict(zip(columns, record.values, strict=False))
             texts = [column for column in (self.text, self.second_text) if column is not None]
             text, *second = (as_text(values[column], where, column, is_filled=True) for column in texts)
-            numbers = self._read_answer(record, known)
-            own = record.cells.get(self.label) if self.is_taught else values[self.label]
-            is_own = labels != "none" and not (self.is_taught and labels == "some" and is_missing(own))
+            numbers = self._read_answer(record, label_names)
+            cell = record.cells.get(self.label) if self.is_taught else values[self.label]
+            is_own = labels != "none" and not (self.is_taught and labels == "some" and is_missing(cell))
             if is_own:
-                label = as_text(own, where, self.label, is_filled=True).strip()
+                label = as_text(cell, where, self.label, is_filled=True).strip()
             elif numbers is None:
                 columns_of_both = f"a label in column {self.label!r} or a teacher's answer in {self.answer_column!r}"
                 raise InputError(f"{where}: the row must have {columns_of_both}, got neither")
             else:
-                label = likeliest(numbers, known) if self.task == "classification" else str(numbers[0])
+                label = likeliest(numbers, label_names) if self.task == "classification" else str(numbers[0])
             if self.task == "classification":
                 check_label(label, f"{where}: column {self.label!r}")
             elif (rule := broken_float32_rule(parse_number(label))) is not None:
@@ -226,13 +226,13 @@ class TableSource(TaughtFiles):
             rows.append(TextRow(text, label, second[0] if second else None, answer))
         return rows
 
-    def _read_answer(self, record: Record, known: Sequence[str]) -> tuple[float, ...] | None:
+    def _read_answer(self, record: Record, label_names: Sequence[str]) -> tuple[float, ...] | None:
         raw = self.raw_answer(record)
         if raw is None:
             return None
         place = f"{record.where}: column {self.answer_column!r}"
         if self.task == "classification":
-            return read_logits(raw, known, place, log=self.log_probabilities)
+            return read_logits(raw, label_names, place, log=self.log_probabilities)
         return (read_score(raw, place),)
 
 

@@ -168,9 +168,9 @@ class SentenceSource(TaughtFiles):
 
     def _read(self, path: str, *, has_cells: bool = False) -> list[_ReadSentence]:
         """The sentences of files with their tags in BIO, and with their places as `train.conll line 3`."""
-        read, known = list[_ReadSentence](), self._known()
+        read, label_names = list[_ReadSentence](), self._known()
         for file in self._files(path):
-            parsed = list(self._parse_file(file, known, has_cells=has_cells))
+            parsed = list(self._parse_file(file, label_names, has_cells=has_cells))
             for sentence in parsed:
                 for number, tag in enumerate(sentence.row.tags, sentence.first):
                     check_label(tag, f"{sentence.where} {number}: the tag")
@@ -224,7 +224,7 @@ class SentenceSource(TaughtFiles):
                 raise InputError(f"examples.probabilities must {rule}, got it beside {file}; write a table of lists")
         return self.labels([Sentence((), tuple(self.known_labels([self.words])))])
 
-    def _parse_taught(self, record: Record, known: Sequence[str]) -> Sentence:
+    def _parse_taught(self, record: Record, label_names: Sequence[str]) -> Sentence:
         """The sentence of a row that may have a teacher's answer, or no tags."""
         words, raw = _split(record.values[0], record.where, self.words), self.raw_answer(record)
         place = f"{record.where}: column {self.answer_column!r}"
@@ -232,27 +232,27 @@ class SentenceSource(TaughtFiles):
             got = f"{len(raw)} items" if isinstance(raw, list) else str(raw)[:40]
             raise InputError(f"{place} must be a list of probabilities for each of {len(words)} words, got {got}")
         logits = [
-            read_logits(part, known, f"{place}, word {number}", log=self.log_probabilities)
+            read_logits(part, label_names, f"{place}, word {number}", log=self.log_probabilities)
             for number, part in enumerate(raw or (), start=1)
         ]
-        numbers, own = tuple(logit for part in logits for logit in part), record.cells.get(self.tags)
-        if not is_missing(own):
+        numbers, tag_cell = tuple(logit for part in logits for logit in part), record.cells.get(self.tags)
+        if not is_missing(tag_cell):
             answer: AnyAnswer = () if raw is None else TeacherAnswer(numbers, is_label=False)
-            sentence = parse_lists(record._replace(values=(words, own)), (self.words, self.tags))
+            sentence = parse_lists(record._replace(values=(words, tag_cell)), (self.words, self.tags))
             return sentence._replace(teacher=answer)
         if raw is None:
             raise InputError(f"{record.where}: the row must have tags in column {self.tags!r} or a teacher's answer")
-        tags = tuple(likeliest(part, known) for part in logits)
+        tags = tuple(likeliest(part, label_names) for part in logits)
         tags = begin_entities(tags) if self.scheme == "BIO" else tags
         return Sentence(words, tags, TeacherAnswer(numbers, is_label=True))
 
-    def _parse_file(self, file: str, known: Sequence[str], *, has_cells: bool = False) -> Iterator[_ReadSentence]:
-        """The sentences of a file, their tags as they are written there; `known` are those of a teacher's numbers."""
+    def _parse_file(self, file: str, label_names: Sequence[str], *, has_cells: bool = False) -> Iterator[_ReadSentence]:
+        """The sentences of a file, their tags as they are written there; `label_names` order a teacher's numbers."""
         if extension(file) in _LIST_KINDS:
             fields = (self.words,) if self.is_taught else (self.words, self.tags)
             for record in read_records(file, fields, has_cells=has_cells or self.is_taught):
                 row = (
-                    self._parse_taught(record, known)
+                    self._parse_taught(record, label_names)
                     if self.is_taught
                     else parse_lists(record, (self.words, self.tags))
                 )

@@ -137,9 +137,9 @@ class TaughtFiles(LabelledFiles, TeacherColumns):
         """
         if not self.is_taught:
             return []
-        own, named, columns, answers = set[str](), set[str](), set[str](), 0
+        labels, named, columns, answers = set[str](), set[str](), set[str](), 0
         for record in read_table(self.train, tuple(needed), has_cells=True):
-            own.update(self.own_labels(record))
+            labels.update(self.own_labels(record))
             raw = self.raw_answer(record)
             answers += raw is not None
             for part in raw if isinstance(raw, list) else [raw]:
@@ -151,11 +151,11 @@ class TaughtFiles(LabelledFiles, TeacherColumns):
             raise InputError(
                 f"column {column!r} of {self.train} must hold a teacher's answer in at least one row, got none{hint}"
             )
-        return sorted(own or named)
+        return sorted(labels or named)
 
-    def check_known(self, known: Collection[str], labels: Collection[str]) -> None:
+    def check_known(self, label_names: Collection[str], labels: Collection[str]) -> None:
         """Raises InputError where a label is that of no training row, nor a teacher's likeliest one."""
-        for label in sorted(set(known).difference(labels)):
+        for label in sorted(set(label_names).difference(labels)):
             raise InputError(
                 f"the label {label!r} must be that of a training row, or the likeliest one in column "
                 f"{self.answer_column!r}, got neither; add such a row or leave the label out"

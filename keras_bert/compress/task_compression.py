@@ -9,7 +9,7 @@ import keras
 import numpy as np
 
 from keras_bert.compress.imitation import ImitationObjective
-from keras_bert.compress.new_students import STARTING_BATCHES, make_student
+from keras_bert.compress.new_students import STARTING_BATCHES, make_student, measure_by_loss, measure_by_states
 from keras_bert.compress.prune import MagnitudePruning, Masks
 from keras_bert.compress.quantization_parameters import QuantizationParameters
 from keras_bert.compress.quantize import QuantizationAware
@@ -21,7 +21,7 @@ from keras_bert.options.quantization import Quantization, RecipeName
 from keras_bert.options.training import Training
 from keras_bert.tasks.base import Task
 from keras_bert.tasks.checks import check_keras_model
-from keras_bert.training.fit import Rows, batches, columns, count_steps, read_rows, train
+from keras_bert.training.fit import Rows, batches, columns, count_steps, read_rows, read_taught, train
 
 # The learning rates of the pipeline's steps.
 _DISTILLATION_RATE, _PRUNING_RATE, _QUANTIZATION_RATE = 1e-4, 5e-5, 2e-5
@@ -33,6 +33,7 @@ def distill(
     pairs: Sequence[str] | None = None,
     layers: Sequence[int] | None = None,
     student: Student | None = None,
+    probabilities: Any = None,
     distillation: Distillation = Distillation(),
     imitation: Imitation = Imitation(),
     verbose: int = 1,
@@ -41,12 +42,15 @@ def distill(
     """Trains a smaller student on a teacher's answers.
 
     Args:
-        teacher: a trained task with a Keras model, which stays as it is.
+        teacher: a trained task with a Keras model, which stays as it is; with `probabilities` it may be one that is not
+            trained, whose layers the student begins with.
         data: the arguments of `teacher.examples`; classifiers and regressions take texts alone, too, which the teacher
             labels. See `keras_bert.fit` for their types.
         pairs: the second text of each row.
         layers: the teacher's layers, from 0, that the student keeps; or `student`.
         student: how the student differs from the teacher.
+        probabilities: the answers of any other teacher in place of those of `teacher`: of the labels (rows, labels), in
+            the order of `teacher.labels`; of a regression its numbers, of an embedding the cosines (rows,).
         distillation: temperature, and the share of the labels in the loss; texts alone have no share.
         imitation: weights of further losses between the states of both.
         verbose: 1 shows a progress bar, 0 none.
@@ -68,15 +72,22 @@ def distill(
     one = (layers is None) != (student is None)
     check("distill", "layers", one, "be given, or student", (layers, student))
     plan = Training(**{"precision": "auto", "learning_rate": _DISTILLATION_RATE, **training})
-    rows, distillation = _read_rows(teacher, data, pairs, distillation)
+    is_given = probabilities is not None
+    if not is_given:
+        rows, distillation = _read_rows(teacher, data, pairs, distillation)
+    else:
+        rows = read_taught(teacher, data, pairs, probabilities)
+    measure = measure_by_states if teacher.has_new_head else measure_by_loss
     first = batches(teacher, rows, plan.micro_batch_size, shuffle=True, seed=plan.seed).after(0, stop=STARTING_BATCHES)
     with teacher._attached(teacher.adapter):
-        small, _ = make_student(teacher, student or Student(layers=tuple(layers or ())), first)
+        small, _ = make_student(teacher, student or Student(layers=tuple(layers or ())), first, measure)
         if small.has_new_head and "label" in rows:
             small.start_head(rows["label"])
         network, objective = small.network(), small.objective()
         if imitation.is_on:
-            imitating = ImitationObjective(objective, network, teacher.network(), distillation, imitation)
+            imitating = ImitationObjective(
+                objective, network, teacher.network(), distillation, imitation, has_answers=is_given
+            )
             steps = count_steps(small, rows, plan)
             alone = round(imitation.intermediate_steps * steps)
             if alone:
@@ -86,7 +97,7 @@ def distill(
             rest = dataclasses.replace(plan, steps=steps - alone)
             train(small, imitating.joint, imitating, rows, rest, verbose=verbose)
         else:
-            plain = DistillationObjective(objective, teacher.network(), distillation)
+            plain = DistillationObjective(objective, None if is_given else teacher.network(), distillation)
             train(small, network, plain, rows, plan, verbose=verbose)
     return small
 

@@ -131,7 +131,8 @@ def given_answers(task: str) -> dict[str, Feature]:
 
 def record_schema(content: Mapping[str, Any]) -> dict[str, Feature]:
     """The features of the records that a `features.json` describes, without `teacher_answers`."""
-    given = {name: feature for name, feature in given_answers(content["task"]).items() if name in content["features"]}
+    named = content.get("features", ())
+    given = {name: feature for name, feature in given_answers(content["task"]).items() if name in named}
     return {**SCHEMAS[content["task"]], **given}
 
 

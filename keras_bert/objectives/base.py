@@ -110,6 +110,14 @@ class TaskObjective(PlainObjective, abc.ABC):
         rank = len(ops.shape(self.loss_weights(batch)))
         return ops.reshape(rows, (-1, *[1] * (rank - 1)))
 
+    def answers_from(self, values: Array) -> Array:
+        """The outputs of `run` that a teacher's probabilities or numbers stand for, NaN where it gave none.
+
+        Raises:
+            ValueError: a value is out of range, or the task has no such answers.
+        """
+        raise ValueError(f"{type(self).__name__} has no answers that could be given as an array")
+
     def average(self, outputs: Sequence[Array]) -> Array:
         """The outputs of `run` of several teachers together as those of one: the mean, of logits that of probabilities.
 

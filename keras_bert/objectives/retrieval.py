@@ -140,17 +140,21 @@ class RetrievalObjective(TaskObjective):
     def _score_distances(self, vectors: _Vectors, target: Tensor, batch: Batch, temperature: float) -> Tensor:
         """The distances from given scores: of each row, or of each triplet."""
         scores, rows = ops.cast(batch["negative_scores"], "float32"), ops.convert_to_tensor(batch["negative_row"])
-        known = ops.isfinite(scores)
-        scores = ops.where(known, scores, 0.0)
+        has_score = ops.isfinite(scores)
+        scores = ops.where(has_score, scores, 0.0)
         if self.contrast.loss == "triplet":
             errors = self._margins(vectors, batch) - (ops.take(target, rows) - scores)
-            return ops.square(ops.where(known, errors, 0.0))
+            return ops.square(ops.where(has_score, errors, 0.0))
         queries, passages = (ops.normalize(side, axis=-1) for side in (vectors.queries, vectors.passages))
-        own = ops.sum(queries * passages, axis=-1)[:, None]
-        student = self.contrast.scale * ops.concatenate([own, cosine_scores(queries, vectors.negatives)], axis=1)
+        pair_scores = ops.sum(queries * passages, axis=-1)[:, None]
+        student = self.contrast.scale * ops.concatenate(
+            [pair_scores, cosine_scores(queries, vectors.negatives)], axis=1
+        )
         teacher = ops.concatenate([target[:, None], ops.broadcast_to(scores, ops.shape(student[:, 1:]))], axis=1)
         is_own = ops.equal(rows[None, :], ops.arange(ops.shape(target)[0], dtype=rows.dtype)[:, None])
-        mask = ops.concatenate([ops.ones_like(own, "bool"), ops.logical_and(is_own, known[None, :])], axis=1)
+        mask = ops.concatenate(
+            [ops.ones_like(pair_scores, "bool"), ops.logical_and(is_own, has_score[None, :])], axis=1
+        )
         if self.contrast.scores == "margin_mse":
             return margin_mse_loss(student, teacher, mask)
         return list_divergence(student, teacher, temperature, mask)

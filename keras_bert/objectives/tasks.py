@@ -8,6 +8,7 @@ import keras
 import numpy as np
 from keras import ops
 
+from keras_bert.core.checks import check
 from keras_bert.core.losses import (
     IGNORED,
     binary_cross_entropy,
@@ -24,6 +25,9 @@ from keras_bert.layers.attention import MASK_BIAS
 from keras_bert.metrics.label_thresholds import HALF, reach_thresholds, with_absence
 from keras_bert.objectives.base import Array, Batch, Sums, TaskObjective, average_logits
 from keras_bert.objectives.class_weights import check_count, check_weights, row_weights, token_weights
+
+# The sum of probabilities that were rounded differs from 1 by this; a probability of 0 has no logarithm.
+_ROUNDING, _LEAST_SHARE = 0.02, 1e-6
 
 
 @dataclasses.dataclass(frozen=True)
@@ -68,6 +72,13 @@ class ClassificationObjective(LabelObjective):
     def average(self, outputs: Sequence[Array]) -> Array:
         """See `TaskObjective.average`."""
         return average_logits(outputs, axis=-1)
+
+    def answers_from(self, values: Array) -> Array:
+        """Logarithms of probabilities (rows, labels), which add up to 1."""
+        sums = _check_shares(self, values).sum(axis=-1, keepdims=True)
+        fit = bool(np.all(np.isnan(sums) | (np.abs(sums - 1) <= _ROUNDING)))
+        check(type(self).__name__, "probabilities", fit, "add up to 1 in each row", sums.ravel()[:3].round(4).tolist())
+        return np.log(np.maximum(values / sums, _LEAST_SHARE)).astype("float32")
 
     def labels_from(self, outputs: Array, batch: Mapping[str, Array]) -> dict[str, Array]:
         """`label` (batch,), the most probable one of logits (batch, labels)."""
@@ -115,10 +126,22 @@ class MultiLabelObjective(LabelObjective):
         shares = average_logits([with_absence(logits) for logits in outputs], axis=-1)
         return shares[..., 1] - shares[..., 0]
 
+    def answers_from(self, values: Array) -> Array:
+        """Logits of probabilities (rows, labels)."""
+        shares = np.clip(_check_shares(self, values), _LEAST_SHARE, 1 - _LEAST_SHARE)
+        return np.log(shares / (1 - shares)).astype("float32")
+
     def labels_from(self, outputs: Array, batch: Mapping[str, Array]) -> dict[str, Array]:
         """`label` (batch, labels), 1 for each label whose probability reaches its threshold."""
         thresholds = (HALF,) * outputs.shape[-1] if self.thresholds is None else self.thresholds
         return {"label": reach_thresholds(outputs, thresholds).astype(np.int32)}
+
+
+def _check_shares(objective: TaskObjective, values: Array) -> Array:
+    """Raises ValueError unless the values are probabilities (rows, labels), or NaN."""
+    fit = values.ndim == 2 and bool(np.all(np.isnan(values) | ((values >= 0) & (values <= 1))))
+    check(type(objective).__name__, "probabilities", fit, "be (rows, labels), each from 0 to 1", values.shape)
+    return values
 
 
 def _with_absence(logits: Tensor) -> Tensor:
@@ -188,6 +211,10 @@ class RegressionObjective(TaskObjective):
         differences = ops.cast(outputs, "float32") - ops.cast(target, "float32")
         return ops.square(ops.divide(differences[:, 0], self.standard_deviation))
 
+    def answers_from(self, values: Array) -> Array:
+        """Numbers (rows,) or (rows, 1) -> (rows, 1)."""
+        return np.reshape(values, (-1, 1)).astype("float32")
+
     def labels_from(self, outputs: Array, batch: Mapping[str, Array]) -> dict[str, Array]:
         """`value` (batch,), of numbers (batch, 1)."""
         return {"value": outputs[:, 0]}
@@ -227,6 +254,10 @@ class EmbeddingObjective(TaskObjective):
     def distances(self, outputs: Tensor, target: Any, batch: Batch, temperature: float) -> Tensor:
         """The squared differences of the cosines (batch,), so that teacher and student may differ in width."""
         return ops.square(outputs - target)
+
+    def answers_from(self, values: Array) -> Array:
+        """Cosines (rows,)."""
+        return np.reshape(values, -1).astype("float32")
 
     def labels_from(self, outputs: Array, batch: Mapping[str, Array]) -> dict[str, Array]:
         """`value` (batch,), the cosines (batch,) themselves."""

@@ -11,6 +11,8 @@ from keras_bert.core.folders import INPUT_NAMES
 from keras_bert.data.array_batches import ArrayBatches
 from keras_bert.data.schemas import SCHEMAS, compares_rows, list_feature
 from keras_bert.objectives.base import Objective, means
+from keras_bert.objectives.distillation import DistillationObjective
+from keras_bert.options.compression import Distillation
 from keras_bert.options.training import Training
 from keras_bert.tasks.base import Task
 from keras_bert.tasks.checks import check_keras_model, is_keras_model
@@ -28,6 +30,8 @@ def fit(
     task: Task,
     *data: Any,
     pairs: Sequence[str] | None = None,
+    probabilities: Any = None,
+    distillation: Distillation = Distillation(),
     class_weights: Sequence[float] | None = None,
     validation_split: float = 0.0,
     verbose: int = 1,
@@ -40,6 +44,9 @@ def fit(
         data: the arguments of `task.examples`, such as texts and labels: lists, NumPy arrays or pandas columns; or one
             `tf.data.Dataset` of rows of them.
         pairs: the second text of each row, where the task takes one.
+        probabilities: a teacher's answers, which the task learns beside the labels or, where `data` are texts alone, in
+            their place, see `read_taught`.
+        distillation: temperature, and the share of the labels in the loss of rows that have both.
         class_weights: weights of the labels, see `Task.objective`.
         validation_split: share of the rows, the last ones, that choose the weights to keep; 0 keeps the last weights.
         verbose: 1 shows a progress bar, 0 none.
@@ -61,7 +68,13 @@ def fit(
     check_keras_model(task, "trained")
     rule = "be None, as training moves weights off their grid; train the float model and quantize it again"
     check(type(task).__name__, "quantization", task.quantization is None, rule, task.quantization)
-    rows, settings = read_rows(task, data, pairs), Training(**{"precision": "auto", **training})
+    settings = Training(**{"precision": "auto", **training})
+    objective: Objective = task.objective(class_weights)
+    if probabilities is None:
+        rows = read_rows(task, data, pairs)
+    else:
+        rows = read_taught(task, data, pairs, probabilities)
+        objective = DistillationObjective(task.objective(class_weights), None, distillation)
     count = len(rows["padding_mask"])
     check("fit", "validation_split", 0 <= validation_split < 1, "be at least 0 and below 1", validation_split)
     first = count - round(validation_split * count)
@@ -78,7 +91,7 @@ def fit(
         return train(
             task,
             task.network(),
-            task.objective(class_weights),
+            objective,
             learned,
             settings,
             held_out=held_out if validation_split else None,
@@ -129,6 +142,42 @@ def read_rows(task: Task, data: Sequence[Any], pairs: Sequence[str] | None = Non
         return task.training_rows(*columns(data), **({} if pairs is None else {"pairs": pairs}))
     finally:
         task.has_new_head = is_new
+
+
+def read_taught(task: Task, data: Sequence[Any], pairs: Sequence[str] | None, probabilities: Any) -> dict[str, Array]:
+    """The rows of `read_rows`, or of texts alone, with a teacher's answers.
+
+    Args:
+        task: a classifier of texts, a regression or an embedding.
+        data: see `fit`.
+        pairs: see `fit`.
+        probabilities: of the labels (rows, labels), in the order of `task.labels`; of a regression its numbers, of an
+            embedding the cosines (rows,). NaN in a row that the teacher did not answer and that has a label.
+
+    Raises:
+        ValueError: there are not as many as rows, they are out of range, or a row has neither label nor answer.
+    """
+    objective, arguments = task.objective(), columns(data)
+    answers = objective.answers_from(np.asarray(probabilities, "float64"))
+    count, width = len(arguments[0]), len(getattr(task, "labels", ())) or 1
+    fit = len(answers) == count and answers.size == count * width
+    rule = f"be {width} numbers for each of {count} rows"
+    check(type(task).__name__, "probabilities", fit, rule, np.shape(probabilities))
+    has_answers = np.isfinite(answers).reshape(count, -1).all(axis=1)
+    answers = np.where(np.isfinite(answers), answers, np.float32(0))
+    if len(arguments) > (2 if task.second_text == "compared" else 1):
+        rows, has_label = read_rows(task, data, pairs), np.ones(count, "int32")
+    else:
+        rule = "be finite in all rows where there are no labels"
+        row = int(np.argmin(has_answers))
+        check(type(task).__name__, "probabilities", bool(has_answers.all()), rule, f"NaN in row {row}")
+        if task.second_text == "compared":
+            rows = read_rows(task, [*arguments, answers], pairs)
+        else:
+            features = task.encode(arguments[0], pairs)
+            rows = {**features, **objective.labels_from(answers, features)}
+        has_label = np.zeros(count, "int32")
+    return {**rows, "teacher_answers": answers, "has_answers": has_answers.astype("int32"), "has_label": has_label}
 
 
 def evaluate(task: Task, *data: Any, pairs: Sequence[str] | None = None, batch_size: int = 64) -> dict[str, float]:
