@@ -69,12 +69,7 @@ def fit(
     rule = "be None, as training moves weights off their grid; train the float model and quantize it again"
     check(type(task).__name__, "quantization", task.quantization is None, rule, task.quantization)
     settings = Training(**{"precision": "auto", **training})
-    objective: Objective = task.objective(class_weights)
-    if probabilities is None:
-        rows = read_rows(task, data, pairs)
-    else:
-        rows = read_taught(task, data, pairs, probabilities)
-        objective = DistillationObjective(task.objective(class_weights), None, distillation)
+    rows = read_rows(task, data, pairs) if probabilities is None else read_taught(task, data, pairs, probabilities)
     count = len(rows["padding_mask"])
     check("fit", "validation_split", 0 <= validation_split < 1, "be at least 0 and below 1", validation_split)
     first = count - round(validation_split * count)
@@ -85,6 +80,9 @@ def fit(
         task.pairs = pairs is not None
     if task.has_new_head:
         task.start_head(learned[task.label_name], class_weights)
+    objective: Objective = task.objective(class_weights)
+    if probabilities is not None:
+        objective = DistillationObjective(task.objective(class_weights), None, distillation)
     select = task.selected_by if validation_split else None
     # An encoder may be shared with tasks that have other adapters.
     with task._attached(task.adapter):

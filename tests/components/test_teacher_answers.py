@@ -140,7 +140,7 @@ def test_several_teachers_answer_with_their_mean_probabilities(line: Lines, tmp_
     artifacts = line("classification")
     labelled = TaskExamples(tmp_path / "labelled")
     labelled.path.mkdir()
-    other, task = Model(tmp_path / "other"), artifacts.load("teacher")
+    other, task = Model(tmp_path / "other"), tuning_job.read_model(artifacts.teacher)
     task.model.get_layer("classifier").bias.assign([3.0, -3.0])
     task.save(other.path)
     other.seal({})

@@ -70,6 +70,50 @@ def test_every_task_is_fitted_distilled_pruned_quantized_and_exported(
         assert score == pytest.approx(expected[metric], rel=0.3, abs=0.4)
 
 
+# Texts, and a teacher's answers in the order of the labels bad, good and neither; of numbers or cosines.
+SHARES = np.array(
+    [[0.1, 0.8, 0.1], [0.7, 0.2, 0.1], [0.2, 0.2, 0.6], [0.1, 0.9, 0.0], [0.9, 0.1, 0.0], [0.3, 0.6, 0.1]]
+)
+
+
+@pytest.mark.usefixtures("eager")
+@pytest.mark.parametrize("name", ["classification", "multi_label", "regression", "embedding"])
+def test_a_student_learns_from_probabilities_without_a_teacher(name: str) -> None:
+    task = make_task(name)
+    answers = SHARES[:, 0] if name in ("regression", "embedding") else SHARES
+    texts = ROWS[name][:2] if name == "embedding" else ROWS[name][:1]
+    training = {**SMALL, "learning_rate": 1e-2, "epochs": 12}
+    before = [weight.numpy() for weight in task.model.weights]
+    small = keras_bert.distill(task, *texts, probabilities=answers, layers=[1], **training)
+    for weight, was in zip(task.model.weights, before, strict=True):
+        np.testing.assert_array_equal(weight, was)
+    task.fit(*texts, probabilities=answers, **training)
+    for model in (small, task):
+        objective = model.objective()
+        rows = fitting.read_taught(model, texts, None, answers)
+        outputs = objective.run(model.network(), rows, training=False)
+        distances = objective.distances(outputs, rows["teacher_answers"], rows, 1.0)
+        assert float(np.mean(distances)) < 0.2, "the model answers as the teacher"
+
+
+@pytest.mark.usefixtures("eager")
+def test_rows_with_labels_or_answers_or_both() -> None:
+    task = make_task("classification")
+    some = np.where(np.arange(6)[:, None] < 2, np.nan, SHARES)
+    rows = fitting.read_taught(task, (TEXTS, LABELS), None, some)
+    assert rows["has_answers"].tolist() == [0, 0, 1, 1, 1, 1]
+    assert rows["has_label"].tolist() == [1] * 6
+    np.testing.assert_allclose(np.exp(rows["teacher_answers"][2:]), np.maximum(SHARES[2:], 1e-6), rtol=1e-5)
+    for answers, message in (
+        (some, "be finite in all rows where there are no labels, got 'NaN in row 0'"),
+        (SHARES[:5], r"be 3 numbers for each of 6 rows, got \(5, 3\)"),
+        (SHARES[:, :2], "add up to 1 in each row"),
+        (2 * SHARES, "each from 0 to 1"),
+    ):
+        with pytest.raises(ValueError, match=rf"probabilities must .*{message}"):
+            task.fit(TEXTS, probabilities=answers)
+
+
 @pytest.mark.usefixtures("eager")
 def test_texts_alone_are_labelled_by_the_teacher(monkeypatch: pytest.MonkeyPatch) -> None:
     teacher = make_task("classification")
