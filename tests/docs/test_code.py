@@ -1,5 +1,6 @@
 """Every block of code and every command of README.md, CONTRIBUTING.md and docs/ holds, or says why it is not run."""
 
+import json
 import re
 import tomllib
 from collections import defaultdict
@@ -15,7 +16,10 @@ from keras_bert.tokenizers.wordpiece_vocabulary import SPECIAL_TOKENS
 from pipeline.job.files import make_settings, read_tables
 from tests.docs.blocks import PAGES, REPOSITORY, Block, command_lines, read_blocks, read_inline_code
 from tests.docs.commands import check_command, raises
+from tests.hub import Hub, hub
 from tests.keras_bert.tiny import tiny_config
+
+__all__ = ["hub"]
 
 # What a part of a job goes with.
 REST_OF_A_JOB = 'checkpoint.path = "checkpoint"\ncorpus.path = "texts"\nexamples.train = "train.tsv"\n'
@@ -47,8 +51,19 @@ def test_each_block_is_of_a_kind_that_is_tested_or_says_why_not() -> None:
     assert others == [], "name the language, or write `<!-- not run: WHY -->` above the block"
 
 
+def add_checkpoint(hub: Hub) -> None:
+    """Puts the repositories that the pages name on a hub; weights are not read before a run."""
+    sizes = {"num_hidden_layers": 6, "hidden_size": 384, "num_attention_heads": 12, "max_position_embeddings": 512}
+    config = json.dumps({"model_type": "bert", "vocab_size": len(SPECIAL_TOKENS), **sizes}).encode()
+    texts = {"config.json": config, "vocab.txt": "\n".join(SPECIAL_TOKENS).encode()}
+    hub.add("sentence-transformers/all-MiniLM-L6-v2", {**texts, "model.safetensors": b""})
+    hub.add("datasets/OWNER/NAME", {"README.md": b""})
+
+
 @pytest.mark.parametrize("block", of("toml"), ids=str)
-def test_settings_are_valid(block: Block, tmp_path: Path) -> None:
+def test_settings_are_valid(block: Block, tmp_path: Path, request: pytest.FixtureRequest) -> None:
+    if "hf://" in block.code:
+        add_checkpoint(request.getfixturevalue("hub"))
     tables = tomllib.loads(block.code)
     is_job = "checkpoint" in tables or "encoder" in tables
     (tmp_path / "rest.toml").write_text("" if is_job else REST_OF_A_JOB)
@@ -87,7 +102,8 @@ def make_checkpoint(folder: Path) -> None:
 def test_python_runs(page: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """The blocks of a page run one after the other, beside a tiny checkpoint."""
     monkeypatch.chdir(tmp_path)
-    make_checkpoint(tmp_path / "all-MiniLM-L6-v2")
+    for folder in ("all-MiniLM-L6-v2", "sentence-transformers/all-MiniLM-L6-v2"):
+        make_checkpoint(tmp_path / folder)
     names: dict[str, object] = {"texts": ["a good film", "a dull film"] * 8, "labels": ["positive", "negative"] * 8}
     for block in PYTHON[page]:
         exec(compile("\n" * block.line + block.code, page, "exec"), names)
