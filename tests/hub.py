@@ -14,6 +14,8 @@ from urllib.parse import unquote, urlsplit
 
 import pytest
 
+from components.objects.hub import resolve_address
+
 # Files of these kinds are stored by their SHA-256 on another host, as git LFS does.
 LARGE = (".safetensors", ".bin", ".parquet", ".tflite", ".onnx", ".keras")
 
@@ -219,7 +221,9 @@ class HubHandler(BaseHTTPRequestHandler):
 
     def batch(self, request: dict[str, Any]) -> None:
         objects = [
-            {**item, "actions": {"upload": {"href": f"{self.hub.url}/large/{item['oid']}", "header": {}}}}
+            item
+            if item["oid"] in self.hub.large
+            else {**item, "actions": {"upload": {"href": f"{self.hub.url}/large/{item['oid']}", "header": {}}}}
             for item in request["objects"]
         ]
         return self.answer(200, {"transfer": "basic", "objects": objects})
@@ -271,7 +275,7 @@ def hub_variables(hub: Hub, cache: Path) -> dict[str, str]:
 def hub(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Hub]:
     """A hub that the client of this process uses; it reads its variables at its import only."""
     from huggingface_hub import constants
-    from huggingface_hub.utils import _http, close_session
+    from huggingface_hub.utils import _http, close_session, disable_progress_bars, enable_progress_bars
 
     with serve_hub() as server:
         cache = tmp_path / "hub"
@@ -292,5 +296,8 @@ def hub(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Hub]:
         for name, value in settings.items():
             monkeypatch.setattr(constants, name, value)
         close_session()
+        disable_progress_bars()
+        resolve_address.cache_clear()
         yield server
+        enable_progress_bars()
         close_session()

@@ -1,6 +1,7 @@
-"""Addresses on the Hugging Face hub: the commit that each stands for until somebody asks again, and their files."""
+"""Addresses on the Hugging Face hub: their files, and the commits that jobs keep until somebody asks again."""
 
 import dataclasses
+import functools
 import hashlib
 import re
 from collections.abc import Callable, Iterable
@@ -26,29 +27,32 @@ def pin_address(address: str, *, refresh: bool = False) -> str:
         InputError: there is no such repository or revision, or none that is open to the user, or the hub is needed and
             cannot be reached.
     """
-    return str(_pinned(address, refresh=refresh))
-
-
-def _pinned(address: str, *, refresh: bool = False) -> HubAddress:
     with input_errors(""):
         place = HubAddress.parse(address)
         name = hashlib.sha256(repr((place.page, place.revision)).encode()).hexdigest()
         file = cache_folder() / "commits" / name
         if file.is_file() and not refresh:
-            return dataclasses.replace(place, revision=file.read_text())
+            return str(dataclasses.replace(place, revision=file.read_text()))
         resolved = place.resolve()
     if resolved.revision != place.revision:
         file.parent.mkdir(parents=True, exist_ok=True)
         with replaced_file(file) as unfinished:
             unfinished.write_text(str(resolved.revision))
-    return resolved
+    return str(resolved)
+
+
+@functools.cache
+def resolve_address(address: str) -> HubAddress:
+    """The place of an address with the commit that it named at the first call of this process; see `pin_address`."""
+    with input_errors(""):
+        return HubAddress.parse(address).resolve()
 
 
 def match_hub(path: str) -> tuple[list[str], bool]:
     """The files that an address matches, which may end in a pattern of `glob`, and whether it is a folder."""
     from fsspec.utils import glob_translate
 
-    place = _pinned(path)
+    place = resolve_address(path)
     with input_errors(""):
         names = place.list_files()
     if place.path in names:
@@ -67,7 +71,7 @@ def hub_file(address: str) -> Path:
     Raises:
         InputError: see `pin_address`; or there is no such file.
     """
-    place = _pinned(address)
+    place = resolve_address(address)
     with input_errors(""):
         if place.path not in place.list_files():
             raise InputError(f"the file {place} must exist, found nothing there")
@@ -76,7 +80,7 @@ def hub_file(address: str) -> Path:
 
 def hub_folder(address: str, select: Callable[[Iterable[str]], Iterable[str]] = list) -> Path:
     """A folder in the hub's cache with all files of the address, or those of them that are selected; see `hub_file`."""
-    place = _pinned(address.rstrip("/"))
+    place = resolve_address(address.rstrip("/"))
     start = f"{place.path}/" if place.path else ""
     with input_errors(""):
         inside = [name.removeprefix(start) for name in place.list_files() if name.startswith(start)]
@@ -92,4 +96,4 @@ def hub_checkpoint(address: str) -> Path:
         InputError: see `pin_address`; or it holds no weights that are read, or is of no known family.
     """
     with input_errors(""):
-        return fetch_checkpoint(str(_pinned(address)))
+        return fetch_checkpoint(str(resolve_address(address)))

@@ -1,12 +1,14 @@
 """The metadata of a model card by the names of the Hugging Face hub, at the head of the card."""
 
 from collections.abc import Mapping
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from components.artifacts.evaluation import Metrics
 from components.scoring.registry import TASK_SCORING
-from components.sources.checkpoint import CheckpointOrigin
 from keras_bert.core.folders import ONNX_FILE, TFLITE_FILE, TFLITE_FLOAT_FILE
+
+if TYPE_CHECKING:
+    from components.sources.checkpoint import CheckpointOrigin
 
 _TAGS = {TFLITE_FILE: "tflite", TFLITE_FLOAT_FILE: "tflite", ONNX_FILE: "onnx"}
 
@@ -16,7 +18,7 @@ def render_metadata(
     task: str,
     metrics: Metrics,
     records: Mapping[str, Mapping[str, Any]],
-    origin: CheckpointOrigin | None,
+    origin: "CheckpointOrigin | None",
 ) -> str:
     """The block of YAML between two lines of dashes; the scores are shares, those of the shipped file on test rows.
 

@@ -3,7 +3,7 @@
 import json
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from components.artifacts.evaluation import MeasuredModel, Metrics, SeedScores
 from components.examples.overlap import describe_overlap
@@ -12,7 +12,6 @@ from components.scoring.base import IN_LABEL_UNITS
 from components.scoring.card_metadata import render_metadata
 from components.scoring.registry import TASK_SCORING
 from components.scoring.slices import describe_slice, worst_slices
-from components.sources.checkpoint import CheckpointOrigin
 from components.text.escaping import escape_markdown
 from keras_bert.core.folders import (
     CHARACTERS_FILE,
@@ -29,6 +28,9 @@ from keras_bert.core.folders import (
     VOCABULARY_FILE,
 )
 from keras_bert.export.files import FILES
+
+if TYPE_CHECKING:
+    from components.sources.checkpoint import CheckpointOrigin
 
 _SUBWORDS = {"BPE": "byte-level BPE, as RoBERTa's", "Unigram": "unigram, as ALBERT's"}
 # Whether rows are pairs of texts -> their description.
@@ -49,7 +51,7 @@ EXTRAS = {
 }
 
 
-def write_model_card(folder: Path, name: str, version: int, origin: CheckpointOrigin | None = None) -> None:
+def write_model_card(folder: Path, name: str, version: int, origin: "CheckpointOrigin | None" = None) -> None:
     """Writes `README.md` from the `metrics.json`, `task.json`, `export.json` and tokenizer of a folder.
 
     `origin` is where the model's checkpoint comes from.

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from components.dsl.errors import InputError, input_errors
 from components.files.paths import file_digest
 from components.objects.downloads import local_folder
-from components.objects.hub import hub_checkpoint, is_hub_address, pin_address
+from components.objects.hub import hub_checkpoint, is_hub_address, resolve_address
 from components.objects.store import is_object_address
 from components.sources.shared import digest
 from keras_bert.core.folders import (
@@ -112,7 +112,7 @@ class Checkpoint:
             Face's `save_pretrained` writes; or with `model.keras` and `task.json`, as `Task.save` and training steps
             write. `package:name` or `package:name/folder` is a folder of an installed Python package, which is not
             imported; `s3://bucket/folder` and `gs://bucket/folder` are object storage. `hf://OWNER/NAME[@REVISION]` is
-            a repository of the Hugging Face hub, whose commit is kept until `run --refresh` looks for a new one.
+            a repository of the Hugging Face hub, whose commit a job keeps until `run --refresh` looks for a new one.
     """
 
     path: NonEmptyStr
@@ -234,19 +234,15 @@ class Checkpoint:
             return read_json(Prompts, _read_config(folder / TASK_FILE).get("prompts") or {}, "prompts")
 
     def origin(self) -> CheckpointOrigin:
-        """Where it comes from, and under which license, which is unknown where its card is missing or damaged.
-
-        Raises:
-            InputError: see `folder`.
-        """
+        """Where it comes from, and under which license, which is unknown where its card is missing or damaged."""
         from huggingface_hub import metadata_load
         from yaml import YAMLError
 
-        file, content = self.folder() / "README.md", None
+        content = None
         with contextlib.suppress(OSError, ValueError, YAMLError):
-            content = metadata_load(file)
+            content = metadata_load(self.folder() / "README.md")
         terms = {key: str(value) for key, value in (content or {}).items() if key in _TERMS and value}
-        return CheckpointOrigin(pin_address(self.path) if is_hub_address(self.path) else "", terms)
+        return CheckpointOrigin(str(resolve_address(self.path)) if is_hub_address(self.path) else "", terms)
 
     def check(self) -> None:
         """Checks that the files exist; their content is checked when they are read.
@@ -295,8 +291,8 @@ class Checkpoint:
         """The files with their digests, or the address on the hub with its commit; raises as `fingerprint`."""
         self.check()
         if is_hub_address(self.path):
-            address = pin_address(self.path)
-            return {address: address.rpartition("@")[2]}
+            place = resolve_address(self.path)
+            return {str(place): str(place.revision)}
         folder = self.folder()
         names = (file.relative_to(folder).as_posix() for file in folder.rglob("*") if file.is_file())
         files = sorted(folder / name for name in select_files(names))

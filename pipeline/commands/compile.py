@@ -45,7 +45,7 @@ def compile_command(options: SimpleNamespace, console: Console) -> int:
     from components.objects.mirror import display_path, root_address
     from pipeline.compiler.steps import CompileOptions, compile_steps, find_needs
     from pipeline.compiler.targets import TARGETS, check_target
-    from pipeline.job.files import load_settings
+    from pipeline.job.files import hub_overrides, load_settings
     from pipeline.pipelines import build_pipeline
     from pipeline.views.reports import check_output
     from pipeline.views.terminal import write
@@ -69,7 +69,7 @@ def compile_command(options: SimpleNamespace, console: Console) -> int:
         needs,
         CompileOptions(
             job_file=options.job or str(options.settings or ""),
-            overrides=tuple(overrides),
+            overrides=(*overrides, *hub_overrides(settings)),
             root=options.mount or display_path(options.root),
             image=options.image,
             claim=options.claim,

@@ -13,9 +13,10 @@ from pipeline.commands.command import DONE, PathOrAddress, Verb
 @click.argument("address", metavar="ADDRESS", help="The repository on the hub, hf://OWNER/NAME; made if there is none.")
 @click.option("--public", is_flag=True, help="A repository that is made is open to all. Default: to its owner alone.")
 def publish_command(options: SimpleNamespace, console: Console) -> int:
-    """Publish a model on the Hugging Face hub, its files and its card in one commit.
+    """Publish a model on the Hugging Face hub, in one commit.
 
-    Needs HF_TOKEN, a token that may write. The same files again make no further commit.
+    The README.md of its folder becomes the model card. Needs HF_TOKEN, a token that may write. The same files again
+    make no further commit.
     """
     from components.dsl.errors import input_errors
     from keras_bert.interop.publishing import publish

@@ -63,6 +63,13 @@ def load_settings(path: Path | None, overrides: Iterable[str] = (), *, refresh: 
     return make_settings(read_tables(path or DEFAULT_JOB), overrides, refresh=refresh)
 
 
+def hub_overrides(settings: Settings) -> list[str]:
+    """Overrides with the commits that settings were pinned to, for processes that read the job on other machines."""
+    tables = ((section, key, getattr(settings, section, None)) for section, key in (_CHECKPOINT, *_PATTERNS))
+    values = ((f"{section}.{key}", getattr(table, key, None)) for section, key, table in tables)
+    return [f"{name}={value}" for name, value in values if isinstance(value, str) and is_hub_address(value)]
+
+
 def load_beam(path: Path | None, overrides: Sequence[str] = ()) -> BeamOptions:
     """The table `[beam]` of a job, with overrides such as `beam.workers=2`; the job need not be complete.
 

@@ -5,6 +5,7 @@ from pathlib import Path
 
 import pytest
 
+from components.sources.checkpoint import CheckpointOrigin
 from components.sources.pushed_version import PreviousVersion
 from keras_bert.core.config import EncoderShape
 from keras_bert.families.bigbird.settings import BigBird
@@ -14,7 +15,11 @@ from keras_bert.options.pretraining import PretrainingRows
 from keras_bert.options.training import Training
 from pipeline.orchestrator.graph import Pipeline, sources_of
 from pipeline.pipelines import build_pipeline, comparison_pipeline, cost_pipeline
+from tests.hub import Hub, hub
+from tests.keras_bert.interop.checkpoints import GOLDEN
 from tests.pipeline.settings.texts import CHECKPOINT, CORPUS, EXAMPLES, QUERIES, load
+
+__all__ = ["hub"]
 
 STUDENT = "[student]\nnum_layers = 1\n"
 QUANTIZATION = "[quantization]\n"
@@ -270,6 +275,17 @@ def test_the_checkpoint_and_the_longest_input_reach_the_import(tmp_path: Path) -
     text = CHECKPOINT + EXAMPLES
     assert read_by(tmp_path, text, "max_length=64") == {"import_checkpoint", "ingest_examples"}
     assert values(wire(tmp_path, text))["import_checkpoint"]["source"].path == str(tmp_path / "bert")
+
+
+def test_the_origin_of_a_checkpoint_reaches_the_card(tmp_path: Path, hub: Hub) -> None:
+    card = {"README.md": b"---\nlicense: mit\nlanguage: en\n---\n# Small"}
+    files = {file.name: file.read_bytes() for file in (GOLDEN / "hugging_face_classification").iterdir()}
+    commit = hub.add("ann/small", {**files, **card}).branches["main"]
+    text = "[checkpoint]\npath = 'hf://ann/small'\n" + EXAMPLES
+    origin = values(wire(tmp_path, text, "max_length=8"))["push"]["checkpoint"]
+    assert origin == CheckpointOrigin(f"hf://ann/small@{commit}", {"license": "mit"})
+    assert origin.repository == "ann/small"
+    assert values(wire(tmp_path, CHECKPOINT + EXAMPLES))["push"]["checkpoint"] == CheckpointOrigin("", {})
 
 
 def test_models_go_to_a_folder_under_the_root_or_to_an_absolute_one(

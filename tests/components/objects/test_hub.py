@@ -9,7 +9,7 @@ from components.dsl.errors import InputError
 from components.files.paths import file_digest, match_files, short_name
 from components.files.record_files import read_table
 from components.objects.downloads import local_file, local_folder
-from components.objects.hub import pin_address
+from components.objects.hub import pin_address, resolve_address
 from components.objects.mirror import show_addresses
 from components.sources.checkpoint import Checkpoint
 from components.sources.table import TableSource
@@ -37,7 +37,7 @@ def test_a_commit_stays_until_it_is_asked_for_again(hub: Hub, monkeypatch: pytes
     repository = hub.add("datasets/ann/rows", TABLES)
     first = pin_address(f"{DATA}/data/test.csv")
     assert first == f"{DATA}@{repository.branches['main']}/data/test.csv"
-    assert local_file(f"{DATA}/data/test.csv").read_bytes() == TABLES["data/test.csv"]
+    assert local_file(first).read_bytes() == TABLES["data/test.csv"]
     second = repository.commit({**TABLES, "data/test.csv": b"text,label\nnew,yes\n"})
     count = len(hub.requests)
     assert pin_address(f"{DATA}/data/test.csv") == pin_address(first) == first
@@ -97,11 +97,16 @@ def test_the_key_of_a_checkpoint_is_its_commit(hub: Hub, monkeypatch: pytest.Mon
     assert checkpoint.size("hidden_size") == Checkpoint(str(golden)).size("hidden_size")
     files = dict(repository.commits[commit])
     repository.commit({**files, "README.md": b"moved"})
+    assert Checkpoint("hf://ann/small").fingerprint() == key, "one process reads one commit"
     # Files of the same commit that other clients fetch do not change it.
     (checkpoint.folder() / "rust_model.json").write_text("{}")
     offline(monkeypatch)
     assert checkpoint.fingerprint() == Checkpoint(f"hf://ann/small@{commit}").fingerprint() == key
-    monkeypatch.undo()
+    resolve_address.cache_clear()
+    assert checkpoint.fingerprint() == key, "without a network it is the commit of before"
+    monkeypatch.setattr("huggingface_hub.constants.HF_HUB_OFFLINE", False)
+    resolve_address.cache_clear()
+    assert checkpoint.fingerprint() != key
 
 
 def test_paths_in_the_hubs_cache_are_shown_by_their_addresses(hub: Hub) -> None:

@@ -1,5 +1,7 @@
 """Addresses in the place of paths."""
 
+import json
+import re
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -61,6 +63,38 @@ def test_files_and_folders_of_the_hub_are_downloaded(hub: Hub) -> None:
     assert sorted(file.name for file in folder.iterdir()) == ["model.onnx", "task.json"]
     with pytest.raises(InputError, match=r"must begin with s3:// or gs://.*, got hf://ann/small"):
         open_options("show", "--root", "hf://ann/small")
+
+
+CONFIG = {"model_type": "bert", "hidden_size": 8}
+REFUSED = {
+    "none": (None, {}, "hf://ann/none must be a repository that exists and is open to you, the hub says 401"),
+    "private": ({}, {"needs": "hf_other"}, "hf://ann/private must be a repository that exists and is open to you"),
+    "gated": ({"model.safetensors": ""}, {"needs": "hf_other", "gated": True}, "hf://ann/gated@.* is gated: ask for "),
+    "onnx": ({"onnx/model.onnx": "x"}, {}, "hf://ann/onnx@.* must hold weights that are read, .*, got onnx/model.onnx"),
+    "code": (
+        {"model.safetensors": "", "config.json": {"model_type": "mine", "auto_map": {"AutoModel": "code.Mine"}}},
+        {},
+        r"model_type must be one of .*, got 'mine'.*; code of its own, auto_map .*code\.Mine.*, is never run",
+    ),
+}
+
+
+@pytest.mark.parametrize("name", REFUSED)
+def test_checkpoints_of_the_hub_that_cannot_be_used_are_one_line(
+    hub: Hub, tmp_path: Path, capfd: pytest.CaptureFixture[str], name: str
+) -> None:
+    files, settings, message = REFUSED[name]
+    if files is not None:
+        texts = {"config.json": CONFIG, "vocab.txt": "[PAD]", **files}
+        contents = {file: text if isinstance(text, str) else json.dumps(text) for file, text in texts.items()}
+        hub.add(f"ann/{name}", {file: text.encode() for file, text in contents.items()}, **settings)
+    rows = tmp_path / "rows.csv"
+    rows.write_text("text,label\n" + "".join(f"text {row},{'ab'[row % 2]}\n" for row in range(40)))
+    job = tmp_path / "job.toml"
+    job.write_text(f"checkpoint.path = 'hf://ann/{name}'\nexamples.train = 'rows.csv'\n")
+    for arguments in (["init", rows, "--checkpoint", f"hf://ann/{name}"], ["run", job, "--root", tmp_path / "runs"]):
+        assert re.search(message, refused(capfd, *arguments))
+    assert not {"model.safetensors", "code.py"} & set(hub.downloads())
 
 
 def test_texts_stay_as_they_are() -> None:

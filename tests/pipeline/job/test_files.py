@@ -12,7 +12,7 @@ from components.sources.checkpoint import Checkpoint
 from components.sources.table import TableSource
 from components.sources.text import TextSource
 from pipeline.capabilities import JobSettings
-from pipeline.job.files import load_settings
+from pipeline.job.files import hub_overrides, load_settings
 from tests.hub import Hub, hub
 from tests.pipeline.settings.texts import CHECKPOINT, CORPUS, EXAMPLES, keys_of, load, refusal
 
@@ -88,6 +88,10 @@ def test_addresses_on_the_hub_are_pinned_to_commits_until_a_refresh(tmp_path: Pa
     second = [repository.commit({"README.md": b"new"}) for repository in repositories]
     assert commits() == first
     assert commits(refresh=True) == commits() == second
+    assert hub_overrides(load_settings(job)) == [
+        f"checkpoint.path=hf://ann/bert@{second[0]}",
+        f"examples.train=hf://datasets/ann/rows@{second[1]}/*.csv",
+    ]
     with pytest.raises(InputError, match="hf://ann/none must be a repository that exists"):
         load_settings(job, ["checkpoint.path=hf://ann/none"])
 
