@@ -140,7 +140,8 @@ def test_refuses_missing_data(tmp_path: Path, text: str, missing: str, message: 
 def test_a_broken_configuration_is_named_once(tmp_path: Path) -> None:
     write_data(tmp_path)
     (tmp_path / "bert" / "config.json").write_text("{")
-    assert refusal(tmp_path, CHECKPOINT + EXAMPLES).startswith("checkpoint must hold readable JSON, got an error in ")
+    broken = f"checkpoint: {tmp_path}/bert/config.json must hold JSON: "
+    assert refusal(tmp_path, CHECKPOINT + EXAMPLES).startswith(broken)
 
 
 @pytest.mark.parametrize(("text", "layers"), [(CHECKPOINT + EXAMPLES, 4), (CORPUS + EXAMPLES, 2)])
