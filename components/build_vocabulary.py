@@ -74,9 +74,6 @@ def learn_entries(counts: dict[str, int], size: int, special: tuple[str, ...]) -
 
     tensorflow-text's learner makes all tokens above a threshold of frequency. This searches a threshold that gives a
     few more than `size`, and drops the least frequent ones.
-
-    Raises:
-        InputError: `size` is out of the range that the corpus supports.
     """
     learn = _learner(counts, size, special)
     entries = search_threshold(learn, size, sorted(counts.values(), reverse=True))

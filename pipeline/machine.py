@@ -86,11 +86,7 @@ class Machine:
         return getattr(self.launch, kind) if isinstance(self.launch, Launch) else self.launch
 
     def check_programs(self) -> None:
-        """Checks that the programs that start steps can be run here.
-
-        Raises:
-            InputError: one is missing.
-        """
+        """Checks that the programs that start steps can be run here."""
         kinds: tuple[StepKind, ...] = ("data", "training", "measurement")
         for prefix in (self.launch_prefix(kind) for kind in kinds):
             if prefix and shutil.which(prefix[0]) is None:

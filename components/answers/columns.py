@@ -17,11 +17,7 @@ _INT64 = range(-(2**63), 2**63)
 
 
 def arrow_type(column_type: ColumnType) -> "pa.DataType":
-    """The type of Arrow for a type of `Task.answer_columns`.
-
-    Raises:
-        TypeError: there is none.
-    """
+    """The type of Arrow for a type of `Task.answer_columns`."""
     import pyarrow as pa
 
     plain: dict[ColumnType, pa.DataType] = {str: pa.string(), bool: pa.bool_(), int: pa.int64(), float: pa.float64()}
@@ -38,11 +34,7 @@ def arrow_type(column_type: ColumnType) -> "pa.DataType":
 
 
 def name_answers(columns: Iterable[str], answers: Iterable[str], prefix: str) -> list[str]:
-    """The names of the columns of answers, each with the prefix.
-
-    Raises:
-        InputError: the input has a column of such a name.
-    """
+    """The names of the columns of answers, each with the prefix."""
     taken = set(columns)
     names = [f"{prefix}{name}" for name in answers]
     for name in names:

@@ -103,11 +103,7 @@ class _TableCutter:
         self._keep(_without(rows, problems))
 
     def finish(self) -> CutTable:
-        """Writes the last chunk.
-
-        Raises:
-            InputError: there was no row, or none that can be answered.
-        """
+        """Writes the last chunk."""
         if not self._rows:
             if self._unanswered_fields:
                 find_columns(self._request.table, self._request.columns, list(self._unanswered_fields))

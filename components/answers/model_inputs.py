@@ -46,11 +46,7 @@ def takes_pairs(task: "Task") -> bool | None:
 
 
 def check_second(task: "Task", *, given: bool) -> None:
-    """Checks that there are second texts if the task needs them, and none if it takes none.
-
-    Raises:
-        InputError: the task takes no second texts, or needs them.
-    """
+    """Checks that there are second texts if the task needs them, and none if it takes none."""
     pairs = takes_pairs(task)
     if pairs and not given:
         raise InputError(f"--second must give the {task.second_name}, got none")

@@ -126,11 +126,7 @@ def add_answers(rows: "pa.Table", values: Sequence[tuple[Any, ...]], output: Out
 
 
 def check_columns(rows: "pa.Table", kind: str) -> None:
-    """Checks that an output can hold rows of the input, by making what it would hold.
-
-    Raises:
-        InputError: a column has a type, or a value, that it cannot hold.
-    """
+    """Checks that an output can hold rows of the input, by making what it would hold."""
     import pyarrow as pa
     from pyarrow.parquet import ParquetWriter
 

@@ -57,11 +57,7 @@ class TableRequest:
 
 
 def match_table(request: TableRequest) -> list[str]:
-    """The files of the table.
-
-    Raises:
-        InputError: there are none, they are not of one kind, or the output would be one of them.
-    """
+    """The files of the table."""
     if request.out.suffix not in OUTPUT_KINDS:
         raise InputError(f"--out must end in {', '.join(OUTPUT_KINDS)}, got {request.out}")
     files = match_files(request.table, RECORD_KINDS, what="--table")

@@ -18,11 +18,7 @@ _LOST_WORKER = re.compile(r"SDK worker disconnected|StatusRuntimeException: (UNA
 
 
 def check_servers(options: dict[str, Any]) -> None:
-    """Connects to the servers that Beam's options name; Beam itself would wait for a minute or more.
-
-    Raises:
-        InputError: one does not answer.
-    """
+    """Connects to the servers that Beam's options name; Beam itself would wait for a minute or more."""
     for name in _SERVERS:
         address = str(options.get(name) or "")
         if not address or _NO_SERVER.fullmatch(address):

@@ -148,11 +148,7 @@ def read_probe_sentences(source: SentenceSource) -> ProbeSentences:
 def hold_sentences(
     train: Sequence[Sentence | ProbeSentence], test: Sequence[Sentence | ProbeSentence]
 ) -> ProbeSentences:
-    """The first sentences of both parts, as many as probes need.
-
-    Raises:
-        InputError: no test sentence has only tags of training sentences.
-    """
+    """The first sentences of both parts, as many as probes need."""
     parts = ((train, MOST_TRAINING), (test, MOST_TEST))
     sentences = ProbeSentences(
         *(

@@ -12,9 +12,6 @@ def find_columns(file: str, fields: Sequence[str], header: list[str], advice: st
     """The places of the fields among the names of a table's columns.
 
     `advice` ends the error where a column is missing and none has a similar name.
-
-    Raises:
-        InputError: one is not there, or there are two of the same name.
     """
     for field in fields:
         if field not in header:

@@ -129,9 +129,6 @@ def file_digest(file: str) -> str:
     depend on the place; one that is elsewhere is downloaded into a cache for that. A file of another file system of
     Beam is not read: its digest is its size and the checksum that its file system keeps, or the time of its last
     change.
-
-    Raises:
-        InputError: the file is missing or cannot be read.
     """
     if is_downloaded(file):
         return file_digest(str(local_file(file)))

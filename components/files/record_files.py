@@ -132,10 +132,6 @@ def as_text(value: Any, where: str, field: str, *, is_filled: bool = False, prob
 
     `where` is the start of errors; with `is_filled` white space alone is one. With `problems`, a value that is not
     valid Unicode is repaired, and what was wrong with it is added there.
-
-    Raises:
-        InputError: it is missing (null, or the NaN that pandas writes in its place), neither text nor a number, not
-            valid Unicode, or empty where it must be filled.
     """
     if value is None or (isinstance(value, float) and math.isnan(value)):
         raise InputError(f"{where}: field {field!r} must be text, got {value}; fill it in or leave the row out")
@@ -152,11 +148,7 @@ def as_text(value: Any, where: str, field: str, *, is_filled: bool = False, prob
 
 
 def parse_json(text: str, where: str) -> Any:
-    """A JSON value.
-
-    Raises:
-        InputError: it is none, or nested too deeply.
-    """
+    """A JSON value."""
     try:
         return json.loads(text)
     except (ValueError, RecursionError) as error:

@@ -37,11 +37,7 @@ def extension(file: str) -> str:
 
 
 def open_binary(file: str) -> IO[bytes]:
-    """Opens a file without unpacking it.
-
-    Raises:
-        InputError: it is missing or cannot be read.
-    """
+    """Opens a file without unpacking it."""
     try:
         if is_downloaded(file):
             return local_file(file).open("rb")
@@ -59,11 +55,7 @@ def open_binary(file: str) -> IO[bytes]:
 
 
 def read_chunks(file: str) -> Iterator[bytes]:
-    """The content of a file piece by piece, unpacked if its name ends in `.gz`, `.bz2` or `.zst`.
-
-    Raises:
-        InputError: it is missing or cannot be read, or is not a whole file of its kind.
-    """
+    """The content of a file piece by piece, unpacked if its name ends in `.gz`, `.bz2` or `.zst`."""
     suffix = PurePath(file).suffix.lower()
     done = 0
     with open_binary(file) as stream:

@@ -48,11 +48,7 @@ class HeldOutProbabilities(Artifact):
         np.savez(self.file(PROBABILITIES_FILE), **decisions._asdict())
 
     def read(self) -> LabelDecisions:
-        """The decisions.
-
-        Raises:
-            ValueError: the file is corrupted.
-        """
+        """The decisions."""
         import numpy as np
 
         file = self.file(PROBABILITIES_FILE)

@@ -19,11 +19,7 @@ def is_downloaded(path: str) -> bool:
 
 
 def local_file(address: str) -> Path:
-    """The copy of a file in the cache; it is downloaded unless the same content of this address is there.
-
-    Raises:
-        InputError: it does not exist or cannot be read.
-    """
+    """The copy of a file in the cache; it is downloaded unless the same content of this address is there."""
     if is_hub_address(address):
         return hub_file(address)
     folder, _, name = address.rpartition("/")
@@ -41,9 +37,6 @@ def local_folder(address: str, select: Callable[[Iterable[str]], Iterable[str]] 
     """The copy of a folder in the cache, as `local_file`.
 
     `select` chooses the files to download by their relative names.
-
-    Raises:
-        InputError: nothing is there, or it cannot be read.
     """
     if is_hub_address(address):
         return hub_folder(address, select)

@@ -155,11 +155,7 @@ class ObjectStore:
         self._request(lambda files: files.put_file(str(file), self._path(name)), is_write=True)
 
     def download(self, name: str, file: Path) -> None:
-        """Writes an object to a file.
-
-        Raises:
-            FileNotFoundError: there is no such object.
-        """
+        """Writes an object to a file."""
         file.parent.mkdir(parents=True, exist_ok=True)
         is_there = self._request(lambda files: (files.get_file(self._path(name), str(file)), True)[1])
         if not is_there:

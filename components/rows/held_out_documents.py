@@ -16,9 +16,6 @@ def choose_cut_documents(parts: Mapping[str, int], share: float, documents: int)
 
     `parts` has the number of parts by cut document, keyed as `ShardDocument.whole`; in `documents` every part counts as
     one.
-
-    Raises:
-        InputError: the whole corpus is one document.
     """
     left = share * sum(parts.values())
     chosen = set()

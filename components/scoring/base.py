@@ -100,11 +100,7 @@ class TaskScoring(abc.ABC, Generic[R]):
         return split_texts(cast("Sequence[TextRow]", rows))
 
     def logits(self, task: "Task", rows: Sequence[R]) -> LabelLogits:
-        """The logits behind the labels that a task answers with, and the true labels.
-
-        Raises:
-            NotImplementedError: the task has no probabilities.
-        """
+        """The logits behind the labels that a task answers with, and the true labels."""
         raise NotImplementedError(f"{type(self).__name__} has no probabilities")
 
     def classes(self, labels: Sequence[str]) -> Sequence[str]:
@@ -115,18 +111,11 @@ class TaskScoring(abc.ABC, Generic[R]):
         """The row with other labels.
 
         `classes` has the new classes by their places in the row, see `LabelLogits.places`.
-
-        Raises:
-            NotImplementedError: the task has no probabilities.
         """
         raise NotImplementedError(f"{type(self).__name__} has no probabilities")
 
     def compare_labels(self, row: R, other: R, value: float | None) -> Mistake:
-        """A row and the same with other labels, for display; `value` is that of the mistake.
-
-        Raises:
-            NotImplementedError: the task has no probabilities.
-        """
+        """A row and the same with other labels, for display; `value` is that of the mistake."""
         raise NotImplementedError(f"{type(self).__name__} has no probabilities")
 
     @abc.abstractmethod
@@ -181,11 +170,7 @@ class TaskScoring(abc.ABC, Generic[R]):
 def check_test_rows(
     scoring: TaskScoring[R], metric: str, train: Sequence[R], test: Sequence[R], labels: Sequence[str]
 ) -> None:
-    """Checks that a model can be better than the task's trivial answer.
-
-    Raises:
-        InputError: the trivial answer is right about all test rows, or nothing in them can be right by the metric.
-    """
+    """Checks that a model can be better than the task's trivial answer."""
     import numpy as np
 
     trivial = scoring.trivial(train, test)
@@ -202,11 +187,7 @@ def check_test_rows(
 
 
 def choose_metric(metric: str, scoring: TaskScoring[Any], labels: Sequence[str]) -> str:
-    """The requested metric, or the task's main one if it is empty.
-
-    Raises:
-        InputError: the task has no such metric.
-    """
+    """The requested metric, or the task's main one if it is empty."""
     names = scoring.metrics(labels)
     if metric and metric not in names:
         kind = f"{scoring.name} with {len(labels)} labels" if labels else scoring.name

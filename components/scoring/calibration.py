@@ -17,11 +17,7 @@ FEWEST_ROWS = 50
 
 
 def check_precision(precision: float | None, task: str) -> None:
-    """Checks that a task has probabilities where a precision is required.
-
-    Raises:
-        InputError: the task has no probabilities, or a threshold for each label, and a precision is required.
-    """
+    """Checks that a task has probabilities where a precision is required."""
     allowed = [name for name, scoring in TASK_SCORING.items() if scoring.has_probabilities and scoring.has_confidences]
     if precision is not None and task not in allowed:
         by_label = "" if TASK_SCORING[task].has_confidences else "; examples.label_precision is that of each label"

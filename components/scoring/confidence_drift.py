@@ -19,9 +19,6 @@ def compare_confidences(folder: Path, rows: Sequence[Any]) -> list[Drift]:
 
     Returns:
         One entry; none for a model whose evaluation has no confidences, as of a regression.
-
-    Raises:
-        InputError: a file of the model is damaged.
     """
     from keras_bert.export.bundle import load_exported
 

@@ -66,11 +66,7 @@ def bench_file(request: BenchRequest) -> dict[str, Any]:
 
 
 def look_inside(request: BenchRequest) -> dict[str, Any]:
-    """The runtime and the lengths of a file, and the part of a `.tflite` file that a delegate runs.
-
-    Raises:
-        ValueError: the file cannot be opened or run.
-    """
+    """The runtime and the lengths of a file, and the part of a `.tflite` file that a delegate runs."""
     from keras_bert.export.delegation import count_delegated
     from keras_bert.export.runtimes import open_file
 

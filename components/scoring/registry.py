@@ -27,9 +27,6 @@ def register_task(rows: TaskRows[Any], scoring: TaskScoring[Any]) -> None:
 
     Rows and scoring stay two objects: training steps import rows alone, so that a change of the scoring trains nothing
     again.
-
-    Raises:
-        ValueError: rows and scoring have different names, or the name is taken.
     """
     if rows.name != scoring.name or rows.name in TASK_ROWS:
         rule = f"have one name beside {sorted(TASK_ROWS)}"

@@ -43,11 +43,7 @@ class RerankingScoring(TaskScoring[TextRow]):
         return scores
 
     def score(self, rows: Sequence[TextRow], answers: Sequence[float], labels: Sequence[str]) -> TaskScores:
-        """The means over all queries.
-
-        Raises:
-            ValueError: no query has passages of different relevance.
-        """
+        """The means over all queries."""
         import numpy as np
 
         lists = _score_lists(rows, answers)

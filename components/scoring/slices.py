@@ -54,11 +54,7 @@ def check_slice_names(columns: Sequence[str], minimums: Collection[str]) -> None
 
 
 def check_column_values(column: str, values: Iterable[str], minimums: Collection[str]) -> None:
-    """Checks a column whose values are slices.
-
-    Raises:
-        InputError: the column has too many values, or a minimum is for a value that no row has.
-    """
+    """Checks a column whose values are slices."""
     distinct = sorted(set(values))
     if len(distinct) > _MOST_VALUES:
         rule = f"name columns of at most {_MOST_VALUES} values"

@@ -53,11 +53,7 @@ class Library:
         return platform.python_version() if self.distribution is None else _installed_version(self.distribution)
 
     def root(self) -> Path:
-        """The folder of its sources.
-
-        Raises:
-            InputError: the library is not installed.
-        """
+        """The folder of its sources."""
         if self.package is None:
             return Path(sysconfig.get_path("stdlib"))
         spec = importlib.util.find_spec(self.package)

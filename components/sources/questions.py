@@ -114,9 +114,6 @@ def parse_question(record: Record) -> Question:
     """The question of a row with `QUESTION_FIELDS`.
 
     `answers` is {"text": [...], "answer_start": [...]}, or the same as a JSON string.
-
-    Raises:
-        InputError: a field has the wrong type, or an answer is not in the context at its `answer_start`.
     """
     id_, question, context = (
         as_text(value, record.where, field) for field, value in zip(QUESTION_FIELDS[:3], record.values[:3], strict=True)

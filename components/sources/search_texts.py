@@ -46,9 +46,6 @@ def read_search_texts(source: SearchTexts, passages: Iterable[str], width: int) 
     """The distinct texts that a page searches, in their order.
 
     `passages` are searched if `source` has no path. `width` is the dimension of a vector.
-
-    Raises:
-        InputError: there is no text, or the page would be larger than `source` allows.
     """
     from keras_bert.clients.search_corpus import page_bytes
 

@@ -108,9 +108,6 @@ def check_label(label: str, place: str) -> None:
     """Checks that a label can stand on a line of its own, as in `labels.txt`.
 
     `place` names the file, the line or row and the value.
-
-    Raises:
-        InputError: the label is empty or has a line end.
     """
     if (rule := broken_label_rule(label)) is not None:
         raise InputError(f"{place} must {rule}, got {label!r}; rename it in the data")
@@ -120,9 +117,6 @@ def check_labels(labels: Mapping[str, set[str]], owner: str) -> None:
     """Checks the labels of each split.
 
     `owner` is what holds those of training.
-
-    Raises:
-        InputError: training has fewer than two labels, or another split has one that training has not.
     """
     trained = sorted(labels["train"])
     if len(trained) < 2:
@@ -137,9 +131,6 @@ def check_numbers(numbers: Mapping[str, Iterable[str]], advice: str = "") -> Non
     """Checks the numbers of the splits that a regression is scored on: nothing correlates with a constant.
 
     Those of training may be equal. `advice` ends the error.
-
-    Raises:
-        InputError: all numbers of a split are equal.
     """
     for split, split_numbers in numbers.items():
         # Records hold float32, in which two that were read as different may be one.
@@ -153,9 +144,6 @@ def check_spread(numbers: Sequence[float], owner: str) -> None:
     """Checks that float32 can tell the numbers of a regression's training rows apart.
 
     `owner` is the column and the table.
-
-    Raises:
-        InputError: their standard deviation is too small beside their mean.
     """
     mean, deviation = statistics.fmean(numbers), statistics.pstdev(numbers)
     least = _LEAST_SPREAD * abs(mean)

@@ -306,11 +306,7 @@ def parse_columns(
 
 
 def parse_lists(record: Record, fields: tuple[str, str]) -> Sentence:
-    """The sentence of a row: two lists of strings, or two strings parted by blanks.
-
-    Raises:
-        InputError: they are neither, empty, or not equally many.
-    """
+    """The sentence of a row: two lists of strings, or two strings parted by blanks."""
     words, tags = (_split(value, record.where, field) for field, value in zip(fields, record.values, strict=True))
     if len(words) != len(tags):
         rule = f"field {fields[1]!r} must hold a tag for each of {len(words)} words"

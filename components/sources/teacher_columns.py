@@ -131,9 +131,6 @@ class TaughtFiles(LabelledFiles, TeacherColumns):
         """The sorted labels of the training rows; where no row has a label, those that the teacher names.
 
         `needed` are the columns that each row has.
-
-        Raises:
-            InputError: no row has an answer, or the labels have no names.
         """
         if not self.is_taught:
             return []

@@ -47,11 +47,7 @@ def make_student(
 def build_distillation_objective(
     teacher: "Task", student: "Task", examples: TaskExamples, distillation: Distillation, imitation: Imitation
 ) -> tuple["keras.Model", "Objective"]:
-    """Returns the model to train and its objective; with an imitation, the model contains student and teacher.
-
-    Raises:
-        InputError: a loss of the imitation does not fit the models.
-    """
+    """Returns the model to train and its objective; with an imitation, the model contains student and teacher."""
     from keras_bert.compress.imitation import ImitationObjective
     from keras_bert.data.schemas import TEACHER_ANSWERS
     from keras_bert.objectives.distillation import DistillationObjective

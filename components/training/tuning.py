@@ -123,11 +123,7 @@ def find_class_weights(
 
 
 def check_class_weights(task: str, labels: Sequence[str], class_weights: ClassWeights) -> None:
-    """Checks class weights against the labels of the training rows.
-
-    Raises:
-        InputError: the task has no labels, a label is unknown, or a weight is not positive and finite.
-    """
+    """Checks class weights against the labels of the training rows."""
     if class_weights == "none":
         return
     if not labels:

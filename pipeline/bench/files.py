@@ -88,11 +88,7 @@ def bench(files: Sequence[Path], options: BenchOptions) -> dict[str, Any]:
 
 
 def inspect_file(file: Path) -> tuple[BenchRequest, dict[str, Any]]:
-    """Reads the runtime, the lengths and the delegate of a file before it is timed.
-
-    Raises:
-        InputError: the file is missing, corrupted or from elsewhere.
-    """
+    """Reads the runtime, the lengths and the delegate of a file before it is timed."""
     content = read_description(file)
     longest = content["task"]["max_length"]
     if not isinstance(longest, int) or "entries" not in content:
@@ -102,11 +98,7 @@ def inspect_file(file: Path) -> tuple[BenchRequest, dict[str, Any]]:
 
 
 def run_child(measurement: str, request: BenchRequest) -> dict[str, Any]:
-    """Runs a measurement in its own process.
-
-    Raises:
-        InputError: the file cannot be used, or crashes its runtime.
-    """
+    """Runs a measurement in its own process."""
     command = [sys.executable, "-m", "components.scoring.file_bench", measurement, json.dumps(request._asdict())]
     done = subprocess.run(command, capture_output=True, text=True, check=False)  # noqa: S603, it is our own
     if done.returncode < 0:

@@ -58,11 +58,7 @@ def bench_on_phone(files: Sequence[Path], options: BenchOptions) -> dict[str, An
 
 
 def find_phone() -> str:
-    """The serial number of the connected phone, or of the one in `ANDROID_SERIAL` if there are several.
-
-    Raises:
-        InputError: there is no adb, no or more than one phone, or no benchmark tool on it.
-    """
+    """The serial number of the connected phone, or of the one in `ANDROID_SERIAL` if there are several."""
     lines, chosen = _adb("devices").splitlines(), os.environ.get("ANDROID_SERIAL", "")
     connected = [line.split("\t")[0] for line in lines if line.endswith("\tdevice")]
     phones = [phone for phone in connected if chosen in ("", phone)]
@@ -75,11 +71,7 @@ def find_phone() -> str:
 
 
 def read_run(output: str) -> dict[str, Any]:
-    """Reads the figures in the tool's output.
-
-    Raises:
-        InputError: there are no figures.
-    """
+    """Reads the figures in the tool's output."""
     times, answers = _TIMES.search(output), _ANSWERS.findall(output)
     if times is None or not answers:
         last_line = (output.strip().splitlines() or ["nothing"])[-1]
@@ -97,11 +89,7 @@ def read_run(output: str) -> dict[str, Any]:
 
 
 def _adb(*command: str) -> str:
-    """Runs an adb command and returns its output.
-
-    Raises:
-        InputError: there is no adb, or it failed.
-    """
+    """Runs an adb command and returns its output."""
     program = shutil.which("adb")
     if program is None:
         raise InputError("--adb must find adb on the PATH, found none")

@@ -194,11 +194,7 @@ def load_job(job: Path, options: SimpleNamespace, console: Console) -> "Settings
 
 
 def refuse_options(options: SimpleNamespace, names: Sequence[str], place: str) -> None:
-    """Refuses options that a command would not read.
-
-    Raises:
-        InputError: one of them is given.
-    """
+    """Refuses options that a command would not read."""
     for name in names:
         value = getattr(options, name)
         if value is not None and value is not False and value != ():
@@ -209,11 +205,7 @@ def refuse_options(options: SimpleNamespace, names: Sequence[str], place: str) -
 
 @contextlib.contextmanager
 def open_store(root: Path) -> Iterator["Store"]:
-    """Opens the store of a root that a run has made.
-
-    Raises:
-        InputError: the root does not exist, or has no store.
-    """
+    """Opens the store of a root that a run has made."""
     from pipeline.orchestrator import places
 
     if not root.is_dir():

@@ -43,11 +43,7 @@ class Budget(NamedTuple):
 
     @classmethod
     def of(cls, flops: float | None, minutes: float | None) -> Self | None:
-        """The budget of the command line's options; None for neither option.
-
-        Raises:
-            InputError: both are given, or one is not positive and finite.
-        """
+        """The budget of the command line's options; None for neither option."""
         if flops is not None and minutes is not None:
             raise InputError(f"--minutes must be left out if --flops is given, got {minutes:g} and {flops:g}")
         for name, value in (("--flops", flops), ("--minutes", minutes)):
@@ -58,11 +54,7 @@ class Budget(NamedTuple):
         return cls("flops", flops) if flops is not None else cls("seconds", 60 * (minutes or 0.0))
 
     def steps(self, cost: PretrainingCost) -> int:
-        """The most steps that the budget pays for.
-
-        Raises:
-            InputError: the budget does not pay for one step.
-        """
+        """The most steps that the budget pays for."""
         costs = cost.flops if self.unit == "flops" else cost.seconds
         steps = steps_within(costs, cost.short, self.amount)
         if not steps:

@@ -16,11 +16,7 @@ _NEED_IMAGE = ("kubeflow", "argo")
 
 
 def check_target(name: str, image: str) -> None:
-    """Checks the name of an orchestrator, and that there is an image if it needs one.
-
-    Raises:
-        InputError: there is no such orchestrator, or the image is missing.
-    """
+    """Checks the name of an orchestrator, and that there is an image if it needs one."""
     if name not in TARGETS:
         raise InputError(f"--to must be one of {', '.join(TARGETS)}, got {name!r}{nearest(name, TARGETS)}")
     if name in _NEED_IMAGE and not image:

@@ -113,11 +113,7 @@ def make_settings(tables: Mapping[str, Any], overrides: Iterable[str] = (), *, r
 
 
 def override_tables(tables: Mapping[str, Any], overrides: Iterable[str]) -> Tables:
-    """A copy of tables with `key=value` overrides; relative paths start from the working directory.
-
-    Raises:
-        InputError: an override is no `key=value`, or its key leads through a value.
-    """
+    """A copy of tables with `key=value` overrides; relative paths start from the working directory."""
     raw = copy.deepcopy(dict(tables))
     for override in overrides:
         key, equals, text = override.partition("=")
@@ -143,11 +139,7 @@ def override_tables(tables: Mapping[str, Any], overrides: Iterable[str]) -> Tabl
 
 
 def read_tables(path: Path, inside: Sequence[Path] = ()) -> Tables:
-    """The content of a TOML file, laid over that of the file that its key `extends` names; paths are absolute.
-
-    Raises:
-        InputError: a file is missing or not TOML, or extends itself.
-    """
+    """The content of a TOML file, laid over that of the file that its key `extends` names; paths are absolute."""
     try:
         raw = tomllib.loads(path.read_text(encoding="utf-8"))
     except FileNotFoundError:

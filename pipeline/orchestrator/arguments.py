@@ -17,11 +17,7 @@ from pipeline.orchestrator.fingerprint import FIRST_PARTY
 
 
 def encode_argument(value: Any) -> Any:
-    """An argument of a component, or a `StepFolders`, as JSON values; the types of objects are named.
-
-    Raises:
-        TypeError: it is not made of plain values, artifacts, paths, enumerations and dataclasses.
-    """
+    """An argument of a component, or a `StepFolders`, as JSON values; the types of objects are named."""
     kind, content = type(value), value
     if value is None or kind in (bool, int, float, str):
         return value
@@ -46,11 +42,7 @@ def encode_argument(value: Any) -> Any:
 
 
 def decode_argument(value: Any) -> Any:
-    """The argument that `encode_argument` wrote.
-
-    Raises:
-        TypeError: it names a type that arguments do not consist of.
-    """
+    """The argument that `encode_argument` wrote."""
     if isinstance(value, list):
         return [decode_argument(item) for item in value]
     if not isinstance(value, Mapping):

@@ -52,11 +52,7 @@ class History:
         return {name: _stored(artifact) for name, *artifact in rows}
 
     def maker_of(self, artifact: int) -> PastExecution:
-        """The execution that made an artifact.
-
-        Raises:
-            KeyError: the artifact does not exist.
-        """
+        """The execution that made an artifact."""
         makers = self._executions(
             "JOIN events e ON e.execution = x.id AND e.direction = 'output' WHERE e.artifact = ? AND x.state = 'ran'",
             artifact,
@@ -103,11 +99,7 @@ class History:
         return [Run(*row) for row in rows]
 
     def run_of(self, number: int, argument: str = "RUN") -> Run:
-        """The run with this number.
-
-        Raises:
-            InputError: the run does not exist.
-        """
+        """The run with this number."""
         runs = {run.id: run for run in self.runs()}
         if number not in runs:
             valid = f"{min(runs)} to {max(runs)}" if runs else "none yet"

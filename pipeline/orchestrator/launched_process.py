@@ -63,11 +63,7 @@ def versions_of(ingredients: Ingredients) -> dict[str, Any]:
 
 
 def check_versions(component: Component, request: StepRequest) -> None:
-    """Compares code and libraries of this process with those of the launcher, which are part of the cache key.
-
-    Raises:
-        InputError: they differ; the result would be another one.
-    """
+    """Compares code and libraries of this process with those of the launcher, which are part of the cache key."""
     difference = find_difference(component, request.versions, request.first_party)
     if difference:
         raise InputError(

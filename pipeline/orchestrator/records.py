@@ -27,11 +27,7 @@ class StoredArtifact(NamedTuple):
 
 
 def check_artifact_path(path: str | None) -> None:
-    """Checks the path of an artifact in a root's metadata, which may come from another user.
-
-    Raises:
-        InputError: the path is not `artifacts/STEP/NAME`.
-    """
+    """Checks the path of an artifact in a root's metadata, which may come from another user."""
     if path is not None and (leads_out(path) or path.count("/") != 2 or not path.startswith(f"{ARTIFACTS}/")):
         raise InputError(
             f"root must keep its artifacts in {ARTIFACTS}/STEP/NAME, got {path!r} in its metadata; use another root"

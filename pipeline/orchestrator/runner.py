@@ -88,11 +88,7 @@ class RunResult:
         return [output for step in self.steps for output in step.outputs.values() if isinstance(output, kind)]
 
     def step(self, name: str) -> StepResult:
-        """The result of a node.
-
-        Raises:
-            KeyError: the pipeline has no node with this name.
-        """
+        """The result of a node."""
         for step in self.steps:
             if step.name == name:
                 return step

@@ -236,10 +236,6 @@ class Store(History):
 
 
 def check_pipeline(pipeline: str, name: str, invocation: str | None) -> None:
-    """Checks that a run that a step joins is of its pipeline.
-
-    Raises:
-        InputError: it is of the pipeline `name`.
-    """
+    """Checks that a run that a step joins is of its pipeline."""
     if name != pipeline:
         raise InputError(f"--run must identify a run of the job {pipeline!r}, got {invocation!r} of {name!r}")

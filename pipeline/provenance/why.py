@@ -26,11 +26,7 @@ class Reason:
 
 
 def find_reason(history: History, step: str, run: int | None = None) -> Reason:
-    """Explains why a step ran, or did not, in a run.
-
-    Raises:
-        InputError: the run does not exist, or has no such step.
-    """
+    """Explains why a step ran, or did not, in a run."""
     runs = history.runs() if run is None else [history.run_of(run, "--run")]
     for candidate in runs:
         for past in history.past_executions(candidate.id):

@@ -36,11 +36,7 @@ def holds_artifact(store: ObjectStore, place: str) -> bool:
 
 
 def pull_artifact(store: ObjectStore, place: str, root: Path, folder: Path, stored: tuple[str, str]) -> bool:
-    """Downloads an artifact into a mirror unless it is there; returns False if the remote one is damaged or missing.
-
-    Raises:
-        InputError: the folder is a link or lies behind one.
-    """
+    """Downloads an artifact into a mirror unless it is there; returns False if the remote one is damaged or missing."""
     if has_link(root, folder):
         raise InputError(f"root must have no links instead of artifacts, got {folder}; remove the link")
     # Of steps of this machine that read the same artifact, one downloads it.
@@ -94,11 +90,7 @@ def _holds(folder: Path, kind: str, fingerprint: str) -> bool:
 
 
 def cache_limit() -> float:
-    """The most bytes of artifacts in a mirror: `$KERAS_BERT_EDGE_CACHE_GB` times 10^9, else no limit.
-
-    Raises:
-        InputError: the variable is not a number from 0 on.
-    """
+    """The most bytes of artifacts in a mirror: `$KERAS_BERT_EDGE_CACHE_GB` times 10^9, else no limit."""
     text = os.environ.get(LIMIT_VARIABLE, "")
     if not text:
         return float("inf")

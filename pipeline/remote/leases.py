@@ -44,11 +44,7 @@ class Lease(NamedTuple):
 
 
 def lease_seconds() -> float:
-    """The time-out of leases in seconds: `$KERAS_BERT_EDGE_LEASE_SECONDS`, else 60.
-
-    Raises:
-        InputError: the variable is not a number above 0.
-    """
+    """The time-out of leases in seconds: `$KERAS_BERT_EDGE_LEASE_SECONDS`, else 60."""
     text = os.environ.get(SECONDS_VARIABLE) or str(_SECONDS)
     with contextlib.suppress(ValueError):
         if 0 < float(text) < float("inf"):

@@ -48,11 +48,7 @@ def owner_of(root: Path) -> str:
 
 
 def check_format(store: ObjectStore, *, create: bool = False) -> bool:
-    """Checks the format of a remote root; returns whether there is a root.
-
-    Raises:
-        InputError: the root has another format, or the place holds something else.
-    """
+    """Checks the format of a remote root; returns whether there is a root."""
     content = store.read_json(FORMAT_FILE)
     if content is None:
         others = store.children()

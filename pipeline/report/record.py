@@ -77,11 +77,7 @@ class RunRecord(NamedTuple):
 
 
 def read_record(root: Path, number: int | None = None) -> RunRecord:
-    """Reads the run with a number, or the newest one.
-
-    Raises:
-        InputError: the folder is not a root, or has no such run.
-    """
+    """Reads the run with a number, or the newest one."""
     if not root.is_dir():
         raise InputError(f"--root must be a folder that exists, got {root}")
     with contextlib.closing(open_store(root, create=False)) as store:

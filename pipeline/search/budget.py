@@ -26,11 +26,7 @@ class SearchBudget(NamedTuple):
 
     @classmethod
     def of(cls, minutes: float, trials: int | None, seeds: int) -> Self:
-        """The budget of the command line's options.
-
-        Raises:
-            InputError: a value is out of range.
-        """
+        """The budget of the command line's options."""
         if not 0 < minutes < float("inf"):
             raise InputError(f"--minutes must be positive and finite, got {minutes:g}")
         if trials is not None and trials < 1:

@@ -52,11 +52,7 @@ class Limits(NamedTuple):
 
     @classmethod
     def of(cls, megabytes: float | None, milliseconds: float | None, min_share: float | None) -> Self | None:
-        """The limits from command line options; None if there are none.
-
-        Raises:
-            InputError: there is a share alone, or a value is out of range.
-        """
+        """The limits from command line options; None if there are none."""
         if megabytes is None and milliseconds is None:
             if min_share is not None:
                 raise InputError("--max-megabytes or --max-milliseconds must be given beside --min-share, got neither")

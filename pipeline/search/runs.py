@@ -32,11 +32,7 @@ class SearchRuns:
 
     @contextlib.contextmanager
     def locked(self) -> Iterator[None]:
-        """Keeps other searches of this job away, whose steps would be counted twice.
-
-        Raises:
-            InputError: another process searches.
-        """
+        """Keeps other searches of this job away, whose steps would be counted twice."""
         self.folder.mkdir(parents=True, exist_ok=True)
         with (self.folder / "lock").open("a+") as lock:
             if not lock_file(lock):

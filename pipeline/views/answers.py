@@ -25,11 +25,7 @@ def answer_lines(task: "Task", texts: Sequence[str], seconds: Sequence[str] | No
 
 
 def check_seconds(task: "Task", texts: Sequence[str], seconds: Sequence[str] | None) -> None:
-    """Checks that there is a second text for each text of a pair.
-
-    Raises:
-        InputError: the task takes no second texts, needs second texts, or their number differs from that of the texts.
-    """
+    """Checks that there is a second text for each text of a pair."""
     check_second(task, given=seconds is not None)
     if seconds is not None and len(seconds) != len(texts):
         raise InputError(f"--second must be given once for each TEXT ({len(texts)}), got {len(seconds)}")

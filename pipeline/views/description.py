@@ -115,11 +115,7 @@ def _figures(metrics: Metrics) -> Iterator[tuple[str, str]]:
 
 
 def read_delegates(file: Path) -> dict[str, dict[str, Any]]:
-    """Returns the operations by delegate, see `keras_bert.export.delegates.check_delegates`.
-
-    Raises:
-        InputError: the file is not a `.tflite` file, or its model is not the one that was exported.
-    """
+    """Returns the operations by delegate, see `keras_bert.export.delegates.check_delegates`."""
     from keras_bert.export.attachments import check_integrity
     from keras_bert.export.delegates import check_delegates
 

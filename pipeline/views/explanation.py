@@ -35,11 +35,7 @@ class ModelReasons(NamedTuple):
 
 
 def models_of(place: Path) -> list[Path]:
-    """Returns the models at a path: the `.onnx` and `.tflite` file of a pushed folder, else the path itself.
-
-    Raises:
-        InputError: there is no such file or folder.
-    """
+    """Returns the models at a path: the `.onnx` and `.tflite` file of a pushed folder, else the path itself."""
     if not place.exists():
         raise InputError(f"MODEL must be a file or a folder that exists, got {place}")
     if place.is_file() or (place / MODEL_FILE).is_file():
@@ -48,11 +44,7 @@ def models_of(place: Path) -> list[Path]:
 
 
 def open_model(place: Path) -> Task:
-    """Loads a trained model, an exported file, or a folder of transformers.
-
-    Raises:
-        InputError: the model cannot be loaded.
-    """
+    """Loads a trained model, an exported file, or a folder of transformers."""
     from keras_bert.export.bundle import load
     from keras_bert.interop.hugging_face import from_hugging_face
 
@@ -194,11 +186,7 @@ _METHODS = {
 
 
 def write_page(explanations: Sequence[ModelReasons], file: Path) -> None:
-    """Writes a page with the shares, and with the attention of Keras models.
-
-    Raises:
-        InputError: the file cannot be written.
-    """
+    """Writes a page with the shares, and with the attention of Keras models."""
     from keras_bert.explain.show import show
 
     names = _short_names([explanation.model for explanation in explanations])

@@ -13,11 +13,7 @@ if TYPE_CHECKING:
 
 
 def check_output(flag: str, file: Path) -> None:
-    """Checks that a file can be written, before the work for its content.
-
-    Raises:
-        InputError: it cannot; the message names the flag.
-    """
+    """Checks that a file can be written, before the work for its content."""
     if not file.parent.is_dir():
         raise InputError(f"{flag} must be in a folder that exists, got {file}")
     if file.is_dir():

@@ -20,11 +20,7 @@ _MOST = 2**63
 
 
 def read_statistics(folder: Path) -> dict[str, Any]:
-    """What `statistics.json` of an artifact says.
-
-    Raises:
-        InputError: the folder has no such file, or it cannot be read.
-    """
+    """What `statistics.json` of an artifact says."""
     file = folder / STATISTICS_FILE
     content = _read(file)
     if not isinstance(content, dict) or not all(map(_is_block, content.values())):
