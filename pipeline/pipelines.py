@@ -26,6 +26,7 @@ from components.mine_hard_negatives import mine_hard_negatives
 from components.pretrain import pretrain
 from components.push import push
 from components.remove_leaks import remove_leaks
+from components.score_with_reranker import score_with_reranker
 from components.sources.docstring_task import DocstringTask
 from components.sources.pushed_version import PreviousVersion
 from components.sources.table import TableSource
@@ -366,13 +367,23 @@ def _start_and_rows(settings: Settings, start: Start, task: str = "") -> tuple[S
     rows = whole.output(TaskExamples)
     table = settings.fitted_vocabulary
     if table is None:
-        return with_student(settings, start, task), _with_hard_negatives(settings, start, rows, task)
+        return with_student(settings, start, task), _with_scores(settings, start, rows, task)
     node = fit_vocabulary(pretrained=start.model, examples=rows, size=table.size, min_count=table.min_count)
     fitted = append_name(node, task)
     reduced = Start(fitted.output(Model), fitted.output(Vocabulary), start.corpus)
     again = append_name(ingest_rows(settings, reduced.vocabulary, start.corpus), task)
-    rows = _with_hard_negatives(settings, reduced, again.output(TaskExamples), task)
+    rows = _with_scores(settings, reduced, again.output(TaskExamples), task)
     return with_student(settings, reduced, task), rows
+
+
+def _with_scores(settings: Settings, start: Start, rows: Handle[TaskExamples], task: str) -> Handle[TaskExamples]:
+    """The rows with mined negatives, and with the scores of a re-ranker, if the settings ask for them."""
+    rows = _with_hard_negatives(settings, start, rows, task)
+    if settings.reranker is None:
+        return rows
+    reranker = append_name(import_checkpoint(source=settings.reranker), "reranker", task).output(Model)
+    node = score_with_reranker(reranker=reranker, vocabulary=start.vocabulary, examples=rows)
+    return append_name(node, task).output(TaskExamples)
 
 
 def _with_hard_negatives(

@@ -5,6 +5,7 @@ import tempfile
 
 from components.dsl.errors import InputError
 from components.examples.registry import check_unlabelled
+from components.sources.checkpoint import Checkpoint
 from components.sources.retrieval import RetrievalSource
 from components.sources.tagged_words import SentenceSource
 from components.sources.text import TextSource
@@ -35,6 +36,7 @@ _NEEDS = {
     "fine_tuning": "examples",
     "contrast": "examples",
     "hard_negatives": "examples",
+    "reranker": "examples",
     "adaptation": "examples",
     "fitted_vocabulary": "examples",
     "student": "examples",
@@ -136,7 +138,9 @@ def check_teachers(settings: Settings) -> None:
         return
     if table.teachers == "seeds":
         raise InputError("distillation.teachers must be 'own' for the task 'retrieval', whose loss compares batches")
-    if settings.is_taught() and not source.negatives:
+    if settings.reranker is not None and not source.negatives and settings.hard_negatives is None:
+        raise InputError("reranker needs negatives to score, got none; set examples.negatives or [hard_negatives]")
+    if source.is_taught and not source.negatives:
         rule = "be left out where examples.negatives is empty, as the score of one passage alone says nothing"
         raise InputError(f"examples.probabilities must {rule}")
     if settings.is_taught() and settings.contrast is not None and settings.contrast.across_micro_batches:
@@ -162,8 +166,8 @@ def check_data(settings: Settings) -> list[str]:
     check_models_of_runtimes(settings)
     if settings.corpus is not None:
         settings.corpus.check()
-    for name in ("general_distillation", "unlabelled", "probes", "page"):
-        source: TextSource | SentenceSource | None = getattr(settings, name)
+    for name in ("reranker", "general_distillation", "unlabelled", "probes", "page"):
+        source: Checkpoint | TextSource | SentenceSource | None = getattr(settings, name)
         try:
             if source is not None:
                 source.check()

@@ -30,8 +30,8 @@ _SPLITS = (("examples", "train"), ("examples", "validation"), ("examples", "test
 _TEXTS = (("corpus", "path"), ("general_distillation", "path"), ("unlabelled", "path"), ("page", "path"))
 _PROBES = tuple(("probes", split) for _, split in _SPLITS)
 _PATTERNS = (*_TEXTS, *_SPLITS, *_PROBES)
-_CHECKPOINT = ("checkpoint", "path")
-PATHS = (_CHECKPOINT, *_PATTERNS, ("push", "folder"))
+_CHECKPOINTS = (("checkpoint", "path"), ("reranker", "path"))
+PATHS = (*_CHECKPOINTS, *_PATTERNS, ("push", "folder"))
 
 
 # The keys of these tables choose one of several kinds, so a file that extends another replaces the whole table.
@@ -93,7 +93,7 @@ def make_settings(tables: Mapping[str, Any], overrides: Iterable[str] = (), *, r
     Addresses on the hub are pinned to their commits, so that all steps on all machines read the same files.
     """
     raw = override_tables(tables, overrides)
-    for section, key in (_CHECKPOINT, *_PATTERNS):
+    for section, key in (*_CHECKPOINTS, *_PATTERNS):
         table = raw.get(section)
         path = table.get(key) if isinstance(table, dict) else None
         if isinstance(path, str) and is_hub_address(path):

@@ -13,7 +13,7 @@ def check_contrast(settings: Settings) -> None:
     if dimension is not None and (source is None or source.task not in ("embedding", "retrieval")):
         raise InputError(f"export.dimension is only allowed for embedding and retrieval, got {dimension}")
     if not isinstance(source, RetrievalSource):
-        for name in ("contrast", "hard_negatives"):
+        for name in ("contrast", "hard_negatives", "reranker"):
             if getattr(settings, name) is not None and source is not None:
                 raise InputError(f"{name} is only allowed for the task 'retrieval', got it for {source.task!r}")
         return

@@ -259,6 +259,8 @@ class Settings(pydantic.BaseModel):
             also have dependency trees. By default, `explain` uses the examples if their words are tagged.
         contrast: the loss of retrieval, for the teacher and all models derived from it.
         hard_negatives: negatives that a model finds for the training queries of retrieval.
+        reranker: a cross-encoder with one label, or a saved task `reranking`, that scores the passages and negatives of
+            a retrieval, from which vectors learn as `contrast.scores` says.
         adaptation: parameter-efficient adaptation, which trains few weights beside the frozen encoder (LoRA, adapters,
             prompt or biases).
         page: texts that `index.html` of an embedding or a retrieval searches.
@@ -308,6 +310,7 @@ class Settings(pydantic.BaseModel):
     fine_tuning: FineTuningSettings = FineTuningSettings()
     contrast: Contrast | None = None
     hard_negatives: HardNegatives | None = None
+    reranker: Checkpoint | None = None
     adaptation: Adaptation | None = None
     student: Student | None = None
     general_distillation: GeneralDistillationSettings | None = None
@@ -342,7 +345,7 @@ class Settings(pydantic.BaseModel):
         """Returns whether a teacher's answers stand in the examples or in the unlabelled texts."""
         examples, unlabelled = self.examples, self.unlabelled
         given = isinstance(examples, TaughtFiles) and examples.is_taught
-        return given or (unlabelled is not None and unlabelled.is_taught)
+        return given or (unlabelled is not None and unlabelled.is_taught) or self.reranker is not None
 
     def run_options(self) -> dict[str, Any]:
         """Returns the settings of the run itself, as arguments of `run_pipeline`."""

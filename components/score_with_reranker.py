@@ -1,0 +1,75 @@
+"""TaskExamples of retrieval -> the same with a re-ranker's scores of passages and negatives."""
+
+import logging
+import shutil
+
+from components.artifacts.standard import Model, TaskExamples, Vocabulary
+from components.dsl.component import Input, Output, component
+from components.dsl.errors import InputError
+from components.dsl.step_folders import report_progress
+from components.examples.base import Encoding
+from components.examples.registry import TASK_ROWS, read_rows, write_rows
+from components.examples.retrieval import RetrievalRows
+from components.examples.row_schema import SCHEMA_FILE
+from components.sources.shared import SPLITS
+from components.training.model_folder import read_model
+from components.training.scored_candidates import score_candidates
+from keras_bert.core.checks import check
+from keras_bert.options.data import Prompts
+
+logger = logging.getLogger(__name__)
+
+
+@component(libraries=("keras", "numpy", "tensorflow", "tensorflow-text"), kind="training")
+def score_with_reranker(
+    reranker: Input[Model], vocabulary: Input[Vocabulary], examples: Input[TaskExamples], scored: Output[TaskExamples]
+) -> None:
+    """Scores the passage and the negatives of each query, so that vectors learn from both (Hofstätter et al. 2020).
+
+    Scores that stand in the rows are replaced. Queries without negatives have no scores, and test rows have none.
+
+    Args:
+        reranker: a model that reads a query and a passage together, and gives one number.
+        vocabulary: that of the examples.
+        examples: the rows of retrieval.
+        scored: the same rows with the scores as a teacher's answers.
+
+    Raises:
+        InputError: the model gives no numbers, or no training query has a negative.
+    """
+    from keras_bert.data.records import write_features, write_records
+    from keras_bert.data.schemas import TEACHER_ANSWERS, given_answers
+    from keras_bert.tasks.regression import Regression
+    from keras_bert.tokenizers.loading import load_tokenizer
+
+    content, task = examples.features(), read_model(reranker)
+    is_retrieval = content["task"] == RetrievalRows.name
+    check("score_with_reranker", "examples", is_retrieval, "be rows of retrieval", content["task"])
+    if not isinstance(task, Regression):
+        raise InputError(f"reranker must be a model that gives one number for a pair, got one for {task.name}")
+    task_rows, given = TASK_ROWS[RetrievalRows.name], given_answers(RetrievalRows.name)
+    prompts = Prompts(**content["settings"]["prompts"])
+    encoding = Encoding(
+        load_tokenizer(vocabulary.path),
+        [],
+        content["max_length"],
+        stride=0,
+        max_query_length=0,
+        is_taught=True,
+        prompts=prompts,
+    )
+    for number, split in enumerate(SPLITS):
+        report_progress(number, len(SPLITS), f"scoring {split}")
+        rows = read_rows(examples, split)
+        if split != "test":
+            rows = score_candidates(rows, task.predict)
+            scored.counts[split] = sum(len(row.teacher.numbers) for row in rows if row.teacher)
+        if split == "train" and not scored.counts[split]:
+            raise InputError("examples must have negatives to be scored by a re-ranker, got none; set hard_negatives")
+        write_records(scored.file(f"{split}.tfrecord"), task_rows.records(rows, encoding))
+        write_rows(scored.file(f"{split}.jsonl.gz"), task_rows, rows)
+    shutil.copyfile(examples.file(SCHEMA_FILE), scored.file(SCHEMA_FILE))
+    content["features"] |= {name: feature.meaning for name, feature in given.items()}
+    content[TEACHER_ANSWERS] = {"shape": task_rows.answer_shape([]), "along": False, "filling": 0.0}
+    write_features(scored.path, content)
+    logger.info("%d scores of training queries", scored.counts["train"])

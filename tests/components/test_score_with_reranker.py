@@ -1,0 +1,98 @@
+"""A re-ranker's scores of a query's passage and negatives, and vectors that learn from them."""
+
+import keras
+import numpy as np
+import pytest
+
+from components.artifacts.standard import Model, TaskExamples
+from components.dsl.errors import InputError
+from components.examples.registry import read_rows
+from components.fine_tune import fine_tune
+from components.score_with_reranker import score_with_reranker
+from components.sources.retrieval import RetrievalSource
+from components.training.model_folder import read_model
+from keras_bert.data.task_batches import task_batches
+from keras_bert.options.compression import Distillation
+from keras_bert.options.training import Contrast, Training
+from keras_bert.tasks.reranking import Reranking
+from tests.components.tuning_job import SELECTION, Line, eagerly, ingest, write_checkpoint
+
+
+@pytest.fixture(scope="module")
+def line(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("retrieval")
+    write_checkpoint(folder)
+    return Line("retrieval", folder, folder)
+
+
+@pytest.fixture(scope="module")
+def reranker(line, tmp_path_factory):
+    model = Model(tmp_path_factory.mktemp("reranker") / "model")
+    base = read_model(line.pretrained)
+    keras.utils.set_random_seed(1)
+    Reranking.build(base.encoder, base.tokenizer, max_length=16, pooling="mean").save(model.path)
+    model.seal({})
+    return model
+
+
+@pytest.fixture(scope="module")
+def scored(line, reranker, tmp_path_factory):
+    examples = TaskExamples(tmp_path_factory.mktemp("scored") / "examples")
+    examples.path.mkdir()
+    given = {"reranker": reranker, "vocabulary": line.vocabulary, "examples": line.examples}
+    score_with_reranker.run(**given, scored=examples)
+    return examples
+
+
+def test_records_have_the_scores_of_passage_and_negatives(line, reranker, scored):
+    task, rows = read_model(reranker), read_rows(scored, "train")
+    assert [row._replace(teacher=()) for row in rows] == read_rows(line.examples, "train")
+    assert all(row.teacher == () for row in read_rows(scored, "test"))
+    (batch,) = task_batches(scored.path, "train", len(rows)).epoch()
+    queries = [row.query for row in rows]
+    passages, negatives = (task.predict(queries, [getattr(row, side)[0] for row in rows]) for side in SIDES)
+    np.testing.assert_allclose(batch["teacher_answers"], passages, atol=1e-5)
+    np.testing.assert_allclose(batch["negative_scores"], negatives, atol=1e-5)
+    assert batch["has_answers"].numpy().all()
+    assert scored.counts == {"train": 2 * len(rows), "validation": 2 * len(read_rows(scored, "validation"))}
+    (test,) = task_batches(scored.path, "test", 100).epoch()
+    assert not test["has_answers"].numpy().any()
+
+
+SIDES = ("passages", "negatives")
+
+
+def test_vectors_learn_the_margins(line, scored, tmp_path):
+    model = Model(tmp_path / "model")
+    training = Training(steps=6, batch_size=8, learning_rate=1e-2, xla="off")
+    given = {"pretrained": line.pretrained, "examples": scored, "model": model, "selection": SELECTION}
+    with eagerly():
+        fine_tune.run(
+            **given, training=training, contrast=Contrast(scores="margin_mse"), distillation=Distillation(hard_weight=0)
+        )
+    (batch,) = task_batches(scored.path, "train", 100).epoch()
+
+    def error(task):
+        objective, network = task.objective(), task.network()
+        outputs = objective.run(network, batch, training=False)
+        return float(np.mean(objective.distances(outputs, batch["teacher_answers"], batch, 1.0)))
+
+    trained = read_model(model)
+    untrained = type(trained).build(read_model(line.pretrained).encoder, trained.tokenizer, **trained.settings())
+    assert error(trained) < 0.7 * error(untrained)
+
+
+def test_a_classifier_and_rows_without_negatives_are_refused(line, reranker, tmp_path):
+    given = {"vocabulary": line.vocabulary, "scored": TaskExamples(tmp_path / "scored")}
+    given["scored"].path.mkdir()
+    with pytest.raises(
+        InputError, match=r"^reranker must be a model that gives one number for a pair, got one for embed"
+    ):
+        score_with_reranker.run(reranker=line.pretrained, examples=line.examples, **given)
+    file = tmp_path / "pairs.csv"
+    file.write_text("query,passage\n" + "".join(f"cow {'old ' * place},oak {'the ' * place}\n" for place in range(20)))
+    examples = ingest(tmp_path, line.vocabulary, RetrievalSource(str(file)))
+    with pytest.raises(
+        InputError, match=r"^examples must have negatives to be scored by a re-ranker, got none; set hard_"
+    ):
+        score_with_reranker.run(reranker=reranker, examples=examples, **given)
