@@ -65,7 +65,7 @@ def load_settings(path: Path | None, overrides: Iterable[str] = (), *, refresh: 
 
 def hub_overrides(settings: Settings) -> list[str]:
     """Overrides with the commits that settings were pinned to, for processes that read the job on other machines."""
-    tables = ((section, key, getattr(settings, section, None)) for section, key in (_CHECKPOINT, *_PATTERNS))
+    tables = ((section, key, getattr(settings, section, None)) for section, key in (*_CHECKPOINTS, *_PATTERNS))
     values = ((f"{section}.{key}", getattr(table, key, None)) for section, key, table in tables)
     return [f"{name}={value}" for name, value in values if isinstance(value, str) and is_hub_address(value)]
 

@@ -251,12 +251,12 @@ VALUES = {
         (
             "task=tags",
             "task must be one of ['classification', 'multi_label', 'regression', 'token_classification', "
-            "'question_answering', 'embedding', 'retrieval'], got 'tags'",
+            "'question_answering', 'embedding', 'retrieval', 'reranking'], got 'tags'",
         ),
         (
             "task=3",
             "task must be one of ['classification', 'multi_label', 'regression', 'token_classification', "
-            "'question_answering', 'embedding', 'retrieval'], got '3'",
+            "'question_answering', 'embedding', 'retrieval', 'reranking'], got '3'",
         ),
         ("task=embedding", "second_text must be set for embedding, got None"),
         ("separator=;", "separator must be left out, as it does not go with the other keys of [examples]"),
