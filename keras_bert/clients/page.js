@@ -20,11 +20,14 @@ const vectors = (text, second) => (second === undefined
 
 const number = (value) => [make("div", { className: "number" }, value.toFixed(4))];
 
+/** The second field of tasks of texts or pairs: that of pairs, none for single texts, and a choice where nothing is known. */
+const SECOND = { true: "Second text", false: "" }[about.task.pairs] ?? "Second text, if there is one";
+
 /** Task -> what its fields are called, and what shows its answer. */
 const TASKS = {
-  classification: ["Text", "Second text, where the model reads pairs", (text, second) => labels(classify(student, text, second))],
-  multi_label: ["Text", "Second text, where the model reads pairs", (text, second) => sets(classifyEach(student, text, second))],
-  regression: ["Text", "Second text, where the model reads pairs", (text, second) => number(measure(student, text, second))],
+  classification: ["Text", SECOND, (text, second) => labels(classify(student, text, second))],
+  multi_label: ["Text", SECOND, (text, second) => sets(classifyEach(student, text, second))],
+  regression: ["Text", SECOND, (text, second) => number(measure(student, text, second))],
   token_classification: ["Text", "", (text) => [areEntityTags(about.task.labels) ? entities(text) : tags(text)]],
   question_answering: ["Question", "Context", (text, second) => answer(text, second ?? "")],
   embedding: ["Text", "Text that is compared with it", vectors],
@@ -128,6 +131,16 @@ function ask() {
   }
 }
 
+/** A text of those that the model was checked with, or a pair; a click asks the model about it. */
+function example([text, second = ""]) {
+  const button = make("button", { type: "button", title: [text, second].filter(Boolean).join("\n") }, text);
+  button.addEventListener("click", () => {
+    [$("text").value, $("second").value] = [text, second];
+    ask();
+  });
+  return button;
+}
+
 function open() {
   if ($("texts")) {
     corpus = new SearchCorpus(JSON.parse($("texts").textContent), new Int8Array(bytesOf("codes").buffer));
@@ -138,6 +151,7 @@ function open() {
   $("first").firstChild.textContent = first;
   $("other").firstChild.textContent = second;
   $("other").hidden = !second;
+  $("examples").append(...about.examples.map(example));
   const bytes = bytesOf("model");
   const model = new TFLiteModel(bytes);
   student = { model, tokenizer: new Tokenizer(about.pieces, about.rules), settings: about.task, temperature: about.temperature };

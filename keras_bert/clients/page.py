@@ -6,7 +6,7 @@ import importlib.resources
 import json
 import re
 import string
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -15,6 +15,7 @@ from keras_bert.clients.search_corpus import SearchCorpus
 from keras_bert.clients.subword_rules import subword_rules
 from keras_bert.core.folders import (
     CHARACTERS_FILE,
+    GOLDEN_FILE,
     METRICS_FILE,
     PAGE_FILE,
     SUBWORDS_FILE,
@@ -41,6 +42,8 @@ _CLASSES = {CHARACTERS_FILE: "WordPiece", SUBWORDS_FILE: "Subwords"}
 _RUNTIME_SCRIPTS = ("flatbuffer.js", "integers.js", "operations.js", "tflite.js")
 _PAGE_SCRIPTS = ("answers.js", "search.js", "page.js")
 _PAGE_TASK = re.compile(r'^  ([a-z_]+): \["', re.MULTILINE)
+# Texts that the page offers.
+_EXAMPLES = 2
 _OPERATION = re.compile(r'^  \d+: \["([A-Z0-9_]+)"', re.MULTILINE)
 
 
@@ -99,8 +102,8 @@ def write_page(folder: Path, name: str, score: PageScore, corpus: SearchCorpus |
     """Writes `index.html`.
 
     Args:
-        folder: a folder with a `.tflite` file, the task's settings, `vocab.txt`, the rules of its tokenizer and
-            `metrics.json`, which holds the calibration.
+        folder: a folder with a `.tflite` file, the task's settings, `vocab.txt`, the rules of its tokenizer,
+            `metrics.json`, which holds the calibration, and `golden.json`, of whose texts the page offers some.
         name: the name of the model, the page's title.
         score: the score of the `.tflite` file.
         corpus: the texts that the page of an embedding or a retrieval searches; None for a page that shows vectors.
@@ -110,6 +113,7 @@ def write_page(folder: Path, name: str, score: PageScore, corpus: SearchCorpus |
     pieces = (folder / VOCABULARY_FILE).read_text(encoding="utf-8").removesuffix("\n").split("\n")
     file, calibration = page_model(folder), read_calibration(folder / METRICS_FILE)
     content = {"task": task, "pieces": pieces, "rules": (folder / rules).read_text(), **calibration._asdict()}
+    content["examples"] = _choose_examples(json.loads((folder / GOLDEN_FILE).read_text(encoding="utf-8")), task)
     fields = {
         "title": html.escape(name),
         "about": html.escape(_about(task, score, file, corpus)),
@@ -120,6 +124,14 @@ def write_page(folder: Path, name: str, score: PageScore, corpus: SearchCorpus |
         "code": page_code(rules),
     }
     (folder / PAGE_FILE).write_text(string.Template(_read("page.html")).substitute(fields), encoding="utf-8")
+
+
+def _choose_examples(rows: Sequence[Mapping[str, Any]], task: Mapping[str, Any]) -> list[list[str]]:
+    """The first golden rows of several words in each text: pairs for a model of pairs, else single texts."""
+    texts = [[row[side] for side in ("text", "second") if side in row] for row in rows]
+    texts = [row for row in texts if all(len(text.split()) > 2 for text in row)]
+    sides = max(map(len, texts), default=0) if task.get("pairs") else min(map(len, texts), default=0)
+    return [row for row in texts if len(row) == sides][:_EXAMPLES]
 
 
 def page_code(rules: str) -> str:

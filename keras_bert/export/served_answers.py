@@ -83,7 +83,8 @@ def _label(task: MultiLabelClassification, served: Served, *texts: tf.Tensor) ->
 
 @answer_texts.register
 def _predict_number(task: Regression, served: Served, *texts: tf.Tensor) -> Outputs:
-    return {"number": _answer_with_output(task, served, *texts)[task.output_name][:, 0]}
+    (name,) = task.answer_columns()
+    return {name: _answer_with_output(task, served, *texts)[task.output_name][:, 0]}
 
 
 @answer_texts.register
@@ -235,7 +236,8 @@ def expected_numbers(task: Task, *texts: Sequence[str]) -> tuple[str, Any]:
 
 @expected_numbers.register
 def _expected_number(task: Regression, *texts: Sequence[str]) -> tuple[str, Any]:
-    return "number", task.predict(*texts)
+    (name,) = task.answer_columns()
+    return name, task.predict(*texts)
 
 
 @expected_numbers.register

@@ -2,8 +2,9 @@
 //
 //     node open_page.mjs PAGE < TYPED.json
 //
-// Typed is a list of {text, second, dark}; of each come {answer, marks, asked}: the text that is shown, what is marked in
-// it, and the addresses that the page asked for.
+// Typed is a list of {text, second, dark}, or of {example}, the number of an example to click; of each come {answer, marks,
+// asked, texts}: the text that is shown, what is marked in it, the addresses that the page asked for, and what stands in the
+// fields that are seen.
 
 import { text as read } from "node:stream/consumers";
 import { pathToFileURL } from "node:url";
@@ -15,7 +16,7 @@ const address = pathToFileURL(process.argv[2]).href;
 const browser = await puppeteer.launch({ executablePath: process.env.CHROMIUM, args: ["--no-sandbox", "--disable-gpu"] });
 try {
   const found = [];
-  for (const { text, second, dark } of JSON.parse(await read(process.stdin))) {
+  for (const { text, second, dark, example } of JSON.parse(await read(process.stdin))) {
     const page = await browser.newPage();
     const [asked, errors] = [[], []];
     page.on("request", (request) => asked.push(request.url()));
@@ -30,11 +31,13 @@ try {
       field.dispatchEvent(new Event("input"));
     };
     if (second !== undefined) await page.evaluate(fill, "second", second);
-    await page.evaluate(fill, "text", text);
+    if (example === undefined) await page.evaluate(fill, "text", text);
+    else await (await page.$$("#examples button"))[example].click();
     await page.waitForFunction(() => document.getElementById("status").textContent.includes("ms"));
     found.push(await page.evaluate(() => ({
       answer: document.getElementById("answer").innerText,
       marks: [...document.querySelectorAll("mark")].map((mark) => mark.innerText),
+      texts: [...document.querySelectorAll("textarea")].filter((field) => field.checkVisibility()).map(({ value }) => value),
       background: getComputedStyle(document.body).colorScheme,
     })));
     Object.assign(found.at(-1), { asked: asked.filter((each) => each !== address && !each.startsWith("data:")), errors });

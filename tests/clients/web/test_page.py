@@ -173,6 +173,19 @@ def test_a_page_answers_without_a_network(folder: Path) -> None:
         assert second.startswith("cosine")
 
 
+@pytest.mark.parametrize("pairs", [True, False])
+def test_an_example_is_asked_by_a_click_and_only_pairs_have_a_second_field(tmp_path: Path, pairs: bool) -> None:
+    task = make_task("classification")
+    task.pairs = pairs
+    folder = export_folder(task, tmp_path)
+    write_tokenizers(folder)
+    write_page(folder, "reviews", PageScore("accuracy", 0.9375, 32))
+    for seen in ask("open_page.mjs", folder / "index.html", given=[{"example": 0}, {"example": 1}]):
+        assert seen["errors"] == []
+        assert len(seen["texts"]) == 1 + pairs
+        assert seen["answer"].split()[0] == task.predict(*([text] for text in seen["texts"]))[0].label
+
+
 def test_a_long_row_and_no_file_are_refused(tmp_path: Path) -> None:
     folder = export_folder(make_task("regression"), tmp_path)
     write_tokenizers(folder)

@@ -22,6 +22,11 @@ from tests.keras_bert.clients.exported import export_folder
 from tests.keras_bert.export.word_tasks import PIECES, make_task
 
 
+def read_golden(folder: Path) -> list[dict[str, str]]:
+    rows: list[dict[str, str]] = json.loads((folder / "golden.json").read_text())
+    return rows
+
+
 @pytest.fixture(scope="module")
 def exported(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = export_folder(make_task("classification"), tmp_path_factory.mktemp("exported"))
@@ -49,6 +54,20 @@ def test_all_is_in_the_page(exported: Path) -> None:
     assert "accuracy 93.75 on 32 test rows" in text
     assert text.count("<script") == text.count("</script>") == 3
     assert not re.search(r"(src|href)=(?!\"data:)|https?:", text), "nothing from elsewhere"
+
+
+@pytest.mark.parametrize(("pairs", "sides"), [(True, 2), (False, 1), (None, 1)])
+def test_two_golden_texts_are_offered_of_pairs_both_sides(exported: Path, pairs: bool | None, sides: int) -> None:
+    write_tokenizers(exported)
+    settings = json.loads((exported / "task.json").read_text())
+    (exported / "task.json").write_text(json.dumps({**settings, "pairs": pairs}))
+    write_page(exported, "reviews", PageScore("accuracy", 0.9375, 32))
+    about = re.search(r'id="about">([^<]*)<', (exported / "index.html").read_text())
+    assert about is not None
+    examples = json.loads(about[1])["examples"]
+    golden = [[row["text"], *([row["second"]] if "second" in row else [])] for row in read_golden(exported)]
+    assert [len(example) for example in examples] == [sides, sides]
+    assert all(example in golden and all(text.strip() for text in example) for example in examples)
 
 
 @pytest.mark.parametrize("rules", TOKENIZER_SOURCES)
