@@ -49,7 +49,9 @@ def main() -> None:
         fast, ours = measure(tokenizer, sample, options.rounds)
         speed = "-"
         if options.reference_python:
-            seconds = ask_reference(options.reference_python, tokenizer.vocabulary, tokenizer.lowercase, sample).seconds
+            seconds = ask_reference(
+                options.reference_python, tokenizer.vocabulary, tokenizer.lowercase is True, sample
+            ).seconds
             speed = f"{megabytes(sample) / seconds:.1f}"
             for name, part in lines.items():
                 report.add_row(*cells(file.stem, name, *map(str, check(tokenizer, options.reference_python, part))))
@@ -87,7 +89,7 @@ def measure(tokenizer: Tokenizer, lines: list[str], rounds: int) -> tuple[float,
 def check(tokenizer: Tokenizer, python: str, lines: list[str]) -> Differences:
     """Compares all lines, a part at a time."""
     parts = [lines[first : first + 20 * BATCH] for first in range(0, len(lines), 20 * BATCH)]
-    ask = partial(ask_reference, python, tokenizer.vocabulary, tokenizer.lowercase)
+    ask = partial(ask_reference, python, tokenizer.vocabulary, tokenizer.lowercase is True)
     return Differences(*map(sum, zip(*(compare(tokenizer, ask(part), part) for part in parts), strict=True)))
 
 

@@ -154,7 +154,8 @@ def _describe_tokenizer(folder: Path) -> str:
     definition = json.loads((folder / TOKENIZER_FILE).read_text(encoding="utf-8"))
     pieces = (folder / VOCABULARY_FILE).read_text(encoding="utf-8").count("\n")
     if "lowercase" in definition:
-        case = "lowercased and without accents" if definition["lowercase"] else "with capitals and accents"
+        cases = {False: "with capitals and accents", True: "lowercased and without accents"}
+        case = cases.get(definition["lowercase"], "lowercased, with accents")
         kind = f"BERT's WordPiece, {case}"
     else:
         kind = _SUBWORDS.get(definition.get("model", {}).get("type"), "of another kind")

@@ -30,7 +30,7 @@ from keras_bert.interop.hub import HubAddress
 from keras_bert.interop.sentence_transformers import read_prompts
 from keras_bert.interop.slow_tokenizers import SLOW_FILES
 from keras_bert.interop.vocabularies import read_definition, read_vocabulary
-from keras_bert.options.data import MODELS, Prompts, VocabularyKind
+from keras_bert.options.data import MODELS, Lowercasing, Prompts, VocabularyKind
 from keras_bert.tokenizers.subword_copies import find_copy_obstacle
 
 if TYPE_CHECKING:
@@ -82,7 +82,7 @@ class TokenizerTraits(NamedTuple):
     """
 
     kind: VocabularyKind
-    lowercase: bool
+    lowercase: Lowercasing
 
 
 @dataclasses.dataclass(frozen=True)
@@ -176,12 +176,12 @@ class Checkpoint:
         folder = self.folder()
         if self.is_own:
             content = _read_config(folder / TOKENIZER_FILE)
-            if "model" not in content and not isinstance(content.get("lowercase"), bool):
+            if "model" not in content and content.get("lowercase") not in (True, False, "keep_accents"):
                 raise InputError(
                     f'the checkpoint {folder} cannot be used: its {TOKENIZER_FILE} must say {{"lowercase": true}} or '
                     "false, or describe a model"
                 )
-            return _tokenizer_traits(content, lowercase=content.get("lowercase") is True)
+            return _tokenizer_traits(content, lowercase=content.get("lowercase", False))
         with errors_of_checkpoint(folder):
             definition = read_definition(folder)
             return _tokenizer_traits(
@@ -299,7 +299,7 @@ class Checkpoint:
         return {str(file): file_digest(str(file)) for file in files}
 
 
-def _tokenizer_traits(definition: Mapping[str, Any], *, lowercase: bool) -> TokenizerTraits:
+def _tokenizer_traits(definition: Mapping[str, Any], *, lowercase: Lowercasing) -> TokenizerTraits:
     """Returns the kind of vocabulary that a tokenizer definition names; without one, WordPiece."""
     model = definition.get("model")
     kind = MODELS.get(str(model.get("type")) if isinstance(model, dict) else "", "wordpiece")

@@ -9,6 +9,7 @@ import unicodedata
 from collections.abc import Sequence
 
 from keras_bert.clients.subword_rules import ranges
+from keras_bert.options.data import Lowercasing
 from keras_bert.tokenizers.unicode_rules import FORMER_PUNCTUATION, LATER_PUNCTUATION, normalize, stays
 
 # Decomposed by a formula (The Unicode Standard, section 3.12), which the apps' tokenizers contain.
@@ -27,8 +28,8 @@ _BLOCK = 64
 _PLANE_15 = 0xF0000
 
 
-def character_table(lowercase: bool) -> str:
-    """Returns the content of `characters.txt`, for a tokenizer that lowercases and strips accents, or does not.
+def character_table(lowercase: Lowercasing) -> str:
+    """Returns the content of `characters.txt`, for a WordPiece tokenizer.
 
     Lines of hexadecimal code points: `dropped FIRST LAST` for characters that are removed, `blank FIRST LAST` for
     characters that separate words, `replaced CODE CODE ...` for a character and its replacement, `syllables FIRST LAST`
@@ -51,7 +52,7 @@ def character_table(lowercase: bool) -> str:
     isolated = {*itertools.chain(*_CHINESE), *filter(_is_punctuation, range(_PLANE_15))}
     kinds: dict[str, Sequence[tuple[int, ...]]] = {"dropped": ranges(dropped), "blank": ranges(blank)}
     kinds |= {"replaced": replaced, "isolated": ranges(isolated)}
-    if lowercase:
+    if lowercase is True:
         kinds["syllables"] = [(_HANGUL[0], _HANGUL[-1])]
     return "".join(
         f"{kind} {' '.join(f'{code:x}' for code in codes)}\n" for kind, rows in kinds.items() for codes in rows

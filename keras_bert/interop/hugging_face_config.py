@@ -41,7 +41,7 @@ from keras_bert.interop.vocabularies import (
     read_max_length,
     read_vocabulary,
 )
-from keras_bert.options.data import Pooling
+from keras_bert.options.data import Lowercasing, Pooling
 from keras_bert.tokenizers.base import BaseTokenizer
 
 logger = logging.getLogger(__name__)
@@ -270,7 +270,7 @@ def read_tokenizer(
     folder: Path,
     family: Family,
     content: Mapping[str, Any],
-    word_pieces: Callable[[Sequence[str], bool], BaseTokenizer],
+    word_pieces: Callable[[Sequence[str], Lowercasing], BaseTokenizer],
     subwords: Callable[[Mapping[str, Any]], BaseTokenizer],
 ) -> tuple[BaseTokenizer, int | None]:
     """The tokenizer of a folder, as one of two classes, and the longest input in tokens, if its files have one.

@@ -5,7 +5,7 @@ from pathlib import Path
 from typing import Any
 
 from keras_bert.interop.configs import check_only
-from keras_bert.options.data import TOKEN_KEYS
+from keras_bert.options.data import TOKEN_KEYS, Lowercasing
 from keras_bert.tokenizers.wordpiece_vocabulary import SEP, find_special_tokens
 
 # The flags of an added token that leaves texts as they are, and is not shown in answers.
@@ -79,7 +79,7 @@ def normalizer_of(tokenizer: Mapping[str, Any]) -> Any:
     return {**of_bert, "lowercase": True, "strip_accents": accents}
 
 
-def write_tokenizer(tokens: Sequence[str], *, lowercase: bool) -> dict[str, Any]:
+def write_tokenizer(tokens: Sequence[str], *, lowercase: Lowercasing) -> dict[str, Any]:
     """The content of a `tokenizer.json` with the ids of `Tokenizer`, as `read_tokenizer` reads it."""
     ids = {token: number for number, token in enumerate(tokens)}
     names = name_special_tokens(tokens)
@@ -90,12 +90,17 @@ def write_tokenizer(tokens: Sequence[str], *, lowercase: bool) -> dict[str, Any]
         "truncation": None,
         "padding": None,
         "added_tokens": [{"id": ids[token], "content": token, **SPECIAL_FLAGS} for token in special],
-        "normalizer": {**_NORMALIZER, "strip_accents": None, "lowercase": lowercase},
+        "normalizer": {**_NORMALIZER, **write_lowercase("lowercase", lowercase)},
         "pre_tokenizer": {"type": _PRE_TOKENIZER},
         "post_processor": build_post_processor(cls, sep, ids, **_pair_layout(sep)),
         "decoder": {"type": "WordPiece", "prefix": _MODEL["continuing_subword_prefix"], "cleanup": True},
         "model": {**_MODEL, "vocab": ids},
     }
+
+
+def write_lowercase(key: str, lowercase: Lowercasing) -> dict[str, bool | None]:
+    """The keys of lowercasing, whose name is `key`, and of accents in a file of Hugging Face."""
+    return {key: bool(lowercase), "strip_accents": False if lowercase == "keep_accents" else None}
 
 
 def check_truncation(path: Path, tokenizer: Mapping[str, Any]) -> None:

@@ -18,8 +18,9 @@ from keras_bert.interop.tokenizer_json import (
     name_special_tokens,
     normalizer_of,
     read_tokenizer,
+    write_lowercase,
 )
-from keras_bert.options.data import MODELS, NAMED_TOKENS, TOKEN_KEYS
+from keras_bert.options.data import MODELS, NAMED_TOKENS, TOKEN_KEYS, Lowercasing
 from keras_bert.tokenizers.wordpiece_vocabulary import SEP
 
 logger = logging.getLogger(__name__)
@@ -130,7 +131,7 @@ class CheckpointVocabulary(NamedTuple):
     """The tokens, by id, of a WordPiece tokenizer, and the longest input, if the files have one."""
 
     tokens: tuple[str, ...]
-    lowercase: bool
+    lowercase: Lowercasing
     max_length: int | None
 
 
@@ -167,14 +168,13 @@ def read_vocabulary(folder: Path) -> CheckpointVocabulary:
     )
 
 
-def write_settings(folder: Path, lowercase: bool, max_length: int, tokens: Sequence[str]) -> None:
+def write_settings(folder: Path, lowercase: Lowercasing, max_length: int, tokens: Sequence[str]) -> None:
     """Writes `tokenizer_config.json`."""
     special = name_special_tokens(tokens)
     settings = {
         **special,
         "tokenizer_class": "BertTokenizer" if special["sep_token"] == SEP else "MPNetTokenizer",
-        "do_lower_case": lowercase,
-        "strip_accents": None,
+        **write_lowercase("do_lower_case", lowercase),
         "tokenize_chinese_chars": True,
         "model_max_length": max_length,
     }
@@ -237,25 +237,26 @@ def _check_special(path: Path, named: Mapping[str, Any], tokens: Sequence[str]) 
             raise ValueError(f"{path}: {key} must be {expected!r}, got {token!r}, which is not supported")
 
 
-def _lowercase(folder: Path, settings: Mapping[str, Any], normalizer: Mapping[str, Any] | None) -> bool:
-    """Whether text is lowercased, which a `normalizer` says to classes that `tokenizer.json` defines.
+def _lowercase(folder: Path, settings: Mapping[str, Any], normalizer: Mapping[str, Any] | None) -> Lowercasing:
+    """How text is lowercased, which a `normalizer` says to classes that `tokenizer.json` defines.
 
     transformers' own classes read `tokenizer_config.json` alone, and lowercase where it has no key.
     """
     file, source = SETTINGS_FILE, {**settings, "lowercase": settings.get("do_lower_case")}
     if normalizer is not None and _class_of(settings) in _GENERIC_CLASSES:
         file, source = TOKENIZER_FILE, dict(normalizer)
-    lowercase: Any = source.get("lowercase")
+    lowercase, strips = source.get("lowercase"), source.get("strip_accents")
     if lowercase is None:
         lowercase = True
         logger.warning("%s does not say whether text is lowercased (do_lower_case): it is, as in transformers", folder)
-    if not isinstance(lowercase, bool):
-        raise ValueError(f"{folder / file}: lowercasing must be true or false, got {lowercase!r}")
-    if _lowercases_first(folder) and not lowercase:
-        file, source, lowercase = LENGTH_FILE, {"strip_accents": source.get("strip_accents") or False}, True
-    if source.get("strip_accents") not in (None, lowercase):
+    for key, value in (("lowercasing", lowercase), ("strip_accents", strips)):
+        if not isinstance(value, bool | None):
+            raise ValueError(f"{folder / file}: {key} must be true or false, got {value!r}")
+    strips = lowercase if strips is None else strips
+    lowercase = lowercase or _lowercases_first(folder)
+    if strips and not lowercase:
         raise ValueError(
-            f"{folder / file}: strip_accents must be null or equal lowercasing, {lowercase}, got "
-            f"{source['strip_accents']!r}, which is not supported"
+            f"{folder / file}: strip_accents must be null or false where text is not lowercased, got true, which is "
+            "not supported"
         )
-    return lowercase
+    return "keep_accents" if lowercase and not strips else lowercase

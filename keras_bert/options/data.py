@@ -9,6 +9,9 @@ Compression = Literal["none", "gzip"]
 
 VocabularyKind = Literal["wordpiece", "bpe", "unigram"]
 
+# Whether text is lowercased; its accents are removed then, unless they are kept.
+Lowercasing = bool | Literal["keep_accents"]
+
 # The names of the models of the library `tokenizers` -> the kinds of vocabularies that it trains.
 MODELS: dict[str, VocabularyKind] = {"BPE": "bpe", "Unigram": "unigram"}
 

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from keras_bert.core.folders import TOKENIZER_FILE, VOCABULARY_FILE
-from keras_bert.options.data import VocabularyKind
+from keras_bert.options.data import Lowercasing, VocabularyKind
 
 
 class BaseTokenizer(abc.ABC):
@@ -31,7 +31,7 @@ class BaseTokenizer(abc.ABC):
         ValueError: a special token is not in the vocabulary.
     """
 
-    lowercase: bool | None = None
+    lowercase: Lowercasing | None = None
 
     kind: VocabularyKind
     """The tokenization algorithm."""

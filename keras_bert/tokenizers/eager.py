@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from keras_bert.options.data import Lowercasing
 from keras_bert.tokenizers.base import BaseTokenizer, count_kept_tokens
 from keras_bert.tokenizers.rows import Rows, encode_texts, tokenize_rows, tokenize_rows_with_offsets
 from keras_bert.tokenizers.subword_vocabulary import SubwordVocabulary
@@ -68,7 +69,7 @@ class EagerTokenizer(BaseTokenizer):
 class EagerWordPiece(WordPieceVocabulary, EagerTokenizer):
     """The ids of `Tokenizer`, without TensorFlow; arguments and errors are those of `WordPieceVocabulary`."""
 
-    def __init__(self, vocabulary: Sequence[str], lowercase: bool) -> None:
+    def __init__(self, vocabulary: Sequence[str], lowercase: Lowercasing) -> None:
         from tokenizers import Tokenizer, models, normalizers, pre_tokenizers
 
         super().__init__(vocabulary, lowercase)
@@ -80,7 +81,7 @@ class EagerWordPiece(WordPieceVocabulary, EagerTokenizer):
                 continuing_subword_prefix=CONTINUATION,
             )
         )
-        self.matcher.normalizer = normalizers.BertNormalizer(lowercase=lowercase)
+        self.matcher.normalizer = normalizers.BertNormalizer(lowercase=bool(lowercase), strip_accents=lowercase is True)
         self.matcher.pre_tokenizer = pre_tokenizers.BertPreTokenizer()
 
 

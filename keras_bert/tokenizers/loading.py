@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from keras_bert.core.folders import TOKENIZER_FILE, VOCABULARY_FILE
+from keras_bert.options.data import Lowercasing
 from keras_bert.tokenizers.base import BaseTokenizer
 
 _SHOWN = 200
@@ -34,7 +35,7 @@ def load_eager_tokenizer(folder: str | os.PathLike[str]) -> BaseTokenizer:
 
 def _load(
     folder: str | os.PathLike[str],
-    word_pieces: Callable[[Sequence[str], bool], BaseTokenizer],
+    word_pieces: Callable[[Sequence[str], Lowercasing], BaseTokenizer],
     subwords: Callable[[Mapping[str, Any]], BaseTokenizer],
 ) -> BaseTokenizer:
     vocabulary, file = Path(folder) / VOCABULARY_FILE, Path(folder) / TOKENIZER_FILE
@@ -50,8 +51,8 @@ def _load(
             if tokenizer.vocabulary != tuple(tokens):
                 raise ValueError(f"{TOKENIZER_FILE} must hold the tokens of {VOCABULARY_FILE} beside it, got others")
             return tokenizer
-        if not isinstance(options, dict) or not isinstance(options.get("lowercase"), bool):
-            rule = 'must say {"lowercase": true} or false, or describe a model'
+        if not isinstance(options, dict) or options.get("lowercase") not in (True, False, "keep_accents"):
+            rule = 'must say {"lowercase": true}, false or "keep_accents", or describe a model'
             raise ValueError(f"{TOKENIZER_FILE} {rule}, got {str(options)[:_SHOWN]}")
         return word_pieces(tokens, options["lowercase"])
     except ValueError as error:

@@ -10,6 +10,7 @@ import itertools
 import struct
 from collections.abc import Iterator, Sequence
 
+from keras_bert.options.data import Lowercasing
 from keras_bert.tokenizers.double_array import build_double_array
 from keras_bert.tokenizers.unicode_rules import FORMER_PUNCTUATION, LATER_PUNCTUATION, normalize, stays
 
@@ -46,8 +47,8 @@ _CHANGED = 1 << 30
 _LENGTH_BITS = 6
 
 
-@functools.lru_cache(maxsize=2)
-def normalizer_model(lowercase: bool) -> bytes:
+@functools.lru_cache(maxsize=3)
+def normalizer_model(lowercase: Lowercasing) -> bytes:
     """The flatbuffer `FastBertNormalizerModel` of tensorflow-text with the reference's rules.
 
     Bytes that are not UTF-8 are removed, as is U+FFFD, which replaces them in decoded text.
@@ -68,7 +69,7 @@ def normalizer_model(lowercase: bool) -> bytes:
     return b"".join((head, struct.pack("<I", units.size), units.tobytes(), struct.pack("<I", len(pool)), pool))
 
 
-def _replacements(lowercase: bool) -> Iterator[tuple[bytes, bytes]]:
+def _replacements(lowercase: Lowercasing) -> Iterator[tuple[bytes, bytes]]:
     """Yields sequences and replacements in UTF-8: changed characters, except U+0000 and `_PRIVATE`; invalid bytes."""
     for block in (span[start : start + _BLOCK] for span in _CHANGING for start in range(0, len(span), _BLOCK)):
         if stays(block, lowercase) and _MATCHED_OTHERWISE.isdisjoint(block):
@@ -102,7 +103,7 @@ def _broken_sequences() -> Iterator[bytes]:
         yield chr(code_point).encode()[:2]
 
 
-def matcher_vocabulary(vocabulary: Sequence[str], lowercase: bool) -> list[str]:
+def matcher_vocabulary(vocabulary: Sequence[str], lowercase: Lowercasing) -> list[str]:
     r"""The vocabulary in the characters of normalized text; a token that no text can match gets another name."""
     characters = set().union(*vocabulary)
     unmatched = {" ", *(one for one in characters if normalize(ord(one), lowercase) != one)}

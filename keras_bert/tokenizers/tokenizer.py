@@ -8,6 +8,7 @@ import numpy as np
 import tensorflow as tf
 import tensorflow_text as tf_text
 
+from keras_bert.options.data import Lowercasing
 from keras_bert.tokenizers.graph import GraphTokenizer, as_strings, gather_values
 from keras_bert.tokenizers.normalizer_model import matcher_vocabulary, normalizer_model
 from keras_bert.tokenizers.wordpiece_vocabulary import CONTINUATION, MAX_CHARACTERS, WordPieceVocabulary
@@ -26,7 +27,7 @@ class Tokenizer(WordPieceVocabulary, GraphTokenizer):
 
     Attributes:
         vocabulary: the tokens; the index of a token is its id.
-        lowercase: whether text is lowercased, and its accents are removed, first.
+        lowercase: whether text is lowercased, and its accents are removed, first; `keep_accents` to lowercase alone.
 
     Examples:
         >>> tokenizer = Tokenizer(["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", "film", "##s"], lowercase=True)
@@ -36,7 +37,7 @@ class Tokenizer(WordPieceVocabulary, GraphTokenizer):
         [[2, 5, 6, 3, 0, 0]]
     """
 
-    def __init__(self, vocabulary: Sequence[str], lowercase: bool) -> None:
+    def __init__(self, vocabulary: Sequence[str], lowercase: Lowercasing) -> None:
         super().__init__(vocabulary, lowercase)
         self._wordpiece = build_wordpiece(self.vocabulary, lowercase, self.unknown_id)
 
@@ -122,7 +123,7 @@ class WordPiece:
     `unknown_id` is the id of the token for a word that the other tokens do not make up.
     """
 
-    def __init__(self, vocabulary: tuple[str, ...], lowercase: bool, unknown_id: int) -> None:
+    def __init__(self, vocabulary: tuple[str, ...], lowercase: Lowercasing, unknown_id: int) -> None:
         self._unknown_id = unknown_id
         tokens = matcher_vocabulary(vocabulary, lowercase)
         continues = np.array([len(token) > 2 and token.startswith(CONTINUATION) for token in tokens])
@@ -209,6 +210,6 @@ def _count_characters(texts: tf.Tensor) -> tuple[tf.Tensor, tf.Tensor]:
 
 # Building the matcher takes time for a large vocabulary, and a process uses the same one many times.
 @functools.lru_cache(maxsize=4)
-def build_wordpiece(vocabulary: tuple[str, ...], lowercase: bool, unknown_id: int) -> WordPiece:
+def build_wordpiece(vocabulary: tuple[str, ...], lowercase: Lowercasing, unknown_id: int) -> WordPiece:
     """Returns a `WordPiece`, the same object for the same arguments."""
     return WordPiece(vocabulary, lowercase, unknown_id)

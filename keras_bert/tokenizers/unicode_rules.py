@@ -7,6 +7,8 @@ case is newer than the Unicode 14.0 of Python 3.11's `unicodedata`. The constant
 
 import unicodedata
 
+from keras_bert.options.data import Lowercasing
+
 
 def _code_points(ranges: str) -> frozenset[int]:
     """The code points of ranges in hexadecimal, ends included."""
@@ -68,11 +70,12 @@ _CHANGING = frozenset(("Cc", "Cf", "Co", "Zs", "Zl", "Zp", "Mn"))
 _DIFFERENT = FORMER_MARKS.union(LATER_LOWER_CASE)
 
 
-def normalize(code_point: int, lowercase: bool) -> str:
+def normalize(code_point: int, lowercase: Lowercasing) -> str:
     """Normalizes a character, no surrogate, before the text is split into words.
 
     Control, format and private use characters, U+0000 and U+FFFD are removed, and white space becomes a blank. With
-    `lowercase` other characters are decomposed (NFD), lose their nonspacing marks and are lowercased, in this order.
+    `lowercase` other characters are decomposed (NFD), lose their nonspacing marks and are lowercased, in this order;
+    where accents are kept, they are lowercased alone.
     The blanks that BERT puts around Chinese characters are left out: these characters end a word anyway.
     """
     character = chr(code_point)
@@ -85,11 +88,13 @@ def normalize(code_point: int, lowercase: bool) -> str:
         return " "
     if not lowercase:
         return character
+    if lowercase == "keep_accents":
+        return _lower(character)
     parts = character if code_point in LATER_DECOMPOSITIONS else unicodedata.normalize("NFD", character)
     return "".join(_lower(part) for part in parts if not _is_nonspacing(ord(part)))
 
 
-def stays(code_points: range, lowercase: bool) -> bool:
+def stays(code_points: range, lowercase: Lowercasing) -> bool:
     """Whether `normalize` changes none of some characters, checked at once; False may be wrong, True is never."""
     text = "".join(map(chr, code_points))
     if not _CHANGING.isdisjoint(map(unicodedata.category, text)) or chr(0xFFFD) in text:

@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 from typing import Any
 
+from keras_bert.options.data import Lowercasing
 from keras_bert.tokenizers.base import BaseTokenizer
 
 PAD, UNKNOWN, CLS, SEP, MASK = SPECIAL_TOKENS = ("[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]")
@@ -27,7 +28,7 @@ class WordPieceVocabulary(BaseTokenizer):
 
     kind = "wordpiece"
 
-    def __init__(self, vocabulary: Sequence[str], lowercase: bool) -> None:
+    def __init__(self, vocabulary: Sequence[str], lowercase: Lowercasing) -> None:
         if not vocabulary:
             raise ValueError("Tokenizer.vocabulary must hold at least the special tokens, got no tokens")
         seen: set[str] = set()
@@ -41,7 +42,7 @@ class WordPieceVocabulary(BaseTokenizer):
             seen.add(token)
         special = find_special_tokens(vocabulary)
         super().__init__(vocabulary, special, between=2 if special == _MPNET else 1)
-        self.lowercase: bool = lowercase
+        self.lowercase: Lowercasing = lowercase
 
     def definition(self) -> dict[str, Any]:
         """See `BaseTokenizer`."""

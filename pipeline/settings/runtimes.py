@@ -1,6 +1,7 @@
 """Refuses export targets that cannot take the model of a job, before any step starts."""
 
 from components.dsl.errors import InputError
+from components.sources.checkpoint import TokenizerTraits
 from keras_bert.export.targets.base import ModelTraits
 from keras_bert.export.targets.registry import TARGETS
 from pipeline.settings.schema import Settings
@@ -47,17 +48,17 @@ def _read_task_traits(settings: Settings) -> ModelTraits:
 def _read_model_traits(settings: Settings) -> ModelTraits:
     checkpoint, encoder, vocabulary = settings.checkpoint, settings.encoder, settings.vocabulary
     if checkpoint is None:
-        kind, lowercase = vocabulary.kind, vocabulary.lowercase
+        traits = TokenizerTraits(vocabulary.kind, vocabulary.lowercase)
         variant: str | None = None if encoder is None or encoder.variant is None else encoder.variant.kind
         segments = None if encoder is None else encoder.num_segments
     else:
-        kind, lowercase = checkpoint.tokenizer_traits()
+        traits = checkpoint.tokenizer_traits()
         family = checkpoint.family()
         variant = None if family is None or family.variant is None else family.variant.kind
         segments = checkpoint.size("num_segments")
     return _read_task_traits(settings)._replace(
-        tokenizer=kind,
-        lowercase=lowercase,
+        tokenizer=traits.kind,
+        lowercase=traits.lowercase,
         variant=variant,
         has_segments=None if segments is None else segments > 1,
     )

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
 
 from keras_bert.export.files import ExportedFile
 from keras_bert.export.inputs import ComparisonRows, ExportInputs
-from keras_bert.options.data import VocabularyKind
+from keras_bert.options.data import Lowercasing, VocabularyKind
 from keras_bert.options.export import RuntimeName
 from keras_bert.options.quantization import RecipeName
 
@@ -58,7 +58,7 @@ class ModelTraits(NamedTuple):
     pairs: bool | None = None
     recipe: RecipeName | None = None
     tokenizer: VocabularyKind | None = None
-    lowercase: bool | None = None
+    lowercase: Lowercasing | None = None
     copy_obstacle: str = ""
     has_segments: bool | None = None
     variant: str | None = None

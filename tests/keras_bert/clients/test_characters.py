@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 from keras_bert.clients.characters import character_table
+from keras_bert.options.data import Lowercasing
 from keras_bert.tokenizers.tokenizer import Tokenizer
 from keras_bert.tokenizers.unicode_rules import normalize
 from keras_bert.tokenizers.wordpiece_vocabulary import SPECIAL_TOKENS
@@ -17,8 +18,8 @@ def read(table: str) -> dict[str, list[list[int]]]:
     return tables
 
 
-@pytest.mark.parametrize("lowercase", [True, False])
-def test_characters_become_what_they_do_here(lowercase: bool) -> None:
+@pytest.mark.parametrize("lowercase", [True, False, "keep_accents"])
+def test_characters_become_what_they_do_here(lowercase: Lowercasing) -> None:
     lines = read(character_table(lowercase))
     dropped, blank = (
         {code for first, last in lines[kind] for code in range(first, last + 1)} for kind in ("dropped", "blank")
@@ -29,12 +30,12 @@ def test_characters_become_what_they_do_here(lowercase: bool) -> None:
     for code in set(codes) - set(range(0xAC00, 0xD7A4)):
         text = "" if code in dropped else " " if code in blank else replaced.get(code, chr(code))
         assert text == normalize(code, lowercase), hex(code)
-    assert ("syllables" in lines) == lowercase
-    assert (normalize(0xAC00, lowercase) != "가") == lowercase
+    assert ("syllables" in lines) == (lowercase is True)
+    assert (normalize(0xAC00, lowercase) != "가") == (lowercase is True)
 
 
-@pytest.mark.parametrize("lowercase", [True, False])
-def test_words_end_where_they_do_here(lowercase: bool) -> None:
+@pytest.mark.parametrize("lowercase", [True, False, "keep_accents"])
+def test_words_end_where_they_do_here(lowercase: Lowercasing) -> None:
     ranges = read(character_table(lowercase))["isolated"]
     tokenizer = Tokenizer([*SPECIAL_TOKENS, "a"], lowercase)
     edges = {code + step for bounds in ranges for code in bounds for step in (-1, 0, 1)}

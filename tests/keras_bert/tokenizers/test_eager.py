@@ -6,6 +6,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from keras_bert.options.data import Lowercasing
 from keras_bert.tokenizers.base import BaseTokenizer
 from keras_bert.tokenizers.loading import load_eager_tokenizer, load_tokenizer
 from keras_bert.tokenizers.subwords import SubwordTokenizer
@@ -31,13 +32,13 @@ def assert_same_rows(one: BaseTokenizer, other: BaseTokenizer, texts: list[str])
                 assert rows[name].dtype == np.int32
 
 
-@pytest.mark.parametrize("lowercase", [True, False])
-def test_word_pieces_of_all_of_unicode(lowercase: bool, tmp_path: Path) -> None:
+@pytest.mark.parametrize("lowercase", [True, False, "keep_accents"])
+def test_word_pieces_of_all_of_unicode(lowercase: Lowercasing, tmp_path: Path) -> None:
     assert_same_rows(*both(Tokenizer(PIECES, lowercase), tmp_path), make_strings(seed=9)[::4])
 
 
-@pytest.mark.parametrize("lowercase", [True, False])
-def test_word_pieces_of_hard_texts(lowercase: bool, tmp_path: Path) -> None:
+@pytest.mark.parametrize("lowercase", [True, False, "keep_accents"])
+def test_word_pieces_of_hard_texts(lowercase: Lowercasing, tmp_path: Path) -> None:
     one, other = both(Tokenizer(VOCABULARY, lowercase), tmp_path)
     assert_same_rows(one, other, [*WORDS, *LONG])
     # Marks out of order have other places in the reference: decision 0008.
