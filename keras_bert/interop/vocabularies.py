@@ -60,6 +60,9 @@ def read_definition(folder: Path) -> dict[str, Any] | None:
     check_only(folder / SETTINGS_FILE, settings, _COMMON_SETTINGS)
     check_truncation(folder / TOKENIZER_FILE, content)
     content = _with_lowercase(content) if _lowercases_first(folder) else content
+    prefix = settings.get("add_prefix_space")
+    if isinstance(prefix, bool) and _class_of(settings) not in _GENERIC_CLASSES:
+        content = {**content, "pre_tokenizer": _with_prefix(content.get("pre_tokenizer"), prefix)}
     tokens = {**special_of_class(settings, content), **tokens}
     return {**content, **({NAMED_TOKENS: tokens} if tokens else {})}
 
@@ -87,6 +90,13 @@ def _with_lowercase(content: Mapping[str, Any]) -> dict[str, Any]:
     if any(part["type"] == "Lowercase" for part in parts):
         return dict(content)
     return {**content, "normalizer": {"type": "Sequence", "normalizers": [{"type": "Lowercase"}, *parts]}}
+
+
+def _with_prefix(part: Any, prefix: bool) -> Any:
+    """A pre-tokenizer that puts a space before a text or not, as transformers' classes of byte-level BPE change it."""
+    if isinstance(part, dict) and part.get("type") == "Sequence":
+        return {**part, "pretokenizers": [_with_prefix(inner, prefix) for inner in part["pretokenizers"]]}
+    return {**part, "add_prefix_space": prefix} if isinstance(part, dict) and part.get("type") == "ByteLevel" else part
 
 
 def name_unused_tokens(tokens: Sequence[str], rows: int) -> list[str]:

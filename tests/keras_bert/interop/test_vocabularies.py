@@ -152,6 +152,17 @@ def test_lowercasing_in_front_of_a_tokenizer_that_lowercases(tokenizer_class, fo
     assert read_vocabulary(folder) == expected._replace(lowercase="keep_accents")
 
 
+@pytest.mark.parametrize(("name", "expected"), [("RobertaTokenizer", True), ("PreTrainedTokenizerFast", False)])
+def test_a_space_before_the_first_word(name, expected, tmp_path):
+    """Of RoBERTas for tags: their class changes what `tokenizer.json` says."""
+    splitter = {"type": "ByteLevel", "add_prefix_space": False}
+    parts = {"type": "Sequence", "pretokenizers": [{"type": "Digits"}, splitter]}
+    (tmp_path / "tokenizer.json").write_text(json.dumps({"model": {"type": "BPE"}, "pre_tokenizer": parts}))
+    (tmp_path / "tokenizer_config.json").write_text(json.dumps({"tokenizer_class": name, "add_prefix_space": True}))
+    changed = {**parts, "pretokenizers": [{"type": "Digits"}, {**splitter, "add_prefix_space": expected}]}
+    assert read_definition(tmp_path)["pre_tokenizer"] == changed
+
+
 def test_lowercasing_in_front_of_subwords(tmp_path):
     (tmp_path / "tokenizer.json").write_text('{"model": {"type": "BPE"}, "normalizer": {"type": "NFC"}}')
     (tmp_path / "sentence_bert_config.json").write_text('{"do_lower_case": true}')
