@@ -107,14 +107,14 @@ def _read(value: str) -> Any:
 
 
 _SHAPES = """
-bert:Model | lower | cls norm lower length=32 | BAAI/bge-small-en BAAI/bge-base-en BAAI/bge-large-en
+bert:Model | lower | cls norm lower length=32 | BAAI/bge-small-en
 bert:Model | lower | cls norm lower length=32 | BAAI/bge-small-en-v1.5 BAAI/bge-base-en-v1.5 BAAI/bge-large-en-v1.5
-bert:Model | lower | cls norm lower length=32 | BAAI/bge-small-zh-v1.5 BAAI/bge-base-zh-v1.5 BAAI/bge-large-zh-v1.5
+bert:Model | lower | cls norm lower length=32 | BAAI/bge-small-zh-v1.5 BAAI/bge-base-zh-v1.5
 bert:Model | lower | cls norm lower length=32 six | BAAI/bge-small-en-v1.5-saved-by-version-6
 bert:Model | lower | mean norm length=24 | sentence-transformers/all-MiniLM-L6-v2
 bert:Model | lower | mean norm length=24 | sentence-transformers/all-MiniLM-L12-v2
-bert:Model | lower | mean norm length=40 | thenlper/gte-small thenlper/gte-base thenlper/gte-large TaylorAI/gte-tiny
-bert:Model | lower | mean norm prompts | intfloat/e5-small-v2 intfloat/e5-base-v2 intfloat/e5-large-v2
+bert:Model | lower | mean norm length=40 | thenlper/gte-small thenlper/gte-base
+bert:Model | lower | mean norm prompts | intfloat/e5-small-v2 intfloat/e5-base-v2
 bert:Model | lower | mean length=20 | sentence-transformers/paraphrase-MiniLM-L6-v2 pritamdeka/S-PubMedBert-MS-MARCO
 bert:Model | lower | mean length=20 subfolder | sentence-transformers/bert-base-nli-mean-tokens
 bert:Model | lower | mean length=20 subfolder | sentence-transformers/allenai-specter
@@ -133,16 +133,15 @@ bert:Model | xlmr | mean norm rows=35 c.pad_token_id=0 | intfloat/multilingual-e
 bert:Model | xlmr | mean rows=35 c.pad_token_id=0 length=24 | sentence-transformers/paraphrase-multilingual-MiniLM-L12
 bert:Model | lower | | princeton-nlp/sup-simcse-bert-base-uncased nreimers/MiniLM-L6-H384-uncased
 bert:Model | lower | | DeepPavlov/rubert-base-cased-sentence
-bert:Model | lower | class=Contriever | facebook/contriever facebook/contriever-msmarco
+bert:Model | lower | class=Contriever | facebook/contriever
 bert:Model | lower | no_class | microsoft/MiniLM-L12-H384-uncased huawei-noah/TinyBERT_General_4L_312D
 bert:Model | xlmr | no_class slow c.pad_token_id=0 | microsoft/Multilingual-MiniLM-L12-H384
-bert:Model | lower | no_class bin vocabulary | prajjwal1/bert-tiny prajjwal1/bert-mini prajjwal1/bert-small
+bert:Model | lower | no_class bin vocabulary | prajjwal1/bert-tiny prajjwal1/bert-mini
 bert:Both | lower | no_class bin vocabulary | google/bert_uncased_L-2_H-128_A-2 google/bert_uncased_L-4_H-256_A-4
 bert:Both | lower | no_class bin vocabulary | allenai/scibert_scivocab_uncased emilyalsentzer/Bio_ClinicalBERT
-bert:Both | lower | class=BertForMaskedLM | google-bert/bert-base-uncased google-bert/bert-large-uncased
+bert:Both | lower | class=BertForMaskedLM | google-bert/bert-base-uncased
 bert:Both | cased | class=BertForMaskedLM | google-bert/bert-base-cased google-bert/bert-base-multilingual-cased
-bert:Masked | lower | | google-bert/bert-base-chinese hfl/chinese-bert-wwm-ext hfl/chinese-roberta-wwm-ext
-bert:Masked | lower | | hfl/chinese-macbert-base
+bert:Masked | lower | | google-bert/bert-base-chinese hfl/chinese-macbert-base
 bert:Masked | cased | t.strip_accents=false | deepset/gbert-base google-bert/bert-base-german-cased
 bert:Masked | cased | t.strip_accents=false | KB/bert-base-swedish-cased
 bert:Masked | cased | | aubmindlab/bert-base-arabertv02 dccuchile/bert-base-spanish-wwm-cased
@@ -157,11 +156,10 @@ bert:Masked | lower | rows=70 | indobenchmark/indobert-base-p1 nvidia/bert-padde
 bert:Masked | lower | t.strip_accents=false | dbmdz/bert-base-german-uncased
 bert:Masked | lower | t.tokenize_chinese_chars=false | google/muril-base-cased
 bert:Masked | cased | as=BertJapanese t.word_tokenizer_type=mecab slow | tohoku-nlp/bert-base-japanese-v3
-bert:Masked | cased | as=BertJapanese t.word_tokenizer_type=mecab slow | tohoku-nlp/bert-base-japanese-char-v3
-bert:Masked | lower | splade | naver/splade-cocondenser-ensembledistil naver/splade-v3
+bert:Masked | lower | splade | naver/splade-cocondenser-ensembledistil
 bert:Model | lower | add=2 | gte-with-added-tokens
 bert:Model | lower | special=3 | colbert-ir/colbertv2.0
-bert:Texts | lower | labels=3 bin vocabulary | ProsusAI/finbert yiyanghkust/finbert-tone
+bert:Texts | lower | labels=3 bin vocabulary | ProsusAI/finbert
 bert:Texts | lower | labels=5 | nlptown/bert-base-multilingual-uncased-sentiment nateraw/bert-base-uncased-emotion
 bert:Texts | lower | labels=6 problem=multi_label_classification | unitary/toxic-bert
 bert:Texts | lower | labels=1 problem=multi_label_classification | one-label-of-several
@@ -170,17 +168,17 @@ bert:Texts | lower | labels=3 f.id2label={"0":"A","1":"A","2":"B"} f.label2id= |
 bert:Texts | lower | labels=2 module | trained-on-several-devices
 bert:Texts | lower | labels=2 fp16 | weights-in-half-precision
 bert:Texts | lower | labels=1 ce=identity | cross-encoder/ms-marco-MiniLM-L-6-v2 cross-encoder/ms-marco-TinyBERT-L-2-v2
-bert:Texts | lower | labels=1 ce=sigmoid | cross-encoder/quora-bert-base cross-encoder/msmarco-bert-base
+bert:Texts | lower | labels=1 ce=sigmoid | cross-encoder/quora-bert-base
 bert:Texts | lower | labels=1 ce=sigmoid six | cross-encoder/ms-marco-MiniLM-L12-v2
-bert:Tags | cased | labels=5 | dslim/bert-base-NER dslim/bert-large-NER dbmdz/bert-large-cased-finetuned-conll03-english
+bert:Tags | cased | labels=5 | dslim/bert-base-NER dbmdz/bert-large-cased-finetuned-conll03-english
 bert:Tags | cased | labels=5 f.position_embedding_type=absolute | Davlan/bert-base-multilingual-cased-ner-hrl
 bert:Answers | cased | | deepset/bert-base-cased-squad2
 bert:Answers | cased | | google-bert/bert-large-uncased-whole-word-masking-finetuned-squad
 bert:ForMultipleChoice | lower | | bert-for-multiple-choice
 bert:Masked | lower | c.hidden_act=gelu_python | nghuyong/gelu-python
 bert:Model | lower | c.hidden_act=silu | bert-with-silu
-ernie:Masked | lower | c.use_task_id=true | nghuyong/ernie-3.0-base-zh nghuyong/ernie-3.0-medium-zh
-ernie:Model | lower | | nghuyong/ernie-2.0-base-en nghuyong/ernie-1.0-base-zh
+ernie:Masked | lower | c.use_task_id=true | nghuyong/ernie-3.0-base-zh
+ernie:Model | lower | | nghuyong/ernie-2.0-base-en
 distilbert:Masked | lower | | distilbert/distilbert-base-uncased
 distilbert:Masked | cased | | distilbert/distilbert-base-cased distilbert/distilbert-base-multilingual-cased
 distilbert:Texts | lower | as=DistilBert labels=2 | distilbert/distilbert-base-uncased-finetuned-sst-2-english
@@ -195,56 +193,54 @@ distilbert:Model | lower | mean norm length=40 as=DistilBert | sentence-transfor
 distilbert:Model | lower | cls as=DistilBert | sentence-transformers/msmarco-distilbert-base-tas-b
 distilbert:Model | cased | mean dense as=DistilBert | sentence-transformers/distiluse-base-multilingual-cased-v1
 distilbert:Model | cased | mean dense as=DistilBert | sentence-transformers/distiluse-base-multilingual-cased-v2
-electra:Both | lower | as=Electra | google/electra-small-discriminator google/electra-base-discriminator
+electra:Both | lower | as=Electra | google/electra-small-discriminator
 electra:Both | cased | as=Electra | monologg/koelectra-base-v3-discriminator
 electra:Masked | lower | as=Electra | google/electra-small-generator
 electra:Texts | lower | labels=1 ce=identity as=Electra | cross-encoder/ms-marco-electra-base
 electra:Answers | lower | as=Electra | deepset/electra-base-squad2
 mobilebert:Both | lower | no_class as=MobileBert | google/mobilebert-uncased
 mobilebert:Texts | lower | labels=2 as=MobileBert | Alireza1044/mobilebert_sst2
-roberta:Masked | bpe | | FacebookAI/roberta-base FacebookAI/roberta-large distilbert/distilroberta-base
+roberta:Masked | bpe | | FacebookAI/roberta-base distilbert/distilroberta-base
 roberta:Masked | bpe | bare mean norm length=50 | sentence-transformers/all-distilroberta-v1
 roberta:Model | bpe | mean norm length=50 | sentence-transformers/all-roberta-large-v1
 roberta:Model | bpe | mean length=40 | sentence-transformers/paraphrase-distilroberta-base-v2
 roberta:Model | bpe | mean length=40 | sentence-transformers/stsb-roberta-base
-roberta:Model | bpe | bin slow | microsoft/codebert-base microsoft/graphcodebert-base microsoft/unixcoder-base
+roberta:Model | bpe | bin slow | microsoft/codebert-base microsoft/unixcoder-base
 roberta:Masked | bpe | bin slow | cardiffnlp/twitter-roberta-base
 roberta:Texts | bpe | labels=3 bin slow | cardiffnlp/twitter-roberta-base-sentiment
-roberta:Texts | bpe | labels=3 bin slow | cardiffnlp/twitter-roberta-base-emotion
-roberta:Texts | bpe | labels=3 bin | cardiffnlp/twitter-roberta-base-sentiment-latest FacebookAI/roberta-large-mnli
+roberta:Texts | bpe | labels=3 bin | cardiffnlp/twitter-roberta-base-sentiment-latest
 roberta:Texts | bpe | labels=7 problem=multi_label_classification | SamLowe/roberta-base-go_emotions
-roberta:Texts | bpe | labels=7 | j-hartmann/emotion-english-distilroberta-base siebert/sentiment-roberta-large-english
-roberta:Texts | bpe | labels=1 ce=sigmoid | cross-encoder/stsb-roberta-base cross-encoder/stsb-distilroberta-base
+roberta:Texts | bpe | labels=7 | j-hartmann/emotion-english-distilroberta-base
+roberta:Texts | bpe | labels=1 ce=sigmoid | cross-encoder/stsb-roberta-base
 roberta:Texts | bpe | labels=3 ce=identity | cross-encoder/nli-roberta-base
-roberta:Tags | bpe | labels=5 t.add_prefix_space=true | obi/deid_roberta_i2b2 tner/roberta-large-ontonotes5
-roberta:Answers | bpe | | deepset/roberta-base-squad2 deepset/tinyroberta-squad2
+roberta:Tags | bpe | labels=5 t.add_prefix_space=true | obi/deid_roberta_i2b2
+roberta:Answers | bpe | | deepset/roberta-base-squad2
 roberta:Model | klue | mean t.model_input_names=["input_ids","attention_mask"] | jhgan/ko-sroberta-multitask
-roberta:Masked | klue | t.model_input_names=["input_ids","attention_mask"] | klue/roberta-base klue/roberta-large
+roberta:Masked | klue | t.model_input_names=["input_ids","attention_mask"] | klue/roberta-base
 roberta:Model | bpe | cls norm | ibm-granite/granite-embedding-30m-english ibm-granite/granite-embedding-125m-english
 roberta:Model | bpe | as=Phobert slow | vinai/phobert-base
 roberta:Model | bpe | as=Bertweet slow | vinai/bertweet-base
-xlm-roberta:Masked | xlmr | | FacebookAI/xlm-roberta-base FacebookAI/xlm-roberta-large microsoft/infoxlm-base
-xlm-roberta:Model | xlmr | mean norm prompts | intfloat/multilingual-e5-base intfloat/multilingual-e5-large
-xlm-roberta:Model | xlmr | mean norm prompts | intfloat/multilingual-e5-large-instruct
+xlm-roberta:Masked | xlmr | | FacebookAI/xlm-roberta-base microsoft/infoxlm-base
+xlm-roberta:Model | xlmr | mean norm prompts | intfloat/multilingual-e5-base intfloat/multilingual-e5-large-instruct
 xlm-roberta:Model | xlmr | cls norm bin | BAAI/bge-m3
 xlm-roberta:Model | xlmr | cls norm prompts six | Snowflake/snowflake-arctic-embed-l-v2.0
 xlm-roberta:Model | xlmr | cls norm prompts six | ibm-granite/granite-embedding-107m-multilingual
 xlm-roberta:Model | xlmr | mean length=24 | sentence-transformers/paraphrase-multilingual-mpnet-base-v2
-xlm-roberta:Texts | xlmr | labels=1 | BAAI/bge-reranker-base BAAI/bge-reranker-large BAAI/bge-reranker-v2-m3
+xlm-roberta:Texts | xlmr | labels=1 | BAAI/bge-reranker-base BAAI/bge-reranker-v2-m3
 xlm-roberta:Texts | xlmr | labels=3 bin slow | cardiffnlp/twitter-xlm-roberta-base-sentiment
-xlm-roberta:Texts | xlmr | labels=20 | papluca/xlm-roberta-base-language-detection joeddav/xlm-roberta-large-xnli
+xlm-roberta:Texts | xlmr | labels=20 | papluca/xlm-roberta-base-language-detection
 xlm-roberta:Tags | xlmr | labels=9 | Davlan/xlm-roberta-base-ner-hrl
 xlm-roberta:Tags | xlmr | labels=9 | FacebookAI/xlm-roberta-large-finetuned-conll03-english
 xlm-roberta:Answers | xlmr | slow | deepset/xlm-roberta-base-squad2
-camembert:Masked | camembert | | almanach/camembert-base almanach/camembert-large
+camembert:Masked | camembert | | almanach/camembert-base
 camembert:Tags | camembert | labels=5 | Jean-Baptiste/camembert-ner
 camembert:Model | camembert | mean | dangvantuan/sentence-camembert-base
-albert:Masked | albert | | albert/albert-base-v2 albert/albert-xxlarge-v2
+albert:Masked | albert | | albert/albert-base-v2
 albert:Texts | albert | labels=2 | textattack/albert-base-v2-yelp-polarity
 albert:Model | albert | mean length=30 | sentence-transformers/paraphrase-albert-small-v2
 albert:Masked | albert | slow t.keep_accents=true | ai4bharat/indic-bert
 deberta-v2:Masked | deberta | no_class bin slow rows=99 | microsoft/deberta-v3-base microsoft/deberta-v3-small
-deberta-v2:Masked | deberta | no_class bin slow rows=99 | microsoft/deberta-v3-xsmall microsoft/mdeberta-v3-base
+deberta-v2:Masked | deberta | no_class bin slow rows=99 | microsoft/mdeberta-v3-base
 deberta-v2:Texts | deberta | labels=3 rows=99 | cross-encoder/nli-deberta-v3-base
 deberta-v2:Texts | deberta | labels=3 rows=99 | MoritzLaurer/DeBERTa-v3-base-mnli-fever-anli
 deberta-v2:Texts | deberta | labels=3 rows=99 | MoritzLaurer/mDeBERTa-v3-base-mnli-xnli
@@ -253,18 +249,17 @@ deberta-v2:Texts | deberta | labels=2 rows=99 | protectai/deberta-v3-base-prompt
 deberta-v2:Answers | deberta | rows=99 | deepset/deberta-v3-base-squad2
 deberta:Masked | deberta1 | no_class bin slow | microsoft/deberta-base
 deberta:Texts | deberta1 | labels=3 | microsoft/deberta-large-mnli
-modernbert:Masked | modern | | answerdotai/ModernBERT-base answerdotai/ModernBERT-large
-modernbert:Model | modern | mean norm prompts six | nomic-ai/modernbert-embed-base lightonai/modernbert-embed-large
+modernbert:Masked | modern | | answerdotai/ModernBERT-base
+modernbert:Model | modern | mean norm prompts six | nomic-ai/modernbert-embed-base
 modernbert:Model | modern | cls six | Alibaba-NLP/gte-modernbert-base
 modernbert:Model | modern | cls norm f.position_embedding_type=sans_pos six | ibm-granite/granite-embedding-english-r2
 modernbert:Model | modern | cls norm f.position_embedding_type=sans_pos six | ibm-granite/granite-embedding-small-r2
 modernbert:Masked | modern | f.position_embedding_type=sans_pos | jhu-clsp/ettin-encoder-17m jhu-clsp/ettin-encoder-68m
-modernbert:Masked | modern | f.position_embedding_type=sans_pos | jhu-clsp/ettin-encoder-150m
 modernbert:Masked | gemma | f.position_embedding_type=sans_pos | jhu-clsp/mmBERT-base jhu-clsp/mmBERT-small
 modernbert:Texts | modern | labels=1 ce=sigmoid | Alibaba-NLP/gte-reranker-modernbert-base
 longformer:Masked | bpe | | allenai/longformer-base-4096
 longformer:Answers | bpe | | valhalla/longformer-base-4096-finetuned-squadv1
-big_bird:Both | bigbird | slow | google/bigbird-roberta-base google/bigbird-roberta-large
+big_bird:Both | bigbird | slow | google/bigbird-roberta-base
 mpnet:Model | mpnet | mean norm length=40 class=MPNetForMaskedLM | sentence-transformers/all-mpnet-base-v2
 mpnet:Model | mpnet | mean | sentence-transformers/paraphrase-mpnet-base-v2
 mpnet:Model | mpnet | mean | sentence-transformers/multi-qa-mpnet-base-dot-v1

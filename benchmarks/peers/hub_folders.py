@@ -229,6 +229,12 @@ def change_files(shape: HubShape, folder: Path, title: str, slow: list[str]) -> 
             (folder / name).unlink()
     if "vocabulary" in shape.words:
         (folder / "tokenizer_config.json").unlink()
+    if shape.keys["t"].get("tokenizer_class") in ("PhobertTokenizer", "BertweetTokenizer"):
+        merges = (folder / "merges.txt").read_text().splitlines()[1:]
+        (folder / "bpe.codes").write_text("".join(f"{merge} 1\n" for merge in merges))
+        (folder / "vocab.txt").write_text("".join(f"{merge.replace(' ', '')} 1\n" for merge in merges))
+        for name in ("vocab.json", "merges.txt"):
+            (folder / name).unlink()
     if "fp16" in shape.words:
         half = {name: tensor.half().float() for name, tensor in load_file(folder / WEIGHTS).items()}
         save_file(half, folder / WEIGHTS, metadata={"format": "pt"})
@@ -341,8 +347,8 @@ def answer(shape: HubShape, folder: Path) -> dict[str, Any]:
     is_known = shape.head != "ForMultipleChoice"
     model = getattr(transformers, title + shape.head if is_known else "AutoModel").from_pretrained(inner).eval()
     answers["class"] = np.array(type(model).__name__)
-    # Version 5 leaves out the segments of ALBERT's pairs, with which it was trained.
-    segments = {"return_token_type_ids": True} if shape.model_type == "albert" else {}
+    # Tokenizers of ALBERT in version 5, and of BigBird, leave out the segments of pairs that their templates name.
+    segments = {"return_token_type_ids": True} if shape.model_type in ("albert", "big_bird") else {}
     rows: tuple[Any, ...] = (*TEXTS, *PAIRS)
     for index, text in enumerate(rows):
         if shape.head == "ForQuestionAnswering" and isinstance(text, str):

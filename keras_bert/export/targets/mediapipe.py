@@ -32,8 +32,8 @@ class MediaPipe(ExportTarget):
             return f"MediaPipe has classification of single texts and embedding, got {task}"
         if traits.tokenizer not in (None, "wordpiece"):
             return f"MediaPipe makes lowercased WordPiece tokens, got a {traits.tokenizer} tokenizer"
-        if traits.lowercase not in (None, True):
-            return "MediaPipe makes lowercased WordPiece tokens, got a vocabulary with upper case or accents"
+        if traits.lowercase is False:
+            return "MediaPipe makes lowercased WordPiece tokens, got a vocabulary with upper case"
         if traits.has_segments is False:
             return "MediaPipe passes segment_ids, got a model that takes none"
         for label in traits.labels:
