@@ -151,7 +151,7 @@ bert:Both | cased | | TurkuNLP/bert-base-finnish-cased-v1
 bert:Masked | lower | class=BertLMHeadModel | google/bert2bert_L-24_wmt_de_en
 bert:Masked | cased | | klue/bert-base dbmdz/bert-base-turkish-cased
 bert:Masked | cased | | microsoft/BiomedNLP-BiomedBERT-base-uncased-abstract
-bert:Both | lower | | nlpaueb/legal-bert-base-uncased ai-forever/ruBert-base
+bert:Both | lower | | nlpaueb/legal-bert-base-uncased
 bert:Masked | lower | rows=70 | indobenchmark/indobert-base-p1 nvidia/bert-padded
 bert:Masked | lower | t.strip_accents=false | dbmdz/bert-base-german-uncased
 bert:Masked | lower | t.tokenize_chinese_chars=false | google/muril-base-cased
@@ -273,5 +273,4 @@ roberta-prelayernorm:Masked | bpe | | andreasmadsen/efficient_mlm_m0.40
 megatron-bert:Masked | lower | | nvidia/megatron-bert-uncased-345m
 convbert:Model | lower | | YituTech/conv-bert-base
 fnet:Model | lower | | google/fnet-base
-xlnet:Model | albert | | xlnet/xlnet-base-cased
 """
