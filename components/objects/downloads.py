@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterable
 from pathlib import Path
 
 from components.dsl.errors import InputError
-from components.objects.hub import hub_file, hub_folder, is_hub_address
+from components.objects.hub import hub_files, is_hub_address
 from components.objects.mirror import ADDRESS_FILE, downloads_folder
 from components.objects.store import ObjectState, ObjectStore, is_object_address
 
@@ -21,7 +21,7 @@ def is_downloaded(path: str) -> bool:
 def local_file(address: str) -> Path:
     """The copy of a file in the cache; it is downloaded unless the same content of this address is there."""
     if is_hub_address(address):
-        return hub_file(address)
+        return hub_files(address)
     folder, _, name = address.rpartition("/")
     store = ObjectStore(folder)
     state = store.state(name)
@@ -39,7 +39,7 @@ def local_folder(address: str, select: Callable[[Iterable[str]], Iterable[str]] 
     `select` chooses the files to download by their relative names.
     """
     if is_hub_address(address):
-        return hub_folder(address, select)
+        return hub_files(address, select)
     store = ObjectStore(address)
     objects = store.find_all()
     states = {name: objects[name] for name in select(objects)}

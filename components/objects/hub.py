@@ -7,7 +7,7 @@ import re
 from collections.abc import Callable, Iterable
 from pathlib import Path
 
-from components.dsl.errors import InputError, input_errors
+from components.dsl.errors import input_errors
 from components.objects.mirror import cache_folder
 from keras_bert.core.folders import replaced_file
 from keras_bert.interop.hub import SCHEME, HubAddress, fetch_checkpoint
@@ -65,28 +65,14 @@ def match_hub(path: str) -> tuple[list[str], bool]:
     return [f"{start}/{name}" for name in names if pattern.fullmatch(name)], False
 
 
-def hub_file(address: str) -> Path:
-    """A file in the hub's cache, downloaded if it is not there.
+def hub_files(address: str, select: Callable[[Iterable[str]], Iterable[str]] = list) -> Path:
+    """A file or a folder in the hub's cache, see `HubAddress.download`.
 
     Raises:
-        InputError: see `pin_address`; or there is no such file.
+        InputError: see `pin_address`; or nothing is there.
     """
-    place = resolve_address(address)
     with input_errors(""):
-        if place.path not in place.list_files():
-            raise InputError(f"the file {place} must exist, found nothing there")
-        return place.fetch([place.path]) / place.path
-
-
-def hub_folder(address: str, select: Callable[[Iterable[str]], Iterable[str]] = list) -> Path:
-    """A folder in the hub's cache with all files of the address, or those of them that are selected; see `hub_file`."""
-    place = resolve_address(address.rstrip("/"))
-    start = f"{place.path}/" if place.path else ""
-    with input_errors(""):
-        inside = [name.removeprefix(start) for name in place.list_files() if name.startswith(start)]
-        if not inside:
-            raise InputError(f"{address} must be a folder that exists, found nothing there")
-        return place.fetch([f"{start}{name}" for name in select(inside)]) / place.path
+        return resolve_address(address).download(select)
 
 
 def hub_checkpoint(address: str) -> Path:

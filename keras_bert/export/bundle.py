@@ -19,6 +19,7 @@ from keras_bert.export.attachments import DIGEST_FILE, attach_entries, check_int
 from keras_bert.export.mediapipe_text import MediaPipeTokenizer
 from keras_bert.export.runtimes import PROBABILITIES, LogProbabilityClassifier, open_file
 from keras_bert.export.tflite_kinds import is_for_mediapipe, takes_text
+from keras_bert.interop.hub import SCHEME, HubAddress
 from keras_bert.tasks import registry
 from keras_bert.tasks.base import Task
 from keras_bert.tasks.calibration import read_calibration
@@ -32,19 +33,20 @@ def load(place: str | os.PathLike[str]) -> Task:
 
     Args:
         place: a folder that `Task.save` or a training step wrote, for a Keras model; or a pushed folder or one of its
-            files, see `load_exported`.
+            files, see `load_exported`; each also on the Hugging Face hub, as `hf://OWNER/NAME`.
 
     Raises:
         FileNotFoundError: the file or folder does not exist, or a file is missing in the folder.
         ModuleNotFoundError: TensorFlow, which tokenizes text for a Keras model, is not installed.
-        ValueError: a file is damaged.
+        ValueError: a file is damaged, or is not on the hub.
 
     Examples:
         >>> task.save("sentiment")
         >>> [answer.label in task.labels for answer in load("sentiment").predict(["what a film"])]
         [True]
     """
-    place = Path(place)
+    name = os.fspath(place)
+    place = HubAddress.parse(name).resolve().download() if name.startswith(SCHEME) else Path(place)
     is_saved = (place / MODEL_FILE).is_file()
     is_exported = place.is_file() or any((place / name).is_file() for name in ANSWERING_FILES) or _hint(place)
     if is_exported and not is_saved:

@@ -6,12 +6,13 @@ which sends the requests.
 
 import contextlib
 import dataclasses
+import errno
 import glob
 import hashlib
 import logging
 import os
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
 
 from keras_bert.core.folders import TASK_FILE, WEIGHT_FILES
@@ -67,7 +68,10 @@ class HubAddress:
         return cls(uri.type, uri.id, uri.revision, uri.path_in_repo)
 
     def __str__(self) -> str:
-        revision = "" if self.revision is None else f"@{self.revision}"
+        revision = self.revision or ""
+        # A slash would begin the path, except in the names of git.
+        revision = revision if revision.startswith("refs/") else revision.replace("/", "%2F")
+        revision = f"@{revision}" if revision else ""
         return f"{SCHEME}{self._prefix}{self.repository}{revision}/{self.path}".rstrip("/")
 
     @property
@@ -117,6 +121,22 @@ class HubAddress:
             # A client that downloads single files keeps no list.
             folder = Path(snapshot_download(self.repository, local_files_only=True, **place))
         return sorted(file.relative_to(folder).as_posix() for file in folder.rglob("*") if file.is_file())
+
+    def download(self, select: Callable[[Iterable[str]], Iterable[str]] = list) -> Path:
+        """The file or the folder of the path in the hub's cache, see `fetch`.
+
+        `select` chooses the files of a folder by their names in it.
+
+        Raises:
+            ValueError: nothing is there; or see `fetch`.
+        """
+        names, start = self.list_files(), f"{self.path}/" if self.path else ""
+        if self.path in names:
+            return self.fetch([self.path]) / self.path
+        inside = [name.removeprefix(start) for name in names if name.startswith(start)]
+        if not inside:
+            raise ValueError(f"{self} must be a file or a folder that exists, found nothing there")
+        return self.fetch([f"{start}{name}" for name in select(inside)]) / self.path
 
     def fetch(self, names: Sequence[str]) -> Path:
         """The folder of a commit in the hub's cache, in which at least these files are; needs no network if they are.
@@ -189,13 +209,9 @@ class HubAddress:
 
         try:
             yield
-        except (
-            errors.HTTPError,
-            errors.OfflineModeIsEnabled,
-            errors.LocalEntryNotFoundError,
-            errors.RevisionResolutionError,
-            errors.FileMetadataError,
-        ) as error:
+        except (OSError, errors.HTTPError, errors.RevisionResolutionError) as error:
+            if isinstance(error, OSError) and error.errno in (errno.ENOSPC, errno.EDQUOT):
+                raise
             raise ValueError(self._explain(error)) from error
 
     def _explain(self, error: BaseException) -> str:
@@ -218,6 +234,9 @@ class HubAddress:
         if is_offline_mode():
             where = f"the hub's cache, {constants.HF_HUB_CACHE}"
             return f"{self} must be in {where}, while HF_HUB_OFFLINE is set; run once without it"
+        if isinstance(error, OSError) and error.errno is not None:
+            where = f"the hub's cache, {constants.HF_HUB_CACHE}, must be a folder that can be written"
+            return f"{where}, got {error}; HF_HOME names another"
         reason = " ".join(str(causes[-1] if answer is None else answer).split())
         return f"the hub must be reachable for {self}, got {reason}; nothing is lost: run again"
 
@@ -234,7 +253,7 @@ def fetch_checkpoint(address: str) -> Path:
     place = HubAddress.parse(address).resolve()
     names = place.list_files()
     if TASK_FILE in names:  # this library saved it
-        return place.fetch(names)
+        return place.download()
     weights = choose_weights(names)
     if not any(_folder_of(name) in ("", "0_Transformer/") for name in weights):
         others = [name for name in names if not _TEXTS.fullmatch(name) and not name.startswith(".")] or names

@@ -111,7 +111,7 @@ def open_address(place: Path | Address, *, is_root: bool = False) -> Path:
     if isinstance(place, Path):
         return place
     from components.objects.downloads import local_file, local_folder
-    from components.objects.hub import is_hub_address, match_hub
+    from components.objects.hub import is_hub_address
     from components.objects.store import ObjectStore
 
     if is_root:
@@ -119,7 +119,7 @@ def open_address(place: Path | Address, *, is_root: bool = False) -> Path:
 
         return open_mirror(place)
     if is_hub_address(place):
-        return local_file(place) if match_hub(place) == ([place], False) else local_folder(place)
+        return local_folder(place)
     store, name = ObjectStore(place.rpartition("/")[0]), place.rstrip("/").rpartition("/")[2]
     if store.state(name) is not None:
         return local_file(place)

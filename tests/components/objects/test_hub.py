@@ -67,10 +67,9 @@ def test_files_folders_and_patterns(hub: Hub, monkeypatch: pytest.MonkeyPatch) -
     for path, rule in (("none.csv", "a file or a folder that exists"), ("x*.csv", "a pattern that matches a file")):
         with pytest.raises(InputError, match=f"rows must be {rule}, got {DATA}/".replace("*", r"\*")):
             match_files(f"{DATA}/{path}", kinds, what="rows")
-    with pytest.raises(InputError, match="must exist, found nothing there"):
-        local_file(f"{DATA}/none.csv")
-    with pytest.raises(InputError, match="must be a folder that exists"):
-        local_folder(f"{DATA}/none")
+    for download in (local_file, local_folder):
+        with pytest.raises(InputError, match="none must be a file or a folder that exists, found nothing there"):
+            download(f"{DATA}/none")
 
 
 def test_rows_and_texts_of_the_hub_have_the_key_of_their_content(hub: Hub, tmp_path: Path) -> None:

@@ -26,8 +26,11 @@ from keras_bert.tasks.calibration import Calibration
 from keras_bert.tasks.registry import TASKS
 from keras_bert.tokenizers.tokenizer import Tokenizer
 from keras_bert.tokenizers.wordpiece_vocabulary import SPECIAL_TOKENS
+from tests.hub import hub
 from tests.keras_bert.tasks.tiny import WORDS, make_encoder
 from tests.samples import long_but
+
+__all__ = ["hub"]
 
 LENGTHS = (8, 20)
 SETTINGS = {
@@ -142,6 +145,17 @@ def test_the_smallest_file_that_is_there_answers(folder, files):
     row = dict.fromkeys(INPUT_NAMES, np.ones((1, 3), np.int32))
     exact, coarse = (model(**row) for model in models[1:])
     assert not np.array_equal(exact, coarse)
+
+
+def test_a_folder_and_a_file_of_the_hub_answer_as_here(folder, hub):
+    hub.add("ann/mine", folder)
+    row = dict.fromkeys(INPUT_NAMES, np.ones((1, 3), np.int32))
+    here, *there = (
+        keras_bert.load(place).model(**row) for place in (folder, "hf://ann/mine", "hf://ann/mine/model.onnx")
+    )
+    assert all(np.array_equal(here, answer) for answer in there)
+    with pytest.raises(ValueError, match=r"hf://ann/mine@.*/x.onnx must be a file or a folder that exists"):
+        keras_bert.load("hf://ann/mine/x.onnx")
 
 
 @pytest.mark.parametrize("missing", ["model.onnx", "task.json", "vocab.txt", "tokenizer.json"])

@@ -163,6 +163,26 @@ def test_what_is_cached_needs_no_network(hub: Hub, monkeypatch: pytest.MonkeyPat
     assert len(hub.requests) == count
 
 
+def test_what_other_clients_cached_is_read_without_a_network(hub: Hub, monkeypatch: pytest.MonkeyPatch) -> None:
+    from huggingface_hub import hf_hub_download
+
+    hub.add(NAME, FILES)
+    names = ["config.json", "model.safetensors", "vocab.txt"]
+    for name in names:
+        hf_hub_download(NAME, name)
+    monkeypatch.setattr("huggingface_hub.constants.HF_HUB_OFFLINE", True)
+    assert names_in(fetch_checkpoint(ADDRESS)) == names
+
+
+def test_a_cache_that_cannot_be_written_is_one_line(hub: Hub, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    hub.add(NAME, FILES)
+    (tmp_path / "file").write_text("")
+    monkeypatch.setattr("huggingface_hub.constants.HF_HUB_CACHE", str(tmp_path / "file" / "hub"))
+    message = fails(ADDRESS)
+    assert message.startswith(f"the hub's cache, {tmp_path}/file/hub, must be a folder that can be written, got ")
+    assert message.endswith("HF_HOME names another")
+
+
 def test_a_repository_without_weights_says_what_it_has(hub: Hub) -> None:
     hub.add(NAME, {name: FILES[name] for name in ("config.json", "onnx/model.onnx", "tf_model.h5", "vocab.txt")})
     assert fails(ADDRESS) == (
@@ -194,7 +214,14 @@ def test_one_kind_of_weights_is_chosen(names: list[str], expected: list[str]) ->
 
 
 @pytest.mark.parametrize(
-    "address", ["hf://a/b", "hf://a/b@v1", "hf://datasets/a/b/data/*.parquet", "hf://datasets/a/b@refs/pr/1/x.csv"]
+    "address",
+    [
+        "hf://a/b",
+        "hf://a/b@v1",
+        "hf://a/b@one%2Ftwo/x.csv",
+        "hf://datasets/a/b/data/*.parquet",
+        "hf://datasets/a/b@refs/pr/1/x.csv",
+    ],
 )
 def test_addresses_are_written_as_they_are_read(address: str) -> None:
     assert str(HubAddress.parse(address)) == address
