@@ -13,6 +13,7 @@ from components.artifacts.standard import Corpus, PretrainingExamples, TaskExamp
 from components.examples.row_schema import SCHEMA_FILE
 from components.rows.histogram import bars
 from components.scoring.mistakes import cut
+from components.sources.teacher_columns import TEACHER
 from pipeline.report.record import RunRecord, read_json
 from pipeline.views.statistics import STATISTICS_FILE, format_value
 
@@ -178,7 +179,7 @@ def _labelled_sample(row: Mapping[str, Any]) -> Sample:
     if "words" in row:
         return Sample([], [], list(zip(map(cut, row["words"][:60]), row["tags"][:60], strict=True)))
     fields = {name: value for name, value in row.items() if value is not None and name != "id"}
-    answers = fields.pop("answers", None)
+    answers, teacher = fields.pop("answers", None), fields.pop(TEACHER, None)
     named = {
         name.replace("_", " "): (", ".join(value) or "(none)") if isinstance(value, list) else str(value)
         for name, value in fields.items()
@@ -186,6 +187,8 @@ def _labelled_sample(row: Mapping[str, Any]) -> Sample:
     texts = [(name, cut(text)) for name, text in named.items()]
     if answers is not None:
         texts.append(("answer", " / ".join(dict.fromkeys(answers["text"])) or "(none)"))
+    if teacher is not None:
+        texts.append((TEACHER, ", ".join(f"{number:.4g}" for number in teacher[0])))
     return Sample(texts, [], [])
 
 

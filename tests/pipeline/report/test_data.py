@@ -116,6 +116,10 @@ def test_of_many_labels_the_commonest_are_shown(tmp_path: Path) -> None:
             {"text": "a", "label": "0.5", "second_text": "b"},
             Sample([("text", "a"), ("label", "0.5"), ("second text", "b")], [], []),
         ),
+        (
+            {"query": "a", "passages": ["b"], "negatives": ["c"], "teacher": [[2.5, -1.0], False]},
+            Sample([("query", "a"), ("passages", "b"), ("negatives", "c"), ("teacher", "2.5, -1")], [], []),
+        ),
     ],
 )
 def test_examples_of_every_task(tmp_path: Path, row: dict[str, Any], sample: Sample) -> None:
