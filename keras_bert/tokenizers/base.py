@@ -5,12 +5,13 @@ import json
 import os
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
-
-import numpy as np
+from typing import TYPE_CHECKING, Any
 
 from keras_bert.core.folders import TOKENIZER_FILE, VOCABULARY_FILE
 from keras_bert.options.data import Lowercasing, VocabularyKind
+
+if TYPE_CHECKING:
+    import numpy as np
 
 
 class BaseTokenizer(abc.ABC):
@@ -103,8 +104,10 @@ class BaseTokenizer(abc.ABC):
         """The number of special tokens of a row with one text or two."""
         return 2 if texts == 1 else 2 + self.between
 
-    def word_marks(self) -> np.ndarray[Any, np.dtype[np.bool_]]:
+    def word_marks(self) -> "np.ndarray[Any, np.dtype[np.bool_]]":
         """Returns whether each token continues a word (vocabulary,) bool; False for special tokens."""
+        import numpy as np  # commands read checkpoints without it
+
         special = set(self.special)
         return np.array([token not in special and self.continues(token) for token in self.vocabulary], bool)
 
