@@ -236,7 +236,7 @@ def _read_model(folder: Path, family: Family, content: Mapping[str, Any]) -> tup
     loaders: dict[str, Callable[[], Any]] = {
         name: functools.partial(tensors.__getitem__, in_file[name]) for name in in_file
     }
-    if family.folded is not None and family.folded[1] in in_file:
+    if family.folded is not None and {*family.folded[1:]} <= set(in_file):
         key, added, table = family.folded
         row, rows = loaders.pop(added), loaders[table]
         if content.get(key):

@@ -120,7 +120,7 @@ def _find_architecture(folder: Path, family: Family, content: Mapping[str, Any])
     if BOTH_HEADS in family.classes and f"{stems['next_sentence']}.weight" not in names:
         held.pop(family.architecture("pretraining", next_sentence=True), None)
     modules = read_json(folder / MODULES_FILE, list) if (folder / MODULES_FILE).is_file() else []
-    if any(str(module.get("type")).endswith("Pooling") for module in modules):
+    if any(isinstance(module, dict) and str(module.get("type")).endswith("Pooling") for module in modules):
         chosen = encoder
     elif len(named) == 1 and held.get(named[0]) == "pretraining":
         return [name for name, task in held.items() if task == "pretraining"][-1]

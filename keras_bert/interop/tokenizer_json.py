@@ -72,7 +72,8 @@ def normalizer_of(tokenizer: Mapping[str, Any]) -> Any:
     """The normalizer of a WordPiece, one of `BertNormalizer` also where `Lowercase` stands in front of it."""
     normalizer = tokenizer.get("normalizer")
     parts = normalizer.get("normalizers") if isinstance(normalizer, dict) else None
-    if not isinstance(parts, list) or [part.get("type") for part in parts] != ["Lowercase", _NORMALIZER["type"]]:
+    types = [isinstance(part, dict) and part.get("type") for part in parts] if isinstance(parts, list) else []
+    if not isinstance(parts, list) or types != ["Lowercase", _NORMALIZER["type"]]:
         return normalizer
     of_bert = parts[1]
     accents = of_bert.get("lowercase") if of_bert.get("strip_accents") is None else of_bert["strip_accents"]

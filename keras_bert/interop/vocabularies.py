@@ -85,17 +85,19 @@ def _lowercases_first(folder: Path) -> bool:
 
 def _with_lowercase(content: Mapping[str, Any]) -> dict[str, Any]:
     """A `tokenizer.json` that lowercases first, as sentence-transformers changes it."""
-    normalizer = content.get("normalizer") or {"type": "Sequence", "normalizers": []}
-    parts = normalizer["normalizers"] if normalizer["type"] == "Sequence" else [normalizer]
-    if any(part["type"] == "Lowercase" for part in parts):
+    normalizer = content.get("normalizer")
+    inner = normalizer.get("normalizers") if isinstance(normalizer, dict) else None
+    parts = inner if isinstance(inner, list) else [normalizer] if normalizer else []
+    if any(isinstance(part, dict) and part.get("type") == "Lowercase" for part in parts):
         return dict(content)
     return {**content, "normalizer": {"type": "Sequence", "normalizers": [{"type": "Lowercase"}, *parts]}}
 
 
 def _with_prefix(part: Any, prefix: bool) -> Any:
     """A pre-tokenizer that puts a space before a text or not, as transformers' classes of byte-level BPE change it."""
-    if isinstance(part, dict) and part.get("type") == "Sequence":
-        return {**part, "pretokenizers": [_with_prefix(inner, prefix) for inner in part["pretokenizers"]]}
+    inner = part.get("pretokenizers") if isinstance(part, dict) else None
+    if isinstance(inner, list):
+        return {**part, "pretokenizers": [_with_prefix(one, prefix) for one in inner]}
     return {**part, "add_prefix_space": prefix} if isinstance(part, dict) and part.get("type") == "ByteLevel" else part
 
 

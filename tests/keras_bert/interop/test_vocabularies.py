@@ -88,6 +88,7 @@ def test_settings_that_the_tokenizer_does_not_have(changes, message, written):
 @pytest.mark.parametrize(
     ("part", "changes", "message"),
     [
+        ("normalizer", {"type": "Sequence", "normalizers": [3]}, "type must be 'BertNormalizer', got 'Sequence'"),
         ("model", {"type": "BPE"}, "tokenizer.json: type must be 'WordPiece', got 'BPE'"),
         ("model", {"continuing_subword_prefix": "@@"}, "continuing_subword_prefix must be '##', got '@@'"),
         ("model", {"vocab": {"a": 0, "b": 2}}, "model.vocab must map tokens to the ids from 0 on, each once"),
