@@ -44,9 +44,9 @@ SHORT_TESTS := tests/test_imports.py tests/test_package.py \
 	predict_answers_from_the_pushed_file)
 
 # Tests that take minutes, or need data or programs of others; targets of their own run them.
-SPECIAL := slow or long or clients or servers or web or kotlin or swift or aarch64 or mlflow or transformers or search or s3 or gcs or prism or dask or slurm or orchestrators or image or workers
+SPECIAL := slow or long or accelerators or clients or servers or web or kotlin or swift or aarch64 or mlflow or transformers or search or s3 or gcs or prism or dask or slurm or orchestrators or image or workers
 
-.PHONY: help setup other-python run test test-short test-corruption test-crashes run-short-tests versions test-long test-backends test-clients test-servers test-transformers test-mlflow test-search test-workers test-s3 test-gcs test-prism test-dask test-web test-kotlin test-swift test-aarch64 check docs wheel bench lock clean test-slurm test-compile test-image
+.PHONY: help setup other-python run test test-short test-corruption test-crashes run-short-tests versions test-long test-backends test-clients test-servers test-transformers test-mlflow test-search test-accelerators test-workers test-s3 test-gcs test-prism test-dask test-web test-kotlin test-swift test-aarch64 check docs wheel bench lock clean test-slurm test-compile test-image
 
 help: ## this list
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 15
@@ -171,6 +171,16 @@ $(MLFLOW)/.ready: requirements/mlflow.lock $(LIBRARIES)
 SEARCH := build/search
 test-search: $(READY) $(SEARCH)/.ready ## searches for settings with Optuna
 	PYTHONPATH=$(CURDIR)/$(SEARCH) $(BIN)/python -m pytest -m search tests/test_search.py tests/pipeline/search
+
+ACCELERATORS := build/accelerators
+test-accelerators: $(READY) $(ACCELERATORS)/.ready ## files in the compilers and engines of accelerators; the GPU's needs a driver of Vulkan
+	PYTHONPATH=$(CURDIR)/$(ACCELERATORS) $(BIN)/python -m pytest -m accelerators tests/keras_bert/accelerators
+
+# Beside the environment, which stays as it is locked.
+$(ACCELERATORS)/.ready: requirements/accelerators.lock $(LIBRARIES)
+	rm -rf $(ACCELERATORS)
+	$(PIP) --require-hashes --target $(ACCELERATORS) -r $<
+	touch $@
 
 # Beside the environment, which stays as it is locked.
 $(SEARCH)/.ready: requirements/search.lock $(LIBRARIES)

@@ -6,12 +6,20 @@ from typing import TYPE_CHECKING, Any
 
 from components.artifacts.standard import EdgeModel, Model, TaskExamples
 from components.dsl.component import Input, Output, component
-from components.dsl.errors import InputError
+from components.dsl.errors import InputError, input_errors
 from components.dsl.step_folders import ProgressParts
 from components.examples.registry import TASK_ROWS, read_rows
 from components.training.model_folder import read_model
 from keras_bert.core.checks import FieldError
-from keras_bert.core.folders import EXPORT_FILE, GOLDEN_FILE, LABELS_FILE
+from keras_bert.core.folders import (
+    ACCELERATORS_FOLDER,
+    COVERAGE_FILE,
+    EXPORT_FILE,
+    GOLDEN_FILE,
+    LABELS_FILE,
+    TFLITE_FILE,
+    TFLITE_FLOAT_FILE,
+)
 from keras_bert.options.export import Export
 
 if TYPE_CHECKING:
@@ -26,8 +34,9 @@ LIBRARIES = (
 
 # Work in units of some 9 CPU seconds, measured with 3 layers of width 384, 30,522 vocabulary entries and 500 rows of
 # 128 tokens. For each length of a file: writing its graph. For each file with token ids as inputs: comparing its
-# answers with the model's (9 to 16 s; a file with text as input takes 0.2 s). And the golden outputs of all files.
-_WRITING, _COMPARING, _GOLDEN = 1.0, 1.4, 0.6
+# answers with the model's (9 to 16 s; a file with text as input takes 0.2 s). For each accelerator: compiling (1 to 7
+# s). And the golden outputs of all files.
+_WRITING, _COMPARING, _COMPILING, _GOLDEN = 1.0, 1.4, 0.5, 0.6
 
 
 @component(libraries=LIBRARIES)
@@ -60,10 +69,12 @@ def export_model(
             with integers alone must agree to 95 %.
 
     Raises:
-        InputError: `export.dimension` is set for a task without vectors, or is not below their width.
+        InputError: `export.dimension` is set for a task without vectors, or is not below their width; or an accelerator
+            does not take the file.
         ParityError: the answers of a file differ from those of the model.
         LintError: a file breaks a rule of its format, see `keras_bert.export.rules`.
     """
+    from keras_bert.accelerators.registry import compile_file
     from keras_bert.clients.golden import make_golden_rows, write_golden
     from keras_bert.compress.quantization_parameters import read_quantization
     from keras_bert.export.inputs import ComparisonRows, ExportInputs, needs_calibration_rows
@@ -78,7 +89,9 @@ def export_model(
     targets = [target for name, target in TARGETS.items() if name in export.runtimes]
     files = [(target, file) for target in targets for file in target.files(quantization)]
     works = [_WRITING * len(target.lengths(source)) * len(target.files(quantization)) for target in targets]
-    progress = ProgressParts([*works, *(_COMPARING * file.takes_ids for _, file in files), _GOLDEN])
+    works += [_COMPARING * file.takes_ids for _, file in files]
+    works += [_COMPILING] * len(export.accelerators) + [_GOLDEN]
+    progress = ProgressParts(works)
     for number, target in enumerate(targets):
         progress.sink(number)(0, 1, f"writing for {target.name}")
         target.write(source)
@@ -95,7 +108,17 @@ def export_model(
         progress.sink(len(targets) + number)(0, 1, f"comparing {file.name}")
         _attach_and_lint(source, file)
         records[file.name] = {**target.describe(source, file), **target.compare(source, file, sample)}
-    golden = progress.sink(len(targets) + len(files))
+    covered = {}
+    for number, name in enumerate(export.accelerators, len(targets) + len(files)):
+        progress.sink(number)(0, 1, f"compiling for {name}")
+        lite = edge.file(TFLITE_FLOAT_FILE if quantization is None else TFLITE_FILE)
+        with input_errors("export.accelerators: "):
+            coverage = compile_file(name, lite, edge.file(ACCELERATORS_FOLDER), task.tokenizer.vocabulary_size - 1)
+        covered[name] = coverage._asdict()
+    if covered:
+        edge.file(ACCELERATORS_FOLDER).mkdir(exist_ok=True)
+        edge.file(COVERAGE_FILE).write_text(json.dumps(covered, indent=1) + "\n")
+    golden = progress.sink(len(works) - 1)
     golden(0, 1, f"writing {GOLDEN_FILE}")
     write_golden(edge.path, make_golden_rows(edge.path))
     golden(1, 1, f"writing {GOLDEN_FILE}")

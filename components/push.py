@@ -32,6 +32,7 @@ from components.sources.pushed_version import ORIGIN_FILE, list_versions
 from components.sources.search_texts import SearchTexts, read_search_texts
 from components.sources.shared import SPLITS
 from keras_bert.core.folders import (
+    ACCELERATORS_FOLDER,
     EXPORT_FILE,
     GOLDEN_FILE,
     LABELS_FILE,
@@ -150,7 +151,8 @@ def choose_files(edge: EdgeModel) -> list[str]:
     names = [name for name in OPTIONAL_FILES if edge.file(name).is_file()]
     if TFLITE_FILE in names and TFLITE_FLOAT_FILE in names:
         names.remove(TFLITE_FLOAT_FILE)
-    inside = [f"{folder}/{name}" for folder in (WEB_FOLDER, TRITON_FOLDER) for name in list_files(edge.file(folder))]
+    folders = (ACCELERATORS_FOLDER, TRITON_FOLDER, WEB_FOLDER)
+    inside = [f"{folder}/{name}" for folder in folders for name in list_files(edge.file(folder))]
     return [*names, *ALWAYS_FILES, *inside]
 
 

@@ -14,7 +14,9 @@ from components.scoring.registry import TASK_SCORING
 from components.scoring.slices import describe_slice, worst_slices
 from components.text.escaping import escape_markdown
 from keras_bert.core.folders import (
+    ACCELERATORS_FOLDER,
     CHARACTERS_FILE,
+    COVERAGE_FILE,
     EXPORT_FILE,
     MEDIAPIPE_FILE,
     METRICS_FILE,
@@ -63,6 +65,10 @@ def write_model_card(folder: Path, name: str, version: int, origin: "CheckpointO
     )
     metrics = Metrics.from_json(content)
     further = [f"`{file}`: {EXTRAS[file]}" for file in EXTRAS if (folder / file).exists()]
+    if (folder / COVERAGE_FILE).is_file():
+        covered = json.loads((folder / COVERAGE_FILE).read_text())
+        chips = (f"{name} ({each['taken']} of {each['operations']} operations)" for name, each in covered.items())
+        further.append(f"`{ACCELERATORS_FOLDER}/`: compiled for, or tried on {', '.join(chips)}")
     if not (folder / PAGE_FILE).is_file():
         further.append(f"no `{PAGE_FILE}`: {find_page_obstacle(folder)}")
     tokenizer = _describe_tokenizer(folder)

@@ -61,6 +61,9 @@ TEXT_FILE = "model_text.tflite"
 LABELS_TEXT = "labels.txt"
 # In exported and pushed folders: number formats, lengths, libraries and measurements of each file.
 EXPORT_FILE = "export.json"
+# Files that were compiled for accelerators, and what each accelerator takes.
+ACCELERATORS_FOLDER = "accelerators"
+COVERAGE_FILE = f"{ACCELERATORS_FOLDER}/coverage.json"
 # For apps: golden outputs, the rules of tokenizers, a page with the model, and tokenizers to copy.
 GOLDEN_FILE = "golden.json"
 CHARACTERS_FILE = "characters.txt"

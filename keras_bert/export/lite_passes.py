@@ -83,6 +83,7 @@ def simplify_lookups(model: Any) -> None:
     compute with integers: the lookup reads the ids themselves, and LiteRT refuses a negative id.
     - Ids become a list instead of a matrix: the GPU delegate has no other lookup.
     - The operations on ids come first, so that those that stay on the processor do not split a delegate's part.
+    - Rows are read from a table in float16 and then become float32: no delegate reads a table that is unpacked before.
     """
     for graph in model.subgraphs:
         _LookupPass(model, graph).simplify()
@@ -135,7 +136,7 @@ class _LookupPass(LiteGraphWriter):
         signatures = [self._graph.tensors[tensor].shapeSignature for tensor in (ids, rows)]
         has_unknown_sizes = any(signature is not None and -1 in signature for signature in signatures)
         if len(shapes[0]) < 2 or has_unknown_sizes:
-            yield lookup
+            yield from self._unpacked(lookup)
             return
         name, count = self._graph.tensors[rows].name, int(np.prod(shapes[0]))
         flat_ids = self._like(ids, name, "ids", (count,))
@@ -143,8 +144,23 @@ class _LookupPass(LiteGraphWriter):
         yield self._reshaped(ids, flat_ids, name)
         lookup.inputs = np.array([lookup.inputs[0], flat_ids], np.int32)
         lookup.outputs = np.array([flat_rows], np.int32)
-        yield lookup
+        yield from self._unpacked(lookup)
         yield self._reshaped(flat_rows, rows, name)
+
+    def _unpacked(self, lookup: Any) -> Iterator[Any]:
+        """Yields a lookup; of a table that a file holds in float16, the rows become float32 afterwards."""
+        maker, rows = self._makers.get(int(lookup.inputs[0])), int(lookup.outputs[0])
+        yield lookup
+        if maker is None or self._kind(maker) != _Kind.DEQUANTIZE:
+            return
+        table, types = int(maker.inputs[0]), schema.TensorType
+        if self._graph.tensors[table].type != types.FLOAT16:
+            return
+        half = self._tensor(self._graph.tensors[rows].name, "half", self._shape(rows), types.FLOAT16)
+        lookup.inputs, lookup.outputs = np.array([table, lookup.inputs[1]], np.int32), np.array([half], np.int32)
+        options = schema.CastOptionsT()
+        options.inDataType, options.outDataType = types.FLOAT16, types.FLOAT32
+        yield self._operation(_Kind.CAST, (half,), rows, _Options.CastOptions, options)
 
 
 def _sort_by_need(operations: list[Any], lookups: list[Any], outputs: set[int]) -> list[Any]:
@@ -166,28 +182,50 @@ def _sort_by_need(operations: list[Any], lookups: list[Any], outputs: set[int]) 
 _INTEGERS = (schema.TensorType.INT32, schema.TensorType.INT64)
 
 
-def keep_sliced_axes(model: Any) -> None:
-    """Splits each slice that removes axes into a slice that keeps them and a reshape, in place; same bits.
+def simplify_slices(model: Any) -> None:
+    """Rewrites slices and splits into slices that keep all axes, in place; same bits.
 
-    An index such as `states[:, 0]` removes an axis. XNNPACK and the GPU delegate take no such slice. Slices of a whole
-    tensor become reshapes, and matrices get an axis of size 1, since the GPU delegate slices 3 or 4 axes. Slices of ids
-    stay: no delegate takes them.
+    - An index such as `states[:, 0]` removes an axis. XNNPACK and the GPU delegate take no such slice: one that keeps
+      the axis is reshaped. Slices of a whole tensor become reshapes, and matrices get an axis of size 1, since the GPU
+      delegate slices 3 or 4 axes. Slices of ids stay: no delegate takes them.
+    - A split becomes slices: the GPU engine takes halves that are joined again in another order, as rotary positions
+      are, for what was split, and computes with two halves in one buffer.
     """
     for graph in model.subgraphs:
         _SlicePass(model, graph).rewrite()
 
 
 class _SlicePass(LiteGraphWriter):
-    """Rewrites the slices of a graph."""
+    """Rewrites the slices and splits of a graph."""
 
     def rewrite(self) -> None:
-        """Rewrites all slices with steps of 1 and constant bounds."""
+        """Rewrites all slices with steps of 1 and constant bounds, and all splits."""
         rewritten: list[Any] = []
         for operation in self._graph.operators:
+            if self._kind(operation) == _Kind.SPLIT:
+                rewritten += self._parts(operation)
+                continue
             bounds = self._bounds(operation) if self._kind(operation) == _Kind.STRIDED_SLICE else None
             rewritten += [operation] if bounds is None else self._sliced(operation, *bounds)
         self._graph.operators = rewritten
         self._remove_unused_tensors()
+
+    def _parts(self, split: Any) -> Iterator[Any]:
+        """Yields a slice for each part of a split."""
+        source = int(split.inputs[1])
+        shape = self._shape(source)
+        (axis,), start = self._whole_numbers(int(split.inputs[0])), 0
+        for result in map(int, split.outputs):
+            firsts, ends = [0] * len(shape), list(shape)
+            firsts[axis], ends[axis] = start, start + self._shape(result)[axis]
+            start = ends[axis]
+            yield self._slice(source, result, firsts, ends)
+
+    def _slice(self, source: int, result: int, firsts: list[int], ends: list[int]) -> Any:
+        name, options = self._graph.tensors[result].name, schema.StridedSliceOptionsT()
+        bounds = (firsts, ends, [1] * len(firsts))
+        numbers = (self._constant(name, "bounds", np.array(values, np.int32)) for values in bounds)
+        return self._operation(_Kind.STRIDED_SLICE, (source, *numbers), result, _Options.StridedSliceOptions, options)
 
     def _bounds(self, operation: Any) -> tuple[list[int], list[int]] | None:
         """Returns the first index and the one behind the last of each axis; None for a slice that stays as it is."""
@@ -221,15 +259,7 @@ class _SlicePass(LiteGraphWriter):
             yield self._reshaped(source, wide, name)
             source = wide
         part = self._like(result, name, "part", (*(1,) * missing, *sizes))
-        bounds = ([0] * missing + firsts, [1] * missing + ends, [1] * (missing + len(shape)))
-        numbers = (self._constant(name, "bounds", np.array(values, np.int32)) for values in bounds)
-        yield self._operation(
-            _Kind.STRIDED_SLICE,
-            (source, *numbers),
-            part,
-            _Options.StridedSliceOptions,
-            schema.StridedSliceOptionsT(),
-        )
+        yield self._slice(source, part, [0] * missing + firsts, [1] * missing + ends)
         yield self._reshaped(part, result, name)
 
 

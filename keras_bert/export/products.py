@@ -1,4 +1,4 @@
-"""Replaces negations and squares in `.tflite` files by products: these can be quantized, and more accurately."""
+"""Replaces squares in `.tflite` files by products: these can be quantized, and more accurately."""
 
 from collections import Counter
 from collections.abc import Iterator
@@ -18,15 +18,15 @@ _REDUCTIONS = (_Kind.MEAN, _Kind.SUM)
 
 
 def replace_with_products(content: bytes) -> bytes:
-    """Replaces `NEG` and `SQUARE` in a float `.tflite` file by products, and sums of squares by products of rows.
+    """Replaces `SQUARE` in a float `.tflite` file by products, and sums of squares by products of rows.
 
-    Negation becomes a product with -1, and a square a product with itself. Sums and means of squares along the last
-    axis, as in each LayerNorm, become products of each row with itself. In the variance of a row with one value of 195
+    A square becomes a product of a value with itself. Sums and means of squares along the last axis, as in each
+    LayerNorm, become products of each row with itself. In the variance of a row with one value of 195
     among values of 1, an int8 grid for the squares has steps of 150, which rounds all other squares to 0; a product
     sums in 32 bits. The file has fixed shapes and all data inside the model.
     """
     model = schema.ModelT.InitFromPackedBuf(content)
-    if not {_Kind.NEG, *_SQUARES}.intersection(map(builtin_number, model.operatorCodes)):
+    if not set(_SQUARES).intersection(map(builtin_number, model.operatorCodes)):
         return content
     for graph in model.subgraphs:
         _ProductPass(model, graph).replace()
@@ -34,18 +34,20 @@ def replace_with_products(content: bytes) -> bytes:
 
 
 class _ProductPass(LiteGraphWriter):
-    """Replaces negations and squares of a graph."""
+    """Replaces squares of a graph."""
 
     def replace(self) -> None:
-        """Replaces all negations, squares and sums of squares."""
+        """Replaces all squares and sums of squares."""
         squares = self._summed_squares()
         left_out = {id(square) for square in squares.values()}
         made: list[Any] = []
         for number, operation in enumerate(self._graph.operators):
             if number in squares:
                 made += self._summed(squares[number], operation)
+            elif self._kind(operation) == _Kind.SQUARE and id(operation) not in left_out:
+                made.append(self._product(operation.inputs[0], operation.inputs[0], operation.outputs[0]))
             elif id(operation) not in left_out:
-                made += self._multiplied(operation)
+                made.append(operation)
         self._graph.operators = made
 
     def _summed_squares(self) -> dict[int, Any]:
@@ -78,26 +80,20 @@ class _ProductPass(LiteGraphWriter):
             self._graph.tensors[flat].shape = np.array((count, 1, width), np.int32)
         product = self._tensor(name, "product", (count, 1, 1))
         yield self._reshaped(rows, flat, name)
+        other = flat
+        if count == 1:
+            # LiteRT's GPU engine stops at a product of a single row that reads one tensor twice.
+            other = self._like(flat, name, "row", (1, 1, width))
+            yield self._reshaped(rows, other, name)
         by_rows = schema.BatchMatMulOptionsT()
         by_rows.adjY = True
-        yield self._operation(_Kind.BATCH_MATMUL, (flat, flat), product, _Options.BatchMatMulOptions, by_rows)
+        yield self._operation(_Kind.BATCH_MATMUL, (flat, other), product, _Options.BatchMatMulOptions, by_rows)
         if self._kind(reduction) == _Kind.SUM:
             yield self._reshaped(product, total, name)
             return
         summed = self._tensor(name, "sum", self._shape(total))
         yield self._reshaped(product, summed, name)
         yield self._product(summed, self._constant(name, "share", np.array([1 / width], np.float32)), total)
-
-    def _multiplied(self, operation: Any) -> Iterator[Any]:
-        """Yields an operation, as a product if it is a negation or a square."""
-        (factor, *_), (result, *_) = operation.inputs, operation.outputs
-        if self._kind(operation) == _Kind.NEG:
-            minus_one = self._constant(self._graph.tensors[result].name, "minus_one", np.array([-1.0], np.float32))
-            yield self._product(factor, minus_one, result)
-        elif self._kind(operation) == _Kind.SQUARE:
-            yield self._product(factor, factor, result)
-        else:
-            yield operation
 
     def _product(self, one: int, other: int, result: int) -> Any:
         return self._operation(_Kind.MUL, (one, other), result, _Options.MulOptions, schema.MulOptionsT())

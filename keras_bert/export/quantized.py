@@ -18,6 +18,7 @@ from keras_bert.compress.quantization_parameters import QuantizationParameters
 from keras_bert.compress.ranges import HEADROOM, int8_tables, is_symmetric
 from keras_bert.core.folders import LOGITS
 from keras_bert.export.layer_names import NORMALIZATION, is_head_float, make_layer_pattern
+from keras_bert.export.lite_operands import read_integers_directly
 from keras_bert.export.products import replace_with_products
 from keras_bert.export.runtimes import SIGNATURE, Array
 from keras_bert.export.sharing import read_model, write_model
@@ -69,6 +70,8 @@ def export_quantized(
             float_layers = (*quantization.float_layers, *unit)
             made = read_model(_with_integers(base, recipe, samples, float_layers))
             _replace_zero_scales(made)
+            if recipe.activations == "all":
+                read_integers_directly(made)
             Path(path).write_bytes(write_model(made))
 
 

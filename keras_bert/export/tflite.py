@@ -11,10 +11,11 @@ from tensorflow.python.framework.convert_to_constants import convert_variables_t
 
 from keras_bert.compress.ranges import fixed_ranges
 from keras_bert.core.folders import LOGITS, temporary_folder
+from keras_bert.export.lite_operands import simplify_operands
 from keras_bert.export.lite_passes import (
     keep_head_float,
-    keep_sliced_axes,
     simplify_lookups,
+    simplify_slices,
     store_constants_as_integers,
 )
 from keras_bert.export.runtimes import SIGNATURE, TEXT_SIGNATURES
@@ -83,8 +84,9 @@ def export_tflite(
     written = read_model(keep_head_float(content, model) if half else content)
     if ranges is not None:
         store_constants_as_integers(written, ranges)
+    simplify_operands(written)
     simplify_lookups(written)
-    keep_sliced_axes(written)
+    simplify_slices(written)
     Path(path).write_bytes(write_model(written))
 
 

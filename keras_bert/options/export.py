@@ -24,24 +24,30 @@ class Export:
             `transformers_js` for a folder for transformers.js and Optimum, `tflite_text` for LiteRT with the operations
             of tensorflow-text, a file that takes text.
         opset: version of ONNX' operator set, 14 to 18.
+        accelerators: the accelerators that the `.tflite` file is compiled for, all different: `gpu`, a chip such as
+            `qualcomm/SM8650`, `intel/LNL`, `mediatek/MT6991` or `google/Tensor_G5`, or `ethos-u85-256`. The file has to
+            run whole on the `gpu`, with the answers of the processor.
         dimension: for embedding and retrieval, the width of the vectors, which are the first numbers of the model's;
             None for all.
     """
 
     lengths: tuple[Annotated[int, pydantic.Field(ge=3)], ...] = (32, 64, 128)
     runtimes: Annotated[tuple[RuntimeName, ...], pydantic.Field(min_length=1)] = ("tflite", "onnx")
+    accelerators: tuple[str, ...] = ()
     # tf2onnx 1.17 writes 14 to 18; older ones lack operations that the model needs.
     opset: Annotated[int, pydantic.Field(ge=14, le=18)] = 18
     dimension: pydantic.PositiveInt | None = None
 
     @pydantic.model_validator(mode="after")
     def _check_items(self) -> Self:
-        for field in ("lengths", "runtimes"):
+        for field in ("lengths", "runtimes", "accelerators"):
             items = list(getattr(self, field))
             check("Export", field, len(set(items)) == len(items), "hold different items", items)
         for name, other in _MEASURED_BY.items():
             measured = name not in self.runtimes or other in self.runtimes
             check("Export", "runtimes", measured, f"hold {other!r} beside {name!r}", list(self.runtimes))
+        with_lite = not self.accelerators or "tflite" in self.runtimes
+        check("Export", "runtimes", with_lite, "hold 'tflite' beside accelerators", list(self.runtimes))
         return self
 
     def choose_lengths(self, max_length: int) -> list[int]:

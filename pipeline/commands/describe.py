@@ -16,9 +16,16 @@ from pipeline.commands.command import DONE, PathOrAddress, Verb, json_option, re
     "files", nargs=-1, required=True, type=PathOrAddress(), metavar="FILE...", help=".tflite or .onnx, as pushed."
 )
 @click.option(
-    "--delegates",
+    "--accelerators",
     is_flag=True,
-    help="Say which operations of a .tflite file NNAPI, GPU and Core ML delegates take, by their published lists.",
+    help="Ask compilers and engines of accelerators what they take of a .tflite file: GPU, NPUs, Ethos-U.",
+)
+@click.option(
+    "--chip",
+    multiple=True,
+    metavar="NAME",
+    help="With --accelerators: gpu, a chip such as qualcomm/SM8650 or ethos-u85-256; may be repeated. Default: one of "
+    "each kind.",
 )
 @click.option("--time", is_flag=True, help="Measure time and memory of the files, side by side, instead.")
 @click.option(
@@ -54,24 +61,26 @@ def describe_command(options: SimpleNamespace, console: Console) -> int:
     Each measurement runs in its own process. Memory is measured on Linux only.
     """
     if options.time:
-        refuse_options(options, ["delegates"], "with --time")
+        refuse_options(options, ["accelerators"], "with --time")
         return _measure(options, console)
-    from pipeline.views.description import delegates_table, read_delegates, read_description, show_description
+    from pipeline.views.description import accelerators_table, read_accelerators, read_description, show_description
 
+    if not options.accelerators:
+        refuse_options(options, ["chip"], "without --accelerators")
     refuse_options(options, ["length", "threads", "answers", "operations", "adb"], "without --time")
     if options.json and len(options.files) > 1:
         raise InputError(f"FILE must be one file with --json, got {len(options.files)}")
     for file in options.files:
         content = read_description(file)
-        delegates = read_delegates(file) if options.delegates else {}
-        if delegates:
-            content["delegates"] = delegates
+        covered = read_accelerators(file, options.chip) if options.accelerators else {}
+        if covered:
+            content["accelerators"] = covered
         if options.json:
             sys.stdout.write(json.dumps(content, indent=1, ensure_ascii=False) + "\n")
             continue
         show_description(content, console)
-        if delegates:
-            delegates_table(delegates).show(console)
+        if covered:
+            accelerators_table(covered).show(console)
     return DONE
 
 

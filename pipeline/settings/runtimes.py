@@ -1,7 +1,8 @@
 """Refuses export targets that cannot take the model of a job, before any step starts."""
 
-from components.dsl.errors import InputError
+from components.dsl.errors import InputError, input_errors
 from components.sources.checkpoint import TokenizerTraits
+from keras_bert.accelerators.registry import find_accelerator
 from keras_bert.export.targets.base import ModelTraits
 from keras_bert.export.targets.registry import TARGETS
 from pipeline.settings.schema import Settings
@@ -11,9 +12,16 @@ def check_runtimes(settings: Settings) -> None:
     """Checks task and quantization recipe, without reading a file.
 
     Raises:
-        InputError: a runtime cannot take them.
+        InputError: a runtime or an accelerator cannot take them, or its compiler is not installed.
     """
-    _check_traits(settings, _read_task_traits(settings))
+    traits = _read_task_traits(settings)
+    _check_traits(settings, traits)
+    for name in settings.export.accelerators if settings.examples is not None else ():
+        with input_errors("export.accelerators: "):
+            accelerator = find_accelerator(name)
+            accelerator.check_recipe(traits.recipe)
+        if obstacle := accelerator.find_obstacle():
+            raise InputError(f"export.accelerators: {obstacle}")
 
 
 def check_models_of_runtimes(settings: Settings) -> None:

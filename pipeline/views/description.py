@@ -1,7 +1,7 @@
-"""What a model's file says of itself, and which of its operations the delegates of phones take."""
+"""What a model's file says of itself, and what accelerators say of it."""
 
 import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -11,7 +11,14 @@ from rich.table import Table as Grid
 from components.artifacts.evaluation import Metrics
 from components.dsl.errors import InputError
 from components.scoring.model_card import calibration_lines, format_score, name_thresholds
-from keras_bert.core.folders import ONNX_FILE, SAVED_MODEL_FILE, TASK_FILE, VOCABULARY_FILE, WEB_FOLDER
+from keras_bert.core.folders import (
+    ONNX_FILE,
+    SAVED_MODEL_FILE,
+    TASK_FILE,
+    VOCABULARY_FILE,
+    WEB_FOLDER,
+    temporary_folder,
+)
 from keras_bert.export.attachments import read_attachments
 from keras_bert.export.files import count_bytes
 from pipeline.views.tables import Table
@@ -114,29 +121,55 @@ def _figures(metrics: Metrics) -> Iterator[tuple[str, str]]:
     yield "rows", f"{rows}; seed {metrics.kept} of {seeds}"
 
 
-def read_delegates(file: Path) -> dict[str, dict[str, Any]]:
-    """Returns the operations by delegate, see `keras_bert.export.delegates.check_delegates`."""
+def read_accelerators(file: Path, names: Sequence[str]) -> dict[str, dict[str, Any]]:
+    """Asks accelerators about a file; returns the fields of `keras_bert.accelerators.base.Coverage` by name.
+
+    An accelerator that cannot be asked here, or that refuses the file, has the reason as its field `obstacle`.
+
+    Raises:
+        InputError: there is no such accelerator; the file is not a `.tflite` file with token ids as inputs; or its
+            model is not the one that was exported.
+    """
+    from keras_bert.accelerators.base import AcceleratorError
+    from keras_bert.accelerators.registry import USUAL, find_accelerator
     from keras_bert.export.attachments import check_integrity
-    from keras_bert.export.delegates import check_delegates
+    from keras_bert.export.tflite_kinds import takes_text
 
     if file.suffix != ".tflite":
-        raise InputError(f"--delegates needs a .tflite file, got {file}")
+        raise InputError(f"--accelerators needs a .tflite file, got {file}")
+    entries = read_description(file).get("entries", 1)
+    covered: dict[str, dict[str, Any]] = {}
     try:
+        accelerators = [find_accelerator(name) for name in names or USUAL]
         check_integrity(file)
-        return {name: coverage._asdict() for name, coverage in check_delegates(file).items()}
+        if takes_text(file):
+            raise InputError(f"--accelerators needs a file with token ids as inputs, got one that takes text, {file}")
     except ValueError as error:
         raise InputError(str(error)) from None
+    for accelerator in accelerators:
+        obstacle = accelerator.find_obstacle()
+        try:
+            with temporary_folder() as folder:
+                coverage = None if obstacle else accelerator.cover(file, Path(folder), entries - 1)
+        except AcceleratorError as error:
+            obstacle, coverage = str(error), None
+        covered[accelerator.name] = {"obstacle": obstacle} if coverage is None else coverage._asdict()
+    return covered
 
 
-def delegates_table(delegates: Mapping[str, Mapping[str, Any]]) -> Table:
-    """The share and the partitions of each delegate, and what it leaves to the processor."""
-    rows = [
-        [
-            name,
-            f"{sum(coverage['taken'].values())} of {coverage['operations']}",
-            str(coverage["partitions"]),
-            "\n".join(f"{count} {reason}" for reason, count in coverage["left"].items()),
-        ]
-        for name, coverage in delegates.items()
-    ]
-    return Table(["delegate", "takes", "parts", "left to the processor"], rows, justify="left")
+def accelerators_table(covered: Mapping[str, Mapping[str, Any]]) -> Table:
+    """What each accelerator runs, in how many parts, and what it leaves to the processor."""
+    rows = []
+    for name, coverage in covered.items():
+        if "obstacle" in coverage:
+            rows.append([name, "", "", coverage["obstacle"]])
+            continue
+        left: dict[str, list[str]] = {}
+        for kind_and_reason, count in coverage["left"].items():
+            kind, _, reason = kind_and_reason.partition(": ")
+            left.setdefault(reason or "left to the processor", []).append(f"{count} {kind}")
+        remarks = [f"{label}: {value:g}" for label, value in coverage["figures"].items()]
+        remarks += [f"{reason}: {', '.join(kinds)}" for reason, kinds in left.items()]
+        taken = f"{coverage['taken']} of {coverage['operations']}"
+        rows.append([name, taken, str(coverage["parts"]), "\n".join(remarks)])
+    return Table(["accelerator", "runs", "parts", "figures, and what is left to the processor"], rows, justify="left")

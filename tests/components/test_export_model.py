@@ -9,10 +9,14 @@ import numpy as np
 import pytest
 
 from components.artifacts.standard import EdgeModel, Model, TaskExamples
+from components.dsl.errors import InputError
 from components.examples.registry import TASK_ROWS, read_rows, write_rows
 from components.export_model import _are_pairs, _read_features, export_model
+from components.push import choose_files
 from components.sources.table import TextRow
 from components.training.model_folder import read_model
+from keras_bert.accelerators.base import Coverage
+from keras_bert.accelerators.plugins import Qualcomm
 from keras_bert.export.attachments import read_attachments
 from keras_bert.options.export import Export, RuntimeName
 from tests.keras_bert.compress import tiny
@@ -262,3 +266,27 @@ def test_a_log_warns_of_texts_of_which_mediapipe_makes_other_ids(
     assert measured == {"bytes": 1, "texts_with_other_ids": percentage / 100}
     message = "MediaPipe makes other token ids of 50.0 % of validation texts than the training did"
     assert (message in caplog.text) == bool(percentage) == bool(caplog.text)
+
+
+def test_a_file_is_compiled_for_accelerators(float_model, examples, tmp_path, monkeypatch):
+    """The compiled file and what the tool says of it; a tool that refuses ends the export."""
+    monkeypatch.setattr(Qualcomm, "find_obstacle", lambda self: None)
+    monkeypatch.setattr(Qualcomm, "compile", compile_half)
+    export = Export(runtimes=("tflite",), lengths=(), accelerators=("qualcomm/SM8650",))
+    edge = EdgeModel(tmp_path / "edge")
+    export_model.run(model=float_model, examples=examples, edge=edge, export=export)
+    assert edge.file("accelerators/qualcomm_SM8650.tflite").read_bytes() == b"compiled"
+    (covered,) = json.loads(edge.file("accelerators/coverage.json").read_text()).values()
+    assert (covered["operations"], covered["taken"], covered["left"]) == (9, 8, {"DIV": 1})
+    assert "accelerators/coverage.json" in choose_files(edge)
+    monkeypatch.setattr(Qualcomm, "runs_whole", True)
+    with pytest.raises(
+        InputError, match=r"^export\.accelerators: qualcomm/SM8650 runs 8 of 9 .*the file must run whole$"
+    ):
+        export_model.run(model=float_model, examples=examples, edge=EdgeModel(tmp_path / "other"), export=export)
+
+
+def compile_half(accelerator, file, folder, largest_id):
+    assert (file.name, largest_id) == ("model_float32.tflite", 1999)
+    (folder / accelerator.file_name).write_bytes(b"compiled")
+    return Coverage(9, 8, 2, {"DIV": 1})

@@ -29,6 +29,7 @@ COARSEST_SCORES = 2.0
 _BORDERS = frozenset(("CAST", "DEQUANTIZE", "QUANTIZE"))
 # Operations on token ids before the lookup: negative ids count from the end, and a prompt is prepended.
 _OF_IDS = frozenset(("ADD", "CAST", "CONCATENATION", "PAD", "PADV2", "RESHAPE", "SELECT", "SELECT_V2"))
+_ARITHMETIC = frozenset(("ADD", "SUB", "MUL", "DIV", "MAXIMUM", "MINIMUM", "SQUARED_DIFFERENCE"))
 _LOOKUPS = frozenset(("GATHER", "EMBEDDING_LOOKUP"))
 
 
@@ -51,6 +52,23 @@ def fixed_shapes(graph: LiteGraph, expected: Expected) -> Iterator[str]:
     for tensor in graph.tensors:
         if -1 in tensor.shape:
             yield f"tensor {tensor.name} must have a fixed shape, got {list(tensor.shape)}"
+
+
+def operands_for_accelerators(graph: LiteGraph, expected: Expected) -> Iterator[str]:
+    """No negation, and operands with as many axes as the result, but constants of one row; see `simplify_operands`."""
+    fixed = {number for number, tensor in enumerate(graph.tensors) if tensor.constant}
+    for operation in graph.operations:
+        shape = graph.tensors[operation.outputs[0]].shape
+        if operation.kind == "DEQUANTIZE":
+            fixed.update(operation.outputs if operation.inputs[0] in fixed else ())
+        if operation.kind == "NEG" and graph.tensors[operation.outputs[0]].type == "float32":
+            yield f"{operation.place}, NEG, must be a product or a difference: Intel's NPU has no negation"
+        if operation.kind == "FULLY_CONNECTED" and len(graph.tensors[operation.inputs[0]].shape) != len(shape):
+            yield f"{operation.place}, FULLY_CONNECTED, must read {len(shape)} axes, as it gives, got another number"
+        for number in operation.inputs if operation.kind in _ARITHMETIC else ():
+            operand = graph.tensors[number].shape
+            if len(operand) not in (0, len(shape)) and not (number in fixed and set(operand[:-1]) <= {1}):
+                yield f"{operation.place}, {operation.kind}, must read {len(shape)} axes, got {list(operand)}"
 
 
 def integers_alone(graph: LiteGraph, expected: Expected) -> Iterator[str]:
@@ -105,4 +123,12 @@ def vocabulary_in_table(graph: LiteGraph, expected: Expected) -> Iterator[str]:
             yield f"{operation.place}, {operation.kind}: the table {rows}, got {table.shape[0]}"
 
 
-LITE_RULES = (built_in_operations, int32_inputs, fixed_shapes, integers_alone, fine_scores, vocabulary_in_table)
+LITE_RULES = (
+    built_in_operations,
+    int32_inputs,
+    fixed_shapes,
+    operands_for_accelerators,
+    integers_alone,
+    fine_scores,
+    vocabulary_in_table,
+)

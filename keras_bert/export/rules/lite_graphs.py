@@ -2,9 +2,7 @@
 
 import os
 from collections import Counter
-from collections.abc import Mapping
 from pathlib import Path
-from types import MappingProxyType
 from typing import Any, NamedTuple
 
 from ai_edge_litert import schema_py_generated as schema
@@ -29,8 +27,6 @@ class Operation(NamedTuple):
         built_in: whether the operation is built into LiteRT.
         inputs: the indices of the input tensors, without absent optional inputs.
         outputs: the indices of the output tensors.
-        version: the version of the kind that the file asks for.
-        options: the options of the kind by the names of LiteRT's schema.
     """
 
     place: str
@@ -38,8 +34,6 @@ class Operation(NamedTuple):
     built_in: bool
     inputs: tuple[int, ...]
     outputs: tuple[int, ...]
-    version: int = 1
-    options: Mapping[str, Any] = MappingProxyType({})
 
 
 class LiteGraph(NamedTuple):
@@ -96,19 +90,18 @@ def builtin_number(code: Any) -> int:
     return int(max(code.builtinCode, code.deprecatedBuiltinCode))
 
 
-def _kind(code: Any) -> tuple[str, bool, int]:
-    number, version = builtin_number(code), int(code.version)
+def _kind(code: Any) -> tuple[str, bool]:
+    number = builtin_number(code)
     if code.customCode or number == schema.BuiltinOperator.CUSTOM:
-        return (code.customCode or b"CUSTOM").decode(), False, version
-    return _OPERATORS[number], True, version
+        return (code.customCode or b"CUSTOM").decode(), False
+    return _OPERATORS[number], True
 
 
-def _operation(place: str, operation: Any, kind: str, built_in: bool, version: int) -> Operation:
+def _operation(place: str, operation: Any, kind: str, built_in: bool) -> Operation:
     # -1 is an absent optional input.
     inputs = tuple(int(index) for index in operation.inputs if index >= 0)
     outputs = tuple(int(index) for index in operation.outputs)
-    options = {} if operation.builtinOptions is None else vars(operation.builtinOptions)
-    return Operation(place, kind, built_in, inputs, outputs, version, options)
+    return Operation(place, kind, built_in, inputs, outputs)
 
 
 def _tensor(tensor: Any, constant: bool) -> Tensor:

@@ -12,7 +12,7 @@ from keras_bert.models.encoder import build_encoder, input_names
 from keras_bert.tasks.classification import build_classifier
 from keras_bert.tasks.token_classification import build_tagger
 from tests.keras_bert.compress import tiny
-from tests.keras_bert.export.test_delegates import FAMILIES
+from tests.keras_bert.export.test_delegation import FAMILIES
 from tests.keras_bert.tiny import tiny_config
 from tests.samples import long_but
 

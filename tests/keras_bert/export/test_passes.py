@@ -5,22 +5,25 @@ import pytest
 import tensorflow as tf
 from keras import ops
 
-from keras_bert.export.lite_passes import keep_sliced_axes, simplify_lookups
+from keras_bert.export.lite_operands import read_integers_directly, simplify_operands
+from keras_bert.export.lite_passes import simplify_lookups, simplify_slices
 from keras_bert.export.products import replace_with_products
 from keras_bert.export.runtimes import TFLiteModel
+from keras_bert.export.sharing import read_model
 from keras_bert.export.tflite import export_tflite
 from tests.keras_bert.compress import tiny
+from tests.keras_bert.export.grids import export_on_grids
 from tests.keras_bert.export.lite_functions import answer, convert, graph_of, kinds_of, rewritten
 
 
 def test_products_give_the_same_numbers(tmp_path):
-    content = convert(lambda x: tf.exp(-x) + tf.square(x) + tf.square(-x + 1.0), (2, 3))
+    content = convert(lambda x: tf.exp(x) + tf.square(x) + tf.square(x + 1.0), (2, 3))
     given = np.random.default_rng(0).normal(size=(2, 3)).astype("float32")
     made = replace_with_products(content)
     np.testing.assert_array_equal(answer(made, given), answer(content, given))
     kinds = kinds_of(made, tmp_path)
     assert "MUL" in kinds
-    assert not {"NEG", "SQUARE"} & set(kinds)
+    assert "SQUARE" not in kinds
 
 
 def test_a_file_without_them_stays_as_it_is():
@@ -50,12 +53,15 @@ def test_sums_of_squares_are_products_of_rows_with_themselves(function, products
     assert not {"SQUARE", "SQUARED_DIFFERENCE"} & set(kinds)
 
 
-def slices_of(content, folder):
-    graph = graph_of(content, folder)
+def slices_of(content):
+    model = read_model(content)
+    slices = [
+        operation for operation in model.subgraphs[0].operators if hasattr(operation.builtinOptions, "shrinkAxisMask")
+    ]
+    shapes = [model.subgraphs[0].tensors[operation.inputs[0]].shape for operation in slices]
     return [
-        (len(graph.tensors[operation.inputs[0]].shape), bool(operation.options.get("shrinkAxisMask")))
-        for operation in graph.operations
-        if operation.kind == "STRIDED_SLICE"
+        (len(shape), operation.builtinOptions.shrinkAxisMask > 0)
+        for shape, operation in zip(shapes, slices, strict=True)
     ]
 
 
@@ -77,18 +83,18 @@ def slices_of(content, folder):
         (lambda x: x[::2], (5,), [(1, False)]),
     ],
 )
-def test_slices_give_the_same_bits(function, shape, slices, tmp_path):
+def test_slices_give_the_same_bits(function, shape, slices):
     content = convert(lambda x: tf.exp(function(x)), shape)
     given = np.random.default_rng(0).normal(size=shape).astype("float32")
-    made = rewritten(content, keep_sliced_axes)
+    made = rewritten(content, simplify_slices)
     np.testing.assert_array_equal(answer(made, given), answer(content, given))
     assert answer(made, given).shape == np.exp(function(given)).shape
-    assert slices_of(made, tmp_path) == slices
+    assert slices_of(made) == slices
 
 
-def test_slices_of_ids_stay(tmp_path):
+def test_slices_of_ids_stay():
     content = convert(lambda x: x[:, 0] * 2, (2, 5), tf.int32)
-    assert slices_of(rewritten(content, keep_sliced_axes), tmp_path) == [(2, True)]
+    assert slices_of(rewritten(content, simplify_slices)) == [(2, True)]
 
 
 def test_integers_keep_their_grid(tmp_path):
@@ -100,9 +106,9 @@ def test_integers_keep_their_grid(tmp_path):
 
     content = convert(function, (2, 5, 3), optimizations=[tf.lite.Optimize.DEFAULT])
     given = np.random.default_rng(0).normal(size=(2, 5, 3)).astype("float32")
-    made = rewritten(content, keep_sliced_axes)
-    assert slices_of(content, tmp_path) == [(3, True)]
-    assert slices_of(made, tmp_path) == [(3, False)]
+    made = rewritten(content, simplify_slices)
+    assert slices_of(content) == [(3, True)]
+    assert slices_of(made) == [(3, False)]
     np.testing.assert_array_equal(answer(made, given), answer(content, given))
     graph = graph_of(made, tmp_path)
     (part,) = (operation for operation in graph.operations if operation.kind == "STRIDED_SLICE")
@@ -187,3 +193,82 @@ def test_a_file_refuses_negative_ids(tmp_path):
     row["token_ids"] = np.where(np.arange(8) == 3, -1, row["token_ids"]).astype("int32")
     with pytest.raises(RuntimeError, match="index out of bounds"):
         model(**row)
+
+
+ROW = np.random.default_rng(1).normal(size=(3, 4)).astype("float32")
+GIVEN = np.random.default_rng(0).normal(size=(2, 3, 4)).astype("float32")
+
+
+@pytest.mark.parametrize(
+    ("function", "kinds"),
+    [
+        (lambda x: x * 2.0 + -tf.reduce_mean(x, -1, keepdims=True) * ROW, ["MEAN", "MUL", "MUL", "SUB"]),
+        (lambda x: ROW - tf.exp(-x), ["MUL", "EXP", "SUB"]),
+        # The negation, and its product, have another reader.
+        (lambda x: tf.concat([(-x) * ROW + x, -x], -1), ["MUL", "MUL", "ADD", "CONCATENATION"]),
+        (lambda x: tf.concat([(-x) * ROW + x, (-x) * ROW], -1), ["MUL", "MUL", "ADD", "CONCATENATION"]),
+    ],
+)
+def test_negations_become_differences_and_products_with_the_same_bits(function, kinds, tmp_path):
+    content = convert(function, (2, 3, 4))
+    assert "NEG" in kinds_of(content, tmp_path)
+    made, given = (
+        rewritten(content, simplify_operands),
+        np.random.default_rng(0).normal(size=(2, 3, 4)).astype("float32"),
+    )
+    np.testing.assert_array_equal(answer(made, given), answer(content, given))
+    assert sorted(kinds_of(made, tmp_path)) == sorted(kinds)
+
+
+def test_operands_get_the_axes_of_the_result(tmp_path):
+    """A constant in place, a value that several operations read once, and one row of numbers not at all."""
+
+    def function(x):
+        rows = tf.exp(x[0])
+        return (x + ROW) * (x - rows) + x * rows * ROW[0]
+
+    content = convert(function, (2, 3, 4))
+    made, given = (
+        rewritten(content, simplify_operands),
+        np.random.default_rng(0).normal(size=(2, 3, 4)).astype("float32"),
+    )
+    np.testing.assert_array_equal(answer(made, given), answer(content, given))
+    graph = graph_of(made, tmp_path)
+    operands = {
+        graph.tensors[number].shape
+        for operation in graph.operations
+        if operation.kind in ("ADD", "SUB", "MUL")
+        for number in operation.inputs
+    }
+    assert operands == {(2, 3, 4), (1, 3, 4), (4,)}
+    assert kinds_of(made, tmp_path).count("RESHAPE") == kinds_of(content, tmp_path).count("RESHAPE") + 1
+
+
+def test_a_mask_is_looked_up_and_other_integers_are_cast(tmp_path):
+    path = tmp_path / "model.tflite"
+    export_tflite(tiny.build(), path, (8,))
+    kinds = [operation.kind for operation in graph_of(path.read_bytes(), tmp_path).operations]
+    assert "CAST" not in kinds
+    assert kinds.count("GATHER") == 3
+    ids = convert(lambda ids: tf.cast(ids, tf.float32) * 2.0, (1, 3), tf.int32)
+    assert "CAST" in kinds_of(rewritten(ids, simplify_operands), tmp_path)
+
+
+def test_sums_read_rows_of_a_table_on_the_grid_of_the_table(tmp_path):
+    """Between `DEQUANTIZE` and `QUANTIZE` nothing computes; the sum of another type, and what is no sum, stay."""
+    path = tmp_path / "model.tflite"
+    export_on_grids(tiny.build(), "static_wi8_ai8", path, (8,), tiny.make_rows(16)[0])
+    graph = graph_of(path.read_bytes(), tmp_path)
+    # The answer alone is unpacked.
+    assert [operation.kind for operation in graph.operations].count("DEQUANTIZE") == 1
+    again = rewritten(path.read_bytes(), read_integers_directly)
+    assert kinds_of(again, tmp_path) == [operation.kind for operation in graph.operations]
+
+
+def test_rows_of_a_table_in_float16_are_unpacked_after_the_lookup(tmp_path):
+    path = tmp_path / "model.tflite"
+    export_tflite(tiny.build(), path, (8,), half=True)
+    graph = graph_of(path.read_bytes(), tmp_path)
+    tables = [graph.tensors[operation.inputs[0]] for operation in graph.operations if operation.kind == "GATHER"]
+    assert sorted(table.type for table in tables) == ["float16", "float16", "float32"]
+    assert all(table.constant for table in tables)

@@ -18,7 +18,7 @@ from keras_bert.options.quantization import RECIPES
 from keras_bert.tasks.question_answering import build_span_classifier
 from tests.keras_bert.compress import tiny
 from tests.keras_bert.export.grids import answers_of, export_on_grids, put_on_grids
-from tests.keras_bert.export.test_delegates import FAMILIES
+from tests.keras_bert.export.test_delegation import FAMILIES
 from tests.keras_bert.export.word_tasks import make_task, make_texts
 from tests.samples import long_but
 

@@ -155,3 +155,21 @@ def test_question_and_context_are_told_apart(tmp_path: Path) -> None:
     one_segment = CORPUS + "num_segments = 1\n" + other + answers + export("transformers_js")
     check(tmp_path, one_segment, None)
     check(tmp_path, CORPUS + answers + export("transformers_js"), None)
+
+
+@pytest.mark.parametrize(
+    ("accelerators", "recipe", "reason"),
+    [
+        (["npu"], "mixed_wi8_ai8", r"an accelerator must be gpu, .*, got 'npu'; nearest: 'gpu'"),
+        (["ethos-u85-256"], "mixed_wi8_ai8", "ethos-u85-256 takes files of static_wi8_ai8, got mixed_wi8_ai8"),
+        (["gpu"], "static_wi8_ai16", "gpu takes files of .*, got static_wi8_ai16"),
+        (["intel/LNL"], "mixed_wi8_ai8", "intel/LNL needs the Python package openvino, which is not installed: pip .*"),
+    ],
+)
+def test_accelerators_are_checked_before_a_run(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, accelerators: list[str], recipe: str, reason: str
+) -> None:
+    monkeypatch.setattr("keras_bert.accelerators.base.importlib.util.find_spec", lambda package: None)
+    settings = f"[export]\naccelerators = {accelerators}\n[quantization]\nrecipe = '{recipe}'\n"
+    with pytest.raises(InputError, match=f"^export.accelerators: {reason}$"):
+        load(tmp_path, CHECKPOINT + EXAMPLES + settings)

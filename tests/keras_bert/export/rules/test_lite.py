@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
-from keras_bert.export import quantized
+from keras_bert.export import tflite
 from keras_bert.export.rules import lite
 from keras_bert.export.rules.expected import Expected
 from keras_bert.export.rules.lite_graphs import LiteGraph, Operation, Tensor, count_operations, read_graphs
@@ -80,13 +80,17 @@ def test_long_ids_and_sizes_that_are_not_known_are_found(tmp_path):
     assert all(breach.endswith("must have a fixed shape, got [1, -1]") for breach in shapes)
 
 
-def test_an_operation_that_stays_float_is_found(static, tmp_path, monkeypatch):
-    monkeypatch.setattr(quantized, "replace_with_products", lambda content: content)
+def test_an_operation_that_stays_float_is_found(tmp_path, monkeypatch):
+    monkeypatch.setattr(tflite, "simplify_operands", lambda model: None)
     path = export_static(tmp_path / "model.tflite")
     faults = breaches(lite.integers_alone, path, Expected(50, recipe=STATIC))
     assert len(faults) == 3, "a negative in each normalization"
     assert all(breach.endswith(", NEG, must give integers with static_wi8_ai8, got float32") for breach in faults)
     assert not breaches(lite.integers_alone, path, Expected(50, recipe="mixed_wi8_ai8"))
+    faults = breaches(lite.operands_for_accelerators, path)
+    assert sum("NEG, must be a product or a difference" in fault for fault in faults) == 3
+    for axes in (3, 4):
+        assert any(f"ADD, must read {axes} axes, got [" in fault for fault in faults), "positions, and the mask"
 
 
 def test_layers_that_were_left_float_are_none_of_those():

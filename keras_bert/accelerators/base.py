@@ -1,0 +1,156 @@
+"""The interface of an accelerator, and the process in which its compiler runs."""
+
+import abc
+import contextlib
+import importlib.util
+import os
+import re
+import signal
+import subprocess
+import sys
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import ClassVar, NamedTuple
+
+from keras_bert.options.quantization import RecipeName
+
+# A small student is compiled in seconds, BERT-base in a minute.
+SECONDS = 600.0
+_ERROR = re.compile(r"^error|\berror:|exception|mismatch|INTERNAL|UNIMPLEMENTED|failed", re.IGNORECASE)
+
+
+class AcceleratorError(ValueError):
+    """A compiler or an engine cannot take a file; the message is a whole sentence."""
+
+
+class Coverage(NamedTuple):
+    """What an accelerator says of a file.
+
+    Attributes:
+        operations: the number of operations of the file's first signature; all signatures have the same ones.
+        taken: the number of operations that the accelerator runs.
+        parts: the number of connected parts that it runs; values are copied between them.
+        left: kind of operation, and the reason where the tool says one -> number of operations left to the processor.
+        figures: what the tool measures or estimates, by name with its unit.
+    """
+
+    operations: int
+    taken: int
+    parts: int
+    left: Mapping[str, int] = {}
+    figures: Mapping[str, float] = {}
+
+
+class Accelerator(abc.ABC):
+    """The base class of accelerators; an object is one chip, or one engine."""
+
+    package: ClassVar[str]
+    """The Python package that has the compiler; `installation` installs it."""
+
+    installation: ClassVar[str] = "pip install keras-bert-edge[accelerators]"
+
+    recipes: ClassVar[Sequence[RecipeName | None]] = ()
+    """The recipes that it takes, None for a float model; empty for all."""
+
+    runs_whole: ClassVar[bool] = False
+    """True if an exported file has to run on it as a whole; else the processor runs what is left."""
+
+    def __init__(self, name: str) -> None:
+        self.name = name
+        self.file_name = f"{name.replace('/', '_')}.tflite"
+
+    def find_obstacle(self) -> str | None:
+        """The reason why nothing can be asked on this machine, with the way out; None if there is none."""
+        if importlib.util.find_spec(self.package) is None:
+            return f"{self.name} needs the Python package {self.package}, which is not installed: {self.installation}"
+        return None
+
+    def check_recipe(self, recipe: RecipeName | None) -> None:
+        """Checks that files of a recipe are taken; None is a float model.
+
+        Raises:
+            AcceleratorError: the accelerator takes other recipes alone.
+        """
+        if self.recipes and recipe not in self.recipes:
+            taken = ", ".join(str(taken or "float32") for taken in self.recipes)
+            raise AcceleratorError(f"{self.name} takes files of {taken}, got {recipe or 'float32'}")
+
+    def cover(self, file: Path, folder: Path, largest_id: int) -> Coverage:
+        """Says what is taken of a file, as `compile`, where possible without the compiler of the maker."""
+        return self.compile(file, folder, largest_id)
+
+    @abc.abstractmethod
+    def compile(self, file: Path, folder: Path, largest_id: int) -> Coverage:
+        """Compiles a `.tflite` file with token ids as inputs.
+
+        Args:
+            file: the file.
+            folder: an empty folder for the compiled file, `file_name`, and whatever else the tool writes; an engine
+                that runs the file as it is writes none.
+            largest_id: the largest token id that an engine may be given; ids are drawn from 0 to this one.
+
+        Raises:
+            AcceleratorError: the tool refuses the file, gives wrong answers, crashes, or takes more than ten minutes.
+        """
+
+
+def package_folder(package: str) -> Path:
+    """The folder of an installed package, which is not imported."""
+    spec = importlib.util.find_spec(package)
+    assert spec is not None
+    assert spec.submodule_search_locations
+    return Path(next(iter(spec.submodule_search_locations)))
+
+
+def run_tool(name: str, command: Sequence[str], environment: Mapping[str, str] | None = None) -> tuple[int, str]:
+    """Runs a tool; returns its status and all that it printed.
+
+    Raises:
+        AcceleratorError: it crashed, or took more than ten minutes.
+    """
+    variables = {**os.environ, "PYTHONPATH": os.pathsep.join(path for path in sys.path if path), **(environment or {})}
+    process = subprocess.Popen(  # noqa: S603, the tool is of an installed package
+        command,
+        env=variables,
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+        errors="replace",
+        start_new_session=True,
+    )
+    try:
+        output, _ = process.communicate(timeout=SECONDS)
+    except subprocess.TimeoutExpired:
+        raise AcceleratorError(f"{name} did not end within {SECONDS:.0f} seconds, and was stopped") from None
+    finally:
+        with contextlib.suppress(ProcessLookupError, PermissionError):
+            os.killpg(process.pid, signal.SIGKILL)
+        process.wait()
+    if process.returncode < 0:
+        crash, last_line = signal.Signals(-process.returncode).name, "".join(output.strip().splitlines()[-1:])[:300]
+        raise AcceleratorError(f"the tool of {name} crashed with {crash}: {last_line}")
+    return process.returncode, output
+
+
+def find_reason(output: str) -> str:
+    """The first line of a tool's output that names an error, else its last line."""
+    lines = [line.strip() for line in output.splitlines() if line.strip() and not line.startswith(("INFO", "WARNING"))]
+    errors = [line for line in lines if _ERROR.search(line)]
+    return (errors or lines[-1:] or ["it printed nothing"])[0][:300]
+
+
+def count_operations(file: Path) -> Counter[str]:
+    """The built-in operations of a file's first graph by kind; what a compiler put in their place is not counted.
+
+    Raises:
+        AcceleratorError: it is no `.tflite` file.
+    """
+    from keras_bert.export.rules.lite_graphs import read_graphs
+
+    try:
+        operations = read_graphs(file)[0].operations
+    except ValueError as error:
+        raise AcceleratorError(str(error)) from None
+    return Counter(operation.kind for operation in operations if operation.built_in)

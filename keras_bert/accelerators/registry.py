@@ -1,0 +1,77 @@
+"""All accelerators by their names."""
+
+import difflib
+import logging
+import shutil
+import tempfile
+from collections.abc import Iterator
+from pathlib import Path
+
+from keras_bert.accelerators.base import Accelerator, AcceleratorError, Coverage
+from keras_bert.accelerators.ethos_u import CHIPS, EthosU
+from keras_bert.accelerators.gpu import Gpu
+from keras_bert.accelerators.plugins import Google, Intel, MediaTek, Npu, Qualcomm, Samsung
+
+# Maker, as in a name -> its chips.
+_NPUS: dict[str, type[Npu]] = {
+    "qualcomm": Qualcomm,
+    "intel": Intel,
+    "mediatek": MediaTek,
+    "google": Google,
+    "samsung": Samsung,
+}
+# One chip of each kind, of which `describe --accelerators` asks.
+USUAL = ("gpu", "qualcomm/SM8650", "intel/LNL", "ethos-u55-128", "ethos-u65-256", "ethos-u85-256")
+
+logger = logging.getLogger(__name__)
+
+
+def names() -> Iterator[str]:
+    """The names of all accelerators."""
+    yield "gpu"
+    for maker, kind in _NPUS.items():
+        yield from (f"{maker}/{chip}" for chip in kind.chips)
+    yield from CHIPS
+
+
+def find_accelerator(name: str) -> Accelerator:
+    """The accelerator with a name.
+
+    Raises:
+        AcceleratorError: there is none.
+    """
+    by_lower_case = {each.lower(): each for each in names()}
+    if name not in by_lower_case.values():
+        nearest = by_lower_case[difflib.get_close_matches(name.lower(), by_lower_case, n=1, cutoff=0)[0]]
+        makers = ", ".join(f"{maker}/CHIP" for maker in _NPUS)
+        raise AcceleratorError(
+            f"an accelerator must be gpu, {makers} or ethos-u..., got {name!r}; nearest: {nearest!r}"
+        )
+    if name == "gpu":
+        return Gpu(name)
+    maker, _, chip = name.partition("/")
+    return _NPUS[maker](name) if chip else EthosU(name)
+
+
+def compile_file(name: str, file: Path, folder: Path, largest_id: int) -> Coverage:
+    """Compiles a `.tflite` file for an accelerator into a folder, which gets the compiled file alone.
+
+    Raises:
+        AcceleratorError: see `Accelerator.compile`; or the engine has to run the file as a whole, and leaves a part.
+    """
+    accelerator = find_accelerator(name)
+    if obstacle := accelerator.find_obstacle():
+        raise AcceleratorError(obstacle)
+    with tempfile.TemporaryDirectory() as staging:
+        coverage = accelerator.compile(file, Path(staging), largest_id)
+        share = f"{name} runs {coverage.taken} of {coverage.operations} operations of {file.name}"
+        if coverage.taken < coverage.operations or coverage.parts > 1:
+            left = f"{share}, in {coverage.parts} parts; left: {', '.join(coverage.left)}"
+            if accelerator.runs_whole:
+                raise AcceleratorError(f"{left}; the file must run whole")
+            logger.warning("%s", left)
+        compiled = Path(staging) / accelerator.file_name
+        if compiled.is_file():
+            folder.mkdir(parents=True, exist_ok=True)
+            shutil.copyfile(compiled, folder / accelerator.file_name)
+    return coverage

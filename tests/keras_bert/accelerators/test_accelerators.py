@@ -1,0 +1,165 @@
+"""What accelerators say of a file: how their tools are asked, with tools that stand in for them."""
+
+import os
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+from keras_bert.accelerators import base
+from keras_bert.accelerators.base import AcceleratorError
+from keras_bert.accelerators.ethos_u import keep_integers
+from keras_bert.accelerators.registry import find_accelerator, names
+from keras_bert.export.rules.lite_graphs import read_graphs
+from keras_bert.export.tflite import export_tflite
+from tests.keras_bert.compress import tiny
+from tests.keras_bert.export.grids import export_on_grids
+
+# As Vela prints its counts, with one operation that it leaves.
+VELA = """
+import pathlib, sys
+source, folder = pathlib.Path(sys.argv[1]), pathlib.Path(sys.argv[-1])
+print("Warning (supported operators) operator: DIV, ofm: 'mean'")
+print("Reason: Unsupported opType")
+print("CPU operators = 1 (0.5%)")
+print("NPU operators = 199 (99.5%)")
+(folder / f"{source.stem}_vela.tflite").write_bytes(b"compiled")
+summary = "accelerator,inference_time,sram_memory_used,dram_memory_used,off_chip_flash_memory_used"
+(folder / f"{source.stem}_summary_default.csv").write_text(summary + "\\nEthos,0.00125,24.25,0.0,100\\n")
+"""
+
+
+@pytest.fixture(scope="module")
+def integers(tmp_path_factory):
+    path = tmp_path_factory.mktemp("integers") / "model.tflite"
+    export_on_grids(tiny.build(), "static_wi8_ai8", path, (8, 16), tiny.make_rows(16)[0])
+    return path
+
+
+@pytest.fixture
+def stand_in(tmp_path, monkeypatch):
+    """Installs a package whose module is a program."""
+
+    def install(module: str, program: str) -> None:
+        package, _, name = module.partition(".")
+        (tmp_path / "site" / package).mkdir(parents=True, exist_ok=True)
+        (tmp_path / "site" / package / "__init__.py").touch()
+        (tmp_path / "site" / package / f"{name}.py").write_text(program)
+
+    monkeypatch.syspath_prepend(tmp_path / "site")
+    return install
+
+
+@pytest.fixture
+def folder(tmp_path):
+    (tmp_path / "compiled").mkdir()
+    return tmp_path / "compiled"
+
+
+def test_a_tool_is_asked_and_its_counts_reasons_and_figures_are_read(integers, stand_in, folder):
+    stand_in("ethosu.vela", VELA)
+    accelerator = find_accelerator("ethos-u55-128")
+    assert accelerator.find_obstacle() is None
+    coverage = accelerator.compile(integers, folder, 49)
+    assert (coverage.operations, coverage.taken, coverage.left) == (200, 199, {"DIV: Unsupported opType": 1})
+    assert coverage.figures == {"milliseconds, estimated": 1.25, "KB of SRAM": 24.832, "KB of flash": 102.4}
+    assert [file.name for file in folder.iterdir()] == ["ethos-u55-128.tflite"]
+    assert (folder / "ethos-u55-128.tflite").read_bytes() == b"compiled"
+
+
+@pytest.mark.parametrize(
+    ("program", "reason"),
+    [
+        ("import os\nprint('at work')\nos.abort()", "the tool of ethos-u55-128 crashed with SIGABRT: at work"),
+        ("raise SystemExit('Error: no such thing')", "ethos-u55-128 refuses model.tflite: Error: no such thing"),
+        ("print('NPU operators = 1 (100.0%)')", "ethos-u55-128 refuses model.tflite: NPU operators = 1 (100.0%)"),
+        ("import time\ntime.sleep(60)", "ethos-u55-128 did not end within 1 seconds, and was stopped"),
+    ],
+    ids=["crashes", "refuses", "says nothing", "hangs"],
+)
+def test_a_tool_that_fails_is_one_sentence(program, reason, integers, stand_in, folder, monkeypatch):
+    stand_in("ethosu.vela", program)
+    monkeypatch.setattr(base, "SECONDS", 1.0)
+    started = time.monotonic()
+    with pytest.raises(AcceleratorError) as error:
+        find_accelerator("ethos-u55-128").compile(integers, folder, 49)
+    assert str(error.value) == reason
+    assert time.monotonic() - started < 20
+
+
+def test_children_of_a_tool_that_hangs_are_ended(tmp_path, monkeypatch):
+    monkeypatch.setattr(base, "SECONDS", 1.0)
+    program = (
+        "import subprocess, sys, time; child = subprocess.Popen(['sleep', '60']); "
+        "open(sys.argv[1], 'w').write(str(child.pid)); child.wait()"
+    )
+    with pytest.raises(AcceleratorError, match="did not end"):
+        base.run_tool("the tool", [sys.executable, "-c", program, str(tmp_path / "pid")])
+    child = int((tmp_path / "pid").read_text())
+    deadline = time.monotonic() + 5
+    while time.monotonic() < deadline and Path(f"/proc/{child}").is_dir() and _state(child) != "Z":
+        time.sleep(0.05)
+    assert not Path(f"/proc/{child}").is_dir() or _state(child) == "Z"
+
+
+def _state(process: int) -> str:
+    return Path(f"/proc/{process}/stat").read_text().rpartition(")")[2].split()[0]
+
+
+def test_a_package_that_is_not_installed_is_named_with_the_command(monkeypatch):
+    monkeypatch.setattr(base.importlib.util, "find_spec", lambda package: None)
+    for name, package in (
+        ("qualcomm/SM8650", "onnxruntime_qnn"),
+        ("ethos-u85-256", "ethosu"),
+        ("intel/LNL", "openvino"),
+    ):
+        assert find_accelerator(name).find_obstacle() == (
+            f"{name} needs the Python package {package}, which is not installed: "
+            "pip install keras-bert-edge[accelerators]"
+        )
+
+
+def test_names_are_found_and_others_get_the_nearest():
+    assert all(find_accelerator(name).name == name for name in names())
+    with pytest.raises(AcceleratorError, match=r"got 'qualcom/sm8650'; nearest: 'qualcomm/SM8650'$"):
+        find_accelerator("qualcom/sm8650")
+
+
+def test_recipes_that_a_chip_does_not_take_are_refused():
+    find_accelerator("gpu").check_recipe(None)
+    find_accelerator("qualcomm/SM8650").check_recipe("weights_wi4")
+    with pytest.raises(AcceleratorError, match=r"^ethos-u85-256 takes files of static_wi8_ai8, got float32$"):
+        find_accelerator("ethos-u85-256").check_recipe(None)
+    with pytest.raises(AcceleratorError, match=r"^gpu takes files of float32, mixed_wi8_ai8, .*, got static_wi8_ai16$"):
+        find_accelerator("gpu").check_recipe("static_wi8_ai16")
+
+
+def test_a_file_for_microcontrollers_has_one_signature_and_answers_in_integers(integers, tmp_path):
+    (tmp_path / "model.tflite").write_bytes(keep_integers(integers.read_bytes()))
+    (graph,) = read_graphs(tmp_path / "model.tflite")
+    whole = read_graphs(integers)[0]
+    assert len(graph.operations) == len(whole.operations) - 1
+    last = graph.operations[-1]
+    assert graph.tensors[last.outputs[0]].type == "int8"
+    assert graph.inputs.keys() == whole.inputs.keys()
+
+
+def test_float_answers_stay(tmp_path):
+    export_tflite(tiny.build(), tmp_path / "model.tflite", (8,))
+    (tmp_path / "made.tflite").write_bytes(keep_integers((tmp_path / "model.tflite").read_bytes()))
+    assert read_graphs(tmp_path / "made.tflite")[0].operations == read_graphs(tmp_path / "model.tflite")[0].operations
+
+
+@pytest.mark.skipif(not sys.platform.startswith("linux"), reason="LiteRT's compiler is a program for Linux")
+def test_makers_whose_compiler_is_missing_are_named(integers, folder):
+    with pytest.raises(
+        AcceleratorError, match=r"^mediatek/MT6991 needs the compiler of MediaTek, which is not on this"
+    ):
+        find_accelerator("mediatek/MT6991").compile(integers, folder, 49)
+
+
+def test_without_a_driver_the_gpu_says_how_to_get_one(integers, folder, monkeypatch):
+    monkeypatch.setenv("VK_DRIVER_FILES", os.devnull)
+    with pytest.raises(AcceleratorError, match=r"^gpu needs a driver of Vulkan, found none: apt-get install"):
+        find_accelerator("gpu").compile(integers, folder, 49)

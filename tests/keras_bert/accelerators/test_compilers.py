@@ -1,0 +1,73 @@
+"""Files in the compilers and engines of accelerators: `make test-accelerators`."""
+
+import pytest
+
+from keras_bert.accelerators.base import AcceleratorError
+from keras_bert.accelerators.registry import compile_file, find_accelerator
+from keras_bert.export.tflite import export_tflite
+from keras_bert.models.encoder import build_encoder
+from keras_bert.tasks.classification import build_classifier
+from tests.keras_bert.compress import tiny
+from tests.keras_bert.export.grids import export_on_grids
+from tests.keras_bert.export.test_delegation import FAMILIES
+
+pytestmark = pytest.mark.accelerators
+
+
+def export(recipe, path, **settings):
+    model = build_classifier(build_encoder(tiny.changed(**settings)), 2, pooling="mean")
+    if recipe is None:
+        export_tflite(model, path, (8,))
+    else:
+        export_on_grids(model, recipe, path, (8,), tiny.make_rows(8)[0])
+    return path
+
+
+@pytest.mark.parametrize("family", FAMILIES)
+@pytest.mark.parametrize("recipe", ["mixed_wi8_ai8", "static_wi8_ai8"])
+def test_npus_take_every_family_in_one_part(family, recipe, tmp_path):
+    file = export(recipe, tmp_path / "model.tflite", **FAMILIES[family])
+    (tmp_path / "partitioned").mkdir()
+    for name in ("qualcomm/SM8650", "intel/LNL"):
+        coverage = find_accelerator(name).cover(file, tmp_path / "partitioned", 49)
+        assert (coverage.taken, coverage.parts, coverage.left) == (coverage.operations, 1, {}), name
+
+
+@pytest.mark.parametrize("family", [family for family in FAMILIES if family != "modernbert"])
+def test_ethos_u85_takes_every_operation_and_u55_leaves_lookups_and_the_mean(family, tmp_path):
+    file = export("static_wi8_ai8", tmp_path / "model.tflite", **FAMILIES[family])
+    coverage = compile_file("ethos-u85-256", file, tmp_path / "made", 49)
+    assert (coverage.taken, coverage.left) == (coverage.operations, {})
+    assert 0 < coverage.figures["milliseconds, estimated"] < 10
+    assert (tmp_path / "made" / "ethos-u85-256.tflite").stat().st_size > 1000
+    left = compile_file("ethos-u55-128", file, tmp_path / "made", 49).left
+    assert left.keys() == {"DIV: Unsupported opType", "GATHER: Unsupported opType"}
+
+
+@pytest.mark.parametrize(
+    ("family", "recipe"),
+    [
+        ("bert", None),
+        ("bert", "float16"),
+        ("modernbert", "static_wi8_ai8"),
+        *((each, "mixed_wi8_ai8") for each in FAMILIES),
+    ],
+)
+def test_the_gpu_runs_files_whole_with_the_answers_of_the_processor(family, recipe, tmp_path):
+    file = export(recipe, tmp_path / "model.tflite", **FAMILIES[family])
+    try:
+        coverage = compile_file("gpu", file, tmp_path / "made", 49)
+    except AcceleratorError as error:
+        if "needs a driver of Vulkan" in str(error):
+            pytest.skip(str(error))
+        raise
+    assert (coverage.taken, coverage.parts) == (coverage.operations, 1)
+    assert not (tmp_path / "made").exists()
+
+
+def test_a_chip_compiles_ahead_of_time(tmp_path):
+    file = export("mixed_wi8_ai8", tmp_path / "model.tflite")
+    compile_file("qualcomm/SM8650", file, tmp_path / "made", 49)
+    assert b"DISPATCH_OP" in (tmp_path / "made" / "qualcomm_SM8650.tflite").read_bytes()
+    with pytest.raises(AcceleratorError, match=r"^intel/LNL needs the compiler of IntelOpenVINO"):
+        compile_file("intel/LNL", file, tmp_path / "made", 49)
