@@ -67,7 +67,7 @@ def write_model_card(folder: Path, name: str, version: int, origin: "CheckpointO
     further = [f"`{file}`: {EXTRAS[file]}" for file in EXTRAS if (folder / file).exists()]
     if (folder / COVERAGE_FILE).is_file():
         covered = json.loads((folder / COVERAGE_FILE).read_text())
-        chips = (f"{name} ({each['taken']} of {each['operations']} operations)" for name, each in covered.items())
+        chips = (f"{name} ({chip['taken']} of {chip['operations']} operations)" for name, chip in covered.items())
         further.append(f"`{ACCELERATORS_FOLDER}/`: compiled for, or tried on {', '.join(chips)}")
     if not (folder / PAGE_FILE).is_file():
         further.append(f"no `{PAGE_FILE}`: {find_page_obstacle(folder)}")

@@ -40,7 +40,7 @@ def find_accelerator(name: str) -> Accelerator:
     Raises:
         AcceleratorError: there is none.
     """
-    by_lower_case = {each.lower(): each for each in names()}
+    by_lower_case = {name.lower(): name for name in names()}
     if name not in by_lower_case.values():
         nearest = by_lower_case[difflib.get_close_matches(name.lower(), by_lower_case, n=1, cutoff=0)[0]]
         makers = ", ".join(f"{maker}/CHIP" for maker in _NPUS)

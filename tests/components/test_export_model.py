@@ -287,6 +287,6 @@ def test_a_file_is_compiled_for_accelerators(float_model, examples, tmp_path, mo
 
 
 def compile_half(accelerator, file, folder, largest_id):
-    assert (file.name, largest_id) == ("model_float32.tflite", 1999)
+    assert (file.name, largest_id) == ("model_float32.tflite", 49)
     (folder / accelerator.file_name).write_bytes(b"compiled")
     return Coverage(9, 8, 2, {"DIV": 1})

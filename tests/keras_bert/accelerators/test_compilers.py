@@ -50,7 +50,7 @@ def test_ethos_u85_takes_every_operation_and_u55_leaves_lookups_and_the_mean(fam
         ("bert", None),
         ("bert", "float16"),
         ("modernbert", "static_wi8_ai8"),
-        *((each, "mixed_wi8_ai8") for each in FAMILIES),
+        *((family, "mixed_wi8_ai8") for family in FAMILIES),
     ],
 )
 def test_the_gpu_runs_files_whole_with_the_answers_of_the_processor(family, recipe, tmp_path):
