@@ -102,8 +102,7 @@ def make_checkpoint(folder: Path) -> None:
 def test_python_runs(page: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """The blocks of a page run one after the other, beside a tiny checkpoint."""
     monkeypatch.chdir(tmp_path)
-    for folder in ("all-MiniLM-L6-v2", "sentence-transformers/all-MiniLM-L6-v2"):
-        make_checkpoint(tmp_path / folder)
+    make_checkpoint(tmp_path / "sentence-transformers" / "all-MiniLM-L6-v2")
     names: dict[str, object] = {"texts": ["a good film", "a dull film"] * 8, "labels": ["positive", "negative"] * 8}
     for block in PYTHON[page]:
         exec(compile("\n" * block.line + block.code, page, "exec"), names)
