@@ -16,7 +16,6 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
 
 from keras_bert.core.folders import TASK_FILE, WEIGHT_FILES
-from keras_bert.interop.configs import CONFIG_FILE, read_family
 
 logger = logging.getLogger(__name__)
 
@@ -262,6 +261,8 @@ def fetch_checkpoint(address: str) -> Path:
         raise ValueError(f"{address} must hold {rule}, got {', '.join(others[:_SHOWN]) or 'no file'}{more}")
     texts = [name for name in names if _TEXTS.fullmatch(name) or name in _OTHERS]
     folder = place.fetch(texts)
+    from keras_bert.interop.configs import CONFIG_FILE, read_family  # imports pydantic, which planning does without
+
     # Before the weights, which are large.
     read_family(folder / CONFIG_FILE)
     return place.fetch([*texts, *weights])
