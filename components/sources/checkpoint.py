@@ -27,7 +27,7 @@ from keras_bert.families.hugging_face import Family
 from keras_bert.families.registry import FAMILIES
 from keras_bert.interop.configs import CONFIG_FILE, read_family
 from keras_bert.interop.hub import HubAddress
-from keras_bert.interop.sentence_transformers import read_prompts
+from keras_bert.interop.sentence_transformers import read_prompts, transformer_folder
 from keras_bert.interop.slow_tokenizers import SLOW_FILES
 from keras_bert.interop.vocabularies import read_definition, read_vocabulary
 from keras_bert.options.data import MODELS, Lowercasing, Prompts, VocabularyKind
@@ -141,13 +141,23 @@ class Checkpoint:
             raise InputError(f"checkpoint.path needs the Python package {name!r}, which is not installed; {hint}")
         return Path(spec.submodule_search_locations[0]) / inside
 
+    def model_folder(self) -> Path:
+        """Where the files of the encoder and of its tokenizer are: `folder`, or a folder in it.
+
+        Raises:
+            InputError: see `folder`; or its list of modules cannot be used.
+        """
+        folder = self.folder()
+        with errors_of_checkpoint(folder):
+            return transformer_folder(folder)
+
     def num_layers(self) -> int | None:
         """Returns the number of the encoder's layers; None unless `config.json` or its family gives it."""
         return self.size("num_layers")
 
     def family(self) -> Family | None:
         """Returns the family that `config.json` names; None if it names none, or if this library saved the folder."""
-        content = {} if self.is_own else _read_config(self.folder() / CONFIG_FILE)
+        content = {} if self.is_own else _read_config(self.model_folder() / CONFIG_FILE)
         return FAMILIES.get(str(content.get("model_type")))
 
     def has_berts_graph(self) -> bool:
@@ -159,7 +169,7 @@ class Checkpoint:
         """Returns a size, a field of `EncoderConfig`; None unless `config.json` or its family gives it."""
         if self.is_own:
             return None
-        content = _read_config(self.folder() / CONFIG_FILE)
+        content = _read_config(self.model_folder() / CONFIG_FILE)
         family = FAMILIES.get(str(content.get("model_type")))
         # No file holds a value that all models of a family share.
         value = family.fixed.get(field, content.get(family.keys.get(field, ""))) if family else None
@@ -173,7 +183,7 @@ class Checkpoint:
         Raises:
             InputError: its files are missing or cannot be used.
         """
-        folder = self.folder()
+        folder = self.model_folder()
         if self.is_own:
             content = _read_config(folder / TOKENIZER_FILE)
             if "model" not in content and content.get("lowercase") not in (True, False, "keep_accents"):
@@ -194,7 +204,7 @@ class Checkpoint:
         Raises:
             InputError: its definition cannot be used.
         """
-        folder = self.folder()
+        folder = self.model_folder()
         with errors_of_checkpoint(folder):
             definition = _read_config(folder / TOKENIZER_FILE) if self.is_own else read_definition(folder)
             model = (definition or {}).get("model")
@@ -211,7 +221,7 @@ class Checkpoint:
         from keras_bert.tokenizers.loading import load_eager_tokenizer
 
         self.check()
-        folder = self.folder()
+        folder = self.model_folder()
         with errors_of_checkpoint(folder):
             if self.is_own:
                 return load_eager_tokenizer(folder)
@@ -250,7 +260,7 @@ class Checkpoint:
         Raises:
             InputError: the folder or a file is missing, or it holds a model of no known family.
         """
-        folder = self.folder()
+        folder = self.model_folder()
         if not folder.is_dir():
             raise InputError(
                 f"checkpoint must be a folder that exists, got {folder}; hf://OWNER/NAME is one on the hub"

@@ -16,7 +16,7 @@ from keras_bert.objectives.base import Batch, Sums
 _DENSE = ("kernel", "bias")
 
 # The layers of a model on top of its encoder.
-_HEADS = ("pooler", "prediction_head", "classifier", "regressor", "span_classifier", "span_transform")
+_HEADS = ("pooler", "projections", "prediction_head", "classifier", "regressor", "span_classifier", "span_transform")
 
 # Layers outside the blocks that a student of the same width takes over as they are.
 _SHARED = (

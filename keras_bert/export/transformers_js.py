@@ -18,9 +18,9 @@ from keras_bert.export.onnx_numbers import convert_to_dynamic_int8, convert_to_f
 from keras_bert.export.runtimes import INPUTS
 from keras_bert.families.bert.hugging_face import BERT
 from keras_bert.interop.configs import CONFIG_FILE, write_json
-from keras_bert.interop.heads import head_of
+from keras_bert.interop.heads import head_of, vector_settings
 from keras_bert.interop.hugging_face_config import write_config
-from keras_bert.interop.sentence_transformers import PoolingSettings, write_pooling
+from keras_bert.interop.sentence_transformers import write_pooling
 from keras_bert.interop.tokenizer_json import write_tokenizer
 from keras_bert.interop.vocabularies import write_definition, write_settings
 from keras_bert.models.encoder import config_of, input_names
@@ -88,5 +88,6 @@ def write_description(task: Task, folder: Path) -> None:
         write_settings(folder, tokenizer.lowercase, task.max_length, tokenizer.vocabulary)
         write_json(folder / TOKENIZER_FILE, write_tokenizer(tokenizer.vocabulary, lowercase=tokenizer.lowercase))
     if head.task == "embedding":
-        vectors = (head.pooling, head.normalize, task.max_length, head.prompts, head.similarity_function)
-        write_pooling(folder, PoolingSettings(*vectors), task.network().output.shape[-1])
+        # The file computes whole vectors: it has the dense modules inside.
+        settings = vector_settings(dataclasses.replace(head, projections=()), task.max_length)
+        write_pooling(folder, settings, task.network().output.shape[-1])

@@ -10,7 +10,7 @@ from keras_bert.core.config import Activation, EncoderConfig
 from keras_bert.core.folders import read_json_file
 from keras_bert.families.hugging_face import Family, classifies_texts, read_number
 from keras_bert.families.registry import find_family
-from keras_bert.options.data import Pooling, Prompts, SimilarityFunction
+from keras_bert.options.data import Projection, Prompts, SimilarityFunction
 
 CONFIG_FILE = "config.json"
 _RATES = ("dropout", "attention_dropout", "pooler_dropout", "initializer_range", "layer_norm_epsilon")
@@ -34,17 +34,19 @@ class Head:
         separator: the id of the separator behind a question, for question answering with a graph that reads it.
         prompts: the texts that an embedding expects in front of queries and passages.
         similarity_function: how the vectors of an embedding are compared.
+        projections: dense layers behind the pooling of an embedding.
     """
 
     task: str
     labels: tuple[str, ...] = ()
     dropout: float | None = None
     next_sentence: bool = False
-    pooling: Pooling = "cls"
+    pooling: str = "cls"
     normalize: bool = True
     separator: int | None = None
     prompts: Prompts = Prompts()
     similarity_function: SimilarityFunction = "cosine"
+    projections: tuple[Projection, ...] = ()
 
     @property
     def reads_pooler(self) -> bool:

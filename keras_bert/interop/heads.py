@@ -8,10 +8,11 @@ import keras
 from keras_bert.core.config import EncoderConfig
 from keras_bert.families.hugging_face import TASK_NAMES, classifies_texts
 from keras_bert.interop.configs import Head
+from keras_bert.interop.sentence_transformers import PoolingSettings
 from keras_bert.models.encoder import build_encoder, has_layer
 from keras_bert.models.pretraining import build_pretraining
 from keras_bert.models.replaced_tokens import build_replaced_tokens
-from keras_bert.options.data import Pooling, Prompts
+from keras_bert.options.data import Projection, Prompts
 from keras_bert.tasks.base import Task
 from keras_bert.tasks.classification import build_classifier, pooling_of
 from keras_bert.tasks.embedding import Embedding, build_embedder
@@ -28,17 +29,18 @@ def build_model(config: EncoderConfig, head: Head, *, pooler: bool) -> keras.Mod
     """Builds the model of a head with new weights; the encoder of an embedding has BERT's pooler with `pooler`."""
     encoder = build_encoder(config, pooler=pooler if head.task == "embedding" else head.reads_pooler)
     rate: dict[str, Any] = {} if head.dropout is None else {"dropout": head.dropout}
+    of_text: dict[str, Any] = {"pooling": head.pooling, **rate}
     match head.task:
         case "classification" | "multi_label":
-            return build_classifier(encoder, len(head.labels), pooling=head.pooling, **rate)
+            return build_classifier(encoder, len(head.labels), **of_text)
         case "embedding":
-            return build_embedder(encoder, pooling=head.pooling, normalize=head.normalize)
+            return build_embedder(encoder, pooling=head.pooling, normalize=head.normalize, projections=head.projections)
         case "pretraining":
             return build_pretraining(encoder, next_sentence=head.next_sentence)
         case "question_answering":
             return build_span_classifier(encoder, separator=head.separator, **rate)
         case "regression":
-            return build_regressor(encoder, pooling=head.pooling, **rate)
+            return build_regressor(encoder, **of_text)
         case "replaced_tokens":
             return build_replaced_tokens(encoder)
         case "token_classification":
@@ -65,15 +67,22 @@ def head_of(task: Task) -> Head:
         raise ValueError(f"the task must be one of {sorted(TASK_NAMES)}, which other libraries have, got {name!r}")
     model, output_layer = task.model, TASK_NAMES[name].output_layer
     dropout = None if output_layer is None else model.get_layer(f"{output_layer}_dropout").rate
-    of_text: Pooling = "cls" if has_layer(model, "first_token_pooler") else "mean"
+    vectors = task.head()
     return Head(
         task=name,
         labels=task.labels,
         dropout=dropout,
         next_sentence=has_layer(model, "next_sentence"),
-        pooling=pooling_of(model) if classifies_texts(name) else of_text,
+        pooling=pooling_of(model) if classifies_texts(name) else vectors.get("pooling", "mean"),
         normalize=has_layer(model, "normalization"),
         separator=separator_of(model),
         prompts=getattr(task, "prompts", Prompts()),
         similarity_function=getattr(task, "similarity_function", "cosine"),
+        projections=tuple(Projection(**projection) for projection in vectors.get("projections", ())),
     )
+
+
+def vector_settings(head: Head, max_length: int) -> PoolingSettings:
+    """What sentence-transformers' files say about the vectors of an embedding."""
+    fields = set(PoolingSettings._fields) - {"max_length", "dense_folders"}
+    return PoolingSettings(max_length=max_length, **{field: getattr(head, field) for field in fields})

@@ -13,7 +13,7 @@ The key `architectures` of `config.json` decides which task a folder becomes, he
 import dataclasses
 import functools
 import os
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -26,16 +26,16 @@ from keras_bert.families.hugging_face import Family
 from keras_bert.families.registry import family_of
 from keras_bert.interop import hugging_face_config
 from keras_bert.interop.configs import CONFIG_FILE, Head, write_json
-from keras_bert.interop.heads import build_model, build_task, head_of
+from keras_bert.interop.heads import build_model, build_task, head_of, vector_settings
 from keras_bert.interop.hub import find_checkpoint
-from keras_bert.interop.names import hugging_face_format, present_names
+from keras_bert.interop.names import PROJECTION, hugging_face_format, present_names
 from keras_bert.interop.safetensors_files import FILE, INDEX_FILE, open_tensors, save_tensors
 from keras_bert.interop.sentence_transformers import (
     LENGTH_FILE,
     MODULES_FILE,
     SETTINGS_FILE,
-    PoolingSettings,
     read_pooling,
+    transformer_folder,
     write_pooling,
 )
 from keras_bert.interop.vocabularies import (
@@ -148,11 +148,12 @@ def _read_task(folder: Path) -> Task:
             name=error.name,
         ) from error
 
-    family, content = hugging_face_config.read_config(folder)
+    root, folder = folder, transformer_folder(folder)
+    family, content = hugging_face_config.read_config(folder, root)
     tokenizer, tokenizer_length = hugging_face_config.read_tokenizer(
         folder, family, content, Tokenizer, SubwordTokenizer
     )
-    model, head, longest = _read_model(folder, family, content)
+    model, head, longest = _read_model(folder, family, content, root)
     longest = longest or tokenizer_length
     positions = config_of(model).max_length
     return build_task(model, head, tokenizer, positions if longest is None else min(positions, longest))
@@ -165,8 +166,9 @@ def read_model(folder: str | os.PathLike[str]) -> keras.Model:
         FileNotFoundError: see `from_hugging_face`.
         ValueError: see `from_hugging_face`.
     """
-    folder = find_checkpoint(folder)
-    return _read_model(folder, *hugging_face_config.read_config(folder))[0]
+    root = find_checkpoint(folder)
+    folder = transformer_folder(root)
+    return _read_model(folder, *hugging_face_config.read_config(folder, root), root)[0]
 
 
 def to_hugging_face(task: Task, folder: str | os.PathLike[str], *, family: str | None = None) -> None:
@@ -205,6 +207,7 @@ def to_hugging_face(task: Task, folder: str | os.PathLike[str], *, family: str |
             tensors |= zero_pooler(form, config.hidden_size)
         # transformers names the tensors of an encoder that stands alone without it.
         tensors = {name.removeprefix(kind.prefix): array for name, array in tensors.items()}
+    of_dense = {name: tensors.pop(name) for name in list(tensors) if name.startswith(PROJECTION)}
     tokenizer = task.tokenizer
     with staged_files(folder) as staging:
         content = hugging_face_config.write_config(config, head, kind, tokenizer.pad_id, tokenizer.sep_id)
@@ -217,15 +220,23 @@ def to_hugging_face(task: Task, folder: str | os.PathLike[str], *, family: str |
             write_vocabulary_file(staging / VOCABULARY_FILE, tokenizer.vocabulary)
             write_settings(staging, tokenizer.lowercase, task.max_length, tokenizer.vocabulary)
         if head.task == "embedding":
-            vectors = (head.pooling, head.normalize, task.max_length, head.prompts, head.similarity_function)
-            write_pooling(staging, PoolingSettings(*vectors), config.hidden_size)
+            paths = write_pooling(staging, vector_settings(head, task.max_length), config.hidden_size)
+            for number, path in enumerate(paths):
+                start = f"{PROJECTION}{number}."
+                dense = {name.removeprefix(start): of_dense[name] for name in of_dense if name.startswith(start)}
+                save_tensors(dense, staging / path / FILE)
         for name in _MISLEADING:
             if (folder / name).exists() and not (staging / name).exists():
                 raise ValueError(f"{folder} must not hold {name}, which would be read beside what is written")
 
 
-def _read_model(folder: Path, family: Family, content: Mapping[str, Any]) -> tuple[keras.Model, Head, int | None]:
-    """The model with its weights, its head, and the longest text in tokens where sentence-transformers limits it."""
+def _read_model(
+    folder: Path, family: Family, content: Mapping[str, Any], root: Path
+) -> tuple[keras.Model, Head, int | None]:
+    """The model with its weights, its head, and the longest text in tokens where sentence-transformers limits it.
+
+    `root` is the folder of the files of sentence-transformers.
+    """
     config = hugging_face_config.read_encoder(folder, family, content)
     tensors = open_tensors(folder)
     check_layers(config, tensors, str(folder))
@@ -245,10 +256,11 @@ def _read_model(folder: Path, family: Family, content: Mapping[str, Any]) -> tup
     head = hugging_face_config.read_head(folder, family, content)
     longest = None
     if head.task == "embedding":
-        pooling, normalize, longest, prompts, function = read_pooling(folder)
-        head = dataclasses.replace(
-            head, pooling=pooling, normalize=normalize, prompts=prompts, similarity_function=function
-        )
+        settings = read_pooling(root)
+        longest = settings.max_length
+        shared = {field: value for field, value in settings._asdict().items() if hasattr(head, field)}
+        head = dataclasses.replace(head, **shared)
+        tensors = _with_projections(tensors, [root / name for name in settings.dense_folders])
     # A pooler without weights is always part of the encoder.
     model = build_model(config, head, pooler=has_pooler(tensors, form) or config.pooler_activation == "none")
     for copy, original in copies.items():
@@ -261,13 +273,22 @@ def _read_model(folder: Path, family: Family, content: Mapping[str, Any]) -> tup
     ignored |= {name for name in tensors if name.startswith(family.unread)}
     if head.task == "embedding":
         # The heads of a model of which only the encoder is read.
-        ignored |= {name for name in tensors if not name.startswith(family.prefix)}
+        ignored |= {name for name in tensors if not name.startswith((family.prefix, PROJECTION))}
     stem = family.stems("embedding").get(POOLER_LAYER)
     if not has_layer(model, "pooler") or stem != form.stems[POOLER_LAYER]:
         # Files of heads that do not read the pooler often hold its weights.
         ignored |= {f"{stem}.weight", f"{stem}.bias"}
     read_weights(model, tensors, form, source=str(folder), ignored=ignored)
     return model, head, longest
+
+
+def _with_projections(tensors: Tensors, folders: Sequence[Path]) -> Tensors:
+    """The tensors of a model with those of its dense modules, each of which has a folder of its own."""
+    loaders = {name: functools.partial(tensors.__getitem__, name) for name in tensors}
+    for number, folder in enumerate(folders):
+        dense = open_tensors(folder)
+        loaders |= {f"{PROJECTION}{number}.{name}": functools.partial(dense.__getitem__, name) for name in dense}
+    return Tensors(loaders)
 
 
 # Constants that old versions of transformers saved among the weights.

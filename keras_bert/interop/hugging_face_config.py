@@ -32,7 +32,7 @@ from keras_bert.interop.configs import (
 )
 from keras_bert.interop.names import present_names
 from keras_bert.interop.safetensors_files import open_tensors
-from keras_bert.interop.sentence_transformers import MODULES_FILE, read_pooling
+from keras_bert.interop.sentence_transformers import MODULES_FILE, read_pooling, transformer_folder
 from keras_bert.interop.vocabularies import (
     add_unused_tokens,
     check_size,
@@ -73,8 +73,11 @@ _PROBLEMS = {
 _CROSS_ENCODER_KEYS = ("sbert_ce_default_activation_function", "sentence_transformers")
 
 
-def read_config(folder: Path) -> tuple[Family, dict[str, Any]]:
-    """The family and the content of `config.json`, completed by the defaults of the family."""
+def read_config(folder: Path, modules: Path | None = None) -> tuple[Family, dict[str, Any]]:
+    """The family and the content of `config.json`, completed by the defaults of the family.
+
+    `modules` is the folder of sentence-transformers' files, if it is another one.
+    """
     if not folder.is_dir():
         raise FileNotFoundError(f"there is no folder {folder}; a checkpoint of the hub is named OWNER/NAME")
     path = folder / CONFIG_FILE
@@ -89,7 +92,7 @@ def read_config(folder: Path) -> tuple[Family, dict[str, Any]]:
                 f"{path}: {key} must name no activation of the logits, got {activation!r}, which is not "
                 "supported; without the key, the model returns logits"
             )
-    content["architectures"] = [_find_architecture(folder, family, content)]
+    content["architectures"] = [_find_architecture(folder, family, content, (modules or folder) / MODULES_FILE)]
     return family, content
 
 
@@ -98,7 +101,7 @@ def task_of(family: Family, content: Mapping[str, Any]) -> str:
     return family.architectures()[content["architectures"][0]]
 
 
-def _find_architecture(folder: Path, family: Family, content: Mapping[str, Any]) -> str:
+def _find_architecture(folder: Path, family: Family, content: Mapping[str, Any], modules_file: Path) -> str:
     """The class whose weights a folder holds: `modules.json` and the tensors decide what `architectures` leaves open.
 
     A pooling of sentence-transformers makes an embedding of any checkpoint. Without one, a class counts if the file
@@ -119,7 +122,7 @@ def _find_architecture(folder: Path, family: Family, content: Mapping[str, Any])
     }
     if BOTH_HEADS in family.classes and f"{stems['next_sentence']}.weight" not in names:
         held.pop(family.architecture("pretraining", next_sentence=True), None)
-    modules = read_json(folder / MODULES_FILE, list) if (folder / MODULES_FILE).is_file() else []
+    modules = read_json(modules_file, list) if modules_file.is_file() else []
     if any(isinstance(module, dict) and str(module.get("type")).endswith("Pooling") for module in modules):
         chosen = encoder
     elif len(named) == 1 and held.get(named[0]) == "pretraining":
@@ -308,7 +311,8 @@ def check_folder(folder: Path) -> None:
     """
     from keras_bert.tokenizers.eager import EagerSubwords, EagerWordPiece
 
-    family, content = read_config(folder)
-    read_tokenizer(folder, family, content, EagerWordPiece, EagerSubwords)
-    if read_head(folder, family, content).task == "embedding":
+    inner = transformer_folder(folder)
+    family, content = read_config(inner, folder)
+    read_tokenizer(inner, family, content, EagerWordPiece, EagerSubwords)
+    if read_head(inner, family, content).task == "embedding":
         read_pooling(folder)

@@ -52,7 +52,7 @@ _KINDS_BY_WEIGHT: dict[str, Kind] = {
 
 
 # The number of a block, or of a part of which a block has several.
-_NUMBER = re.compile(r"(?<=block_)\d+|(?<=feed_forward_)\d+")
+_NUMBER = re.compile(r"(?<=block_)\d+|(?<=feed_forward_)\d+|(?<=projections/dense_)\d+")
 
 
 class Foreign(NamedTuple):
@@ -98,6 +98,9 @@ class TensorNames:
         return names
 
 
+# The tensors of the dense modules of sentence-transformers, each of which has a file of its own.
+PROJECTION = "projections."
+
 # PyTorch's Linear keeps its kernel as (outputs, inputs).
 _LINEAR = {"kernel": Foreign(".weight", transposed=True), "bias": Foreign(".bias")}
 
@@ -113,8 +116,9 @@ HUGGING_FACE_SUFFIXES: Mapping[Kind, Mapping[str, Foreign]] = {
 
 
 def hugging_face_format(family: Family, task: str) -> TensorNames:
-    """The names of the tensors in a checkpoint of transformers for a task."""
-    return TensorNames(f"Hugging Face's {family.title}", family.stems(task), HUGGING_FACE_SUFFIXES)
+    """The names of the tensors in a checkpoint of transformers for a task, and in the folders of its dense modules."""
+    stems = {**family.stems(task), "projections/dense_{}": f"{PROJECTION}{{}}.linear"}
+    return TensorNames(f"Hugging Face's {family.title}", stems, HUGGING_FACE_SUFFIXES)
 
 
 def present_names(names: Iterable[str], family: Family, source: str) -> dict[str, str]:

@@ -1,17 +1,19 @@
-"""Reads and writes the pooling and the prompts of sentence-transformers."""
+"""Reads and writes the pooling, the dense modules and the prompts of sentence-transformers."""
 
+import logging
 from pathlib import Path
 from typing import Any, NamedTuple, get_args
 
 from keras_bert.interop.configs import check_only, read_json, read_length, write_json
-from keras_bert.options.data import Pooling, Prompts, SimilarityFunction
+from keras_bert.options.data import VECTOR_POOLINGS, Projection, Prompts, SimilarityFunction
+
+logger = logging.getLogger(__name__)
 
 MODULES_FILE = "modules.json"
 LENGTH_FILE = "sentence_bert_config.json"
 SETTINGS_FILE = "config_sentence_transformers.json"
 POOLING_FOLDER = "1_Pooling"
 
-_MODES: dict[str, Pooling] = {"cls": "cls", "mean": "mean"}
 # The keys of sentence-transformers before version 6, several of which may be true.
 _OLD_MODES = {
     "pooling_mode_cls_token": "cls",
@@ -22,6 +24,16 @@ _OLD_MODES = {
     "pooling_mode_lasttoken": "lasttoken",
 }
 
+# Our activation -> its class in PyTorch.
+_ACTIVATIONS = {
+    "tanh": "torch.nn.modules.activation.Tanh",
+    "none": "torch.nn.modules.linear.Identity",
+    "relu": "torch.nn.modules.activation.ReLU",
+    "gelu_erf": "torch.nn.modules.activation.GELU",
+}
+# The classifier of SetFit beside its encoder.
+_SETFIT_FILE = "model_head.pkl"
+
 # The names under which `encode_document` of sentence-transformers looks for its prompt.
 _PASSAGES = ("document", "passage", "corpus")
 
@@ -29,14 +41,36 @@ _PASSAGES = ("document", "passage", "corpus")
 class PoolingSettings(NamedTuple):
     """The pooling of states into a vector, which is scaled to length 1 with `normalize`.
 
-    `max_length` is the longest text in tokens, if the files have one; `prompts` stand in front of queries and passages.
+    `projections` are dense layers in between, each with the files of a folder of `dense_folders`. `max_length` is the
+    longest text in tokens, if the files have one; `prompts` stand in front of queries and passages.
     """
 
-    pooling: Pooling = "mean"
+    pooling: str = "mean"
     normalize: bool = True
     max_length: int | None = None
     prompts: Prompts = Prompts()
     similarity_function: SimilarityFunction = "cosine"
+    projections: tuple[Projection, ...] = ()
+    dense_folders: tuple[str, ...] = ()
+
+
+def transformer_folder(folder: Path) -> Path:
+    """The folder of the files of the transformer: the folder itself, or one in it that `modules.json` names."""
+    modules = _read_modules(folder)
+    path = modules[0][1] if modules and modules[0][0] == "Transformer" else ""
+    return folder / path
+
+
+def _read_modules(folder: Path) -> list[tuple[str, str]]:
+    """The names of the modules' classes, whose modules differ between versions, and the folders of their files."""
+    path = folder / MODULES_FILE
+    modules = read_json(path, list) if path.is_file() else []
+    if not all(isinstance(module, dict) for module in modules):
+        raise ValueError(f"{path} must hold an object for each module, got {modules!r}")
+    paths = [str(module.get("path") or "") for module in modules]
+    if not all(Path(name).name == name for name in paths):
+        raise ValueError(f"{path} must name folders beside it, got the paths {paths}")
+    return [(str(module.get("type")).rpartition(".")[2], name) for module, name in zip(modules, paths, strict=True)]
 
 
 def read_pooling(folder: Path) -> PoolingSettings:
@@ -46,29 +80,55 @@ def read_pooling(folder: Path) -> PoolingSettings:
         FileNotFoundError: the configuration of the pooling is missing.
         ValueError: the files have a module or a value that is not supported.
     """
+    if (folder / _SETFIT_FILE).is_file():
+        logger.warning(
+            "%s of SetFit is a pickle of scikit-learn and is not read: the folder is an embedding without its "
+            "classifier; train one on it with [few_shot]",
+            folder / _SETFIT_FILE,
+        )
+    modules = _read_modules(folder)
     if not (folder / MODULES_FILE).is_file():
         return PoolingSettings()
-    modules = read_json(folder / MODULES_FILE, list)
-    # The modules of the classes differ between versions, their names do not.
-    names = [str(module.get("type")).rpartition(".")[2] for module in modules]
-    if names not in (["Transformer", "Pooling"], ["Transformer", "Pooling", "Normalize"]):
+    names, paths = [name for name, _ in modules], [path for _, path in modules]
+    normalize = names[2:] != [] and names[-1] == "Normalize"
+    dense = names[2 : len(names) - normalize]
+    if names[:2] != ["Transformer", "Pooling"] or set(dense) - {"Dense"}:
+        sparse = "; vectors of SPLADE, one number for each token of the vocabulary, are not supported"
         raise ValueError(
-            f"{folder / MODULES_FILE} must list a Transformer in this folder, a Pooling and perhaps a "
-            f"Normalize, got {names}"
+            f"{folder / MODULES_FILE} must list a Transformer, a Pooling, perhaps Dense modules and perhaps a "
+            f"Normalize, got {names}{sparse if 'SpladePooling' in names else ''}"
         )
-    if modules[0].get("path"):
-        raise ValueError(
-            f"{folder / MODULES_FILE} must have its Transformer in this folder, with the path '', got "
-            f"{modules[0]['path']!r}: move its files up, and empty the path"
-        )
-    if (folder / SETTINGS_FILE).is_file():
-        # One prompt in front of every text is not supported.
-        check_only(folder / SETTINGS_FILE, read_json(folder / SETTINGS_FILE), {"default_prompt_name": None})
-    lengths = read_json(folder / LENGTH_FILE) if (folder / LENGTH_FILE).is_file() else {}
-    length = read_length(folder / LENGTH_FILE, lengths, "max_seq_length")
+    length_file = transformer_folder(folder) / LENGTH_FILE
+    length = read_length(length_file, read_json(length_file) if length_file.is_file() else {}, "max_seq_length")
     prompts = read_prompts(folder)
-    pooling = _read_pooling(folder / modules[1].get("path", "") / "config.json", prompts)
-    return PoolingSettings(pooling, len(names) == 3, length, prompts, _read_similarity_function(folder))
+    return PoolingSettings(
+        pooling=_read_pooling(folder / paths[1] / "config.json", prompts),
+        normalize=normalize,
+        max_length=length,
+        prompts=prompts,
+        similarity_function=_read_similarity_function(folder),
+        projections=tuple(_read_projection(folder / path / "config.json") for path in paths[2 : 2 + len(dense)]),
+        dense_folders=tuple(paths[2 : 2 + len(dense)]),
+    )
+
+
+def _read_projection(path: Path) -> Projection:
+    content = read_json(path)
+    only = {
+        "use_residual": False,
+        "module_input_name": "sentence_embedding",
+        "module_output_name": "sentence_embedding",
+    }
+    check_only(path, content, only)
+    name = str(content.get("activation_function", _ACTIVATIONS["tanh"])).rpartition(".")[2]
+    activation: Any = {theirs.rpartition(".")[2]: ours for ours, theirs in _ACTIVATIONS.items()}.get(name)
+    units, bias = content.get("out_features"), content.get("bias", True)
+    if activation is None or type(units) is not int or units < 1 or not isinstance(bias, bool):
+        raise ValueError(
+            f"{path}: a Dense module must have a whole number of out_features, a bias that is true or false, and an "
+            f"activation of {list(_ACTIVATIONS)}, got {units!r}, {bias!r} and {name!r}"
+        )
+    return Projection(units=units, activation=activation, use_bias=bias)
 
 
 def read_prompts(folder: Path) -> Prompts:
@@ -78,27 +138,54 @@ def read_prompts(folder: Path) -> Prompts:
     prompts = content.get("prompts") or {}
     if not isinstance(prompts, dict) or not all(isinstance(prompt, str) for prompt in prompts.values()):
         raise ValueError(f"{path}: prompts must be texts by name, got {prompts!r}")
-    passage = next((prompts[name] for name in _PASSAGES if prompts.get(name)), "")
-    return Prompts(query=prompts.get("query", ""), passage=passage)
+    default_name = content.get("default_prompt_name")
+    if default_name is not None and default_name not in prompts:
+        raise ValueError(f"{path}: default_prompt_name must be one of {list(prompts)}, got {default_name!r}")
+    default: str = prompts.get(default_name, "")
+    passage: str = next((prompts[name] for name in _PASSAGES if name in prompts), default)
+    query: str = prompts.get("query", default)
+    if default not in (query, ""):
+        rule = f"name the prompt of queries, {query!r}, which single texts get here"
+        raise ValueError(f"{path}: default_prompt_name must {rule}, got {default_name!r}, {default!r}")
+    return Prompts(query=query, passage=passage)
 
 
-def write_pooling(folder: Path, settings: PoolingSettings, hidden_size: int) -> None:
-    """Writes the files that `read_pooling` reads, with keys that all versions of sentence-transformers read."""
-    types = ["Transformer", "Pooling", *(["Normalize"] if settings.normalize else [])]
-    paths = ["", POOLING_FOLDER, "2_Normalize"]
+def write_pooling(folder: Path, settings: PoolingSettings, hidden_size: int) -> list[str]:
+    """Writes the files that `read_pooling` reads, with keys that all versions of sentence-transformers read.
+
+    Returns the folders for the weights of dense modules, `2_Dense` and so on.
+    """
+    types = ["Transformer", "Pooling", *["Dense"] * len(settings.projections)]
+    types += ["Normalize"] if settings.normalize else []
+    paths = ["", *(f"{index}_{name}" for index, name in enumerate(types) if index)]
     modules = [
         {"idx": index, "name": str(index), "path": path, "type": f"sentence_transformers.models.{name}"}
-        for index, (name, path) in enumerate(zip(types, paths, strict=False))
+        for index, (name, path) in enumerate(zip(types, paths, strict=True))
     ]
     write_json(folder / MODULES_FILE, modules)
     write_json(folder / LENGTH_FILE, {"max_seq_length": settings.max_length, "do_lower_case": False})
     if (settings.prompts, settings.similarity_function) != (Prompts(), "cosine"):
         prompts = {"query": settings.prompts.query, "document": settings.prompts.passage}
-        content = {"prompts": prompts, "default_prompt_name": None, "similarity_fn_name": settings.similarity_function}
-        write_json(folder / SETTINGS_FILE, content)
+        functions = {"default_prompt_name": None, "similarity_fn_name": settings.similarity_function}
+        write_json(folder / SETTINGS_FILE, {"prompts": prompts, **functions})
     (folder / POOLING_FOLDER).mkdir()
-    modes = {key: mode == settings.pooling for key, mode in _OLD_MODES.items()}
+    names = settings.pooling.split("+")
+    modes: dict[str, Any] = {key: mode in names for key, mode in _OLD_MODES.items()}
+    if names != [mode for mode in _OLD_MODES.values() if mode in names]:
+        modes = {"pooling_mode": names}  # in an order that the old keys cannot tell
     write_json(folder / POOLING_FOLDER / "config.json", {"word_embedding_dimension": hidden_size, **modes})
+    width = hidden_size * len(names)
+    for projection, path in zip(settings.projections, paths[2:], strict=False):
+        (folder / path).mkdir()
+        content = {
+            "in_features": width,
+            "out_features": projection.units,
+            "bias": projection.use_bias,
+            "activation_function": _ACTIVATIONS[projection.activation],
+        }
+        write_json(folder / path / "config.json", content)
+        width = projection.units
+    return paths[2 : 2 + len(settings.projections)]
 
 
 def _read_similarity_function(folder: Path) -> SimilarityFunction:
@@ -109,15 +196,16 @@ def _read_similarity_function(folder: Path) -> SimilarityFunction:
     return name
 
 
-def _read_pooling(path: Path, prompts: Prompts) -> Pooling:
+def _read_pooling(path: Path, prompts: Prompts) -> str:
     content = read_json(path)
     modes: Any = content.get("pooling_mode", [mode for key, mode in _OLD_MODES.items() if content.get(key)] or "mean")
-    names = [modes] if isinstance(modes, str) else list(modes)
-    if len(names) != 1 or names[0] not in _MODES:
-        raise ValueError(f"{path}: the pooling must be one of {list(_MODES)}, got {names}, which is not supported")
-    if names == ["mean"] and prompts != Prompts() and content.get("include_prompt") is False:
+    names = [modes] if isinstance(modes, str) else modes
+    is_list = isinstance(names, list) and names and all(isinstance(name, str) for name in names)
+    if not is_list or set(names) - set(VECTOR_POOLINGS) or len(set(names)) != len(names):
+        raise ValueError(f"{path}: the pooling must be of {list(VECTOR_POOLINGS)}, each once, got {names}")
+    if set(names) - {"cls", "lasttoken"} and prompts != Prompts() and content.get("include_prompt") is False:
         raise ValueError(
-            f"{path}: include_prompt must be true where queries or passages have prompts, as a mean without their "
+            f"{path}: include_prompt must be true where queries or passages have prompts, as a pooling without their "
             "tokens is not supported, got false"
         )
-    return _MODES[names[0]]
+    return "+".join(names)

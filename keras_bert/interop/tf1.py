@@ -142,8 +142,8 @@ def to_tf1(task: Task, prefix: str | os.PathLike[str]) -> None:
     check("to_tf1", "activation", config.activation in _WRITTEN_ACTIVATIONS, "be gelu_tanh or relu", config.activation)
     same = config.layer_norm_epsilon == _EPSILON
     check("to_tf1", "layer_norm_epsilon", same, f"be {_EPSILON}", config.layer_norm_epsilon)
-    vectors = (head.pooling, head.normalize, head.similarity_function)
-    plain = head.task != "embedding" or vectors == ("mean", True, "cosine")
+    vectors = (head.pooling, head.normalize, head.similarity_function, head.projections)
+    plain = head.task != "embedding" or vectors == ("mean", True, "cosine", ())
     rule = "be the mean, of length 1, compared by cosine, as the files do not say it; build another on `task.encoder`"
     check("to_tf1", "embedding", plain, rule, vectors)
     with task.weights_for("Google's checkpoints"):

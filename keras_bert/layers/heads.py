@@ -1,6 +1,6 @@
 """Layers of heads: pooling, and the transforms and output layers of pre-training."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import keras
@@ -74,6 +74,75 @@ class FirstTokenPooler(keras.layers.Layer):
     def call(self, inputs: Tensor) -> Tensor:
         """(batch, length, hidden) -> (batch, hidden)."""
         return inputs[:, 0]
+
+
+@keras.saving.register_keras_serializable("keras_bert")
+class StatePooler(SavedLayer):
+    """The poolings of `VECTOR_POOLINGS`, the vectors of several side by side, as sentence-transformers computes them.
+
+    `max` is the greatest number of all tokens, `mean_sqrt_len_tokens` the sum divided by the root of their number,
+    `weightedmean` the mean with the weights 1, 2, 3 and so on (Muennighoff 2022), `lasttoken` the last state.
+    """
+
+    def __init__(self, pooling: str, **kwargs: Any) -> None:
+        super().__init__(**kwargs)
+        self.pooling = pooling
+        self.output_tap = Tap("output_tap")
+
+    def call(self, inputs: Tensor, padding_mask: Tensor, training: bool = False) -> Tensor:
+        """(batch, length, hidden), 1 for a token and 0 for padding (batch, length) -> (batch, poolings * hidden)."""
+        vectors = [self._pool(name, inputs, padding_mask) for name in self.pooling.split("+")]
+        return self.output_tap(ops.concatenate(vectors, axis=-1), training)
+
+    def _pool(self, name: str, states: Tensor, padding_mask: Tensor) -> Tensor:
+        if name == "cls":
+            return states[:, 0]
+        if name == "max":
+            # The least number of a row is in nobody's way.
+            least = ops.min(states, axis=1, keepdims=True)
+            return ops.max(ops.where(ops.expand_dims(padding_mask, 2) > 0, states, least), axis=1)
+        mask = ops.cast(padding_mask, "float32")
+        count = ops.sum(mask, axis=1, keepdims=True)
+        positions = ops.cast(ops.arange(1, ops.shape(mask)[1] + 1), "float32")
+        weights = mask
+        if name == "weightedmean":
+            weights = mask * positions
+        elif name == "lasttoken":
+            weights = mask * ops.cast(ops.equal(positions, count), "float32")
+        total = ops.maximum(ops.sum(weights, axis=1, keepdims=True), 1.0)
+        weights = weights / (ops.sqrt(total) if name == "mean_sqrt_len_tokens" else total)
+        return ops.squeeze(ops.matmul(ops.expand_dims(ops.cast(weights, states.dtype), 1), states), 1)
+
+
+@keras.saving.register_keras_serializable("keras_bert")
+class Projections(SavedLayer):
+    """Dense layers behind the pooling of an embedding; `projections` are the values of `Projection`."""
+
+    def __init__(self, projections: Sequence[Mapping[str, Any]], **kwargs: Any) -> None:
+        super().__init__(**kwargs)
+        self.projections = [dict(projection) for projection in projections]
+        self.dense = [
+            Dense(projection["units"], use_bias=projection["use_bias"], name=f"dense_{number}", dtype=self.dtype_policy)
+            for number, projection in enumerate(self.projections)
+        ]
+        # Each product reads from a tap of its own.
+        for number in range(len(self.dense)):
+            setattr(self, f"output_tap_{number}", Tap(f"output_tap_{number}"))
+
+    def build(self, input_shape: tuple[int | None, ...]) -> None:
+        """Makes W (inputs, units) of each layer, and b (units,)."""
+        for layer in self.dense:
+            layer.build(input_shape)
+            input_shape = (input_shape[0], layer.units)
+
+    def call(self, inputs: Tensor, training: bool = False) -> Tensor:
+        """(batch, hidden) -> (batch, units of the last layer)."""
+        for number, (layer, projection) in enumerate(zip(self.dense, self.projections, strict=True)):
+            inputs = layer(inputs, training=training)
+            if projection["activation"] != "none":
+                activated = _POOLER_ACTIVATIONS[projection["activation"]](inputs)
+                inputs = getattr(self, f"output_tap_{number}")(activated, training)
+        return inputs
 
 
 @keras.saving.register_keras_serializable("keras_bert")

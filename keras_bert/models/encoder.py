@@ -12,7 +12,6 @@ from keras_bert.families.graphs import STATES
 from keras_bert.layers.adapters import PromptPlaces, TokenStates
 from keras_bert.layers.block import TransformerBlock
 from keras_bert.layers.heads import FirstTokenPooler, Pooler, PredictionHead
-from keras_bert.options.data import Pooling
 
 # The names of the layers that insert a prompt and that remove it.
 PROMPT_PLACES, TOKEN_STATES = "prompt_places", "token_states"
@@ -98,7 +97,7 @@ def encoder_of(model: keras.Model) -> keras.Model:
     return keras.Model(inputs, outputs, name="encoder")
 
 
-def pooling_of_origin(encoder: keras.Model) -> Pooling | None:
+def pooling_of_origin(encoder: keras.Model) -> str | None:
     """The pooling of the task that an encoder was taken from by `Task.encoder`; None for another encoder."""
     return getattr(encoder, "pooling", None)
 

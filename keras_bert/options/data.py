@@ -1,6 +1,8 @@
 """The records, vocabularies, prompts and vectors that nearly all steps read."""
 
-from typing import Literal
+from typing import Annotated, Literal
+
+import pydantic
 
 from keras_bert.core.validation import validated_dataclass
 
@@ -38,4 +40,25 @@ class Prompts:
 
 
 Pooling = Literal["cls", "mean"]
+
+# The poolings of an embedding, by their names in sentence-transformers; of several, joined by "+", the vectors stand
+# side by side.
+VECTOR_POOLINGS = ("cls", "max", "mean", "mean_sqrt_len_tokens", "weightedmean", "lasttoken")
+
+
+@validated_dataclass
+class Projection:
+    """A dense layer behind the pooling of an embedding, as in LaBSE.
+
+    Attributes:
+        units: the width of its outputs.
+        activation: of its outputs.
+        use_bias: whether it adds a bias.
+    """
+
+    units: Annotated[int, pydantic.Field(ge=1)]
+    activation: Literal["none", "tanh", "relu", "gelu_erf"] = "tanh"
+    use_bias: bool = True
+
+
 SimilarityFunction = Literal["cosine", "dot", "euclidean", "manhattan"]

@@ -172,6 +172,7 @@ class Task(Adaptable):
         check_keras_model(self, "taken apart")
         encoder = encoder_of(self.model)
         encoder.pooling, encoder.normalize = self.head().get("pooling"), getattr(self, "normalize", None)
+        encoder.projections = next((layer for layer in self.model.layers if layer.name == "projections"), None)
         return encoder
 
     def network(self) -> keras.Model:

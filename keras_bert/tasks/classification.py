@@ -60,13 +60,16 @@ def build_classifier(
 def default_pooling(encoder: keras.Model) -> Pooling:
     """Returns the pooling of the task that the encoder was taken from, else `cls`; `mean` if there is no pooler.
 
+    It is the mean, too, after an embedding with another pooling.
+
     Raises:
         ValueError: the model is not an encoder.
     """
     from keras_bert.models.encoder import pooling_of_origin, sequence_output
 
     sequence_output(encoder)
-    return (pooling_of_origin(encoder) or "cls") if "pooled_output" in encoder.output else "mean"
+    of_origin = pooling_of_origin(encoder) or "cls"
+    return "cls" if "pooled_output" in encoder.output and of_origin == "cls" else "mean"
 
 
 def pool(encoder: keras.Model, pooling: Pooling) -> Any:

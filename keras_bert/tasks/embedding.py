@@ -12,8 +12,9 @@ import numpy as np
 
 from keras_bert.core.checks import check
 from keras_bert.core.folders import HIDDEN_STATES, SENTENCE_VECTOR
+from keras_bert.core.validation import read_json
 from keras_bert.core.vector_codes import VectorCode, encode_vectors
-from keras_bert.options.data import Pooling, Prompts, SimilarityFunction
+from keras_bert.options.data import VECTOR_POOLINGS, Projection, Prompts, SimilarityFunction
 from keras_bert.tasks.answer_columns import ColumnType, Vector
 from keras_bert.tasks.base import Array, Features, Runtime, Task
 from keras_bert.tasks.checks import as_numbers, as_texts, check_keras_model, check_same_length, is_keras_model
@@ -31,19 +32,23 @@ PromptName = Literal["", "query", "passage"]
 def build_embedder(
     encoder: keras.Model,
     *,
-    pooling: Pooling | None = None,
+    pooling: str | None = None,
     normalize: bool | None = None,
     dimension: int | None = None,
+    projections: Sequence[Projection | Mapping[str, Any]] | None = None,
 ) -> keras.Model:
     """Pools the states of an encoder into one vector for each text.
 
     Args:
         encoder: an encoder as `build_encoder` returns it, whose weights are shared, not copied.
-        pooling: `mean` of the token states, or `cls`, the first token's state without BERT's pooler; None for that of
-            the embedding that the encoder was taken from, and for `mean` where there is none.
+        pooling: `mean` of the token states, `cls`, the first token's state without BERT's pooler, or another of
+            `VECTOR_POOLINGS`, or several, as `mean+max`, whose vectors stand side by side; None for that of the
+            embedding that the encoder was taken from, and for `mean` where there is none.
         normalize: whether vectors have length 1, so that inner products are cosines; None for as in the embedding that
             the encoder was taken from, and for True where there is none.
         dimension: the width of the vectors, which are the first numbers of the pooled states; None for all.
+        projections: dense layers behind the pooling; None for those of the embedding that the encoder was taken from.
+            Equal ones share their weights.
 
     Returns:
         A model from the encoder's inputs to all of its outputs and `embedding` (batch, dimension).
@@ -57,20 +62,34 @@ def build_embedder(
     """
     import keras
 
-    from keras_bert.layers.heads import FirstTokenPooler, MeanPooler, Truncation
+    from keras_bert.layers.heads import FirstTokenPooler, MeanPooler, Projections, StatePooler, Truncation
     from keras_bert.models.encoder import pooling_of_origin, sequence_output
     from keras_bert.models.global_tokens import with_global_tokens
 
-    as_origin = getattr(encoder, "normalize", None)
-    pooling = pooling or ("mean" if as_origin is None else pooling_of_origin(encoder))
+    as_origin, projecting = getattr(encoder, "normalize", None), getattr(encoder, "projections", None)
+    pooling = pooling or (None if as_origin is None else pooling_of_origin(encoder)) or "mean"
     normalize = as_origin is not False if normalize is None else normalize
-    check("build_embedder", "pooling", pooling in get_args(Pooling), f"be one of {get_args(Pooling)}", pooling)
+    names = pooling.split("+")
+    is_valid = set(names) <= set(VECTOR_POOLINGS) and len(set(names)) == len(names)
+    rule = f"be one of {VECTOR_POOLINGS}, or several joined by '+'"
+    check("build_embedder", "pooling", is_valid, rule, pooling)
     encoder = with_global_tokens(encoder, "none")
     states = sequence_output(encoder)
     if pooling == "mean":
         vector = MeanPooler(name="mean_pooler")(states, encoder.input["padding_mask"])
-    else:
+    elif pooling == "cls":
         vector = FirstTokenPooler(name="first_token_pooler")(states)
+    else:
+        vector = StatePooler(pooling, name="state_pooler")(states, encoder.input["padding_mask"])
+    if projections is not None:
+        values = [
+            dataclasses.asdict(item if isinstance(item, Projection) else read_json(Projection, item, "projections"))
+            for item in projections
+        ]
+        if projecting is None or projecting.projections != values:
+            projecting = Projections(values, name="projections") if values else None
+    if projecting is not None:
+        vector = projecting(vector)
     if dimension is not None:
         width = vector.shape[-1]
         check("build_embedder", "dimension", 1 <= dimension < width, f"be from 1 to {width - 1}", dimension)
@@ -209,13 +228,16 @@ class Embedding(Task):
         tokenizer: BaseTokenizer,
         *,
         max_length: int = 256,
-        pooling: Pooling | None = None,
+        pooling: str | None = None,
         normalize: bool | None = None,
         dimension: int | None = None,
+        projections: Sequence[Projection | Mapping[str, Any]] | None = None,
         **settings: Any,
     ) -> Self:
         """Vectors of an encoder's states, see `build_embedder`; `settings` are those of the constructor."""
-        model = build_embedder(encoder, pooling=pooling, normalize=normalize, dimension=dimension)
+        model = build_embedder(
+            encoder, pooling=pooling, normalize=normalize, dimension=dimension, projections=projections
+        )
         return cls(model, tokenizer, max_length=max_length, **settings)
 
     def truncated(self, dimension: int) -> Self:
@@ -270,12 +292,14 @@ class Embedding(Task):
         self._compile(self.similarity, optimizer, **kwargs)
 
     def head(self) -> dict[str, Any]:
-        """The pooling of the model, and `dimension` where its vectors are truncated."""
-        from keras_bert.models.encoder import has_layer
-
-        pooling = "cls" if has_layer(self.model, "first_token_pooler") else "mean"
-        cut = {"dimension": self.model.get_layer("truncation").width} if has_layer(self.model, "truncation") else {}
-        return {"pooling": pooling, **cut}
+        """The pooling of the model, its `projections`, and `dimension` where its vectors are truncated."""
+        layers = {layer.name: layer for layer in self.model.layers}
+        pooling = "cls" if "first_token_pooler" in layers else "mean"
+        if "state_pooler" in layers:
+            pooling = layers["state_pooler"].pooling
+        dense = [dict(values) for values in layers["projections"].projections] if "projections" in layers else []
+        cut = {"dimension": layers["truncation"].width} if "truncation" in layers else {}
+        return {"pooling": pooling, **({"projections": dense} if dense else {}), **cut}
 
     def _check_trained_function(self) -> None:
         rule = "be 'cosine' where the model is trained, as its losses are of cosines; build the task again on `encoder`"

@@ -2,7 +2,13 @@ import json
 
 import pytest
 
-from keras_bert.interop.sentence_transformers import PoolingSettings, read_pooling, write_pooling
+from keras_bert.interop.sentence_transformers import (
+    PoolingSettings,
+    read_pooling,
+    read_prompts,
+    transformer_folder,
+    write_pooling,
+)
 from keras_bert.options.data import Prompts
 from tests.keras_bert.interop.checkpoints import change_json
 
@@ -51,11 +57,15 @@ def test_version_6(mode, tmp_path):
     [
         (
             "1_Pooling/config.json",
-            {"pooling_mode_cls_token": True},
-            r"must be one of \['cls', 'mean'\], got \['cls', 'me",
+            {"pooling_mode": "median"},
+            r"the pooling must be of .*, each once, got \['median'\]",
         ),
-        ("1_Pooling/config.json", {"pooling_mode": "weightedmean"}, r"got \['weightedmean'\], which is not supported"),
-        ("config_sentence_transformers.json", {"default_prompt_name": "query"}, "default_prompt_name must be absent"),
+        ("config_sentence_transformers.json", {"default_prompt_name": "query"}, r"must be one of \[\], got 'query'"),
+        (
+            "config_sentence_transformers.json",
+            {"default_prompt_name": "document", "prompts": {"query": "q: ", "document": "d: "}},
+            "default_prompt_name must name the prompt of queries, 'q: ', which single texts get here, got 'docu",
+        ),
         ("config_sentence_transformers.json", {"similarity_fn_name": "maxsim"}, "similarity_fn_name must be one of"),
     ],
 )
@@ -67,24 +77,47 @@ def test_what_an_embedding_does_not_do(file, changes, message, tmp_path):
         read_pooling(tmp_path)
 
 
-@pytest.mark.parametrize("names", [["Transformer", "Pooling", "Dense"], ["Pooling"], []])
-def test_other_modules(names, tmp_path):
+@pytest.mark.parametrize(
+    ("names", "message"),
+    [
+        (["Transformer", "Pooling", "Normalize", "Dense"], r"perhaps a Normalize, got \['Transformer', 'Pooling', 'N"),
+        (["Pooling"], r"must list a Transformer, a Pooling, perhaps Dense modules and perhaps a Normalize, got \['Poo"),
+        ([], r"must list a Transformer, .*, got \[\]$"),
+        (["Transformer", "SpladePooling"], r"got .*SpladePooling'\]; vectors of SPLADE, .*, are not supported$"),
+    ],
+)
+def test_other_modules(names, message, tmp_path):
     modules = [{"path": "", "type": f"sentence_transformers.models.{name}"} for name in names]
     (tmp_path / "modules.json").write_text(json.dumps(modules))
-    with pytest.raises(
-        ValueError, match="must list a Transformer in this folder, a Pooling and perhaps a Normalize, got"
-    ):
-        read_pooling(tmp_path)
-
-
-def test_a_transformer_in_another_folder(tmp_path):
-    write_pooling(tmp_path, PoolingSettings(), 8)
-    modules = json.loads((tmp_path / "modules.json").read_text())
-    modules[0]["path"] = "0_BERT"
-    (tmp_path / "modules.json").write_text(json.dumps(modules))
-    message = r"modules\.json must have its Transformer in this folder, with the path '', got '0_BERT': move its"
     with pytest.raises(ValueError, match=message):
         read_pooling(tmp_path)
+
+
+@pytest.mark.parametrize(
+    ("prompts", "expected"),
+    [
+        ({"query": "q: "}, Prompts(query="q: ", passage="q: ")),
+        ({"query": "q: ", "passage": ""}, Prompts(query="q: ")),
+        ({"sts": "s: "}, Prompts(query="s: ", passage="s: ")),
+    ],
+)
+def test_the_default_prompt_stands_where_no_other_does(prompts, expected, tmp_path):
+    (tmp_path / "config_sentence_transformers.json").write_text(
+        json.dumps({"prompts": prompts, "default_prompt_name": next(iter(prompts))})
+    )
+    assert read_prompts(tmp_path) == expected
+
+
+def test_a_classifier_of_setfit_is_named(tmp_path, caplog):
+    (tmp_path / "model_head.pkl").write_bytes(b"")
+    assert read_pooling(tmp_path) == PoolingSettings()
+    assert "model_head.pkl of SetFit is a pickle of scikit-learn and is not read" in caplog.text
+
+
+def test_folders_of_modules_stand_beside_their_list(tmp_path):
+    (tmp_path / "modules.json").write_text(json.dumps([{"path": "../0_BERT", "type": "Transformer"}]))
+    with pytest.raises(ValueError, match=r"modules.json must name folders beside it, got the paths \['../0_BERT'\]"):
+        transformer_folder(tmp_path)
 
 
 def test_a_length_of_another_kind(tmp_path):

@@ -93,8 +93,8 @@ def test_fitting_the_similarity_moves_the_vectors():
 
 def test_bad_arguments():
     task = Embedding.build(make_encoder(), make_tokenizer(), max_length=30)
-    with pytest.raises(ValueError, match=r"build_embedder.pooling must be one of \('cls', 'mean'\), got 'max'"):
-        build_embedder(make_encoder(), pooling="max")
+    with pytest.raises(ValueError, match=r"build_embedder.pooling must be one of \('cls', .*, got 'sum'$"):
+        build_embedder(make_encoder(), pooling="sum")
     with pytest.raises(ValueError, match=r"Embedding.similarities\[1\] must be in \[-1, 1\], got 4.5"):
         task.examples(["a", "film"], ["film", "a"], [0.0, 4.5])
     with pytest.raises(ValueError, match=r"others must be as many as texts \(1\), got 2"):
