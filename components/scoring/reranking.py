@@ -31,6 +31,7 @@ class RerankingScoring(TaskScoring[TextRow]):
 
     name = "reranking"
     model_kind = "BERT that scores a passage for a query"
+    pipeline_tag = "text-ranking"
     output = "`logits`: float32 (batch, 1), the score"
 
     def metrics(self, labels: Sequence[str]) -> tuple[str, ...]:

@@ -18,6 +18,7 @@ PIPELINE_TAGS = {
     "question_answering": "question-answering",
     "embedding": "sentence-similarity",
     "retrieval": "sentence-similarity",
+    "reranking": "text-ranking",
 }
 TASK = {"task": "classification", "labels": ["bad", "good"], "max_length": 64}
 RECIPE = {
