@@ -338,7 +338,8 @@ def answer(shape: HubShape, folder: Path) -> dict[str, Any]:
             answers[f"ids_{index}"] = np.array(ids[0])
         return answers
     if "ce" in shape.values and "six" in shape.words:
-        scores = sentence_transformers.CrossEncoder(str(folder), device="cpu").predict(PAIRS, show_progress_bar=False)
+        model = sentence_transformers.CrossEncoder(str(folder), device="cpu")
+        scores = model.predict(PAIRS, show_progress_bar=False, activation_fn=torch.nn.Identity())
         answers["scores"] = scores
     inner = folder / "0_Transformer" if "subfolder" in shape.words else folder
     tokenizer = transformers.AutoTokenizer.from_pretrained(inner)

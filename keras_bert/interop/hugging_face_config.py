@@ -32,7 +32,12 @@ from keras_bert.interop.configs import (
 )
 from keras_bert.interop.names import present_names
 from keras_bert.interop.safetensors_files import open_tensors
-from keras_bert.interop.sentence_transformers import MODULES_FILE, read_pooling, transformer_folder
+from keras_bert.interop.sentence_transformers import (
+    MODULES_FILE,
+    SETTINGS_FILE,
+    read_pooling,
+    transformer_folder,
+)
 from keras_bert.interop.vocabularies import (
     add_unused_tokens,
     check_size,
@@ -84,14 +89,12 @@ def read_config(folder: Path, modules: Path | None = None) -> tuple[Family, dict
     family, file_content = read_family(path)
     content = {**family.defaults, **file_content}
     check_only(path, content, {**_ONLY, **family.only})
-    for key in _CROSS_ENCODER_KEYS:
-        value = content.get(key)
+    further = read_json(folder / SETTINGS_FILE) if (folder / SETTINGS_FILE).is_file() else {}
+    for value in (*(content.get(key) for key in _CROSS_ENCODER_KEYS), further):
         activation = value.get("activation_fn") if isinstance(value, dict) else value
         if activation is not None and not str(activation).endswith("Identity"):
-            raise ValueError(
-                f"{path}: {key} must name no activation of the logits, got {activation!r}, which is not "
-                "supported; without the key, the model returns logits"
-            )
+            line = "%s: the model returns logits, as in transformers, without the activation %s of its cross-encoder"
+            logger.warning(line, folder, activation)
     content["architectures"] = [_find_architecture(folder, family, content, (modules or folder) / MODULES_FILE)]
     return family, content
 

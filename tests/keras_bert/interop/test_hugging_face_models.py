@@ -1,5 +1,6 @@
 """Weights and configurations of Hugging Face folders; no tokenizer, so it runs on any Keras backend."""
 
+import json
 from dataclasses import replace
 
 import ml_dtypes
@@ -264,6 +265,20 @@ def test_what_is_translated(changes, expected, tmp_path):
     change_json(folder / "config.json", **changes)
     assert read_head(folder, *read_config(folder)).labels == expected
     assert read_model(folder).count_params() == known_model("hugging_face_classification").count_params()
+
+
+@pytest.mark.parametrize("file", ["config.json", "config_sentence_transformers.json"])
+def test_the_activation_of_a_cross_encoder_is_not_applied_in_silence(file, tmp_path, caplog):
+    folder = copy_golden("hugging_face_regression", tmp_path)
+    activation = {"activation_fn": "torch.nn.modules.activation.Sigmoid"}
+    content = {"sentence_transformers": activation} if file == "config.json" else activation
+    (folder / file).touch()
+    (folder / file).write_text(json.dumps({**json.loads((folder / file).read_text() or "{}"), **content}))
+    content, _ = golden("hugging_face_regression")
+    np.testing.assert_allclose(run(read_model(folder), content), content["output_logits"], atol=1e-5)
+    assert (
+        "returns logits, as in transformers, without the activation torch.nn.modules.activation.Sigmoid" in caplog.text
+    )
 
 
 def test_one_label_of_several(tmp_path):

@@ -163,7 +163,6 @@ def test_a_head_that_is_not_tied(tmp_path):
         ({"auto_map": {"AutoModel": "x.Y"}}, "auto_map must be absent, got"),
         ({"problem_type": "ranking"}, "must be 'single_label_classification', got 'ranking'"),
         ({"id2label": {"0": "a", "2": "b"}}, "id2label must map the numbers from 0 on to names"),
-        ({"sentence_transformers": {"activation_fn": "torch.nn.Sigmoid"}}, "no activation of the logits, got 'torch"),
         ({"hidden_size": None}, "must have the key hidden_size"),
         ({"vocab_size": "59"}, "vocab_size must be a whole number, got '59'"),
         ({"layer_norm_eps": "x"}, "layer_norm_eps must be a number, got 'x'"),
