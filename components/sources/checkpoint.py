@@ -24,7 +24,6 @@ from keras_bert.core.folders import (
 )
 from keras_bert.core.validation import NonEmptyStr, read_json, validated_dataclass
 from keras_bert.families.hugging_face import Family
-from keras_bert.families.registry import FAMILIES
 from keras_bert.interop.configs import CONFIG_FILE, read_family
 from keras_bert.interop.hub import HubAddress
 from keras_bert.interop.sentence_transformers import read_prompts, transformer_folder
@@ -157,8 +156,7 @@ class Checkpoint:
 
     def family(self) -> Family | None:
         """Returns the family that `config.json` names; None if it names none, or if this library saved the folder."""
-        content = {} if self.is_own else _read_config(self.model_folder() / CONFIG_FILE)
-        return FAMILIES.get(str(content.get("model_type")))
+        return None if self.is_own else self._read_family()[0]
 
     def has_berts_graph(self) -> bool:
         """Whether the configuration says that the encoder has BERT's graph; the weights are not read."""
@@ -169,13 +167,19 @@ class Checkpoint:
         """Returns a size, a field of `EncoderConfig`; None unless `config.json` or its family gives it."""
         if self.is_own:
             return None
-        content = _read_config(self.model_folder() / CONFIG_FILE)
-        family = FAMILIES.get(str(content.get("model_type")))
+        family, content = self._read_family()
         # No file holds a value that all models of a family share.
         value = family.fixed.get(field, content.get(family.keys.get(field, ""))) if family else None
         if family is None or not isinstance(value, int):
             return None
         return value - family.fixed.get("position_offset", 0) if field == "max_length" else value
+
+    def _read_family(self) -> tuple[Family | None, Mapping[str, Any]]:
+        """The family that `config.json` names, and the content of the file; none that `check` refuses."""
+        try:
+            return read_family(self.model_folder() / CONFIG_FILE)
+        except (OSError, ValueError):
+            return None, {}
 
     def tokenizer_traits(self) -> TokenizerTraits:
         """Returns the vocabulary kind and lowercasing of its tokenizer.

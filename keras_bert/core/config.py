@@ -9,9 +9,9 @@ import pydantic
 from keras_bert.core.checks import check
 from keras_bert.core.validation import ShareBelowOne, validated_dataclass
 
-Activation = Literal["gelu_tanh", "gelu_erf", "relu"]
+Activation = Literal["gelu_tanh", "gelu_erf", "relu", "silu"]
 
-PoolerActivation = Literal["tanh", "gelu_tanh", "gelu_erf", "relu", "none"]
+PoolerActivation = Literal["tanh", "gelu_tanh", "gelu_erf", "relu", "silu", "none"]
 
 
 @validated_dataclass

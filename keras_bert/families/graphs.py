@@ -8,6 +8,8 @@ from keras_bert.families.bigbird.layers import bigbird_states
 from keras_bert.families.bigbird.settings import BigBird
 from keras_bert.families.deberta.layers import deberta_states
 from keras_bert.families.deberta.settings import DeBERTa
+from keras_bert.families.gated.layers import gated_states
+from keras_bert.families.gated.settings import Gated
 from keras_bert.families.longformer.layers import longformer_states
 from keras_bert.families.longformer.settings import Longformer
 from keras_bert.families.mobilebert.layers import mobilebert_states
@@ -16,6 +18,8 @@ from keras_bert.families.modernbert.layers import modernbert_states
 from keras_bert.families.modernbert.settings import ModernBERT
 from keras_bert.families.mpnet.layers import mpnet_states
 from keras_bert.families.mpnet.settings import MPNet
+from keras_bert.families.pre_norm.layers import pre_norm_states
+from keras_bert.families.pre_norm.settings import PreNorm
 
 # Configuration, and the encoder's inputs by name, each int32 (batch, length) -> states (batch, length, hidden).
 STATES: dict[type[Variant], Callable[[EncoderConfig, Mapping[str, Any]], Any]] = {
@@ -25,4 +29,6 @@ STATES: dict[type[Variant], Callable[[EncoderConfig, Mapping[str, Any]], Any]] =
     ModernBERT: modernbert_states,
     Longformer: longformer_states,
     MPNet: mpnet_states,
+    Gated: gated_states,
+    PreNorm: pre_norm_states,
 }

@@ -102,8 +102,15 @@ ACTIVATIONS: dict[str, Activation] = {
     "gelu_fast": "gelu_tanh",
     "gelu_pytorch_tanh": "gelu_tanh",
     "relu": "relu",
+    "silu": "silu",
+    "swish": "silu",
 }
-WRITTEN_ACTIVATIONS: dict[Activation, str] = {"gelu_erf": "gelu", "gelu_tanh": "gelu_new", "relu": "relu"}
+WRITTEN_ACTIVATIONS: dict[Activation, str] = {
+    "gelu_erf": "gelu",
+    "gelu_tanh": "gelu_new",
+    "relu": "relu",
+    "silu": "silu",
+}
 
 
 def read_number(key: str, value: Tensor, *, whole: bool = False) -> Tensor:
@@ -115,15 +122,17 @@ def read_number(key: str, value: Tensor, *, whole: bool = False) -> Tensor:
 
 
 class Fused(NamedTuple):
-    """A tensor that interleaves several tensors by attention head: the rows of head 0 of each tensor, of head 1, ...
+    """A tensor that combines several tensors.
 
     Attributes:
         whole: the end of its name.
-        parts: the ends of the names of the interleaved tensors; with a single part the tensor is only renamed.
+        parts: the ends of the names of the combined tensors; with a single part the tensor is only renamed.
+        by_head: whether they are interleaved by attention head: the rows of head 0 of each tensor, of head 1, ...
     """
 
     whole: str
     parts: tuple[str, ...]
+    by_head: bool = True
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -160,6 +169,10 @@ class Family:
         fused: tensors that combine several of the tensors in `encoder`.
         folded: a key of `config.json` with which row 0 of a table is added to each token, that table, and the one whose
             rows it is added to here.
+        translate: the content of `config.json` -> the same in the keys of transformers, for files that were written for
+            code of their own; raises a ValueError for unsupported values.
+        other_types: alternative names of the `model_type`.
+        marks: keys of `config.json` by which a family is known whose `model_type` is that of another family.
         unread: the beginnings of the names of tensors that transformers ignores if a class has no layer for them.
     """
 
@@ -191,7 +204,14 @@ class Family:
     other_names: Mapping[str, str] = dataclasses.field(default_factory=dict)
     fused: tuple[Fused, ...] = ()
     folded: tuple[str, str, str] | None = None
+    translate: Callable[[Mapping[str, Any]], Mapping[str, Any]] | None = None
+    other_types: tuple[str, ...] = ()
+    marks: Mapping[str, Any] = dataclasses.field(default_factory=dict)
     unread: tuple[str, ...] = ()
+
+    def present_keys(self, content: Mapping[str, Any]) -> Mapping[str, Any]:
+        """The content of a file in the keys of transformers, see `translate`."""
+        return content if self.translate is None else self.translate(content)
 
     def stems(self, task: str) -> dict[str, str]:
         """Our layers in a checkpoint for a task -> the beginnings of their tensors' names."""

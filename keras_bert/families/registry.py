@@ -1,5 +1,6 @@
 """The families by name: the settings of their graphs, and the formats of transformers' checkpoints."""
 
+from collections.abc import Mapping
 from typing import Annotated, Any
 
 import pydantic
@@ -11,6 +12,8 @@ from keras_bert.families.bigbird.hugging_face import FAMILIES as BIGBIRD
 from keras_bert.families.bigbird.settings import BigBird
 from keras_bert.families.deberta.hugging_face import FAMILIES as DEBERTA
 from keras_bert.families.deberta.settings import DeBERTa
+from keras_bert.families.gated.hugging_face import FAMILIES as GATED
+from keras_bert.families.gated.settings import Gated
 from keras_bert.families.hugging_face import Family
 from keras_bert.families.longformer.hugging_face import FAMILIES as LONGFORMER
 from keras_bert.families.longformer.settings import Longformer
@@ -20,18 +23,39 @@ from keras_bert.families.modernbert.hugging_face import FAMILIES as MODERNBERT
 from keras_bert.families.modernbert.settings import ModernBERT
 from keras_bert.families.mpnet.hugging_face import FAMILIES as MPNET
 from keras_bert.families.mpnet.settings import MPNet
+from keras_bert.families.pre_norm.hugging_face import FAMILIES as PRE_NORM
+from keras_bert.families.pre_norm.settings import PreNorm
 
 # The settings of each graph that is not BERT's; `kind` names the graph.
 AnyVariant = Annotated[
-    BigBird | DeBERTa | Longformer | MobileBERT | ModernBERT | MPNet, pydantic.Field(discriminator="kind")
+    BigBird | DeBERTa | Gated | Longformer | MobileBERT | ModernBERT | MPNet | PreNorm,
+    pydantic.Field(discriminator="kind"),
 ]
 
 # The checkpoint formats by `model_type`. The order matters: a model is written as the first family that matches it.
 FAMILIES: dict[str, Family] = {
     family.name: family
-    for families in (BERT_FAMILIES, MOBILEBERT, DEBERTA, MODERNBERT, LONGFORMER, BIGBIRD, MPNET)
+    for families in (BERT_FAMILIES, MOBILEBERT, DEBERTA, MODERNBERT, LONGFORMER, BIGBIRD, MPNET, PRE_NORM, GATED)
     for family in families
 }
+
+
+# Models that people try to read -> why they are none of the families, and what to do.
+_OTHER_GRAPH = "its graph is none of this library's; use an encoder of another family, or its outputs as soft labels"
+_DECODER = "it is a decoder, whose tokens do not attend to later ones; use an encoder, or its outputs as soft labels"
+_NOT_READ = {
+    **dict.fromkeys(("canine", "convbert", "eurobert", "fnet", "funnel", "luke", "neobert", "xlnet"), _OTHER_GRAPH),
+    **dict.fromkeys(
+        ("gemma", "gemma2", "gemma3", "gemma3_text", "gpt2", "llama", "mistral", "qwen2", "qwen3"), _DECODER
+    ),
+    "gliner": "it finds entities by their names; fine-tune an encoder for token classification instead",
+}
+
+
+def find_family_of(content: Mapping[str, Any], where: str) -> Family:
+    """The family of the content of a `config.json`, see `find_family`."""
+    marked = (family for family in FAMILIES.values() if family.marks and family.marks.items() <= content.items())
+    return next(marked, None) or find_family(content.get("model_type"), where)
 
 
 def find_family(name: Any, where: str) -> Family:
@@ -43,8 +67,11 @@ def find_family(name: Any, where: str) -> Family:
         >>> find_family("xlm-roberta", "config.json").title
         'XLMRoberta'
     """
-    if isinstance(name, str) and name in FAMILIES:
-        return FAMILIES[name]
+    for family in FAMILIES.values():
+        if name in (family.name, *family.other_types):
+            return family
+    if isinstance(name, str) and name in _NOT_READ:
+        raise ValueError(f"{where}: model_type {name!r} is not supported: {_NOT_READ[name]}")
     # Names of other families are alike: 'ibert' is no misspelt 'bert'.
     hint = nearest_name(str(name), FAMILIES, similarity=0.9)
     raise ValueError(f"{where}: model_type must be one of {list(FAMILIES)}, got {name!r}{hint}")

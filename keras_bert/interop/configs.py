@@ -9,7 +9,7 @@ from typing import Any
 from keras_bert.core.config import Activation, EncoderConfig
 from keras_bert.core.folders import read_json_file
 from keras_bert.families.hugging_face import Family, classifies_texts, read_number
-from keras_bert.families.registry import find_family
+from keras_bert.families.registry import find_family_of
 from keras_bert.options.data import Projection, Prompts, SimilarityFunction
 
 CONFIG_FILE = "config.json"
@@ -71,7 +71,7 @@ def read_json(path: Path, kind: type = dict) -> Any:
 
 
 def read_family(path: Path) -> tuple[Family, dict[str, Any]]:
-    """The family that a `config.json` names, and its content.
+    """The family that a `config.json` names, and its content in the keys of transformers.
 
     Raises:
         FileNotFoundError: there is no such file.
@@ -79,13 +79,17 @@ def read_family(path: Path) -> tuple[Family, dict[str, Any]]:
     """
     content: dict[str, Any] = read_json(path)
     try:
-        return find_family(content.get("model_type"), str(path)), content
+        family = find_family_of(content, str(path))
     except ValueError as error:
         if not content.get("auto_map"):
             raise
         raise ValueError(
             f"{error}; code of its own, auto_map {json.dumps(content['auto_map'])}, is never run"
         ) from None
+    try:
+        return family, dict(family.present_keys(content))
+    except ValueError as error:
+        raise ValueError(f"{path}: {error}") from error
 
 
 def write_json(path: Path, content: Any) -> None:

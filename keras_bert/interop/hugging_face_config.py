@@ -222,6 +222,7 @@ def write_config(
         },
         **({} if family.write_variant is None else family.write_variant(config)),
         **{key: value for key, value in {**_ONLY, **family.only}.items() if value not in (None, {})},
+        **family.marks,
         "architectures": [architecture],
         "pad_token_id": pad_id,
         "tie_word_embeddings": True,

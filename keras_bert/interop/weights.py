@@ -193,7 +193,8 @@ def split(tensors: Mapping[str, Array], fused: Sequence[Fused], heads: int) -> T
             continue
         stem = name.removesuffix(match.whole)
         for index, part in enumerate(match.parts):
-            loaders[stem + part] = functools.partial(_take_part, tensors, name, heads, len(match.parts), index)
+            groups = heads if match.by_head else 1
+            loaders[stem + part] = functools.partial(_take_part, tensors, name, groups, len(match.parts), index)
     return Tensors(loaders)
 
 
@@ -204,8 +205,8 @@ def join(tensors: Mapping[str, Array], fused: Sequence[Fused], heads: int) -> di
         stems = [name.removesuffix(tensor.parts[0]) for name in tensors if name.endswith(tensor.parts[0])]
         for stem in stems:
             parts = [joined.pop(stem + part) for part in tensor.parts]
-            by_head = [part.reshape(heads, -1, *part.shape[1:]) for part in parts]
-            joined[stem + tensor.whole] = np.concatenate(by_head, axis=1).reshape(-1, *parts[0].shape[1:])
+            grouped = [part.reshape(heads if tensor.by_head else 1, -1, *part.shape[1:]) for part in parts]
+            joined[stem + tensor.whole] = np.concatenate(grouped, axis=1).reshape(-1, *parts[0].shape[1:])
     return joined
 
 

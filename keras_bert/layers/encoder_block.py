@@ -20,8 +20,8 @@ from keras_bert.layers.tap import Tap, taps_of
 class EncoderBlock(TransformerBlock):
     """BERT's post-norm encoder block: LayerNorm(x + sub-layer(x)), twice (Vaswani et al. 2017, section 3.1).
 
-    A subclass passes its own `attention`, and overrides `call` if that layer has more inputs. The configuration of the
-    block does not hold `attention`.
+    A subclass passes its own `attention` or `feed_forward`, and overrides `call` if such a layer has more inputs. The
+    configuration of the block does not hold them.
 
     Attributes:
         training_call: a faster function that replaces `call` in training; None for `call`. `call` is still used while a
@@ -33,6 +33,7 @@ class EncoderBlock(TransformerBlock):
         self,
         config: EncoderConfig | Mapping[str, Any],
         attention: keras.layers.Layer | None = None,
+        feed_forward: keras.layers.Layer | None = None,
         **kwargs: Any,
     ) -> None:
         super().__init__(config, **kwargs)
@@ -46,7 +47,7 @@ class EncoderBlock(TransformerBlock):
             name="attention",
             dtype=policy,
         )
-        self.feed_forward = FeedForward(
+        self.feed_forward: Any = feed_forward or FeedForward(
             config.intermediate_size, config.activation, config.initializer_range, name="feed_forward", dtype=policy
         )
         for part in ("attention", "feed_forward"):
@@ -63,8 +64,9 @@ class EncoderBlock(TransformerBlock):
         self._build_after_attention(inputs_shape)
 
     def get_config(self) -> dict[str, Any]:
-        """The constructor's arguments; the configuration makes the attention."""
-        return {name: value for name, value in super().get_config().items() if name != "attention"}
+        """The constructor's arguments; the configuration makes the sublayers."""
+        config = super().get_config()
+        return {name: value for name, value in config.items() if name not in ("attention", "feed_forward")}
 
     def _build_after_attention(self, inputs_shape: tuple[int | None, ...]) -> None:
         for part in (self.attention_norm, self.feed_forward, self.feed_forward_norm):

@@ -26,7 +26,20 @@ def gelu_tanh(x: Tensor) -> Tensor:
     return ops.gelu(x, approximate=True)
 
 
-ACTIVATIONS: dict[str, Callable[[Any], Any]] = {"gelu_tanh": gelu_tanh, "gelu_erf": gelu_erf, "relu": ops.relu}
+def silu(x: Tensor) -> Tensor:
+    """The sigmoid linear unit, x sigmoid(x) (Hendrycks and Gimpel 2016).
+
+    `ops.silu` has a gradient of its own in TensorFlow, which exported files cannot hold.
+    """
+    return ops.multiply(x, ops.sigmoid(x))
+
+
+ACTIVATIONS: dict[str, Callable[[Any], Any]] = {
+    "gelu_tanh": gelu_tanh,
+    "gelu_erf": gelu_erf,
+    "relu": ops.relu,
+    "silu": silu,
+}
 
 
 @keras.saving.register_keras_serializable("keras_bert")

@@ -75,7 +75,7 @@ def test_the_fingerprint_follows_what_is_read_wherever_it_lies(folder: Path, tmp
         ("config.json", {}, r"hold config.json or model.keras, got neither in "),
         ("model.safetensors", {"model.bin": ""}, r"hold the weights, model.safetensors or .*, got none in "),
         ("tokenizer.json", {}, r"hold the vocabulary, vocab.txt or tokenizer.json or .*spm.model, got none in "),
-        (None, {"config.json": '{"model_type": "gpt2"}'}, r"model_type must be one of .*, got 'gpt2'$"),
+        (None, {"config.json": '{"model_type": "gpt2"}'}, r"model_type 'gpt2' is not supported: it is a decoder"),
         (None, {"config.json": "{"}, r"must hold JSON: "),
         (None, {"model.keras": ""}, r"hold the task, task.json, got none in "),
     ],

@@ -14,25 +14,19 @@ ROBERTA_HEADS = {
 }
 
 
-def _robertas() -> list[Family]:
-    """RoBERTa (Liu et al. 2019), XLM-RoBERTa (Conneau et al. 2020) and CamemBERT (Martin et al. 2020)."""
-    names = (("roberta", "Roberta"), ("xlm-roberta", "XLMRoberta"), ("camembert", "Camembert"))
-    return [
-        Family(
-            name=name,
-            title=title,
-            prefix="roberta.",
-            heads=ROBERTA_HEADS,
-            text_head=TEXT_HEAD,
-            decoder="lm_head.decoder",
-            fixed={"num_segments": 1, "position_offset": 2},
-            # The position of the first token is pad_token_id + 1.
-            only={**_POSITIONS, "type_vocab_size": 1, "pad_token_id": 1},
-            dropout_before_pooler=True,
-        )
-        for name, title in names
-    ]
-
+# Liu et al. 2019.
+ROBERTA = Family(
+    name="roberta",
+    title="Roberta",
+    prefix="roberta.",
+    heads=ROBERTA_HEADS,
+    text_head=TEXT_HEAD,
+    decoder="lm_head.decoder",
+    fixed={"num_segments": 1, "position_offset": 2},
+    # The position of the first token is pad_token_id + 1.
+    only={**_POSITIONS, "type_vocab_size": 1, "pad_token_id": 1},
+    dropout_before_pooler=True,
+)
 
 # Devlin et al. 2019.
 BERT = Family(
@@ -52,7 +46,11 @@ BERT = Family(
 
 FAMILIES = (
     BERT,
-    *_robertas(),
+    ROBERTA,
+    # Conneau et al. 2020, Martin et al. 2020, Baevski et al. 2022.
+    dataclasses.replace(ROBERTA, name="xlm-roberta", title="XLMRoberta"),
+    dataclasses.replace(ROBERTA, name="camembert", title="Camembert"),
+    dataclasses.replace(ROBERTA, name="data2vec-text", title="Data2VecText", prefix="data2vec_text."),
     # Sun et al. 2019, 2020, 2021; where there is an embedding of tasks, all tokens are of task 0, as in transformers.
     dataclasses.replace(
         BERT,

@@ -16,31 +16,8 @@ from keras_bert.layers.block import SavedLayer, TransformerBlock, weights_by_pat
 from keras_bert.layers.dense import Dense
 from keras_bert.layers.embeddings import TokenEmbedding
 from keras_bert.layers.feed_forward import ACTIVATIONS, FeedForward
+from keras_bert.layers.rotary import rotary_table, rotate
 from keras_bert.layers.tap import Tap, TapLayer
-
-
-def rotary_table(length: Tensor, size: int, theta: float) -> tuple[Tensor, Tensor]:
-    """The cosines and sines of the angles p theta^(-2 i / size) of position p and pair i, each float32 (length, size).
-
-    Both halves of the last axis have the same angles. The sines of the first half are negated, as `rotate` needs them.
-    """
-    rates = theta ** (-np.arange(0, size, 2) / size)
-    angles = ops.cast(ops.arange(length), "float32")[:, None] * rates.astype("float32")
-    sines = ops.sin(angles)
-    cosines = ops.cos(angles)
-    return ops.concatenate([cosines, cosines], axis=-1), ops.concatenate([-sines, sines], axis=-1)
-
-
-def rotate(x: Tensor, table: tuple[Any, Any]) -> Tensor:
-    """Rotates the pairs (x[i], x[i + size / 2]) of each head.
-
-    (batch, heads, length, size) -> the same shape, computed in float32: bfloat16 cannot tell near positions apart.
-    """
-    cosines, sines = table
-    exact = ops.cast(x, "float32")
-    first, second = ops.split(exact, 2, axis=-1)
-    rotated = ops.add(ops.multiply(exact, cosines), ops.multiply(ops.concatenate([second, first], axis=-1), sines))
-    return ops.cast(rotated, x.dtype)
 
 
 @keras.saving.register_keras_serializable("keras_bert")

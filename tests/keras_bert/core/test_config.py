@@ -18,7 +18,7 @@ FLOATS = [field.name for field in dataclasses.fields(EncoderConfig) if float in 
         ({"layer_norm_epsilon": 0}, "layer_norm_epsilon must be positive, got 0"),
         (
             {"pooler_activation": "gelu"},
-            "pooler_activation must be 'tanh', 'gelu_tanh', 'gelu_erf', 'relu' or 'none', got 'gelu'",
+            "pooler_activation must be 'tanh', 'gelu_tanh', 'gelu_erf', 'relu', 'silu' or 'none', got 'gelu'",
         ),
         ({"pooler_dropout": 1.0}, r"pooler_dropout must be below 1, got 1\.0"),
         *(({field: value}, f"{field} must .*, got {value}") for field in FLOATS for value in (math.inf, math.nan)),

@@ -6,10 +6,12 @@ import numpy as np
 
 from keras_bert.families.bigbird.settings import BigBird
 from keras_bert.families.deberta.settings import DeBERTa
+from keras_bert.families.gated.settings import Gated
 from keras_bert.families.longformer.settings import Longformer
 from keras_bert.families.mobilebert.settings import MobileBERT
 from keras_bert.families.modernbert.settings import ModernBERT
 from keras_bert.families.mpnet.settings import MPNet
+from keras_bert.families.pre_norm.settings import PreNorm
 from tests.keras_bert.interop.checkpoints import CONFIG, make_task
 
 FAMILIES = {
@@ -19,6 +21,8 @@ FAMILIES = {
     "bigbird": {"variant": BigBird(block_size=1, random_blocks=1)},
     "deberta": {"variant": DeBERTa(), "num_segments": 1},
     "mobilebert": {"variant": MobileBERT(bottleneck_size=4), "embedding_size": 3},
+    "gated": {"variant": Gated(positions="linear")},
+    "pre norm": {"variant": PreNorm()},
     "mpnet": {"variant": MPNet(), "num_segments": 1},
     "modernbert": {"variant": ModernBERT(), "num_segments": 0, "activation": "gelu_erf"},
 }

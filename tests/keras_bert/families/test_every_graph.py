@@ -8,10 +8,12 @@ import pytest
 from keras_bert.core.config import EncoderConfig, EncoderShape
 from keras_bert.families.bigbird.settings import BigBird
 from keras_bert.families.deberta.settings import DeBERTa
+from keras_bert.families.gated.settings import Gated
 from keras_bert.families.longformer.settings import Longformer
 from keras_bert.families.mobilebert.settings import MobileBERT
 from keras_bert.families.modernbert.settings import ModernBERT
 from keras_bert.families.mpnet.settings import MPNet
+from keras_bert.families.pre_norm.settings import PreNorm
 from keras_bert.models.encoder import build_encoder, config_of, encoder_of, input_names
 from keras_bert.models.pretraining import build_pretraining
 from keras_bert.models.saving import load_model, save_model
@@ -31,6 +33,9 @@ CONFIGS = {
     "mobilebert teacher": tiny_config(
         embedding_size=3, variant=MobileBERT(bottleneck_size=12, feed_forwards=1, normalization="layer_norm")
     ),
+    "gated": tiny_config(activation="silu", variant=Gated(position_scale=1.5)),
+    "gated, linear": tiny_config(num_heads=4, variant=Gated(positions="linear", attention_bias=True)),
+    "pre norm": tiny_config(variant=PreNorm(embeddings_norm=False)),
     "mpnet": tiny_config(num_segments=0, variant=MPNet(position_buckets=8, max_distance=6)),
     "modernbert": tiny_config(num_segments=0, variant=ModernBERT(window=2, global_layers=(1,), embedding_dropout=0.2)),
 }
@@ -103,6 +108,8 @@ def test_unknown_graph_is_refused():
             {"embedding_size": 3, "shared_layers": True},
             "shared_layers must be False in a bottleneck encoder, got True",
         ),
+        (Gated(), {"position_offset": 2}, "position_offset must be 0 with the variant 'gated', got 2"),
+        (Gated(), {"hidden_size": 6}, "hidden_size must give heads of an even size, got 6"),
         (ModernBERT(), {"num_segments": 2}, "num_segments must be 0 with the variant 'modernbert', got 2"),
         (ModernBERT(), {"position_offset": 2}, "position_offset must be 0 with the variant 'modernbert', got 2"),
         (ModernBERT(), {"embedding_size": 4}, "embedding_size must be None with the variant 'modernbert', got 4"),

@@ -9,10 +9,12 @@ import keras
 from keras_bert.core.config import EncoderConfig
 from keras_bert.families.bigbird.settings import BigBird
 from keras_bert.families.deberta.settings import DeBERTa
+from keras_bert.families.gated.settings import Gated
 from keras_bert.families.longformer.settings import Longformer
 from keras_bert.families.mobilebert.settings import MobileBERT
 from keras_bert.families.modernbert.settings import ModernBERT
 from keras_bert.families.mpnet.settings import MPNet
+from keras_bert.families.pre_norm.settings import PreNorm
 from keras_bert.interop.hugging_face import to_hugging_face
 from keras_bert.models.encoder import build_encoder
 from keras_bert.tasks.embedding import Embedding
@@ -36,6 +38,16 @@ FAMILIES: dict[str, tuple[dict[str, Any], str]] = {
         "bpe",
     ),
     "big_bird": ({"num_layers": 1, "variant": BigBird(block_size=2, random_blocks=1)}, "unigram"),
+    "roberta-prelayernorm": ({"num_layers": 2, "num_segments": 1, "position_offset": 2, "variant": PreNorm()}, "bpe"),
+    "nomic_bert": ({"num_layers": 2, "activation": "silu", "variant": Gated()}, "wordpiece"),
+    "jina_bert": (
+        {
+            "num_layers": 2,
+            "activation": "gelu_erf",
+            "variant": Gated(positions="linear", attention_bias=True, output_bias=True),
+        },
+        "wordpiece",
+    ),
     "mpnet": ({"num_layers": 2, "num_segments": 0, "position_offset": 2, "variant": MPNet()}, "mpnet"),
     "mobilebert": ({"num_layers": 1, "embedding_size": 8, "variant": _MOBILEBERT, "activation": "relu"}, "wordpiece"),
 }

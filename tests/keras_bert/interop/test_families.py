@@ -137,7 +137,8 @@ def test_an_encoder_of_another_family():
     ("name", "message"),
     [
         ("distillbert", "model_type must be one of .*, got 'distillbert'; the nearest is 'distilbert'"),
-        ("roberta-prelayernorm", "got 'roberta-prelayernorm'$"),
+        ("convbert", "config.json: model_type 'convbert' is not supported: its graph is none of this library's; use"),
+        ("qwen3", "model_type 'qwen3' is not supported: it is a decoder, .*; use an encoder, or its outputs as soft"),
         ("ibert", "got 'ibert'$"),
         ("xlm_roberta", "; the nearest is 'xlm-roberta'$"),
         (None, r"model_type must be one of .*, got None$"),

@@ -152,9 +152,9 @@ def test_a_head_that_is_not_tied(tmp_path):
     ("changes", "message"),
     [
         ({"model_type": "ernie"}, "lacks 'ernie.embeddings.word_embeddings.weight'"),
-        ({"model_type": "gpt2"}, r"config\.json: model_type must be one of .*, got 'gpt2'$"),
+        ({"model_type": "gpt2"}, r"config\.json: model_type 'gpt2' is not supported: it is a decoder"),
         ({"model_type": None}, "model_type must be one of .*, got None"),
-        ({"hidden_act": "silu"}, "hidden_act must be one of .*'gelu_new'.*, got 'silu'"),
+        ({"hidden_act": "mish"}, "hidden_act must be one of .*'gelu_new'.*, got 'mish'"),
         ({"position_embedding_type": "relative_key"}, "position_embedding_type must be 'absolute', got 'relative_key'"),
         ({"is_decoder": True}, "is_decoder must be False, got True"),
         ({"add_cross_attention": True}, "add_cross_attention must be False, got True"),

@@ -12,6 +12,8 @@ from keras_bert.families.bigbird.settings import BigBird
 from keras_bert.families.bigbird.span_head import QuestionBias, SpanTransform
 from keras_bert.families.deberta.layers import ConvolutionSum, DeBERTaAttention, DeBERTaBlock, RelativeEmbedding
 from keras_bert.families.deberta.settings import DeBERTa
+from keras_bert.families.gated.layers import GatedAttention, GatedBlock, GatedLinearUnit, LinearBias
+from keras_bert.families.gated.settings import Gated
 from keras_bert.families.longformer.layers import GlobalTokens, LongformerAttention, LongformerBlock
 from keras_bert.families.longformer.settings import Longformer
 from keras_bert.families.mobilebert.layers import MobileBERTBlock, NoNorm, Trigrams
@@ -20,6 +22,7 @@ from keras_bert.families.modernbert.layers import GatedFeedForward, ModernBERTBl
 from keras_bert.families.modernbert.settings import ModernBERT
 from keras_bert.families.mpnet.layers import RelativeBias
 from keras_bert.families.mpnet.settings import MPNet
+from keras_bert.families.pre_norm.layers import PreNormBlock
 from keras_bert.layers.adapters import DecodedStates, PromptPlaces, TokenStates
 from keras_bert.layers.attention import AttentionBias, SelfAttention
 from keras_bert.layers.dense import Dense
@@ -76,6 +79,7 @@ SHARED, APART, CONVOLVED = (
         DeBERTa(convolution=3),
     )
 )
+GATED = EncoderConfig(**SIZES, initializer_range=0.1, variant=Gated(attention_bias=True)).as_dict()
 MOBILEBERT = EncoderConfig(
     **{**BLOCK, "dropout": 0.0, "activation": "relu"},
     num_layers=1,
@@ -115,6 +119,10 @@ CASES = [
     (DeBERTaBlock, {"config": SHARED}, [STATES, BIAS, RELATIVE]),
     (MobileBERTBlock, {"config": MOBILEBERT.as_dict()}, [STATES, BIAS]),
     (RelativeBias, {"config": EncoderConfig(**SIZES, max_length=7, variant=MPNet()).as_dict()}, [BIAS]),
+    (LinearBias, {"config": GATED}, [BIAS]),
+    (GatedLinearUnit, {"config": GATED}, [STATES]),
+    *[(kind, {"config": GATED}, [STATES, BIAS]) for kind in (GatedAttention, GatedBlock)],
+    (PreNormBlock, {"config": BERT.as_dict()}, [STATES, BIAS]),
     (NoNorm, {}, [STATES]),
     (Trigrams, {}, [STATES, MASK]),
     (OutputColumns, {"columns": 3, "initializer_range": 0.1}, [STATES, STATES[:, :, :6]]),

@@ -9,10 +9,12 @@ import pytest
 from keras_bert.core.config import EncoderConfig
 from keras_bert.families.bigbird.settings import BigBird
 from keras_bert.families.deberta.settings import DeBERTa
+from keras_bert.families.gated.settings import Gated
 from keras_bert.families.longformer.settings import Longformer
 from keras_bert.families.mobilebert.settings import MobileBERT
 from keras_bert.families.modernbert.settings import ModernBERT
 from keras_bert.families.mpnet.settings import MPNet
+from keras_bert.families.pre_norm.settings import PreNorm
 from keras_bert.layers.tap import recording
 from keras_bert.models.encoder import PROMPT_PLACES, TOKEN_STATES, blocks_of, build_encoder, input_names
 from keras_bert.models.first_token import skip_unused_tokens
@@ -52,6 +54,9 @@ GRAPHS = {
     "deberta, queries have positions": other(DeBERTa(content_to_position=False)),
     "deberta, convolution": other(DeBERTa(convolution=3), num_layers=2),
     "deberta, shared layers": other(DeBERTa(), shared_layers=True),
+    "gated": other(Gated()),
+    "gated, linear": other(Gated(positions="linear")),
+    "pre norm": other(PreNorm()),
     "mpnet": other(MPNet(position_buckets=4)),
     "modernbert, local": other(ModernBERT(window=4)),
     "modernbert, global": other(ModernBERT(window=4), num_layers=4),

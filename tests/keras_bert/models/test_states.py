@@ -9,10 +9,12 @@ from keras_bert.adaptation.adapter import Adapter
 from keras_bert.core.config import EncoderConfig
 from keras_bert.families.bigbird.settings import BigBird
 from keras_bert.families.deberta.settings import DeBERTa
+from keras_bert.families.gated.settings import Gated
 from keras_bert.families.longformer.settings import Longformer
 from keras_bert.families.mobilebert.settings import MobileBERT
 from keras_bert.families.modernbert.settings import ModernBERT
 from keras_bert.families.mpnet.settings import MPNet
+from keras_bert.families.pre_norm.settings import PreNorm
 from keras_bert.layers.attention import SelfAttention
 from keras_bert.layers.encoder_block import EncoderBlock
 from keras_bert.models.encoder import blocks_of, build_encoder
@@ -24,6 +26,8 @@ NO_SEGMENTS = {"num_segments": 0}
 GRAPHS = {
     "bert": {},
     "albert": {"embedding_size": 6, "shared_layers": True, "num_layers": 3},
+    "gated": {"variant": Gated()},
+    "pre norm": {"variant": PreNorm(embeddings_norm=False)},
     "mpnet": {"variant": MPNet(position_buckets=4), **NO_SEGMENTS},
     "modernbert": {"variant": ModernBERT(global_every=2, window=4), **NO_SEGMENTS},
     "deberta": {"variant": DeBERTa(position_buckets=4, convolution=3), **NO_SEGMENTS},
@@ -79,7 +83,7 @@ def test_every_graph_tells_all(graph):
     layout = attention_layout(model)
     width = 4 if graph == "mobilebert" else 8
     layers = 3 if graph == "albert" else 2
-    kinds = {"modernbert": "RotaryAttention", "deberta": "DeBERTaAttention"}
+    kinds = {"modernbert": "RotaryAttention", "deberta": "DeBERTaAttention", "gated": "GatedAttention"}
     kind = kinds.get(graph.removeprefix("shared "), "SelfAttention")
     assert layout == (layers, 2, width, frozenset(), kind)
     outputs, layer_states = read_all(model)
@@ -122,7 +126,8 @@ def test_products_are_the_layers_own(graph):
             read = blocks[layer].attention_norm(states[layer]) if layer else states[layer]
             expected = np.split(attention.query_key_value(read), 3, axis=-1)[2]
         else:
-            expected = attention.value(states[layer])
+            normalize = blocks[layer].attention_norm if graph == "pre norm" else lambda states: states
+            expected = attention.value(normalize(states[layer]))
         np.testing.assert_allclose(value, expected, atol=1e-5)
 
 

@@ -21,7 +21,7 @@ FOR_EXAMPLES |= {
 NO_START = "there must be a start: a [corpus] to pre-train on, a [checkpoint], or both"
 UNREAD = "as no step would read it"
 UNLEARNT = "where pretraining.objective is 'replaced_tokens', which learns nothing from it"
-KINDS = "'bigbird', 'deberta', 'longformer', 'mobilebert', 'modernbert', 'mpnet'"
+KINDS = "'bigbird', 'deberta', 'gated', 'longformer', 'mobilebert', 'modernbert', 'mpnet', 'pre_norm'"
 SHAPE = "encoder={num_layers=2, hidden_size=8, num_heads=2, intermediate_size=8}"
 LAST_SEED = "seed must leave room for 2 seeds below 2^32, got 4294967295"
 
@@ -215,6 +215,8 @@ VALUES = {
         ("{kind='modernbert', embedding_dropout=1.0}", "embedding_dropout must be below 1, got 1.0"),
         ("{kind='modernbert', global_layers=[2, 1]}", "global_layers must rise, got (2, 1)"),
         ("{kind='modernbert', global_layers=[-1, 1]}", "global_layers.0 must be at least 0, got -1"),
+        ("{kind='gated', theta=0.0}", "theta must be positive, got 0.0"),
+        ("{kind='gated', positions='absolute'}", "positions must be 'rotary' or 'linear', got 'absolute'"),
         ("{kind='mpnet', position_buckets=30}", "position_buckets must be a multiple of 4, got 30"),
         (
             "{kind='mpnet', max_distance=8}",
@@ -238,7 +240,7 @@ VALUES = {
         ("num_heads=3", "hidden_size must be a multiple of num_heads=3, got 32"),
         ("num_layers=0", "num_layers must be positive, got 0"),
         ("dropout=1.0", "dropout must be below 1, got 1.0"),
-        ("activation='gelu'", "activation must be 'gelu_tanh', 'gelu_erf' or 'relu', got 'gelu'"),
+        ("activation='gelu'", "activation must be 'gelu_tanh', 'gelu_erf', 'relu' or 'silu', got 'gelu'"),
         ("embedding_size=0", "embedding_size must be positive, got 0"),
         ("num_segments=-1", "num_segments must be at least 0, got -1"),
         ("position_offset=-2", "position_offset must be at least 0, got -2"),

@@ -126,7 +126,7 @@ def test_written_and_read(layers, tmp_path):
         ({"layer_types": ["chunked_attention"] * 3}, "layer_types must list 'full_attention' or 'sliding_attention'"),
         ({"local_rope_theta": None}, "rope_theta of sliding_attention must be a number, got None"),
         ({"local_attention": 0}, "ModernBERT.window must be positive, got 0"),
-        ({"hidden_activation": "silu", "classifier_activation": "silu"}, "hidden_activation must be one of"),
+        ({"hidden_activation": "mish", "classifier_activation": "mish"}, "hidden_activation must be one of"),
         ({"classifier_activation": "silu"}, "classifier_activation must be hidden_activation, 'gelu', got 'silu'"),
     ],
 )

@@ -11,10 +11,9 @@ from keras_bert.families.modernbert.layers import (
     ModernBERTBlock,
     RotaryAttention,
     WindowBias,
-    rotary_table,
-    rotate,
 )
 from keras_bert.families.modernbert.settings import ModernBERT
+from keras_bert.layers.rotary import rotary_table, rotate
 from tests.keras_bert.models.test_encoder import ACTIVATIONS, randomize
 from tests.keras_bert.tiny import tiny_config
 

@@ -1,0 +1,1 @@
+"""BERT with gated feed-forward layers, and relative positions in its attention: NomicBERT, GTE, JinaBERT v2."""
