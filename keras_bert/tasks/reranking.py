@@ -6,7 +6,7 @@ Such a model is a cross-encoder (Nogueira and Cho 2019). It has the graph and th
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -139,8 +139,7 @@ class Reranking(Regression):
         """`score`."""
         return {"score": float}
 
-    def answer_values(self, texts: Sequence[str], seconds: Sequence[str] | None = None) -> Iterator[tuple[float]]:
-        """The score of each query and its passage."""
-        if seconds is None:
+    def _encode(self, texts: list[str], pairs: list[str] | None) -> Features:
+        if pairs is None:
             raise ValueError("passages must be given, one for each query, got none")
-        return zip(self.predict(texts, seconds))
+        return super()._encode(texts, pairs)

@@ -77,7 +77,8 @@ def test_what_a_task_is_known_to_do(name):
 @pytest.mark.parametrize("name", KINDS)
 def test_the_network_has_the_one_output_that_the_objective_takes(name):
     task = build(name, make_encoder(num_layers=1))
-    network, inputs = task.network(), task.encode(["a good film", "bad"])
+    pairs = ["film", "a film"] if name == "reranking" else None
+    network, inputs = task.network(), task.encode(["a good film", "bad"], pairs)
     output = network(inputs)
     whole = task.model(inputs)
     np.testing.assert_array_equal(output, whole["embedding"] if name in VECTORS else whole)

@@ -51,6 +51,8 @@ def test_orders_are_learnt():
         trained.rank("bad", ["film"], top_k=0)
     with pytest.raises(ValueError, match=r"^passages must be given, one for each query, got none$"):
         trained.answer_values(["good"])
+    with pytest.raises(ValueError, match=r"^passages must be given"):
+        trained.read_row(["good"])
 
 
 def ranked_first(task):
