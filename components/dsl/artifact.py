@@ -172,3 +172,13 @@ class RecordArtifact(Artifact, Generic[R]):
         (base,) = (base for base in type(self).__orig_bases__ if get_origin(base) is RecordArtifact)  # type: ignore[attr-defined]
         adapter: pydantic.TypeAdapter[R] = pydantic.TypeAdapter(get_args(base)[0])
         return adapter.validate_python(self.read_json(self.record_file))
+
+
+def open_artifact(folder: Path, kind: str) -> Artifact:
+    """The artifact in a folder, by the name of its type: its class need not be imported.
+
+    Raises:
+        OSError, ValueError, KeyError, TypeError: the manifest cannot be read.
+    """
+    version = json.loads((folder / MANIFEST).read_text())["format_version"]
+    return type(kind, (Artifact,), {"format_version": version})(folder)

@@ -1,7 +1,6 @@
 """Artifacts of a remote root: uploaded and downloaded whole, and a cache of limited size."""
 
 import contextlib
-import json
 import os
 import shutil
 import time
@@ -9,7 +8,7 @@ import uuid
 from collections.abc import Iterable
 from pathlib import Path
 
-from components.dsl.artifact import MANIFEST, Artifact, list_files
+from components.dsl.artifact import MANIFEST, list_files, open_artifact
 from components.dsl.errors import InputError
 from components.dsl.locks import lock_file
 from components.dsl.paths import has_link, own_entries
@@ -44,7 +43,7 @@ def pull_artifact(store: ObjectStore, place: str, root: Path, folder: Path, stor
         lock_file(lock, wait=True)
         kind, fingerprint = stored
         with contextlib.suppress(OSError, ValueError, KeyError, TypeError):
-            artifact = _open(folder, kind)
+            artifact = open_artifact(folder, kind)
             if artifact.is_intact() and artifact.fingerprint() == fingerprint:
                 os.utime(folder)  # it counts as used now
                 return True
@@ -75,15 +74,10 @@ def _download(store: ObjectStore, place: str, root: Path, folder: Path, stored: 
     return True
 
 
-def _open(folder: Path, kind: str) -> Artifact:
-    version = json.loads((folder / MANIFEST).read_text())["format_version"]
-    return type(kind, (Artifact,), {"format_version": version})(folder)
-
-
 def _holds(folder: Path, kind: str, fingerprint: str) -> bool:
     """Whether a folder holds an artifact of this type and digest; reads all of it."""
     try:
-        artifact = _open(folder, kind)
+        artifact = open_artifact(folder, kind)
         return bool(artifact.read_fingerprint() == artifact.fingerprint() == fingerprint)
     except (OSError, ValueError, KeyError, TypeError):
         return False

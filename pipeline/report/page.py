@@ -5,10 +5,11 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from components.dsl.artifact import Artifact
+from components.dsl.artifact import open_artifact
 from components.dsl.errors import InputError
 from pipeline.capabilities import CAPABILITIES
 from pipeline.orchestrator.observer import Observer
+from pipeline.orchestrator.records import StoredArtifact
 from pipeline.report.calibration_figure import draw_reliability
 from pipeline.report.data import read_data
 from pipeline.report.explanation import read_explanation
@@ -118,6 +119,13 @@ REPORTS = "reports"
 _DRAWN = ".drawn.json"
 
 
+def _is_damaged(folder: Path, stored: StoredArtifact) -> bool:
+    try:
+        return open_artifact(folder, stored.type).read_fingerprint() != stored.fingerprint
+    except (OSError, ValueError, KeyError, TypeError):
+        return True
+
+
 def write_page(root: Path, number: int | None = None, file: Path | None = None) -> Path:
     """Writes the page of a run, by default the newest, and returns its file, by default `ROOT/reports/RUN.html`.
 
@@ -133,7 +141,7 @@ def write_page(root: Path, number: int | None = None, file: Path | None = None) 
     except Exception as error:
         for stored in (stored for step in record.steps for stored in step.outputs.values()):
             folder = root / str(stored.path)
-            if folder.is_dir() and Artifact(folder).read_fingerprint() != stored.fingerprint:
+            if folder.is_dir() and _is_damaged(folder, stored):
                 raise InputError(
                     f"{folder} must be as its step wrote it, got other content; run the job again, which makes it again"
                 ) from error

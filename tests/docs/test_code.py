@@ -56,7 +56,8 @@ def add_checkpoint(hub: Hub) -> None:
     sizes = {"num_hidden_layers": 6, "hidden_size": 384, "num_attention_heads": 12, "max_position_embeddings": 512}
     config = json.dumps({"model_type": "bert", "vocab_size": len(SPECIAL_TOKENS), **sizes}).encode()
     texts = {"config.json": config, "vocab.txt": "\n".join(SPECIAL_TOKENS).encode()}
-    hub.add("sentence-transformers/all-MiniLM-L6-v2", {**texts, "model.safetensors": b""})
+    for repository in ("sentence-transformers/all-MiniLM-L6-v2", "cross-encoder/ms-marco-MiniLM-L6-v2"):
+        hub.add(repository, {**texts, "model.safetensors": b""})
     hub.add("datasets/OWNER/NAME", {"README.md": b""})
 
 

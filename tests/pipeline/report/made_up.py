@@ -6,7 +6,7 @@ import json
 from pathlib import Path
 from typing import Any
 
-from components.dsl.artifact import Artifact
+from components.dsl.artifact import MANIFEST, Artifact
 from pipeline.orchestrator.records import Execution, NewArtifact, RunState, StoredArtifact
 from pipeline.orchestrator.store import Store
 
@@ -139,8 +139,10 @@ class Root:
             store.record(done, inputs, outputs)
 
     def _write(self, kind: str, path: str, files: dict[str, Any]) -> NewArtifact:
-        write_files(self.path / path, files)
-        return NewArtifact(kind, Artifact(self.path / path).read_fingerprint(), path)
+        manifest = files.get(MANIFEST, {})
+        write_files(self.path / path, {name: content for name, content in files.items() if name != MANIFEST})
+        artifact = type(kind, (Artifact,), {})(self.path / path)
+        return NewArtifact(kind, artifact.seal(manifest.get("parameters", {})), path)
 
 
 def write_files(folder: Path, files: dict[str, Any]) -> None:

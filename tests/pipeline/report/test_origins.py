@@ -23,7 +23,7 @@ def test_the_way_from_the_users_data_to_what_was_pushed(tmp_path: Path) -> None:
         ("push", ["evaluate"]),
     ]
     assert origins[0].data == [("source", "TextSource", "d" * 64)]
-    digest = Artifact(tmp_path / "artifacts" / "push" / "pushed-1").read_fingerprint()
+    digest = Artifact(tmp_path / "artifacts" / "push" / "pushed-1").fingerprint()
     assert origins[-1].made == [("pushed", "Pushed", digest, "artifacts/push/pushed-1")]
 
 

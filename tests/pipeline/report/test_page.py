@@ -184,7 +184,8 @@ def test_a_damaged_artifact_is_named_in_one_line(tmp_path: Path, content: str) -
 
 
 def test_an_error_that_no_artifact_explains_is_no_input_error(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    Root(tmp_path).run(node("a", makes={"out": "Text"}))
+    """The artifacts are of types with names of their own, and intact."""
+    job(Root(tmp_path))
     monkeypatch.setattr(page_module, "make_page", lambda *_: {}["key"])
     with pytest.raises(KeyError):
         write_page(tmp_path)

@@ -1,5 +1,6 @@
 """What is known of a run: its steps, who made what, and what it did not reach."""
 
+import shutil
 from pathlib import Path
 from typing import cast
 
@@ -34,7 +35,7 @@ def test_a_cached_step_is_told_with_the_run_that_made_it(tmp_path: Path) -> None
 def test_artifacts_that_are_gone_are_left_out(tmp_path: Path) -> None:
     root = Root(tmp_path)
     root.run(node("load", makes=MAKES))
-    root.folder("load", "out").rmdir()
+    shutil.rmtree(root.folder("load", "out"))
     assert list(read_record(tmp_path).outputs("Text")) == []
 
 
