@@ -2,7 +2,7 @@
 
 from pathlib import Path
 
-from components.dsl.artifact import Artifact
+from components.dsl.artifact import open_artifact
 from pipeline.report.origins import read_origins
 from pipeline.report.record import read_record
 from tests.pipeline.provenance.made_up import Jobs
@@ -23,7 +23,7 @@ def test_the_way_from_the_users_data_to_what_was_pushed(tmp_path: Path) -> None:
         ("push", ["evaluate"]),
     ]
     assert origins[0].data == [("source", "TextSource", "d" * 64)]
-    digest = Artifact(tmp_path / "artifacts" / "push" / "pushed-1").fingerprint()
+    digest = open_artifact(tmp_path / "artifacts" / "push" / "pushed-1", "Pushed").fingerprint()
     assert origins[-1].made == [("pushed", "Pushed", digest, "artifacts/push/pushed-1")]
 
 
