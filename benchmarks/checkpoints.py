@@ -96,7 +96,8 @@ def find_difference(task: Task, answers: dict[str, Any]) -> str:
         if rows[-1]["token_ids"].tolist() != answers[f"ids_{index}"].tolist():
             return f"ids of {(text, pair)}: {rows[-1]['token_ids'].tolist()}, not {answers[f'ids_{index}'].tolist()}"
     if "vectors" in answers:
-        return compare("vectors", task.predict(list(TEXTS)), answers["vectors"])
+        prompt = {"prompt": "query"} if answers["prompted"] else {}
+        return compare("vectors", task.predict(list(TEXTS), **prompt), answers["vectors"])
     if "scores" in answers:
         scores = task.predict([first for first, _ in PAIRS], [second for _, second in PAIRS])
         return compare("scores", np.array(scores, "float32").reshape(-1), answers["scores"].reshape(-1))

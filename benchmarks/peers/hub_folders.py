@@ -333,6 +333,8 @@ def answer(shape: HubShape, folder: Path) -> dict[str, Any]:
     if (folder / "modules.json").is_file() and "splade" not in shape.words:
         model = sentence_transformers.SentenceTransformer(str(folder), device="cpu")
         answers["vectors"] = model.encode(TEXTS, show_progress_bar=False)
+        # `encode` puts the default prompt in front; `predict` has to be asked for it.
+        answers["prompted"] = model.default_prompt_name is not None
         for index, text in enumerate(TEXTS):
             ids = model.tokenizer([text], truncation=True, max_length=model.max_seq_length)["input_ids"]
             answers[f"ids_{index}"] = np.array(ids[0])

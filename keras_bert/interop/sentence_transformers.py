@@ -147,6 +147,11 @@ def read_prompts(folder: Path) -> Prompts:
     if default not in (query, ""):
         rule = f"name the prompt of queries, {query!r}, which single texts get here"
         raise ValueError(f"{path}: default_prompt_name must {rule}, got {default_name!r}, {default!r}")
+    if default:
+        logger.warning(
+            "%s: predict(texts) adds no prompt; the default prompt %r stands in front with prompt=%r",
+            *(path, default, "query"),
+        )
     return Prompts(query=query, passage=passage)
 
 
