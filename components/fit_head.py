@@ -43,7 +43,7 @@ def fit_head(
     assert isinstance(task, Classification | MultiLabelClassification)
     rows = read_rows(examples, "train")
     texts, seconds = split_texts(rows)
-    inputs, targets = task.examples(texts, [labels for _, labels, _ in rows], seconds)
+    inputs, targets = task.examples(texts, [row[1] for row in rows], seconds)
     with input_errors("the head cannot be fitted to these rows: "):
         fit_logistic_head(task, inputs, targets, l2=l2, class_weights=weights)
     tune_task(task, examples)

@@ -8,7 +8,6 @@ of `torch/serialization.py` are read: the zip file of PyTorch 1.6 and later, and
 import functools
 import io
 import mmap
-import pickle
 import pickletools
 import zipfile
 from collections.abc import Callable
@@ -72,6 +71,10 @@ class _StoredTensor(NamedTuple):
     strides: tuple[int, ...]
 
 
+class _RefusedPickleError(Exception):
+    """A pickle holds more than tensors."""
+
+
 def open_pickled(path: Path) -> Tensors:
     """The tensors of one file, each read from it on access.
 
@@ -85,10 +88,10 @@ def open_pickled(path: Path) -> Tensors:
         if not isinstance(described, dict) or not all(
             isinstance(tensor, _StoredTensor) for tensor in described.values()
         ):
-            raise pickle.UnpicklingError("it holds no state dict, whose values are tensors")
+            raise _RefusedPickleError("it holds no state dict, whose values are tensors")
         for tensor in described.values():
             _check_place(tensor)
-    except pickle.UnpicklingError as error:
+    except _RefusedPickleError as error:
         raise ValueError(f"{path} is not read as tensors, and nothing in it was run: {error}; {_CONVERT}") from error
     except _DAMAGE as error:
         raise damaged_file(path, "file of PyTorch", error) from error
@@ -113,7 +116,7 @@ def _open_zip(path: Path) -> tuple[Any, Callable[[_Storage], Any]]:
         return archive.read(entry)
 
     if "byteorder" in entries and read("byteorder") != b"little":
-        raise pickle.UnpicklingError("its numbers are not little-endian")
+        raise _RefusedPickleError("its numbers are not little-endian")
     return _follow(io.BytesIO(read("data.pkl"))), lambda storage: read(f"data/{storage.key}")
 
 
@@ -124,7 +127,7 @@ def _open_old(path: Path) -> tuple[Any, Callable[[_Storage], Any]]:
     if [_follow(content), _follow(content)] != [_MAGIC, _VERSION]:
         raise ValueError("it does not begin as one")
     if not _follow(content)["little_endian"]:
-        raise pickle.UnpicklingError("its numbers are not little-endian")
+        raise _RefusedPickleError("its numbers are not little-endian")
     storages: dict[str, _Storage] = {}
     described, keys = _follow(content, storages), _follow(content)
     places, position = {}, content.tell()
@@ -180,7 +183,7 @@ def _follow(file: Any, storages: dict[str, _Storage] | None = None) -> Any:
     for count, (instruction, argument, _) in enumerate(pickletools.genops(file)):
         name = instruction.name
         if count > _MOST_INSTRUCTIONS:
-            raise pickle.UnpicklingError(f"its pickle has more than {_MOST_INSTRUCTIONS} instructions")
+            raise _RefusedPickleError(f"its pickle has more than {_MOST_INSTRUCTIONS} instructions")
         if name in _ARGUMENTS:
             stack.append(argument)
         elif name in _VALUES:
@@ -204,7 +207,7 @@ def _follow(file: Any, storages: dict[str, _Storage] | None = None) -> Any:
             _typed(stack[-1], dict).update(zip(keys, pairs[1::2], strict=True))
         elif name == "GLOBAL":
             if argument not in _NAMES:
-                raise pickle.UnpicklingError(f"it names {argument.replace(' ', '.')!r}, which is no part of a tensor")
+                raise _RefusedPickleError(f"it names {argument.replace(' ', '.')!r}, which is no part of a tensor")
             stack.append(argument)
         elif name == "REDUCE":
             stack.append(_call(stack.pop(-2), _typed(stack.pop(), tuple)))
@@ -220,7 +223,7 @@ def _follow(file: Any, storages: dict[str, _Storage] | None = None) -> Any:
         elif name == "STOP":
             return stack.pop()
         elif name != "PROTO":
-            raise pickle.UnpicklingError(f"its pickle has the instruction {name}, which tensors do not need")
+            raise _RefusedPickleError(f"its pickle has the instruction {name}, which tensors do not need")
     raise EOFError("its pickle has no end")
 
 
@@ -237,12 +240,12 @@ def _call(function: str, arguments: tuple[Any, ...]) -> Any:
     if function == _PARAMETER:
         return _typed(arguments[0], _StoredTensor)
     if function not in _TENSORS:
-        raise pickle.UnpicklingError(f"its pickle calls {str(function)[:100]!r} with {len(arguments)} arguments")
+        raise _RefusedPickleError(f"its pickle calls {str(function)[:100]!r} with {len(arguments)} arguments")
     storage, offset, shape, strides = arguments[:4]
     return _StoredTensor(_typed(storage, _Storage), offset, _typed(shape, tuple), _typed(strides, tuple))
 
 
 def _storage_of(kind: Any, dtype: Any, key: Any, device: Any, count: Any, view: Any = None) -> _Storage:
     if kind != "storage" or view is not None or not isinstance(dtype, str) or dtype not in _DTYPES:
-        raise pickle.UnpicklingError(f"it holds a storage of the type {str(dtype)[:100]!r}, which is not supported")
+        raise _RefusedPickleError(f"it holds a storage of the type {str(dtype)[:100]!r}, which is not supported")
     return _Storage(_typed(key, str), _DTYPES[dtype], _typed(count, int))

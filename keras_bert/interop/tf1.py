@@ -190,7 +190,7 @@ def _read_head(tensors: Mapping[str, Array], task: str | None, labels: Sequence[
     if kind == "classification" and task is None and len(tensors[_mark(kind)]) == 1:
         kind = "regression"
     if kind not in ("classification", "multi_label", "token_classification"):
-        check("from_tf1", "labels", labels is None, f"be None for {kind}, which has none", labels)
+        check("from_tf1", "labels", not labels, f"be None for {kind}, which has none", labels)
         both = kind == "pretraining" and _mark_of("next_sentence/bias") in tensors
         return Head(task=kind, next_sentence=both, pooling="mean" if kind == "embedding" else "cls")
     mark = next((name for name in (_mark(kind), _mark("classification")) if name in tensors), None)

@@ -190,8 +190,8 @@ def test_further_columns_of_other_types_are_texts(tmp_path: Path, kind: str) -> 
         pq.write_table(pa.Table.from_pylist(rows), file)
     unit = "line" if kind == ".jsonl" else "row"
     assert TableSource(str(file)).training_rows() == [
-        (("a", "x", None), f"rows{kind} {unit} 1", {"text": "a", "label": "x", "n": "1", "l": '["é"]'}),
-        (("b", "y", None), f"rows{kind} {unit} 2", {"text": "b", "label": "y", "n": "", "l": ""}),
+        (TextRow("a", "x"), f"rows{kind} {unit} 1", {"text": "a", "label": "x", "n": "1", "l": '["é"]'}),
+        (TextRow("b", "y"), f"rows{kind} {unit} 2", {"text": "b", "label": "y", "n": "", "l": ""}),
     ]
 
 

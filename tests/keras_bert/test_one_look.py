@@ -79,10 +79,11 @@ SHARES = np.array(
 @pytest.mark.usefixtures("eager")
 @pytest.mark.parametrize("name", ["classification", "multi_label", "regression", "embedding"])
 def test_a_student_learns_from_probabilities_without_a_teacher(name: str) -> None:
+    keras.utils.set_random_seed(1)
     task = make_task(name)
     answers = SHARES[:, 0] if name in ("regression", "embedding") else SHARES
     texts = ROWS[name][:2] if name == "embedding" else ROWS[name][:1]
-    training = {**SMALL, "learning_rate": 1e-2, "epochs": 12}
+    training = {**SMALL, "learning_rate": 1e-2, "epochs": 20}
     before = [weight.numpy() for weight in task.model.weights]
     small = keras_bert.distill(task, *texts, probabilities=answers, layers=[1], **training)
     for weight, was in zip(task.model.weights, before, strict=True):
@@ -173,7 +174,9 @@ def test_static_recipes_need_texts_for_the_export_and_the_file_is_whole_or_not_t
     keras_bert.quantize(task, TEXTS, LABELS, post_training=True, recipe="static_wi8_ai8")
     with pytest.raises(ValueError, match=r"^export\.texts must hold texts .* static_wi8_ai8, got \[\]$"):
         task.export(tmp_path / "model.tflite")
-    with pytest.raises(ValueError, match=r"^export\.path must end with \.tflite or \.onnx, got .*model\.pt'$"):
+    with pytest.raises(
+        ValueError, match=r"^export\.path must end with \.tflite, \.onnx or saved_model\.pb, got .*model\.pt'$"
+    ):
         task.export(tmp_path / "model.pt")
     assert list(tmp_path.iterdir()) == []
     task.export(tmp_path / "model.tflite", TEXTS)

@@ -35,6 +35,7 @@ OTHER_STEPS = {
     "measure_search_space",
     "measure_step",
     "mine_hard_negatives",
+    "score_with_reranker",
     "validate",
 }
 

@@ -12,7 +12,7 @@ from components.explaining.findings import (
     hold_sentences,
     read_probe_sentences,
 )
-from components.sources.tagged_words import SentenceSource
+from components.sources.tagged_words import Sentence, SentenceSource
 
 TREE = "1\t{0}\t_\tNOUN\tNNS\t_\t2\tx\t_\t_\n2\tends\t_\tVERB\tVB\t_\t0\troot\t_\t_\n\n"
 
@@ -45,7 +45,7 @@ def test_tags_that_training_lacks_are_not_measured() -> None:
 
 
 def test_long_files_are_cut() -> None:
-    row = (("a",), ("X",))
+    row = Sentence(("a",), ("X",))
     sentences = hold_sentences([row] * (MOST_TRAINING + 1), [row] * (MOST_TEST + 1))
     assert (len(sentences.train), len(sentences.test)) == (MOST_TRAINING, MOST_TEST)
 
@@ -54,7 +54,7 @@ def test_columns_of_treebanks(tmp_path: Path) -> None:
     file = tmp_path / "a.conllu"
     file.write_text(TREE.format("films"))
     source = SentenceSource(str(file), tag_column=4, scheme="any")
-    assert source.splits()["train"] == [(("films", "ends"), ("NNS", "VB"))]
+    assert source.splits()["train"] == [Sentence(("films", "ends"), ("NNS", "VB"))]
     with pytest.raises(
         InputError, match=r"^SentenceSource\.tag_column must be one of \[3, 4, 7\] for \.conllu files, got 2$"
     ):

@@ -217,7 +217,7 @@ def test_configurations_that_do_not_fit(changes, message, classifier):
             "embedding",
             {},
             {"normalize": False},
-            r"to_tf1.embedding must be the mean, of length 1, .*got \('mean', False, 'cosine'\)",
+            r"to_tf1.embedding must be the mean, of length 1, .*got \('mean', False, 'cosine', \(\)\)",
         ),
     ],
 )

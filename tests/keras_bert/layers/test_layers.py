@@ -38,7 +38,9 @@ from keras_bert.layers.heads import (
     OutputColumns,
     Pooler,
     PredictionHead,
+    Projections,
     ReplacedTokenTransform,
+    StatePooler,
     Truncation,
 )
 from keras_bert.layers.regression_head import RegressionHead
@@ -130,6 +132,8 @@ CASES = [
     (Pooler, {"activation": "none", "dropout": 0.2}, [STATES]),
     (Pooler, {"initializer_range": 0.1, "activation": "gelu_erf", "dropout": 0.2}, [STATES]),
     (MeanPooler, {}, [STATES, MASK]),
+    (StatePooler, {"pooling": "max+lasttoken"}, [STATES, MASK]),
+    (Projections, {"projections": [{"units": 3, "use_bias": True, "activation": "tanh"}]}, [STATES[:, 0]]),
     (FirstTokenPooler, {}, [STATES]),
     (Truncation, {"width": 3}, [STATES[:, 0]]),
     (CrossCosine, {}, [STATES[:, 0], STATES[:, 1]]),

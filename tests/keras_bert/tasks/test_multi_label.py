@@ -108,7 +108,6 @@ def test_the_explained_number_is_that_of_a_label(shared):
         ({"thresholds": [0.5, 1.5, 0.5]}, r"thresholds must be between 0 and 1, or None, got "),
         ({"thresholds": [0.5, float("nan"), 0.5]}, r"thresholds must be between 0 and 1, or None, got "),
         ({"label_precision": 0.0}, "label_precision must be above 0 and at most 1, or None, got 0.0"),
-        ({"labels": ["one"]}, "num_labels must be at least 2, got 1"),
     ],
 )
 def test_bad_settings(settings, message):

@@ -127,7 +127,7 @@ def test_a_damaged_description(folder, content, message):
 
 def test_other_damage(folder):
     (folder / "tokenizer.json").write_text(json.dumps({"version": "1.0"}))
-    with pytest.raises(ValueError, match=r'tokenizer\.json must say {"lowercase": true} or false'):
+    with pytest.raises(ValueError, match=r'tokenizer\.json must say {"lowercase": true}, false or "keep_accents"'):
         load(folder)
     whole = (folder / "model.keras").read_bytes()
     (folder / "model.keras").write_bytes(whole[: len(whole) // 2])

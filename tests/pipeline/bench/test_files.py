@@ -14,6 +14,8 @@ from pipeline.bench.files import BenchOptions, bench, inspect_file, run_child
 from pipeline.views.bench import bench_tables
 from tests.pipeline.command_line import refused, said
 
+NO_FILE = "must be a .tflite or .onnx file, or a saved_model.pb, found none"
+
 
 def test_both_kinds_stand_side_by_side(files: Path, capsys: pytest.CaptureFixture[str]) -> None:
     arguments = [str(files / "model.tflite"), str(files / "model.onnx"), "--threads", "1", "--answers", "10"]
@@ -69,8 +71,11 @@ def _without_length(files: Path, folder: Path) -> Path:
 @pytest.mark.parametrize(
     ("spoil", "message"),
     [
-        (lambda files, folder: folder / "model.tflite", "must be a .tflite or .onnx file, found none"),
-        (lambda files, folder: files, "must be a .tflite or .onnx file, found none"),
+        (
+            lambda files, folder: folder / "model.tflite",
+            NO_FILE,
+        ),
+        (lambda files, folder: files, NO_FILE),
         (_text, "must be a file that was pushed or exported here"),
         (_damaged, "must be a .tflite file: "),
         (_cut, "must be an .onnx file: "),
@@ -129,7 +134,7 @@ def test_a_process_that_falls_is_one_line(files: Path, monkeypatch: pytest.Monke
         ([], "Missing argument 'FILE...'. (see keras-bert-edge describe --help)"),
         (["a.onnx", "--length", "8"], "--length must be left out without --time, got 8"),
         (["a.onnx", "--operations"], "--operations must be left out without --time"),
-        (["a.onnx", "--time", "--delegates"], "--delegates must be left out with --time"),
+        (["a.onnx", "--time", "--accelerators"], "--accelerators must be left out with --time"),
         (["a.onnx", "b.onnx", "--json"], "FILE must be one file with --json, got 2"),
         (["a.onnx", "--time", "--length", "2"], "--length must be at least 3 each, got [2]"),
     ],

@@ -114,6 +114,8 @@ def test_every_number_is_finite(tmp_path: Path, value: str) -> None:
     kinds = {"adaptation": "[adaptation]\nkind = 'lora'\n", "examples": EXAMPLES}
     kinds["general_distillation"] = "[general_distillation]\npath = 'texts'\n"
     kinds["encoder"] = "[encoder.variant]\nkind = 'modernbert'\n"
+    gated = "[encoder.variant]\nkind = 'gated'\n"
+    kinds |= dict.fromkeys(("encoder.variant.position_scale", "encoder.variant.theta"), gated)
     kinds["examples.label_precision"] = EXAMPLES + "task = 'multi_label'\n"
     for key in sorted(keys):
         table = kinds.get(key, kinds.get(key.split(".")[0], ""))
