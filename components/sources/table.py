@@ -214,6 +214,8 @@ class TableSource(TaughtFiles):
             if is_own:
                 label = as_text(cell, where, self.label, is_filled=True).strip()
             elif numbers is None:
+                if labels == "none":
+                    raise InputError(f"{where}: column {self.answer_column!r} must hold a teacher's answer, got none")
                 columns_of_both = f"a label in column {self.label!r} or a teacher's answer in {self.answer_column!r}"
                 raise InputError(f"{where}: the row must have {columns_of_both}, got neither")
             else:

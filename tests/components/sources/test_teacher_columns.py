@@ -166,6 +166,12 @@ def test_bad_answers_are_named_with_their_place(tmp_path, rows, message):
         TableSource(write(tmp_path, rows), probabilities="p").check()
 
 
+def test_each_text_without_label_has_an_answer(tmp_path):
+    more = write(tmp_path, [{"text": "x", "q": [0.9, 0.1]}, {"text": "y"}], "more.jsonl")
+    with pytest.raises(InputError, match=r"more\.jsonl line 2: column 'q' must hold a teacher's answer, got none"):
+        TableSource(write(tmp_path, ROWS), probabilities="p").read_unlabelled(UnlabelledSource(more, probabilities="q"))
+
+
 def test_rows_to_measure_on_have_labels_of_their_own(tmp_path):
     test = write(tmp_path, [{"text": "a", "p": [1, 0]}], "test.jsonl")
     with pytest.raises(InputError, match=r"test\.jsonl line 1: .*'label'"):

@@ -80,6 +80,30 @@ def test_losses_on_a_teachers_scores_equal_sentence_transformers(name):
     )
 
 
+def test_given_scores_are_compared_with_those_of_a_rows_own_negatives():
+    """Row 0 has no negative, row 1 the first and third, of which the latter has no score; the others have one each."""
+    rows = np.array([1, 2, 1, 3, 4, 5, 6])
+    passages, negatives = GOLDEN["teacher_scores"][:, 0], np.where(np.arange(ROWS) == 2, np.nan, 1.0).astype("float32")
+    batch = {**BATCH, "negative_row": rows, "negative_scores": negatives}
+    units = [side / np.linalg.norm(side, axis=1, keepdims=True) for side in SIDES]
+    cosines, places = (units[0] * units[1]).sum(axis=1), [None, 0, 1, 3, 4, 5, 6]
+    lists = [[cosine] + ([] if place is None else [units[0][row] @ units[2][place]]) for row, (cosine, place) in
+             enumerate(zip(cosines, places, strict=True))]  # fmt: skip
+    for scores, loss in (("margin_mse", margin_mse_loss), ("divergence", lambda *sides: list_divergence(*sides, 2.0))):
+        distances = RetrievalObjective(Contrast(scores=scores)).distances(np.concatenate(SIDES), passages, batch, 2.0)
+        expected = [
+            float(
+                loss(np.array([[20 * one for one in part]]), np.array([[passages[row], *[1.0] * (len(part) - 1)]]))[0]
+            )
+            for row, part in enumerate(lists)
+        ]
+        np.testing.assert_allclose(distances, expected, rtol=1e-3, atol=1e-4)
+    margins = [units[0][row] @ (units[1][row] - units[2][place]) for place, row in enumerate(rows)]
+    expected = np.square(margins - (passages[rows] - 1.0)) * (np.arange(ROWS) != 2)
+    triplets = RetrievalObjective(Contrast(loss="triplet")).distances(np.concatenate(SIDES), passages, batch, 2.0)
+    np.testing.assert_allclose(triplets, expected, rtol=1e-4)
+
+
 @pytest.mark.parametrize("name", CONTRASTS)
 def test_the_objective_equals_sentence_transformers(name):
     def mean(queries):
