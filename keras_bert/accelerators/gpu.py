@@ -50,7 +50,8 @@ class Gpu(Accelerator):
         status, output = run_tool(self.name, command, {"XDG_RUNTIME_DIR": str(folder)})
         if _NO_DRIVER in output:
             raise AcceleratorError(
-                f"{self.name} needs a driver of Vulkan, found none: apt-get install libvulkan1 mesa-vulkan-drivers"
+                f"{self.name} needs a driver of Vulkan that the engine takes, found none: without a GPU, apt-get "
+                "install libvulkan1 chromium-common and set VK_DRIVER_FILES=/usr/lib/chromium/vk_swiftshader_icd.json"
             )
         if _REFUSAL in output:
             left = Counter(f"{kind}: {reason}" for kind, reason in _REASON.findall(output.split(_REFUSAL)[1]))

@@ -161,5 +161,7 @@ def test_makers_whose_compiler_is_missing_are_named(integers, folder):
 
 def test_without_a_driver_the_gpu_says_how_to_get_one(integers, folder, monkeypatch):
     monkeypatch.setenv("VK_DRIVER_FILES", os.devnull)
-    with pytest.raises(AcceleratorError, match=r"^gpu needs a driver of Vulkan, found none: apt-get install"):
+    with pytest.raises(
+        AcceleratorError, match=r"^gpu needs a driver of Vulkan that the engine takes, found none: .* apt-get"
+    ):
         find_accelerator("gpu").compile(integers, folder, 49)
