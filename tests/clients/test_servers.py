@@ -23,7 +23,7 @@ from tests.keras_bert.export.word_tasks import make_task, make_texts
 pytestmark = pytest.mark.servers
 
 TEXTS = make_texts(12, 20)
-GUIDE = REPOSITORY / "docs" / "guides" / "serve.md"
+GUIDE = REPOSITORY / "docs" / "guides" / "browsers-and-servers.md"
 # What the guide's server answers to a request, and to one without texts.
 ASK = """
 import json, sys
@@ -103,7 +103,7 @@ def test_the_server_of_the_guide_answers(pushed: tuple[Task, Path], tmp_path: Pa
     (place / "1").symlink_to(folder)
     export_onnx(task.network(), tmp_path / "model.onnx", output=task.output_name)
     (code,) = (
-        block.code for block in read_blocks(GUIDE.read_text(), "serve.md") if block.code.startswith("from typing")
+        block.code for block in read_blocks(GUIDE.read_text(), GUIDE.name) if block.code.startswith("from typing")
     )
     (tmp_path / "app.py").write_text(code)
     (status, answers), (refused, _) = run("-c", ASK, stdin=TEXTS, folder=tmp_path)

@@ -1,4 +1,4 @@
-"""The example of docs/guides/ship.md decodes tags and answers of a file with text as input as `predict` does."""
+"""The example of docs/guides/phones.md decodes tags and answers of a file with text as input as `predict` does."""
 
 import ast
 import unicodedata
@@ -15,7 +15,7 @@ from keras_bert.tasks.places import end_with_marks
 from tests.docs.blocks import REPOSITORY, read_blocks
 from tests.keras_bert.export.word_tasks import make_task, make_texts
 
-PAGE = REPOSITORY / "docs" / "guides" / "ship.md"
+PAGE = REPOSITORY / "docs" / "guides" / "phones.md"
 ACCENTS = ["The unbelievable fi\u0301lm, 2000 \u00e9\U0001f642 plots!", "विष्णु the plot", "", "don't\u200d a\u0308 (s)"]
 LONG = ["film " * 50 + "great", "the " + "unbelievable " * 12, "plot, " * 40 + "विष्णु"]
 

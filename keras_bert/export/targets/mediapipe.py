@@ -66,5 +66,5 @@ def describe_other_ids(share: float) -> str:
     """The warning about the share of validation texts, above 0, that get other token ids in MediaPipe."""
     return (
         f"MediaPipe makes other token ids of {100 * share:.1f} % of validation texts than the training did, as it "
-        "keeps accents; see docs/guides/ship.md"
+        "keeps accents; see docs/guides/phones.md"
     )

@@ -64,7 +64,7 @@ def test_other_ids_in_mediapipe_are_a_warning_of_the_run(
     edge.file("export.json").write_text(json.dumps(records))
     message = (
         "warning: MediaPipe makes other token ids of 6.2 % of validation texts than the training did, as it keeps "
-        "accents; see docs/guides/ship.md"
+        "accents; see docs/guides/phones.md"
     )
     seeds = (edge, edge)
     assert run(monkeypatch, capfd, tmp_path, *seeds) == [*([message] if is_said else []), f"warning: {NOT_COMPARED}"]
