@@ -77,11 +77,11 @@ class TokenizerTraits(NamedTuple):
 
     Attributes:
         kind: of its vocabulary.
-        lowercase: whether a WordPiece tokenizer lowercases text; False for other kinds, whose definition decides it.
+        lowercase: whether BERT's WordPiece lowercases text; None for others, whose definition decides it.
     """
 
     kind: VocabularyKind
-    lowercase: Lowercasing
+    lowercase: Lowercasing | None
 
 
 @dataclasses.dataclass(frozen=True)
@@ -195,12 +195,11 @@ class Checkpoint:
                     f'the checkpoint {folder} cannot be used: its {TOKENIZER_FILE} must say {{"lowercase": true}} or '
                     "false, or describe a model"
                 )
-            return _tokenizer_traits(content, lowercase=content.get("lowercase", False))
+            return _tokenizer_traits(content, lowercase=content.get("lowercase"))
         with errors_of_checkpoint(folder):
             definition = read_definition(folder)
-            return _tokenizer_traits(
-                definition or {}, lowercase=definition is None and read_vocabulary(folder).lowercase
-            )
+            lowercase = None if definition is not None else read_vocabulary(folder).lowercase
+            return _tokenizer_traits(definition or {}, lowercase=lowercase)
 
     def copy_obstacle(self) -> str:
         """Returns the part of its tokenizer that the tokenizers for apps do not know; empty if they know all.
@@ -313,7 +312,7 @@ class Checkpoint:
         return {str(file): file_digest(str(file)) for file in files}
 
 
-def _tokenizer_traits(definition: Mapping[str, Any], *, lowercase: Lowercasing) -> TokenizerTraits:
+def _tokenizer_traits(definition: Mapping[str, Any], *, lowercase: Lowercasing | None) -> TokenizerTraits:
     """Returns the kind of vocabulary that a tokenizer definition names; without one, WordPiece."""
     model = definition.get("model")
     kind = MODELS.get(str(model.get("type")) if isinstance(model, dict) else "", "wordpiece")

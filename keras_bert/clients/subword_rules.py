@@ -13,7 +13,7 @@ from typing import Any
 
 from keras_bert.clients.graphemes import grapheme_classes, read_charsmap
 from keras_bert.tokenizers.subword_copies import RUNS, byte_characters, find_copy_obstacle, list_steps
-from keras_bert.tokenizers.subword_vocabulary import WORD_MARKS, SubwordVocabulary
+from keras_bert.tokenizers.subword_vocabulary import SubwordVocabulary
 
 # Line ends part the characters of a probe; the library reads them as white space, which changes under no step.
 _CODES = tuple(code for code in range(0x110000) if not 0xD800 <= code < 0xE000 and code not in (0xA, 0xD))
@@ -41,7 +41,7 @@ def subword_rules(tokenizer: SubwordVocabulary) -> str:
         f"kind {tokenizer.kind}",
         f"row {tokenizer.cls_id} {tokenizer.sep_id} {tokenizer.unknown_id} {tokenizer.between} "
         f"{tokenizer.second_segment}",
-        f"mark {ord(WORD_MARKS[tokenizer.kind]):x}",
+        f"mark {ord(tokenizer.mark):x}",
     ]
     classes = {"blank": frozenset(code for code in range(0x110000) if chr(code).isspace())}
     lines.append(f"special {' '.join(map(str, tokenizer.special_ids))}")

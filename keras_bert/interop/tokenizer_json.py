@@ -11,7 +11,7 @@ from keras_bert.tokenizers.wordpiece_vocabulary import SEP, find_special_tokens
 # The flags of an added token that leaves texts as they are, and is not shown in answers.
 SPECIAL_FLAGS = {"single_word": False, "lstrip": False, "rstrip": False, "normalized": False, "special": True}
 # The one supported value of keys, which is also their default.
-_NORMALIZER = {"type": "BertNormalizer", "clean_text": True, "handle_chinese_chars": True}
+_NORMALIZER = {"type": "BertNormalizer", "clean_text": True}
 _MODEL = {"type": "WordPiece", "unk_token": "[UNK]", "continuing_subword_prefix": "##", "max_input_chars_per_word": 100}
 _PRE_TOKENIZER = "BertPreTokenizer"
 
@@ -59,11 +59,7 @@ def read_tokenizer(path: Path, tokenizer: Mapping[str, Any]) -> tuple[str, ...]:
     if not isinstance(splitter, dict) or splitter.get("type") != _PRE_TOKENIZER:
         raise ValueError(f"{path}: pre_tokenizer must have the type {_PRE_TOKENIZER!r}, got {splitter!r}")
     check_truncation(path, tokenizer)
-    added = tokenizer.get("added_tokens") or []
-    if not isinstance(added, list):
-        raise ValueError(f"{path}: added_tokens must be a list, got {added!r}")
     tokens = _sort_by_id(path, tokenizer["model"].get("vocab"))
-    check_added(path, "added_tokens", added, tokens)
     _check_post_processor(path, tokenizer.get("post_processor"), tokens)
     return tokens
 
@@ -80,8 +76,11 @@ def normalizer_of(tokenizer: Mapping[str, Any]) -> Any:
     return {**of_bert, "lowercase": True, "strip_accents": accents}
 
 
-def write_tokenizer(tokens: Sequence[str], *, lowercase: Lowercasing) -> dict[str, Any]:
-    """The content of a `tokenizer.json` with the ids of `Tokenizer`, as `read_tokenizer` reads it."""
+def write_tokenizer(tokens: Sequence[str], *, lowercase: Lowercasing, splits_chinese: bool = True) -> dict[str, Any]:
+    """The content of a `tokenizer.json` with the ids of `Tokenizer`, as `read_tokenizer` reads it.
+
+    `splits_chinese` is whether each Chinese character is a word, as in `Tokenizer`.
+    """
     ids = {token: number for number, token in enumerate(tokens)}
     names = name_special_tokens(tokens)
     special = sorted(names.values(), key=ids.__getitem__)
@@ -91,7 +90,11 @@ def write_tokenizer(tokens: Sequence[str], *, lowercase: Lowercasing) -> dict[st
         "truncation": None,
         "padding": None,
         "added_tokens": [{"id": ids[token], "content": token, **SPECIAL_FLAGS} for token in special],
-        "normalizer": {**_NORMALIZER, **write_lowercase("lowercase", lowercase)},
+        "normalizer": {
+            **_NORMALIZER,
+            "handle_chinese_chars": splits_chinese,
+            **write_lowercase("lowercase", lowercase),
+        },
         "pre_tokenizer": {"type": _PRE_TOKENIZER},
         "post_processor": build_post_processor(cls, sep, ids, **_pair_layout(sep)),
         "decoder": {"type": "WordPiece", "prefix": _MODEL["continuing_subword_prefix"], "cleanup": True},
@@ -109,21 +112,6 @@ def check_truncation(path: Path, tokenizer: Mapping[str, Any]) -> None:
     truncation = tokenizer.get("truncation")
     if truncation is not None and (not isinstance(truncation, dict) or truncation.get("direction", "Right") != "Right"):
         raise ValueError(f"{path}: truncation must be null or have the direction 'Right', got {truncation!r}")
-
-
-def check_added(path: Path, field: str, added: list[Any], tokens: Sequence[str]) -> None:
-    """Refuses added tokens that are matched in texts; special ones are text here, as `[MASK]` is."""
-    special = find_special_tokens(tokens)
-    further = [
-        text
-        for token, text in [(token, content_of(path, field, token)) for token in added]
-        if text not in special and isinstance(token, dict) and not token.get("special")
-    ]
-    if further:
-        raise ValueError(
-            f"{path}: {field}: added tokens must be special, got {further[:5]}, which are not supported: they are "
-            "matched before a text is split; add them to the vocabulary itself if they are words"
-        )
 
 
 def content_of(path: Path, field: str, token: Any) -> str:

@@ -12,25 +12,25 @@ from keras_bert.interop.sentence_transformers import LENGTH_FILE
 from keras_bert.interop.slow_tokenizers import SLOW_FILES, read_slow_tokenizer, special_of_class
 from keras_bert.interop.tokenizer_json import (
     SPECIAL_FLAGS,
-    check_added,
     check_truncation,
     content_of,
     name_special_tokens,
     normalizer_of,
     read_tokenizer,
     write_lowercase,
+    write_tokenizer,
 )
 from keras_bert.options.data import MODELS, NAMED_TOKENS, TOKEN_KEYS, Lowercasing
-from keras_bert.tokenizers.wordpiece_vocabulary import SEP
+from keras_bert.tokenizers.wordpiece_vocabulary import SEP, find_special_tokens
 
 logger = logging.getLogger(__name__)
 
 SETTINGS_FILE = "tokenizer_config.json"
 SPECIAL_TOKENS_FILE = "special_tokens_map.json"
+_ADDED_FILE = "added_tokens.json"
 
-# The one supported value of keys, which is also their default: of all tokenizers, and of WordPiece.
+# The one supported value of keys, which is also their default.
 _COMMON_SETTINGS = {"truncation_side": "right"}
-_SETTINGS = {"tokenize_chinese_chars": True, **_COMMON_SETTINGS}
 # Japanese BERTs split texts into words by a dictionary (MeCab, Sudachi) first, and some the words into characters.
 _WORD_SETTINGS = {"word_tokenizer_type": "basic", "subword_tokenizer_type": "wordpiece"}
 # The classes, without `Fast`, that `tokenizer.json` alone defines, and those of WordPiece.
@@ -40,7 +40,7 @@ _CLASSES = (*(f"{model}Tokenizer" for model in _MODELS), *_GENERIC_CLASSES)
 
 
 def read_definition(folder: Path) -> dict[str, Any] | None:
-    """The content of the `tokenizer.json` of a tokenizer that is not WordPiece; None for WordPiece.
+    """The content of the `tokenizer.json` of a tokenizer that is not BERT's WordPiece; None for that.
 
     The special tokens that the files beside it name stand in it as `NAMED_TOKENS`.
 
@@ -55,8 +55,9 @@ def read_definition(folder: Path) -> dict[str, Any] | None:
     if content is None and not (folder / VOCABULARY_FILE).is_file() and any((folder / n).is_file() for n in SLOW_FILES):
         content = read_slow_tokenizer(folder, settings, tokens)
     model = (content or {}).get("model")
-    if content is None or not isinstance(model, dict) or str(model.get("type")) not in MODELS:
-        return None
+    kind = MODELS.get(str(model.get("type")), "wordpiece") if isinstance(model, dict) else "wordpiece"
+    if content is None or kind == "wordpiece":
+        return _describe_word_pieces(folder, settings, content)
     check_only(folder / SETTINGS_FILE, settings, _COMMON_SETTINGS)
     check_truncation(folder / TOKENIZER_FILE, content)
     content = _with_lowercase(content) if _lowercases_first(folder) else content
@@ -65,6 +66,57 @@ def read_definition(folder: Path) -> dict[str, Any] | None:
         content = {**content, "pre_tokenizer": _with_prefix(content.get("pre_tokenizer"), prefix)}
     tokens = {**special_of_class(settings, content), **tokens}
     return {**content, **({NAMED_TOKENS: tokens} if tokens else {})}
+
+
+def _describe_word_pieces(
+    folder: Path, settings: Mapping[str, Any], content: Mapping[str, Any] | None
+) -> dict[str, Any] | None:
+    """A WordPiece with tokens that are matched before a text is split, or without a split at Chinese characters.
+
+    None for BERT's, which has neither. transformers' own classes read `tokenizer_config.json` alone.
+    """
+    file, splits = SETTINGS_FILE, settings.get("tokenize_chinese_chars", True)
+    normalizer = normalizer_of(content or {})
+    if isinstance(normalizer, dict) and _class_of(settings) in _GENERIC_CLASSES:
+        file, splits = TOKENIZER_FILE, normalizer.get("handle_chinese_chars", True)
+    if not isinstance(splits, bool):
+        raise ValueError(f"{folder / file}: the key of Chinese characters must be true or false, got {splits!r}")
+    added = _read_added(folder, settings, content)
+    if splits and all(token["special"] for token in added):
+        return None
+    vocabulary = read_vocabulary(folder)
+    special = find_special_tokens(vocabulary.tokens)
+    further = [token for token in added if token["content"] not in special]
+    if splits and all(token["special"] for token in further):
+        return None
+    definition = write_tokenizer(vocabulary.tokens, lowercase=vocabulary.lowercase, splits_chinese=splits)
+    definition["added_tokens"] += further
+    return definition
+
+
+def _read_added(folder: Path, settings: Mapping[str, Any], content: Mapping[str, Any] | None) -> list[dict[str, Any]]:
+    """The added tokens of a WordPiece, by id, with all their flags; special ones are text here, as `[MASK]` is."""
+    listed = (content or {}).get("added_tokens") or []
+    by_id = settings.get("added_tokens_decoder") or {}
+    ids = {} if content is not None else _read_if_there(folder / _ADDED_FILE) or {}
+    try:
+        tokens = [
+            *listed,
+            *({**token, "id": int(number)} for number, token in by_id.items()),
+            *({"content": text, "id": int(number)} for text, number in ids.items()),
+        ]
+        described = {
+            token["content"]: {
+                "id": int(token["id"]),
+                "content": str(token["content"]),
+                **{flag: bool(token.get(flag, flag == "normalized")) for flag in SPECIAL_FLAGS},
+            }
+            for token in reversed(tokens)
+        }
+    except (AttributeError, LookupError, TypeError, ValueError) as error:
+        fields = f"added_tokens of {TOKENIZER_FILE}, added_tokens_decoder of {SETTINGS_FILE} and {_ADDED_FILE}"
+        raise ValueError(f"{folder}: {fields} must hold tokens with a content and an id: {error!r}") from error
+    return sorted(described.values(), key=lambda token: token["id"])
 
 
 def _read_settings(folder: Path) -> dict[str, Any]:
@@ -129,9 +181,11 @@ def write_definition(
 
     `segments` is whether the model reads those of a pair: the class that is written gives none by default.
     """
+    mask = special[-1]
     settings = {
         "model_input_names": ["input_ids", *(["token_type_ids"] if segments else []), "attention_mask"],
-        **dict(zip(TOKEN_KEYS, special, strict=True)),
+        # A mask in place of the unknown token says that bytes leave none.
+        **{key: token for key, token in zip(TOKEN_KEYS, special, strict=True) if (key, token) != ("unk_token", mask)},
         "tokenizer_class": "PreTrainedTokenizerFast",
         "model_max_length": max_length,
     }
@@ -226,14 +280,13 @@ def _read_if_there(path: Path) -> dict[str, Any] | None:
 
 
 def _check_settings(path: Path, settings: Mapping[str, Any], tokens: Sequence[str]) -> None:
-    check_only(path, settings, {**_SETTINGS, **_WORD_SETTINGS})
+    check_only(path, settings, {**_COMMON_SETTINGS, **_WORD_SETTINGS})
     if _class_of(settings) not in _CLASSES:
-        raise ValueError(f"{path}: tokenizer_class must be one of {_CLASSES}, got {settings['tokenizer_class']!r}")
+        raise ValueError(
+            f"{path}: tokenizer_class must be one of {_CLASSES}, got {settings['tokenizer_class']!r}, whose rules "
+            "are none of this library's: use a checkpoint with one of these, or the outputs of this one as soft labels"
+        )
     _check_special(path, settings, tokens)
-    added = settings.get("added_tokens_decoder") or {}
-    if not isinstance(added, dict):
-        raise ValueError(f"{path}: added_tokens_decoder must map ids to tokens, got {added!r}")
-    check_added(path, "added_tokens_decoder", list(added.values()), tokens)
 
 
 def _class_of(settings: Mapping[str, Any]) -> str:

@@ -14,8 +14,8 @@ VocabularyKind = Literal["wordpiece", "bpe", "unigram"]
 # Whether text is lowercased; its accents are removed then, unless they are kept.
 Lowercasing = bool | Literal["keep_accents"]
 
-# The names of the models of the library `tokenizers` -> the kinds of vocabularies that it trains.
-MODELS: dict[str, VocabularyKind] = {"BPE": "bpe", "Unigram": "unigram"}
+# The names of the models of the library `tokenizers` -> the kinds of vocabularies.
+MODELS: dict[str, VocabularyKind] = {"BPE": "bpe", "Unigram": "unigram", "WordPiece": "wordpiece"}
 
 # The keys of special tokens in `tokenizer_config.json`: of padding, unknown text, the start of a row, the end of a
 # text, and masked tokens.

@@ -90,7 +90,7 @@ class BaseTokenizer(abc.ABC):
 
     def save(self, folder: str | os.PathLike[str]) -> None:
         """Writes `vocab.txt` (a token on each line) and `tokenizer.json` into an existing folder."""
-        lines = "".join(f"{token}\n" for token in self.vocabulary)
+        lines = "".join(f"{line}\n" for line in vocabulary_lines(self.vocabulary))
         (Path(folder) / VOCABULARY_FILE).write_bytes(lines.encode())
         content = json.dumps(self.definition(), ensure_ascii=False)
         (Path(folder) / TOKENIZER_FILE).write_text(content + "\n", encoding="utf-8")
@@ -143,6 +143,11 @@ class BaseTokenizer(abc.ABC):
         needed = self.special_count(texts) + texts
         if max_length < needed:
             raise ValueError(f"Tokenizer.encode max_length must be at least {needed}, got {max_length!r}")
+
+
+def vocabulary_lines(tokens: Sequence[str]) -> list[str]:
+    """The lines of `vocab.txt`: tokens, with Unicode's pictures of line ends in place of those, as Gemma has them."""
+    return [token.replace("\n", "\u2424").replace("\r", "\u240d") for token in tokens]
 
 
 def count_kept_tokens(lengths: Sequence[Any], room: int, library: Any) -> list[Any]:

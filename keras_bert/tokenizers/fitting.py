@@ -68,7 +68,11 @@ def _characters(tokenizer: BaseTokenizer, counts: Any) -> Iterator[int]:
     bare = [token.removeprefix(mark) for token in tokenizer.vocabulary]
     seen = _ASCII.union(*(bare[number] for number in np.flatnonzero(counts)))
     for number, token in enumerate(bare):
-        if len(token) <= 1 and (tokenizer.kind == "bpe" or not token or token in seen):
+        if tokenizer.kind == "bpe":
+            # Gemma has tokens for characters, and others for the bytes of the rest.
+            if len(token) <= 1 or tokenizer.count_bytes(token) == 1:
+                yield number
+        elif len(token) <= 1 and (not token or token in seen):
             yield number
 
 
@@ -102,8 +106,9 @@ def _reduced_definition(content: Mapping[str, Any], ids: Mapping[str, int]) -> d
     model = made["model"]
     if isinstance(model["vocab"], dict):
         model["vocab"] = {token: ids[token] for token in model["vocab"] if token in ids}
-        pairs = _merges(model)
-        model["merges"] = [list(pair) for pair in pairs if {*pair, "".join(pair)} <= ids.keys()]
+        if "merges" in model:
+            pairs = _merges(model)
+            model["merges"] = [list(pair) for pair in pairs if {*pair, "".join(pair)} <= ids.keys()]
     else:
         unknown = model["vocab"][model["unk_id"]][0]
         model["vocab"] = [entry for entry in model["vocab"] if entry[0] in ids]

@@ -8,7 +8,7 @@ from typing import Any
 
 from keras_bert.core.folders import TOKENIZER_FILE, VOCABULARY_FILE
 from keras_bert.options.data import Lowercasing
-from keras_bert.tokenizers.base import BaseTokenizer
+from keras_bert.tokenizers.base import BaseTokenizer, vocabulary_lines
 
 _SHOWN = 200
 
@@ -48,7 +48,7 @@ def _load(
     try:
         if isinstance(options, dict) and "model" in options:
             tokenizer = subwords(options)
-            if tokenizer.vocabulary != tuple(tokens):
+            if vocabulary_lines(tokenizer.vocabulary) != tokens:
                 raise ValueError(f"{TOKENIZER_FILE} must hold the tokens of {VOCABULARY_FILE} beside it, got others")
             return tokenizer
         if not isinstance(options, dict) or options.get("lowercase") not in (True, False, "keep_accents"):

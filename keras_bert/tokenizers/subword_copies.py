@@ -33,6 +33,8 @@ def find_copy_obstacle(content: Mapping[str, Any]) -> str:
         if flags and not token.get("special"):
             return _describe(f"added token with {flags[0]}", token.get("content"), ())
     model = content["model"]
+    if model.get("type") == "WordPiece":
+        return "the tokenizers for apps have no WordPiece with added tokens, or without a split at Chinese characters"
     for name, values in _MODEL_OPTIONS.items():
         if model.get(name) not in values:
             return _describe(f"model with {name}", model[name], values)

@@ -1,17 +1,23 @@
-"""Vocabularies of byte-level BPE and unigram that a `tokenizer.json` describes, for Hugging Face's `tokenizers`."""
+"""Vocabularies that a `tokenizer.json` describes, for Hugging Face's `tokenizers`: BPE, unigram and WordPiece."""
 
 import json
+import re
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from keras_bert.options.data import MODELS, NAMED_TOKENS, TOKEN_KEYS, VocabularyKind
+from keras_bert.options.data import MODELS, NAMED_TOKENS, TOKEN_KEYS
 from keras_bert.tokenizers.base import BaseTokenizer
+from keras_bert.tokenizers.wordpiece_vocabulary import CONTINUATION
 
-# The prefix of tokens that begin a word.
-WORD_MARKS: dict[VocabularyKind, str] = {"bpe": "Ġ", "unigram": "▁"}
+# A token for a byte of a character that the vocabulary lacks.
+_BYTE = re.compile("<0x[0-9A-F]{2}>")
 
 # The usual names of special tokens, by their keys in `tokenizer_config.json`, where neither it nor the file names them.
-_USUAL_NAMES = {"pad_token": ("<pad>", "[PAD]"), "unk_token": ("<unk>", "[UNK]"), "mask_token": ("<mask>", "[MASK]")}
+_USUAL_NAMES = {
+    "pad_token": ("<pad>", "[PAD]", "<|pad|>"),
+    "mask_token": ("<mask>", "[MASK]", "<|mask|>"),
+    "unk_token": ("<unk>", "[UNK]"),
+}
 
 
 class SubwordVocabulary(BaseTokenizer):
@@ -23,6 +29,7 @@ class SubwordVocabulary(BaseTokenizer):
 
     Attributes:
         matcher: a `tokenizers.Tokenizer` of Hugging Face, which splits texts into tokens.
+        mark: the beginning of tokens that begin a word; of WordPiece, of those that continue one.
     """
 
     def __init__(self, content: Mapping[str, Any]) -> None:
@@ -42,14 +49,18 @@ class SubwordVocabulary(BaseTokenizer):
         _check_templates(content.get("post_processor"))
         # `<mask>` in a text is text.
         self.matcher.encode_special_tokens = True
-        if self.kind == "bpe" and "ByteLevel" not in json.dumps(content.get("pre_tokenizer")):
-            raise ValueError("tokenizer.json: a BPE must work on bytes, with the pre_tokenizer ByteLevel")
+        self._is_byte_level = self.kind == "bpe" and "ByteLevel" in json.dumps(content.get("pre_tokenizer"))
+        if self.kind == "bpe" and not self._is_byte_level and not content["model"].get("byte_fallback"):
+            raise ValueError(
+                "tokenizer.json: a BPE must work on bytes, with the pre_tokenizer ByteLevel, or fall back to bytes"
+            )
+        self.mark = "Ġ" if self._is_byte_level else CONTINUATION if self.kind == "wordpiece" else "▁"
         ids: dict[str, int] = self.matcher.get_vocab(with_added_tokens=True)
         if sorted(ids.values()) != list(range(len(ids))):
             raise ValueError("tokenizer.json must number its tokens from 0 on, each once")
         vocabulary = tuple(sorted(ids, key=ids.__getitem__))
         for number, token in enumerate(vocabulary):
-            if "\n" in token or "\r" in token:
+            if self.kind == "unigram" and ("\n" in token or "\r" in token):
                 rule = "tokenizer.json must hold no token with a line end, which vocab.txt cannot hold"
                 raise ValueError(f"{rule}; got {token!r} as token {number}: train it on texts without line ends")
         between, second_segment = self._find_between()
@@ -61,14 +72,18 @@ class SubwordVocabulary(BaseTokenizer):
 
     def continues(self, token: str) -> bool:
         """See `BaseTokenizer`."""
-        return not token.startswith(WORD_MARKS[self.kind])
+        return token.startswith(self.mark) == (self.kind == "wordpiece")
 
     def count_bytes(self, token: str) -> int:
         """See `BaseTokenizer`; each character of a byte-level token is a byte."""
-        return len(token) if self.kind == "bpe" else len(token.replace(WORD_MARKS[self.kind], " ").encode())
+        if self.kind == "wordpiece":
+            return len(token.removeprefix(self.mark).encode()) + (not self.continues(token))
+        if self._is_byte_level or _BYTE.fullmatch(token):
+            return len(token) if self._is_byte_level else 1
+        return len(token.replace(self.mark, " ").encode())
 
     def tokenize_words(self, words: Sequence[str]) -> Any:
-        """See `BaseTokenizer`; in byte-level BPE a space begins a word."""
+        """See `BaseTokenizer`; in BPE a space begins a word."""
         return self.tokenize([f" {word}" for word in words] if self.kind == "bpe" else words)
 
     def _find_between(self) -> tuple[int, int]:
@@ -101,12 +116,17 @@ class SubwordVocabulary(BaseTokenizer):
         special = {"cls_token": vocabulary[row[0]], "sep_token": vocabulary[row[-1]]}
         if model.get("unk_id") is not None:
             special["unk_token"] = model["vocab"][model["unk_id"]][0]
+        elif self.kind == "wordpiece":
+            special["unk_token"] = model["unk_token"]
         for key, token in special.items():
             if named.get(key, token) != token:
                 rule = f"tokenizer_config.json: {key} must be {token!r}, which tokenizer.json uses"
                 raise ValueError(f"{rule}, got {named[key]!r}: correct the file that is wrong")
         for key, names in _USUAL_NAMES.items():
             usual = special.get(key) or next((name for name in names if name in held), None)
+            if usual is None and key == "unk_token" and self._is_byte_level:
+                # Bytes leave no text unknown, and the mask stands for none of it.
+                usual = special["mask_token"]
             chosen = named.get(key) or usual
             if chosen is None:
                 raise ValueError(f"tokenizer.json must hold {' or '.join(names)}, got {len(held)} tokens without it")

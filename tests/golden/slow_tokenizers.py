@@ -10,6 +10,7 @@ of the released ones: the order of special tokens, user-defined pieces, a table 
 import io
 import json
 import shutil
+import tempfile
 from pathlib import Path
 from typing import Any
 
@@ -81,14 +82,19 @@ SIGNS = ["(", ")", '"', "-", ".", "–", "£", "€"]
 
 def train(**settings: Any) -> sentencepiece_model_pb2.ModelProto:
     """A unigram of sentencepiece over the sentences."""
-    rules = Path("/tmp/rules.tsv")
-    rules.write_text("".join(f"{code(key)}\t{code(value)}\n" for key, value in RULES.items()))
     written = io.BytesIO()
-    defaults = {"vocab_size": 400, "hard_vocab_limit": False, "minloglevel": 2, "normalization_rule_tsv": str(rules)}
-    sentencepiece.SentencePieceTrainer.train(
-        sentence_iterator=iter(SENTENCES * 3), model_writer=written, **{**defaults, **settings}
-    )
-    return sentencepiece_model_pb2.ModelProto.FromString(written.getvalue())
+    defaults: dict[str, Any] = {"vocab_size": 400, "hard_vocab_limit": False, "minloglevel": 2}
+    with tempfile.NamedTemporaryFile("w", suffix=".tsv") as rules:
+        rules.writelines(f"{code(key)}\t{code(value)}\n" for key, value in RULES.items())
+        rules.flush()
+        defaults["normalization_rule_tsv"] = rules.name
+        sentencepiece.SentencePieceTrainer.train(
+            sentence_iterator=iter(SENTENCES * 3), model_writer=written, **{**defaults, **settings}
+        )
+    model = sentencepiece_model_pb2.ModelProto.FromString(written.getvalue())
+    # The path of the file is part of the model.
+    model.normalizer_spec.ClearField("normalization_rule_tsv")
+    return model
 
 
 def code(text: str) -> str:

@@ -64,6 +64,13 @@ class ModelTraits(NamedTuple):
     variant: str | None = None
     labels: Sequence[str] = ()
 
+    @property
+    def other_tokenizer(self) -> str:
+        """What the tokenizer is where it is not BERT's WordPiece, which operations in a file are; empty if it is."""
+        if self.tokenizer == "wordpiece" and self.lowercase is None:
+            return "WordPiece with added tokens or without a split at Chinese characters"
+        return "" if self.tokenizer in (None, "wordpiece") else f"a {self.tokenizer} tokenizer"
+
 
 class ExportTarget(abc.ABC):
     """The base class of export targets: writes a model's files for a runtime, and compares them with the model."""
@@ -139,7 +146,7 @@ def _read_traits(task: "Task", recipe: RecipeName | None) -> ModelTraits:
         recipe=recipe,
         tokenizer=task.tokenizer.kind,
         lowercase=task.tokenizer.lowercase,
-        copy_obstacle="" if task.tokenizer.kind == "wordpiece" else find_copy_obstacle(task.tokenizer.definition()),
+        copy_obstacle="" if task.tokenizer.lowercase is not None else find_copy_obstacle(task.tokenizer.definition()),
         has_segments="segment_ids" in input_names(task.network()),
         variant=None if variant is None else variant.kind,
         labels=task.labels,

@@ -53,8 +53,8 @@ class LiteRTText(ExportTarget):
 
     def find_obstacle(self, traits: ModelTraits) -> str | None:
         """See `ExportTarget`."""
-        if traits.tokenizer not in (None, "wordpiece"):
-            return f"tensorflow-text's operations in the file make WordPiece tokens, got a {traits.tokenizer} tokenizer"
+        if traits.other_tokenizer:
+            return f"tensorflow-text's operations in the file make WordPiece tokens, got {traits.other_tokenizer}"
         if needs_calibration_rows(traits.recipe):
             return (
                 f"activation ranges are measured on token ids, not behind a tokenizer, got the recipe {traits.recipe}"

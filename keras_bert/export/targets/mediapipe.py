@@ -30,8 +30,8 @@ class MediaPipe(ExportTarget):
         if traits.task not in (None, *TASKS) or has_pairs:
             task = f"{traits.task} of pairs" if has_pairs else traits.task
             return f"MediaPipe has classification of single texts and embedding, got {task}"
-        if traits.tokenizer not in (None, "wordpiece"):
-            return f"MediaPipe makes lowercased WordPiece tokens, got a {traits.tokenizer} tokenizer"
+        if traits.other_tokenizer:
+            return f"MediaPipe makes lowercased WordPiece tokens, got {traits.other_tokenizer}"
         if traits.lowercase is False:
             return "MediaPipe makes lowercased WordPiece tokens, got a vocabulary with upper case"
         if traits.has_segments is False:

@@ -58,7 +58,6 @@ def test_a_vocabulary_inside_tokenizer_json(folder):
 @pytest.mark.parametrize(
     ("changes", "message"),
     [
-        ({"tokenize_chinese_chars": False}, "tokenizer_config.json: tokenize_chinese_chars must be True, got False"),
         ({"truncation_side": "left"}, "truncation_side must be 'right', got 'left'"),
         ({"strip_accents": True}, "strip_accents must be null or false where text is not lowercased, got true"),
         (
@@ -69,12 +68,10 @@ def test_a_vocabulary_inside_tokenizer_json(folder):
         ({"subword_tokenizer_type": "character"}, "subword_tokenizer_type must be 'wordpiece', got 'character'"),
         ({"unk_token": "<unk>"}, r"unk_token must be '\[UNK\]', got '<unk>'"),
         ({"unk_token": {"content": "<unk>"}}, r"unk_token must be '\[UNK\]', got '<unk>'"),
-        ({"added_tokens_decoder": {"9": {"content": "<e>"}}}, r"added tokens must be special, got \['<e>'\], which"),
         *(
             ({"model_max_length": said}, f"model_max_length must be a whole number of at least 3, got {said!r}")
             for said in ("512", True, 20.5, 2, 0)
         ),
-        ({"added_tokens_decoder": ["x"]}, r"added_tokens_decoder must map ids to tokens, got \['x'\]"),
         ({"do_lower_case": "false"}, "lowercasing must be true or false, got 'false'"),
     ],
 )
@@ -92,7 +89,6 @@ def test_settings_that_the_tokenizer_does_not_have(changes, message, written):
         ("model", {"type": "BPE"}, "tokenizer.json: type must be 'WordPiece', got 'BPE'"),
         ("model", {"continuing_subword_prefix": "@@"}, "continuing_subword_prefix must be '##', got '@@'"),
         ("model", {"vocab": {"a": 0, "b": 2}}, "model.vocab must map tokens to the ids from 0 on, each once"),
-        ("normalizer", {"handle_chinese_chars": False}, "handle_chinese_chars must be True, got False"),
         ("normalizer", {"clean_text": False}, "clean_text must be True, got False"),
     ],
 )
@@ -100,6 +96,50 @@ def test_tokenizers_that_are_not_berts(part, changes, message, folder):
     change_part(folder, part, **changes)
     with pytest.raises(ValueError, match=message):
         read_vocabulary(folder)
+
+
+_ADDED = {"content": "film0x", "single_word": True, "normalized": False}
+
+
+@pytest.mark.parametrize(
+    ("settings", "added", "expected"),
+    [
+        ({}, {}, None),
+        ({"added_tokens_decoder": {"59": {"content": "[Q]", "special": True}}}, {}, None),
+        ({"added_tokens_decoder": {"1": {"content": "[UNK]"}}}, {}, None),
+        ({"added_tokens_decoder": {"59": _ADDED}}, {}, (True, [(59, "film0x", True, False)])),
+        ({}, {"film1x": 60, "film0x": 59}, (True, [(59, "film0x", False, True), (60, "film1x", False, True)])),
+        ({"tokenize_chinese_chars": False}, {}, (False, [])),
+    ],
+)
+def test_word_pieces_that_a_file_has_to_describe(settings, added, expected, written):
+    """Tokens that are matched before a text is split, and Chinese characters that are not words."""
+    change_json(written / "tokenizer_config.json", **settings)
+    (written / "added_tokens.json").write_text(json.dumps(added))
+    definition = read_definition(written)
+    if expected is None:
+        assert definition is None
+        return
+    tokens = [token for token in definition["added_tokens"] if not token["special"]]
+    matched = [(token["id"], token["content"], token["single_word"], token["normalized"]) for token in tokens]
+    assert (definition["normalizer"]["handle_chinese_chars"], matched) == expected
+    assert definition["normalizer"]["lowercase"] is False
+    assert tuple(definition["model"]["vocab"]) == PIECES
+
+
+def test_a_generic_class_follows_tokenizer_json(folder):
+    change_part(folder, "normalizer", handle_chinese_chars=False)
+    change_json(folder / "tokenizer_config.json", tokenizer_class="TokenizersBackend")
+    assert read_definition(folder)["normalizer"]["handle_chinese_chars"] is False
+    change_json(folder / "tokenizer_config.json", tokenizer_class="BertTokenizer")
+    assert read_definition(folder) is None
+
+
+@pytest.mark.parametrize("added", [["x"], {"9": 3}, {"x": {"content": "y"}}, {"9": {"special": False}}])
+def test_added_tokens_without_an_id_are_refused(added, written):
+    change_json(written / "tokenizer_config.json", added_tokens_decoder=added)
+    with pytest.raises(ValueError, match=r"added_tokens_decoder of .* must hold tokens with a content and an id: "):
+        read_definition(written)
 
 
 @pytest.mark.parametrize("model", ["Bert", "DistilBert", "Electra", "MobileBert"])
@@ -247,9 +287,6 @@ def test_what_gives_the_same_ids(changes, folder):
         ({"truncation": {"direction": "Left"}}, "truncation must be null or have .*'Right', got {'direction': 'Left'}"),
         ({"model": []}, r"must describe its model; .*, got \[\]"),
         ({"normalizer": "x"}, "must describe its normalizer; .*, got 'x'"),
-        ({"added_tokens": [{"id": 59, "content": "<e>"}]}, r"added_tokens: .* must be special, got \['<e>'\], which"),
-        ({"added_tokens": [3]}, "added_tokens must hold strings or objects with a content, got 3"),
-        ({"added_tokens": {"a": 1}}, "added_tokens must be a list, got {'a': 1}"),
         ({"model": {"type": "WordPiece", "vocab": {"a": 0, "b": "1"}}}, "model.vocab must map tokens to the ids"),
     ],
 )

@@ -1,10 +1,10 @@
-"""Small tokenizers of `tokenizers`' own training, as those of RoBERTa, ModernBERT and ALBERT are."""
+"""Small tokenizers of `tokenizers`' own training, as those of RoBERTa, ModernBERT, ALBERT, mmBERT and EuroBERT are."""
 
 import functools
 import json
 from typing import Any
 
-from tokenizers import AddedToken, Tokenizer, decoders, models, normalizers, pre_tokenizers, processors, trainers
+from tokenizers import AddedToken, Regex, Tokenizer, decoders, models, normalizers, pre_tokenizers, processors, trainers
 
 TEXTS = (
     "The cow went over the old stone bridge, and nobody saw her go.",
@@ -15,6 +15,12 @@ TEXTS = (
 ROBERTA = ["<s>", "<pad>", "</s>", "<unk>", "<mask>"]
 MODERN = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]"]
 ALBERT = ["<pad>", "<unk>", "[CLS]", "[SEP]", "[MASK]"]
+GEMMA = ["<pad>", "<unk>", "<bos>", "<eos>", "<mask>"]
+LLAMA = ["<|pad|>", "<|mask|>", "<|begin_of_text|>", "<|end_of_text|>", "<|mask|>"]
+LLAMA_WORDS = (
+    r"(?i:'s|'t|'re|'ve|'m|'ll|'d)|[^\r\n\p{L}\p{N}]?\p{L}+|\p{N}{1,3}"
+    r"| ?[^\s\p{L}\p{N}]+[\r\n]*|\s*[\r\n]+|\s+(?!\S)|\s+"
+)
 
 
 @functools.cache
@@ -69,7 +75,75 @@ def unigram(size: int = 80) -> str:
     return str(made.to_str())
 
 
+@functools.cache
+def gemma() -> str:
+    """BPE of characters with Gemma's special tokens, runs of line ends, and bytes for other characters, as JSON."""
+    made = Tokenizer(models.BPE(byte_fallback=True, unk_token="<unk>", fuse_unk=True))
+    made.normalizer = normalizers.Replace(" ", "▁")
+    # Its own splits nothing; this one keeps words apart in training.
+    made.pre_tokenizer = pre_tokenizers.Split("▁", "merged_with_next")
+    special = [*GEMMA, *(f"<0x{number:02X}>" for number in range(256))]
+    trainer = trainers.BpeTrainer(vocab_size=400, special_tokens=special, show_progress=False)
+    made.train_from_iterator(TEXTS, trainer)
+    made.pre_tokenizer = pre_tokenizers.Split(" ", "merged_with_previous")
+    made.add_tokens([AddedToken("\n" * width, normalized=False) for width in (1, 2, 3)])
+    ids = [(token, made.token_to_id(token)) for token in ("<bos>", "<eos>")]
+    made.post_processor = processors.TemplateProcessing(
+        single="<bos> $A <eos>", pair="<bos> $A <eos> $B:1 <eos>:1", special_tokens=ids
+    )
+    content = json.loads(made.to_str())
+    # Bytes are tokens of the model alone.
+    content["added_tokens"] = [token for token in content["added_tokens"] if not token["content"].startswith("<0x")]
+    return json.dumps(content)
+
+
+@functools.cache
+def llama() -> str:
+    """Byte-level BPE with the expression and special tokens of Llama 3; words of the vocabulary need no merges."""
+    made = Tokenizer(models.BPE(ignore_merges=True))
+    of_bytes = pre_tokenizers.ByteLevel(add_prefix_space=False, use_regex=False)
+    made.pre_tokenizer = pre_tokenizers.Sequence([pre_tokenizers.Split(Regex(LLAMA_WORDS), "isolated"), of_bytes])
+    made.decoder = decoders.ByteLevel()
+    alphabet = sorted(pre_tokenizers.ByteLevel.alphabet())
+    made.train_from_iterator(TEXTS, trainers.BpeTrainer(vocab_size=330, initial_alphabet=alphabet, show_progress=False))
+    content = json.loads(made.to_str())
+    vocabulary = content["model"]["vocab"]
+    # No merges make these of their bytes.
+    for word in ("Ġflies", "Ġwaits", "!!!"):
+        vocabulary[word] = len(vocabulary)
+    made = Tokenizer.from_str(json.dumps(content))
+    made.add_special_tokens(["<|begin_of_text|>", "<|end_of_text|>", "<|mask|>", "<|pad|>"])
+    ids = [(token, made.token_to_id(token)) for token in LLAMA[2:4]]
+    first, last = LLAMA[2:4]
+    template = processors.TemplateProcessing(
+        single=f"{first} $A {last}", pair=f"{first} $A {last} $B:1 {last}:1", special_tokens=ids
+    )
+    made.post_processor = processors.Sequence([processors.ByteLevel(trim_offsets=True), template])
+    return str(made.to_str())
+
+
+@functools.cache
+def added() -> str:
+    """BERT's WordPiece with tokens that are matched before a text is split, one for each flag, as JSON."""
+    words = sorted({word for text in TEXTS for word in text.lower().replace(",", "").split()})
+    letters = sorted({letter for word in words for letter in word})
+    tokens = [*MODERN, *letters, *(f"##{letter}" for letter in letters), *words[::2], ".", ",", "##bridge", "雨"]
+    vocabulary = {token: number for number, token in enumerate(dict.fromkeys(tokens))}
+    made = Tokenizer(models.WordPiece(vocabulary, unk_token="[UNK]"))
+    made.normalizer = normalizers.BertNormalizer(handle_chinese_chars=False)
+    made.pre_tokenizer = pre_tokenizers.BertPreTokenizer()
+    ids = [(token, made.token_to_id(token)) for token in ("[CLS]", "[SEP]")]
+    made.post_processor = processors.TemplateProcessing(
+        single="[CLS] $A [SEP]", pair="[CLS] $A [SEP] $B:1 [SEP]:1", special_tokens=ids
+    )
+    made.add_special_tokens(MODERN)
+    made.add_tokens(["Overs", "film0x", AddedToken("cows", single_word=True)])
+    made.add_tokens([AddedToken("<l>", lstrip=True), AddedToken("<R>", rstrip=True, normalized=False)])
+    return str(made.to_str())
+
+
 def content(kind: str) -> dict[str, Any]:
     """The `tokenizer.json` of a kind."""
-    content: dict[str, Any] = json.loads({"bpe": bpe, "modern": modern, "unigram": unigram}[kind]())
+    kinds = {"bpe": bpe, "modern": modern, "unigram": unigram, "gemma": gemma, "llama": llama, "added": added}
+    content: dict[str, Any] = json.loads(kinds[kind]())
     return content

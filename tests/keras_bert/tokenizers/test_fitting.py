@@ -11,7 +11,7 @@ from keras_bert.tokenizers.wordpiece_vocabulary import SPECIAL_TOKENS
 from tests.keras_bert.tokenizers.subwords import TEXTS, content
 
 PIECES = ["a", "b", "l", "##a", "##b", "##l", "é", "##é", "世", "able", "##able", "ball", "ab", "##all", "rest"]
-KINDS = ("wordpiece", "bpe", "modern", "unigram")
+KINDS = ("wordpiece", "bpe", "modern", "unigram", "gemma", "llama", "added")
 
 
 def make(kind):

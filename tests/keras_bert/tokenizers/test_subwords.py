@@ -1,4 +1,4 @@
-"""Byte-level BPE and unigram against `tokenizers` itself."""
+"""BPE, unigram and WordPiece with added tokens against `tokenizers` itself."""
 
 import json
 import pickle
@@ -15,10 +15,11 @@ from keras_bert.tokenizers.fitting import choose_vocabulary, reduce_tokenizer
 from keras_bert.tokenizers.loading import load_tokenizer
 from keras_bert.tokenizers.subword_copies import byte_characters, find_copy_obstacle
 from keras_bert.tokenizers.subwords import SubwordTokenizer
-from tests.keras_bert.tokenizers.subwords import ALBERT, MODERN, ROBERTA, TEXTS, content
+from tests.keras_bert.tokenizers.subwords import ALBERT, GEMMA, LLAMA, MODERN, ROBERTA, TEXTS, content
 
-KINDS = ("bpe", "modern", "unigram")
+KINDS = ("bpe", "modern", "unigram", "gemma", "llama", "added")
 HARD = [*TEXTS, "", " ", "  two  spaces ", "a<mask>b [MASK] </s>", "\u200b\ufeff", "👩‍🚀 flies", "tab\tand\nline"]
+HARD += ["We'LL go\n\n\n\nI'm 12345 !!!\r\n x", "film0x filM0Xs scows cows, cows9 Overs", "a <l> b<R> \t c <L>雨雨"]
 
 
 @pytest.fixture(scope="module", params=KINDS)
@@ -76,9 +77,13 @@ def test_a_long_pair_is_cut_where_a_short_one_would_be(both):
 
 def test_special_tokens_words_and_bytes(both):
     ours, _ = both
-    orders = (["<pad>", "<unk>", "<s>", "</s>", "<mask>"], MODERN, ALBERT)
+    orders = (["<pad>", "<unk>", "<s>", "</s>", "<mask>"], MODERN, ALBERT, GEMMA, LLAMA)
     expected = next(order for order in orders if set(order) <= set(ours.vocabulary))
     bpe = expected == orders[0]
+    if ours.kind == "wordpiece":
+        assert [ours.vocabulary[number] for number in ours.special_ids] == expected
+        assert ours.word_marks().tolist() == [token.startswith("##") for token in ours.vocabulary]
+        return
     assert [ours.vocabulary[number] for number in ours.special_ids] == expected
     assert (ours.between, ours.special_count(1), ours.special_count(2)) == ((2, 2, 4) if bpe else (1, 2, 3))
     assert ours.mask == expected[-1]
@@ -138,7 +143,7 @@ def test_line_ends_missing_special_tokens_and_changing_segments_are_refused():
     with pytest.raises(ValueError, match=rule):
         SubwordTokenizer(description)
     broken = json.loads(json.dumps(content("unigram")).replace("[MASK]", "[HIDE]"))
-    with pytest.raises(ValueError, match=r"must hold <mask> or \[MASK\], got \d+ tokens without it"):
+    with pytest.raises(ValueError, match=r"must hold <mask> or \[MASK\] or <\|mask\|>, got \d+ tokens without it"):
         SubwordTokenizer(broken)
     broken = json.loads(json.dumps(content("unigram")))
     broken["post_processor"]["pair"][-1]["SpecialToken"]["type_id"] = 0

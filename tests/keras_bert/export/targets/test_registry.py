@@ -47,6 +47,8 @@ def test_a_target_that_knows_nothing_of_a_model_refuses_nothing(name):
         ("mediapipe", ModelTraits(has_segments=False), "got a model that takes none"),
         ("mediapipe", ModelTraits(labels=["a\nb"]), "got 'a\\nb'"),
         ("tflite_text", ModelTraits(tokenizer="bpe"), "got a bpe tokenizer"),
+        ("tflite_text", ModelTraits(tokenizer="wordpiece"), "or without a split at Chinese characters"),
+        ("tflite_text", ModelTraits(tokenizer="wordpiece", lowercase=False), None),
         ("tflite", ModelTraits(copy_obstacle="no normalizer 'Nmt'"), "no normalizer 'Nmt'"),
         ("tflite_text", ModelTraits(recipe="static_wi8_ai8"), "got the recipe static_wi8_ai8"),
         ("tflite_text", ModelTraits(recipe="mixed_wi8_ai8"), None),
