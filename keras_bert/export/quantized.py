@@ -145,7 +145,10 @@ def _replace_zero_scales(model: Any) -> None:
 def _by_signature(
     rows: Mapping[str, Array], names: Sequence[str], lengths: Sequence[int]
 ) -> dict[str, list[dict[str, Array]]]:
-    """Pads the rows that fit a signature to its length; if no row fits, truncates all rows."""
+    """Pads the rows that fit a signature to its length; if no row fits, truncates all rows.
+
+    One row has padding: without it the mask's range would be a single number, and padding would count as tokens.
+    """
     mask = np.asarray(rows["padding_mask"])
     sizes = mask.sum(axis=1)
     samples: dict[str, list[dict[str, Any]]] = {}
@@ -154,7 +157,11 @@ def _by_signature(
         chosen = chosen if len(chosen) else np.arange(len(mask))
         cut = {name: np.asarray(rows[name])[chosen, :length].astype(np.int32) for name in names}
         fitted = {name: np.pad(array, ((0, 0), (0, length - array.shape[1]))) for name, array in cut.items()}
+        if fitted["padding_mask"].all():
+            half = {name: np.where(np.arange(length) <= length // 2, array[:1], 0) for name, array in fitted.items()}
+            fitted = {name: np.concatenate([array, half[name]]) for name, array in fitted.items()}
         samples[SIGNATURE.format(length=length)] = [
-            {name: values[row : row + 1] for name, values in fitted.items()} for row in range(len(chosen))
+            {name: values[row : row + 1] for name, values in fitted.items()}
+            for row in range(len(fitted["padding_mask"]))
         ]
     return samples

@@ -213,6 +213,15 @@ def test_a_length_that_no_row_fits_has_rows_that_are_cut(tmp_path):
     assert TFLiteModel(tmp_path / "model.tflite").lengths == (4, 16)
 
 
+def test_rows_without_padding_calibrate_a_file_that_ignores_padding(trained, tmp_path):
+    """Texts that fill every row say nothing of the mask's range."""
+    model, calibration, recipe = trained(), tiny.make_rows(32, seed=3)[0], "static_wi8_ai16"
+    calibration["padding_mask"][:] = 1
+    rounding = export_on_grids(model, recipe, tmp_path / "model.tflite", rows=calibration, batches=tiny.batches())
+    answers, expected = answers_of(tmp_path / "model.tflite", model, rounding, tiny.make_rows(32, seed=9)[0])
+    np.testing.assert_allclose(answers, expected, atol=BOUNDS[recipe])
+
+
 @pytest.mark.parametrize("recipe", ["mixed_wi8_ai8", "dynamic_wi8", "static_wi8_ai8", "static_wi8_ai16", "weights_wi4"])
 def test_layers_that_stay_float_are_float_in_the_file(recipe, tmp_path):
     left = ("block_0/attention/key", "block_0/feed_forward/intermediate")
