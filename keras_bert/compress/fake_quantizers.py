@@ -71,15 +71,18 @@ class LearnedRange:
 class ActivationQuantizer(LearnedRange):
     """Quantizes a tensor to 8 or 16 bits with one scale and zero point, and learns the range from training batches.
 
-    With 8 bits the range is a moving average over the batches. With 16 bits it is symmetric around 0, see
-    `is_symmetric`, begins `HEADROOM` times as wide as the values of calibration, and holds those of all batches: its
-    steps are fine enough to clip nothing.
+    With 8 bits the range is a moving average over the batches; it is from -128 to 127 steps if `centred`. With 16 bits
+    it is symmetric around 0, see `is_symmetric`, begins `HEADROOM` times as wide as the values of calibration, and
+    holds those of all batches: its steps are fine enough to clip nothing.
     """
 
-    def __init__(self, bits: int = 8) -> None:
-        self._symmetric = is_symmetric(bits)
-        kind = quantizers.AllValuesQuantizer if self._symmetric else quantizers.MovingAverageQuantizer
-        self._quantizer = kind(num_bits=bits, per_axis=False, symmetric=self._symmetric, narrow_range=self._symmetric)
+    def __init__(self, bits: int = 8, centred: bool = False) -> None:
+        self._wide = is_symmetric(bits)
+        # The ratio of the smallest to the largest value of a symmetric grid.
+        self._ratio = -1.0 if self._wide else -128 / 127 if centred else None
+        kind = quantizers.AllValuesQuantizer if self._wide else quantizers.MovingAverageQuantizer
+        symmetric = self._ratio is not None
+        self._quantizer = kind(num_bits=bits, per_axis=False, symmetric=symmetric, narrow_range=self._wide)
         self._variables = self._quantizer.build(None, "activation", _RangeVariables())
         self._observed: list[tuple[float, float]] = []
 
@@ -95,11 +98,14 @@ class ActivationQuantizer(LearnedRange):
     def start(self) -> None:
         """Sets the range by the recorded ranges, so that it holds 0 and is not empty."""
         lows, highs = zip(*self._observed, strict=True)
-        if self._symmetric:
-            high = HEADROOM * max(*highs, *(-low for low in lows), 1e-6)
-            low = -high
+        if self._wide:
+            low, high = (HEADROOM * end for end in (min(lows), max(highs)))
         else:
-            low, high = min(sum(lows) / len(lows), 0.0), max(sum(highs) / len(highs), 1e-6)
+            low, high = (sum(ends) / len(ends) for ends in (lows, highs))
+        low, high = min(low, 0.0), max(high, 1e-6)
+        if self._ratio is not None:
+            high = max(high, low / self._ratio)
+            low = self._ratio * high
         self._variables["min_var"].assign(low)
         self._variables["max_var"].assign(high)
 

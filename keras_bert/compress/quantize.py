@@ -18,7 +18,7 @@ from keras_bert.compress.fake_quantizers import (
     TableQuantizer,
     quantize_rows,
 )
-from keras_bert.compress.ranges import Ranges, int8_tables, sublayers, table_taps, taps
+from keras_bert.compress.ranges import CENTRED, Ranges, int8_tables, sublayers, table_taps, taps
 from keras_bert.core.checks import nearest_name
 from keras_bert.layers.dense import Dense
 from keras_bert.layers.tap import Tap
@@ -90,7 +90,11 @@ class QuantizationAware:
         moving = _with_ranges(opened.keys() - table_taps(model).keys(), heads, settings)
         freed = {tap for layer in float_layers for tap in taps_around(layer)}
         moving -= freed
-        self._moving = {path: ActivationQuantizer(settings.activation_bits) for path in opened if path in moving}
+        self._moving = {
+            path: ActivationQuantizer(settings.activation_bits, path.endswith(CENTRED))
+            for path in opened
+            if path in moving
+        }
         by_rows = [
             path for path in opened if settings.activations == "rows" and path.endswith(READ) and path not in freed
         ]

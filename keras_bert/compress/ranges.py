@@ -20,6 +20,10 @@ from keras_bert.options.quantization import Recipe
 SEPARATED = ("context_tap", "activation_tap")
 SEPARATOR = float(np.nextafter(np.float32(1), np.float32(2)))
 
+# Ends of the paths of taps whose grid is symmetric around 0 with 8 bits, too: OpenVINO multiplies queries and keys as
+# integers if 0 is the middle of both grids.
+CENTRED = ("query_tap", "key/output_tap")
+
 # Grids of 16 bits reach this many times as far as the calibration rows do. Later texts reach further, as in the inverse
 # deviation of a LayerNorm, and a value that is clipped there changes the answer by far more than wider steps do.
 HEADROOM = 1.5

@@ -55,12 +55,12 @@ class _Normalization(NamedTuple):
 class _Move(NamedTuple):
     """A scalar factor behind a product with weights, which can be folded into the weights.
 
-    The product multiplies by the factor, the reshape stands before it; `places` are the nodes that use kernel and bias,
-    each with the index of this input.
+    The product multiplies by the factor, the value `source` stands before it; `places` are the nodes that use kernel
+    and bias, each with the index of this input.
     """
 
     product: Any
-    reshape: Any
+    source: Any
     factor: float
     places: list[tuple[Any, int]]
 
@@ -127,17 +127,17 @@ class _Nodes:
                     name = node.input[place]
                     node.input[place] = self._constant(f"{name}_{move.factor}", self._values[name] * move.factor)
                 (result,) = move.product.output
-                move.product.CopyFrom(move.reshape)
+                move.product.CopyFrom(move.source)
                 move.product.output[:] = [result]
 
     def _find_move(self, product: Any) -> _Move | None:
-        """Finds the factor in reshape(rows @ kernel + bias) * factor."""
-        for reshaped, factor in self._parts(product.output[0], "Mul"):
-            reshape = self._read_once(reshaped, "Reshape")
-            if reshape is not None and self._is_number(factor):
-                places = self._weights_of(reshape.input[0])
+        """Finds the factor in (rows @ kernel + bias) * factor, or behind a reshape of the sum."""
+        for scaled, factor in self._parts(product.output[0], "Mul"):
+            reshape = self._read_once(scaled, "Reshape")
+            if self._is_number(factor):
+                places = self._weights_of(scaled if reshape is None else reshape.input[0])
                 if places:
-                    return _Move(product, reshape, float(self._values[factor]), places)
+                    return _Move(product, self._makers[scaled], float(self._values[factor]), places)
         return None
 
     def _weights_of(self, name: str) -> list[tuple[Any, int]]:

@@ -1,5 +1,6 @@
 """Converts a float32 ONNX graph to float16 and int8, with ONNX Runtime's converters or learned activation ranges."""
 
+import itertools
 import logging
 import tempfile
 import warnings
@@ -160,8 +161,10 @@ class _Steps:
         counts = count_readers(self._graph)
         readers = {name: node for node in self._graph.node for name in node.input}
         for node in list(self._graph.node):
-            if node.op_type == "MatMul" and node.input[1] in self._values and self._is_on_grid(node.input[0]):
-                self._replace_kernel(node)
+            if node.op_type == "MatMul" and self._grid_of(node.input[0]) is not None:
+                if node.input[1] in self._values:
+                    self._replace_kernel(node)
+                self._centre(node)
             elif node.op_type in _LOOKUPS and node.input[0] in self._values and counts[node.output[0]] == 1:
                 reader = readers.get(node.output[0])
                 if reader is not None and reader.op_type == "QuantizeLinear" and self._has_grid(reader):
@@ -181,11 +184,20 @@ class _Steps:
         """True if a quantizer has a scale and a zero point, and both are constants."""
         return len(quantize.input) == 3 and all(name in self._values for name in quantize.input[1:])
 
-    def _is_on_grid(self, name: str) -> bool:
+    def _grid_of(self, name: str) -> "onnx.NodeProto | None":
+        """The `DequantizeLinear` that makes a value; None for a float value."""
         maker = self._makers.get(name)
         while maker is not None and maker.op_type in _CARRIERS:
             maker = self._makers.get(maker.input[0])
-        return maker is not None and maker.op_type == "DequantizeLinear"
+        return maker if maker is not None and maker.op_type == "DequantizeLinear" else None
+
+    def _centre(self, product: "onnx.NodeProto") -> None:
+        """Writes grids around 128 as int8 around 0: OpenVINO multiplies two activations as integers in these alone."""
+        grids = [grid for name in product.input if (grid := self._grid_of(name)) is not None]
+        pairs = [(grid, self._makers[grid.input[0]]) for grid in grids if grid.input[0] in self._makers]
+        if len(pairs) == len(product.input) and all(self._values[grid.input[2]] == _LAST + 1 for grid in grids):
+            for node in itertools.chain(*pairs):
+                node.input[2] = self._constant("centre", np.array(0, "int8"))
 
     def _replace_kernel(self, product: "onnx.NodeProto") -> None:
         """Replaces a kernel that is on a quantization grid; kernels of float layers are not, and stay float."""

@@ -23,6 +23,7 @@ from keras_bert.interop.hugging_face_config import write_config
 from keras_bert.interop.sentence_transformers import write_pooling
 from keras_bert.interop.tokenizer_json import write_tokenizer
 from keras_bert.interop.vocabularies import write_definition, write_settings
+from keras_bert.layers.dense import kept_axes
 from keras_bert.models.encoder import config_of, input_names
 from keras_bert.models.first_token import skip_unused_tokens
 from keras_bert.tasks.base import Task
@@ -52,7 +53,8 @@ def export_transformers_js(task: Task, folder: Path, opset: int = OPSET, ranges:
     write_onnx(convert_to_float16(graph), folder / WEB_HALF_FILE)
     write_onnx(convert_to_dynamic_int8(graph), folder / WEB_INT8_FILE)
     if ranges:
-        with fixed_ranges(task.network(), ranges):
+        # OpenVINO rounds rows of a matrix in an operation of their own, and states with three axes in the one before.
+        with fixed_ranges(task.network(), ranges), kept_axes():
             on_grids = make_onnx(_serve(task), inputs, opset)
         write_onnx(convert_to_static_int8(on_grids), folder / WEB_STATIC_FILE)
 

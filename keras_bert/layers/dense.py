@@ -1,6 +1,8 @@
 """The dense layer that all other layers contain, with hooks for quantization, pruning and adapters."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
 from typing import Any
 
 import keras
@@ -9,6 +11,23 @@ from keras import ops
 from keras_bert.core.tensors import Tensor
 from keras_bert.layers.block import SavedLayer
 from keras_bert.layers.tap import Tap
+
+_keeps_axes: ContextVar[bool] = ContextVar("keeps_axes", default=False)
+
+
+@contextmanager
+def kept_axes() -> Iterator[None]:
+    """Inside the block, `as_rows` returns its inputs, so that a traced graph has no reshapes around its products."""
+    before = _keeps_axes.set(True)
+    try:
+        yield
+    finally:
+        _keeps_axes.reset(before)
+
+
+def as_rows(inputs: Tensor) -> Tensor:
+    """(..., width) -> (rows, width): TensorFlow fuses the product of matrices with bias and activation."""
+    return inputs if _keeps_axes.get() else ops.reshape(inputs, (-1, inputs.shape[-1]))
 
 
 @keras.saving.register_keras_serializable("keras_bert")
@@ -42,16 +61,16 @@ class Dense(SavedLayer):
 
     def call(self, inputs: Tensor, training: bool = False) -> Tensor:
         """(..., inputs) -> (..., units)."""
-        if len(inputs.shape) == 2:
-            return self._project(inputs, training)
-        # TensorFlow fuses the product and the bias of matrices, if no reshape comes between them.
-        rows = ops.reshape(inputs, (-1, inputs.shape[-1]))
-        return ops.reshape(self._project(rows, training), (*ops.shape(inputs)[:-1], self.units))
+        outputs = self._project(as_rows(inputs), training)
+        if len(outputs.shape) == len(inputs.shape):
+            return outputs
+        return ops.reshape(outputs, (*ops.shape(inputs)[:-1], self.units))
 
     def _project(self, rows: Tensor, training: bool) -> Tensor:
         """(rows, inputs) -> (rows, units)."""
         kernel = self.kernel if self.kernel_transform is None else self.kernel_transform(self.kernel)
-        outputs = self.output_tap(self._add_bias(ops.matmul(rows, kernel)), training)
+        # `ops.matmul` of three axes by two would reshape, see `kept_axes`.
+        outputs = self.output_tap(self._add_bias(rows @ ops.convert_to_tensor(kernel)), training)
         return outputs if self.adapter is None else self.adapter(rows, outputs, training=training)
 
     def _add_bias(self, x: Tensor) -> Tensor:

@@ -11,7 +11,7 @@ from keras_bert.core.tensors import Tensor
 from keras_bert.layers.adapters import LowRankAdapter
 from keras_bert.layers.attention import SelfAttention
 from keras_bert.layers.block import TransformerBlock
-from keras_bert.layers.dense import Dense
+from keras_bert.layers.dense import Dense, as_rows
 from keras_bert.layers.feed_forward import FeedForward
 from keras_bert.layers.tap import Tap, taps_of
 
@@ -91,13 +91,11 @@ class EncoderBlock(TransformerBlock):
     def _add_and_feed_forward(self, inputs: Tensor, attended: Tensor, training: bool) -> Tensor:
         """Computes the block after its attention: inputs and attention outputs (batch, length, hidden) -> states."""
         attended = self.attention_dropout(attended, training=training)
-        # TensorFlow fuses product, bias and activation of the feed-forward layer only on matrices.
-        rows = (-1, inputs.shape[-1])
-        total = ops.add(ops.reshape(inputs, rows), ops.reshape(attended, rows))
+        total = ops.add(as_rows(inputs), as_rows(attended))
         x = self.attention_norm_tap(self.attention_norm(self.attention_sum_tap(total, training)), training)
         total = ops.add(x, self.feed_forward_dropout(self.feed_forward(x), training=training))
         x = self.feed_forward_norm_tap(self.feed_forward_norm(self.feed_forward_sum_tap(total, training)), training)
-        return ops.reshape(x, ops.shape(inputs))
+        return x if len(x.shape) == len(inputs.shape) else ops.reshape(x, ops.shape(inputs))
 
     def _has_transforms(self) -> bool:
         # A low-rank adapter only adds a term to the outputs.

@@ -310,6 +310,20 @@ def test_activations_of_16_bits_lie_on_a_grid_around_0_wider_than_all_batches():
     assert quantizer.range() == pytest.approx((-2 * largest, 2 * largest)), "never narrower"
 
 
+@pytest.mark.parametrize("sign", [1, -1])
+def test_a_centred_grid_has_zero_as_its_middle(sign):
+    quantizer, batch = ActivationQuantizer(centred=True), tf.constant(sign * np.float32([-1, 0, 3]))
+    quantizer.observe(batch, training=False)
+    quantizer.start()
+    largest = 3 if sign > 0 else 3 * 127 / 128
+    assert quantizer.range() == pytest.approx((-largest * 128 / 127, largest))
+    for factor in (0.5, 2):
+        quantizer(factor * batch, training=True)
+        low, high = quantizer.range()
+        assert low / high == pytest.approx(-128 / 127), "training keeps zero in the middle"
+        assert high != pytest.approx(largest, rel=1e-6)
+
+
 def test_half_precision_is_float16s_and_each_row_has_a_grid_that_holds_zero():
     np.testing.assert_array_equal(Float16Kernel()(KERNEL), KERNEL.astype("float16").astype("float32"))
     rows = np.stack([KERNEL[:, 0], np.abs(KERNEL[:, 1]) + 2, np.zeros(64, "float32")])
