@@ -35,7 +35,7 @@ def test_the_last_layer_stays_float(recipe, mean, deviation, tmp_path):
     rounding = export_on_grids(task.model, recipe, file, rows=rows, batches=[rows], float_layers=task.float_layers)
     answers, expected = answers_of(file, task.model, rounding, rows)
     assert np.ptp(expected) > 0.1 * deviation
-    np.testing.assert_allclose(answers, expected, atol=0.03 * deviation)
+    np.testing.assert_allclose(answers, expected, atol=0.1 * deviation)  # a head in integers: 0.4
     floats = count_operations(file)["FULLY_CONNECTED float32"]
     assert floats >= 1 if recipe == "float16" else floats == 1
 
