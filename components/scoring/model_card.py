@@ -34,7 +34,11 @@ from keras_bert.export.files import FILES
 if TYPE_CHECKING:
     from components.sources.checkpoint import CheckpointOrigin
 
-_SUBWORDS = {"BPE": "byte-level BPE, as RoBERTa's", "Unigram": "unigram, as ALBERT's"}
+_SUBWORDS = {
+    "BPE": "BPE, as RoBERTa's or Gemma's",
+    "Unigram": "unigram, as ALBERT's",
+    "WordPiece": "WordPiece, as BERT's with added tokens",
+}
 # Whether rows are pairs of texts -> their description.
 _PAIRS: dict[bool | None, str] = {
     True: (

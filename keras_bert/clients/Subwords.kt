@@ -1,6 +1,7 @@
 /**
- * Byte-level BPE (Radford et al. 2019) and unigram (Kudo 2018), by rules alone: it splits text as the model's training
- * did, whatever Unicode the device knows. To copy into an app, with `vocab.txt` and `subwords.txt` of a pushed folder.
+ * BPE of bytes or characters (Radford et al. 2019), unigram (Kudo 2018), and WordPiece with added tokens, by rules alone:
+ * it splits text as the model's training did, whatever Unicode the device knows. To copy into an app, with `vocab.txt` and
+ * `subwords.txt` of a pushed folder.
  */
 
 /** A token: its id, its place, `text.substring(start, end)`, and whether it begins a word. */
@@ -22,7 +23,7 @@ class Subwords(private val pieces: List<String>, rules: String) {
 
     private data class Token(val id: Int, val start: Int, val end: Int)
     private class Merge(val rank: Int, val id: Int)
-    private class AddedToken(val id: Int, val special: Boolean, val codes: List<Int>)
+    private class AddedToken(val id: Int, val special: Boolean, val flags: String, val codes: List<Int>)
     private class Part(val id: Int?, val characters: List<Character>)
     private class Best(val score: Double, val first: Int, val id: Int)
     private class Step(val words: List<String>) {
@@ -31,6 +32,7 @@ class Subwords(private val pieces: List<String>, rules: String) {
         val pairs = HashMap<Pair<Int, Int>, Int>()
     }
 
+    private var kind = ""
     private var row = listOf<Int>()
     private var mark = 0
     private var special = setOf<Int>()
@@ -40,6 +42,9 @@ class Subwords(private val pieces: List<String>, rules: String) {
     private val splits = ArrayList<List<String>>()
     private val classes = HashMap<String, ArrayList<IntRange>>()
     private var bytes = listOf<Int>()
+    private val letters = HashMap<Int, Int>()
+    private var words = mapOf<String, Int>()
+    private var longestWord = 0
     private val merges = HashMap<Pair<Int, Int>, Merge>()
     private val scores = ArrayList<Double>()
 
@@ -54,19 +59,26 @@ class Subwords(private val pieces: List<String>, rules: String) {
 
     private fun read(name: String, words: List<String>) {
         when (name) {
-            "kind" -> Unit
+            "kind" -> kind = words[0]
             "row" -> row = words.map { it.toInt() }
             "mark" -> mark = words[0].toInt(16)
             "special" -> special = words.map { it.toInt() }.toSet()
             "trim" -> trims.add(words[0] == "1")
-            "added" -> added.getValue(words[0]).add(AddedToken(words[2].toInt(), words[1] == "1", codes(words.drop(3))))
+            "added" -> AddedToken(words[2].toInt(), words[1] == "1", words[3], codes(words.drop(4))).let {
+                added.getValue(words[0]).add(it)
+            }
             "step" -> steps.add(Step(words))
             "map" -> steps.last().maps[codes(words[0].split("."))] = codes(words.drop(1))
             "order" -> steps.last().orders[words[0].toInt(16)] = words[1].toInt()
             "pair" -> codes(words).let { steps.last().pairs[it[0] to it[1]] = it[2] }
             "split" -> splits.add(words)
             "class" -> codes(words.drop(1)).let { classes.getOrPut(words[0]) { ArrayList() }.add(it[0]..it[1]) }
+            "words" -> {
+                this.words = (0 until words[0].toInt()).associateBy { pieces[it] }
+                longestWord = words[1].toInt()
+            }
             "bytes" -> bytes = words.map { it.toInt() }
+            "letter" -> letters[words[0].toInt(16)] = words[1].toInt()
             "merge" -> words.map { it.toInt() }.let { merges[it[0] to it[1]] = Merge(merges.size, it[2]) }
             "score" -> scores.add(words[0].toDouble())
             else -> throw IllegalArgumentException("subwords.txt must hold lines of rules, got $name")
@@ -81,7 +93,7 @@ class Subwords(private val pieces: List<String>, rules: String) {
             for (piece in inner) {
                 val id = piece.id
                 if (id != null) tokens.add(Token(id, piece.characters.first().start, piece.characters.last().end))
-                else for (word in split(piece.characters)) tokens.addAll(if (bytes.isEmpty()) search(word) else merge(word))
+                else for (word in split(piece.characters)) tokens.addAll(cutWord(word))
             }
         }
         return tokens.mapIndexed { place, token -> finish(text, token, place) }
@@ -109,6 +121,12 @@ class Subwords(private val pieces: List<String>, rules: String) {
         return Row(tokens, segments, lengths)
     }
 
+    private fun cutWord(word: List<Character>): List<Token> = when (kind) {
+        "unigram" -> search(word)
+        "wordpiece" -> spell(word)
+        else -> merge(word)
+    }
+
     /** A token whose place has no white space in front, and none of what byte-level BPE trims. */
     private fun finish(text: String, token: Token, place: Int): Piece {
         val piece = pieces[token.id].codePoints().toArray()
@@ -122,7 +140,8 @@ class Subwords(private val pieces: List<String>, rules: String) {
             end = maxOf(move(text, end, -trailing), start)
         }
         while (start < end && within("blank", text[start].code)) start += 1
-        return Piece(token.id, start, end, place == 0 || piece.firstOrNull() == mark || token.id in special)
+        val begins = if (kind == "wordpiece") !pieces[token.id].startsWith(CONTINUATION) else piece.firstOrNull() == mark
+        return Piece(token.id, start, end, place == 0 || begins || token.id in special)
     }
 
     /** The place a number of characters further on or back; as it was where there are not as many. */
@@ -133,15 +152,21 @@ class Subwords(private val pieces: List<String>, rules: String) {
     /** The parts of a text between added tokens, and these; the longest of several counts, special ones are text. */
     private fun separate(text: List<Character>, place: String): List<Part> {
         val parts = ArrayList<Part>()
+        fun isOf(name: String, index: Int) = text.getOrNull(index)?.let { within(name, it.code) } ?: false
         var first = 0
         var start = 0
         while (start < text.size) {
             val longest = added.getValue(place).filter { startsWith(text, start, it.codes) }.maxByOrNull { it.codes.size }
             val end = start + (longest?.codes?.size ?: 1)
-            if (longest != null && !longest.special) {
-                if (first < start) parts.add(Part(null, text.subList(first, start)))
-                parts.add(Part(longest.id, text.subList(start, end)))
-                first = end
+            val isInWord = longest?.flags?.get(0) == '1' && (isOf("word", start - 1) || isOf("word", end))
+            if (longest != null && !longest.special && !isInWord) {
+                var from = start
+                var to = end
+                while (longest.flags[1] == '1' && from > first && isOf("white", from - 1)) from -= 1
+                while (longest.flags[2] == '1' && isOf("white", to)) to += 1
+                if (first < from) parts.add(Part(null, text.subList(first, from)))
+                parts.add(Part(longest.id, text.subList(from, to)))
+                first = to
             }
             start = end
         }
@@ -152,6 +177,10 @@ class Subwords(private val pieces: List<String>, rules: String) {
     private fun normalize(text: List<Character>): List<Character> = steps.fold(text) { done, step ->
         when (step.words[0]) {
             "characters" -> done.flatMap { one -> step.maps[listOf(one.code)]?.map { one.copy(code = it) } ?: listOf(one) }
+            "spaced" -> done.flatMap { one ->
+                val codes = if (within(step.words[1], one.code)) listOf(SPACE, one.code, SPACE) else listOf(one.code)
+                codes.map { one.copy(code = it) }
+            }
             "strip" -> strip(done, step.words[1] == "1", step.words[2] == "1")
             "replace" -> replace(done, codes(step.words[1].split(".")), codes(step.words.drop(2)))
             "collapse" -> collapse(done, step.words[1], step.words[2], codes(step.words.drop(3)))
@@ -322,7 +351,9 @@ class Subwords(private val pieces: List<String>, rules: String) {
     private fun split(text: List<Character>): List<List<Character>> = splits.fold(listOf(text)) { words, split ->
         words.flatMap { word ->
             when (split[0]) {
-                "white" -> cut(word, keeps = false) { within("white", it) }
+                "white" -> cut(word, "dropped") { within("white", it) }
+                "marks" -> cut(word, "alone") { within("punctuation", it) }
+                "runs" -> cutAt(word, ::runEnd)
                 "words" -> splitAtMarks(word, split[1].toInt(16), split[2], split[3] == "1")
                 "bytes" -> splitBytes(word, split[1] == "1")
                 else -> throw IllegalArgumentException("subwords.txt must hold pre-tokenizers, got ${split[0]}")
@@ -335,22 +366,57 @@ class Subwords(private val pieces: List<String>, rules: String) {
         var word = text.map { if (it.code == SPACE) it.copy(code = code) else it }
         val isPrefixed = scheme == "always" || scheme == "first" && word.firstOrNull()?.start == 0
         if (isPrefixed && word.isNotEmpty() && word[0].code != code) word = listOf(word[0].copy(code = code)) + word
-        return if (cuts) cut(word, keeps = true) { it == code } else listOf(word)
+        return if (cuts) cut(word, "first") { it == code } else listOf(word)
     }
 
     /** The words of GPT-2's expression: 's|'t|'re|'ve|'m|'ll|'d| ?\p{L}+| ?\p{N}+| ?[^\s\p{L}\p{N}]+|\s+(?!\S)|\s+ */
     private fun splitBytes(text: List<Character>, prefix: Boolean): List<List<Character>> {
         val isPrefixed = prefix && text.isNotEmpty() && text[0].code != SPACE
-        val word = if (isPrefixed) listOf(text[0].copy(code = SPACE)) + text else text
-        val kinds = word.map { one -> listOf("letter", "number", "space").firstOrNull { within(it, one.code) } ?: "other" }
-        val words = ArrayList<List<Character>>()
+        return cutAt(if (isPrefixed) listOf(text[0].copy(code = SPACE)) + text else text, ::wordEnd)
+    }
+
+    private fun cutAt(
+        text: List<Character>,
+        findEnd: (List<Character>, List<String>, Int) -> Int,
+    ): List<List<Character>> {
+        val kinds = text.map { one -> listOf("letter", "number", "space").firstOrNull { within(it, one.code) } ?: "other" }
+        val parts = ArrayList<List<Character>>()
         var first = 0
-        while (first < word.size) {
-            val last = wordEnd(word, kinds, first)
-            words.add(word.subList(first, last))
+        while (first < text.size) {
+            val last = findEnd(text, kinds, first)
+            parts.add(text.subList(first, last))
             first = last
         }
-        return words
+        return parts
+    }
+
+    /** The end of a word of Llama 3's expression, see `LLAMA_WORDS` of the library. */
+    private fun runEnd(text: List<Character>, kinds: List<String>, first: Int): Int {
+        fun isLineEnd(place: Int) = text.getOrNull(place)?.code in LINE_ENDS
+        fun behind(start: Int, kind: String): Int {
+            var end = start
+            while (kinds.getOrNull(end) == kind) end += 1
+            return end
+        }
+        fun isLetter(letter: Int, place: Int) =
+            text.getOrNull(place)?.let { within(letter.toChar().toString(), it.code) } ?: false
+        if (text[first].code == APOSTROPHE) {
+            val rest = CONTRACTIONS.firstOrNull { name -> name.indices.all { isLetter(name[it], first + 1 + it) } }
+            if (rest != null) return first + 1 + rest.size
+        }
+        val opens = kinds[first] != "number" && !isLineEnd(first) && kinds.getOrNull(first + 1) == "letter"
+        if (kinds[first] == "letter" || opens) return behind(first + 1, "letter")
+        if (kinds[first] == "number") return minOf(behind(first, "number"), first + 3)
+        val start = if (text[first].code == SPACE && kinds.getOrNull(first + 1) == "other") first + 1 else first
+        if (kinds[start] == "other") {
+            var end = behind(start, "other")
+            while (isLineEnd(end)) end += 1
+            return end
+        }
+        val end = behind(first, "space")
+        for (place in end downTo first + 1) if (isLineEnd(place - 1)) return place
+        // The last space of several belongs to the next word.
+        return if (end < text.size && end - first > 1) end - 1 else end
     }
 
     private fun wordEnd(text: List<Character>, kinds: List<String>, first: Int): Int {
@@ -364,24 +430,49 @@ class Subwords(private val pieces: List<String>, rules: String) {
         return if (kinds[start] == "space" && end < text.size && end - first > 1) end - 1 else end
     }
 
-    /** Parts of a text; a separator is dropped, or kept as the first of its part. */
-    private fun cut(text: List<Character>, keeps: Boolean, isSeparator: (Int) -> Boolean): List<List<Character>> {
+    /** Parts of a text; a separator is dropped, or is the first or all of its part. */
+    private fun cut(text: List<Character>, place: String, isSeparator: (Int) -> Boolean): List<List<Character>> {
         val parts = ArrayList<MutableList<Character>>()
         var open = false
         for (character in text) {
             val separates = isSeparator(character.code)
             if (separates) open = false
-            if (separates && !keeps) continue
+            if (separates && place == "dropped") continue
             if (!open) parts.add(ArrayList())
-            open = true
+            open = !(separates && place == "alone")
             parts.last().add(character)
         }
         return parts
     }
 
-    /** Byte-level BPE: the pair of the lowest rank is merged first, the leftmost of several. */
+    /** WordPiece: the longest token that a word, or its rest, begins with; one unknown token where there is none. */
+    private fun spell(word: List<Character>): List<Token> {
+        val (_, _, unknown) = row
+        val tokens = ArrayList<Token>()
+        var first = 0
+        while (first < word.size && word.size <= longestWord) {
+            val prefix = if (first > 0) CONTINUATION else ""
+            val (last, id) = (word.size downTo first + 1).firstNotNullOfOrNull { last ->
+                words[prefix + text(word.subList(first, last))]?.let { last to it }
+            } ?: break
+            tokens.add(Token(id, word[first].start, word[last - 1].end))
+            first = last
+        }
+        return if (first == word.size) tokens else listOf(Token(unknown, word.first().start, word.last().end))
+    }
+
+    private fun text(characters: List<Character>): String =
+        characters.fold(StringBuilder()) { text, one -> text.appendCodePoint(one.code) }.toString()
+
+    /** BPE: a word that is a token, else the pair of the lowest rank is merged first, the leftmost of several. */
     private fun merge(word: List<Character>): List<Token> {
-        var tokens = word.flatMap { (code, start, end) -> utf8(code).map { Token(bytes[it], start, end) } }
+        var tokens = word.flatMap { (code, start, end) ->
+            (letters[code]?.let { listOf(it) } ?: utf8(code).map { bytes[it] }).map { Token(it, start, end) }
+        }
+        if (words.isNotEmpty()) {
+            val id = words[tokens.joinToString("") { pieces[it.id] }]
+            if (id != null) return listOf(Token(id, word.first().start, word.last().end))
+        }
         fun find(one: Token?, other: Token?) = if (one == null || other == null) null else merges[one.id to other.id]
         while (true) {
             val best = (1 until tokens.size).mapNotNull { find(tokens[it - 1], tokens[it]) }.minByOrNull { it.rank }
@@ -462,6 +553,10 @@ class Subwords(private val pieces: List<String>, rules: String) {
         const val SPACE = 0x20
         const val APOSTROPHE = 0x27
         const val ZWJ = 0x200D
+        val LINE_ENDS = listOf(0xA, 0xD)
+
+        /** Of a word, in WordPiece. */
+        const val CONTINUATION = "##"
         val CONTRACTIONS = listOf("s", "t", "re", "ve", "m", "ll", "d").map { text -> text.map { it.code } }
 
         // How syllables of Hangul are made of their letters (The Unicode Standard, section 3.12).

@@ -1,5 +1,6 @@
-/// Byte-level BPE (Radford et al. 2019) and unigram (Kudo 2018), by rules alone: it splits text as the model's training
-/// did, whatever Unicode the device knows. To copy into an app, with `vocab.txt` and `subwords.txt` of a pushed folder.
+/// BPE of bytes or characters (Radford et al. 2019), unigram (Kudo 2018), and WordPiece with added tokens, by rules
+/// alone: it splits text as the model's training did, whatever Unicode the device knows. To copy into an app, with
+/// `vocab.txt` and `subwords.txt` of a pushed folder.
 
 /// A token: its id, its place in `text.unicodeScalars`, and whether it begins a word.
 public struct Piece: Equatable {
@@ -46,6 +47,7 @@ public struct Subwords {
   private struct AddedToken {
     let id: Int
     let special: Bool
+    let flags: [Bool]
     let codes: [UInt32]
   }
 
@@ -61,6 +63,9 @@ public struct Subwords {
   /// Bytes; longer ones are replaced character by character.
   private static let longestGrapheme = 5
   private static let space: UInt32 = 0x20
+  private static let lineEnds: Set<UInt32> = [0xA, 0xD]
+  // Of a word, in WordPiece.
+  private static let continuation: [UInt32] = [0x23, 0x23]
   private static let contractions = ["s", "t", "re", "ve", "m", "ll", "d"].map { $0.unicodeScalars.map(\.value) }
   // How syllables of Hangul are made of their letters (The Unicode Standard, section 3.12).
   private static let syllables: Range<UInt32> = 0xAC00..<0xD7A4
@@ -69,6 +74,7 @@ public struct Subwords {
 
   // By scalars: strings of Swift are equal where they only look alike.
   private let pieces: [[UInt32]]
+  private var kind = ""
   private var row: [Int] = []
   private var mark: UInt32 = 0
   private var special: Set<Int> = []
@@ -78,6 +84,9 @@ public struct Subwords {
   private var splits: [[String]] = []
   private var classes: [String: [ClosedRange<UInt32>]] = [:]
   private var bytes: [Int] = []
+  private var letterIds: [UInt32: Int] = [:]
+  private var wordIds: [[UInt32]: Int] = [:]
+  private var longestWord = 0
   private var merges: [Int: Merge] = [:]
   private var scores: [Double] = []
   // What unigram looks up, how long the longest of it is, and the score of unknown text.
@@ -104,21 +113,26 @@ public struct Subwords {
   private mutating func read(_ name: String, _ words: [String]) {
     let last = steps.count - 1
     switch name {
-    case "kind": break
+    case "kind": kind = words[0]
     case "row": row = words.map { Int($0)! }
     case "mark": mark = UInt32(words[0], radix: 16)!
     case "special": special = Set(words.map { Int($0)! })
     case "trim": trims.append(words[0] == "1")
     case "added":
-      let token = AddedToken(id: Int(words[2])!, special: words[1] == "1", codes: codes(words.dropFirst(3)))
-      added[words[0]]!.append(token)
+      let flags = words[3].map { $0 == "1" }
+      let (id, special) = (Int(words[2])!, words[1] == "1")
+      added[words[0]]!.append(AddedToken(id: id, special: special, flags: flags, codes: codes(words.dropFirst(4))))
     case "step": steps.append(Step(words: words))
     case "map": steps[last].maps[codes(words[0].split(separator: ".").map(String.init))] = codes(words.dropFirst())
     case "order": steps[last].orders[UInt32(words[0], radix: 16)!] = Int(words[1])!
     case "pair": steps[last].pairs[codes(words.prefix(2))] = UInt32(words[2], radix: 16)!
     case "split": splits.append(words)
     case "class": classes[words[0], default: []].append(UInt32(words[1], radix: 16)!...UInt32(words[2], radix: 16)!)
+    case "words":
+      for id in 0..<Int(words[0])! { wordIds[pieces[id]] = id }
+      longestWord = Int(words[1])!
     case "bytes": bytes = words.map { Int($0)! }
+    case "letter": letterIds[UInt32(words[0], radix: 16)!] = Int(words[1])!
     case "merge": merges[pair(Int(words[0])!, Int(words[1])!)] = Merge(rank: merges.count, id: Int(words[2])!)
     case "score": scores.append(Double(words[0])!)
     default: preconditionFailure("subwords.txt must hold lines of rules, got \(name)")
@@ -135,7 +149,7 @@ public struct Subwords {
         if let inner {
           tokens.append(Token(id: inner, start: piece[0].start, end: piece[piece.count - 1].end))
         } else {
-          for word in split(piece) { tokens += bytes.isEmpty ? search(word) : merge(word) }
+          for word in split(piece) { tokens += cutWord(word) }
         }
       }
     }
@@ -162,6 +176,14 @@ public struct Subwords {
     return Row(tokenIds: tokens, segmentIds: segments, lengths: lengths)
   }
 
+  private func cutWord(_ word: [Character]) -> [Token] {
+    switch kind {
+    case "unigram": return search(word)
+    case "wordpiece": return spell(word)
+    default: return merge(word)
+    }
+  }
+
   /// A token whose place has no white space in front, and none of what byte-level BPE trims.
   private func finish(_ text: [UInt32], _ token: Token, _ place: Int) -> Piece {
     let piece = pieces[token.id]
@@ -175,21 +197,28 @@ public struct Subwords {
       if end >= trailing { end = max(end - trailing, start) }
     }
     while start < end && within("blank", text[start]) { start += 1 }
-    let begins = place == 0 || piece.first == mark || special.contains(token.id)
+    let opens = kind == "wordpiece" ? !piece.starts(with: Subwords.continuation) : piece.first == mark
+    let begins = place == 0 || opens || special.contains(token.id)
     return Piece(id: token.id, start: start, end: end, begins: begins)
   }
 
   /// The parts of a text between added tokens, and these; the longest of several counts, special ones are text.
   private func separate(_ text: [Character], _ place: String) -> [(Int?, [Character])] {
     var parts: [(Int?, [Character])] = []
+    func isOf(_ name: String, _ index: Int) -> Bool {
+      index >= 0 && index < text.count && within(name, text[index].code)
+    }
     var (first, start) = (0, 0)
     while start < text.count {
       let longest = added[place]!.filter { starts(text, start, $0.codes) }.max { $0.codes.count < $1.codes.count }
       let end = start + (longest?.codes.count ?? 1)
-      if let longest, !longest.special {
-        if first < start { parts.append((nil, Array(text[first..<start]))) }
-        parts.append((longest.id, Array(text[start..<end])))
-        first = end
+      if let longest, !longest.special, !(longest.flags[0] && (isOf("word", start - 1) || isOf("word", end))) {
+        var (from, to) = (start, end)
+        while longest.flags[1] && from > first && isOf("white", from - 1) { from -= 1 }
+        while longest.flags[2] && isOf("white", to) { to += 1 }
+        if first < from { parts.append((nil, Array(text[first..<from]))) }
+        parts.append((longest.id, Array(text[from..<to])))
+        first = to
       }
       start = end
     }
@@ -201,6 +230,10 @@ public struct Subwords {
     steps.reduce(text) { done, step in
       switch step.words[0] {
       case "characters": return done.flatMap { one in (step.maps[[one.code]] ?? [one.code]).map(one.with) }
+      case "spaced":
+        return done.flatMap { one -> [Character] in
+          within(step.words[1], one.code) ? [one.with(Subwords.space), one, one.with(Subwords.space)] : [one]
+        }
       case "strip": return strip(done, left: step.words[1] == "1", right: step.words[2] == "1")
       case "replace":
         return replace(done, codes(step.words[1].split(separator: ".").map(String.init)), codes(step.words.dropFirst(2)))
@@ -395,7 +428,9 @@ public struct Subwords {
     splits.reduce([text]) { words, split in
       words.flatMap { word -> [[Character]] in
         switch split[0] {
-        case "white": return cut(word, keeps: false) { within("white", $0) }
+        case "white": return cut(word, "dropped") { within("white", $0) }
+        case "marks": return cut(word, "alone") { within("punctuation", $0) }
+        case "runs": return cutAt(word, runEnd)
         case "words": return splitAtMarks(word, UInt32(split[1], radix: 16)!, split[2], cuts: split[3] == "1")
         case "bytes": return splitBytes(word, prefix: split[1] == "1")
         default: preconditionFailure("subwords.txt must hold pre-tokenizers, got \(split[0])")
@@ -410,22 +445,57 @@ public struct Subwords {
     if let first = word.first, first.code != code, scheme == "always" || scheme == "first" && first.start == 0 {
       word.insert(first.with(code), at: 0)
     }
-    return cuts ? cut(word, keeps: true) { $0 == code } : [word]
+    return cuts ? cut(word, "first") { $0 == code } : [word]
   }
 
   /// The words of GPT-2's expression: 's|'t|'re|'ve|'m|'ll|'d| ?\p{L}+| ?\p{N}+| ?[^\s\p{L}\p{N}]+|\s+(?!\S)|\s+
   private func splitBytes(_ text: [Character], prefix: Bool) -> [[Character]] {
     var word = text
     if prefix, let first = text.first, first.code != Subwords.space { word.insert(first.with(Subwords.space), at: 0) }
-    let kinds = word.map { one in ["letter", "number", "space"].first { within($0, one.code) } ?? "other" }
+    return cutAt(word, wordEnd)
+  }
+
+  private func cutAt(_ text: [Character], _ findEnd: ([Character], [String], Int) -> Int) -> [[Character]] {
+    let kinds = text.map { one in ["letter", "number", "space"].first { within($0, one.code) } ?? "other" }
     var words: [[Character]] = []
     var first = 0
-    while first < word.count {
-      let last = wordEnd(word, kinds, first)
-      words.append(Array(word[first..<last]))
+    while first < text.count {
+      let last = findEnd(text, kinds, first)
+      words.append(Array(text[first..<last]))
       first = last
     }
     return words
+  }
+
+  /// The end of a word of Llama 3's expression, see `LLAMA_WORDS` of the library.
+  private func runEnd(_ text: [Character], _ kinds: [String], _ first: Int) -> Int {
+    func kindAt(_ place: Int) -> String { place < text.count ? kinds[place] : "" }
+    func isLineEnd(_ place: Int) -> Bool { place < text.count && Subwords.lineEnds.contains(text[place].code) }
+    func behind(_ start: Int, _ expected: String) -> Int {
+      var end = start
+      while kindAt(end) == expected { end += 1 }
+      return end
+    }
+    func isLetter(_ letter: UInt32, _ place: Int) -> Bool {
+      place < text.count && within(String(Unicode.Scalar(letter)!), text[place].code)
+    }
+    if text[first].code == 0x27 {
+      let rest = Subwords.contractions.first { name in name.indices.allSatisfy { isLetter(name[$0], first + 1 + $0) } }
+      if let rest { return first + 1 + rest.count }
+    }
+    let opens = kindAt(first) != "number" && !isLineEnd(first) && kindAt(first + 1) == "letter"
+    if kindAt(first) == "letter" || opens { return behind(first + 1, "letter") }
+    if kindAt(first) == "number" { return min(behind(first, "number"), first + 3) }
+    let start = text[first].code == Subwords.space && kindAt(first + 1) == "other" ? first + 1 : first
+    var end = behind(start, kindAt(start))
+    if kindAt(start) == "other" {
+      while isLineEnd(end) { end += 1 }
+      return end
+    }
+    end = behind(first, "space")
+    if let place = (first..<end).last(where: { isLineEnd($0) }) { return place + 1 }
+    // The last space of several belongs to the next word.
+    return end < text.count && end - first > 1 ? end - 1 : end
   }
 
   private func wordEnd(_ text: [Character], _ kinds: [String], _ first: Int) -> Int {
@@ -439,25 +509,46 @@ public struct Subwords {
     return kinds[start] == "space" && end < text.count && end - first > 1 ? end - 1 : end
   }
 
-  /// Parts of a text; a separator is dropped, or kept as the first of its part.
-  private func cut(_ text: [Character], keeps: Bool, _ isSeparator: (UInt32) -> Bool) -> [[Character]] {
+  /// Parts of a text; a separator is dropped, or is the first or all of its part.
+  private func cut(_ text: [Character], _ place: String, _ isSeparator: (UInt32) -> Bool) -> [[Character]] {
     var parts: [[Character]] = []
     var open = false
     for character in text {
       let separates = isSeparator(character.code)
       if separates { open = false }
-      if separates && !keeps { continue }
+      if separates && place == "dropped" { continue }
       if !open { parts.append([]) }
-      open = true
+      open = !(separates && place == "alone")
       parts[parts.count - 1].append(character)
     }
     return parts
   }
 
-  /// Byte-level BPE: the pair of the lowest rank is merged first, the leftmost of several.
+  /// WordPiece: the longest token that a word, or its rest, begins with; one unknown token where there is none.
+  private func spell(_ word: [Character]) -> [Token] {
+    let letters = word.map(\.code)
+    var tokens: [Token] = []
+    var first = 0
+    while first < word.count && word.count <= longestWord {
+      let prefix = first > 0 ? Subwords.continuation : []
+      var last = word.count
+      while last > first && wordIds[prefix + letters[first..<last]] == nil { last -= 1 }
+      guard last > first, let id = wordIds[prefix + letters[first..<last]] else { break }
+      tokens.append(Token(id: id, start: word[first].start, end: word[last - 1].end))
+      first = last
+    }
+    if first == word.count { return tokens }
+    return [Token(id: row[2], start: word[0].start, end: word[word.count - 1].end)]
+  }
+
+  /// BPE: a word that is a token, else the pair of the lowest rank is merged first, the leftmost of several.
   private func merge(_ word: [Character]) -> [Token] {
-    var tokens = word.flatMap { one in
-      String(Unicode.Scalar(one.code)!).utf8.map { Token(id: bytes[Int($0)], start: one.start, end: one.end) }
+    var tokens = word.flatMap { one -> [Token] in
+      let ids = letterIds[one.code].map { [$0] } ?? String(Unicode.Scalar(one.code)!).utf8.map { bytes[Int($0)] }
+      return ids.map { Token(id: $0, start: one.start, end: one.end) }
+    }
+    if let id = wordIds[tokens.flatMap { pieces[$0.id] }] {
+      return [Token(id: id, start: word[0].start, end: word[word.count - 1].end)]
     }
     while true {
       let pairs = zip(tokens, tokens.dropFirst()).compactMap { find($0, $1) }

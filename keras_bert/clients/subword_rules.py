@@ -1,4 +1,4 @@
-"""The rules of byte-level BPE and unigram for the tokenizers of apps: all that a `tokenizer.json` does to a text.
+"""The rules of BPE, unigram and described WordPiece for the tokenizers of apps: what a `tokenizer.json` does to a text.
 
 As `characters.txt` for WordPiece, they hold the classes of characters as the library here has them: platforms have
 other versions of Unicode.
@@ -12,7 +12,14 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any
 
 from keras_bert.clients.graphemes import grapheme_classes, read_charsmap
-from keras_bert.tokenizers.subword_copies import RUNS, byte_characters, find_copy_obstacle, list_steps
+from keras_bert.tokenizers.subword_copies import (
+    RUNS,
+    byte_tokens,
+    find_copy_obstacle,
+    list_steps,
+    looks_words_up,
+    splits_nothing,
+)
 from keras_bert.tokenizers.subword_vocabulary import SubwordVocabulary
 
 # Line ends part the characters of a probe; the library reads them as white space, which changes under no step.
@@ -32,7 +39,8 @@ def subword_rules(tokenizer: SubwordVocabulary) -> str:
         `kind`, `row CLS SEP UNK BETWEEN SECOND_SEGMENT`, `mark CODE` of words and `special ID ...` come first, then the
         offsets that byte-level BPE trims and the added tokens; then `step KIND ...`, each with its
         `map KEY CODE ...`, `order CODE CLASS` and `pair FIRST SECOND CODE`; `split ...`; `class NAME FIRST LAST`;
-        and of the model `bytes ID ...` and `merge LEFT RIGHT`, or a `score` for each token from id 0 on.
+        and of the model `words COUNT LONGEST` where it looks up words, the first `COUNT` tokens, `bytes ID ...`,
+        `letter CODE ID` and `merge LEFT RIGHT ID`, or a `score` for each token from id 0 on.
     """
     content = tokenizer.definition()
     if obstacle := find_copy_obstacle(content):
@@ -41,8 +49,9 @@ def subword_rules(tokenizer: SubwordVocabulary) -> str:
         f"kind {tokenizer.kind}",
         f"row {tokenizer.cls_id} {tokenizer.sep_id} {tokenizer.unknown_id} {tokenizer.between} "
         f"{tokenizer.second_segment}",
-        f"mark {ord(tokenizer.mark):x}",
     ]
+    if tokenizer.kind != "wordpiece":
+        lines.append(f"mark {ord(tokenizer.mark):x}")
     classes = {"blank": frozenset(code for code in range(0x110000) if chr(code).isspace())}
     lines.append(f"special {' '.join(map(str, tokenizer.special_ids))}")
     lines += [
@@ -50,11 +59,13 @@ def subword_rules(tokenizer: SubwordVocabulary) -> str:
         for step in list_steps(content.get("post_processor"), "processors")
         if step["type"] in ("ByteLevel", "RobertaProcessing") and step["trim_offsets"]
     ]
-    lines += _added_tokens(tokenizer.matcher, content)
-    for step in list_steps(content.get("normalizer"), "normalizers"):
+    lines += _added_tokens(tokenizer.matcher, content, classes)
+    normalizers = list_steps(content.get("normalizer"), "normalizers")
+    for step in normalizers:
         lines += _normalizer_lines(step, classes)
     for step in list_steps(content.get("pre_tokenizer"), "pretokenizers"):
-        lines += _splitter_lines(step, classes)
+        if step["type"] != "Split" or not splits_nothing(step, normalizers):
+            lines += _splitter_lines(step, classes)
     lines += [f"class {name} {first:x} {last:x}" for name, codes in classes.items() for first, last in ranges(codes)]
     return "\n".join([*lines, *_model_lines(tokenizer, content["model"])]) + "\n"
 
@@ -70,15 +81,18 @@ def ranges(codes: Iterable[int]) -> list[tuple[int, int]]:
     return runs
 
 
-def _added_tokens(matcher: Any, content: Mapping[str, Any]) -> Iterator[str]:
+def _added_tokens(matcher: Any, content: Mapping[str, Any], classes: dict[str, frozenset[int]]) -> Iterator[str]:
     """Added tokens, which are matched before a text is split; special ones are matched, too, but count as text."""
     for token in content.get("added_tokens") or []:
         text = token["content"]
         if token["normalized"] and matcher.normalizer is not None:
             text = matcher.normalizer.normalize_str(text)
         place = "normalized" if token["normalized"] else "raw"
+        flags = "".join(str(int(bool(token[flag]))) for flag in ("single_word", "lstrip", "rstrip"))
         if text:
-            yield f"added {place} {int(token['special'])} {token['id']} {_hexadecimal(text)}"
+            yield f"added {place} {int(token['special'])} {token['id']} {flags} {_hexadecimal(text)}"
+        if "1" in flags and not token["special"]:
+            classes.update(word=_word_characters(), white=_white_space())
 
 
 def _normalizer_lines(step: Mapping[str, Any], classes: dict[str, frozenset[int]]) -> Iterator[str]:
@@ -86,6 +100,24 @@ def _normalizer_lines(step: Mapping[str, Any], classes: dict[str, frozenset[int]
     if kind in ("NFC", "NFD", "NFKC", "NFKD"):
         yield f"step {'composed' if kind.endswith('C') else 'decomposed'}"
         yield from _normalization_form("K" in kind)
+    elif kind == "BertNormalizer":
+        if step["clean_text"]:
+            cleaned = _replacements_of_bert("clean_text")
+            classes["dropped"] = frozenset(ord(key) for key, text in cleaned.items() if not text)
+            yield "step collapse none dropped"
+            yield "step characters"
+            yield from _maps({key: text for key, text in cleaned.items() if text})
+        if step["handle_chinese_chars"]:
+            classes["chinese"] = frozenset(map(ord, _replacements_of_bert("handle_chinese_chars")))
+            yield "step spaced chinese"
+        if step["lowercase"] if step["strip_accents"] is None else step["strip_accents"]:
+            accents = _replacements_of_bert("strip_accents")
+            classes["accents"] = frozenset(ord(key) for key, text in accents.items() if not text)
+            yield "step decomposed"
+            yield from _normalization_form(False)
+            yield "step collapse none accents"
+        if step["lowercase"]:
+            yield from _normalizer_lines({"type": "Lowercase"}, classes)
     elif kind in ("Lowercase", "StripAccents"):
         yield "step characters"
         yield from _maps(_replacements(kind))
@@ -117,10 +149,18 @@ def _splitter_lines(step: Mapping[str, Any], classes: dict[str, frozenset[int]])
     elif kind == "Metaspace":
         scheme = "never" if step.get("add_prefix_space") is False else step.get("prepend_scheme", "always")
         yield f"split words {ord(step['replacement']):x} {scheme} {int(step.get('split') is not False)}"
-    elif kind == "ByteLevel":
-        yield f"split bytes {int(step['add_prefix_space'])}"
+    elif kind == "BertPreTokenizer":
+        yield "split white"
+        yield "split marks"
+        classes.update(white=_white_space(), punctuation=_punctuation())
+    elif kind == "Split" or step.get("use_regex") is not False:
+        yield "split runs" if kind == "Split" else f"split bytes {int(step['add_prefix_space'])}"
         patterns = {"letter": r"\p{L}+", "number": r"\p{N}+", "space": r"\s+"}
         classes.update({name: _matches(pattern) for name, pattern in patterns.items()})
+        # Letters of contractions, in both cases.
+        for code in _matches("(?i:[strevmld])") if kind == "Split" else ():
+            letter = chr(code).casefold()
+            classes[letter] = classes.get(letter, frozenset()) | {code}
 
 
 def _model_lines(tokenizer: SubwordVocabulary, model: Mapping[str, Any]) -> Iterator[str]:
@@ -129,7 +169,13 @@ def _model_lines(tokenizer: SubwordVocabulary, model: Mapping[str, Any]) -> Iter
             yield f"score {score!r}"
         return
     ids = model["vocab"]
-    yield f"bytes {' '.join(str(ids[character]) for character in byte_characters())}"
+    if looks_words_up(model):
+        yield f"words {len(ids)} {model.get('max_input_chars_per_word', 0)}"
+    if tokenizer.kind == "wordpiece":
+        return
+    yield f"bytes {' '.join(str(ids[token]) for token in byte_tokens(model))}"
+    if model.get("byte_fallback"):
+        yield from (f"letter {ord(token):x} {number}" for token, number in ids.items() if len(token) == 1)
     for merge in model["merges"]:
         left, right = merge.split(" ") if isinstance(merge, str) else merge
         yield f"merge {ids[left]} {ids[right]} {ids[left + right]}"
@@ -168,6 +214,41 @@ def _replacements(normalizer: str) -> Mapping[str, str]:
     texts = normalize("\n".join(map(chr, _CODES))).split("\n")
     pairs = ((chr(code), text) for code, text in zip(_CODES, texts, strict=True) if code not in _SYLLABLES)
     return {character: text for character, text in pairs if text != character}
+
+
+@functools.cache
+def _replacements_of_bert(option: str) -> Mapping[str, str]:
+    """The characters that an option of BERT's normalizer changes, without syllables of Hangul."""
+    from tokenizers import normalizers
+
+    options = dict.fromkeys(("clean_text", "handle_chinese_chars", "strip_accents", "lowercase"), False)
+    normalize = normalizers.BertNormalizer(**{**options, option: True}).normalize_str
+    # It changes line ends, so that another character parts those of the probe.
+    codes = [code for code in (0xA, 0xD, *_CODES) if code != ord("|") and code not in _SYLLABLES]
+    texts = normalize("|".join(map(chr, codes))).split("|")
+    return {chr(code): text for code, text in zip(codes, texts, strict=True) if text != chr(code)}
+
+
+@functools.cache
+def _punctuation() -> frozenset[int]:
+    """The characters that are words of their own to BERT."""
+    from tokenizers import pre_tokenizers
+
+    words = pre_tokenizers.BertPreTokenizer().pre_tokenize_str("a".join(map(chr, _CODES)))
+    return frozenset(ord(word) for word, _ in words if len(word) == 1 and word != "a")
+
+
+@functools.cache
+def _word_characters() -> frozenset[int]:
+    """The characters beside which an added token is no single word."""
+    from tokenizers import AddedToken, Tokenizer, models
+
+    matcher = Tokenizer(models.WordLevel({"?": 0}, "?"))
+    matcher.add_tokens([AddedToken("\ue000", single_word=True, normalized=False)])
+    codes = [code for code in _CODES if code != 0xE000]
+    encoding = matcher.encode("\n".join(f"{chr(code)}\ue000" for code in codes))
+    parted = {start for (start, _), number in zip(encoding.offsets, encoding.ids, strict=True) if number}
+    return frozenset(code for place, code in enumerate(codes) if 3 * place + 1 not in parted)
 
 
 @functools.cache

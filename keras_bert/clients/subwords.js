@@ -1,6 +1,7 @@
 /**
- * Byte-level BPE (Radford et al. 2019) and unigram (Kudo 2018), by rules alone: it splits text as the model's training
- * did, whatever Unicode the browser knows. It needs `vocab.txt` and `subwords.txt` of a pushed folder.
+ * BPE of bytes or characters (Radford et al. 2019), unigram (Kudo 2018), and WordPiece with added tokens, by rules alone:
+ * it splits text as the model's training did, whatever Unicode the browser knows. It needs `vocab.txt` and `subwords.txt`
+ * of a pushed folder.
  *
  * A character is {code, start, end}: a code point, and the part of the text that it comes from. A change is a pair of a
  * code point and how it came about: 1 for an inserted one, 0 for one that replaces another, -N for one before N that go.
@@ -10,7 +11,10 @@ const UNKNOWN_PENALTY = 10; // below the lowest score (`kUnkPenalty` of google/s
 const LONGEST_GRAPHEME = 5; // bytes; longer ones are replaced character by character
 const SPACE = 0x20;
 const ZWJ = 0x200d;
-const CONTRACTIONS = ["s", "t", "re", "ve", "m", "ll", "d"].map((text) => [...text].map((letter) => letter.codePointAt(0)));
+const LINE_ENDS = [0xa, 0xd];
+const CONTINUATION = "##"; // of a word, in WordPiece
+const NAMES = ["s", "t", "re", "ve", "m", "ll", "d"];
+const CONTRACTIONS = NAMES.map((text) => [...text].map((letter) => letter.codePointAt(0)));
 // How syllables of Hangul are made of their letters (The Unicode Standard, section 3.12).
 const HANGUL = { first: 0xac00, lead: 0x1100, vowel: 0x1161, tail: 0x11a7, leads: 19, vowels: 21, tails: 28, count: 11172 };
 
@@ -27,6 +31,8 @@ export class Subwords {
     this.steps = [];
     this.splits = [];
     this.merges = new Map();
+    this.letters = new Map();
+    this.words = new Map();
     this.scores = [];
     for (const line of rules.trim().split("\n")) this.read(...line.split(" "));
     if (this.kind === "unigram") this.index();
@@ -44,14 +50,23 @@ export class Subwords {
       case "mark": this.mark = String.fromCodePoint(hexadecimal(words[0])); break;
       case "special": this.special = new Set(numbers); break;
       case "trim": this.trims.push(words[0] === "1"); break;
-      case "added": this.added[words[0]].push({ special: words[1] === "1", id: numbers[2], codes: codes(3) }); break;
+      case "added": {
+        const [single, left, right] = [...words[3]].map((flag) => flag === "1");
+        this.added[words[0]].push({ special: words[1] === "1", id: numbers[2], single, left, right, codes: codes(4) });
+        break;
+      }
       case "step": this.steps.push({ words, maps: new Map(), orders: new Map(), pairs: new Map() }); break;
       case "map": step.maps.set(words[0].split(".").map(hexadecimal).join(), codes(1)); break;
       case "order": step.orders.set(hexadecimal(words[0]), numbers[1]); break;
       case "pair": step.pairs.set(codes(0).slice(0, 2).join(), hexadecimal(words[2])); break;
       case "split": this.splits.push(words); break;
       case "class": (this.classes[words[0]] ??= []).push(...codes(1)); break;
+      case "words":
+        this.words = new Map(this.pieces.slice(0, numbers[0]).map((piece, id) => [piece, id]));
+        this.longestWord = numbers[1];
+        break;
       case "bytes": this.bytes = numbers; break;
+      case "letter": this.letters.set(hexadecimal(words[0]), numbers[1]); break;
       case "merge": this.merges.set(pair(numbers[0], numbers[1]), { rank: this.merges.size, id: numbers[2] }); break;
       case "score": this.scores.push(numbers[0]); break;
       default: throw new Error(`subwords.txt must hold lines of rules, got ${name}`);
@@ -76,7 +91,7 @@ export class Subwords {
     for (const part of this.separate(characters(text), "raw")) {
       for (const piece of part.id === undefined ? this.separate(this.normalize(part.characters), "normalized") : [part]) {
         if (piece.id !== undefined) tokens.push({ id: piece.id, start: piece.characters[0].start, end: piece.characters.at(-1).end });
-        else for (const word of this.split(piece.characters)) tokens.push(...(this.bytes ? this.merge(word) : this.search(word)));
+        else for (const word of this.split(piece.characters)) tokens.push(...this.cutWord(word));
       }
     }
     return tokens.map((token, place) => this.finish(text, token, place));
@@ -104,6 +119,11 @@ export class Subwords {
     return { ...rows, padding_mask: rows.token_ids.map(() => 1), lengths };
   }
 
+  cutWord(word) {
+    if (this.kind === "unigram") return this.search(word);
+    return this.kind === "wordpiece" ? this.spell(word) : this.merge(word);
+  }
+
   /** A token whose place has no white space in front, and none of what byte-level BPE trims. */
   finish(text, { id, start, end }, place) {
     const piece = [...this.pieces[id]];
@@ -117,7 +137,8 @@ export class Subwords {
       end = Math.max(move(text, end, -trailing), start);
     }
     while (start < end && this.within("blank", text.charCodeAt(start))) start += 1;
-    return { id, start, end, begins: place === 0 || piece[0] === this.mark || this.special.has(id) };
+    const begins = this.kind === "wordpiece" ? !this.pieces[id].startsWith(CONTINUATION) : piece[0] === this.mark;
+    return { id, start, end, begins: place === 0 || begins || this.special.has(id) };
   }
 
   /** The parts of a text between added tokens, and these; the longest of several counts, special ones are text. */
@@ -125,6 +146,7 @@ export class Subwords {
     const parts = [];
     let first = 0;
     const close = (last) => { if (first < last) parts.push({ characters: text.slice(first, last) }); };
+    const is = (name, index) => index >= 0 && index < text.length && this.within(name, text[index].code);
     for (let start = 0; start < text.length;) {
       let longest = null;
       for (const token of this.added[place]) {
@@ -132,10 +154,14 @@ export class Subwords {
         if (matches && !(longest?.codes.length >= token.codes.length)) longest = token;
       }
       const end = start + (longest ? longest.codes.length : 1);
-      if (longest && !longest.special) {
-        close(start);
-        parts.push({ id: longest.id, characters: text.slice(start, end) });
-        first = end;
+      const fits = longest && !longest.special && !(longest.single && (is("word", start - 1) || is("word", end)));
+      if (fits) {
+        let [from, to] = [start, end];
+        while (longest.left && from > first && is("white", from - 1)) from -= 1;
+        while (longest.right && is("white", to)) to += 1;
+        close(from);
+        parts.push({ id: longest.id, characters: text.slice(from, to) });
+        first = to;
       }
       start = end;
     }
@@ -151,6 +177,12 @@ export class Subwords {
   /** Replaces each character by itself. */
   characters(text, { maps }) {
     return text.flatMap((character) => maps.get(String(character.code))?.map((code) => ({ ...character, code })) ?? [character]);
+  }
+
+  /** Puts spaces around each character of a class. */
+  spaced(text, { words }) {
+    const spread = (character) => [SPACE, character.code, SPACE].map((code) => ({ ...character, code }));
+    return text.flatMap((character) => (this.within(words[1], character.code) ? spread(character) : [character]));
   }
 
   /** Removes white space at the ends. */
@@ -264,6 +296,11 @@ export class Subwords {
     return cut(text, (code) => this.within("white", code), "dropped");
   }
 
+  /** Punctuation apart from the rest. */
+  marksWords(text) {
+    return cut(text, (code) => this.within("punctuation", code), "alone");
+  }
+
   /** Words with a mark in front of each (SentencePiece). */
   wordsWords(text, mark, scheme, splits) {
     const code = hexadecimal(mark);
@@ -276,19 +313,72 @@ export class Subwords {
   /** The words of GPT-2's expression: 's|'t|'re|'ve|'m|'ll|'d| ?\p{L}+| ?\p{N}+| ?[^\s\p{L}\p{N}]+|\s+(?!\S)|\s+ */
   bytesWords(text, prefix) {
     const word = prefix === "1" && text.length && text[0].code !== SPACE ? [{ ...text[0], code: SPACE }, ...text] : text;
-    const kinds = word.map(({ code }) => ["letter", "number", "space"].find((name) => this.within(name, code)) ?? "other");
+    return this.cutAt(word, wordEnd);
+  }
+
+  /** The words of Llama 3's expression, see `LLAMA_WORDS` of the library. */
+  runsWords(text) {
+    return this.cutAt(text, (word, kinds, first) => this.runEnd(word, kinds, first));
+  }
+
+  cutAt(text, findEnd) {
+    const kinds = text.map(({ code }) => ["letter", "number", "space"].find((name) => this.within(name, code)) ?? "other");
     const words = [];
-    for (let first = 0; first < word.length;) {
-      const last = wordEnd(word, kinds, first);
-      words.push(word.slice(first, last));
+    for (let first = 0; first < text.length;) {
+      const last = findEnd(text, kinds, first);
+      words.push(text.slice(first, last));
       first = last;
     }
     return words;
   }
 
-  /** Byte-level BPE: the pair of the lowest rank is merged first, the leftmost of several. */
+  runEnd(text, kinds, first) {
+    const isLineEnd = (place) => LINE_ENDS.includes(text[place]?.code);
+    const behind = (start, kind) => {
+      let end = start;
+      while (kinds[end] === kind) end += 1;
+      return end;
+    };
+    const isLetter = (letter, place) => text[place] && this.within(letter, text[place].code);
+    const rest = text[first].code === 0x27 && NAMES.find((name) => [...name].every((one, place) => isLetter(one, first + 1 + place)));
+    if (rest) return first + 1 + rest.length;
+    const opens = kinds[first] !== "number" && !isLineEnd(first) && kinds[first + 1] === "letter";
+    if (kinds[first] === "letter" || opens) return behind(first + 1, "letter");
+    if (kinds[first] === "number") return Math.min(behind(first, "number"), first + 3);
+    const start = text[first].code === SPACE && kinds[first + 1] === "other" ? first + 1 : first;
+    if (kinds[start] === "other") {
+      let end = behind(start, "other");
+      while (isLineEnd(end)) end += 1;
+      return end;
+    }
+    const end = behind(first, "space");
+    for (let place = end; place > first; place -= 1) if (isLineEnd(place - 1)) return place;
+    // The last space of several belongs to the next word.
+    return end < text.length && end - first > 1 ? end - 1 : end;
+  }
+
+  /** WordPiece: the longest token that a word, or the rest of it, begins with; one unknown token where there is none. */
+  spell(word) {
+    const letters = word.map(({ code }) => String.fromCodePoint(code));
+    const unknown = [{ id: this.unknown, start: word[0].start, end: word.at(-1).end }];
+    const tokens = [];
+    for (let first = 0; first < word.length;) {
+      let [last, id] = [word.length, undefined];
+      const prefix = first ? CONTINUATION : "";
+      while (last > first && (id = this.words.get(prefix + letters.slice(first, last).join(""))) === undefined) last -= 1;
+      if (id === undefined || word.length > this.longestWord) return unknown;
+      tokens.push({ id, start: word[first].start, end: word[last - 1].end });
+      first = last;
+    }
+    return tokens;
+  }
+
+  /** BPE: a word that is a token, else the pair of the lowest rank is merged first, the leftmost of several. */
   merge(word) {
-    let tokens = word.flatMap(({ code, start, end }) => utf8(code).map((byte) => ({ id: this.bytes[byte], start, end })));
+    const idsOf = (code) => (this.letters.has(code) ? [this.letters.get(code)] : utf8(code).map((byte) => this.bytes[byte]));
+    let tokens = word.flatMap(({ code, start, end }) => idsOf(code).map((id) => ({ id, start, end })));
+    const whole = this.words.get(tokens.map(({ id }) => this.pieces[id]).join(""));
+    if (whole !== undefined) return [{ id: whole, start: word[0].start, end: word.at(-1).end }];
     const find = (one, other) => (one && other ? this.merges.get(one.id * this.pieces.length + other.id) : undefined);
     for (;;) {
       let best = null;
@@ -449,7 +539,7 @@ function join(first, second, pairs) {
   return pairs.get(`${first},${second}`);
 }
 
-/** Parts of a text; a separator is dropped, or is the first of its part. */
+/** Parts of a text; a separator is dropped, or is the first or all of its part. */
 function cut(text, isSeparator, place) {
   const parts = [];
   let part = null;
@@ -459,6 +549,7 @@ function cut(text, isSeparator, place) {
     if (separates && place === "dropped") continue;
     if (!part) parts.push((part = []));
     part.push(character);
+    if (separates && place === "alone") part = null;
   }
   return parts;
 }

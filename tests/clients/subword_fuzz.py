@@ -22,14 +22,20 @@ _ONE_BLANK = {"type": "Replace", "pattern": {"Regex": r"\s{2,}|[\n\r\t]"}, "cont
 _WORDS = {"type": "Metaspace", "replacement": "▁", "prepend_scheme": "always", "split": True}
 _WHITE = {"type": "WhitespaceSplit"}
 _QUOTES = [{"type": "Replace", "pattern": {"String": mark * 2}, "content": '"'} for mark in "`'"]
-FAMILIES = ("roberta", "modernbert", "albert", "xlm_roberta", "deberta", "deberta_5", "unigram", "prefixed")
+FAMILIES = (
+    "roberta", "modernbert", "albert", "xlm_roberta", "deberta", "deberta_5", "unigram", "prefixed", "gemma", "llama",
+    "added", "spaced",
+)  # fmt: skip
 
 
 @functools.cache
 def make_tokenizer(family: str) -> EagerSubwords:
     """A small tokenizer with the normalizers and pre-tokenizers of a family."""
-    kinds = {"roberta": "bpe", "prefixed": "bpe", "modernbert": "modern"}
+    kinds = {"roberta": "bpe", "prefixed": "bpe", "modernbert": "modern", "spaced": "added"}
+    kinds |= {kind: kind for kind in ("gemma", "llama", "added")}
     made = content(kinds.get(family, "unigram"))
+    if family == "spaced":
+        made["normalizer"] |= {"handle_chinese_chars": True, "strip_accents": False, "lowercase": True}
     if family == "prefixed":
         made["normalizer"] = {"type": "Lowercase"}
         made["pre_tokenizer"]["add_prefix_space"] = made["post_processor"]["add_prefix_space"] = True
@@ -95,8 +101,23 @@ def make_texts(seed: int) -> list[str]:
         "we've",
         "'S",
         "42",
+        "12345",
+        "'LL",
+        "'\u017f",
+        "'re",
+        "cows",
+        "Overs",
+        "film0x",
+        "<l>",
+        "<R>",
+        "flies",
+        "waits",
+        "!!!",
+        "雨",
+        "京",
+        "a" * 101,
     ]
-    glue = ["", " ", " ", "  ", "   ", "    ", "\t", "\n", "\u3000", "\u00a0", "\u2028", "\x1e"]
+    glue = ["", " ", " ", "  ", "   ", "    ", "\t", "\n", "\u3000", "\u00a0", "\u2028", "\x1e", "\r\n", "\n\n\n\n"]
     marks = [
         "\u0301",
         "\u0334",

@@ -240,7 +240,7 @@ def test_errors_of_numbers_are_in_their_unit_and_warnings_follow_the_table() -> 
     [
         ({"lowercase": True}, "BERT's WordPiece, lowercased and without accents, 2 vocabulary entries (`vocab.txt`)"),
         ({"lowercase": False}, "BERT's WordPiece, with capitals and accents, 2 vocabulary entries"),
-        ({"model": {"type": "BPE"}}, "byte-level BPE, as RoBERTa's, 2 vocabulary entries"),
+        ({"model": {"type": "BPE"}}, "BPE, as RoBERTa's or Gemma's, 2 vocabulary entries"),
         ({"model": {"type": "Unigram"}}, "unigram, as ALBERT's, 2 vocabulary entries"),
     ],
 )

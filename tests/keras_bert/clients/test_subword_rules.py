@@ -24,6 +24,18 @@ def test_each_part_of_a_tokenizer_has_its_lines() -> None:
     assert "split bytes 0" in lines
 
 
+def test_words_bytes_and_letters() -> None:
+    described = {kind: subword_rules(EagerSubwords(content(kind))).splitlines() for kind in ("gemma", "llama")}
+    gemma, llama = (content(kind)["model"]["vocab"] for kind in described)
+    assert f"bytes {' '.join(str(gemma[f'<0x{byte:02X}>']) for byte in range(256))}" in described["gemma"]
+    assert f"letter 2581 {gemma['▁']}" in described["gemma"]
+    # Spaces are marks already where Gemma's splits at them.
+    assert [line for line in described["gemma"] if line.startswith(("split", "step"))] == ["step replace 20 2581"]
+    assert f"words {len(llama)} 0" in described["llama"]
+    assert [line for line in described["llama"] if line.startswith("split")] == ["split runs"]
+    assert "class s 17f 17f" in described["llama"]
+
+
 def test_scores_are_exact() -> None:
     scores = [
         float(line.split()[1])

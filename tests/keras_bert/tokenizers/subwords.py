@@ -6,6 +6,8 @@ from typing import Any
 
 from tokenizers import AddedToken, Regex, Tokenizer, decoders, models, normalizers, pre_tokenizers, processors, trainers
 
+from keras_bert.tokenizers.subword_copies import LLAMA_WORDS
+
 TEXTS = (
     "The cow went over the old stone bridge, and nobody saw her go.",
     "Nobody had seen such a bridge before; it was the oldest of them all!",
@@ -17,10 +19,6 @@ MODERN = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]"]
 ALBERT = ["<pad>", "<unk>", "[CLS]", "[SEP]", "[MASK]"]
 GEMMA = ["<pad>", "<unk>", "<bos>", "<eos>", "<mask>"]
 LLAMA = ["<|pad|>", "<|mask|>", "<|begin_of_text|>", "<|end_of_text|>", "<|mask|>"]
-LLAMA_WORDS = (
-    r"(?i:'s|'t|'re|'ve|'m|'ll|'d)|[^\r\n\p{L}\p{N}]?\p{L}+|\p{N}{1,3}"
-    r"| ?[^\s\p{L}\p{N}]+[\r\n]*|\s*[\r\n]+|\s+(?!\S)|\s+"
-)
 
 
 @functools.cache

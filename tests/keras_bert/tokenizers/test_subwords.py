@@ -225,10 +225,10 @@ def test_a_template_names_a_token_that_it_does_not_define(wrapped, typed):
 
 
 _REGEX = {"type": "Replace", "pattern": {"Regex": "a+"}, "content": "b"}
-_FLAGS = {"single_word": True, "lstrip": False, "rstrip": False, "normalized": False}
+_SPLIT = {"type": "Split", "pattern": {"String": " "}, "behavior": "MergedWithPrevious", "invert": False}
 
 
-@pytest.mark.parametrize("kind", ["bpe", "modern", "unigram"])
+@pytest.mark.parametrize("kind", KINDS)
 def test_released_kinds_are_known(kind: str) -> None:
     assert find_copy_obstacle(content(kind)) == ""
 
@@ -241,8 +241,14 @@ def test_released_kinds_are_known(kind: str) -> None:
         ({"normalizer": _REGEX}, "no normalizer Replace of the expression 'a+'"),
         ({"pre_tokenizer": {"type": "Digits"}}, "no pre_tokenizer 'Digits'"),
         ({"pre_tokenizer": {"type": "ByteLevel", "use_regex": False}}, "ByteLevel with use_regex False"),
-        ({"added_tokens": [{"content": "<a>", "special": False, **_FLAGS}]}, "no added token with single_word '<a>'"),
-        ({"model": {**content("bpe")["model"], "byte_fallback": True}}, "no model with byte_fallback True"),
+        ({"pre_tokenizer": _SPLIT}, "no pre_tokenizer Split at {'String': ' '}; they have the expression of Llama 3"),
+        ({"model": {**content("unigram")["model"], "byte_fallback": True}}, "no model with byte_fallback True"),
+        ({"model": {**content("bpe")["model"], "byte_fallback": True}}, "256 bytes, got none for '<0x00>'"),
+        ({"model": {**content("added")["model"], "continuing_subword_prefix": "@"}}, "continuing_subword_prefix '@'"),
+        (
+            {"model": {**content("llama")["model"], "vocab": {"--": 7, **content("llama")["model"]["vocab"]}}},
+            "from 0 on",
+        ),
         ({"model": {**content("bpe")["model"], "dropout": 0.1}}, "no model with dropout 0.1"),
         ({"model": {**content("bpe")["model"], "vocab": {}}}, "need a token for each of the 256 bytes"),
     ],
