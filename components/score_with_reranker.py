@@ -13,7 +13,7 @@ from components.examples.retrieval import RetrievalRows
 from components.examples.row_schema import SCHEMA_FILE
 from components.sources.shared import SPLITS
 from components.training.model_folder import read_model
-from components.training.scored_candidates import score_candidates
+from components.training.scored_candidates import score_candidates, similarities
 from keras_bert.core.checks import check
 from keras_bert.options.data import Prompts
 
@@ -22,31 +22,39 @@ logger = logging.getLogger(__name__)
 
 @component(libraries=("keras", "numpy", "tensorflow", "tensorflow-text"), kind="training")
 def score_with_reranker(
-    reranker: Input[Model], vocabulary: Input[Vocabulary], examples: Input[TaskExamples], scored: Output[TaskExamples]
+    reranker: Input[Model],
+    vocabulary: Input[Vocabulary],
+    examples: Input[TaskExamples],
+    scored: Output[TaskExamples],
+    scale: float = 20.0,
 ) -> None:
     """Scores the passage and the negatives of each query, so that vectors learn from both (Hofstätter et al. 2020).
 
     Scores that stand in the rows are replaced. Queries without negatives have no scores, and test rows have none.
 
     Args:
-        reranker: a model that reads a query and a passage together, and gives one number.
+        reranker: a model that reads a query and a passage together, and gives one number; or one of vectors.
         vocabulary: that of the examples.
         examples: the rows of retrieval.
         scored: the same rows with the scores as a teacher's answers.
+        scale: factor of the similarities of vectors, that of the loss.
 
     Raises:
-        InputError: the model gives no numbers, or no training query has a negative.
+        InputError: the model gives neither numbers nor vectors, or no training query has a negative.
     """
     from keras_bert.data.records import write_features, write_records
     from keras_bert.data.schemas import TEACHER_ANSWERS, given_answers
+    from keras_bert.tasks.embedding import Embedding
     from keras_bert.tasks.regression import Regression
     from keras_bert.tokenizers.loading import load_tokenizer
 
     content, task = examples.features(), read_model(reranker)
     is_retrieval = content["task"] == RetrievalRows.name
     check("score_with_reranker", "examples", is_retrieval, "be rows of retrieval", content["task"])
-    if not isinstance(task, Regression):
-        raise InputError(f"reranker must be a model that gives one number for a pair, got one for {task.name}")
+    if not isinstance(task, Regression | Embedding):
+        rule = "be a model that gives one number for a pair, or vectors"
+        raise InputError(f"reranker must {rule}, got one for {task.name}")
+    score = task.predict if isinstance(task, Regression) else similarities(task, scale)
     task_rows, given = TASK_ROWS[RetrievalRows.name], given_answers(RetrievalRows.name)
     prompts = Prompts(**content["settings"]["prompts"])
     encoding = Encoding(
@@ -62,7 +70,7 @@ def score_with_reranker(
         report_progress(number, len(SPLITS), f"scoring {split}")
         rows = read_rows(examples, split)
         if split != "test":
-            rows = score_candidates(rows, task.predict)
+            rows = score_candidates(rows, score)
             scored.counts[split] = sum(len(row.teacher.numbers) for row in rows if row.teacher)
         if split == "train" and not scored.counts[split]:
             raise InputError("examples must have negatives to be scored by a re-ranker, got none; set hard_negatives")

@@ -382,7 +382,8 @@ def _with_scores(settings: Settings, start: Start, rows: Handle[TaskExamples], t
     if settings.reranker is None:
         return rows
     reranker = append_name(import_checkpoint(source=settings.reranker), "reranker", task).output(Model)
-    node = score_with_reranker(reranker=reranker, vocabulary=start.vocabulary, examples=rows)
+    scale = {"scale": settings.contrast.scale} if settings.contrast else {}
+    node = score_with_reranker(reranker=reranker, vocabulary=start.vocabulary, examples=rows, **scale)
     return append_name(node, task).output(TaskExamples)
 
 

@@ -259,8 +259,8 @@ class Settings(pydantic.BaseModel):
             also have dependency trees. By default, `explain` uses the examples if their words are tagged.
         contrast: the loss of retrieval, for the teacher and all models derived from it.
         hard_negatives: negatives that a model finds for the training queries of retrieval.
-        reranker: a cross-encoder with one label, or a saved task `reranking`, that scores the passages and negatives of
-            a retrieval, from which vectors learn as `contrast.scores` says.
+        reranker: a cross-encoder with one label, a saved task `reranking`, or a larger model of vectors. It scores the
+            passages and negatives of a retrieval; vectors learn from the scores as `contrast.scores` says.
         adaptation: parameter-efficient adaptation, which trains few weights beside the frozen encoder (LoRA, adapters,
             prompt or biases).
         page: texts that `index.html` of an embedding or a retrieval searches.

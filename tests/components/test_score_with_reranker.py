@@ -14,6 +14,7 @@ from components.training.model_folder import read_model
 from keras_bert.data.task_batches import task_batches
 from keras_bert.options.compression import Distillation
 from keras_bert.options.training import Contrast, Training
+from keras_bert.tasks.classification import Classification
 from keras_bert.tasks.reranking import Reranking
 from tests.components.tuning_job import SELECTION, Line, eagerly, ingest, write_checkpoint
 
@@ -62,6 +63,17 @@ def test_records_have_the_scores_of_passage_and_negatives(line, reranker, scored
 SIDES = ("passages", "negatives")
 
 
+def test_a_model_of_vectors_scores_with_its_similarities(line, tmp_path):
+    scored = TaskExamples(tmp_path / "scored")
+    scored.path.mkdir()
+    given = {"reranker": line.pretrained, "vocabulary": line.vocabulary, "examples": line.examples}
+    score_with_reranker.run(**given, scored=scored, scale=10.0)
+    task, rows = read_model(line.pretrained), read_rows(scored, "train")
+    (query,) = task.predict([rows[0].query], prompt="query")
+    passages = task.predict([rows[0].passages[0], rows[0].negatives[0]], prompt="passage")
+    np.testing.assert_allclose(rows[0].teacher.numbers, 10 * task.compare(query[None], passages)[0], atol=1e-5)
+
+
 def test_vectors_learn_the_margins(line, scored, tmp_path):
     model = Model(tmp_path / "model")
     training = Training(steps=6, batch_size=8, learning_rate=1e-2, xla="off")
@@ -85,10 +97,13 @@ def test_vectors_learn_the_margins(line, scored, tmp_path):
 def test_a_classifier_and_rows_without_negatives_are_refused(line, reranker, tmp_path):
     given = {"vocabulary": line.vocabulary, "scored": TaskExamples(tmp_path / "scored")}
     given["scored"].path.mkdir()
+    base, classifier = read_model(line.pretrained), Model(tmp_path / "classifier")
+    Classification.build(base.encoder, base.tokenizer, max_length=16, labels=["a", "b"]).save(classifier.path)
+    classifier.seal({})
     with pytest.raises(
-        InputError, match=r"^reranker must be a model that gives one number for a pair, got one for embed"
+        InputError, match=r"^reranker must be a model that gives one number for a pair, or vectors, got one for class"
     ):
-        score_with_reranker.run(reranker=line.pretrained, examples=line.examples, **given)
+        score_with_reranker.run(reranker=classifier, examples=line.examples, **given)
     file = tmp_path / "pairs.csv"
     file.write_text("query,passage\n" + "".join(f"cow {'old ' * place},oak {'the ' * place}\n" for place in range(20)))
     examples = ingest(tmp_path, line.vocabulary, RetrievalSource(str(file)))
