@@ -1,5 +1,6 @@
 """Trains and scores a task on rows in memory; the methods of a task and `keras_bert.distill` begin here."""
 
+import itertools
 from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -15,7 +16,7 @@ from keras_bert.objectives.distillation import DistillationObjective
 from keras_bert.options.compression import Distillation
 from keras_bert.options.training import Training
 from keras_bert.tasks.base import Task
-from keras_bert.tasks.checks import check_keras_model, is_keras_model
+from keras_bert.tasks.checks import check_keras_model, check_same_length, is_keras_model
 from keras_bert.training.history import Entry
 from keras_bert.training.trainer import Trainer, validation_rows
 
@@ -44,8 +45,8 @@ def fit(
         data: the arguments of `task.examples`, such as texts and labels: lists, NumPy arrays or pandas columns; or one
             `tf.data.Dataset` of rows of them.
         pairs: the second text of each row, where the task takes one.
-        probabilities: a teacher's answers, which the task learns beside the labels or, where `data` are texts alone, in
-            their place, see `read_taught`.
+        probabilities: a teacher's answers, which the task learns beside the labels or, where `data` are texts alone
+            or a label is None, in their place, see `read_taught`.
         distillation: temperature, and the share of the labels in the loss of rows that have both.
         class_weights: weights of the labels, see `Task.objective`.
         validation_split: share of the rows, the last ones, that choose the weights to keep; 0 keeps the last weights.
@@ -147,7 +148,7 @@ def read_taught(task: Task, data: Sequence[Any], pairs: Sequence[str] | None, pr
 
     Args:
         task: a classifier of texts, a regression or an embedding.
-        data: see `fit`.
+        data: see `fit`; a label is None where there is none.
         pairs: see `fit`.
         probabilities: of the labels (rows, labels), in the order of `task.labels`; of a regression its numbers, of an
             embedding the cosines (rows,). NaN in a row that the teacher did not answer and that has a label.
@@ -163,19 +164,34 @@ def read_taught(task: Task, data: Sequence[Any], pairs: Sequence[str] | None, pr
     check(type(task).__name__, "probabilities", fit, rule, np.shape(probabilities))
     has_answers = np.isfinite(answers).reshape(count, -1).all(axis=1)
     answers = np.where(np.isfinite(answers), answers, np.float32(0))
-    if len(arguments) > (2 if task.second_text == "compared" else 1):
-        rows, has_label = read_rows(task, data, pairs), np.ones(count, "int32")
+    texts = arguments[: 2 if task.second_text == "compared" else 1]
+    labels = list(arguments[len(texts)]) if len(arguments) > len(texts) else [None] * count
+    check_same_length("texts", texts[0], "labels", labels)
+    has_label = np.array([label is not None for label in labels])
+    rule, row = "be finite in all rows where there are no labels", int(np.argmin(has_answers | has_label))
+    check(type(task).__name__, "probabilities", bool((has_answers | has_label).all()), rule, f"NaN in row {row}")
+    if has_label.all():
+        rows = read_rows(task, data, pairs)
     else:
-        rule = "be finite in all rows where there are no labels"
-        row = int(np.argmin(has_answers))
-        check(type(task).__name__, "probabilities", bool(has_answers.all()), rule, f"NaN in row {row}")
-        if task.second_text == "compared":
-            rows = read_rows(task, [*arguments, answers], pairs)
-        else:
-            features = task.encode(arguments[0], pairs)
-            rows = {**features, **objective.labels_from(answers, features)}
-        has_label = np.zeros(count, "int32")
-    return {**rows, "teacher_answers": answers, "has_answers": has_answers.astype("int32"), "has_label": has_label}
+        rows = _read_answered(task, texts, pairs, answers)
+        if has_label.any():
+            some = [list(itertools.compress(column, has_label)) for column in (*texts, labels)]
+            given = read_rows(task, some, None if pairs is None else list(itertools.compress(pairs, has_label)))
+            rows[task.label_name][has_label] = given[task.label_name]
+    return {
+        **rows,
+        "teacher_answers": answers,
+        "has_answers": has_answers.astype("int32"),
+        "has_label": has_label.astype("int32"),
+    }
+
+
+def _read_answered(task: Task, texts: Sequence[Any], pairs: Sequence[str] | None, answers: Array) -> dict[str, Array]:
+    """The rows of texts alone, with the labels of a teacher's answers."""
+    if task.second_text == "compared":
+        return read_rows(task, [*texts, answers], pairs)
+    features = task.encode(texts[0], pairs)
+    return {**features, **task.objective().labels_from(answers, features)}
 
 
 def evaluate(task: Task, *data: Any, pairs: Sequence[str] | None = None, batch_size: int = 64) -> dict[str, float]:

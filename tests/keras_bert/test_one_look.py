@@ -105,6 +105,13 @@ def test_rows_with_labels_or_answers_or_both() -> None:
     assert rows["has_answers"].tolist() == [0, 0, 1, 1, 1, 1]
     assert rows["has_label"].tolist() == [1] * 6
     np.testing.assert_allclose(np.exp(rows["teacher_answers"][2:]), np.maximum(SHARES[2:], 1e-6), rtol=1e-5)
+    labels = [*LABELS[:3], None, None, None]
+    mixed = fitting.read_taught(task, (TEXTS, labels), None, some)
+    assert mixed["has_label"].tolist() == [1, 1, 1, 0, 0, 0]
+    assert mixed["label"].tolist() == [*rows["label"][:3], *SHARES[3:].argmax(1)]
+    np.testing.assert_array_equal(mixed["token_ids"], rows["token_ids"])
+    with pytest.raises(ValueError, match="labels"):
+        task.fit(TEXTS, labels[:4], probabilities=some)
     for answers, message in (
         (some, "be finite in all rows where there are no labels, got 'NaN in row 0'"),
         (SHARES[:5], r"be 3 numbers for each of 6 rows, got \(5, 3\)"),
