@@ -64,7 +64,7 @@ def main() -> None:
     parser.add_argument("--growth", type=int, nargs="+", default=[], help="other numbers of texts of the first draw")
     parser.add_argument("--seeds", type=int, default=2, help="students of each number of texts")
     parser.add_argument("--larger", help="a larger checkpoint, whose teacher takes the place of the three")
-    parser.add_argument("--larger-rows", type=int, default=400)
+    parser.add_argument("--larger-rows", type=int, default=600)
     parser.add_argument("--root", type=Path, help="where answers live, to go on later; else a temporary folder")
     options = parser.parse_args()
     with tempfile.TemporaryDirectory() as temporary:
@@ -77,7 +77,7 @@ def main() -> None:
 
 def measure_gain(options: argparse.Namespace) -> None:
     """Teachers, their mean, and the students of one and of the mean, in each draw."""
-    scores: dict[str, list[float]] = {}
+    rights: dict[str, list[Any]] = {}
     for number in range(options.draws):
         draw = read_draw(options, number)
         teachers = teach_seeds(options, draw, number)
@@ -87,19 +87,17 @@ def measure_gain(options: argparse.Namespace) -> None:
             answers = teacher[0][: options.texts]
             models[f"student of {kind}"] = learn(options, draw, kind, answers, number, seed=number)
         for model, answers in models.items():
-            scores.setdefault(model, []).append(accuracy(answers, draw))
-    print_table(
-        [
-            {
-                "model": model,
-                **{f"draw {number}": f"{score:.2f}" for number, score in enumerate(values)},
-                "": spread(values),
-            }
-            for model, values in scores.items()
-        ]
-    )
-    gains = np.subtract(scores["student of mean"], scores["student of one"])
-    print(f"\nThe student of the mean is better by {spread(list(gains))} points, in the draws by {gains.round(2)}\n")
+            rights.setdefault(model, []).append(100.0 * is_right(answers, draw))
+    # Test rows are those of each draw, so that two models are compared row by row.
+    rights["gain"] = list(np.subtract(rights["student of mean"], rights["student of one"]))
+    table = []
+    for model, values in rights.items():
+        scores, rows = [float(value.mean()) for value in values], np.mean(values, axis=0)
+        by_draw = {f"draw {number}": f"{score:.2f}" for number, score in enumerate(scores)}
+        error = rows.std(ddof=1) / len(rows) ** 0.5
+        table.append({"model": model, **by_draw, "mean": spread(scores), "error of test rows": f"{error:.2f}"})
+    print_table(table)
+    print()
 
 
 def measure_growth(options: argparse.Namespace) -> None:
@@ -227,10 +225,14 @@ def probabilities(task: Any, texts: list[str]) -> Any:
     return shares / shares.sum(axis=1, keepdims=True)
 
 
+def is_right(answers: Any, draw: Draw) -> Any:
+    """Whether the likeliest label is that of each test row (tests,)."""
+    return answers.argmax(1) == [draw.labels.index(row.label) for row in draw.tests]
+
+
 def accuracy(answers: Any, draw: Draw) -> float:
     """Per cent of the test rows."""
-    truth = [draw.labels.index(row.label) for row in draw.tests]
-    return 100 * float(np.mean(answers.argmax(1) == truth))
+    return 100 * float(np.mean(is_right(answers, draw)))
 
 
 def report(what: str, begin: tuple[float, float]) -> None:
