@@ -71,7 +71,7 @@ def write_model_card(folder: Path, name: str, version: int, origin: "CheckpointO
     further = [f"`{file}`: {EXTRAS[file]}" for file in EXTRAS if (folder / file).exists()]
     if (folder / COVERAGE_FILE).is_file():
         covered = json.loads((folder / COVERAGE_FILE).read_text())
-        chips = (f"{name} ({chip['taken']} of {chip['operations']} operations)" for name, chip in covered.items())
+        chips = (describe_coverage(name, chip) for name, chip in covered.items())
         further.append(f"`{ACCELERATORS_FOLDER}/`: compiled for, or tried on {', '.join(chips)}")
     if not (folder / PAGE_FILE).is_file():
         further.append(f"no `{PAGE_FILE}`: {find_page_obstacle(folder)}")
@@ -80,6 +80,15 @@ def write_model_card(folder: Path, name: str, version: int, origin: "CheckpointO
     card = render_model_card(name, version, metrics, task, records, further, tokenizer, start)
     card = render_metadata(name, task["task"], metrics, records, origin) + card
     (folder / "README.md").write_text(card, encoding="utf-8")
+
+
+def describe_coverage(name: str, coverage: Mapping[str, Any]) -> str:
+    """What an accelerator says of a file, for people: `keras_bert.accelerators.base.Coverage` as a dictionary."""
+    figures = (f"{label}: {value:g}" for label, value in coverage["figures"].items())
+    remarks = [f"{coverage['taken']} of {coverage['operations']} operations", *figures]
+    if coverage["operators"]:
+        remarks.append(f"operators to register: {' '.join(coverage['operators'])}")
+    return f"{name} ({'; '.join(remarks)})"
 
 
 def render_model_card(

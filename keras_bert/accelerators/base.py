@@ -33,6 +33,7 @@ class Coverage(NamedTuple):
         parts: the number of connected parts that it runs; values are copied between them.
         left: kind of operation, and the reason where the tool says one -> number of operations left to the processor.
         figures: what the tool measures or estimates, by name with its unit.
+        operators: for LiteRT for Microcontrollers, the methods of its resolver that register the file's operations.
     """
 
     operations: int
@@ -40,6 +41,7 @@ class Coverage(NamedTuple):
     parts: int
     left: Mapping[str, int] = {}
     figures: Mapping[str, float] = {}
+    operators: Sequence[str] = ()
 
 
 class Accelerator(abc.ABC):
@@ -52,6 +54,9 @@ class Accelerator(abc.ABC):
 
     recipes: ClassVar[Sequence[RecipeName | None]] = ()
     """The recipes that it takes, None for a float model; empty for all."""
+
+    suffixes: ClassVar[Sequence[str]] = (".tflite",)
+    """The suffixes of the files that are made, all with the name of `file_name`."""
 
     runs_whole: ClassVar[bool] = False
     """True if an exported file has to run on it as a whole; else the processor runs what is left."""

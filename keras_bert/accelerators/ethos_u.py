@@ -9,9 +9,9 @@ from pathlib import Path
 import numpy as np
 from ai_edge_litert import schema_py_generated as schema
 
-from keras_bert.accelerators.base import Accelerator, AcceleratorError, Coverage, find_reason, run_tool
-from keras_bert.export.rules.lite_graphs import builtin_number
-from keras_bert.export.sharing import read_model, write_model
+from keras_bert.accelerators.base import AcceleratorError, Coverage, find_reason, run_tool
+from keras_bert.accelerators.microcontrollers import Microcontroller, keep_integers
+from keras_bert.export.sharing import read_model
 
 CHIPS = (
     *(f"ethos-u55-{units}" for units in (32, 64, 128, 256)),
@@ -27,13 +27,18 @@ _FIGURES = {
     "dram_memory_used": ("KB of DRAM", 1.024),
     "off_chip_flash_memory_used": ("KB of flash", 1.024),
 }
+# The interpreter's own structures, in bytes on a processor of 64 bits, where they take most: for a file, a tensor, and
+# an operation with what its kernel keeps (410 bytes on average for a whole BERT, most of them for `FULLY_CONNECTED`,
+# which Vela takes).
+_FILE, _TENSOR, _OPERATION = 4096, 24, 576
+_BYTES = {schema.TensorType.INT32: 4, schema.TensorType.FLOAT32: 4}
+_PLAN = b"OfflineMemoryAllocation"
 
 
-class EthosU(Accelerator):
+class EthosU(Microcontroller):
     """An Ethos-U of a family and a number of multipliers."""
 
     package = "ethosu"
-    recipes = ("static_wi8_ai8",)
 
     def compile(self, file: Path, folder: Path, largest_id: int) -> Coverage:
         """See `Accelerator`; the compiled file holds the shortest length, and answers in int8."""
@@ -47,29 +52,23 @@ class EthosU(Accelerator):
         compiled.replace(source)
         (summary,) = folder.glob("*_summary_*.csv")
         (row,) = csv.DictReader(summary.read_text(encoding="utf-8").splitlines())
-        summary.unlink()
         figures = {name: round(float(row[key]) * factor, 3) for key, (name, factor) in _FIGURES.items()}
         # Without the name of the tensor in brackets.
         left = Counter(f"{kind}: {reason.partition(' (')[0].strip()}" for kind, reason in _LEFT.findall(output))
         taken, processor = int(counts["NPU"]), int(counts["CPU"])
-        return Coverage(taken + processor, taken, 1, left, {name: value for name, value in figures.items() if value})
+        figures = {name: value for name, value in figures.items() if value}
+        return self._finish(
+            source, bound_arena(source.read_bytes()), Coverage(taken + processor, taken, 1, left, figures)
+        )
 
 
-def keep_integers(content: bytes) -> bytes:
-    """The first signature of a `.tflite` file alone, with int8 answers where `DEQUANTIZE` is the last operation."""
+def bound_arena(content: bytes) -> int:
+    """The bytes of arena that a file of Vela needs at most: the end of its plan, and the interpreter's structures."""
     model = read_model(content)
-    model.signatureDefs = [signature for signature in model.signatureDefs or () if signature.subgraphIndex == 0]
-    model.subgraphs = model.subgraphs[:1]
-    graph, kinds = model.subgraphs[0], [builtin_number(code) for code in model.operatorCodes]
-    last = {
-        int(operation.outputs[0]): int(operation.inputs[0])
-        for operation in graph.operators
-        if kinds[operation.opcodeIndex] == schema.BuiltinOperator.DEQUANTIZE
-    }
-    ends = {number: last[number] for number in map(int, graph.outputs) if number in last}
-    graph.operators = [operation for operation in graph.operators if int(operation.outputs[0]) not in ends]
-    graph.outputs = np.array([ends.get(number, number) for number in map(int, graph.outputs)], np.int32)
-    for signature in model.signatureDefs:
-        for output in signature.outputs:
-            output.tensorIndex = ends.get(output.tensorIndex, output.tensorIndex)
-    return write_model(model)
+    graph = model.subgraphs[0]
+    (plan,) = (model.buffers[entry.buffer].data for entry in model.metadata or () if entry.name == _PLAN)
+    # A version, the number of the graph and of its tensors, and an offset of each; -1 for what is not in the arena.
+    offsets = np.asarray(plan, np.uint8).view(np.int32)[3:].tolist()
+    sizes = [int(np.prod(tensor.shape)) * _BYTES.get(tensor.type, 1) for tensor in graph.tensors]
+    planned = max(offset + size for offset, size in zip(offsets, sizes, strict=True) if offset >= 0)
+    return planned + _FILE + _TENSOR * len(graph.tensors) + _OPERATION * len(graph.operators)

@@ -87,7 +87,7 @@ def main(file: str, largest_id: int) -> None:
         expected, got = [], []
         for row in range(_ROWS):
             values = {
-                input_name: _make_input(input_name, given[input_name], row, largest_id, rng) for input_name in given
+                input_name: make_input(input_name, given[input_name], row, largest_id, rng) for input_name in given
             }
             expected.append(runner(**values))
             for buffer, key in zip(inputs, sides["inputs"], strict=True):
@@ -104,7 +104,7 @@ def main(file: str, largest_id: int) -> None:
     sys.stdout.write(f"{_RESULT}{max(differences)}\n")
 
 
-def _make_input(name: str, details: Any, row: int, largest_id: int, rng: np.random.Generator) -> Any:
+def make_input(name: str, details: Any, row: int, largest_id: int, rng: np.random.Generator) -> Any:
     """A row of an input: random ids, a mask whose last tokens are padding in every second row, segments of 0."""
     shape, kind = details["shape"], details["dtype"]
     if "ids" in name and "segment" not in name:

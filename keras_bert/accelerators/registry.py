@@ -10,6 +10,7 @@ from pathlib import Path
 from keras_bert.accelerators.base import Accelerator, AcceleratorError, Coverage
 from keras_bert.accelerators.ethos_u import CHIPS, EthosU
 from keras_bert.accelerators.gpu import Gpu
+from keras_bert.accelerators.micro import TfliteMicro
 from keras_bert.accelerators.plugins import Google, Intel, MediaTek, Npu, Qualcomm, Samsung
 
 # Maker, as in a name -> its chips.
@@ -20,15 +21,17 @@ _NPUS: dict[str, type[Npu]] = {
     "google": Google,
     "samsung": Samsung,
 }
+# Engines, which are no chips of a maker.
+_ENGINES: dict[str, type[Accelerator]] = {"gpu": Gpu, "tflite-micro": TfliteMicro}
 # One chip of each kind, of which `describe --accelerators` asks.
-USUAL = ("gpu", "qualcomm/SM8650", "intel/LNL", "ethos-u55-128", "ethos-u65-256", "ethos-u85-256")
+USUAL = ("gpu", "qualcomm/SM8650", "intel/LNL", "ethos-u55-128", "ethos-u65-256", "ethos-u85-256", "tflite-micro")
 
 logger = logging.getLogger(__name__)
 
 
 def names() -> Iterator[str]:
     """The names of all accelerators."""
-    yield "gpu"
+    yield from _ENGINES
     for maker, kind in _NPUS.items():
         yield from (f"{maker}/{chip}" for chip in kind.chips)
     yield from CHIPS
@@ -45,16 +48,16 @@ def find_accelerator(name: str) -> Accelerator:
         nearest = by_lower_case[difflib.get_close_matches(name.lower(), by_lower_case, n=1, cutoff=0)[0]]
         makers = ", ".join(f"{maker}/CHIP" for maker in _NPUS)
         raise AcceleratorError(
-            f"an accelerator must be gpu, {makers} or ethos-u..., got {name!r}; nearest: {nearest!r}"
+            f"an accelerator must be {', '.join(_ENGINES)}, {makers} or ethos-u..., got {name!r}; nearest: {nearest!r}"
         )
-    if name == "gpu":
-        return Gpu(name)
+    if name in _ENGINES:
+        return _ENGINES[name](name)
     maker, _, chip = name.partition("/")
     return _NPUS[maker](name) if chip else EthosU(name)
 
 
 def compile_file(name: str, file: Path, folder: Path, largest_id: int) -> Coverage:
-    """Compiles a `.tflite` file for an accelerator into a folder, which gets the compiled file alone.
+    """Compiles a `.tflite` file for an accelerator into a folder, which gets the compiled file and its sources alone.
 
     Raises:
         AcceleratorError: see `Accelerator.compile`; or the engine has to run the file as a whole, and leaves a part.
@@ -71,7 +74,7 @@ def compile_file(name: str, file: Path, folder: Path, largest_id: int) -> Covera
                 raise AcceleratorError(f"{left}; the file must run whole")
             logger.warning("%s", left)
         compiled = Path(staging) / accelerator.file_name
-        if compiled.is_file():
+        for made in map(compiled.with_suffix, accelerator.suffixes) if compiled.is_file() else ():
             folder.mkdir(parents=True, exist_ok=True)
-            shutil.copyfile(compiled, folder / accelerator.file_name)
+            shutil.copyfile(made, folder / made.name)
     return coverage

@@ -170,6 +170,8 @@ def accelerators_table(covered: Mapping[str, Mapping[str, Any]]) -> Table:
             left.setdefault(reason or "left to the processor", []).append(f"{count} {kind}")
         remarks = [f"{label}: {value:g}" for label, value in coverage["figures"].items()]
         remarks += [f"{reason}: {', '.join(kinds)}" for reason, kinds in left.items()]
+        if coverage["operators"]:
+            remarks.append(f"operators to register: {', '.join(coverage['operators'])}")
         taken = f"{coverage['taken']} of {coverage['operations']}"
         rows.append([name, taken, str(coverage["parts"]), "\n".join(remarks)])
     return Table(["accelerator", "runs", "parts", "figures, and what is left to the processor"], rows, justify="left")

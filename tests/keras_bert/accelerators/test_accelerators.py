@@ -1,30 +1,46 @@
 """What accelerators say of a file: how their tools are asked, with tools that stand in for them."""
 
 import os
+import shutil
+import subprocess
 import sys
 import time
 from pathlib import Path
 
+import numpy as np
 import pytest
+from ai_edge_litert import schema_py_generated as schema
+from ai_edge_litert.interpreter import Interpreter
 
 from keras_bert.accelerators import base
 from keras_bert.accelerators.base import AcceleratorError
-from keras_bert.accelerators.ethos_u import keep_integers
-from keras_bert.accelerators.registry import find_accelerator, names
-from keras_bert.export.rules.lite_graphs import read_graphs
+from keras_bert.accelerators.micro import replace_gelu
+from keras_bert.accelerators.microcontrollers import find_operators, keep_integers, write_sources
+from keras_bert.accelerators.registry import compile_file, find_accelerator, names
+from keras_bert.export.rules.lite_graphs import builtin_number, read_graphs
+from keras_bert.export.sharing import read_model, write_model
 from keras_bert.export.tflite import export_tflite
 from tests.keras_bert.compress import tiny
 from tests.keras_bert.export.grids import export_on_grids
 
-# As Vela prints its counts, with one operation that it leaves.
+# As Vela prints its counts, with one operation that it leaves, and plans memory: the ids at byte 64.
 VELA = """
 import pathlib, sys
+import numpy as np
+from ai_edge_litert import schema_py_generated as schema
+from keras_bert.export.sharing import read_model, write_model
 source, folder = pathlib.Path(sys.argv[1]), pathlib.Path(sys.argv[-1])
 print("Warning (supported operators) operator: DIV, ofm: 'mean'")
 print("Reason: Unsupported opType")
 print("CPU operators = 1 (0.5%)")
 print("NPU operators = 199 (99.5%)")
-(folder / f"{source.stem}_vela.tflite").write_bytes(b"compiled")
+model = read_model(source.read_bytes())
+offsets = [64 if n == model.subgraphs[0].inputs[0] else -1 for n in range(len(model.subgraphs[0].tensors))]
+model.buffers.append(schema.BufferT())
+model.buffers[-1].data = np.array([0, 1, len(offsets), *offsets], np.int32).view(np.uint8)
+model.metadata = [schema.MetadataT()]
+model.metadata[0].name, model.metadata[0].buffer = b"OfflineMemoryAllocation", len(model.buffers) - 1
+(folder / f"{source.stem}_vela.tflite").write_bytes(write_model(model))
 summary = "accelerator,inference_time,sram_memory_used,dram_memory_used,off_chip_flash_memory_used"
 (folder / f"{source.stem}_summary_default.csv").write_text(summary + "\\nEthos,0.00125,24.25,0.0,100\\n")
 """
@@ -59,13 +75,62 @@ def folder(tmp_path):
 
 def test_a_tool_is_asked_and_its_counts_reasons_and_figures_are_read(integers, stand_in, folder):
     stand_in("ethosu.vela", VELA)
-    accelerator = find_accelerator("ethos-u55-128")
-    assert accelerator.find_obstacle() is None
-    coverage = accelerator.compile(integers, folder, 49)
+    assert find_accelerator("ethos-u55-128").find_obstacle() is None
+    coverage = compile_file("ethos-u55-128", integers, folder, 49)
     assert (coverage.operations, coverage.taken, coverage.left) == (200, 199, {"DIV: Unsupported opType": 1})
+    (graph,) = read_graphs(folder / "ethos-u55-128.tflite")
+    # Ids of 8 tokens, and the interpreter's structures.
+    arena = 64 + 32 + 4096 + 24 * len(graph.tensors) + 576 * len(graph.operations)
+    assert coverage.figures.pop("KB of arena, at most") == pytest.approx(arena / 1000, abs=0.016)
     assert coverage.figures == {"milliseconds, estimated": 1.25, "KB of SRAM": 24.832, "KB of flash": 102.4}
-    assert [file.name for file in folder.iterdir()] == ["ethos-u55-128.tflite"]
-    assert (folder / "ethos-u55-128.tflite").read_bytes() == b"compiled"
+    assert {"AddBatchMatMul", "AddFullyConnected", "AddGather"} < set(coverage.operators)
+    assert {file.name for file in folder.iterdir()} == {f"ethos-u55-128{suffix}" for suffix in (".tflite", ".h", ".cc")}
+
+
+APP = """#include "{name}.h"
+#include <cstdint>
+#include <cstdio>
+namespace app = {name};
+struct Resolver {{ int count = 0; {methods} }};
+int main() {{
+  Resolver resolver;
+  if (!app::register_operators(resolver) || resolver.count != int(app::operator_count)) return 1;
+  if (reinterpret_cast<std::uintptr_t>(app::model) % 16 || app::token_ids == app::padding_mask) return 2;
+  return app::model_size != std::fwrite(app::model, 1, app::model_size, stdout);
+}}
+"""
+
+
+@pytest.mark.skipif(shutil.which("g++") is None, reason="needs g++")
+def test_an_app_compiles_the_bytes_of_a_file_in(integers, tmp_path):
+    file = tmp_path / "made.tflite"
+    file.write_bytes(keep_integers(integers.read_bytes()))
+    operators = find_operators(file)
+    write_sources(file, 4096, operators)
+    methods = " ".join(f"int {name}() {{ ++count; return 0; }}" for name in operators)
+    (tmp_path / "app.cc").write_text(APP.format(name="made", methods=methods))
+    command = ["g++", "-std=c++11", "-Wall", "-Wextra", "-Werror", "app.cc", "made.cc", "-o", "app"]
+    subprocess.run(command, cwd=tmp_path, check=True)
+    assert subprocess.run(tmp_path / "app", check=True, capture_output=True).stdout == file.read_bytes()
+
+
+def test_a_lookup_has_litert_s_answers_of_gelu(integers):
+    """LiteRT for Microcontrollers has no GELU; all 256 inputs."""
+    content = keep_integers(integers.read_bytes())
+    model, made = read_model(content), read_model(replace_gelu(content))
+    graph, kinds = model.subgraphs[0], [builtin_number(code) for code in model.operatorCodes]
+    (gelu,) = (
+        operation for operation in graph.operators if kinds[operation.opcodeIndex] == schema.BuiltinOperator.GELU
+    )
+    (lookup,) = (other for other in made.subgraphs[0].operators if list(other.outputs) == list(gelu.outputs))
+    table = np.asarray(made.buffers[made.subgraphs[0].tensors[lookup.inputs[0]].buffer].data).view(np.int8)
+    graph.operators, graph.inputs, graph.outputs, model.signatureDefs = [gelu], gelu.inputs, gelu.outputs, []
+    interpreter = Interpreter(model_content=write_model(model))
+    interpreter.allocate_tensors()
+    values = np.resize(np.arange(-128, 128), graph.tensors[gelu.inputs[0]].shape).astype(np.int8)
+    interpreter.set_tensor(int(gelu.inputs[0]), values)
+    interpreter.invoke()
+    np.testing.assert_array_equal(interpreter.get_tensor(int(gelu.outputs[0])), table[values.astype(int) + 128])
 
 
 @pytest.mark.parametrize(
@@ -138,7 +203,9 @@ def test_recipes_that_a_chip_does_not_take_are_refused():
 def test_a_file_for_microcontrollers_has_one_signature_and_answers_in_integers(integers, tmp_path):
     (tmp_path / "model.tflite").write_bytes(keep_integers(integers.read_bytes()))
     (graph,) = read_graphs(tmp_path / "model.tflite")
-    whole = read_graphs(integers)[0]
+    # LiteRT keeps its signatures by name: "serve_16" stands before "serve_8".
+    whole = read_graphs(integers)[1]
+    assert whole.tensors[whole.inputs["token_ids"]].shape == (1, 8)
     assert len(graph.operations) == len(whole.operations) - 1
     last = graph.operations[-1]
     assert graph.tensors[last.outputs[0]].type == "int8"

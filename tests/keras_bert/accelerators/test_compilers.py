@@ -44,6 +44,17 @@ def test_ethos_u85_takes_every_operation_and_u55_leaves_lookups_and_the_mean(fam
     assert left.keys() == {"DIV: Unsupported opType", "GATHER: Unsupported opType"}
 
 
+@pytest.mark.parametrize("family", FAMILIES)
+def test_litert_for_microcontrollers_runs_every_family_in_its_arena(family, tmp_path):
+    from tflite_micro.python.tflite_micro import runtime
+
+    file = export("static_wi8_ai8", tmp_path / "model.tflite", **FAMILIES[family])
+    coverage = compile_file("tflite-micro", file, tmp_path, 49)
+    assert coverage.taken == coverage.operations
+    made = (tmp_path / "tflite-micro.tflite").read_bytes()
+    runtime.Interpreter.from_bytes(made, arena_size=round(1000 * coverage.figures["KB of arena, at most"]))
+
+
 @pytest.mark.parametrize(
     ("family", "recipe"),
     [

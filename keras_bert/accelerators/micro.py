@@ -1,0 +1,133 @@
+"""LiteRT for Microcontrollers on a processor alone: the interpreter of the `tflite-micro` wheel runs the file.
+
+`python -m keras_bert.accelerators.micro FILE MADE LARGEST_ID` is the process that runs it.
+"""
+
+import copy
+import json
+import math
+import re
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from ai_edge_litert import schema_py_generated as schema
+
+from keras_bert.accelerators.base import AcceleratorError, Coverage, count_operations, find_reason, run_tool
+from keras_bert.accelerators.gpu import make_input
+from keras_bert.accelerators.microcontrollers import Microcontroller, keep_integers, name_inputs
+from keras_bert.export.lite_writer import LiteGraphWriter
+from keras_bert.export.sharing import read_model, write_model
+
+_RESULT = "result: "
+_ARENA = re.compile(r"Arena allocation total (\d+) bytes")
+_ROWS = 8
+# In steps of an answer's 256: sums are rounded otherwise, in one layer after the other.
+_LARGEST_STEPS = 5
+
+
+class TfliteMicro(Microcontroller):
+    """LiteRT for Microcontrollers without an accelerator: Cortex-M, RISC-V, Xtensa."""
+
+    package = "tflite_micro"
+    runs_whole = True
+
+    def compile(self, file: Path, folder: Path, largest_id: int) -> Coverage:
+        """See `Accelerator`; `largest difference` is that to LiteRT's answers, in steps of an answer's 256."""
+        source = folder / self.file_name
+        source.write_bytes(replace_gelu(keep_integers(file.read_bytes())))
+        command = [sys.executable, "-m", "keras_bert.accelerators.micro", str(file), str(source), str(largest_id)]
+        status, output = run_tool(self.name, command)
+        results = [line.removeprefix(_RESULT) for line in output.splitlines() if line.startswith(_RESULT)]
+        if status or not results or (arena := _ARENA.search(output)) is None:
+            raise AcceleratorError(f"{self.name} refuses {file.name}: {find_reason(output)}")
+        steps = float(json.loads(results[0]))
+        if not steps <= _LARGEST_STEPS:
+            raise AcceleratorError(
+                f"{self.name} answers {file.name} otherwise than LiteRT: the largest difference must be at most "
+                f"{_LARGEST_STEPS} of 256 steps, got {steps:g}"
+            )
+        total = sum(count_operations(source).values())
+        coverage = Coverage(total, total, 1, figures={"largest difference in steps": steps})
+        return self._finish(source, int(arena[1]), coverage)
+
+
+def replace_gelu(content: bytes) -> bytes:
+    """Replaces GELU of int8, which LiteRT for Microcontrollers does not have, by a lookup in its 256 answers."""
+    model = read_model(content)
+    for graph in model.subgraphs:
+        _GeluPass(model, graph).rewrite()
+    return write_model(model)
+
+
+class _GeluPass(LiteGraphWriter):
+    def rewrite(self) -> None:
+        """Rewrites each GELU of int8."""
+        graph = self._graph
+        graph.operators = [made for operation in graph.operators for made in self._looked_up(operation)]
+
+    def _looked_up(self, gelu: Any) -> Iterator[Any]:
+        given, result = (self._graph.tensors[int(numbers[0])] for numbers in (gelu.inputs, gelu.outputs))
+        if self._kind(gelu) != schema.BuiltinOperator.GELU or given.type != schema.TensorType.INT8:
+            yield gelu
+            return
+        source, shape = int(gelu.inputs[0]), self._shape(int(gelu.inputs[0]))
+        places = self._tensor(result.name, "places", shape, schema.TensorType.INT32)
+        # The grid of the input, from 0 on.
+        self._graph.tensors[places].quantization = grid = copy.deepcopy(given.quantization)
+        grid.zeroPoint = given.quantization.zeroPoint + 128
+        table = self._constant(result.name, "table", _tabulate(gelu, given.quantization, result.quantization))
+        self._graph.tensors[table].quantization = result.quantization
+        no_options, options = schema.BuiltinOptions.NONE, schema.BuiltinOptions.GatherOptions
+        yield self._operation(schema.BuiltinOperator.QUANTIZE, (source,), places, no_options, None)
+        lookup = self._operation(
+            schema.BuiltinOperator.GATHER, (table, places), int(gelu.outputs[0]), options, schema.GatherOptionsT()
+        )
+        yield lookup
+
+
+def _tabulate(gelu: Any, given: Any, result: Any) -> np.ndarray:
+    """GELU of each int8 on the grid of its input, int8 (256,) on the grid of its result, rounded as LiteRT does."""
+    values = float(given.scale[0]) * (np.arange(-128, 128) - int(given.zeroPoint[0]))
+    if gelu.builtinOptions.approximate:
+        shares = np.tanh(math.sqrt(2 / math.pi) * (values + 0.044715 * values**3))
+    else:
+        shares = np.array([math.erf(value / math.sqrt(2)) for value in values])
+    answers = values * (1 + shares) / 2 / float(result.scale[0])
+    rounded = np.sign(answers) * np.floor(np.abs(answers) + 0.5) + int(result.zeroPoint[0])
+    return np.clip(rounded, -128, 127).astype(np.int8)
+
+
+def main(file: str, made: str, largest_id: int) -> None:
+    """Runs the first signature of a file in LiteRT, and the file made of it; prints the largest difference."""
+    from ai_edge_litert.interpreter import Interpreter
+    from tflite_micro.python.tflite_micro import runtime
+
+    lite: Any = Interpreter(model_path=file)
+    content = Path(made).read_bytes()
+    model, micro, rng = read_model(content), runtime.Interpreter.from_bytes(content), np.random.default_rng(0)
+    runner = lite.get_signature_runner(model.signatureDefs[0].signatureKey.decode())
+    given, inputs, answers = runner.get_input_details(), name_inputs(model), []
+    for row in range(_ROWS):
+        values = {name: make_input(name, given[name], row, largest_id, rng) for name in inputs}
+        (expected,) = runner(**values).values()
+        for number, name in enumerate(inputs):
+            micro.set_input(values[name], number)
+        micro.invoke()
+        answers.append((expected, micro.get_output(0)))
+    expected, got = (np.stack(side).astype(np.float64) for side in zip(*answers, strict=True))
+    details = micro.get_output_details(0)
+    if details["dtype"] is np.int8:
+        parameters = details["quantization_parameters"]
+        step = float(parameters["scales"][0])
+        got = (got - int(parameters["zero_points"][0])) * step
+    else:
+        step = max(float(np.ptp(expected)), 1e-6) / 256
+    micro.print_allocations()
+    sys.stdout.write(f"\n{_RESULT}{np.abs(got - expected).max() / step:.3g}\n")
+
+
+if __name__ == "__main__":
+    main(sys.argv[1], sys.argv[2], int(sys.argv[3]))
