@@ -1,5 +1,6 @@
 """Every task with every setting that makes a model smaller, and each pair of such settings, up to a file."""
 
+import functools
 import itertools
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -13,10 +14,11 @@ from components.artifacts.standard import EdgeModel, Model, TaskExamples
 from components.distill import distill
 from components.examples.registry import TASK_ROWS, read_rows
 from components.export_model import export_model
-from components.fine_tune import fine_tune
 from components.prune import prune
 from components.quantize import quantize
 from components.scoring.registry import TASK_SCORING
+from components.training.model_folder import read_model
+from components.training.tuning import build_task
 from keras_bert.export.bundle import load_exported
 from keras_bert.options.compression import Pruning, Student
 from keras_bert.options.export import Export
@@ -59,21 +61,24 @@ FEW = {CASES[len(NUMBERS) * row + column] for row, column in enumerate((1, 3, 4,
 
 
 @pytest.fixture(scope="module")
-def teacher(tmp_path_factory: pytest.TempPathFactory) -> Callable[[str], Teacher]:
-    """Task -> a teacher of two layers and two heads, and its rows."""
-    folder = tmp_path_factory.mktemp("compression")
-    tuning_job.write_checkpoint(folder, num_layers=2, hidden_size=WIDTH)
-    made: dict[str, Teacher] = {}
+def teacher(tmp_path_factory: pytest.TempPathFactory) -> Callable[[str, int], Teacher]:
+    """Task and layers -> a teacher of so many layers, two heads and random weights, and its rows."""
 
-    def find(task: str) -> Teacher:
-        if task not in made:
-            line, model = tuning_job.Line(task, folder, tmp_path_factory.mktemp(task)), Model(folder / task)
-            given = {"pretrained": line.pretrained, "examples": line.examples, "model": model}
-            fine_tune.run(**given, training=TRAINING, selection=tuning_job.SELECTION)
-            made[task] = model, line.examples
-        return made[task]
+    @functools.cache
+    def checkpoint(num_layers: int) -> Path:
+        folder = tmp_path_factory.mktemp("compression")
+        tuning_job.write_checkpoint(folder, num_layers=num_layers, hidden_size=WIDTH)
+        return folder
 
-    return find
+    @functools.cache
+    def make(task: str, num_layers: int) -> Teacher:
+        folder = tmp_path_factory.mktemp(task)
+        line, model = tuning_job.Line(task, checkpoint(num_layers), folder), Model(folder / "teacher")
+        build_task(read_model(line.pretrained), line.examples.features(), None).save(model.path)
+        model.seal({})
+        return model, line.examples
+
+    return make
 
 
 @pytest.fixture
@@ -98,8 +103,8 @@ def test_each_pair_of_settings_has_a_case() -> None:
 @pytest.mark.parametrize(
     "case", [pytest.param(case, marks=[] if case in FEW else pytest.mark.long, id="-".join(case)) for case in CASES]
 )
-def test_up_to_a_file(teacher: Callable[[str], Teacher], tmp_path: Path, case: Case) -> None:
-    model, examples = teacher(case.task)
+def test_up_to_a_file(teacher: Callable[[str, int], Teacher], tmp_path: Path, case: Case) -> None:
+    model, examples = teacher(case.task, 2 if case.shape == "layers" else 1)
     if (shape := SHAPES[case.shape]) is not None:
         student = Model(tmp_path / "student")
         distill.run(teacher=model, examples=examples, student=student, shape=shape, training=TRAINING)

@@ -133,10 +133,9 @@ def test_an_interrupted_step_makes_the_parts_that_are_missing(
     monkeypatch.setattr("components.label_with_teacher._ROWS", 4)
     monkeypatch.setattr("components.label_with_teacher._BATCHES", 2)
     artifacts, before = line("regression"), step_folders()
-    whole = answer(artifacts, tmp_path / "whole", teacher_labels=TeacherLabels(copies=1))
     set_step_folders(StepFolders(checkpoints=tmp_path / "parts"))
     try:
-        answer(artifacts, tmp_path / "first", teacher_labels=TeacherLabels(copies=1))
+        whole = answer(artifacts, tmp_path / "whole", teacher_labels=TeacherLabels(copies=1))
         parts = sorted((tmp_path / "parts").glob("*.tfrecord"))
         assert len(parts) > 5
         times = {part: part.stat().st_mtime_ns for part in parts}
