@@ -19,8 +19,15 @@ def check_layer(kind: type[keras.layers.Layer], settings: Mapping[str, Any], arr
     """Runs every check on `kind(**settings)` called on `arrays`."""
     check_config(kind, settings)
     check_precision(kind, settings, arrays)
-    check_gradients(kind, settings, arrays)
-    check_saving(kind, settings, arrays, folder)
+    model = make_model(kind, settings, arrays)
+    check_saving(model, arrays, folder)
+    check_gradients(model, arrays)
+
+
+def make_model(kind: type[keras.layers.Layer], settings: Mapping[str, Any], arrays: list[Any]) -> keras.Model:
+    """The layer as a model."""
+    inputs = [keras.Input(array.shape[1:], dtype=array.dtype.name) for array in arrays]
+    return keras.Model(inputs, kind(**settings, name="brick")(*inputs))
 
 
 def check_config(kind: type[keras.layers.Layer], settings: Mapping[str, Any]) -> None:
@@ -44,28 +51,19 @@ def check_precision(kind: type[keras.layers.Layer], settings: Mapping[str, Any],
     np.testing.assert_allclose(ops.cast(result, "float32"), expected, rtol=0.05, atol=0.05)
 
 
-def check_gradients(kind: type[keras.layers.Layer], settings: Mapping[str, Any], arrays: list[Any]) -> None:
-    """Each trainable weight changes the result: a step of gradient descent moves it."""
-    layer = kind(**settings, name="brick")
-    inputs = _inputs(arrays)
-    model = keras.Model(inputs, layer(inputs[0], *inputs[1:]))
-    if not model.trainable_weights:
-        return
-    before = [weight.numpy() for weight in model.trainable_weights]
-    directions = np.random.default_rng(1).normal(size=layer(*arrays).shape).astype("float32")
-    model.compile(optimizer=keras.optimizers.SGD(1.0), loss=lambda labels, outputs: labels * outputs, **EAGER)
-    model.train_on_batch(arrays, directions)
-    for weight, value in zip(model.trainable_weights, before, strict=True):
-        assert np.any(weight.numpy() != value) or weight.path.endswith(WITHOUT_GRADIENT), weight.path
-
-
-def check_saving(kind: type[keras.layers.Layer], settings: Mapping[str, Any], arrays: list[Any], folder: Path) -> None:
+def check_saving(model: keras.Model, arrays: list[Any], folder: Path) -> None:
     """A saved and loaded model gives equal results."""
-    inputs = _inputs(arrays)
-    model = keras.Model(inputs, kind(**settings, name="brick")(*inputs))
     save_model(model, folder / "model.keras")
     np.testing.assert_array_equal(load_model(folder / "model.keras")(arrays), model(arrays))
 
 
-def _inputs(arrays: list[Any]) -> list[Any]:
-    return [keras.Input(array.shape[1:], dtype=array.dtype.name) for array in arrays]
+def check_gradients(model: keras.Model, arrays: list[Any]) -> None:
+    """Each trainable weight changes the result: a step of gradient descent moves it."""
+    if not model.trainable_weights:
+        return
+    before = [weight.numpy() for weight in model.trainable_weights]
+    directions = np.random.default_rng(1).normal(size=model(arrays).shape).astype("float32")
+    model.compile(optimizer=keras.optimizers.SGD(1.0), loss=lambda labels, outputs: labels * outputs, **EAGER)
+    model.train_on_batch(arrays, directions)
+    for weight, value in zip(model.trainable_weights, before, strict=True):
+        assert np.any(weight.numpy() != value) or weight.path.endswith(WITHOUT_GRADIENT), weight.path

@@ -10,7 +10,7 @@ from keras_bert.layers.adapters import BottleneckAdapter, LowRankAdapter, Prompt
 from keras_bert.layers.noise import gumbel_noise, mix, row_seeds
 from keras_bert.layers.replacement import TokenReplacement
 from keras_bert.layers.span_boundary import SPAN_POSITIONS, SpanBoundaryTransform, find_boundaries
-from tests.conformance import check_config, check_gradients, check_precision
+from tests.conformance import check_config, check_gradients, check_precision, make_model
 from tests.keras_bert.models.test_encoder import ACTIVATIONS, dense, layer_norm
 
 POSITIONS = np.array([[1, 4, 7], [2, 3, 0], [1, 4, 7]], "int32")
@@ -136,7 +136,7 @@ def test_boundaries(positions):
 def test_conformance():
     check_config(SpanBoundaryTransform, SETTINGS)
     check_precision(SpanBoundaryTransform, SETTINGS, [STATES, CHOSEN])
-    check_gradients(SpanBoundaryTransform, SETTINGS, [STATES, CHOSEN])
+    check_gradients(make_model(SpanBoundaryTransform, SETTINGS, [STATES, CHOSEN]), [STATES, CHOSEN])
 
 
 def test_against_numpy():
