@@ -1,5 +1,6 @@
 """Of each task: a student that is narrower and has fewer blocks than its teacher."""
 
+import functools
 from types import SimpleNamespace
 
 import keras
@@ -18,6 +19,12 @@ from tests.keras_bert.objectives.kinds import KINDS, build, run
 NARROW = {"num_layers": 1, "hidden_size": 4, "intermediate_size": 8}
 
 
+@functools.cache
+def models_of(kind):
+    """A student and its teacher, which no test changes."""
+    return build(kind, **NARROW), build(kind, seed=1)
+
+
 class Both(keras.Model):
     """A student and its teacher as one model, so that a step might move either."""
 
@@ -33,7 +40,7 @@ class Both(keras.Model):
 @pytest.mark.parametrize("kind", KINDS)
 def test_the_loss_mixes_that_of_the_task_with_the_distance_from_the_teacher(kind):
     task, batch = KINDS[kind]
-    student, teacher = build(kind, **NARROW), build(kind, seed=1)
+    student, teacher = models_of(kind)
     plain = run(task, student, batch)
     outputs = [task.run(model, batch, training=False) for model in (student, teacher)]
     distance = float(ops.sum(task.distances(*outputs, batch, 3.0) * task.loss_weights(batch)))
@@ -53,7 +60,7 @@ def test_the_loss_mixes_that_of_the_task_with_the_distance_from_the_teacher(kind
 def test_each_row_trains_with_what_it_has(kind):
     """A row has a label, answers of a teacher, or both; a teacher that runs answers every row."""
     task, batch = KINDS[kind]
-    student, teacher = build(kind, **NARROW), build(kind, seed=1)
+    student, teacher = models_of(kind)
     outputs = [task.run(model, batch, training=False) for model in (student, teacher)]
     rows = len(batch["token_ids"])
     has_label, has_answers = np.resize([1, 0, 1], rows), np.resize([1, 1, 0], rows)
