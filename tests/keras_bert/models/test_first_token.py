@@ -1,6 +1,7 @@
 """What nobody reads is not computed, and the answers stay."""
 
 import dataclasses
+import itertools
 
 import keras
 import numpy as np
@@ -102,14 +103,19 @@ def check_first_token_alone(model):
     assert (rows_of_last_layer(model, model), rows_of_last_layer(shortened, model)) == (batch * length, batch)
 
 
-@pytest.mark.parametrize(
-    "build",
-    [lambda encoder: build_classifier(encoder, 3), build_regressor, lambda encoder: vectors_of(encoder, "cls")],
-    ids=["classes", "a number", "vectors"],
-)
-@pytest.mark.parametrize("config", CONFIGS.values(), ids=CONFIGS)
-def test_heads_on_the_first_token_answer_alike_without_the_others(config, build):
-    check_first_token_alone(build(build_encoder(config)))
+HEADS = {
+    "classes": lambda encoder: build_classifier(encoder, 3),
+    "a number": build_regressor,
+    "vectors": lambda encoder: vectors_of(encoder, "cls"),
+}
+# Each configuration with the pooler, and each head.
+ALWAYS = [*((config, "classes") for config in CONFIGS), ("bert", "a number"), ("bert", "vectors")]
+
+
+@pytest.mark.parametrize("case", long_but(ALWAYS, itertools.product(CONFIGS, HEADS)), ids="-".join)
+def test_heads_on_the_first_token_answer_alike_without_the_others(case):
+    config, head = case
+    check_first_token_alone(HEADS[head](build_encoder(CONFIGS[config])))
 
 
 @pytest.mark.parametrize(

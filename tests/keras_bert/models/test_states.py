@@ -1,5 +1,7 @@
 """What is read of a model is what its parts compute when they are called one after the other."""
 
+import functools
+
 import keras
 import numpy as np
 import pytest
@@ -56,9 +58,17 @@ def read_all(model):
     return AttentionReader(model, dict.fromkeys(ATTENTION_TENSORS, layers)).run(inputs_of(model), training=False)
 
 
+@functools.cache
+def read_graph(graph):
+    """The model of a graph, which no test changes, its outputs, and what is read of its layers."""
+    model = build(graph)
+    return model, *read_all(model)
+
+
 @pytest.mark.parametrize("graph", GRAPHS)
 def test_states_are_what_blocks_read_and_what_the_encoder_gives(graph):
-    model, inputs = build(graph), inputs_of(build(graph))
+    model = build(graph)
+    inputs = inputs_of(model)
     layer_states = keras.Model(model.input, hidden_states(model))(inputs)
     layers, read = attention_layout(model).layers, []
     for block in blocks_of(model):
@@ -79,14 +89,13 @@ def _noting(read, call):
 
 @pytest.mark.parametrize("graph", GRAPHS)
 def test_every_graph_tells_all(graph):
-    model = build(graph)
+    model, outputs, layer_states = read_graph(graph)
     layout = attention_layout(model)
     width = 4 if graph == "mobilebert" else 8
     layers = 3 if graph == "albert" else 2
     kinds = {"modernbert": "RotaryAttention", "deberta": "DeBERTaAttention", "gated": "GatedAttention"}
     kind = kinds.get(graph.removeprefix("shared "), "SelfAttention")
     assert layout == (layers, 2, width, frozenset(), kind)
-    outputs, layer_states = read_all(model)
     np.testing.assert_array_equal(outputs["sequence_output"], model(inputs_of(model))["sequence_output"])
     assert {kind: len(tensors) for kind, tensors in layer_states.items()} == dict.fromkeys(ATTENTION_TENSORS, layers)
     batch, length = make_inputs()["token_ids"].shape
@@ -99,8 +108,7 @@ def test_every_graph_tells_all(graph):
 
 
 def test_scores_are_those_of_queries_and_keys_that_are_read():
-    model = build("bert")
-    _, tensors = read_all(model)
+    _, _, tensors = read_graph("bert")
     bias = ((1 - make_inputs()["padding_mask"]) * -120.0)[:, None, None, :]
     for query, key, scores in zip(tensors["query"], tensors["key"], tensors["scores"], strict=True):
         heads = [np.asarray(states).reshape(3, -1, 2, 4).transpose(0, 2, 1, 3) for states in (query, key)]
@@ -116,8 +124,7 @@ def test_scores_of_windows_and_blocks_are_not_those_of_all_pairs(variant):
 @pytest.mark.parametrize("graph", GRAPHS)
 def test_products_are_the_layers_own(graph):
     # In all graphs, in shared blocks, and where positions go through the same products.
-    model = build(graph)
-    _, tensors = read_all(model)
+    model, _, tensors = read_graph(graph)
     states = keras.Model(model.input, hidden_states(model))(inputs_of(model))
     blocks = blocks_of(model) * attention_layout(model).layers
     for layer, value in enumerate(tensors["value"]):
