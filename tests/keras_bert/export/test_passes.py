@@ -196,7 +196,6 @@ def test_a_file_refuses_negative_ids(tmp_path):
 
 
 ROW = np.random.default_rng(1).normal(size=(3, 4)).astype("float32")
-GIVEN = np.random.default_rng(0).normal(size=(2, 3, 4)).astype("float32")
 
 
 @pytest.mark.parametrize(

@@ -56,12 +56,6 @@ def rows(exported):
     return rows_of(exported[0])
 
 
-def shapes_of(values):
-    return {
-        value.name: [size.dim_param or size.dim_value for size in value.type.tensor_type.shape.dim] for value in values
-    }
-
-
 def ask(file, rows):
     answers = OnnxModel(file, LENGTH).predict_on_batch(rows)
     return answers["embedding"] if isinstance(answers, dict) else answers

@@ -34,7 +34,6 @@ from tests.keras_bert.objectives.kinds import (
     run,
 )
 
-COUNT = len(TAGGED[0])
 UNTAGGED = {**INPUTS, "label": np.full_like(TAGS, IGNORED)}
 by_class_weights = pytest.mark.parametrize("class_weights", [None, WEIGHTS])
 by_temperature = pytest.mark.parametrize("temperature", [1.0, 3.0])
