@@ -25,8 +25,9 @@ class Export:
             of tensorflow-text, a file that takes text.
         opset: version of ONNX' operator set, 14 to 18.
         accelerators: the accelerators that the `.tflite` file is compiled for, all different: `gpu`, a chip such as
-            `qualcomm/SM8650`, `intel/LNL`, `mediatek/MT6991` or `google/Tensor_G5`, or `ethos-u85-256`. The file has to
-            run whole on the `gpu`, with the answers of the processor.
+            `qualcomm/SM8650`, `intel/LNL`, `mediatek/MT6991` or `google/Tensor_G5`, and for microcontrollers
+            `ethos-u85-256` or `tflite-micro`. The file has to run whole on `gpu` and on `tflite-micro`, with the
+            answers of the processor.
         dimension: for embedding and retrieval, the width of the vectors, which are the first numbers of the model's;
             None for all.
     """

@@ -10,8 +10,15 @@ import yaml
 
 from components.artifacts.evaluation import Metrics, SeedScores
 from components.examples.registry import TASK_ROWS
-from components.scoring.model_card import calibration_lines, format_score, render_model_card, write_model_card
+from components.scoring.model_card import (
+    calibration_lines,
+    describe_coverage,
+    format_score,
+    render_model_card,
+    write_model_card,
+)
 from components.sources.checkpoint import CheckpointOrigin
+from keras_bert.accelerators.base import Coverage
 
 PIPELINE_TAGS = {
     "token_classification": "token-classification",
@@ -327,3 +334,10 @@ def test_the_card_tells_apps_what_stands_in_front_of_texts() -> None:
     marked = render_model_card("find", 1, metrics(), {**task, "prompts": {"query": "`<b>\n# [x](http://y.z)"}}, RECIPE)
     assert r'Put "\`&lt;b&gt;\\n# \[x\](http&#58;//y.z)" in front of each query' in marked
     assert "Put " not in render_model_card("find", 1, metrics(), {**task, "prompts": {}}, RECIPE)
+
+
+def test_the_card_tells_apps_for_microcontrollers_their_arena_and_operators() -> None:
+    coverage = Coverage(173, 169, 1, {"DIV": 4}, {"KB of arena, at most": 34.752}, ["AddDiv", "AddEthosU"])
+    assert describe_coverage("ethos-u55-128", coverage._asdict()) == (
+        "ethos-u55-128 (169 of 173 operations; KB of arena, at most: 34.752; operators to register: AddDiv AddEthosU)"
+    )
