@@ -15,8 +15,8 @@ from pathlib import Path
 import numpy as np
 import psutil
 
-from components.corpus.index import ROW, IndexedTexts
-from components.corpus.links import DOCUMENT, HashedDocuments, Links, write_links
+from components.corpus.index import ROW
+from components.corpus.links import Links, write_links
 from components.corpus.partitions import Partition, PartitionTables, count_partitions, partition_of, write_partition
 from components.corpus.plan import NEAR, make_plan, shard_size
 from components.text.near_duplicates import Hashes
@@ -99,7 +99,8 @@ def _make_partitions(documents: int, size: int, count: int, scratch: str) -> Ite
         rows["key"], rows["place"], rows["bytes"], rows["first"] = keys, places, size, True
         rows["high"] = rows["whole"] = keys
         tables.drop(number)
-        yield write_partition(number, [IndexedTexts("", rows)], scratch)
+        # A line without bytes.
+        yield write_partition(number, [b""], [rows], scratch)
 
 
 def _make_links(documents: int, share: float, count: int, scratch: str) -> Iterator[Links]:
@@ -113,11 +114,9 @@ def _make_links(documents: int, share: float, count: int, scratch: str) -> Itera
             hashes = _keys(np.where(is_shared, numbers - np.uint64(1), numbers), 3 + band)
             tables.append(partition_of(hashes, count), np.stack([hashes, keys, numbers], axis=1).view(np.int64))
     for number in range(count):
-        hashes, keys, places = tables.read(number).view(np.uint64).T
-        identity = np.empty(len(hashes), DOCUMENT)
-        identity["key"], identity["place"] = keys, places
+        table = tables.read(number).view(np.uint64)
         tables.drop(number)
-        links = write_links(NEAR, [HashedDocuments(hashes[:, None], identity)], count, scratch)
+        links = write_links(NEAR, table, count, scratch)
         yield from [links] if links else []
 
 

@@ -1,5 +1,6 @@
 """Corpus -> Vocabulary: WordPiece from word counts that Beam makes, or BPE and unigram from the texts."""
 
+import logging
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
@@ -9,6 +10,8 @@ from components.dsl.component import Input, Local, Output, component
 from components.dsl.errors import InputError, input_errors
 from components.dsl.step_folders import report_progress
 from keras_bert.options.data import VocabularyKind
+
+logger = logging.getLogger(__name__)
 
 # Longer words are rare, and the learner's work grows with the square of the length.
 _LONGEST_WORD = 24
@@ -44,10 +47,12 @@ def build_vocabulary(
 
     report_progress(0, 1, "counting words")
     shards = sorted(corpus.path.glob("corpus-*.jsonl.gz"))
-    counts = count_words(shards, lowercase, beam, corpus.manifest()["counts"]["bytes"], vocabulary.path)
+    counts, words, error = count_words(shards, lowercase, beam, corpus.manifest()["counts"]["bytes"], vocabulary.path)
+    if error:
+        logger.warning("the corpus has so many different words that counts of words may be up to %d too low", error)
     entries = learn_entries(counts, size, SPECIAL_TOKENS)
     Tokenizer(entries, lowercase).save(vocabulary.path)
-    vocabulary.counts = {"entries": len(entries), "words": len(counts)}
+    vocabulary.counts = {"entries": len(entries), "words": words}
 
 
 def _learn_subwords(corpus: Corpus, vocabulary: Vocabulary, kind: VocabularyKind, size: int, lowercase: bool) -> None:

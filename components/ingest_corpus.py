@@ -1,6 +1,7 @@
 """A source of text -> Corpus, cleaned and deduplicated with Beam."""
 
 import json
+import shutil
 import tempfile
 from pathlib import Path
 
@@ -39,23 +40,25 @@ def ingest_corpus(
     Raises:
         InputError: the source is missing or cannot be read, two documents have the same id, or no document is left.
     """
+    from components.corpus.chunks import chunk_size
     from components.corpus.partitions import count_partitions
     from components.corpus.transforms import PLAN, CorpusJob, build, find_units
 
     report_progress(0, 1, "reading")
     units = find_units(source)
-    size = sum(source.size(unit.file) for unit in units)
+    size = sum(unit.size for unit in units)
     with tempfile.TemporaryDirectory(dir=corpus.path) as scratch:
         scale = choose_scale(beam, size, threaded=True)
-        job = CorpusJob(source, cleaning, str(corpus.path), scratch, SHARD_BYTES, scale, count_partitions(size))
+        ranges = count_partitions(size), chunk_size(size)
+        job = CorpusJob(source, cleaning, str(corpus.path), scratch, SHARD_BYTES, scale, *ranges)
         counters = run_over(units, lambda work: build(work, job), beam, scale=scale)
         plan = json.loads((Path(scratch) / PLAN).read_text())
+        if (Path(scratch) / CUT_DOCUMENTS).exists():
+            shutil.move(Path(scratch) / CUT_DOCUMENTS, corpus.file(CUT_DOCUMENTS))
     if "problem" in plan:
         raise InputError(plan["problem"])
     statistics = plan["statistics"]
     corpus.file("statistics.json").write_text(json.dumps(statistics, indent=1) + "\n")
-    if plan["cut_documents"]:
-        corpus.file(CUT_DOCUMENTS).write_text(json.dumps(plan["cut_documents"], indent=1) + "\n")
     corpus.counts = {
         "documents": statistics["documents"]["kept"],
         "dropped": statistics["dropped"],

@@ -64,7 +64,7 @@ def mask_examples(
     from apache_beam import ParDo
 
     from components.rows.masked_shards import MaskShardFn, ShardJob
-    from components.rows.statistics import add
+    from components.rows.statistics import Tally, add
     from keras_bert.core.folders import TOKENIZER_FILES
 
     held_out = choose_cut_documents(read_cut_documents(corpus), rows.held_out, documents)
@@ -77,8 +77,11 @@ def mask_examples(
         job = ShardJob(*folders, maskings, rows, seed, len(shards), scale.threads, held_out)
         run_over(shards, lambda paths: paths | "Mask" >> ParDo(MaskShardFn(job)), beam, scale=scale)
         # `train-128` and the like -> counts.
-        parts = [json.loads(file.read_text()) for file in Path(scratch).glob("*.json")]
-        tallies = {name: add(part[name] for part in parts) for name in parts[0]}
+        tallies: dict[str, Tally] = {}
+        for file in Path(scratch).glob("*.json"):
+            tallies = {
+                name: add([tallies.get(name, {}), tally]) for name, tally in json.loads(file.read_text()).items()
+            }
     counts = {name: tally.get("rows", 0) for name, tally in tallies.items()}
     for name, count in counts.items():
         if not count:

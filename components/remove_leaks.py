@@ -5,7 +5,7 @@ import logging
 
 from components.artifacts.standard import Corpus
 from components.beam.engine import BeamOptions
-from components.corpus.shards import CUT_DOCUMENTS, read_cut_documents
+from components.corpus.shards import CUT_DOCUMENTS, read_cut_documents, write_cut_documents
 from components.dsl.component import Input, Local, Output, component
 from components.dsl.errors import InputError
 from components.examples.overlap import SETTINGS
@@ -48,9 +48,7 @@ def remove_leaks(
         "documents removed": manifest["documents"] - rest.documents,
     }
     cleaned.file("statistics.json").write_text(json.dumps(statistics, indent=1) + "\n")
-    parts = {whole: count - rest.emptied_parts[whole] for whole, count in read_cut_documents(corpus).items()}
-    if parts:
-        left = {whole: count for whole, count in parts.items() if count}
-        cleaned.file(CUT_DOCUMENTS).write_text(json.dumps(left, indent=1) + "\n")
+    parts = ((whole, count - rest.emptied_parts[whole]) for whole, count in read_cut_documents(corpus))
+    write_cut_documents(cleaned.file(CUT_DOCUMENTS), (pair for pair in parts if pair[1]))
     cleaned.counts = {"documents": rest.documents, "removed_sentences": rest.removed, **counts}
     logger.info("%d sentences that are texts of validation or test rows removed from the corpus", rest.removed)

@@ -1,4 +1,4 @@
-"""Cleans a chunk, some megabytes of a source, and writes its texts to a file."""
+"""Cleans a chunk, some megabytes of a source, into texts and hashes."""
 
 from collections.abc import Iterable, Iterator
 from typing import NamedTuple
@@ -6,13 +6,15 @@ from typing import NamedTuple
 import numpy as np
 
 from components.corpus.cleaning import REASONS, UNDECODABLE, Cleaning, judge, remove_controls
-from components.corpus.index import MOST_ROWS, IndexedTexts, Ints, TextsWriter, as_place, hash_text
+from components.corpus.index import MOST_ROWS, IndexedTexts, Ints, TextsIndexer, as_place, hash_text
 from components.sources.text import Document
 from components.text.near_duplicates import Hashes, Signer
 from components.text.sentences import measure_sentences
 
 # The unit of work of a worker; a file of the source may have many chunks.
 CHUNK_CHARACTERS = 4_000_000
+# Each partition opens the file of each chunk: from 64 GB on, chunks grow instead of their number.
+_MOST_CHUNKS = 16_384
 # Long enough for many sentences. Books are cut, so that a shard mixes documents.
 DOCUMENT_BYTES = 65_536
 
@@ -27,6 +29,11 @@ class Chunk(NamedTuple):
     unit: int
     number: int
     content: list[Document] | str
+
+
+def chunk_size(size: int) -> int:
+    """Characters of a chunk of a corpus of so many bytes; it never changes a result."""
+    return max(CHUNK_CHARACTERS, size // _MOST_CHUNKS)
 
 
 def gather(documents: Iterable[Document], most: int) -> Iterator[list[Document]]:
@@ -45,10 +52,10 @@ def gather(documents: Iterable[Document], most: int) -> Iterator[list[Document]]
 
 
 def clean_chunk(
-    chunk: Chunk, documents: list[Document], cleaning: Cleaning, signer: Signer | None, scratch: str
+    chunk: Chunk, documents: list[Document], cleaning: Cleaning, signer: Signer | None
 ) -> tuple[IndexedTexts, Hashes, Ints]:
     """Cleans a chunk; returns its texts, their band hashes (bands,) and the row of the document of every hash."""
-    writer = TextsWriter(scratch)
+    indexer = TextsIndexer()
     bands: list[Hashes] = []
     signed: list[int] = []
     count = 0
@@ -64,13 +71,13 @@ def clean_chunk(
             sentences = [] if dropped else measure_sentences(part)
             fields = {"place": place, "reason": REASONS.index(reason), "first": number == 0}
             digest = whole if part is text else hash_text(part)
-            writer.add(id_, part, (digest, whole), note, sentences, **fields)
+            indexer.add(id_, part, (digest, whole), note, sentences, **fields)
             if signer and not dropped:
                 bands.append(signer.sign(part))
                 signed.append(count)
             count += 1
     signed_rows = np.repeat(np.array(signed, np.int64), signer.bands if signer else 0)
-    return writer.close(), np.concatenate(bands) if bands else np.empty(0, np.uint64), signed_rows
+    return indexer.finish(), np.concatenate(bands) if bands else np.empty(0, np.uint64), signed_rows
 
 
 def cut(id_: str | None, text: str, most: int = DOCUMENT_BYTES) -> Iterator[tuple[str | None, str]]:

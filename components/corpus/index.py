@@ -1,10 +1,9 @@
-"""The index of a corpus in the making: Beam passes its rows between steps instead of the texts."""
+"""The index of a corpus in the making: the rows by which steps sort, link and find the texts."""
 
 import gzip
 import hashlib
 import json
-import uuid
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -13,7 +12,7 @@ from numpy.typing import NDArray
 
 from keras_bert.core.folders import replaced_file
 
-# One row a document, 67 bytes. Documents that were cut have a row a part.
+# One row a document, 59 bytes. Documents that were cut have a row a part.
 ROW = np.dtype(
     [
         ("key", "u8"),  # the first 8 bytes of the hash of the id: the order of the corpus
@@ -21,7 +20,6 @@ ROW = np.dtype(
         ("low", "u8"),  # the last 8 bytes of the hash of the text
         ("whole", "u8"),  # the first 8 bytes of the hash of the text of the uncut document
         ("place", "u8"),  # file, chunk and row in the source: the reading order
-        ("offset", "u8"),  # of the line in the file of texts
         ("line", "u4"),  # bytes of the line
         ("note", "u4"),  # bytes of the note after the line
         ("bytes", "u4"),  # of the text
@@ -40,9 +38,9 @@ MOST_FILES, MOST_CHUNKS, MOST_ROWS = 1 << _FILE_BITS, 1 << _CHUNK_BITS, 1 << _RO
 
 
 class IndexedTexts(NamedTuple):
-    """A file of texts and its index rows (documents,) of type `ROW`."""
+    """Texts, each a line with its note behind it, and their index rows (documents,) of type `ROW`."""
 
-    file: str
+    lines: list[bytes]
     rows: IndexRows
 
 
@@ -59,16 +57,11 @@ def as_place(unit: int, chunk: int, row: int) -> int:
     return ((unit << _CHUNK_BITS | chunk) << _ROW_BITS) | row
 
 
-class TextsWriter:
-    """Writes documents to a file and collects their index rows.
+class TextsIndexer:
+    """Collects the lines of documents and their index rows."""
 
-    Args:
-        folder: the folder of the file, whose name is random because Beam may write the same chunk twice.
-    """
-
-    def __init__(self, folder: str) -> None:
-        self._file = Path(folder) / f"{uuid.uuid4().hex}.texts"
-        self._stream = self._file.open("wb")
+    def __init__(self) -> None:
+        self._lines: list[bytes] = []
         self._rows: list[tuple[Any, ...]] = []
 
     def add(
@@ -96,20 +89,18 @@ class TextsWriter:
             "high": int.from_bytes(digest[:8], "big"),
             "low": int.from_bytes(digest[8:], "big"),
             "whole": int.from_bytes(whole[:8], "big"),
-            "offset": self._stream.tell(),
             "line": len(line),
             "note": len(tail),
             "bytes": len(text.encode()),
             "sentences": len(sentences),
             "named": id_ is not None,
         }
-        self._stream.write(line + tail)
+        self._lines.append(line + tail)
         self._rows.append(tuple((values | fields)[name] for name in ROW.names or ()))
 
-    def close(self) -> IndexedTexts:
-        """Closes the file and returns it with its index."""
-        self._stream.close()
-        return IndexedTexts(str(self._file), np.array(self._rows, ROW))
+    def finish(self) -> IndexedTexts:
+        """All documents, in the order in which they were added."""
+        return IndexedTexts(self._lines, np.array(self._rows, ROW))
 
 
 def make_line(record: dict[str, Any]) -> bytes:
@@ -117,26 +108,12 @@ def make_line(record: dict[str, Any]) -> bytes:
     return (json.dumps(record, ensure_ascii=False, separators=(",", ":")) + "\n").encode()
 
 
-class TextsReader:
-    """Reads documents from files of texts, with one file open at a time."""
-
-    def __init__(self, files: Sequence[str | bytes]) -> None:
-        self._files = files
-
-    def read(self, numbers: NDArray[np.int64], rows: IndexRows) -> Iterator[tuple[bytes, bytes]]:
-        """Yields (line, note) of every row, in the order of the rows.
-
-        `numbers` (rows,) are the positions of the rows' files; `rows` (rows,) are of type `ROW`.
-        """
-        records: list[tuple[bytes, bytes]] = [(b"", b"")] * len(rows)
-        order = np.lexsort((rows["offset"], numbers))
-        for number in np.unique(numbers):
-            with open(self._files[number], "rb") as stream:
-                for place in order[numbers[order] == number]:
-                    row = rows[place]
-                    stream.seek(int(row["offset"]))
-                    records[place] = stream.read(int(row["line"])), stream.read(int(row["note"]))
-        yield from records
+def read_texts(file: str, rows: IndexRows) -> Iterator[tuple[bytes, bytes]]:
+    """Yields (line, note) of every row (documents,) of a partition; rows in the order of the corpus are one pass."""
+    with open(file, "rb") as stream:
+        for offset, line, note in zip(*(rows[name].tolist() for name in ("offset", "line", "note")), strict=True):
+            stream.seek(offset)
+            yield stream.read(line), stream.read(note)
 
 
 def write_gzip(lines: Iterable[bytes], target: Path, scratch: str) -> None:

@@ -1,12 +1,11 @@
 """Links between duplicates: a worker finds those of a range of hashes, the plan joins them by partition."""
 
 import uuid
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
 from components.corpus.index import IndexRows, Ints
 from components.corpus.partitions import (
@@ -19,22 +18,6 @@ from components.corpus.partitions import (
     unique_rows,
 )
 from components.text.near_duplicates import Hashes, find_repeats
-
-# A document as long as its partition is not sorted: its key and its place, which give its place in the corpus.
-DOCUMENT = np.dtype([("key", "u8"), ("place", "u8")])
-_LINK = np.dtype([("repeat", DOCUMENT), ("first", DOCUMENT)])
-
-
-class HashedDocuments(NamedTuple):
-    """Hashes of documents.
-
-    Attributes:
-        hashes: (documents, numbers of a hash).
-        documents: (documents,) of type `DOCUMENT`.
-    """
-
-    hashes: Hashes
-    documents: NDArray[np.void]
 
 
 class Links(NamedTuple):
@@ -49,29 +32,29 @@ class Links(NamedTuple):
     starts: Ints
 
 
-def as_documents(rows: IndexRows) -> NDArray[np.void]:
-    """The keys and places (documents,) of index rows."""
-    documents = np.empty(len(rows), DOCUMENT)
-    documents["key"], documents["place"] = rows["key"], rows["place"]
-    return documents
+def tabulate_hashes(hashes: Hashes, rows: IndexRows) -> Hashes:
+    """A table (documents, numbers of a hash + 2) of hashes (documents, numbers) and the documents' keys and places.
+
+    A document has no number before its partition is sorted; key and place give its place in the corpus.
+    """
+    return np.column_stack([hashes, rows["key"], rows["place"]])
 
 
-def write_links(kind: str, parts: Iterable[HashedDocuments], partitions: int, scratch: str) -> Links | None:
+def write_links(kind: str, table: Hashes, partitions: int, scratch: str) -> Links | None:
     """Links every document to the first one with the same hash; returns None if no hash comes twice.
 
-    `parts` are all hashes of a range, in any order. The name of the file is random because Beam may write the same
-    links twice.
+    `table` has all hashes of a range, in any order, see `tabulate_hashes`. The name of the file is random because Beam
+    may write the same links twice.
     """
-    hashes, documents = (np.concatenate(arrays) for arrays in zip(*parts, strict=True))
-    repeats, firsts = find_repeats(hashes, documents["key"], documents["place"])
+    documents = table[:, -2:]
+    repeats, firsts = find_repeats(table[:, :-2], *documents.T)
     if not len(repeats):
         return None
-    links = np.empty(len(repeats), _LINK)
-    links["repeat"], links["first"] = documents[repeats], documents[firsts]
-    links = links[np.argsort(links["repeat"]["key"], kind="stable")]
+    links = np.concatenate([documents[repeats], documents[firsts]], axis=1)
+    links = links[np.argsort(links[:, 0], kind="stable")]
     file = Path(scratch) / f"{uuid.uuid4().hex}.links.npy"
     np.save(file, links)
-    numbers = partition_of(links["repeat"]["key"], partitions)
+    numbers = partition_of(links[:, 0], partitions)
     return Links(kind, str(file), np.searchsorted(numbers, np.arange(partitions + 1)))
 
 
@@ -88,7 +71,7 @@ def resolve_links(links: Sequence[Links], partitions: Sequence[Partition], folde
         # Near duplicates share several bands.
         if not sum(map(len, parts)):
             continue
-        table = unique_rows(np.concatenate(parts).view(np.uint64).reshape(-1, 4))
+        table = unique_rows(np.concatenate(parts))
         repeats = as_number(number, locate(partition.load(), table[:, 0], table[:, 1]))
         columns = np.stack([repeats, table[:, 2].view(np.int64), table[:, 3].view(np.int64)], axis=1)
         half_resolved.append(partition_of(table[:, 2], count), columns)

@@ -1,6 +1,5 @@
 """Partitions of a corpus in the making: ranges of document keys, each small enough for one worker's memory."""
 
-import os
 import uuid
 from collections.abc import Iterable, Sequence
 from pathlib import Path
@@ -9,15 +8,17 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from components.corpus.index import ROW, IndexedTexts, IndexRows, Ints
+from components.corpus.index import ROW, IndexRows, Ints
 
-# A worker holds one partition at a time: 256 MB of text are 130,000 documents of 2 kB, 36 MB of index and band hashes.
-PARTITION_BYTES = 256_000_000
-# Beam passes up to three elements a chunk and partition. With more partitions than this, 1 TB would have a billion.
+# A worker holds one partition at a time, with its texts: 64 MB are 32,000 documents of 2 kB, and 10 MB of index and
+# band hashes.
+PARTITION_BYTES = 64_000_000
+# Each partition opens the file of each chunk.
 MOST_PARTITIONS = 1024
+# No document: `kept` of a document that is no duplicate of another.
 NOBODY = -1
-# The rows of a partition name the file of the text, and the document that a duplicate repeats (or NOBODY).
-PARTITION_ROW = np.dtype([*ROW.descr, ("file", "u4"), ("kept", "i8")])
+# The rows of a partition say where the line is in the file of texts, and which document a duplicate repeats.
+PARTITION_ROW = np.dtype([*ROW.descr, ("offset", "i8"), ("kept", "i8")])
 # A document's number has 63 bits: its partition, and 40 for its row in the partition.
 _ROW_BITS = 40
 
@@ -28,22 +29,18 @@ class Partition(NamedTuple):
     Attributes:
         number: number of the partition; its keys are below those of the next one.
         rows: the file of its rows (documents,) of type `PARTITION_ROW`.
-        files: the file of the names of the files of texts that the rows refer to.
+        texts: the file of their texts, in the same order.
         clash: positions of two neighbours with the same id in the source and different texts; empty without any.
     """
 
     number: int
     rows: str
-    files: str
+    texts: str
     clash: tuple[int, ...] = ()
 
     def load(self) -> IndexRows:
         """The rows, mapped from their file: nothing is read before it is used."""
         return np.load(self.rows, mmap_mode="r")
-
-    def text_files(self) -> Sequence[bytes]:
-        """The names of the files of texts."""
-        return np.load(self.files, mmap_mode="r")
 
 
 def count_partitions(size: int) -> int:
@@ -54,11 +51,6 @@ def count_partitions(size: int) -> int:
 def partition_of(hashes: NDArray[np.uint64], count: int) -> Ints:
     """The partition (documents,) of every hash (documents,); it never falls from a smaller hash to a larger one."""
     return (((hashes >> np.uint64(32)) * np.uint64(count)) >> np.uint64(32)).astype(np.int64)
-
-
-def split_by_partition(hashes: NDArray[np.uint64], count: int) -> Iterable[tuple[int, Ints]]:
-    """Yields (partition, positions of its hashes) of every partition that has any."""
-    yield from _positions_by_number(partition_of(hashes, count))
 
 
 def _positions_by_number(numbers: Ints) -> Iterable[tuple[int, Ints]]:
@@ -84,26 +76,35 @@ def unique_rows(table: NDArray[Any]) -> NDArray[Any]:
     return table[np.concatenate([[True], (table[1:] != table[:-1]).any(axis=1)])] if len(table) else table
 
 
-def write_partition(number: int, parts: Iterable[IndexedTexts], scratch: str) -> Partition:
-    """Sorts the documents of a partition into the order of the corpus, by key and place, and writes them to a file.
+def write_partition(number: int, texts: Sequence[bytes], rows: Sequence[IndexRows], scratch: str) -> Partition:
+    """Sorts the documents of a partition into the order of the corpus, by key and place, and writes them to files.
 
-    The names of the files are random because Beam may write the same partition twice.
+    `texts` and `rows` are those of each chunk, see `ChunkSlice`. The names of the files are random because Beam may
+    write the same partition twice.
     """
-    texts = list(parts)
-    rows = np.empty(sum(len(part.rows) for part in texts), PARTITION_ROW)
-    names, start = list(ROW.names or ()), 0
-    for file, part in enumerate(texts):
-        target = rows[start : start + len(part.rows)]
-        target[names] = part.rows
-        target["file"] = file
-        start += len(part.rows)
-    rows["kept"] = NOBODY
-    rows = rows[np.lexsort((rows["place"], rows["key"]))]
+    chunks = np.repeat(np.arange(len(rows)), [len(part) for part in rows])
+    starts = np.concatenate([lay_out(part)[0] for part in rows])
+    table = np.concatenate(rows)
+    order = np.lexsort((table["place"], table["key"]))
+    table = table[order]
+    sorted_rows = np.empty(len(table), PARTITION_ROW)
+    sorted_rows[list(ROW.names or ())] = table
+    sorted_rows["offset"], ends = lay_out(table)
+    sorted_rows["kept"] = NOBODY
     stem = Path(scratch) / uuid.uuid4().hex
-    partition = Partition(number, f"{stem}.rows.npy", f"{stem}.files.npy", find_clash(rows))
-    np.save(partition.rows, rows)
-    np.save(partition.files, np.array([os.fsencode(part.file) for part in texts]))
+    partition = Partition(number, f"{stem}.rows.npy", f"{stem}.texts", find_clash(sorted_rows))
+    np.save(partition.rows, sorted_rows)
+    sizes = np.diff(ends)
+    with open(partition.texts, "wb") as stream:
+        for chunk, start, size in zip(chunks[order].tolist(), starts[order].tolist(), sizes.tolist(), strict=True):
+            stream.write(memoryview(texts[chunk])[start : start + size])
     return partition
+
+
+def lay_out(rows: IndexRows) -> tuple[Ints, Ints]:
+    """Offsets (documents,) of the texts of rows, one behind the other, and the ends (documents + 1,) from 0 on."""
+    ends = np.concatenate([[0], np.cumsum(rows["line"].astype(np.int64) + rows["note"])])
+    return ends[:-1], ends
 
 
 def find_clash(rows: IndexRows) -> tuple[int, ...]:

@@ -15,7 +15,7 @@ from components.corpus.cleaning import EXACT_DUPLICATE, NEAR_DUPLICATE, REASONS
 from components.corpus.clusters import link_to_first
 from components.corpus.index import IndexRows, Ints
 from components.corpus.links import Links, resolve_links
-from components.corpus.partitions import Partition, split_number
+from components.corpus.partitions import Partition, PartitionTables, partition_of, split_number
 
 # A shard is the unit of work of later steps, which read it whole. There are enough shards for many cores, but no more
 # files than that, as long as a shard stays small in memory.
@@ -42,6 +42,7 @@ class CorpusPlan:
 
     def __init__(self, partitions: Sequence[Partition], tally: "CorpusTally", scratch: str) -> None:
         self.partitions, self.tally = partitions, tally
+        self._scratch = Path(scratch)
         self.file = str(Path(scratch) / f"{uuid.uuid4().hex}.plan")
         self._positions = lru_cache(maxsize=1)(self._find_positions)
         Path(self.file).write_text(json.dumps([partition[:3] for partition in partitions]))
@@ -64,6 +65,20 @@ class CorpusPlan:
                 if len(local):
                     spans.append(RowRange(self.partitions[number].number, int(local[0]), int(local[-1]) + 1))
             yield spans
+
+    def count_parts(self) -> Iterator[tuple[str, int]]:
+        """Number of parts that stay in the corpus, by the hexadecimal hash of the text of the cut document, sorted.
+
+        A range of hashes is in memory at a time.
+        """
+        tables, count = PartitionTables(self._scratch, 1), len(self.partitions)
+        for partition in self.partitions:
+            rows = partition.load()
+            wholes = rows["whole"][(rows["reason"] == 0) & (rows["whole"] != rows["high"])]
+            tables.append(partition_of(wholes, count), wholes.view(np.int64)[:, None])
+        for number in range(count):
+            different, counts = np.unique(tables.read(number).view(np.uint64), return_counts=True)
+            yield from zip((f"{whole:016x}" for whole in different.tolist()), counts.tolist(), strict=True)
 
     def _sizes(self, number: int, kept: bool) -> list[int]:
         sizes: list[int] = self.partitions[number].load()["bytes"][self._find_positions(number, kept)].tolist()
@@ -140,8 +155,7 @@ def shard_size(total: int, least: int) -> int:
 class CorpusTally:
     """Counts documents, a partition at a time.
 
-    It grows with the number of different sizes, at most some 65,000 but for longer lines, and of documents that were
-    cut.
+    It grows with the number of different sizes, at most some 65,000 but for longer lines.
 
     Attributes:
         kept_bytes: size of the documents that stay.
@@ -155,7 +169,6 @@ class CorpusTally:
         self.dropped_by_partition: list[int] = []
         self._reasons = np.zeros(len(REASONS), np.int64)
         self._sizes: Counter[int] = Counter()
-        self._parts: Counter[int] = Counter()
 
     def add(self, rows: IndexRows) -> None:
         """Counts a partition with its final reasons."""
@@ -167,16 +180,8 @@ class CorpusTally:
         self._first += int(rows["first"].sum())
         self._sentences += int(kept["sentences"].sum())
         self._reasons += np.bincount(rows["reason"], minlength=len(REASONS))
-        for counter, values in (
-            (self._sizes, kept["bytes"]),
-            (self._parts, kept["whole"][kept["whole"] != kept["high"]]),
-        ):
-            different, counts = np.unique(values, return_counts=True)
-            counter.update(dict(zip(different.tolist(), counts.tolist(), strict=True)))
-
-    def count_parts(self) -> dict[str, int]:
-        """Number of parts that stay in the corpus, by the hexadecimal hash of the text of the cut document."""
-        return {f"{whole:016x}": count for whole, count in sorted(self._parts.items())}
+        different, counts = np.unique(kept["bytes"], return_counts=True)
+        self._sizes.update(dict(zip(different.tolist(), counts.tolist(), strict=True)))
 
     def describe(self, shards: int) -> dict[str, dict[str, Any]]:
         """The statistics of a corpus, {title: {label: value}}; they depend on the data alone."""

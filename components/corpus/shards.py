@@ -2,11 +2,13 @@
 
 import gzip
 import json
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
+from pathlib import Path
 from typing import Any, NamedTuple
 
 from components.artifacts.standard import Corpus
 from components.text.sentences import cut_sentences, split_sentences
+from keras_bert.core.folders import replaced_file
 
 # Missing if no document was cut.
 CUT_DOCUMENTS = "cut_documents.json"
@@ -44,10 +46,41 @@ def read_sentences(content: bytes) -> list[ShardDocument]:
     ]
 
 
-def read_cut_documents(corpus: Corpus) -> dict[str, int]:
-    """Number of parts of the documents that were cut, keyed as `ShardDocument.whole`."""
-    file = corpus.file(CUT_DOCUMENTS)
-    return dict(json.loads(file.read_text())) if file.exists() else {}
+class CutDocuments:
+    """Number of parts of the documents that were cut, by `ShardDocument.whole`: sorted pairs, a line at a time.
+
+    Args:
+        file: what `write_cut_documents` writes; a corpus without cut documents has none.
+    """
+
+    def __init__(self, file: Path) -> None:
+        self._file = file
+
+    def __iter__(self) -> Iterator[tuple[str, int]]:
+        if not self._file.exists():
+            return
+        with self._file.open() as lines:
+            for line in lines:
+                if ":" in line:
+                    whole, count = line.split(":")
+                    yield json.loads(whole), int(count.rstrip(",\n"))
+
+
+def read_cut_documents(corpus: Corpus) -> CutDocuments:
+    """The cut documents of a corpus; memory does not grow with their number."""
+    return CutDocuments(corpus.file(CUT_DOCUMENTS))
+
+
+def write_cut_documents(file: Path, parts: Iterable[tuple[str, int]]) -> None:
+    """Writes sorted pairs (`ShardDocument.whole`, number of parts) as a JSON object of a line a pair; none, no file."""
+    pairs = iter(parts)
+    first = next(pairs, None)
+    if first is None:
+        return
+    with replaced_file(file) as unfinished, unfinished.open("w") as stream:
+        stream.write(f'{{\n "{first[0]}": {first[1]}')
+        stream.writelines(f',\n "{whole}": {count}' for whole, count in pairs)
+        stream.write("\n}\n")
 
 
 def read_records(content: bytes) -> Iterator[dict[str, Any]]:

@@ -5,6 +5,7 @@ all workers share, and Beam passes their index. A bundle that runs again leaves 
 """
 
 import dataclasses
+import itertools
 import json
 import time
 import uuid
@@ -15,26 +16,25 @@ from typing import Any, NamedTuple
 import apache_beam as beam
 import numpy as np
 from apache_beam.metrics import Metrics
-from numpy.typing import NDArray
 
 from components.beam.engine import Scale, begin, report_unit, spread
 from components.beam.threaded_fn import ThreadedFn
-from components.corpus.chunks import CHUNK_CHARACTERS, Chunk, clean_chunk, gather
+from components.corpus.chunk_files import read_chunk, write_chunk
+from components.corpus.chunks import CHUNK_CHARACTERS, Chunk, chunk_size, clean_chunk, gather
 from components.corpus.cleaning import REASONS, Cleaning
-from components.corpus.index import MOST_CHUNKS, MOST_FILES, IndexedTexts, Ints, TextsReader, make_line, write_gzip
-from components.corpus.links import HashedDocuments, Links, as_documents, write_links
-from components.corpus.partitions import NOBODY, Partition, split_by_partition, split_number, write_partition
+from components.corpus.index import MOST_CHUNKS, MOST_FILES, Ints, make_line, read_texts, write_gzip
+from components.corpus.links import Links, tabulate_hashes, write_links
+from components.corpus.partitions import NOBODY, Partition, split_number, write_partition
 from components.corpus.plan import EXACT, NEAR, RowRange, load_plan, make_plan, shard_size
+from components.corpus.shards import CUT_DOCUMENTS, write_cut_documents
 from components.dsl.errors import InputError
 from components.sources.docstrings import DocstringCorpus
 from components.sources.text import Document, TextSource
-from components.text.near_duplicates import Hashes, Signer
+from components.text.near_duplicates import Signer
 from keras_bert.core.folders import write_whole
 
 STEP = "ingest_corpus"
 PLAN = "plan.json"
-# The kinds of results of `CleanFn`, besides the hashes of near and exact duplicates.
-ROWS, PROBLEM = "rows", "problem"
 _EMPTY = "the corpus must hold at least one document, got"
 
 
@@ -46,6 +46,7 @@ class CorpusJob:
         scratch: the folder of all intermediate files; on the same file system.
         shard_bytes: size of a shard of a small corpus in bytes.
         partitions: number of ranges of keys and of hashes that are worked on one by one; it never changes a result.
+        chunk_characters: size of a chunk; it never changes a result.
     """
 
     source: TextSource | DocstringCorpus
@@ -55,13 +56,15 @@ class CorpusJob:
     shard_bytes: int
     scale: Scale
     partitions: int = 1
+    chunk_characters: int = CHUNK_CHARACTERS
 
 
 class Unit(NamedTuple):
-    """A file of the source and its number; all docstrings are one unit."""
+    """Consecutive files of the source that fill a chunk, and the number of the first; all docstrings are one unit."""
 
     number: int
-    file: str
+    files: list[str]
+    size: int
 
 
 class ShardPlan(NamedTuple):
@@ -76,15 +79,16 @@ class ShardPlan(NamedTuple):
 def build(units: Any, job: CorpusJob) -> None:
     """Applies all transforms to the units of work."""
     read = spread(units | "Read" >> beam.ParDo(ReadFn(job)), "Spread chunks", job.scale)
-    groups = read | "Clean" >> beam.ParDo(CleanFn(job)) | "Same partition" >> beam.GroupByKey()
-    parts = beam.pvalue.AsList(groups | "Join" >> beam.FlatMap(_join, job))
+    chunks = beam.pvalue.AsList(read | "Clean" >> beam.ParDo(CleanFn(job)))
+    numbers = begin(units.pipeline, "Partitions", list(range(job.partitions)), job.scale)
+    joined = spread(numbers, "Spread partitions", job.scale) | "Join" >> beam.FlatMap(_join, chunks, job)
     once = begin(units.pipeline, "Once", [None], job.scale)
-    shards = once | "CorpusPlan" >> beam.FlatMap(_plan, parts, job)
+    shards = once | "CorpusPlan" >> beam.FlatMap(_plan, chunks, beam.pvalue.AsList(joined), job)
     _ = spread(shards, "Spread shards", job.scale) | "Write" >> beam.ParDo(WriteFn(job))
 
 
 def find_units(source: TextSource | DocstringCorpus) -> list[Unit]:
-    """The units of work of a source.
+    """The units of work of a source: small files share a chunk, because each partition opens the file of each chunk.
 
     Raises:
         InputError: there are too many files; also see `TextSource.files`.
@@ -92,7 +96,15 @@ def find_units(source: TextSource | DocstringCorpus) -> list[Unit]:
     files = source.files()
     if len(files) > MOST_FILES:
         raise InputError(f"the corpus must hold at most {MOST_FILES} files, got {len(files)}; join some of them")
-    return [Unit(number, file) for number, file in enumerate(files)]
+    sizes = list(map(source.size, files))
+    most, units = chunk_size(sum(sizes)), list[Unit]()
+    start = total = 0
+    for end, size in enumerate(sizes, 1):
+        total += size
+        if total >= most or end == len(files):
+            units.append(Unit(start, files[start:end], total))
+            start, total = end, 0
+    return units
 
 
 class Problem(NamedTuple):
@@ -100,6 +112,13 @@ class Problem(NamedTuple):
 
     unit: int
     text: str
+
+
+class CleanChunk(NamedTuple):
+    """A chunk in a file, see `write_chunk`, and the number of its documents by reason."""
+
+    file: str
+    reasons: list[int]
 
 
 class ReadFn(beam.DoFn):
@@ -113,13 +132,16 @@ class ReadFn(beam.DoFn):
         self._milliseconds = Metrics.counter(STEP, "ReadFn ms")
 
     def process(self, unit: Unit) -> Iterator[Any]:
-        """Reads a file."""
+        """Reads the files of a unit."""
         began = time.monotonic()
+        texts = itertools.chain.from_iterable(map(self.job.source.documents, unit.files))
         try:
-            for number, documents in enumerate(gather(self.job.source.documents(unit.file), CHUNK_CHARACTERS)):
+            for number, documents in enumerate(gather(texts, self.job.chunk_characters)):
                 if number == MOST_CHUNKS:
-                    rule = f"at most {MOST_CHUNKS} chunks of {CHUNK_CHARACTERS} characters"
-                    raise InputError(f"the file {unit.file} must hold {rule}, got more; split it into several files")
+                    rule = f"at most {MOST_CHUNKS} chunks of {self.job.chunk_characters} characters"
+                    raise InputError(
+                        f"the file {unit.files[-1]} must hold {rule}, got more; split it into several files"
+                    )
                 content: list[Document] | str = documents
                 if not self.job.scale.alone:
                     content = str(Path(self.job.scratch) / f"{uuid.uuid4().hex}.chunk")
@@ -131,7 +153,7 @@ class ReadFn(beam.DoFn):
 
 
 class CleanFn(ThreadedFn):
-    """Cleans a chunk into index rows and hashes by partition; passes problems on."""
+    """Cleans a chunk into a file; passes problems on."""
 
     def __init__(self, job: CorpusJob) -> None:
         super().__init__(STEP, job.scale.threads)
@@ -149,47 +171,45 @@ class CleanFn(ThreadedFn):
     def work(self, chunk: Chunk | Problem) -> Iterator[Any]:
         """Cleans a chunk."""
         if isinstance(chunk, Problem):
-            yield (PROBLEM, 0), chunk
+            yield chunk
             return
         content = chunk.content
         if isinstance(content, str):
             content = [Document(*fields) for fields in json.loads(Path(content).read_text(encoding="utf-8"))]
-        texts, bands, signed = clean_chunk(chunk, content, self.job.cleaning, self._signer, self.job.scratch)
+        texts, bands, signed = clean_chunk(chunk, content, self.job.cleaning, self._signer)
         rows = texts.rows
-        for number, positions in split_by_partition(rows["key"], self.job.partitions):
-            yield (ROWS, number), IndexedTexts(texts.file, rows[positions])
-        yield from self._split(NEAR, bands[:, None], as_documents(rows[signed]))
-        if self.job.cleaning.exact_duplicates:
-            candidates = rows[rows["reason"] == 0]
-            hashes = np.stack([candidates["high"], candidates["low"]], axis=1)
-            yield from self._split(EXACT, hashes, as_documents(candidates))
+        candidates = rows[rows["reason"] == 0] if self.job.cleaning.exact_duplicates else rows[:0]
+        near = tabulate_hashes(bands, rows[signed])
+        exact = tabulate_hashes(np.column_stack([candidates["high"], candidates["low"]]), candidates)
+        file = write_chunk(texts, near, exact, self.job.partitions, self.job.scratch)
+        yield CleanChunk(file, np.bincount(rows["reason"], minlength=len(REASONS)).tolist())
 
-    def _split(self, kind: str, hashes: Hashes, documents: NDArray[np.void]) -> Iterator[Any]:
-        for number, positions in split_by_partition(hashes[:, 0], self.job.partitions):
-            yield (kind, number), HashedDocuments(hashes[positions], documents[positions])
-
-    def note(self, result: tuple[tuple[str, int], Any]) -> None:
+    def note(self, result: CleanChunk | Problem) -> None:
         """Counts the documents by the reason for which they were dropped."""
-        if isinstance(result[1], IndexedTexts):
-            for reason, count in enumerate(np.bincount(result[1].rows["reason"], minlength=len(REASONS)).tolist()):
-                self._counters[REASONS[reason]].inc(count)
+        if isinstance(result, CleanChunk):
+            for reason, count in zip(REASONS, result.reasons, strict=True):
+                self._counters[reason].inc(count)
 
 
-def _join(item: tuple[tuple[str, int], Iterable[Any]], job: CorpusJob) -> Iterator[Partition | Links | Problem]:
-    """Sorts the rows of a partition, or links the documents with equal hashes."""
-    (kind, number), parts = item
-    if kind == PROBLEM:
-        yield from parts
-    elif kind == ROWS:
-        yield write_partition(number, parts, job.scratch)
-    else:
-        links = write_links(kind, parts, job.partitions, job.scratch)
-        yield from [links] if links else []
+def _join(number: int, chunks: Sequence[CleanChunk | Problem], job: CorpusJob) -> Iterator[Partition | Links]:
+    """Sorts the documents of a partition, and links those with equal hashes in its range."""
+    files = [chunk.file for chunk in chunks if isinstance(chunk, CleanChunk)]
+    if not files:
+        return
+    texts, rows, near, exact = zip(*(read_chunk(file, number, job.partitions) for file in files), strict=True)
+    if any(map(len, rows)):
+        yield write_partition(number, texts, rows, job.scratch)
+    for kind, tables in ((NEAR, near), (EXACT, exact)):
+        links = write_links(kind, np.concatenate(tables), job.partitions, job.scratch)
+        if links:
+            yield links
 
 
-def _plan(_: None, parts: Sequence[Partition | Links | Problem], job: CorpusJob) -> Iterator[ShardPlan]:
+def _plan(
+    _: None, chunks: Sequence[CleanChunk | Problem], parts: Sequence[Partition | Links], job: CorpusJob
+) -> Iterator[ShardPlan]:
     """Plans all shards; the driver reads statistics and problems from a file."""
-    problems = [part for part in parts if isinstance(part, Problem)]
+    problems = [chunk for chunk in chunks if isinstance(chunk, Problem)]
     partitions = sorted(part for part in parts if isinstance(part, Partition))
     clashes = [partition for partition in partitions if partition.clash]
     result = Path(job.scratch) / PLAN
@@ -197,7 +217,7 @@ def _plan(_: None, parts: Sequence[Partition | Links | Problem], job: CorpusJob)
         problem = min(problems).text if problems else f"{_EMPTY} only blank text"
         if clashes and not problems:
             rows = clashes[0].load()[list(clashes[0].clash)]
-            records = list(TextsReader(clashes[0].text_files()).read(rows["file"], rows))
+            records = list(read_texts(clashes[0].texts, rows))
             sources = " and ".join(json.loads(note)["source"] for _, note in records)
             id_ = json.loads(records[0][0])["id"]
             problem = f"the id of a document must be unique, got {id_!r} with different texts in {sources}"
@@ -210,7 +230,8 @@ def _plan(_: None, parts: Sequence[Partition | Links | Problem], job: CorpusJob)
         reasons = ", ".join(f"{count} {reason}" for reason, count in statistics["dropped"].items() if count)
         write_whole(result, {"problem": f"{_EMPTY} none after cleaning: {reasons}"})
         return
-    write_whole(result, {"statistics": statistics, "cut_documents": plan.tally.count_parts()})
+    write_cut_documents(Path(job.scratch) / CUT_DOCUMENTS, plan.count_parts())
+    write_whole(result, {"statistics": statistics})
     for name, files in (("corpus", shards), ("dropped", list(plan.pack(4 * job.shard_bytes, kept=False)))):
         for number, spans in enumerate(files):
             file = f"{name}-{number:05d}-of-{len(files):05d}.jsonl.gz"
@@ -239,7 +260,7 @@ def _corpus_lines(shard: ShardPlan) -> Iterator[bytes]:
     for span in shard.spans:
         rows = partitions[span.partition].load()[span.start : span.stop]
         kept = rows[rows["reason"] == 0]
-        for line, _ in TextsReader(partitions[span.partition].text_files()).read(kept["file"], kept):
+        for line, _ in read_texts(partitions[span.partition].texts, kept):
             yield line
 
 
@@ -250,7 +271,7 @@ def _dropped_lines(shard: ShardPlan) -> Iterator[bytes]:
         rows = partitions[span.partition].load()[span.start : span.stop]
         dropped = rows[rows["reason"] != 0]
         originals = iter(_read_originals(partitions, dropped["kept"][dropped["kept"] != NOBODY]))
-        records = TextsReader(partitions[span.partition].text_files()).read(dropped["file"], dropped)
+        records = read_texts(partitions[span.partition].texts, dropped)
         for (line, note), row in zip(records, dropped, strict=True):
             record, fields = json.loads(line), json.loads(note)
             if row["kept"] != NOBODY:
@@ -261,13 +282,13 @@ def _dropped_lines(shard: ShardPlan) -> Iterator[bytes]:
 
 
 def _read_originals(partitions: dict[int, Partition], numbers: Ints) -> list[tuple[bytes, bytes]]:
-    """(line, note) of every document, by its number."""
+    """(line, note) of every document, by its number; each partition is read once, from its beginning to its end."""
     records: list[tuple[bytes, bytes]] = [(b"", b"")] * len(numbers)
-    owners, positions = split_number(numbers)
+    order = np.argsort(numbers)
+    owners, positions = split_number(numbers[order])
     for owner in np.unique(owners).tolist():
-        members = np.flatnonzero(owners == owner)
-        rows = partitions[owner].load()[positions[members]]
-        texts = TextsReader(partitions[owner].text_files()).read(rows["file"], rows)
-        for member, text in zip(members.tolist(), texts, strict=True):
+        is_member = owners == owner
+        texts = read_texts(partitions[owner].texts, partitions[owner].load()[positions[is_member]])
+        for member, text in zip(order[is_member].tolist(), texts, strict=True):
             records[member] = text
     return records

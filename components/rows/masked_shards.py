@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from components.beam.engine import report_unit
 from components.beam.threaded_fn import ThreadedFn
 from components.corpus.shards import ShardDocument, read_sentences
-from components.rows.held_out_documents import hash_key, hold_out_documents
+from components.rows.held_out_documents import NO_CUTS, HeldOutCuts, hash_key, hold_out_documents
 from components.rows.packing import join_documents, pack_rows
 from components.rows.row_layout import SpecialTokens, TokenRows, lay_out_pairs, lay_out_texts
 from components.rows.samples import SAMPLES_FILE, sample_rows
@@ -52,7 +52,7 @@ class ShardJob:
     seed: int
     shards: int
     threads: int = 1
-    held_out: frozenset[str] = frozenset()
+    held_out: HeldOutCuts = NO_CUTS
 
 
 class TokenizedShard(NamedTuple):
@@ -114,7 +114,7 @@ def write_shard(path: Path, tokenizer: BaseTokenizer, vocabulary: MaskingVocabul
 
 
 def tokenize_shard(
-    documents: list[ShardDocument], tokenizer: BaseTokenizer, held_out: float, wholes: frozenset[str] = frozenset()
+    documents: list[ShardDocument], tokenizer: BaseTokenizer, held_out: float, cuts: HeldOutCuts = NO_CUTS
 ) -> TokenizedShard:
     """Tokenizes a shard and splits its documents into training and validation."""
     sentences = [document.sentences for document in documents]
@@ -122,7 +122,7 @@ def tokenize_shard(
     # A tensor, because the tokenizer would check the sentences of a list one by one.
     pieces = tokenizer.tokenize(tf.constant(flat_sentences, tf.string))
     bounds = pieces.row_splits.numpy().astype(np.int64)
-    validation = hold_out_documents(documents, held_out, wholes)
+    validation = hold_out_documents(documents, held_out, cuts)
     splits: dict[str, list[SegmentBounds]] = {"train": [], "validation": []}
     start = 0
     for number, part in enumerate(sentences):

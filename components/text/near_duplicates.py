@@ -143,7 +143,7 @@ def find_repeats(hashes: Hashes, keys: Hashes, places: Hashes) -> tuple[NDArray[
     """
     order = np.lexsort((places, keys, *hashes.T))
     ordered = hashes[order]
-    is_first = np.concatenate([[True], (ordered[1:] != ordered[:-1]).any(axis=1)])
+    is_first = np.concatenate([[True], (ordered[1:] != ordered[:-1]).any(axis=1)])[: len(ordered)]
     firsts = order[np.flatnonzero(is_first)[np.cumsum(is_first) - 1]]
     # Two bands of a document may have the same hash.
     repeats = (keys[order] != keys[firsts]) | (places[order] != places[firsts])

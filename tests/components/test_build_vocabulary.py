@@ -1,10 +1,13 @@
+from collections import Counter
+
+import numpy as np
 import pytest
 
 from components.artifacts.standard import Corpus, Vocabulary
 from components.beam.engine import BeamOptions
 from components.build_vocabulary import build_vocabulary, learn_entries
 from components.corpus.cleaning import Cleaning
-from components.corpus.word_counts import count_words
+from components.corpus.word_counts import add_counts, count_words, keep_frequent
 from components.dsl.errors import InputError
 from components.ingest_corpus import ingest_corpus
 from components.sources.text import TextSource
@@ -25,10 +28,41 @@ def corpus(tmp_path_factory):
 
 
 def test_counts_words(corpus, tmp_path):
-    counts = count_words(sorted(corpus.path.glob("*.gz")), True, BeamOptions(), 0, tmp_path)
+    counts, words, error = count_words(sorted(corpus.path.glob("*.gz")), True, BeamOptions(), 0, tmp_path)
+    assert (words, error) == (len(counts), 0)
     assert (counts["the"], counts["cat"], counts["matze"], counts["."]) == (15, 6, 3, 9)
-    assert count_words(sorted(corpus.path.glob("*.gz")), False, BeamOptions(), 0, tmp_path)["Mätze"] == 3
+    assert count_words(sorted(corpus.path.glob("*.gz")), False, BeamOptions(), 0, tmp_path).counts["Mätze"] == 3
     assert not list(tmp_path.iterdir())
+
+
+def test_a_sum_in_bounded_memory_misses_at_most_its_error():
+    rng = np.random.default_rng(0)
+    parts = [Counter(map(str, rng.zipf(1.3, 500).tolist())) for _ in range(40)]
+    exact = add_counts(parts, 10_000)
+    assert (exact.counts, exact.error) == (sum(parts, Counter()), 0)
+    sums = add_counts(parts, 100)
+    missing = {word: count - sums.counts.get(word, 0) for word, count in exact.counts.items()}
+    assert 0 < max(missing.values()) <= sums.error < 40 * 3
+    assert min(missing.values()) == missing["1"] == 0
+    assert len(sums.counts) <= 200
+
+
+def test_the_most_frequent_words_and_the_first_of_equals():
+    assert keep_frequent({"b": 2, "a": 2, "c": 5, "d": 1}, 2) == ({"c": 5, "a": 2}, 2)
+    assert keep_frequent({"b": 2}, 2) == ({"b": 2}, 0)
+
+
+def test_a_vocabulary_of_the_most_frequent_words_alone(corpus, tmp_path, monkeypatch, caplog):
+    monkeypatch.setattr("components.corpus.word_counts._BUCKETS", 1)
+    monkeypatch.setattr("components.corpus.word_counts._MOST_GROUPS", 1)
+    monkeypatch.setattr("components.corpus.word_counts._MOST_WORDS", 4)
+    shards = sorted(corpus.path.glob("corpus-*.gz"))
+    counts, words, error = count_words(shards, True, BeamOptions(), 0, tmp_path)
+    assert counts == {"the": 15, ".": 9, "cat": 6, ",": 3}
+    assert (words, error) == (16, 0)
+    monkeypatch.setattr("components.corpus.word_counts._MOST_ADDED", 7)
+    build_vocabulary.run(corpus=corpus, vocabulary=Vocabulary(tmp_path / "v"), size=21)
+    assert "counts of words may be up to 3 too low" in caplog.text
 
 
 def test_learns_exactly_the_size_twice_the_same(corpus, tmp_path):

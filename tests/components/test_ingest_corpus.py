@@ -166,7 +166,7 @@ def test_long_documents_are_cut_and_shards_hold_all(tmp_path, monkeypatch):
         document.whole for file in corpus.path.glob("corpus-*") for document in read_sentences(file.read_bytes())
     }
     assert whole == hash_text("\n".join(lines)).hex()[:16]
-    assert read_cut_documents(corpus) == {whole: len(texts)}
+    assert list(read_cut_documents(corpus)) == [(whole, len(texts))]
     assert sorted(line for text in texts for line in text.split("\n")) == sorted(lines)
     assert len(list(corpus.path.glob("corpus-*"))) == corpus.manifest()["counts"]["shards"] >= 4
 
@@ -176,7 +176,9 @@ def test_parts_that_are_dropped_do_not_count_and_short_documents_do_not_either(t
     long, other = "\n".join(lines), "\n".join([*lines, "And an end."])
     source = write_jsonl(tmp_path / "a.jsonl", [{"text": text} for text in (long, long, other, "Short.")])
     corpus = ingest(tmp_path, source, near_duplicates=False)
-    parts = read_cut_documents(corpus)
+    parts = dict(read_cut_documents(corpus))
+    assert json.loads(corpus.file("cut_documents.json").read_text()) == parts
+    assert list(parts) == sorted(parts)
     wholes = wholes_of(corpus)
     # All three parts of the second are duplicates, and all of the third but the last.
     assert sorted(parts.values()) == [1, 3]
@@ -204,7 +206,7 @@ def test_sentences_stand_beside_the_text(tmp_path):
 def test_small_chunks_give_the_same_bytes(tmp_path, monkeypatch):
     source = write_texts(tmp_path / "texts", [f"{number}.txt" for number in range(20)])
     whole = ingest(tmp_path, source, "whole")
-    monkeypatch.setattr("components.corpus.transforms.CHUNK_CHARACTERS", 1)
+    monkeypatch.setattr("components.corpus.chunks.CHUNK_CHARACTERS", 1)
     assert ingest(tmp_path, source).fingerprint() == whole.fingerprint()
 
 

@@ -41,7 +41,10 @@ def make_data_part(folder, source, beam):
     """The fingerprints of all artifacts that Beam makes."""
     corpus, vocabulary = Corpus(folder / "corpus"), Vocabulary(folder / "vocabulary")
     examples = PretrainingExamples(folder / "examples")
-    ingest_corpus.run(corpus=corpus, source=source, beam=beam)
+    with pytest.MonkeyPatch.context() as patch:
+        # Many chunks, and with them work for all workers.
+        patch.setattr("components.corpus.chunks.CHUNK_CHARACTERS", 5000)
+        ingest_corpus.run(corpus=corpus, source=source, beam=beam)
     build_vocabulary.run(corpus=corpus, vocabulary=vocabulary, size=120, beam=beam)
     rows = PretrainingRows(held_out=0.1)
     mask_examples.run(corpus=corpus, vocabulary=vocabulary, examples=examples, rows=rows, beam=beam)

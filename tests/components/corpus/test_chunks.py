@@ -1,11 +1,10 @@
 import json
 
-import numpy as np
 import pytest
 
-from components.corpus.chunks import DOCUMENT_BYTES, Chunk, clean_chunk, cut, gather
+from components.corpus.chunks import DOCUMENT_BYTES, Chunk, chunk_size, clean_chunk, cut, gather
 from components.corpus.cleaning import REASONS, TOO_SHORT, UNDECODABLE, Cleaning
-from components.corpus.index import TextsReader, as_place, hash_text
+from components.corpus.index import as_place, hash_text
 from components.sources.text import Document
 from components.text.near_duplicates import Signer
 
@@ -15,6 +14,15 @@ def test_chunks_are_as_long_as_wanted():
     chunks = [[len(document.text) for document in chunk] for chunk in gather(documents, 10)]
     assert chunks == [[5, 5], [1, 20], [3]]
     assert not list(gather([], 10))
+
+
+def test_chunks_grow_where_their_number_would():
+    assert [chunk_size(10**9 * gigabytes) for gigabytes in (1, 60, 131.072, 1000)] == [
+        4_000_000,
+        4_000_000,
+        8_000_000,
+        61_035_156,
+    ]
 
 
 def test_many_lines_of_a_document_count(monkeypatch):
@@ -40,12 +48,12 @@ def test_pieces_by_hand(text, pieces):
     assert [id_ for id_, _ in cut(None, text, 5)] == [None] * len(pieces)
 
 
-def test_chunk_names_its_documents(tmp_path):
+def test_chunk_names_its_documents():
     texts = ["One. Two.", "\x01 ", "Three\x02."]
     documents = [Document(f"a#{n}", None, text) for n, text in enumerate(texts)]
     documents.append(Document("a#3", "broken", "\ufffdx", "a bad byte"))
     signer = Signer(0.8, 16, 5)
-    texts, bands, signed = clean_chunk(Chunk(7, 2, ""), documents, Cleaning(), signer, str(tmp_path))
+    texts, bands, signed = clean_chunk(Chunk(7, 2, ""), documents, Cleaning(), signer)
     rows = texts.rows
     assert [REASONS[reason] for reason in rows["reason"]] == ["", TOO_SHORT, "", UNDECODABLE]
     assert rows["place"].tolist() == [as_place(7, 2, number) for number in range(4)]
@@ -54,16 +62,15 @@ def test_chunk_names_its_documents(tmp_path):
     assert rows["first"].all()
     assert bands.tolist() == [*signer.sign("One. Two."), *signer.sign("Three.")]
     assert signed.tolist() == [0] * signer.bands + [2] * signer.bands
-    texts_read = list(TextsReader([texts.file]).read(np.zeros(4, np.int64), rows))
-    records = [json.loads(line) for line, _ in texts_read]
+    records, notes = zip(*(map(json.loads, lines.splitlines()) for lines in texts.lines), strict=True)
     # What is dropped stays as it was.
     assert [record["text"] for record in records] == ["One. Two.", "\x01 ", "Three.", "\ufffdx"]
     assert [record["sentences"] for record in records] == [[5, 4], [], [6], []]
     assert [record["id"] for record in records] == [*(hash_text(r["text"]).hex() for r in records[:3]), "broken"]
-    assert [json.loads(note)["detail"] for _, note in texts_read] == ["", "empty after cleaning", "", "a bad byte"]
+    assert [note["detail"] for note in notes] == ["", "empty after cleaning", "", "a bad byte"]
 
 
-def test_without_signatures(tmp_path):
+def test_without_signatures():
     documents = [Document("a", None, "Some text.")]
-    _, bands, rows = clean_chunk(Chunk(0, 0, ""), documents, Cleaning(), None, str(tmp_path))
+    _, bands, rows = clean_chunk(Chunk(0, 0, ""), documents, Cleaning(), None)
     assert (len(bands), len(rows)) == (0, 0)

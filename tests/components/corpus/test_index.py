@@ -1,7 +1,6 @@
 import gzip
 import hashlib
 import json
-import random
 from pathlib import Path
 from typing import Any
 
@@ -16,24 +15,25 @@ from components.corpus.index import (
     MOST_ROWS,
     ROW,
     IndexedTexts,
-    TextsReader,
-    TextsWriter,
+    TextsIndexer,
     as_place,
     hash_text,
     make_line,
+    read_texts,
     write_gzip,
 )
+from components.corpus.partitions import write_partition
 
 # Where a document of an index stands does not matter to most tests.
 FIELDS: dict[str, Any] = {"place": 0, "reason": 0, "first": True}
 
 
-def make_texts(folder: Path, *texts: str) -> IndexedTexts:
-    writer = TextsWriter(str(folder))
+def make_texts(*texts: str) -> IndexedTexts:
+    indexer = TextsIndexer()
     for text in texts:
         digest = hash_text(text)
-        writer.add(None, text, (digest, digest), {"source": f"of {text}"}, [], **FIELDS)
-    return writer.close()
+        indexer.add(None, text, (digest, digest), {"source": f"of {text}"}, [], **FIELDS)
+    return indexer.finish()
 
 
 def test_the_hash_of_a_text_is_that_of_its_bytes() -> None:
@@ -50,12 +50,12 @@ def test_places_by_hand() -> None:
     assert as_place(MOST_FILES - 1, MOST_CHUNKS - 1, MOST_ROWS - 1) == np.iinfo(ROW["place"]).max
 
 
-def test_a_document_of_the_last_of_millions_of_files_has_a_place(tmp_path: Path) -> None:
-    writer = TextsWriter(str(tmp_path))
+def test_a_document_of_the_last_of_millions_of_files_has_a_place() -> None:
+    indexer = TextsIndexer()
     digest = hash_text("x")
     for unit in (1 << 20, MOST_FILES - 1):
-        writer.add(None, "x", (digest, digest), {}, [1], **FIELDS | {"place": as_place(unit, 0, 0)})
-    assert writer.close().rows["place"].tolist() == [1 << 60, ((1 << 24) - 1) << 40]
+        indexer.add(None, "x", (digest, digest), {}, [1], **FIELDS | {"place": as_place(unit, 0, 0)})
+    assert indexer.finish().rows["place"].tolist() == [1 << 60, ((1 << 24) - 1) << 40]
 
 
 PLACES = st.tuples(st.integers(0, MOST_FILES - 1), st.integers(0, MOST_CHUNKS - 1), st.integers(0, MOST_ROWS - 1))
@@ -88,45 +88,34 @@ def test_any_record_is_one_line_and_comes_back(record: dict[str, Any]) -> None:
     assert json.loads(line) == record
 
 
-def test_index_of_a_document_by_hand(tmp_path: Path) -> None:
-    writer = TextsWriter(str(tmp_path))
+def test_index_of_a_document_by_hand() -> None:
+    indexer = TextsIndexer()
     whole, piece = hash_text("äb. c\nand more"), hash_text("äb. c")
-    writer.add("x/1", "äb. c", (piece, whole), {"source": "s"}, [4, 1], place=9, reason=0, first=False)
-    writer.add(None, "", (hash_text(""), hash_text("")), {}, [], place=10, reason=2, first=True)
-    file, rows = writer.close()
+    indexer.add("x/1", "äb. c", (piece, whole), {"source": "s"}, [4, 1], place=9, reason=0, first=False)
+    indexer.add(None, "", (hash_text(""), hash_text("")), {}, [], place=10, reason=2, first=True)
+    lines, rows = indexer.finish()
     named = f'{{"id":"x/1","text":"äb. c","sentences":[4,1],"whole":"{whole.hex()[:16]}"}}\n'.encode()
     unnamed = b'{"id":"cae66941d9efbd404e4d88758ea67670","text":"","sentences":[]}\n'
-    assert Path(file).read_bytes() == named + b'{"source":"s"}\n' + unnamed + b"{}\n"
-    assert Path(file).parent == tmp_path
+    assert lines == [named + b'{"source":"s"}\n', unnamed + b"{}\n"]
     assert rows.dtype == ROW
     key, start = (int(hash_text(text).hex()[:16], 16) for text in ("x/1", "äb. c\nand more"))
     high, low = int(piece.hex()[:16], 16), int(piece.hex()[16:], 16)
-    assert rows[0].item() == (key, high, low, start, 9, 0, len(named), 15, 6, 2, 0, True, False)
+    assert rows[0].item() == (key, high, low, start, 9, len(named), 15, 6, 2, 0, True, False)
     high, low = 0xCAE66941D9EFBD40, 0x4E4D88758EA67670
-    assert rows[1].item() == (high, high, low, high, 10, len(named) + 15, len(unnamed), 3, 0, 0, 2, False, True)
+    assert rows[1].item() == (high, high, low, high, 10, len(unnamed), 3, 0, 0, 2, False, True)
 
 
-def test_writers_in_one_folder_do_not_meet_and_may_write_nothing(tmp_path: Path) -> None:
-    first, second = make_texts(tmp_path), make_texts(tmp_path)
-    assert first.file != second.file
-    for file, rows in (first, second):
-        assert Path(file).read_bytes() == b""
-        assert (rows.shape, rows.dtype) == ((0,), ROW)
-    assert list(TextsReader([first.file]).read(np.empty(0, np.int64), first.rows)) == []
-
-
-def test_documents_of_many_files_come_in_any_order_and_as_often_as_wanted(tmp_path: Path) -> None:
-    names = [[f"{letter}{number}é" * (number + 1) for number in range(4)] for letter in "abc"]
-    parts = [make_texts(tmp_path, *texts) for texts in names]
-    reader = TextsReader([part.file for part in parts])
-    places = [(number, row) for number in range(3) for row in range(4)] * 2
-    random.Random(0).shuffle(places)
-    rows = np.array([parts[number].rows[row] for number, row in places])
-    texts_read = list(reader.read(np.array([number for number, _ in places]), rows))
-    assert [json.loads(line)["text"] for line, _ in texts_read] == [names[number][row] for number, row in places]
-    assert [json.loads(note)["source"] for _, note in texts_read] == [
-        f"of {names[number][row]}" for number, row in places
-    ]
+def test_texts_of_a_file_come_in_any_order_and_as_often_as_wanted(tmp_path: Path) -> None:
+    texts = [f"{number}é" * (number + 1) for number in range(5)]
+    lines, rows = make_texts(*texts)
+    partition = write_partition(0, [b"".join(lines)], [rows], str(tmp_path))
+    ordered = sorted(texts, key=lambda text: hash_text(text)[:8])
+    order = [3, 0, 4, 0]
+    records = list(read_texts(partition.texts, partition.load()[order]))
+    assert [json.loads(line)["text"] for line, _ in records] == [ordered[row] for row in order]
+    assert [json.loads(note)["source"] for _, note in records] == [f"of {ordered[row]}" for row in order]
+    assert make_texts().rows.shape == (0,)
+    assert list(read_texts(partition.texts, partition.load()[:0])) == []
 
 
 def test_a_packed_file_holds_its_lines_and_neither_name_nor_time(tmp_path: Path) -> None:

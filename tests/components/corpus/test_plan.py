@@ -8,23 +8,21 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from components.corpus import clusters
-from components.corpus.chunks import Chunk, clean_chunk
-from components.corpus.cleaning import REASONS, Cleaning
+from components.corpus.cleaning import REASONS
 from components.corpus.clusters import link_to_first
-from components.corpus.index import ROW, IndexedTexts, TextsReader, TextsWriter, as_place, hash_text
-from components.corpus.links import DOCUMENT, HashedDocuments, write_links
+from components.corpus.index import ROW
+from components.corpus.links import tabulate_hashes, write_links
 from components.corpus.partitions import (
     NOBODY,
     PARTITION_ROW,
     PartitionTables,
     as_number,
-    split_by_partition,
+    partition_of,
     split_number,
     write_partition,
 )
 from components.corpus.plan import EXACT, NEAR, CorpusTally, make_plan, pack, shard_size
-from components.sources.text import Document
-from components.text.near_duplicates import Signer, find_clusters
+from components.text.near_duplicates import find_clusters
 
 
 @pytest.mark.parametrize("count", [1, 2, 3, 7, 40])
@@ -48,26 +46,32 @@ def test_shards_grow_with_the_corpus():
 
 def partitions_of(rows, count, folder):
     """Partitions of rows of (key, text, place), as the chunks of a source give them."""
+    table = index_of(rows)
+    numbers = partition_of(table["key"], count)
+    return [
+        write_partition(
+            number,
+            [b""] * sum(numbers == number),
+            np.split(table[numbers == number], sum(numbers == number)),
+            str(folder),
+        )
+        for number in np.unique(numbers).tolist()
+    ]
+
+
+def index_of(rows):
     table = np.zeros(len(rows), ROW)
     for row, (key, text, place) in zip(table, rows, strict=True):
         row["key"], row["low"], row["place"] = key, text, place
-    return [
-        write_partition(number, [IndexedTexts(f"{row}.texts", table[row : row + 1]) for row in positions], str(folder))
-        for number, positions in split_by_partition(table["key"], count)
-    ]
+    return table
 
 
 def links_of(kind, groups, rows, count, folder):
     """Links between documents, by groups of places that share a hash."""
-    key_of = {place: key for key, _, place in rows}
-    parts = [
-        HashedDocuments(
-            np.full((len(group), 1), number, np.uint64),
-            np.array([(key_of[place], place) for place in group], DOCUMENT),
-        )
-        for number, group in enumerate(groups)
-    ]
-    return write_links(kind, parts, count, str(folder))
+    row_of = {place: (key, text, place) for key, text, place in rows}
+    hashes = np.repeat(np.arange(len(groups), dtype=np.uint64), [len(group) for group in groups])
+    index = index_of([row_of[place] for group in groups for place in group])
+    return write_links(kind, tabulate_hashes(hashes, index), count, str(folder))
 
 
 def rows_of(plan):
@@ -145,29 +149,3 @@ def test_quantiles_are_those_of_numpy(sizes):
         tally.add(part)
     expected = [int(np.quantile(rows["bytes"], share)) for share in (0, 0.1, 0.5, 0.9, 1)]
     assert list(tally.describe(1)["bytes a document"].values()) == expected
-
-
-def test_texts_come_back_in_any_order(tmp_path):
-    writer = TextsWriter(str(tmp_path))
-    for number in range(5):
-        text = f"Text {number}\n\u00e9"
-        fields = {"place": as_place(1, 0, number), "reason": 0, "first": True}
-        digest = hash_text(text)
-        writer.add(None, text, (digest, digest), {"source": str(number)}, [len(text)], **fields)
-    file, rows = writer.close()
-    order = [3, 0, 4]
-    texts_read = list(TextsReader([file]).read(np.zeros(3, np.int64), rows[order]))
-    assert [note for _, note in texts_read] == [b'{"source":"%d"}\n' % number for number in order]
-    assert texts_read[0][0].decode().endswith('"text":"Text 3\\n\u00e9","sentences":[8]}\n')
-    assert rows["sentences"].tolist() == [1] * 5
-
-
-def test_a_chunk_that_is_cleaned_twice_has_the_same_rows_in_another_file(tmp_path):
-    chunk = Chunk(3, 1, "")
-    documents = [Document(f"a#{n}", None, f"Text {n}. And more.") for n in range(5)]
-    first, second = (clean_chunk(chunk, documents, Cleaning(), Signer(0.8, 128, 5), str(tmp_path)) for _ in range(2))
-    assert first[0].file != second[0].file
-    assert (first[0].rows == second[0].rows).all()
-    assert (first[1] == second[1]).all()
-    assert first[0].rows["sentences"].tolist() == [2] * 5
-    assert len(first[1]) == len(first[2]) == 5 * Signer(0.8, 128, 5).bands

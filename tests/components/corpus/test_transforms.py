@@ -10,15 +10,15 @@ import numpy as np
 import pytest
 
 from components.beam.engine import BeamOptions, Scale, run_over
+from components.corpus.chunk_files import ChunkSlice, read_chunk
 from components.corpus.chunks import Chunk
 from components.corpus.cleaning import REASONS, Cleaning
-from components.corpus.index import TextsWriter, as_place, hash_text
-from components.corpus.partitions import as_number, partition_of, write_partition
-from components.corpus.plan import EXACT, NEAR, CorpusPlan, CorpusTally, RowRange
+from components.corpus.index import ROW, TextsIndexer, as_place, hash_text, read_texts
+from components.corpus.partitions import Partition, as_number, partition_of, write_partition
+from components.corpus.plan import CorpusPlan, CorpusTally, RowRange
 from components.corpus.transforms import (
     PLAN,
-    PROBLEM,
-    ROWS,
+    CleanChunk,
     CleanFn,
     CorpusJob,
     Problem,
@@ -26,6 +26,7 @@ from components.corpus.transforms import (
     ShardPlan,
     Unit,
     WriteFn,
+    _join,
     build,
     find_units,
 )
@@ -44,9 +45,11 @@ def folder(tmp_path: Path) -> Path:
     return tmp_path
 
 
-def job_of(folder: Path, scale: Scale = ALONE, **cleaning: Any) -> CorpusJob:
-    source = TextSource(str(folder / "source"))
-    return CorpusJob(source, Cleaning(**cleaning), str(folder / "output"), str(folder / "scratch"), 1000, scale)
+def job_of(
+    folder: Path, scale: Scale = ALONE, partitions: int = 1, characters: int = 1_000_000, **cleaning: Any
+) -> CorpusJob:
+    source, folders = TextSource(str(folder / "source")), (str(folder / "output"), str(folder / "scratch"))
+    return CorpusJob(source, Cleaning(**cleaning), *folders, 1000, scale, partitions, characters)
 
 
 def write(folder: Path, name: str, content: str | bytes) -> str:
@@ -66,19 +69,21 @@ def as_documents(*texts: str) -> list[Document]:
     return [Document(f"a.txt#{n}", None, text) for n, text in enumerate(texts)]
 
 
-def test_units_are_the_files_in_their_order_or_all_docstrings_at_once(folder: Path) -> None:
-    files = [write(folder, name, "x") for name in ("b.txt", "a.txt", "ä.jsonl")]
-    assert find_units(TextSource(str(folder / "source"))) == [(0, files[1]), (1, files[0]), (2, files[2])]
-    assert find_units(DocstringCorpus()) == [(0, "docstrings")]
+def test_units_are_the_files_in_their_order_or_all_docstrings_at_once(
+    folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    files = [write(folder, name, "xyz") for name in ("b.txt", "a.txt", "c.txt", "ä.jsonl")]
+    source = TextSource(str(folder / "source"))
+    assert find_units(source) == [(0, [files[1], files[0], *files[2:]], 12)]
+    monkeypatch.setattr("components.corpus.chunks.CHUNK_CHARACTERS", 4)
+    assert find_units(source) == [(0, [files[1], files[0]], 6), (2, files[2:], 6)]
+    assert find_units(DocstringCorpus()) == [(0, ["docstrings"], 0)]
 
 
 @pytest.mark.parametrize("scale", [ALONE, SPREAD])
-def test_a_file_is_read_into_chunks_that_stay_here_or_lie_in_files(
-    folder: Path, scale: Scale, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr("components.corpus.transforms.CHUNK_CHARACTERS", 5)
+def test_a_file_is_read_into_chunks_that_stay_here_or_lie_in_files(folder: Path, scale: Scale) -> None:
     file = write(folder, "a.txt", "Größe.\n\nab\n\ncde\n\nf")
-    chunks = list(ReadFn(job_of(folder, scale)).process(Unit(7, file)))
+    chunks = list(ReadFn(job_of(folder, scale, characters=5)).process(Unit(7, [file], 0)))
     assert [(chunk.unit, chunk.number) for chunk in chunks] == [(7, 0), (7, 1), (7, 2)]
     kept = [chunk.content if scale.alone else json.loads(Path(chunk.content).read_text("utf-8")) for chunk in chunks]
     documents = [document if scale.alone else list(document) for document in as_documents("Größe.", "ab", "cde", "f")]
@@ -86,13 +91,12 @@ def test_a_file_is_read_into_chunks_that_stay_here_or_lie_in_files(
     assert len(list((folder / "scratch").iterdir())) == (0 if scale.alone else 3)
 
 
-def test_refusal_comes_behind_readable_documents(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("components.corpus.transforms.CHUNK_CHARACTERS", 1)
+def test_refusal_comes_behind_readable_documents(folder: Path) -> None:
     file = write(folder, "a.txt", b"One.\n\nTwo.\n\n\xff")
-    chunks = list(ReadFn(job_of(folder)).process(Unit(3, file)))
+    chunks = list(ReadFn(job_of(folder, characters=1)).process(Unit(3, [file], 0)))
     assert [type(chunk) for chunk in chunks] == [Chunk, Chunk, Problem]
     assert chunks[-1] == (3, f"{file} must be UTF-8, got byte 0xff at offset 12")
-    assert list(ReadFn(job_of(folder)).process(Unit(0, str(folder / "no.txt")))) == [
+    assert list(ReadFn(job_of(folder)).process(Unit(0, [str(folder / "no.txt")], 0))) == [
         (0, f"the file {folder / 'no.txt'} must exist, found nothing there")
     ]
 
@@ -100,14 +104,13 @@ def test_refusal_comes_behind_readable_documents(folder: Path, monkeypatch: pyte
 def test_more_files_or_chunks_than_a_place_can_number(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("components.corpus.transforms.MOST_FILES", 2)
     monkeypatch.setattr("components.corpus.transforms.MOST_CHUNKS", 2)
-    monkeypatch.setattr("components.corpus.transforms.CHUNK_CHARACTERS", 1)
     file = write(folder, "a.txt", "a\n\nb\n\nc")
-    chunks = list(ReadFn(job_of(folder)).process(Unit(0, file)))
+    chunks = list(ReadFn(job_of(folder, characters=1)).process(Unit(0, [file], 0)))
     assert [type(chunk) for chunk in chunks] == [Chunk, Chunk, Problem]
     rule = "must hold at most 2 chunks of 1 characters, got more; split it into several files"
     assert chunks[-1].text == f"the file {file} {rule}"
     write(folder, "b.txt", "d")
-    assert len(find_units(TextSource(str(folder / "source")))) == 2
+    assert len(find_units(TextSource(str(folder / "source")))) == 1
     write(folder, "c.txt", "e")
     with pytest.raises(InputError, match=r"^the corpus must hold at most 2 files, got 3; join some of them$"):
         find_units(TextSource(str(folder / "source")))
@@ -115,62 +118,90 @@ def test_more_files_or_chunks_than_a_place_can_number(folder: Path, monkeypatch:
 
 def test_a_problem_passes_the_cleaning(folder: Path) -> None:
     problem = Problem(3, "a.txt must be UTF-8")
-    assert do(CleanFn(job_of(folder)), problem) == [((PROBLEM, 0), problem)]
+    assert do(CleanFn(job_of(folder)), problem) == [problem]
+
+
+def read_all(chunk: CleanChunk, partitions: int) -> list[ChunkSlice]:
+    return [read_chunk(chunk.file, number, partitions) for number in range(partitions)]
 
 
 @pytest.mark.parametrize("partitions", [1, 5])
-def test_rows_and_hashes_go_to_the_partition_of_their_key_or_hash(folder: Path, partitions: int) -> None:
-    job = dataclasses.replace(job_of(folder, permutations=64), partitions=partitions)
+def test_a_partition_reads_the_rows_and_hashes_of_its_range(folder: Path, partitions: int) -> None:
     texts = ["One text of some words.", " ", "And another text, which is not like it."]
-    results = do(CleanFn(job), Chunk(2, 1, as_documents(*texts)))
-    rows = np.concatenate([part.rows for (kind, _), part in results if kind == ROWS])
-    assert {REASONS[row["reason"]] for row in rows} == {"", "too short"}
-    signer = Signer(0.8, 64, 5)
-    hashes = {
-        NEAR: [(row, [band]) for row in (0, 2) for band in signer.sign(texts[row]).tolist()],
-        EXACT: [(row["place"] - as_place(2, 1, 0), [row["high"], row["low"]]) for row in rows if not row["reason"]],
+    (chunk,) = do(CleanFn(job_of(folder, ALONE, partitions, permutations=64)), Chunk(2, 1, as_documents(*texts)))
+    slices = read_all(chunk, partitions)
+    for number, part in enumerate(slices):
+        for hashes in (part.rows["key"], part.near[:, 0], part.exact[:, 0]):
+            assert (partition_of(hashes, partitions) == number).all()
+        assert len(part.texts) == part.rows["line"].sum() + part.rows["note"].sum()
+    rows = np.concatenate([part.rows for part in slices])
+    assert rows.dtype == ROW
+    assert rows["key"].tolist() == sorted(rows["key"].tolist())
+    assert {REASONS[reason] for reason in rows["reason"]} == {"", "too short"}
+    assert {reason: count for reason, count in zip(REASONS, chunk.reasons, strict=True) if count} == {
+        "": 2,
+        "too short": 1,
     }
-    for (kind, number), part in results:
-        column = part.rows["key"] if kind == ROWS else part.hashes[:, 0]
-        assert (partition_of(column, partitions) == number).all()
-    for kind, expected in hashes.items():
-        parts = [part for (result, _), part in results if result == kind]
-        items = [
-            (int(document["place"]) - as_place(2, 1, 0), hashes.tolist())
-            for part in parts
-            for hashes, document in zip(*part, strict=True)
-        ]
-        assert sorted(items) == sorted(expected)
+    signer, keys = Signer(0.8, 64, 5), {row["place"]: row["key"] for row in rows}
+    places = [as_place(2, 1, row) for row in (0, 2)]
+    near = [
+        [band, keys[place], place]
+        for place, row in zip(places, (0, 2), strict=True)
+        for band in signer.sign(texts[row]).tolist()
+    ]
+    assert sorted(np.concatenate([part.near for part in slices]).tolist()) == sorted(near)
+    exact = [[row["high"], row["low"], row["key"], row["place"]] for row in rows if not row["reason"]]
+    assert sorted(np.concatenate([part.exact for part in slices]).tolist()) == sorted(exact)
 
 
 def test_a_chunk_in_a_file_is_cleaned_as_one_at_hand(folder: Path) -> None:
     documents = as_documents("Größe.\x00 Two.", "x")
     (folder / "scratch" / "a.chunk").write_text(json.dumps(documents, ensure_ascii=False), encoding="utf-8")
     job = job_of(folder, near_duplicates=False, exact_duplicates=False)
-    chunks = do(CleanFn(job), Chunk(0, 0, documents), Chunk(0, 0, str(folder / "scratch" / "a.chunk")))
-    assert [kind for (kind, _), _ in chunks] == [ROWS, ROWS], "and without near duplicates there are no bands"
-    (_, first), (_, second) = chunks
-    assert (first.rows == second.rows).all()
+    first, second = do(CleanFn(job), Chunk(0, 0, documents), Chunk(0, 0, str(folder / "scratch" / "a.chunk")))
+    assert first.file != second.file
     assert Path(first.file).read_bytes() == Path(second.file).read_bytes()
-    assert first.rows["sentences"].tolist() == [2, 1]
+    (part,) = read_all(first, 1)
+    assert sorted(part.rows["sentences"].tolist()) == [1, 2]
+    assert (part.near.shape, part.exact.shape) == ((0, 3), (0, 4)), "without duplicates there are no hashes"
 
 
 def test_nothing_but_what_is_dropped_has_no_bands(folder: Path) -> None:
-    assert [key for key, _ in do(CleanFn(job_of(folder)), Chunk(0, 0, as_documents(" ", "\n")))] == [(ROWS, 0)]
+    (chunk,) = do(CleanFn(job_of(folder)), Chunk(0, 0, as_documents(" ", "\n")))
+    (part,) = read_all(chunk, 1)
+    assert (len(part.rows), len(part.near), len(part.exact)) == (2, 0, 0)
+
+
+def test_a_partition_holds_the_texts_of_all_chunks_in_the_order_of_the_corpus(folder: Path) -> None:
+    job = job_of(folder, ALONE, 3)
+    texts = [f"Text {number} of some, {number * 7} or more." for number in range(40)]
+    groups = [Chunk(0, number, as_documents(*texts[number::4])) for number in range(4)]
+    chunks = [*do(CleanFn(job), *groups), Problem(0, "of a file")]
+    partitions = [part for number in range(3) for part in _join(number, chunks, job) if isinstance(part, Partition)]
+    lines = [line for part in partitions for line, _ in read_texts(part.texts, part.load())]
+    assert b"".join(Path(part.texts).read_bytes() for part in partitions).count(b"\n") == 80
+    assert [json.loads(line)["text"] for line in lines] == sorted(texts, key=lambda text: hash_text(text)[:8])
+    for part in partitions:
+        assert np.diff(part.load()["offset"]).min() > 0, "a shard is read from the beginning to the end"
+
+
+def partition_of_texts(folder: Path, number: int, texts: list[str]) -> Partition:
+    """Documents in the order of their names: one that a rule dropped, and one that is a duplicate."""
+    indexer = TextsIndexer()
+    for text in texts:
+        reason = REASONS.index({"twin": "near duplicate", "short": "too short"}.get(text, ""))
+        note = {"source": f"{text}.txt#0", "detail": "5 words" if text == "short" else ""}
+        digest = hash_text(text)
+        indexer.add(f"ä/{text}", text, (digest, digest), note, [], place=0, reason=reason, first=True)
+    lines, rows = indexer.finish()
+    return write_partition(number, [b"".join(lines)], [rows], str(folder / "scratch"))
 
 
 def make_order(folder: Path, name: str) -> ShardPlan:
     """A dropped and a kept document, and one that is a duplicate of a document in another partition and file."""
     scratch = str(folder / "scratch")
-    partitions = []
-    for number, texts in enumerate((["twin", "short", "stays"], ["kept"])):
-        writer = TextsWriter(scratch)
-        for text in texts:
-            reason = REASONS.index({"twin": "near duplicate", "short": "too short"}.get(text, ""))
-            note = {"source": f"{text}.txt#0", "detail": "5 words" if text == "short" else ""}
-            digest = hash_text(text)
-            writer.add(f"ä/{text}", text, (digest, digest), note, [], place=0, reason=reason, first=True)
-        partitions.append(write_partition(number, [writer.close()], scratch))
+    names = (["twin", "short", "stays"], ["kept"])
+    partitions = [partition_of_texts(folder, number, texts) for number, texts in enumerate(names)]
     rows = np.load(partitions[0].rows)
     rows["kept"][rows["reason"] == REASONS.index("near duplicate")] = as_number(1, 0)
     np.save(partitions[0].rows, rows)
