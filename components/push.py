@@ -41,12 +41,10 @@ from keras_bert.core.folders import (
     TFLITE_FILE,
     TFLITE_FLOAT_FILE,
     TOKENIZER_FILES,
-    TRITON_FOLDER,
-    WEB_FOLDER,
     sync,
 )
 from keras_bert.export.attachments import attach_entries
-from keras_bert.export.files import FILES, copy_model
+from keras_bert.export.files import FILES, MODEL_FOLDERS, copy_model
 from keras_bert.export.served_calibration import write_calibration
 from keras_bert.tasks.calibration import read_calibration
 
@@ -151,7 +149,7 @@ def choose_files(edge: EdgeModel) -> list[str]:
     names = [name for name in OPTIONAL_FILES if edge.file(name).is_file()]
     if TFLITE_FILE in names and TFLITE_FLOAT_FILE in names:
         names.remove(TFLITE_FLOAT_FILE)
-    folders = (ACCELERATORS_FOLDER, TRITON_FOLDER, WEB_FOLDER)
+    folders = (ACCELERATORS_FOLDER, *MODEL_FOLDERS)
     inside = [f"{folder}/{name}" for folder in folders for name in list_files(edge.file(folder))]
     return [*names, *ALWAYS_FILES, *inside]
 

@@ -48,7 +48,8 @@ def find_accelerator(name: str) -> Accelerator:
         nearest = by_lower_case[difflib.get_close_matches(name.lower(), by_lower_case, n=1, cutoff=0)[0]]
         makers = ", ".join(f"{maker}/CHIP" for maker in _NPUS)
         raise AcceleratorError(
-            f"an accelerator must be {', '.join(_ENGINES)}, {makers} or ethos-u..., got {name!r}; nearest: {nearest!r}"
+            f"an accelerator must be {', '.join(_ENGINES)}, {makers} or ethos-u... (Core ML is in export.runtimes), "
+            f"got {name!r}; nearest: {nearest!r}"
         )
     if name in _ENGINES:
         return _ENGINES[name](name)

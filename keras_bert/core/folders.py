@@ -53,6 +53,9 @@ ANSWERING_FILES = (TFLITE_FILE, TFLITE_FLOAT_FILE, ONNX_FILE, SAVED_MODEL_FILE)
 TRITON_FOLDER = "triton"
 TRITON_CONFIG_FILE = f"{TRITON_FOLDER}/model/config.pbtxt"
 TRITON_FILE = f"{TRITON_FOLDER}/model/1/model.onnx"
+# For Core ML: a folder that Apple's tools treat as one file, and the graph in it.
+COREML_FOLDER = "model.mlpackage"
+COREML_FILE = f"{COREML_FOLDER}/Data/com.apple.CoreML/model.mlmodel"
 # For MediaPipe Tasks; quantized if the model is.
 MEDIAPIPE_FILE = "model_mediapipe.tflite"
 # Takes text; quantized if the model is.

@@ -8,6 +8,7 @@ from typing import Any
 
 from keras_bert.core.folders import (
     ANSWERING_FILES,
+    COREML_FILE,
     METRICS_FILE,
     MODEL_FILE,
     SAVED_MODEL_FILE,
@@ -89,7 +90,7 @@ def load_exported(place: str | os.PathLike[str], file: str = "", *, num_threads:
     held = read_attachments(place)
     if not held.keys() & set(_COMPANIONS):
         # A web file has no attached files, because every visitor downloads it; its pushed folder has them. Triton's is
-        # four folders below.
+        # four folders below, as Core ML's.
         for folder in place.absolute().parents[:4]:
             if all((folder / name).is_file() for name in _COMPANIONS):
                 return _load(folder, place, num_threads)
@@ -137,8 +138,8 @@ def _load(folder: Path, file: Path, num_threads: int) -> Task:
     max_length = settings.get("max_length")
     if not isinstance(max_length, int):
         raise ValueError(f"{folder / TASK_FILE} must say max_length, a whole number, got {settings}")
-    # A damaged model may crash LiteRT; ONNX Runtime raises an error.
-    if file.suffix != ".onnx" or DIGEST_FILE in read_attachments(file):
+    # A damaged model may crash LiteRT; ONNX Runtime and coremltools raise an error.
+    if file.suffix not in (".onnx", Path(COREML_FILE).suffix) or DIGEST_FILE in read_attachments(file):
         check_integrity(file)
     tokenizer = load_eager_tokenizer(folder)
     model: Any

@@ -6,6 +6,8 @@ from pathlib import Path
 from typing import Literal
 
 from keras_bert.core.folders import (
+    COREML_FILE,
+    COREML_FOLDER,
     MEDIAPIPE_FILE,
     ONNX_FILE,
     SAVED_MODEL_FILE,
@@ -21,6 +23,9 @@ from keras_bert.core.folders import (
     WEB_INT8_FILE,
     WEB_STATIC_FILE,
 )
+
+# Folders that are a model by themselves; what is attached to other files is beside them.
+MODEL_FOLDERS = (COREML_FOLDER, TRITON_FOLDER, WEB_FOLDER)
 
 # The numbers of a file: those of the model's quantization recipe, or float32 where it has none; float32; float16; int8
 # whose activation ranges are measured row by row; int8 with the activation ranges of the model.
@@ -48,7 +53,7 @@ class ExportedFile:
     @property
     def is_self_contained(self) -> bool:
         """True if tokenizer, settings and metrics are attached to the file; others have them in the pushed folder."""
-        return not self.name.startswith((f"{WEB_FOLDER}/", f"{TRITON_FOLDER}/"))
+        return not self.name.startswith(tuple(f"{folder}/" for folder in MODEL_FOLDERS))
 
 
 LITERT = ExportedFile(
@@ -73,6 +78,11 @@ TRITON = ExportedFile(
     name=TRITON_FILE,
     numbers="float32",
     card_line=f"float32, in a model repository for Triton Inference Server, `{TRITON_FOLDER}`",
+)
+COREML = ExportedFile(
+    name=COREML_FILE,
+    numbers="float16",
+    card_line=f"weights {{weights}}; for Core ML, `{COREML_FOLDER}`; functions for {{lengths}} tokens",
 )
 MEDIAPIPE = ExportedFile(
     name=MEDIAPIPE_FILE,
@@ -103,12 +113,13 @@ WEB_STATIC = ExportedFile(
     card_line='weights {weights}; activations {activations}; `dtype: "int8"`',
 )
 # In the order of the model card.
-FILES = (LITERT, LITERT_FLOAT, ONNX, SAVED_MODEL, TRITON, MEDIAPIPE, TEXT, WEB, WEB_HALF, WEB_INT8, WEB_STATIC)
+FILES = (LITERT, LITERT_FLOAT, ONNX, SAVED_MODEL, TRITON, COREML, MEDIAPIPE, TEXT, WEB, WEB_HALF, WEB_INT8, WEB_STATIC)
 
 
 def list_parts(file: Path) -> list[Path]:
-    """The files of an exported model: one, or those of a SavedModel, given its `saved_model.pb`."""
-    folders = (file.parent / part for part in SAVED_MODEL_PARTS if file.name == SAVED_MODEL_FILE)
+    """The files of an exported model: one, or those of a SavedModel or an `.mlpackage`, given the file of its graph."""
+    held = {SAVED_MODEL_FILE: SAVED_MODEL_PARTS, Path(COREML_FILE).name: ("weights",)}.get(file.name, ())
+    folders = (file.parent / part for part in held)
     return [file, *(part for folder in folders for part in sorted(folder.rglob("*")) if part.is_file())]
 
 

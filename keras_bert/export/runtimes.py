@@ -3,13 +3,14 @@
 import os
 import re
 import threading
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 
 from keras_bert.core.folders import (
+    COREML_FILE,
     END_LOGITS,
     LOGITS,
     SAVED_MODEL_FILE,
@@ -47,37 +48,31 @@ class Output(NamedTuple):
     shape: tuple[Any, ...]
 
 
-class TFLiteModel:
-    """Runs a `.tflite` file in LiteRT, with one signature per length; a task uses it in place of a Keras model.
+class FixedLengthModel:
+    """Runs a file with one signature per length; a task uses it in place of a Keras model.
 
     Attributes:
         lengths: the input lengths of the signatures in tokens, shortest first.
         max_length: the maximum length of a row in tokens.
         output: the `Output` of the logits; outputs with other names as a dictionary by name.
+        name: the name of the runtime.
     """
 
-    name = "LiteRT"
+    name: ClassVar[str]
 
-    def __init__(self, path: str | os.PathLike[str], num_threads: int = 1) -> None:
-        from ai_edge_litert.interpreter import Interpreter
-
-        try:
-            interpreter = Interpreter(model_path=os.fspath(path), num_threads=num_threads)
-        except ValueError as error:
-            raise ValueError(f"{path} must be a .tflite file: {_in_one_line(error)}") from error
-        names = {int(match[1]): name for name in interpreter.get_signature_list() if (match := _LENGTH.fullmatch(name))}
-        if not names:
-            raise ValueError(f"{path} must have signatures named {SIGNATURE}, got {interpreter.get_signature_list()}")
-        self.lengths = tuple(sorted(names))
+    def __init__(
+        self,
+        signatures: Mapping[int, Callable[..., Any]],
+        names: Iterable[str],
+        shapes: dict[str, tuple[int, ...]],
+    ) -> None:
+        """Takes the function of each length, the names of their inputs, and the shapes of their outputs."""
+        self.lengths = tuple(sorted(signatures))
         self.max_length = self.lengths[-1]
-        self._signatures = {length: interpreter.get_signature_runner(names[length]) for length in self.lengths}
+        self._signatures, self._names, self._shapes = signatures, sorted(names), shapes
         # An interpreter has one set of buffers, for inputs and outputs: threads take turns.
         self._turn = threading.Lock()
-        longest = self._signatures[self.lengths[-1]]
-        self._names = sorted(longest.get_input_details())
-        details = longest.get_output_details()
-        self._shapes = {name: tuple(int(size) for size in details[name]["shape"]) for name in details}
-        self.output = _for_task({name: Output((None, *shape[1:])) for name, shape in self._shapes.items()})
+        self.output = _for_task({name: Output((None, *shape[1:])) for name, shape in shapes.items()})
 
     def predict_on_batch(self, batch: Mapping[str, Array]) -> Any:
         """The outputs for a batch of inputs by name, of which it takes its own, as a Keras model gives them."""
@@ -118,6 +113,55 @@ class TFLiteModel:
         for number, row in enumerate(rows):
             stacked[number, : len(row)] = row
         return stacked
+
+
+class TFLiteModel(FixedLengthModel):
+    """Runs a `.tflite` file in LiteRT, with one signature per length."""
+
+    name = "LiteRT"
+
+    def __init__(self, path: str | os.PathLike[str], num_threads: int = 1) -> None:
+        from ai_edge_litert.interpreter import Interpreter
+
+        try:
+            interpreter = Interpreter(model_path=os.fspath(path), num_threads=num_threads)
+        except ValueError as error:
+            raise ValueError(f"{path} must be a .tflite file: {_in_one_line(error)}") from error
+        names = interpreter.get_signature_list()
+        runners = {
+            int(match[1]): interpreter.get_signature_runner(name)
+            for name in names
+            if (match := _LENGTH.fullmatch(name))
+        }
+        if not runners:
+            raise ValueError(f"{path} must have signatures named {SIGNATURE}, got {names}")
+        longest = runners[max(runners)]
+        details = longest.get_output_details()
+        shapes = {name: tuple(int(size) for size in details[name]["shape"]) for name in details}
+        super().__init__(runners, longest.get_input_details(), shapes)
+
+
+class CoreMLModel(FixedLengthModel):
+    """Runs an `.mlpackage`, given its `model.mlmodel`, in an interpreter: Core ML itself runs on Apple's systems alone.
+
+    Raises:
+        ValueError: the file is not one that was exported here, or has an operation that the interpreter does not know.
+    """
+
+    name = "an interpreter of Core ML's operations"
+
+    def __init__(self, path: str | os.PathLike[str]) -> None:
+        from keras_bert.export.mil import read_functions
+
+        functions = {
+            int(match[1]): function
+            for name, function in read_functions(Path(path)).items()
+            if (match := _LENGTH.fullmatch(name))
+        }
+        if not functions:
+            raise ValueError(f"{path} must have functions named {SIGNATURE}, found none")
+        longest = functions[max(functions)]
+        super().__init__(functions, longest.inputs, longest.outputs)
 
 
 class LogProbabilityClassifier:
@@ -262,10 +306,10 @@ def load_saved_model(path: str | os.PathLike[str]) -> Any:
 
 def open_file(
     file: str | os.PathLike[str], max_length: int, num_threads: int = 1
-) -> TFLiteModel | OnnxModel | SavedModel:
-    """Opens an exported file in its runtime; `max_length` is for files that do not contain it, all but `.tflite`.
+) -> FixedLengthModel | OnnxModel | SavedModel:
+    """Opens an exported file in its runtime; `max_length` is for files that do not contain it, `.onnx` and SavedModels.
 
-    A SavedModel runs on the threads of TensorFlow.
+    A SavedModel runs on the threads of TensorFlow, an `.mlpackage`, given its `model.mlmodel`, on NumPy's.
 
     Raises:
         ValueError: the file cannot be opened.
@@ -274,6 +318,8 @@ def open_file(
         return SavedModel(file, max_length)
     if os.fspath(file).endswith(".onnx"):
         return OnnxModel(file, max_length, num_threads)
+    if Path(file).name == Path(COREML_FILE).name:
+        return CoreMLModel(file)
     return TFLiteModel(file, num_threads)
 
 

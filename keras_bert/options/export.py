@@ -7,9 +7,17 @@ import pydantic
 from keras_bert.core.checks import check
 from keras_bert.core.validation import validated_dataclass
 
-RuntimeName = Literal["tflite", "onnx", "saved_model", "triton", "mediapipe", "transformers_js", "tflite_text"]
+RuntimeName = Literal[
+    "tflite", "onnx", "saved_model", "triton", "coreml", "mediapipe", "transformers_js", "tflite_text"
+]
 # A runtime whose files are not scored -> the runtime whose scores stand for them.
-_MEASURED_BY = {"triton": "onnx", "mediapipe": "tflite", "transformers_js": "onnx", "tflite_text": "tflite"}
+_MEASURED_BY = {
+    "triton": "onnx",
+    "coreml": "tflite",
+    "mediapipe": "tflite",
+    "transformers_js": "onnx",
+    "tflite_text": "tflite",
+}
 
 
 @validated_dataclass
@@ -17,12 +25,13 @@ class Export:
     """Settings of the export of a model.
 
     Attributes:
-        lengths: numbers of tokens, at least 3 and all different, of the signatures of a `.tflite` file; a text runs in
-            the shortest one that holds it. The longest input of the model is added, and longer lengths are left out.
+        lengths: numbers of tokens, at least 3 and all different, of the signatures of a `.tflite` file and the
+            functions of an `.mlpackage`; a text runs in the shortest one that holds it. The longest input of the model
+            is added, and longer lengths are left out.
         runtimes: the runtimes to write files for, all different: `tflite` for LiteRT, `onnx` for ONNX Runtime,
-            `saved_model` for TensorFlow Serving, `triton` for Triton Inference Server, `mediapipe` for MediaPipe Tasks,
-            `transformers_js` for a folder for transformers.js and Optimum, `tflite_text` for LiteRT with the operations
-            of tensorflow-text, a file that takes text.
+            `saved_model` for TensorFlow Serving, `triton` for Triton Inference Server, `coreml` for Core ML (needs the
+            extra `accelerators`), `mediapipe` for MediaPipe Tasks, `transformers_js` for a folder for transformers.js
+            and Optimum, `tflite_text` for LiteRT with the operations of tensorflow-text, a file that takes text.
         opset: version of ONNX' operator set, 14 to 18.
         accelerators: the accelerators that the `.tflite` file is compiled for, all different: `gpu`, a chip such as
             `qualcomm/SM8650`, `intel/LNL`, `mediatek/MT6991` or `google/Tensor_G5`, and for microcontrollers

@@ -13,7 +13,12 @@ from pipeline.commands.command import DONE, PathOrAddress, Verb, json_option, re
 
 @click.command(cls=Verb, example="describe model.tflite model.onnx --time --length 32 --length 128")
 @click.argument(
-    "files", nargs=-1, required=True, type=PathOrAddress(), metavar="FILE...", help=".tflite or .onnx, as pushed."
+    "files",
+    nargs=-1,
+    required=True,
+    type=PathOrAddress(),
+    metavar="FILE...",
+    help=".tflite, .onnx or .mlpackage, as pushed.",
 )
 @click.option(
     "--accelerators",

@@ -12,6 +12,8 @@ from components.artifacts.evaluation import Metrics
 from components.dsl.errors import InputError
 from components.scoring.model_card import calibration_lines, format_score, name_thresholds
 from keras_bert.core.folders import (
+    COREML_FILE,
+    COREML_FOLDER,
     ONNX_FILE,
     SAVED_MODEL_FILE,
     TASK_FILE,
@@ -26,6 +28,7 @@ from pipeline.views.terminal import cells
 
 _READ = ("task", "export", "metrics", "origin")
 _ATTACHED = ", ".join(f"{name}.json" for name in _READ)
+_IN_METADATA = ("max_length", "labels", "thresholds", "lengths")
 _MOST_LABELS = 12
 
 
@@ -35,8 +38,10 @@ def read_description(file: Path) -> dict[str, Any]:
     Raises:
         InputError: the file is missing, holds no attachments, or holds some that cannot be shown.
     """
+    if file.suffix == Path(COREML_FOLDER).suffix:
+        return _read_package(file)
     if not file.is_file():
-        raise InputError(f"{file} must be a .tflite or .onnx file, or a {SAVED_MODEL_FILE}, found none")
+        raise InputError(f"{file} must be a .tflite or .onnx file, a {SAVED_MODEL_FILE} or an .mlpackage, found none")
     try:
         held = read_attachments(file)
     except ValueError as error:
@@ -63,6 +68,27 @@ def read_description(file: Path) -> dict[str, Any]:
     except (AttributeError, KeyError, TypeError, ValueError) as error:
         raise InputError(f"{file} must hold {_ATTACHED} as they are written here, got {error!r}") from None
     return content
+
+
+def _read_package(package: Path) -> dict[str, Any]:
+    """The metadata of an `.mlpackage`, which has no attachments, and its operations."""
+    from keras_bert.export.mil import count_operations, read_specification
+    from keras_bert.export.targets.base import ModelTraits
+    from keras_bert.export.targets.coreml import CoreML
+
+    if obstacle := CoreML().find_obstacle(ModelTraits()):
+        raise InputError(f"{package} cannot be read: {obstacle}")
+    file = package / Path(COREML_FILE).relative_to(COREML_FOLDER)
+    try:
+        held = dict(read_specification(file).description.metadata.userDefined)
+        known = {name: json.loads(held[name]) for name in _IN_METADATA if name in held}
+        task = {**known, "task": held["task"], "max_length": known["max_length"]}
+        export = {"lengths": known["lengths"]}
+        operations = count_operations(file)
+    except (KeyError, ValueError, StopIteration) as error:
+        raise InputError(f"{package} must be an .mlpackage that was exported here: {error}") from None
+    size = count_bytes(file)
+    return {"file": package.name, "bytes": size, "task": task, "export": export, "operations": operations}
 
 
 def show_description(content: Mapping[str, Any], console: Console) -> None:
@@ -94,6 +120,8 @@ def _lines(content: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
             yield key, str(export[key])
     if "lengths" in export:
         yield "lengths", ", ".join(map(str, export["lengths"]))
+    if "operations" in content:
+        yield "operations", ", ".join(f"{count} {kind}" for kind, count in content["operations"].items())
     if metrics:
         yield from _figures(Metrics.from_json(metrics))
     for name, version in export.get("libraries", {}).items():

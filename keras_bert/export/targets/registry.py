@@ -3,6 +3,7 @@
 from collections.abc import Mapping
 
 from keras_bert.export.targets.base import ExportTarget
+from keras_bert.export.targets.coreml import CoreML
 from keras_bert.export.targets.litert import LiteRT, LiteRTText
 from keras_bert.export.targets.mediapipe import MediaPipe
 from keras_bert.export.targets.onnx import OnnxRuntime, TransformersJs
@@ -14,6 +15,6 @@ TARGETS: Mapping[RuntimeName, ExportTarget] = {
     target.name: target
     for target in (
         *(LiteRT(), OnnxRuntime(), TensorFlowServing(), Triton()),
-        *(MediaPipe(), LiteRTText(), TransformersJs()),
+        *(CoreML(), MediaPipe(), LiteRTText(), TransformersJs()),
     )
 }

@@ -1,0 +1,326 @@
+"""Interprets the functions of an `.mlpackage`, written in Core ML's language MIL, in NumPy: nothing on Linux runs them.
+
+Each operation computes in float32, and its outputs are rounded to the types that the file declares. The file is read
+from the disk with coremltools' protocol buffers and its reader of weights, so that what is run is what was written.
+"""
+
+import dataclasses
+from collections import Counter
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+from scipy.special import erf, expit, softmax
+
+Array = np.ndarray[Any, Any]
+
+
+class MilOperation(NamedTuple):
+    """An operation of a function.
+
+    Attributes:
+        kind: its name in MIL.
+        inputs: name of an argument -> the name of its value, or names of its values.
+        outputs: the name, the NumPy type and the shape of each output.
+    """
+
+    kind: str
+    inputs: Mapping[str, str | list[str]]
+    outputs: Sequence[tuple[str, Any, tuple[int, ...]]]
+
+    def run(self, values: dict[str, Any]) -> None:
+        """Adds the outputs to the values by name."""
+        given = {
+            name: [values[item] for item in key] if isinstance(key, list) else values[key]
+            for name, key in self.inputs.items()
+        }
+        results = _OPERATIONS[self.kind](**given)
+        for (name, kind, shape), result in zip(
+            self.outputs, results if isinstance(results, list) else [results], strict=True
+        ):
+            if np.shape(result) != shape:
+                raise ValueError(f"{name} must have the shape {shape}, got {np.shape(result)}")
+            # What exceeds float16 becomes infinite there, too.
+            with np.errstate(over="ignore"):
+                values[name] = _widened(np.asarray(result).astype(kind))
+
+
+@dataclasses.dataclass(frozen=True)
+class MilFunction:
+    """A function of a file, which is called with its inputs by name.
+
+    Attributes:
+        inputs: the names of the inputs.
+        outputs: name -> shape.
+        constants: name -> value of whatever does not depend on the inputs.
+        operations: the other operations, in order.
+    """
+
+    inputs: tuple[str, ...]
+    outputs: dict[str, tuple[int, ...]]
+    constants: Mapping[str, Any]
+    operations: Sequence[MilOperation]
+
+    def __call__(self, **inputs: Array) -> dict[str, Array]:
+        """The outputs by name for inputs by name."""
+        values = {**self.constants, **inputs}
+        for operation in self.operations:
+            operation.run(values)
+        return {name: values[name] for name in self.outputs}
+
+
+def read_functions(file: Path) -> dict[str, MilFunction]:
+    """The functions of a `model.mlmodel` by name; weights are read from `weights/weight.bin` beside it.
+
+    Raises:
+        ValueError: it is not such a file, or a function has an operation that this module does not know.
+    """
+    from coremltools.converters.mil.frontend.milproto.load import TranscriptionContext, _load_value
+
+    context = TranscriptionContext(str(file.parent / "weights"))
+    functions = {}
+    for name, function in read_specification(file).mlProgram.functions.items():
+        block = function.block_specializations[function.opset]
+        constants: dict[str, Any] = {}
+        operations = []
+        for written in block.operations:
+            outputs = [(output.name, *_type_of(output)) for output in written.outputs]
+            if written.type == "const":
+                constants[outputs[0][0]] = _widened(_load_value(context, written.attributes["val"]))
+                continue
+            if written.type not in _OPERATIONS:
+                raise ValueError(
+                    f"{file} has the operation {written.type}, which the interpreter does not know; it knows "
+                    f"{', '.join(sorted(_OPERATIONS))}"
+                )
+            inputs: dict[str, str | list[str]] = {}
+            for argument, bound in written.inputs.items():
+                keys = [binding.name or f"{outputs[0][0]}.{argument}.{n}" for n, binding in enumerate(bound.arguments)]
+                for key, binding in zip(keys, bound.arguments, strict=True):
+                    if not binding.name:
+                        constants[key] = _widened(_load_value(context, binding.value))
+                inputs[argument] = keys if argument == "values" else keys[0]
+            operation = MilOperation(written.type, inputs, outputs)
+            if written.type.startswith("constexpr_"):
+                operation.run(constants)
+            else:
+                operations.append(operation)
+        shapes = {name: shape for operation in operations for name, _, shape in operation.outputs}
+        results = {output: shapes[output] for output in block.outputs}
+        functions[name] = MilFunction(tuple(given.name for given in function.inputs), results, constants, operations)
+    return functions
+
+
+def count_operations(file: Path) -> dict[str, int]:
+    """The operations of a `model.mlmodel` by kind, without constants; all functions have the same ones.
+
+    Raises:
+        ValueError: it is not such a file.
+    """
+    function = next(iter(read_specification(file).mlProgram.functions.values()))
+    operations = function.block_specializations[function.opset].operations
+    return dict(Counter(operation.type for operation in operations if operation.type != "const").most_common())
+
+
+def read_specification(file: Path) -> Any:
+    """The content of a `model.mlmodel`, a `CoreML.Specification.Model`.
+
+    Raises:
+        ValueError: it is not such a file.
+    """
+    from coremltools.proto import Model_pb2
+    from google.protobuf.message import DecodeError
+
+    try:
+        return Model_pb2.Model.FromString(file.read_bytes())
+    except (DecodeError, OSError) as error:
+        raise ValueError(f"{file} must be the model of an .mlpackage: {error}") from None
+
+
+def _type_of(output: Any) -> tuple[Any, tuple[int, ...]]:
+    """The NumPy type and the shape of an output."""
+    from coremltools.converters.mil.frontend.milproto.helper import proto_to_types
+    from coremltools.converters.mil.mil import types
+
+    kind = proto_to_types(output.type)
+    if not types.is_tensor(kind):
+        return types.nptype_from_builtin(kind), ()
+    return types.nptype_from_builtin(kind.get_primitive()), tuple(kind.get_shape())
+
+
+def _widened(value: Any) -> Any:
+    """A value whose float16 numbers are float32, which operations compute in."""
+    is_half = isinstance(value, np.ndarray | np.generic) and value.dtype == np.float16
+    return np.asarray(value, np.float32) if is_half else value
+
+
+def _cast(x: Array, dtype: str) -> Array:
+    return x.astype(dtype.replace("fp", "float"))
+
+
+def _gather(x: Array, indices: Array, axis: int, batch_dims: int = 0, validate_indices: bool = False) -> Array:
+    if batch_dims:
+        raise ValueError(f"gather must have no batch_dims in the interpreter, got {batch_dims}")
+    return np.take(x, indices, axis)
+
+
+def _matmul(x: Array, y: Array, transpose_x: bool = False, transpose_y: bool = False) -> Array:
+    return (np.swapaxes(x, -1, -2) if transpose_x else x) @ (np.swapaxes(y, -1, -2) if transpose_y else y)
+
+
+def _linear(x: Array, weight: Array, bias: Array | None = None) -> Array:
+    product = x @ weight.T
+    return product if bias is None else product + bias
+
+
+def _gelu(x: Array, mode: str) -> Array:
+    if mode == "EXACT":
+        return x * (0.5 + 0.5 * erf(x / np.sqrt(2, dtype=np.float32)))
+    if mode == "SIGMOID_APPROXIMATION":
+        return x * expit(1.702 * x)
+    return 0.5 * x * (1 + np.tanh(np.sqrt(2 / np.pi) * (x + 0.044715 * x**3)))
+
+
+def _layer_norm(
+    x: Array, axes: Array, gamma: Array | None = None, beta: Array | None = None, epsilon: float = 1e-5
+) -> Array:
+    mean, variance = (reduced(x, axis=tuple(axes), keepdims=True) for reduced in (np.mean, np.var))
+    scaled = (x - mean) / np.sqrt(variance + epsilon) * (1 if gamma is None else gamma)
+    return scaled if beta is None else scaled + beta
+
+
+def _reduction(reduce: Callable[..., Any]) -> Callable[..., Array]:
+    def compute(x: Array, axes: Array | None = None, keep_dims: bool = False) -> Array:
+        return reduce(x, axis=None if axes is None else tuple(axes), keepdims=bool(keep_dims))
+
+    return compute
+
+
+def _binary(compute: Callable[..., Array]) -> Callable[..., Array]:
+    return lambda x, y: compute(x, y)
+
+
+def _unary(compute: Callable[..., Array]) -> Callable[..., Array]:
+    return lambda x: compute(x)
+
+
+def _reshape(x: Array, shape: Array) -> Array:
+    # A size of 0 is that of the input.
+    return x.reshape([x.shape[axis] if size == 0 else size for axis, size in enumerate(shape)])
+
+
+def _slice(
+    x: Array,
+    begin: Array,
+    end: Array,
+    stride: Array | None = None,
+    begin_mask: Array | None = None,
+    end_mask: Array | None = None,
+    squeeze_mask: Array | None = None,
+) -> Array:
+    places: list[Any] = []
+    for axis in range(x.ndim):
+        if squeeze_mask is not None and squeeze_mask[axis]:
+            places.append(begin[axis])
+            continue
+        first = None if begin_mask is not None and begin_mask[axis] else begin[axis]
+        last = None if end_mask is not None and end_mask[axis] else end[axis]
+        places.append(slice(first, last, None if stride is None else stride[axis]))
+    return x[tuple(places)]
+
+
+def _slice_by_size(x: Array, begin: Array, size: Array) -> Array:
+    ends = [None if width == -1 else first + width for first, width in zip(begin, size, strict=True)]
+    return x[tuple(slice(first, last) for first, last in zip(begin, ends, strict=True))]
+
+
+def _split(x: Array, axis: int, num_splits: int | None = None, split_sizes: Array | None = None) -> list[Array]:
+    sections: Any = num_splits if split_sizes is None else np.cumsum(split_sizes)[:-1]
+    return np.split(x, sections, axis)
+
+
+def _dense_of_integers(data: Array, scale: Array, offset: Array | None = None) -> Array:
+    """Weights that share a scale by block, along each axis."""
+    sizes = [size // blocks for size, blocks in zip(data.shape, scale.shape, strict=True)]
+    whole = data if offset is None else data - _repeated(offset, sizes).astype(np.int32)
+    return whole * _repeated(scale, sizes)
+
+
+def _dense_of_palette(indices: Array, lut: Array) -> Array:
+    """Weights by their places in the palettes, which are (..., colours, 1), of their blocks."""
+    if lut.shape[-1] != 1:
+        raise ValueError(f"palettes must hold numbers in the interpreter, got vectors of {lut.shape[-1]}")
+    sizes = [size // blocks for size, blocks in zip(indices.shape, lut.shape[:-2], strict=True)]
+    return np.take_along_axis(_repeated(lut[..., 0], sizes), indices[..., None].astype(np.int64), -1)[..., 0]
+
+
+def _repeated(values: Array, sizes: Sequence[int]) -> Array:
+    for axis, size in enumerate(sizes):
+        values = np.repeat(values, size, axis) if size > 1 else values
+    return values
+
+
+_OPERATIONS: Mapping[str, Callable[..., Any]] = {
+    "constexpr_blockwise_shift_scale": _dense_of_integers,
+    "constexpr_lut_to_dense": _dense_of_palette,
+    **{
+        name: _binary(compute)
+        for name, compute in {
+            "add": np.add,
+            "sub": np.subtract,
+            "mul": np.multiply,
+            "real_div": np.divide,
+            "maximum": np.maximum,
+            "minimum": np.minimum,
+            "less": np.less,
+            "less_equal": np.less_equal,
+            "greater": np.greater,
+            "greater_equal": np.greater_equal,
+            "equal": np.equal,
+            "not_equal": np.not_equal,
+            "logical_and": np.logical_and,
+            "logical_or": np.logical_or,
+            "pow": np.power,
+        }.items()
+    },
+    **{
+        name: _unary(compute)
+        for name, compute in {
+            "logical_not": np.logical_not,
+            "abs": np.abs,
+            "erf": erf,
+            "exp": np.exp,
+            "relu": lambda x: np.maximum(x, 0),
+            "sigmoid": expit,
+            "silu": lambda x: x * expit(x),
+            "sqrt": np.sqrt,
+            "square": np.square,
+            "tanh": np.tanh,
+        }.items()
+    },
+    "reduce_mean": _reduction(np.mean),
+    "reduce_sum": _reduction(np.sum),
+    "reduce_max": _reduction(np.max),
+    "reduce_min": _reduction(np.min),
+    "cast": _cast,
+    "concat": lambda values, axis, interleave=False: np.concatenate(values, axis),
+    "expand_dims": lambda x, axes: np.expand_dims(x, tuple(axes)),
+    "gather": _gather,
+    "gather_along_axis": lambda x, indices, axis, validate_indices=False: np.take_along_axis(x, indices, axis),
+    "gelu": _gelu,
+    "layer_norm": _layer_norm,
+    "linear": _linear,
+    "matmul": _matmul,
+    "reshape": _reshape,
+    "rsqrt": lambda x, epsilon: 1 / np.sqrt(x + epsilon),
+    "select": lambda cond, a, b: np.where(cond, a, b),
+    "slice_by_index": _slice,
+    "slice_by_size": _slice_by_size,
+    "softmax": lambda x, axis: softmax(x, axis),
+    "split": _split,
+    "squeeze": lambda x, axes: np.squeeze(x, tuple(axes)),
+    "stack": lambda values, axis: np.stack(values, axis),
+    "tile": lambda x, reps: np.tile(x, reps),
+    "transpose": lambda x, perm: np.transpose(x, perm),
+}
