@@ -1,14 +1,9 @@
 """Exports a Keras model as an `.mlpackage` for Core ML, with a function for each length, by coremltools."""
 
-import contextlib
-import io
 import json
-import logging
-import re
 import shutil
 import uuid
-import warnings
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -18,18 +13,18 @@ import tensorflow as tf
 
 from keras_bert.compress.quantization_parameters import QuantizationParameters
 from keras_bert.core.folders import COREML_FILE, COREML_FOLDER, LOGITS, temporary_folder
-from keras_bert.export.layer_names import NORMALIZATION, make_layer_pattern
-from keras_bert.export.mil import read_specification
+from keras_bert.export.mil import read_specification, silenced
 from keras_bert.export.runtimes import SIGNATURE
 from keras_bert.models.encoder import input_names
 from keras_bert.models.first_token import skip_unused_tokens
-from keras_bert.options.quantization import RECIPES
+from keras_bert.options.quantization import RECIPES, Recipe
 
 _FUSION = "keras_bert::LayerNormFusion"
 # Squares of states can exceed float16, and a sum that is divided by is rounded once.
 _FLOAT32_OPERATIONS = ("square", "rsqrt", "sqrt", "reduce_l2_norm", "reduce_sum_square")
 # Smaller tensors, as normalizations have, stay float16.
 _LEAST_SIZE = 1024
+_MOST_OFF_GRID = 0.1
 
 
 def export_coreml(
@@ -59,7 +54,7 @@ def export_coreml(
         metadata: texts by name for apps, which read them as `MLModelMetadataKey.creatorDefinedKey`.
     """
     network = skip_unused_tokens(model)
-    with temporary_folder() as made, _silent():
+    with temporary_folder() as made, silenced():
         import coremltools as ct
 
         functions = ct.utils.MultiFunctionDescriptor()
@@ -106,33 +101,45 @@ def _compress(converted: Any, quantization: QuantizationParameters | None) -> An
     if quantization is None or not RECIPES[quantization.recipe].integers:
         return converted
     recipe = RECIPES[quantization.recipe]
-    pattern = "|".join(
-        make_layer_pattern(name).replace("/", "_") for name in (*quantization.float_layers, NORMALIZATION)
-    )
-    weights = cto.get_weights_metadata(converted, weight_threshold=_LEAST_SIZE)
-    is_float = re.compile(rf"(^|_)({pattern})_(\d+_)?(MatMul|mul|Reshape|ReadVariableOp|Cast)")
-    kept = {name: None for name, weight in weights.items() if any(is_float.search(op.name) for op in weight.child_ops)}
+    kept = {
+        name: None
+        for name, weight in cto.get_weights_metadata(converted, weight_threshold=_LEAST_SIZE).items()
+        if all(child.op_type != "gather" for child in weight.child_ops) and not _is_on_grid(weight.val, recipe)
+    }
     integers = cto.OpLinearQuantizerConfig(mode="linear_symmetric", weight_threshold=_LEAST_SIZE)
     if recipe.weight_bits == 8:
         return cto.linear_quantize_weights(converted, cto.OptimizationConfig(integers, op_name_configs=kept))
     if recipe.block is None:
-        # The weights are on a grid already, of whose numbers each unit has at most 16.
-        palettes = cto.OpPalettizerConfig(
+        # On a grid, each unit has at most 16 numbers.
+        kernels = cto.OpPalettizerConfig(
             mode="unique", granularity="per_grouped_channel", group_size=1, weight_threshold=_LEAST_SIZE
         )
-        config = cto.OptimizationConfig(palettes, {"gather": None}, kept)
-        converted = cto.palettize_weights(converted, config)
+        compress = cto.palettize_weights
     else:
-        blocks = cto.OpLinearQuantizerConfig(
+        kernels = cto.OpLinearQuantizerConfig(
             mode="linear_symmetric",
             dtype="int4",
             granularity="per_block",
             block_size=recipe.block,
             weight_threshold=_LEAST_SIZE,
         )
-        config = cto.OptimizationConfig(blocks, {"gather": None}, kept)
-        converted = cto.linear_quantize_weights(converted, config)
+        compress = cto.linear_quantize_weights
+    converted = compress(converted, cto.OptimizationConfig(kernels, {"gather": None}, kept))
     return cto.linear_quantize_weights(converted, cto.OptimizationConfig(None, {"gather": integers}))
+
+
+def _is_on_grid(weight: np.ndarray[Any, Any], recipe: Recipe) -> bool:
+    """True if training put a weight (units, inputs), or (inputs, units), on the grid of a recipe; others stay float."""
+    largest = 2 ** (recipe.weight_bits - 1) - 1
+    for kernel in (weight, weight.T) if weight.ndim == 2 else ():
+        blocks = kernel.astype(np.float32)
+        if recipe.block is not None and kernel.shape[1] % recipe.block == 0:
+            blocks = blocks.reshape(-1, recipe.block)
+        steps = blocks / np.maximum(np.abs(blocks).max(axis=1, keepdims=True) / largest, np.finfo(np.float32).tiny)
+        # Float16 moves 127 by 0.06.
+        if np.abs(steps - np.round(steps)).max() < _MOST_OFF_GRID:
+            return True
+    return False
 
 
 def _complete(file: Path, output: str, description: str, metadata: Mapping[str, str]) -> None:
@@ -161,15 +168,6 @@ def _complete(file: Path, output: str, description: str, metadata: Mapping[str, 
     (root,) = (name for name, item in items.items() if item["path"].endswith(file.name))
     content.update(itemInfoEntries=items, rootModelIdentifier=root)
     manifest.write_text(json.dumps(content, indent=1) + "\n", encoding="utf-8")
-
-
-@contextlib.contextmanager
-def _silent() -> Iterator[None]:
-    """Hides progress bars, and warnings that TensorFlow, scikit-learn and macOS are of other versions or absent."""
-    with contextlib.redirect_stderr(io.StringIO()), warnings.catch_warnings():
-        warnings.simplefilter("ignore")
-        logging.getLogger("coremltools").setLevel(logging.ERROR)
-        yield
 
 
 def _register_fusion() -> None:

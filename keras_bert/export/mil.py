@@ -4,9 +4,13 @@ Each operation computes in float32, and its outputs are rounded to the types tha
 from the disk with coremltools' protocol buffers and its reader of weights, so that what is run is what was written.
 """
 
+import contextlib
 import dataclasses
+import io
+import logging
+import warnings
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -70,13 +74,23 @@ class MilFunction:
         return {name: values[name] for name in self.outputs}
 
 
+@contextlib.contextmanager
+def silenced() -> Iterator[None]:
+    """Hides coremltools' progress bars, and what it logs when it finds other libraries than on macOS."""
+    with contextlib.redirect_stderr(io.StringIO()), warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        logging.getLogger("coremltools").setLevel(logging.ERROR)
+        yield
+
+
 def read_functions(file: Path) -> dict[str, MilFunction]:
     """The functions of a `model.mlmodel` by name; weights are read from `weights/weight.bin` beside it.
 
     Raises:
         ValueError: it is not such a file, or a function has an operation that this module does not know.
     """
-    from coremltools.converters.mil.frontend.milproto.load import TranscriptionContext, _load_value
+    with silenced():
+        from coremltools.converters.mil.frontend.milproto.load import TranscriptionContext, _load_value
 
     context = TranscriptionContext(str(file.parent / "weights"))
     functions = {}
@@ -129,8 +143,10 @@ def read_specification(file: Path) -> Any:
     Raises:
         ValueError: it is not such a file.
     """
-    from coremltools.proto import Model_pb2
     from google.protobuf.message import DecodeError
+
+    with silenced():
+        from coremltools.proto import Model_pb2
 
     try:
         return Model_pb2.Model.FromString(file.read_bytes())

@@ -175,6 +175,8 @@ def test_a_saved_model_is_pushed_with_its_parts_and_gets_the_calibration(
     monkeypatch.setattr("keras_bert.clients.golden.add_calibrated_answers", lambda folder: None)
     edge = EdgeModel(tmp_path / "a")
     files = dict.fromkeys(("saved_model.pb", "variables/variables.index", "triton/model/1/model.onnx"), "a")
+    package = "model.mlpackage/Data/com.apple.CoreML"
+    files |= dict.fromkeys((f"{package}/model.mlmodel", f"{package}/weights/weight.bin"), "a")
     files |= {"assets/calibration.txt": "temperature\t1.0\nthreshold\t0.0\n", "export.json": "{}", "vocab.txt": ""}
     settings = {"task.json": json.dumps({"task": "embedding", "max_length": 8}), "golden.json": "[]"}
     errors, kept = {"calibration_error": [0.1, 0.05]}, {"kept": {"share": 1.0, "precision": 1.0}}

@@ -1,6 +1,5 @@
 """Files for Core ML: what was written, run by an interpreter of its operations. `make test-accelerators`."""
 
-import importlib.util
 import json
 from pathlib import Path
 
@@ -177,9 +176,3 @@ def test_a_changed_weight_and_an_unknown_operation_are_found(written, tmp_path):
             read_functions(other)
     finally:
         moved.rename(source.folder)
-
-
-def test_refuses_without_coremltools(monkeypatch):
-    monkeypatch.setattr(importlib.util, "find_spec", lambda package: None)
-    with pytest.raises(ValueError, match=r"^coreml cannot take this model: it needs .* pip install keras-bert-edge"):
-        CoreML().check(make_task("classification"))

@@ -67,11 +67,12 @@ VALUES = {
         ("runtimes=[]", "runtimes must not be empty, got []"),
         (
             "runtimes=['tflite', 'torch']",
-            "runtimes.1 must be 'tflite', 'onnx', 'saved_model', 'triton', 'mediapipe', 'transformers_js' or "
+            "runtimes.1 must be 'tflite', 'onnx', 'saved_model', 'triton', 'coreml', 'mediapipe', 'transformers_js' or "
             "'tflite_text', got 'torch'",
         ),
         ("runtimes=['onnx', 'onnx']", "runtimes must hold different items, got ['onnx', 'onnx']"),
         ("runtimes=['mediapipe']", "runtimes must hold 'tflite' beside 'mediapipe', got ['mediapipe']"),
+        ("runtimes=['coreml']", "runtimes must hold 'tflite' beside 'coreml', got ['coreml']"),
         ("runtimes=['triton']", "runtimes must hold 'onnx' beside 'triton', got ['triton']"),
         (
             "runtimes=['tflite', 'transformers_js']",
