@@ -101,7 +101,10 @@ def read_functions(file: Path) -> dict[str, MilFunction]:
         for written in block.operations:
             outputs = [(output.name, *_type_of(output)) for output in written.outputs]
             if written.type == "const":
-                constants[outputs[0][0]] = _widened(_load_value(context, written.attributes["val"]))
+                try:
+                    constants[outputs[0][0]] = _widened(_load_value(context, written.attributes["val"]))
+                except RuntimeError as error:
+                    raise ValueError(f"the weights of {file} cannot be read: {error}") from None
                 continue
             if written.type not in _OPERATIONS:
                 raise ValueError(
@@ -226,6 +229,14 @@ def _reshape(x: Array, shape: Array) -> Array:
     return x.reshape([x.shape[axis] if size == 0 else size for axis, size in enumerate(shape)])
 
 
+def _pad(x: Array, pad: Array, mode: str, constant_val: float = 0.0) -> Array:
+    if mode != "constant":
+        raise ValueError(f"pad must have the mode constant in the interpreter, got {mode}")
+    # A pair for each of the last axes.
+    pairs = np.reshape(pad, (-1, 2)).tolist()
+    return np.pad(x, [*[(0, 0)] * (x.ndim - len(pairs)), *pairs], constant_values=constant_val)
+
+
 def _slice(
     x: Array,
     begin: Array,
@@ -328,6 +339,7 @@ _OPERATIONS: Mapping[str, Callable[..., Any]] = {
     "layer_norm": _layer_norm,
     "linear": _linear,
     "matmul": _matmul,
+    "pad": _pad,
     "reshape": _reshape,
     "rsqrt": lambda x, epsilon: 1 / np.sqrt(x + epsilon),
     "select": lambda cond, a, b: np.where(cond, a, b),
@@ -335,7 +347,7 @@ _OPERATIONS: Mapping[str, Callable[..., Any]] = {
     "slice_by_size": _slice_by_size,
     "softmax": lambda x, axis: softmax(x, axis),
     "split": _split,
-    "squeeze": lambda x, axes: np.squeeze(x, tuple(axes)),
+    "squeeze": lambda x, axes=None: np.squeeze(x, None if axes is None else tuple(axes)),
     "stack": lambda values, axis: np.stack(values, axis),
     "tile": lambda x, reps: np.tile(x, reps),
     "transpose": lambda x, perm: np.transpose(x, perm),
