@@ -187,8 +187,8 @@ def _register_fusion() -> None:
         def apply(self, prog: Any) -> None:
             for function in prog.functions.values():
                 for operation in list(function.operations):
-                    if operation.op_type == "rsqrt" and (found := _match_norm(operation)) is not None:
-                        last, arguments = found
+                    if operation.op_type == "rsqrt" and (norm := _match_norm(operation)) is not None:
+                        last, arguments = norm
                         with function:
                             made = Builder.layer_norm(**arguments, axes=[-1], name=last.name, before_op=last)
                         function.replace_uses_of_var_after_op(

@@ -81,9 +81,9 @@ def _read_package(package: Path) -> dict[str, Any]:
     file = package / Path(COREML_FILE).relative_to(COREML_FOLDER)
     try:
         held = dict(read_specification(file).description.metadata.userDefined)
-        known = {name: json.loads(held[name]) for name in _IN_METADATA if name in held}
-        task = {**known, "task": held["task"], "max_length": known["max_length"]}
-        export = {"lengths": known["lengths"]}
+        settings = {name: json.loads(held[name]) for name in _IN_METADATA if name in held}
+        task = {**settings, "task": held["task"], "max_length": settings["max_length"]}
+        export = {"lengths": settings["lengths"]}
         operations = count_operations(file)
     except (KeyError, ValueError, StopIteration) as error:
         raise InputError(f"{package} must be an .mlpackage that was exported here: {error}") from None
