@@ -22,6 +22,7 @@ from keras_bert.families.longformer.settings import Longformer
 from keras_bert.families.pre_norm.settings import PreNorm
 from keras_bert.models.encoder import build_encoder
 from keras_bert.options.export import Export
+from keras_bert.options.quantization import RECIPES
 from keras_bert.tasks.classification import build_classifier
 from pipeline.views.description import read_description
 from tests.keras_bert.compress import tiny
@@ -90,6 +91,20 @@ def test_weights_have_the_numbers_of_the_recipe_and_functions_share_them(recipe,
     # One copy of the weights; but positions are a table for each length.
     numbers = sum(int(np.prod(weight.shape)) for weight in model.weights)
     assert list_parts(file)[-1].stat().st_size < numbers * (2 if held else 2.5)
+
+
+@pytest.mark.parametrize("recipe", ["mixed_wi8_ai8", "weights_wi4", "weights_wi4_block32"])
+def test_a_grid_is_told_from_other_numbers_in_float16(recipe):
+    from keras_bert.export.coreml import _is_on_grid
+
+    random, settings = np.random.default_rng(0), RECIPES[recipe]
+    largest = 2 ** (settings.weight_bits - 1) - 1
+    steps = random.integers(-largest, largest + 1, (1536, 384))
+    steps[:, ::32] = largest
+    kernel = (steps * random.uniform(0.001, 0.003, (1536, 1))).astype(np.float16)
+    assert _is_on_grid(kernel, settings)
+    assert _is_on_grid(kernel.T, settings)
+    assert not _is_on_grid(random.normal(size=(384, 384)).astype(np.float16), settings)
 
 
 def test_a_float_layer_keeps_its_numbers(tmp_path):
