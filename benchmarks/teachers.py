@@ -131,7 +131,8 @@ def read_draw(options: argparse.Namespace, number: int) -> Draw:
     rows = [row for row in rows if row.text.strip() not in taken]
     tests = tests if len(tests) <= MOST_TESTS else random.Random(0).sample(tests, MOST_TESTS)
     random.Random(number).shuffle(rows)
-    texts = [row.text for row in rows[data.rows :]][: options.texts if number else max(options.texts, *options.growth)]
+    count = options.texts if number else max([options.texts, *options.growth])
+    texts = [row.text for row in rows[data.rows :]][:count]
     return Draw(sorted({row.label for row in rows}), rows[: data.rows], texts, tests)
 
 
