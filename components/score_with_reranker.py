@@ -1,5 +1,6 @@
 """TaskExamples of retrieval -> the same with a re-ranker's scores of passages and negatives."""
 
+import functools
 import logging
 import shutil
 
@@ -54,7 +55,7 @@ def score_with_reranker(
     if not isinstance(task, Regression | Embedding):
         rule = "be a model that gives one number for a pair, or vectors"
         raise InputError(f"reranker must {rule}, got one for {task.name}")
-    score = task.predict if isinstance(task, Regression) else similarities(task, scale)
+    score = functools.partial(_find_logits, task) if isinstance(task, Regression) else similarities(task, scale)
     task_rows, given = TASK_ROWS[RetrievalRows.name], given_answers(RetrievalRows.name)
     prompts = Prompts(**content["settings"]["prompts"])
     encoding = Encoding(
@@ -81,3 +82,8 @@ def score_with_reranker(
     content[TEACHER_ANSWERS] = {"shape": task_rows.answer_shape([]), "along": False, "filling": 0.0}
     write_features(scored.path, content)
     logger.info("%d scores of training queries", scored.counts["train"])
+
+
+def _find_logits(task: "Task", queries: list[str], passages: list[str]) -> list[float]:
+    """The scores of pairs without the activation of a re-ranker, which would hide how far apart they are."""
+    return [float(logit[0]) for logit in task.outputs(queries, passages)]

@@ -26,9 +26,10 @@ export function classifyEach({ tokenizer, model, settings, temperature }, text, 
   }).sort((one, next) => next.probability - one.probability);
 }
 
-/** The number of a text, or of a pair. */
+/** The number of a text, or of a pair; a re-ranker's settings may name an activation. */
 export function measure({ tokenizer, model, settings }, text, other) {
-  return model.run(rowOf(tokenizer, settings, text, other)).values[0];
+  const [number] = model.run(rowOf(tokenizer, settings, text, other)).values;
+  return settings.activation === "sigmoid" ? sigmoid(number) : number;
 }
 
 /** The vector of a text; `prompt` names the one of the settings' prompts that stands in front of it. */

@@ -84,7 +84,8 @@ def _label(task: MultiLabelClassification, served: Served, *texts: tf.Tensor) ->
 @answer_texts.register
 def _predict_number(task: Regression, served: Served, *texts: tf.Tensor) -> Outputs:
     (name,) = task.answer_columns()
-    return {name: _answer_with_output(task, served, *texts)[task.output_name][:, 0]}
+    number = _answer_with_output(task, served, *texts)[task.output_name][:, 0]
+    return {name: tf.sigmoid(number) if getattr(task, "activation", "none") == "sigmoid" else number}
 
 
 @answer_texts.register

@@ -10,7 +10,7 @@ from keras_bert.core.config import Activation, EncoderConfig
 from keras_bert.core.folders import read_json_file
 from keras_bert.families.hugging_face import Family, classifies_texts, read_number
 from keras_bert.families.registry import find_family_of
-from keras_bert.options.data import Projection, Prompts, SimilarityFunction
+from keras_bert.options.data import Projection, Prompts, ScoreActivation, SimilarityFunction
 
 CONFIG_FILE = "config.json"
 _RATES = ("dropout", "attention_dropout", "pooler_dropout", "initializer_range", "layer_norm_epsilon")
@@ -35,6 +35,7 @@ class Head:
         prompts: the texts that an embedding expects in front of queries and passages.
         similarity_function: how the vectors of an embedding are compared.
         projections: dense layers behind the pooling of an embedding.
+        activation: what a cross-encoder with one output does to its logit.
     """
 
     task: str
@@ -47,6 +48,7 @@ class Head:
     prompts: Prompts = Prompts()
     similarity_function: SimilarityFunction = "cosine"
     projections: tuple[Projection, ...] = ()
+    activation: ScoreActivation = "none"
 
     @property
     def reads_pooler(self) -> bool:

@@ -19,6 +19,7 @@ from keras_bert.tasks.embedding import Embedding, build_embedder
 from keras_bert.tasks.question_answering import build_span_classifier, separator_of
 from keras_bert.tasks.registry import TASKS
 from keras_bert.tasks.regression import build_regressor
+from keras_bert.tasks.reranking import Reranking
 from keras_bert.tasks.token_classification import build_tagger
 
 if TYPE_CHECKING:
@@ -57,6 +58,8 @@ def build_task(model: keras.Model, head: Head, tokenizer: "BaseTokenizer", max_l
         settings = {"max_query_length": question, "stride": min(128, (max_length - 3 - question) // 2)}
     elif head.task == Embedding.name:
         settings = {"prompts": dataclasses.asdict(head.prompts), "similarity_function": head.similarity_function}
+    elif head.activation != "none":
+        return Reranking(model, tokenizer, max_length=max_length, activation=head.activation)
     return TASKS[head.task](model, tokenizer, max_length=max_length, **settings)
 
 
@@ -79,6 +82,7 @@ def head_of(task: Task) -> Head:
         prompts=getattr(task, "prompts", Prompts()),
         similarity_function=getattr(task, "similarity_function", "cosine"),
         projections=tuple(Projection(**projection) for projection in vectors.get("projections", ())),
+        activation=getattr(task, "activation", "none"),
     )
 
 

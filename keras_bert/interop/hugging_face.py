@@ -5,6 +5,7 @@ The key `architectures` of `config.json` decides which task a folder becomes, he
     BertModel                            Embedding, with the pooling of sentence-transformers' files, else the mean
     BertForPreTraining, BertForMaskedLM  Pretraining
     BertForSequenceClassification        Classification; with one output, Regression, or Reranking where it is asked for
+                                         or a cross-encoder names a sigmoid
     BertForTokenClassification           TokenClassification
     BertForQuestionAnswering             QuestionAnswering
     ElectraForPreTraining                ReplacedTokens
@@ -81,7 +82,8 @@ def from_hugging_face(folder: str | os.PathLike[str], task: str | None = None, *
     """Reads a checkpoint of transformers or sentence-transformers as the task of its head, or as another task.
 
     The longest input is `max_seq_length` of sentence-transformers, else `model_max_length` of the tokenizer, and at
-    most the number of positions. A classifier returns logits, as in transformers.
+    most the number of positions. A classifier returns logits, as in transformers; so does a
+    cross-encoder with one output, unless its files name a sigmoid: then it is a `Reranking` with that activation.
 
     Args:
         folder: a folder with `config.json`, `model.safetensors` (or shards and their index), `tokenizer_config.json`,

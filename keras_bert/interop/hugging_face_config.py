@@ -46,7 +46,7 @@ from keras_bert.interop.vocabularies import (
     read_max_length,
     read_vocabulary,
 )
-from keras_bert.options.data import Lowercasing, Pooling
+from keras_bert.options.data import Lowercasing, Pooling, ScoreActivation
 from keras_bert.tokenizers.base import BaseTokenizer
 
 logger = logging.getLogger(__name__)
@@ -74,8 +74,13 @@ _PROBLEMS = {
     "multi_label": "multi_label_classification",
     "regression": "regression",
 }
-# The keys of sentence-transformers' CrossEncoder for an activation of the logits.
-_CROSS_ENCODER_KEYS = ("sbert_ce_default_activation_function", "sentence_transformers")
+# The keys of sentence-transformers' CrossEncoder for an activation of the logits, the older one last.
+_CROSS_ENCODER_KEYS = ("sentence_transformers", "sbert_ce_default_activation_function")
+# Our activation -> its class in PyTorch.
+_ACTIVATION_CLASSES: dict[ScoreActivation, str] = {
+    "none": "torch.nn.modules.linear.Identity",
+    "sigmoid": "torch.nn.modules.activation.Sigmoid",
+}
 
 
 def read_config(folder: Path, modules: Path | None = None) -> tuple[Family, dict[str, Any]]:
@@ -89,12 +94,11 @@ def read_config(folder: Path, modules: Path | None = None) -> tuple[Family, dict
     family, file_content = read_family(path)
     content = {**family.defaults, **file_content}
     check_only(path, content, {**_ONLY, **family.only})
-    further = read_json(folder / SETTINGS_FILE) if (folder / SETTINGS_FILE).is_file() else {}
-    for value in (*(content.get(key) for key in _CROSS_ENCODER_KEYS), further):
-        activation = value.get("activation_fn") if isinstance(value, dict) else value
-        if activation is not None and not str(activation).endswith("Identity"):
-            line = "%s: the model returns logits, as in transformers, without the activation %s of its cross-encoder"
-            logger.warning(line, folder, activation)
+    settings_file = (modules or folder) / SETTINGS_FILE
+    further = read_json(settings_file) if settings_file.is_file() else {}
+    named = (further, *(content.get(key) for key in _CROSS_ENCODER_KEYS))
+    activations = (value.get("activation_fn") if isinstance(value, dict) else value for value in named)
+    content[_CROSS_ENCODER_KEYS[0]] = {"activation_fn": next((name for name in activations if name is not None), None)}
     content["architectures"] = [_find_architecture(folder, family, content, (modules or folder) / MODULES_FILE)]
     return family, content
 
@@ -186,11 +190,12 @@ def read_head(folder: Path, family: Family, content: Mapping[str, Any]) -> Head:
     pooling: Pooling = "cls" if family.classifier_pooling is None else content[family.classifier_pooling]
     if pooling not in get_args(Pooling):
         raise ValueError(f"{path}: {family.classifier_pooling} must be one of {get_args(Pooling)}, got {pooling!r}")
+    activation = _read_activation(folder, content)
     if content.get("problem_type") == _PROBLEMS["multi_label"]:
         task = "multi_label"
     elif len(labels) == 1:
         check_only(path, content, {"problem_type": _PROBLEMS["regression"]})
-        return Head(task="regression", dropout=dropout, pooling=pooling)
+        return Head(task="regression", dropout=dropout, pooling=pooling, activation=activation)
     else:
         check_only(path, content, {"problem_type": _PROBLEMS["classification"]})
     return Head(task=task, labels=labels, dropout=dropout, pooling=pooling)
@@ -239,9 +244,20 @@ def write_config(
             content[family.classifier_pooling] = head.pooling
         content["problem_type"] = _PROBLEMS[head.task]
     if head.task == "regression":
-        # A CrossEncoder would put a sigmoid on the number.
-        content[_CROSS_ENCODER_KEYS[1]] = {"activation_fn": "torch.nn.modules.linear.Identity"}
+        # Without a name, a CrossEncoder puts a sigmoid on the number.
+        content[_CROSS_ENCODER_KEYS[0]] = {"activation_fn": _ACTIVATION_CLASSES[head.activation]}
     return content
+
+
+def _read_activation(folder: Path, content: Mapping[str, Any]) -> ScoreActivation:
+    """The activation that a cross-encoder names, of one output; transformers, and thus the graph, has none."""
+    name, is_single = content[_CROSS_ENCODER_KEYS[0]]["activation_fn"], len(_read_labels(folder, content)) == 1
+    kinds = {theirs.rpartition(".")[2]: ours for ours, theirs in _ACTIVATION_CLASSES.items()}
+    activation = kinds.get(str(name).rpartition(".")[2])
+    if name is not None and (activation is None or (activation != "none" and not is_single)):
+        line = "%s: the model returns logits, as in transformers, without the activation %s of its cross-encoder"
+        logger.warning(line, folder, name)
+    return activation if activation and is_single else "none"
 
 
 def _read_dropout(path: Path, family: Family, content: Mapping[str, Any], task: str) -> float:

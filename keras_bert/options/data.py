@@ -62,3 +62,4 @@ class Projection:
 
 
 SimilarityFunction = Literal["cosine", "dot", "euclidean", "manhattan"]
+ScoreActivation = Literal["none", "sigmoid"]

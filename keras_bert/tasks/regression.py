@@ -102,6 +102,7 @@ class Regression(Task):
         dropout: float = 0.1,
         mean: float = 0.0,
         standard_deviation: float = 1.0,
+        **settings: Any,
     ) -> Self:
         """A new regressor on an encoder, see `build_regressor` for the arguments that are not explained here.
 
@@ -114,13 +115,15 @@ class Regression(Task):
             mean: the mean of the targets, in their unit. If both are left out, the first call of `examples` sets mean
                 and standard deviation to those of its numbers.
             standard_deviation: the standard deviation of the targets, in their unit, above 0.
+            settings: further arguments of the constructor.
 
         Raises:
             ValueError: the mean is not finite, or the standard deviation not above 0; see also `build_regressor`.
         """
         check(cls.__name__, "mean", math.isfinite(mean), "be a finite number", mean)
         check(cls.__name__, "standard_deviation", standard_deviation > 0, "be above 0", standard_deviation)
-        task = cls(build_regressor(encoder, pooling=pooling, dropout=dropout), tokenizer, max_length=max_length)
+        model = build_regressor(encoder, pooling=pooling, dropout=dropout)
+        task = cls(model, tokenizer, max_length=max_length, **settings)
         task._head.scale, task.has_new_head = TargetScale(mean, standard_deviation), True
         return task
 

@@ -7,14 +7,15 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, get_args
 
 import numpy as np
 
 from keras_bert.core.checks import check
 from keras_bert.core.folding import fold
+from keras_bert.options.data import ScoreActivation
 from keras_bert.tasks.answer_columns import ColumnType
-from keras_bert.tasks.base import Array, Features
+from keras_bert.tasks.base import Array, Features, Runtime
 from keras_bert.tasks.checks import as_numbers, as_texts, check_same_length
 from keras_bert.tasks.regression import Regression
 
@@ -22,6 +23,7 @@ if TYPE_CHECKING:
     import keras
 
     from keras_bert.objectives.base import TaskObjective
+    from keras_bert.tokenizers.base import BaseTokenizer
 
 
 @dataclasses.dataclass(frozen=True)
@@ -30,7 +32,7 @@ class RankedPassage:
 
     Attributes:
         text: the passage.
-        score: its score, a logit; larger is better.
+        score: its score, see `Reranking.predict`; larger is better.
         index: its index among the passages.
     """
 
@@ -45,6 +47,14 @@ class Reranking(Regression):
     It learns the order of each query's passages, see `keras_bert.objectives.reranking.order_losses`: the scores of one
     query can be compared with each other, not with those of another query.
 
+    Args:
+        model: a model as `build_regressor` returns it, or an exported file; for tokenizer and max_length see `Task`.
+        activation: what makes a score of the model's logit, which training and other libraries read as it is: `none`,
+            or `sigmoid` for scores from 0 to 1, as many cross-encoders of sentence-transformers have it.
+
+    Raises:
+        ValueError: there is no such activation; see also `Regression`.
+
     Examples:
         >>> reranker = Reranking.build(task.encoder, task.tokenizer, max_length=16)
         >>> rows = ["film", "film"], ["a film", "no"], [1.0, 0.0]
@@ -58,6 +68,23 @@ class Reranking(Regression):
     second_name = "passage of each query"
     learns_from_texts = False
     library_task = "regression"
+
+    def __init__(
+        self,
+        model: keras.Model | Runtime,
+        tokenizer: BaseTokenizer,
+        *,
+        max_length: int = 128,
+        activation: ScoreActivation = "none",
+    ) -> None:
+        super().__init__(model, tokenizer, max_length=max_length)
+        rule = f"be one of {get_args(ScoreActivation)}"
+        check(type(self).__name__, "activation", activation in get_args(ScoreActivation), rule, activation)
+        self.activation: ScoreActivation = activation
+
+    def settings(self) -> dict[str, Any]:
+        """See `Task.settings`."""
+        return {**super().settings(), "activation": self.activation}
 
     def objective(self, class_weights: Sequence[float] | None = None) -> TaskObjective:
         """See `Task.objective`."""
@@ -111,8 +138,9 @@ class Reranking(Regression):
     def predict(  # type: ignore[override]
         self, queries: Sequence[str], passages: Sequence[str], *, batch_size: int = 32
     ) -> list[float]:
-        """The score of each query and its passage: a logit."""
-        return super().predict(queries, passages, batch_size=batch_size)
+        """The score of each query and its passage: a logit, or what the activation makes of it."""
+        logits = super().predict(queries, passages, batch_size=batch_size)
+        return logits if self.activation == "none" else np.exp(-np.logaddexp(0, np.negative(logits))).tolist()
 
     def rank(self, query: str, passages: Sequence[str], *, top_k: int | None = None) -> list[RankedPassage]:
         """The passages with their scores, best first; of equal scores the earlier passage first.

@@ -1,6 +1,5 @@
 """Weights and configurations of Hugging Face folders; no tokenizer, so it runs on any Keras backend."""
 
-import json
 from dataclasses import replace
 
 import ml_dtypes
@@ -267,18 +266,15 @@ def test_what_is_translated(changes, expected, tmp_path):
     assert read_model(folder).count_params() == known_model("hugging_face_classification").count_params()
 
 
-@pytest.mark.parametrize("file", ["config.json", "config_sentence_transformers.json"])
-def test_the_activation_of_a_cross_encoder_is_not_applied_in_silence(file, tmp_path, caplog):
-    folder = copy_golden("hugging_face_regression", tmp_path)
-    activation = {"activation_fn": "torch.nn.modules.activation.Sigmoid"}
-    content = {"sentence_transformers": activation} if file == "config.json" else activation
-    (folder / file).touch()
-    (folder / file).write_text(json.dumps({**json.loads((folder / file).read_text() or "{}"), **content}))
-    content, _ = golden("hugging_face_regression")
+@pytest.mark.parametrize("name", ["torch.nn.modules.activation.Tanh", "torch.nn.modules.activation.Sigmoid"])
+def test_an_activation_that_a_model_does_not_have_is_not_left_out_in_silence(name, tmp_path, caplog):
+    """Of one output, and of several, whose probabilities are a softmax here."""
+    kind = "regression" if name.endswith("Tanh") else "classification"
+    folder = copy_golden(f"hugging_face_{kind}", tmp_path)
+    change_json(folder / "config.json", sentence_transformers={"activation_fn": name})
+    content, _ = golden(f"hugging_face_{kind}")
     np.testing.assert_allclose(run(read_model(folder), content), content["output_logits"], atol=1e-5)
-    assert (
-        "returns logits, as in transformers, without the activation torch.nn.modules.activation.Sigmoid" in caplog.text
-    )
+    assert f"returns logits, as in transformers, without the activation {name} of its cross-encoder" in caplog.text
 
 
 def test_one_label_of_several(tmp_path):

@@ -1,3 +1,5 @@
+import json
+
 import keras
 import numpy as np
 import pytest
@@ -5,10 +7,11 @@ import pytest
 import keras_bert
 from keras_bert.options.compression import Student
 from keras_bert.tasks.registry import load
+from keras_bert.tasks.regression import Regression
 from keras_bert.tasks.reranking import Reranking
 from keras_bert.tasks.retrieval import Retrieval
 from keras_bert.training.fit import batches, read_rows
-from tests.keras_bert.interop.checkpoints import GOLDEN
+from tests.keras_bert.interop.checkpoints import GOLDEN, change_json, copy_golden
 from tests.keras_bert.tasks.tiny import make_encoder, make_tokenizer
 
 # Not in the order of queries; relevances are of any scale.
@@ -95,3 +98,54 @@ def test_a_cross_encoder_with_one_label_is_a_re_ranker_where_it_is_asked_for(tmp
     retrieval = from_hugging_face(GOLDEN / "hugging_face_bert_model", task="retrieval")
     assert type(retrieval) is Retrieval
     np.testing.assert_array_equal(retrieval.predict(pair[0]), vectors.predict(pair[0]))
+
+
+SIGMOID, IDENTITY = (
+    {"activation_fn": f"torch.nn.modules.{name}"} for name in ("activation.Sigmoid", "linear.Identity")
+)
+# `CrossEncoder(folder).predict(texts)` of sentence-transformers 6.2.0.
+SCORES = [0.32800620794296265, 0.3431254029273987]
+LOGITS = [-0.7172164916992188, -0.6493971347808838]
+
+
+@pytest.mark.parametrize(
+    ("config", "further", "expected"),
+    [
+        ({"sentence_transformers": SIGMOID}, {}, SCORES),
+        ({"sbert_ce_default_activation_function": SIGMOID["activation_fn"]}, {}, SCORES),
+        ({"sentence_transformers": IDENTITY}, SIGMOID, SCORES),
+        (
+            {"sentence_transformers": IDENTITY, "sbert_ce_default_activation_function": SIGMOID["activation_fn"]},
+            {},
+            LOGITS,
+        ),
+    ],
+)
+def test_scores_are_those_of_a_cross_encoder(config, further, expected, tmp_path):
+    pytest.importorskip("tensorflow_text", reason="the tokenizer is TensorFlow's")
+    from keras_bert.interop.hugging_face import from_hugging_face, to_hugging_face
+
+    texts = ["the film", "a bad film"], ["was good", "very good"]
+    folder = copy_golden("hugging_face_regression", tmp_path)
+    change_json(folder / "config.json", **config)
+    if further:
+        (folder / "config_sentence_transformers.json").write_text(json.dumps(further))
+    reranker = from_hugging_face(folder, max_length=20)
+    np.testing.assert_allclose(reranker.predict(*texts), expected, atol=1e-6)
+    is_sigmoid = expected is SCORES
+    assert type(reranker) is (Reranking if is_sigmoid else Regression)
+    to_hugging_face(reranker, tmp_path / "written")
+    written = json.loads((tmp_path / "written" / "config.json").read_text())
+    assert written["sentence_transformers"] == (SIGMOID if is_sigmoid else IDENTITY)
+    if config == {"sentence_transformers": SIGMOID}:
+        reranker.save(tmp_path / "task")
+        for file in ("model.tflite", "model.onnx"):
+            reranker.export(tmp_path / file)
+        for place in ("written", "task", "model.tflite", "model.onnx"):
+            loaded = (from_hugging_face if place == "written" else keras_bert.load)(tmp_path / place)
+            np.testing.assert_allclose(loaded.predict(*texts), expected, atol=1e-5)
+        (score,) = reranker.rank("the film", ["was good"])
+        assert score.score == pytest.approx(expected[0], abs=1e-6)
+        assert reranker.rebuilt(reranker.encoder).activation == "sigmoid", "as a student has it"
+        with pytest.raises(ValueError, match=r"^Reranking\.activation must be one of .*'sigmoid'.*, got 'tanh'$"):
+            build(activation="tanh")
