@@ -40,12 +40,12 @@ def fine_tune(
     contrast: Contrast | None = None,
     distillation: Distillation | None = None,
 ) -> None:
-    """Trains an encoder with a new head on top; the same arguments give the same weights.
+    """Trains an encoder with a head on top, see `build_task`; the same arguments give the same weights.
 
     If some questions have no answer, the threshold for giving none is tuned on the validation split.
 
     Args:
-        pretrained: a model with an encoder; its heads are dropped.
+        pretrained: a model with an encoder.
         examples: labelled rows in the same vocabulary; their test split is not read.
         model: the model for the task of the examples.
         pooling: how the states of the tokens become one vector, for a task that needs one, see `build_task`.

@@ -43,9 +43,8 @@ def pin_address(address: str, *, refresh: bool = False) -> str:
 
 @functools.cache
 def resolve_address(address: str) -> HubAddress:
-    """The place of an address with the commit that it named at the first call of this process; see `pin_address`."""
-    with input_errors(""):
-        return HubAddress.parse(address).resolve()
+    """The place of an address with its commit, which stays for this process; see `pin_address`."""
+    return HubAddress.parse(pin_address(address))
 
 
 def match_hub(path: str) -> tuple[list[str], bool]:

@@ -111,7 +111,7 @@ class Checkpoint:
             Face's `save_pretrained` writes; or with `model.keras` and `task.json`, as `Task.save` and training steps
             write. `package:name` or `package:name/folder` is a folder of an installed Python package, which is not
             imported; `s3://bucket/folder` and `gs://bucket/folder` are object storage. `hf://OWNER/NAME[@REVISION]` is
-            a repository of the Hugging Face hub, whose commit a job keeps until `run --refresh` looks for a new one.
+            a repository of the Hugging Face hub, whose commit stays until `--refresh` looks for a new one.
     """
 
     path: NonEmptyStr

@@ -37,10 +37,13 @@ def build_task(
     contrast: Contrast | None = None,
     **vectors: Any,
 ) -> "Task":
-    """Builds the task of the examples on an encoder, with a new head.
+    """Builds the task of the examples on an encoder, with the head of the initial task if it answers the same question.
 
-    The weights are shared. `pooling` None stands for that of the initial task, or for the mean where it has no such
-    vector; `vectors` are further settings of an embedding or a retrieval.
+    A head for the same labels is kept, and so are those of a question answerer and, for re-ranking, of a cross-encoder
+    with one output. The log says which head was kept, or why it is new. The weights are shared.
+
+    `pooling` None stands for that of the initial task, or for the mean where it has no such vector; `vectors` are
+    further settings of an embedding or a retrieval.
 
     Raises:
         InputError: the encoder has fewer positions than the longest row, no pooler, or is too narrow for a setting.
@@ -55,8 +58,50 @@ def build_task(
         settings["pooling"] = pooling if pooling or pooling_of_origin(encoder) else "mean"
     if contrast is not None:
         settings["contrast"] = dataclasses.asdict(contrast)
+    reason = _why_new_head(initial, kind, settings)
+    if issubclass(kind, Embedding):
+        pass  # vectors have no head, but the pooling and the layers that the encoder brings with it
+    elif reason:
+        logger.info("a new head for %s: %s", kind.name, reason)
+    else:
+        logger.info("the head of the initial model is kept, which is one for %s", initial.name)
     with input_errors(f"the encoder cannot learn {kind.name} from these rows: "):
-        return kind.build(encoder, initial.tokenizer, **settings)
+        return kind.build(encoder, initial.tokenizer, **settings) if reason else _keep_head(initial, kind, settings)
+
+
+def _why_new_head(initial: "Task", kind: type["Task"], settings: Mapping[str, Any]) -> str:
+    """The reason why the head of the initial task cannot answer what a task of this kind asks; empty if it can."""
+    from keras_bert.core.target_scale import TargetScale
+    from keras_bert.tasks.question_answering import QuestionAnswering
+    from keras_bert.tasks.regression import Regression
+    from keras_bert.tasks.reranking import Reranking
+
+    labels, held = settings.get("labels", []), list(initial.labels)
+    if kind is Reranking and isinstance(initial, Regression):
+        # Scores have no unit.
+        reason = "" if initial.scale == TargetScale() else "the head of the initial model has the scale of its numbers"
+    elif type(initial) is not kind:
+        reason = f"the initial model is one for {initial.name}"
+    elif not labels and not issubclass(kind, QuestionAnswering):
+        reason = "numbers may have another unit than those of the initial model"
+    else:
+        reason = "" if sorted(labels) == sorted(held) else f"the labels of the initial model are {held}, not {labels}"
+    pooling, of_head = settings.get("pooling"), initial.head().get("pooling")
+    if not reason and pooling not in (None, of_head):
+        reason = f"pooling is {pooling!r}, and {of_head!r} in the initial model"
+    return reason
+
+
+def _keep_head(initial: "Task", kind: type["Task"], settings: Mapping[str, Any]) -> "Task":
+    """The initial task with the settings of the examples; the outputs of its head change places with their labels."""
+    labels = settings.get("labels", [])
+    if labels:
+        order = [initial.labels.index(label) for label in labels]
+        for weight in initial.model.get_layer("classifier").weights:
+            weight.assign(weight.numpy()[..., order])
+    activation = {"activation": initial.activation} if hasattr(initial, "activation") else {}
+    of_task = {name: value for name, value in settings.items() if name not in ("pooling", *activation)}
+    return kind.from_settings(initial.model, initial.tokenizer, {**of_task, **activation})
 
 
 def initialize_bias(task: "Task", description: Mapping[str, Any], class_weights: Sequence[float] | None = None) -> None:

@@ -77,7 +77,7 @@ def read_family(path: Path) -> tuple[Family, dict[str, Any]]:
 
     Raises:
         FileNotFoundError: there is no such file.
-        ValueError: it names no known family, or is damaged.
+        ValueError: it names no known family, or code of its own, or is damaged.
     """
     content: dict[str, Any] = read_json(path)
     try:
@@ -89,9 +89,12 @@ def read_family(path: Path) -> tuple[Family, dict[str, Any]]:
             f"{error}; code of its own, auto_map {json.dumps(content['auto_map'])}, is never run"
         ) from None
     try:
-        return family, dict(family.present_keys(content))
+        content = dict(family.present_keys(content))
     except ValueError as error:
         raise ValueError(f"{path}: {error}") from error
+    # Code of its own may change any output; of the families that name some, `present_keys` knows what it does.
+    check_only(path, content, {"auto_map": None})
+    return family, content
 
 
 def write_json(path: Path, content: Any) -> None:

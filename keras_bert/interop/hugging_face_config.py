@@ -58,7 +58,6 @@ _ONLY: dict[str, Any] = {
     "add_cross_attention": False,
     "pruned_heads": {},
     "quantization_config": None,
-    "auto_map": None,
 }
 # Task -> a layer of its head alone; ModernBERT's heads share others.
 _OUTPUTS = {

@@ -208,7 +208,8 @@ def _read_pooling(path: Path, prompts: Prompts) -> str:
     is_list = isinstance(names, list) and names and all(isinstance(name, str) for name in names)
     if not is_list or set(names) - set(VECTOR_POOLINGS) or len(set(names)) != len(names):
         raise ValueError(f"{path}: the pooling must be of {list(VECTOR_POOLINGS)}, each once, got {names}")
-    if set(names) - {"cls", "lasttoken"} and prompts != Prompts() and content.get("include_prompt") is False:
+    # Without the prompt's tokens the first one is a word of the text.
+    if set(names) - {"lasttoken"} and prompts != Prompts() and content.get("include_prompt") is False:
         raise ValueError(
             f"{path}: include_prompt must be true where queries or passages have prompts, as a pooling without their "
             "tokens is not supported, got false"

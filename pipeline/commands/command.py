@@ -45,6 +45,8 @@ class Verb(click.Command):
 
         assert self.callback is not None
         options = SimpleNamespace(**ctx.params)
+        if getattr(options, "refresh", False):
+            refresh_commits(options)
         open_addresses(options)
         return self.callback(options, open_console())
 
@@ -128,6 +130,29 @@ def open_address(place: Path | Address, *, is_root: bool = False) -> Path:
     return local_folder(f"{place}/{max(runs)}" if runs else place)
 
 
+def refresh_commits(options: SimpleNamespace) -> None:
+    """Looks for new commits of the addresses on the hub among the arguments of a command, and of those in its jobs.
+
+    Raises:
+        InputError: a job cannot be read, or see `pin_address`.
+    """
+    from components.objects.hub import is_hub_address, pin_address
+    from pipeline.job.files import DEFAULT_JOB, override_tables, pin_addresses, read_tables
+
+    for name, value in vars(options).items():
+        for item in value if isinstance(value, tuple) else (value,):
+            if isinstance(item, str) and is_hub_address(item) and name not in ("texts", "second"):
+                pin_address(item, refresh=True)
+            elif (isinstance(item, Path) and item.suffix == ".toml") or (name, item) == ("settings", None):
+                tables = override_tables(read_tables(item or DEFAULT_JOB), read_overrides(options))
+                pin_addresses(tables, refresh=True)
+
+
+refresh_option = click.option(
+    "--refresh",
+    is_flag=True,
+    help="Look for new commits of hf:// addresses. Without it, they stay as this machine first saw them.",
+)
 root_option = click.option(
     "--root",
     type=PathOrAddress(),
@@ -150,8 +175,8 @@ seeds_option = click.option(
 
 
 def job_options(command: Any) -> Any:
-    """The options `--seeds`, `--set` and `--root` of a command that takes a job."""
-    return seeds_option(set_option(root_option(command)))
+    """The options `--seeds`, `--set`, `--refresh` and `--root` of a command that takes a job."""
+    return seeds_option(set_option(refresh_option(root_option(command))))
 
 
 json_option = click.option("--json", is_flag=True, help="Print all of it as JSON.")
@@ -173,7 +198,8 @@ any_job_argument = click.argument(
 
 def read_overrides(options: SimpleNamespace) -> list[str]:
     """The values of `--set` and `--seeds`, as `key=value`."""
-    return [*options.set, *([] if options.seeds is None else [f"seeds={options.seeds}"])]
+    seeds = getattr(options, "seeds", None)
+    return [*getattr(options, "set", ()), *([] if seeds is None else [f"seeds={seeds}"])]
 
 
 def load_job(job: Path, options: SimpleNamespace, console: Console) -> "Settings":
@@ -186,10 +212,11 @@ def load_job(job: Path, options: SimpleNamespace, console: Console) -> "Settings
     from pipeline.job.files import load_settings
     from pipeline.views.terminal import write_warnings
 
-    settings = load_settings(job, read_overrides(options), refresh=getattr(options, "refresh", False))
+    settings = load_settings(job, read_overrides(options))
     write_warnings(console, check_data(settings))
-    if settings.checkpoint is not None:
-        settings.checkpoint.check_content()
+    for source in (settings.checkpoint, settings.reranker):
+        if source is not None:
+            source.check_content()
     return settings
 
 

@@ -8,7 +8,7 @@ import click
 from rich.console import Console
 
 from components.dsl.errors import InputError
-from pipeline.commands.command import DONE, PathOrAddress, Verb, json_option, refuse_options
+from pipeline.commands.command import DONE, PathOrAddress, Verb, json_option, refresh_option, refuse_options
 
 
 @click.command(cls=Verb, example="describe model.tflite model.onnx --time --length 32 --length 128")
@@ -59,6 +59,7 @@ from pipeline.commands.command import DONE, PathOrAddress, Verb, json_option, re
     help="With --time: measure .tflite files on the phone that adb finds, with LiteRT's benchmark_model in "
     "/data/local/tmp.",
 )
+@refresh_option
 @json_option
 def describe_command(options: SimpleNamespace, console: Console) -> int:
     """Show what model files say of themselves, or measure their time.

@@ -8,7 +8,7 @@ import click
 from rich.console import Console
 
 from components.dsl.errors import InputError
-from pipeline.commands.command import DONE, PROGRAM, OutputPath, Verb, absolute_path
+from pipeline.commands.command import DONE, PROGRAM, OutputPath, Verb, absolute_path, refresh_option
 
 # `DRAFTED_TASKS`, whose import takes too long for help.
 TASKS = (
@@ -55,6 +55,7 @@ class RowsPath(click.Path):
 )
 @click.option("--name", default="", help="The name of the job. Default: that of the file.")
 @click.option("--out", type=OutputPath(), metavar="FILE", help="The job to write. Default: NAME.toml.")
+@refresh_option
 @click.option("--overwrite", is_flag=True, help="Replace the job if it exists.")
 def init_command(options: SimpleNamespace, console: Console) -> int:
     """Look at rows, and write a job with settings that suit them.

@@ -11,7 +11,7 @@ import click
 from rich.console import Console
 
 from components.dsl.errors import InputError
-from pipeline.commands.command import DONE, OutputPath, PathOrAddress, Verb, refuse_options
+from pipeline.commands.command import DONE, OutputPath, PathOrAddress, Verb, refresh_option, refuse_options
 
 if TYPE_CHECKING:
     from components.answers.table_request import TableRequest
@@ -83,6 +83,7 @@ if TYPE_CHECKING:
     metavar="KEY=VALUE",
     help="Replace one setting of [beam], such as --set beam.workers=2; may be repeated.",
 )
+@refresh_option
 def predict_command(options: SimpleNamespace, console: Console) -> int:
     """Answer texts, or the rows of a table, with a pushed model.
 

@@ -25,11 +25,6 @@ if TYPE_CHECKING:
 @click.option(
     "--force", multiple=True, metavar="STEP", help="Run this step even if nothing has changed; may be repeated."
 )
-@click.option(
-    "--refresh",
-    is_flag=True,
-    help="Look for new commits of the hf:// addresses in the job. Without it, they stay as they were first downloaded.",
-)
 @click.option("--dry-run", is_flag=True, help="Show which steps would run, and why, without running them.")
 @job_options
 def run_command(options: SimpleNamespace, console: Console) -> int:

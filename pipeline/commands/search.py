@@ -7,7 +7,7 @@ import click
 from rich.console import Console
 
 from components.dsl.errors import InputError
-from pipeline.commands.command import DONE, REFUSED, Verb, job_argument, root_option, set_option
+from pipeline.commands.command import DONE, REFUSED, Verb, job_argument, refresh_option, root_option, set_option
 
 if TYPE_CHECKING:
     from pipeline.job.files import Tables
@@ -71,6 +71,7 @@ _SEEDS = 3
     help="What proposes values: tpe learns from earlier trials and prunes bad ones; random does neither.",
 )
 @set_option
+@refresh_option
 @root_option
 def search_command(options: SimpleNamespace, console: Console) -> int:
     """Search for a job's best settings, or its best model within limits.

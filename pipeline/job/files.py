@@ -46,21 +46,20 @@ _DEEPEST = 20
 _SHOWN = 80
 
 
-def load_settings(path: Path | None, overrides: Iterable[str] = (), *, refresh: bool = False) -> Settings:
+def load_settings(path: Path | None, overrides: Iterable[str] = ()) -> Settings:
     """Reads a TOML file and `key=value` overrides; without a file, the default job.
 
     Args:
         path: the file.
         overrides: the newest word on single keys, such as `pretraining.steps=7`; their paths are relative to the
             working directory, those of a file to its folder.
-        refresh: whether to ask the hub which commits its addresses stand for now.
 
     Raises:
         InputError: the file is missing or not TOML, a key is unknown, a value breaks a rule, tables do not go together,
             or the hub has no such repository. The message names the key, the rule and the value, and for an unknown key
             the nearest known one.
     """
-    return make_settings(read_tables(path or DEFAULT_JOB), overrides, refresh=refresh)
+    return make_settings(read_tables(path or DEFAULT_JOB), overrides)
 
 
 def hub_overrides(settings: Settings) -> list[str]:
@@ -87,17 +86,12 @@ def load_beam(path: Path | None, overrides: Sequence[str] = ()) -> BeamOptions:
     return make_settings(merge_tables(read_tables(DEFAULT_JOB), beam), overrides).beam
 
 
-def make_settings(tables: Mapping[str, Any], overrides: Iterable[str] = (), *, refresh: bool = False) -> Settings:
+def make_settings(tables: Mapping[str, Any], overrides: Iterable[str] = ()) -> Settings:
     """Makes settings of the tables that `read_tables` returned; raises as `load_settings` does.
 
     Addresses on the hub are pinned to their commits, so that all steps on all machines read the same files.
     """
-    raw = override_tables(tables, overrides)
-    for section, key in (*_CHECKPOINTS, *_PATTERNS):
-        table = raw.get(section)
-        path = table.get(key) if isinstance(table, dict) else None
-        if isinstance(path, str) and is_hub_address(path):
-            raw[section][key] = pin_address(path, refresh=refresh)
+    raw = pin_addresses(override_tables(tables, overrides))
     try:
         settings = JobSettings.model_validate_json(json.dumps(raw, default=str))
     except pydantic.ValidationError as error:
@@ -110,6 +104,16 @@ def make_settings(tables: Mapping[str, Any], overrides: Iterable[str] = (), *, r
         raise InputError("; ".join(dict.fromkeys(_explain(problem, raw) for problem in problems))) from None
     check_tables(settings)
     return settings
+
+
+def pin_addresses(tables: Tables, *, refresh: bool = False) -> Tables:
+    """Puts commits into the addresses on the hub, in place, see `pin_address`; returns the tables."""
+    for section, key in (*_CHECKPOINTS, *_PATTERNS):
+        table = tables.get(section)
+        path = table.get(key) if isinstance(table, dict) else None
+        if isinstance(path, str) and is_hub_address(path):
+            tables[section][key] = pin_address(path, refresh=refresh)
+    return tables
 
 
 def override_tables(tables: Mapping[str, Any], overrides: Iterable[str]) -> Tables:

@@ -19,6 +19,7 @@ from components.training.model_folder import read_model
 from components.training.tuning import ClassWeights
 from keras_bert.data.records import read_features
 from keras_bert.options.fine_tuning import Selection
+from keras_bert.tasks.registry import TASKS
 from tests.components import tuning_job
 from tests.components.tuning_job import SELECTION, TRAINING, Line
 
@@ -121,6 +122,74 @@ def test_training_starts_from_the_frequencies_of_the_labels(
     logs = np.log(present + 0.5)
     expected = logs - np.log(absent + 0.5) if task == "multi_label" else logs - logs.mean()
     np.testing.assert_allclose(made.model.get_layer("classifier").bias.numpy(), expected, atol=1e-5)
+
+
+@pytest.mark.parametrize("task", ["classification", "multi_label", "token_classification", "question_answering"])
+def test_a_head_that_answers_the_same_question_is_kept(
+    line: Lines, tmp_path: Path, trainer_calls: list[dict[str, Any]], caplog: pytest.LogCaptureFixture, task: str
+) -> None:
+    """A checkpoint numbers its labels in an order of its own."""
+    artifacts = line(task)
+    trained: Any = read_model(artifacts.teacher)
+    turned = Model(tmp_path / "turned")
+    if trained.labels:
+        trained.labels = trained.labels[::-1]
+        for weight in trained.model.get_layer("classifier").weights:
+            weight.assign(weight.numpy()[..., ::-1])
+    trained.save(turned.path)
+    turned.seal({})
+    with caplog.at_level("INFO"):
+        made: Any = read_model(run(artifacts, tmp_path / "model", pretrained=turned, selection=Selection(keep="last")))
+    assert caplog.messages[0] == f"the head of the initial model is kept, which is one for {task}"
+    assert trainer_calls
+    expected: Any = artifacts.load("teacher")
+    assert made.labels == expected.labels
+    for kept, weight in zip(made.model.weights, expected.model.weights, strict=True):
+        np.testing.assert_array_equal(kept.numpy(), weight.numpy())
+
+
+def test_a_head_for_anything_else_is_new_and_the_log_says_why(
+    line: Lines, tmp_path: Path, trainer_calls: list[dict[str, Any]], caplog: pytest.LogCaptureFixture
+) -> None:
+    artifacts = line("classification")
+    other: Any = read_model(artifacts.teacher)
+    other.labels = ("animal", "mineral")
+    other.save(tmp_path / "other")
+    Model(tmp_path / "other").seal({})
+    for initial, changes, reason in (
+        (Model(tmp_path / "other"), {}, r"the labels of the initial model are ['animal', 'mineral'], not"),
+        (artifacts.teacher, {"pooling": "cls"}, "pooling is 'cls', and 'mean' in the initial model"),
+        (line("multi_label").teacher, {}, "the initial model is one for multi_label"),
+    ):
+        caplog.clear()
+        with caplog.at_level("INFO"):
+            run(artifacts, tmp_path / str(len(reason)), pretrained=initial, **changes)
+        assert caplog.messages[0].startswith(f"a new head for classification: {reason}")
+    with caplog.at_level("INFO"):
+        run(line("regression"), tmp_path / "numbers", pretrained=line("regression").teacher)
+    assert "numbers may have another unit than those of the initial model" in caplog.text
+
+
+def test_a_cross_encoder_begins_a_re_ranker_with_its_head(
+    line: Lines, tmp_path: Path, trainer_calls: list[dict[str, Any]]
+) -> None:
+    artifacts, encoder = line("embedding"), read_model(line("embedding").pretrained)
+    initial = TASKS["reranking"].build(encoder.encoder, encoder.tokenizer, max_length=9, activation="sigmoid")
+    initial.save(tmp_path / "theirs")
+    source = tuning_job.write_rows(tmp_path, "reranking")
+    examples = tuning_job.ingest(tmp_path, artifacts.vocabulary, source)
+    for kind in ("reranking", "regression"):
+        if kind == "regression":
+            numbers = TASKS[kind].from_settings(initial.model, initial.tokenizer, {"max_length": 9})
+            numbers.save(tmp_path / "theirs")
+        theirs = Model(tmp_path / "theirs")
+        theirs.seal({})
+        made: Any = read_model(run(artifacts, tmp_path / kind, pretrained=theirs, examples=examples))
+        expected = "sigmoid" if kind == "reranking" else "none"
+        assert (made.name, made.max_length, made.activation) == ("reranking", tuning_job.LENGTH, expected)
+        for name in ("kernel", "bias"):
+            head, kept = (getattr(task.model.get_layer("regressor"), name).numpy() for task in (initial, made))
+            np.testing.assert_array_equal(kept, head)
 
 
 def test_a_seed_has_a_head_of_its_own(line: Lines, tmp_path: Path, trainer_calls: list[dict[str, Any]]) -> None:

@@ -191,12 +191,16 @@ def test_a_repository_without_weights_says_what_it_has(hub: Hub) -> None:
     assert hub.downloads() == []
 
 
-def test_code_of_a_repository_is_named_and_never_fetched(hub: Hub) -> None:
-    config = {"model_type": "NewModel", "auto_map": {"AutoModel": "modeling.NewModel"}}
+@pytest.mark.parametrize("kind", ["NewModel", "bert"])
+def test_code_of_a_repository_is_named_and_never_fetched(hub: Hub, kind: str) -> None:
+    config = {"model_type": kind, "auto_map": {"AutoModel": "modeling.NewModel"}}
     hub.add(NAME, {**FILES, "config.json": json.dumps(config).encode(), "modeling.py": b"raise SystemExit"})
     message = fails(ADDRESS)
-    assert "model_type must be one of" in message
-    assert message.endswith('code of its own, auto_map {"AutoModel": "modeling.NewModel"}, is never run')
+    if kind == "bert":
+        assert "config.json: auto_map must be absent, got {'AutoModel': 'modeling.NewModel'}" in message
+    else:
+        assert "model_type must be one of" in message
+        assert message.endswith('code of its own, auto_map {"AutoModel": "modeling.NewModel"}, is never run')
     assert not {"modeling.py", "model.safetensors"} & set(hub.downloads())
 
 

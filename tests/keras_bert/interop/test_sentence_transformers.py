@@ -128,10 +128,11 @@ def test_a_length_of_another_kind(tmp_path):
         read_pooling(tmp_path)
 
 
-def test_a_mean_without_the_tokens_of_prompts(tmp_path):
+def test_a_pooling_without_the_tokens_of_prompts(tmp_path):
     for pooling, prompts, refused in (
         ("mean", Prompts(), False),
-        ("cls", Prompts(query="query: "), False),
+        ("lasttoken", Prompts(query="query: "), False),
+        ("cls", Prompts(query="query: "), True),
         ("mean", Prompts(query="query: "), True),
     ):
         folder = tmp_path / f"{pooling}{refused}"

@@ -8,9 +8,10 @@ from types import SimpleNamespace
 import pytest
 
 from components.dsl.errors import InputError
+from components.objects.hub import pin_address, resolve_address
 from components.objects.mirror import CACHE_VARIABLE, root_address
 from components.objects.store import ObjectStore
-from pipeline.commands.command import absolute_path, open_addresses
+from pipeline.commands.command import absolute_path, open_addresses, refresh_commits
 from tests.docs.commands import parse
 from tests.hub import Hub, hub
 from tests.pipeline.command_line import refused
@@ -63,6 +64,24 @@ def test_files_and_folders_of_the_hub_are_downloaded(hub: Hub) -> None:
     assert sorted(file.name for file in folder.iterdir()) == ["model.onnx", "task.json"]
     with pytest.raises(InputError, match=r"must begin with s3:// or gs://.*, got hf://ann/small"):
         open_options("show", "--root", "hf://ann/small")
+
+
+def test_an_address_stays_at_its_commit_until_a_refresh(hub: Hub) -> None:
+    """Of a file that a command reads, and of the rows and the checkpoint of `init`; texts are no addresses."""
+    repositories = [hub.add(name, {"task.json": b"old"}) for name in ("ann/small", "ann/other")]
+    for expected, flag in ((b"old", ()), (b"old", ()), (b"new", ("--refresh",)), (b"new", ())):
+        resolve_address.cache_clear()
+        options = SimpleNamespace(**parse(["predict", "hf://ann/small", "hf://ann/none", *flag]).params)
+        if options.refresh:
+            refresh_commits(options)
+        open_addresses(options)
+        assert (options.model / "task.json").read_bytes() == expected
+        for repository in repositories:
+            repository.commit({"task.json": b"new"})
+    first = pin_address("hf://ann/other")
+    second = repositories[1].commit({"task.json": b"newer"})
+    refresh_commits(SimpleNamespace(**parse(["init", "rows.csv", "--checkpoint", "hf://ann/other"]).params))
+    assert first != pin_address("hf://ann/other") == f"hf://ann/other@{second}"
 
 
 CONFIG = {"model_type": "bert", "hidden_size": 8}

@@ -2,6 +2,7 @@
 
 import tomllib
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
@@ -12,6 +13,7 @@ from components.sources.checkpoint import Checkpoint
 from components.sources.table import TableSource
 from components.sources.text import TextSource
 from pipeline.capabilities import JobSettings
+from pipeline.commands.command import refresh_commits
 from pipeline.job.files import hub_overrides, load_settings
 from tests.hub import Hub, hub
 from tests.pipeline.settings.texts import CHECKPOINT, CORPUS, EXAMPLES, keys_of, load, refusal
@@ -76,8 +78,8 @@ def test_addresses_on_the_hub_are_pinned_to_commits_until_a_refresh(tmp_path: Pa
     job = tmp_path / "job.toml"
     job.write_text("checkpoint.path = 'hf://ann/bert'\nexamples.train = 'hf://datasets/ann/rows/*.csv'\n")
 
-    def commits(refresh: bool = False) -> list[str]:
-        settings = load_settings(job, refresh=refresh)
+    def commits() -> list[str]:
+        settings = load_settings(job)
         assert settings.checkpoint is not None
         assert isinstance(settings.examples, TableSource)
         addresses = (settings.checkpoint.path, settings.examples.train)
@@ -87,7 +89,8 @@ def test_addresses_on_the_hub_are_pinned_to_commits_until_a_refresh(tmp_path: Pa
     assert commits() == first
     second = [repository.commit({"README.md": b"new"}) for repository in repositories]
     assert commits() == first
-    assert commits(refresh=True) == commits() == second
+    refresh_commits(SimpleNamespace(settings=job, set=()))
+    assert commits() == second
     assert hub_overrides(load_settings(job)) == [
         f"checkpoint.path=hf://ann/bert@{second[0]}",
         f"examples.train=hf://datasets/ann/rows@{second[1]}/*.csv",
