@@ -3,7 +3,10 @@
 import contextlib
 import csv
 import json
+import os
 import shutil
+import subprocess
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -14,7 +17,9 @@ from pipeline.cli import main
 from pipeline.orchestrator.records import Execution
 from pipeline.orchestrator.store import Store
 from tests.components import tuning_job
+from tests.hub import hub_variables, serve_hub
 from tests.pipeline.report.html_pages import check_complete
+from tests.processes import running, wait_for
 from tests.tiny_job import without, write_job
 
 STEPS = (
@@ -345,3 +350,36 @@ def test_two_seeds_of_tags_from_a_checkpoint_without_a_student(tags: Path, capfd
         ("(no entity)", "", "the old elm"),
     ]
     assert 1 / 3 < float(lines[0][1]) <= 1
+
+
+@pytest.mark.long
+def test_a_checkpoint_of_the_hub_becomes_a_pushed_file_though_its_download_was_killed_twice(tmp_path: Path) -> None:
+    """As a new user meets it: rows, an address, `init`, `run` and `predict`, each a process of its own."""
+    rows = [f"{'good' if row % 2 else 'bad'} film {'very ' * (row % 7)}{row % 5},{'ab'[row % 2]}" for row in range(60)]
+    (tmp_path / "rows.csv").write_text("text,label\n" + "\n".join(rows) + "\n")
+    checkpoint = Path(__file__).parent / "golden" / "hugging_face_bert_model"
+    files = {file.name: file.read_bytes() for file in checkpoint.iterdir() if file.name != "outputs.npz"}
+    with serve_hub() as hub:
+        hub.add("ann/small", files)
+        hub.cuts = [-1000, -2000]
+        variables = {**os.environ, **hub_variables(hub, tmp_path / "hub")}
+        given: dict[str, Any] = {"env": variables, "cwd": tmp_path}
+        program = [sys.executable, "-m", "keras_bert_edge"]
+        init = [*program, "init", "rows.csv", "--checkpoint", "hf://ann/small", "--out", "job.toml"]
+        for killed in (1, 2):
+            with running(init, **given) as process:
+                wait_for(lambda count=killed: sum("/large/" in path for _, path, _ in hub.requests) == count, process)
+                process.kill()
+        assert not (tmp_path / "job.toml").exists()
+        subprocess.run(init, check=True, **given)
+        few = (
+            "fine_tuning.epochs=1",
+            "distillation.epochs=1",
+            "quantization.epochs=1",
+            "evaluation.max_export_loss=100",
+        )
+        overrides = [f"--set={value}" for value in (*few, "evaluation.below_baseline=warn")]
+        subprocess.run([*program, "run", "job.toml", *overrides], check=True, **given)
+    pushed = tmp_path / "runs" / "pushed" / "job" / "1"
+    answer = subprocess.run([*program, "predict", pushed, "good film"], check=True, capture_output=True, **given)
+    assert answer.stdout.split()[0] in (b"a", b"b")

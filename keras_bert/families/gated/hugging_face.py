@@ -109,9 +109,7 @@ FAMILIES = (
             "token_embedding": "embeddings.word_embeddings",
             "segment_embedding": "embeddings.token_type_embeddings",
             "embeddings_norm": "emb_ln",
-            **{
-                f"block_{{}}/attention/{part}": f"encoder.layers.{{}}.attn.{part}" for part in ("query", "key", "value")
-            },
+            **{f"block_{{}}/attention/{part}": f"encoder.layers.{{}}.attn.{part}" for part in _PARTS},
             "block_{}/attention/output_projection": "encoder.layers.{}.attn.out_proj",
             "block_{}/attention_norm": "encoder.layers.{}.norm1",
             "block_{}/feed_forward/gate": "encoder.layers.{}.mlp.fc12",
