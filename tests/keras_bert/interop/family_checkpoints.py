@@ -51,11 +51,24 @@ FAMILIES: dict[str, tuple[dict[str, Any], str]] = {
     "mpnet": ({"num_layers": 2, "num_segments": 0, "position_offset": 2, "variant": MPNet()}, "mpnet"),
     "mobilebert": ({"num_layers": 1, "embedding_size": 8, "variant": _MOBILEBERT, "activation": "relu"}, "wordpiece"),
 }
+# Families whose graphs differ from one of these in biases or a norm alone.
+SIMILAR: dict[str, tuple[dict[str, Any], str]] = {
+    "gte": (
+        {
+            "num_layers": 2,
+            "num_segments": 0,
+            "activation": "gelu_erf",
+            "variant": Gated(attention_bias=True, output_bias=True),
+        },
+        "wordpiece",
+    ),
+    "megatron-bert": ({"num_layers": 2, "variant": PreNorm(embeddings_norm=False)}, "wordpiece"),
+}
 
 
 def make_checkpoint(folder: Path, family: str, words: Sequence[str]) -> Embedding:
     """A folder as transformers writes it, of random weights; word pieces are these words."""
-    changes, kind = FAMILIES[family]
+    changes, kind = (FAMILIES | SIMILAR)[family]
     if kind in ("wordpiece", "mpnet"):
         special = SPECIAL_TOKENS if kind == "wordpiece" else ("<s>", "<pad>", "</s>", "[UNK]", "<mask>")
         tokenizer = Tokenizer([*special, *words, "?"], True)
