@@ -87,7 +87,9 @@ def _why_new_head(initial: "Task", kind: type["Task"], settings: Mapping[str, An
     else:
         reason = "" if sorted(labels) == sorted(held) else f"the labels of the initial model are {held}, not {labels}"
     pooling, of_head = settings.get("pooling"), initial.head().get("pooling")
-    if not reason and pooling not in (None, of_head):
+    if not reason and initial.adapter is not None:
+        reason = "the initial model has an adapter"
+    elif not reason and pooling not in (None, of_head):
         reason = f"pooling is {pooling!r}, and {of_head!r} in the initial model"
     return reason
 
