@@ -105,6 +105,9 @@ def test_the_key_of_a_checkpoint_is_its_commit(hub: Hub, monkeypatch: pytest.Mon
     assert checkpoint.fingerprint() == key, "without a network it is the commit of before"
     monkeypatch.setattr("huggingface_hub.constants.HF_HUB_OFFLINE", False)
     resolve_address.cache_clear()
+    assert checkpoint.fingerprint() == key, "a branch that moves changes nothing until somebody asks"
+    pin_address("hf://ann/small", refresh=True)
+    resolve_address.cache_clear()
     assert checkpoint.fingerprint() != key
 
 
