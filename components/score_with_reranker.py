@@ -3,6 +3,7 @@
 import functools
 import logging
 import shutil
+from typing import TYPE_CHECKING
 
 from components.artifacts.standard import Model, TaskExamples, Vocabulary
 from components.dsl.component import Input, Output, component
@@ -17,6 +18,9 @@ from components.training.model_folder import read_model
 from components.training.scored_candidates import score_candidates, similarities
 from keras_bert.core.checks import check
 from keras_bert.options.data import Prompts
+
+if TYPE_CHECKING:
+    from keras_bert.tasks.base import Task
 
 logger = logging.getLogger(__name__)
 
