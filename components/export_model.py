@@ -2,6 +2,7 @@
 
 import json
 import shutil
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from components.artifacts.standard import EdgeModel, Model, TaskExamples
@@ -19,6 +20,7 @@ from keras_bert.core.folders import (
     LABELS_FILE,
     TFLITE_FILE,
     TFLITE_FLOAT_FILE,
+    temporary_folder,
 )
 from keras_bert.options.export import Export
 
@@ -74,7 +76,6 @@ def export_model(
         ParityError: the answers of a file differ from those of the model.
         LintError: a file breaks a rule of its format, see `keras_bert.export.rules`.
     """
-    from keras_bert.accelerators.registry import compile_file
     from keras_bert.clients.golden import make_golden_rows, write_golden
     from keras_bert.compress.quantization_parameters import read_quantization
     from keras_bert.export.inputs import ComparisonRows, ExportInputs, needs_calibration_rows
@@ -108,22 +109,36 @@ def export_model(
         progress.sink(len(targets) + number)(0, 1, f"comparing {file.name}")
         _attach_and_lint(source, file)
         records[file.name] = {**target.describe(source, file), **target.compare(source, file, sample)}
-    covered = {}
-    for number, name in enumerate(export.accelerators, len(targets) + len(files)):
-        progress.sink(number)(0, 1, f"compiling for {name}")
-        lite = edge.file(TFLITE_FLOAT_FILE if quantization is None else TFLITE_FILE)
-        with input_errors("export.accelerators: "):
-            coverage = compile_file(name, lite, edge.file(ACCELERATORS_FOLDER), task.tokenizer.vocabulary_size - 1)
-        covered[name] = coverage._asdict()
-    if covered:
-        edge.file(ACCELERATORS_FOLDER).mkdir(exist_ok=True)
-        edge.file(COVERAGE_FILE).write_text(json.dumps(covered, indent=1) + "\n")
+    with temporary_folder() as scratch:
+        for number, name in enumerate(export.accelerators, len(targets) + len(files)):
+            progress.sink(number)(0, 1, f"compiling for {name}")
+            with input_errors("export.accelerators: "):
+                _compile(source, name, Path(scratch))
     golden = progress.sink(len(works) - 1)
     golden(0, 1, f"writing {GOLDEN_FILE}")
     write_golden(edge.path, make_golden_rows(edge.path))
     golden(1, 1, f"writing {GOLDEN_FILE}")
     edge.file(EXPORT_FILE).write_text(json.dumps(records, indent=1, sort_keys=True) + "\n")
     edge.counts = {name: record["bytes"] for name, record in records.items()}
+
+
+def _compile(source: "ExportInputs", name: str, scratch: Path) -> None:
+    """Compiles the files of an export for an accelerator; `scratch` keeps the graph that all chips of a maker take."""
+    from keras_bert.accelerators.registry import compile_file, compile_onnx, find_accelerator
+    from keras_bert.export.onnx_chips import export_for_chips
+    from keras_bert.export.targets.onnx import has_int8_ranges
+
+    folder, coverage_file = source.folder / ACCELERATORS_FOLDER, source.folder / COVERAGE_FILE
+    largest_id = source.task.tokenizer.vocabulary_size - 1
+    lite = source.folder / (TFLITE_FLOAT_FILE if source.quantization is None else TFLITE_FILE)
+    coverage = compile_file(name, lite, folder, largest_id)
+    if find_accelerator(name).takes_onnx:
+        ranges = source.quantization.ranges if has_int8_ranges(source.quantization) else None
+        graph = next(scratch.glob("*.onnx"), None) or export_for_chips(source.task, scratch, ranges)
+        compile_onnx(name, graph, folder, source.options.choose_lengths(source.task.max_length), largest_id)
+    folder.mkdir(exist_ok=True)
+    covered = json.loads(coverage_file.read_text(encoding="utf-8")) if coverage_file.is_file() else {}
+    coverage_file.write_text(json.dumps({**covered, name: coverage._asdict()}, indent=1) + "\n", encoding="utf-8")
 
 
 def _truncate(task: "Task", dimension: int | None) -> "Task":

@@ -95,6 +95,7 @@ def decide(
     files: Sequence[str] = (),
     differences: Differences | None = None,
     slices: Sequence[SliceScore] = (),
+    engines: Mapping[str, tuple[Mapping[str, MeasuredModel], MeasuredModel, Differences]] | None = None,
 ) -> Decision:
     """Decides whether the shipped file may be pushed.
 
@@ -102,13 +103,15 @@ def decide(
 
     `files` are all rows whose files are pushed, if the shipped one is not alone. Losses and baselines that
     `differences` do not name are compared by their scores. `slices` are the scores of the shipped file on parts of the
-    test rows.
+    test rows. `engines` are what chips answer: reference models by name, the model, its differences from them.
     """
     points = {name: 100 * row.metrics[metric].mean for name, row in rows.items()}
     score = points[shipped]
     floor = f"{shipped} {metric} {score:.2f} must be at least"
     verdicts = [(_reaches(score, thresholds.min_score), f"{floor} evaluation.min_score {thresholds.min_score:.2f}")]
     verdicts += _judge_losses(rows, metric, shipped, thresholds, differences or {})
+    for name, (references, model, of_engine) in (engines or {}).items():
+        verdicts += _judge_losses({**references, name: model}, metric, name, thresholds, of_engine)
     share = thresholds.min_share_of_teacher
     if share:
         teacher = points.get(_teacher_of(rows), math.nan)

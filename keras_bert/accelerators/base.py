@@ -9,14 +9,18 @@ import signal
 import subprocess
 import sys
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
-from typing import ClassVar, NamedTuple
+from typing import Any, ClassVar, NamedTuple
+
+import numpy as np
 
 from keras_bert.options.quantization import RecipeName
 
 # A small student is compiled in seconds, BERT-base in a minute.
 SECONDS = 600.0
+# An engine that is simulated, or that computes on the processor, takes up to 4 s a row on a busy machine.
+_SECONDS_A_ROW = 10.0
 _ERROR = re.compile(r"^error|\berror:|exception|mismatch|INTERNAL|UNIMPLEMENTED|failed", re.IGNORECASE)
 
 
@@ -44,6 +48,23 @@ class Coverage(NamedTuple):
     operators: Sequence[str] = ()
 
 
+# Length of the signature -> the rows by input, or their answers by output, (rows, ...).
+Rows = Mapping[int, Mapping[str, np.ndarray[Any, Any]]]
+
+
+class EngineAnswers(NamedTuple):
+    """Answers of an engine, or of a simulator.
+
+    Attributes:
+        engine: the engine for a table: "HTP, simulated".
+        numbers: those of the file that answers, "int8"; empty where that is the `.tflite` file.
+    """
+
+    answers: Rows
+    engine: str
+    numbers: str = ""
+
+
 class Accelerator(abc.ABC):
     """The base class of accelerators; an object is one chip, or one engine."""
 
@@ -60,6 +81,9 @@ class Accelerator(abc.ABC):
 
     runs_whole: ClassVar[bool] = False
     """True if an exported file has to run on it as a whole; else the processor runs what is left."""
+
+    takes_onnx: ClassVar[bool] = False
+    """True if the maker also has an engine for ONNX Runtime, see `compile_onnx`."""
 
     def __init__(self, name: str) -> None:
         self.name = name
@@ -99,6 +123,33 @@ class Accelerator(abc.ABC):
             AcceleratorError: the tool refuses the file, gives wrong answers, crashes, or takes more than ten minutes.
         """
 
+    def compile_onnx(self, file: Path, folder: Path, lengths: Sequence[int], largest_id: int) -> None:
+        """Compiles an `.onnx` file with axes `batch` and `length` for one row of each length, where `takes_onnx`.
+
+        Args:
+            file: the file.
+            folder: an empty folder for the compiled files.
+            lengths: the numbers of tokens.
+            largest_id: see `compile`.
+
+        Raises:
+            AcceleratorError: as `compile`.
+        """
+        raise NotImplementedError(f"{self.name} takes no .onnx files")
+
+    def answer(self, file: Path, rows: Rows, folder: Path) -> EngineAnswers | None:
+        """Answers rows on the engine or on a simulator; None where nothing on this machine can.
+
+        Args:
+            file: the `.tflite` file of an exported folder, which has what `compile` wrote below it.
+            rows: the rows of each signature.
+            folder: an empty folder.
+
+        Raises:
+            AcceleratorError: as `compile`; or answers are not finite, or all are 0.
+        """
+        return None
+
 
 def package_folder(package: str) -> Path:
     """The folder of an installed package, which is not imported."""
@@ -108,12 +159,60 @@ def package_folder(package: str) -> Path:
     return Path(next(iter(spec.submodule_search_locations)))
 
 
-def run_tool(name: str, command: Sequence[str], environment: Mapping[str, str] | None = None) -> tuple[int, str]:
+def exchange_rows(
+    name: str, command: Sequence[str], rows: Rows, folder: Path, environment: Mapping[str, str] | None = None
+) -> tuple[Rows, str]:
+    """Runs a tool with `folder` as its last argument, which reads `rows_N.npz` there and writes `answers_N.npz`.
+
+    Returns the answers, and all that the tool printed.
+
+    Raises:
+        AcceleratorError: it failed, crashed or took too long; or answers are not finite, or all are 0.
+    """
+    for length, inputs in rows.items():
+        _save(folder / f"rows_{length}.npz", inputs)
+    seconds = SECONDS + _SECONDS_A_ROW * sum(len(next(iter(inputs.values()))) for inputs in rows.values())
+    status, output = run_tool(name, [*command, str(folder)], environment, seconds)
+    answers: dict[int, dict[str, np.ndarray[Any, Any]]] = {}
+    for length in rows:
+        if status or not (file := folder / f"answers_{length}.npz").is_file():
+            raise AcceleratorError(f"{name} cannot answer: {find_reason(output)}")
+        with np.load(file) as held:
+            answers[length] = dict(held)
+    values = np.concatenate([value.ravel() for outputs in answers.values() for value in outputs.values()])
+    if not np.isfinite(values).all() or not values.any():
+        wrong = "only zeros" if np.isfinite(values).all() else "numbers that are not finite"
+        raise AcceleratorError(f"{name} answers {wrong}: {find_reason(output)}")
+    return answers, output
+
+
+def serve_rows(folder: str, answer: Callable[[int, Mapping[str, Any]], Mapping[str, Any]]) -> None:
+    """The other side of `exchange_rows`, in the process of a tool: `answer` takes a length and one row, (1, length)."""
+    for file in sorted(Path(folder).glob("rows_*.npz")):
+        with np.load(file) as held:
+            rows = dict(held)
+        length, count = int(file.stem.partition("_")[2]), len(next(iter(rows.values())))
+        answers = [
+            answer(length, {name: values[row : row + 1] for name, values in rows.items()}) for row in range(count)
+        ]
+        outputs = {name: np.concatenate([one[name] for one in answers]) for name in answers[0]}
+        _save(file.with_name(f"answers_{length}.npz"), outputs)
+
+
+def _save(file: Path, arrays: Mapping[str, Any]) -> None:
+    given: Any = arrays
+    np.savez(file, **given)
+
+
+def run_tool(
+    name: str, command: Sequence[str], environment: Mapping[str, str] | None = None, seconds: float | None = None
+) -> tuple[int, str]:
     """Runs a tool; returns its status and all that it printed.
 
     Raises:
-        AcceleratorError: it crashed, or took more than ten minutes.
+        AcceleratorError: it crashed, or took more than `seconds`, by default ten minutes.
     """
+    seconds = SECONDS if seconds is None else seconds
     variables = {**os.environ, "PYTHONPATH": os.pathsep.join(path for path in sys.path if path), **(environment or {})}
     process = subprocess.Popen(  # noqa: S603, the tool is of an installed package
         command,
@@ -126,9 +225,9 @@ def run_tool(name: str, command: Sequence[str], environment: Mapping[str, str] |
         start_new_session=True,
     )
     try:
-        output, _ = process.communicate(timeout=SECONDS)
+        output, _ = process.communicate(timeout=seconds)
     except subprocess.TimeoutExpired:
-        raise AcceleratorError(f"{name} did not end within {SECONDS:.0f} seconds, and was stopped") from None
+        raise AcceleratorError(f"{name} did not end within {seconds:.0f} seconds, and was stopped") from None
     finally:
         with contextlib.suppress(ProcessLookupError, PermissionError):
             os.killpg(process.pid, signal.SIGKILL)

@@ -1,13 +1,16 @@
 """LiteRT's GPU engine (ML Drift), as Android, desktops and browsers run it: a file must run whole, with equal answers.
 
 The engine is part of the wheel of `ai-edge-litert`. It needs a driver of Vulkan, which may be one that computes on the
-processor. `python -m keras_bert.accelerators.gpu FILE LARGEST_ID` is the process that runs it.
+processor. `python -m keras_bert.accelerators.gpu FILE compare LARGEST_ID` and `FILE answer FOLDER` are the process that
+runs it.
 """
 
+import functools
 import json
 import re
 import sys
 from collections import Counter
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -17,12 +20,23 @@ from keras_bert.accelerators.base import (
     Accelerator,
     AcceleratorError,
     Coverage,
+    EngineAnswers,
+    Rows,
     count_operations,
+    exchange_rows,
     find_reason,
     run_tool,
+    serve_rows,
 )
+from keras_bert.export.runtimes import SIGNATURE
 
 _NO_DRIVER = "No adapters found"
+_DRIVERS = (
+    "gpu needs a driver of Vulkan that the engine takes, found none: without a GPU, apt-get install libvulkan1 "
+    "chromium-common and set VK_DRIVER_FILES=/usr/lib/chromium/vk_swiftshader_icd.json"
+)
+# "Selected adapter: SwiftShader Device (Subzero), arch=swiftshader, ..."
+_ADAPTER = re.compile(r"Selected adapter: ([^,\n(]+)")
 _REFUSAL = "Following operations are not supported by GPU delegate:"
 # "GATHER: Input / output dtype mismatch."
 _REASON = re.compile(r"^([A-Z][A-Z0-9_]+): (.+)$", re.MULTILINE)
@@ -45,14 +59,10 @@ class Gpu(Accelerator):
     def compile(self, file: Path, folder: Path, largest_id: int) -> Coverage:
         """See `Accelerator`; `largest difference` is that to the processor's answers, as a share of their range."""
         operations = count_operations(file)
-        command = [sys.executable, "-m", "keras_bert.accelerators.gpu", str(file), str(largest_id)]
-        # Without it the loader of Vulkan prints a warning as an error.
-        status, output = run_tool(self.name, command, {"XDG_RUNTIME_DIR": str(folder)})
+        command = [*_command(file, "compare"), str(largest_id)]
+        status, output = run_tool(self.name, command, _environment(folder))
         if _NO_DRIVER in output:
-            raise AcceleratorError(
-                f"{self.name} needs a driver of Vulkan that the engine takes, found none: without a GPU, apt-get "
-                "install libvulkan1 chromium-common and set VK_DRIVER_FILES=/usr/lib/chromium/vk_swiftshader_icd.json"
-            )
+            raise AcceleratorError(_DRIVERS)
         if _REFUSAL in output:
             left = Counter(f"{kind}: {reason}" for kind, reason in _REASON.findall(output.split(_REFUSAL)[1]))
             if (share := _SHARE.search(output)) is None:
@@ -70,38 +80,72 @@ class Gpu(Accelerator):
         total = sum(operations.values())
         return Coverage(total, total, 1, figures={"largest difference": float(f"{difference:.1e}")})
 
+    def answer(self, file: Path, rows: Rows, folder: Path) -> EngineAnswers:
+        """See `Accelerator`."""
+        answers, output = exchange_rows(self.name, _command(file, "answer"), rows, folder, _environment(folder))
+        if (adapter := _ADAPTER.search(output)) is None:
+            raise AcceleratorError(_DRIVERS)
+        return EngineAnswers(answers, f"GPU ({adapter[1].strip().removesuffix(' Device')})")
 
-def main(file: str, largest_id: int) -> None:
-    """Runs every signature of a file on the GPU and on the processor, and prints the largest difference of answers."""
-    from ai_edge_litert.compiled_model import CompiledModel
-    from ai_edge_litert.hardware_accelerator import HardwareAccelerator
-    from ai_edge_litert.interpreter import Interpreter
 
-    interpreter: Any = Interpreter(model_path=file)
-    model: Any = CompiledModel.from_file(file, hardware_accel=HardwareAccelerator.GPU)
-    signatures, rng, differences = model.get_signature_list(), np.random.default_rng(0), []
-    for index, (name, sides) in enumerate(signatures.items()):
-        runner = interpreter.get_signature_runner(name)
-        given, answered = runner.get_input_details(), runner.get_output_details()
-        inputs, outputs = model.create_input_buffers(index), model.create_output_buffers(index)
-        expected, got = [], []
+def _command(file: Path, action: str) -> list[str]:
+    return [sys.executable, "-m", "keras_bert.accelerators.gpu", str(file), action]
+
+
+def _environment(folder: Path) -> dict[str, str]:
+    # Without it the loader of Vulkan prints a warning as an error.
+    return {"XDG_RUNTIME_DIR": str(folder)}
+
+
+class _GpuModel:
+    """A file on the GPU.
+
+    Attributes:
+        signatures: the names of inputs and outputs of each signature.
+    """
+
+    def __init__(self, file: str) -> None:
+        from ai_edge_litert.compiled_model import CompiledModel
+        from ai_edge_litert.hardware_accelerator import HardwareAccelerator
+        from ai_edge_litert.interpreter import Interpreter
+
+        self.interpreter: Any = Interpreter(model_path=file)
+        self._model: Any = CompiledModel.from_file(file, hardware_accel=HardwareAccelerator.GPU)
+        self.signatures = self._model.get_signature_list()
+
+    @functools.cache  # noqa: B019, the model lives as long as the process
+    def _buffers(self, name: str) -> tuple[int, Any, Any, dict[str, Any]]:
+        index = list(self.signatures).index(name)
+        details = self.interpreter.get_signature_runner(name).get_output_details()
+        sizes = {output: details[output]["shape"] for output in self.signatures[name]["outputs"]}
+        return index, self._model.create_input_buffers(index), self._model.create_output_buffers(index), sizes
+
+    def run(self, name: str, values: Mapping[str, Any]) -> dict[str, Any]:
+        """Runs a signature."""
+        index, inputs, outputs, sizes = self._buffers(name)
+        for buffer, key in zip(inputs, self.signatures[name]["inputs"], strict=True):
+            buffer.write(np.ascontiguousarray(values[key]))
+        self._model.run_by_index(index, inputs, outputs)
+        pairs = zip(outputs, sizes.items(), strict=True)
+        return {key: buffer.read(int(np.prod(size)), np.float32).reshape(size) for buffer, (key, size) in pairs}
+
+
+def compare(model: _GpuModel, largest_id: int) -> float:
+    """Runs every signature of a file on the GPU and on the processor; returns the largest difference of answers."""
+    rng, differences = np.random.default_rng(0), []
+    for name, sides in model.signatures.items():
+        runner = model.interpreter.get_signature_runner(name)
+        given, expected, got = runner.get_input_details(), [], []
         for row in range(_ROWS):
             values = {
                 input_name: make_input(input_name, given[input_name], row, largest_id, rng) for input_name in given
             }
             expected.append(runner(**values))
-            for buffer, key in zip(inputs, sides["inputs"], strict=True):
-                buffer.write(values[key])
-            model.run_by_index(index, inputs, outputs)
-            sizes = {output: answered[output]["shape"] for output in sides["outputs"]}
-            pairs = zip(outputs, sizes.items(), strict=True)
-            got.append(
-                {key: buffer.read(int(np.prod(size)), np.float32).reshape(size) for buffer, (key, size) in pairs}
-            )
+            got.append(model.run(name, values))
         for output in sides["outputs"]:
             ours, theirs = (np.stack([answers[output] for answers in side]) for side in (expected, got))
             differences.append(float(np.abs(ours - theirs).max() / max(np.ptp(ours), 1e-6)))
-    sys.stdout.write(f"{_RESULT}{max(differences)}\n")
+    return max(differences)
 
 
 def make_input(name: str, details: Any, row: int, largest_id: int, rng: np.random.Generator) -> Any:
@@ -115,5 +159,14 @@ def make_input(name: str, details: Any, row: int, largest_id: int, rng: np.rando
     return values
 
 
+def main(file: str, action: str, argument: str) -> None:
+    """Prints the largest difference of answers, or answers rows, see `exchange_rows`."""
+    model = _GpuModel(file)
+    if action == "compare":
+        sys.stdout.write(f"{_RESULT}{compare(model, int(argument))}\n")
+    else:
+        serve_rows(argument, lambda length, row: model.run(SIGNATURE.format(length=length), row))
+
+
 if __name__ == "__main__":
-    main(sys.argv[1], int(sys.argv[2]))
+    main(*sys.argv[1:])

@@ -1,9 +1,11 @@
-"""NPUs that LiteRT compiles for ahead of time: Qualcomm, Intel, MediaTek, Google and Samsung.
+"""NPUs that LiteRT compiles for ahead of time: Intel, MediaTek, Google and Samsung; Qualcomm is in `qualcomm`.
 
 The compiler, `apply_plugin_main`, and a plugin for each maker are part of the wheel of `ai-edge-litert`; the libraries
 that a plugin loads are packages of its maker.
 """
 
+import importlib
+import importlib.util
 import os
 import re
 from collections.abc import Sequence
@@ -38,8 +40,17 @@ class Npu(Accelerator):
     chips: ClassVar[Sequence[str]]
     """The chips of LiteRT's `aot.vendors`, the newest last."""
 
+    sdk: ClassVar[str]
+    """The Python package of the maker's SDK for LiteRT, which has the libraries, if it is installed."""
+
     def libraries(self, folder: Path) -> list[Path]:
-        """The folders with the maker's libraries; `folder` is one for links."""
+        """The folders with the maker's libraries, as LiteRT's `aot` finds them; `folder` is one for links."""
+        if importlib.util.find_spec(self.sdk) is None:
+            return []
+        return [Path(importlib.import_module(self.sdk).path_to_sdk_libs(*self.sdk_versions()))]
+
+    def sdk_versions(self) -> list[str]:
+        """The arguments of the SDK's function for the libraries: the version for the chip, where it has several."""
         return []
 
     def compile(self, file: Path, folder: Path, largest_id: int) -> Coverage:
@@ -63,7 +74,8 @@ class Npu(Accelerator):
         status, output = run_tool(self.name, command, {"LD_LIBRARY_PATH": paths})
         if missing := _NOT_LOADED.search(output):
             raise AcceleratorError(
-                f"{self.name} needs the compiler of {self.maker}, which is not on this machine: {missing[0][:300]}"
+                f"{self.name} needs the compiler of {self.maker}, which is not on this machine: {missing[0][:300]}; "
+                f"pip install {self.sdk.replace('_', '-')}"
             )
         parts = _PARTS.search(output)
         if status or parts is None or not compiled.is_file():
@@ -72,28 +84,16 @@ class Npu(Accelerator):
         return Coverage(operations, taken, number, count_operations(compiled))
 
 
-class Qualcomm(Npu):
-    """Qualcomm's HTP; the compiler is in the wheel of ONNX Runtime's package for it."""
-
-    package, maker, plugin = "onnxruntime_qnn", "Qualcomm", "qualcomm"
-    chips = ("SA8255", "SA8295", "SM8350", "SM8450", "SM8475", "SM8550", "SM8650", "SM8750", "SM8845", "SM8850")
-
-    def libraries(self, folder: Path) -> list[Path]:
-        """See `Npu`; a library for low-power audio that the wheel leaves out is loaded, and never called."""
-        home = package_folder(self.package)
-        (folder / "libQnnLpai.so").symlink_to(home / "libQnnSystem.so")
-        return [home, home.with_name(f"{self.package}.libs"), folder]
-
-
 class Intel(Npu):
     """Intel's NPU; OpenVINO has to be of the version that the plugin loads, and the compiler comes with the driver."""
 
     package, maker, plugin = "openvino", "IntelOpenVINO", "intel_openvino"
+    sdk = "ai_edge_litert_sdk_intel"
     chips = ("LNL", "PTL")
 
     def libraries(self, folder: Path) -> list[Path]:
         """See `Npu`."""
-        return [package_folder(self.package) / "libs"]
+        return [*super().libraries(folder), package_folder(self.package) / "libs"]
 
     def cover(self, file: Path, folder: Path, largest_id: int) -> Coverage:
         """See `Accelerator`."""
@@ -104,16 +104,25 @@ class MediaTek(Npu):
     """MediaTek's APU; its compiler comes with MediaTek's SDK."""
 
     package, maker, plugin = "ai_edge_litert", "MediaTek", "mediatek"
+    sdk = "ai_edge_litert_sdk_mediatek"
     chips = (
         *("MT6853", "MT6877", "MT6878", "MT6879", "MT6886", "MT6893", "MT6895", "MT6897", "MT6983", "MT6985"),
         *("MT6989", "MT6991", "MT8171", "MT8188", "MT8189", "MT6993"),
     )
+
+    def sdk_versions(self) -> list[str]:
+        """See `Npu`."""
+        from ai_edge_litert.aot.vendors.mediatek import target
+
+        chip = target.SocModel(self.name.partition("/")[2])
+        return [target.Target(chip).recommended_np_version]
 
 
 class Google(Npu):
     """Google's Tensor; its compiler comes with Google's SDK."""
 
     package, maker, plugin = "ai_edge_litert", "Google", "google_tensor"
+    sdk = "ai_edge_litert_sdk_google_tensor"
     chips = ("Tensor_G3", "Tensor_G4", "Tensor_G5", "Tensor_G6")
 
 
@@ -121,4 +130,5 @@ class Samsung(Npu):
     """Samsung's NPU; its compiler comes with Samsung's SDK."""
 
     package, maker, plugin = "ai_edge_litert", "Samsung", "samsung"
+    sdk = "ai_edge_litert_sdk_samsung"
     chips = ("E9965",)

@@ -4,14 +4,15 @@ import difflib
 import logging
 import shutil
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
-from keras_bert.accelerators.base import Accelerator, AcceleratorError, Coverage
+from keras_bert.accelerators.base import Accelerator, AcceleratorError, Coverage, EngineAnswers, Rows
 from keras_bert.accelerators.ethos_u import CHIPS, EthosU
 from keras_bert.accelerators.gpu import Gpu
 from keras_bert.accelerators.micro import TfliteMicro
-from keras_bert.accelerators.plugins import Google, Intel, MediaTek, Npu, Qualcomm, Samsung
+from keras_bert.accelerators.plugins import Google, Intel, MediaTek, Npu, Samsung
+from keras_bert.accelerators.qualcomm import Qualcomm
 
 # Maker, as in a name -> its chips.
 _NPUS: dict[str, type[Npu]] = {
@@ -74,8 +75,36 @@ def compile_file(name: str, file: Path, folder: Path, largest_id: int) -> Covera
             if accelerator.runs_whole:
                 raise AcceleratorError(f"{left}; the file must run whole")
             logger.warning("%s", left)
-        compiled = Path(staging) / accelerator.file_name
-        for made in map(compiled.with_suffix, accelerator.suffixes) if compiled.is_file() else ():
-            folder.mkdir(parents=True, exist_ok=True)
-            shutil.copyfile(made, folder / made.name)
+        for suffix in accelerator.suffixes:
+            _copy(Path(staging), Path(accelerator.file_name).with_suffix(suffix).name, folder)
     return coverage
+
+
+def compile_onnx(name: str, file: Path, folder: Path, lengths: Sequence[int], largest_id: int) -> None:
+    """Compiles an `.onnx` file for an accelerator that takes such files into a folder, see `Accelerator`.
+
+    Raises:
+        AcceleratorError: see `Accelerator.compile_onnx`.
+    """
+    with tempfile.TemporaryDirectory() as staging:
+        find_accelerator(name).compile_onnx(file, Path(staging), lengths, largest_id)
+        _copy(Path(staging), "*.onnx", folder)
+
+
+def answer_rows(name: str, file: Path, rows: Rows) -> EngineAnswers | None:
+    """The answers of an accelerator's engine or simulator, see `Accelerator.answer`.
+
+    Raises:
+        AcceleratorError: see `Accelerator.answer`.
+    """
+    accelerator = find_accelerator(name)
+    if obstacle := accelerator.find_obstacle():
+        raise AcceleratorError(obstacle)
+    with tempfile.TemporaryDirectory() as folder:
+        return accelerator.answer(file, rows, Path(folder))
+
+
+def _copy(staging: Path, names: str, folder: Path) -> None:
+    for compiled in sorted(staging.glob(names)):
+        folder.mkdir(parents=True, exist_ok=True)
+        shutil.copyfile(compiled, folder / compiled.name)

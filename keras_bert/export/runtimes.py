@@ -99,9 +99,14 @@ class FixedLengthModel:
         inputs = {name: np.zeros((1, length), np.int32) for name in row}
         for name, values in row.items():
             inputs[name][0, :tokens] = values[:tokens]
-        with self._turn:
-            outputs = self._signatures[length](**inputs)
+        outputs = self._answer(length, inputs)
         return {name: value[0, :tokens] if self._runs_along(name) else value[0] for name, value in outputs.items()}
+
+    def _answer(self, length: int, inputs: dict[str, Array]) -> Mapping[str, Array]:
+        """Runs a signature, inputs (1, length)."""
+        with self._turn:
+            outputs: dict[str, Array] = self._signatures[length](**inputs)
+        return outputs
 
     def _runs_along(self, name: str) -> bool:
         return len(self._shapes[name]) == 3

@@ -10,14 +10,15 @@ import numpy as np
 import pytest
 
 import keras_bert
-from components.artifacts.evaluation import Blessing, Decision, Evaluation
+from components.artifacts.evaluation import Blessing, Decision, Evaluation, MeasuredModel, SeedScores
 from components.artifacts.pushed import Pushed
-from components.artifacts.standard import TaskExamples
+from components.artifacts.standard import EdgeModel, TaskExamples
 from components.evaluate import evaluate
 from components.examples.registry import read_rows
 from components.push import push
 from components.scoring.blessing import Thresholds
 from components.scoring.confidence_drift import compare_confidences
+from components.scoring.engines import EngineScore
 from components.scoring.registry import TASK_SCORING
 from components.sources.pushed_version import PushedVersion
 from components.sources.table import TableSource
@@ -81,6 +82,27 @@ def test_files_and_the_version_before_stand_beside_the_models(tmp_path, line, mo
     assert (note, total - done) == ("pushed before", evaluation["rows"]["test"])
     starts = {note: done for done, _, note in reports}
     assert starts["timing student"] - starts["timing teacher"] == 2 * 3 * evaluation["rows"]["test"]
+
+
+def test_engines_that_files_were_compiled_for_are_asked(tmp_path, line, monkeypatch):
+    artifacts, edge, calls = line("classification"), EdgeModel(tmp_path / "edge"), []
+    shutil.copytree(artifacts.edge.path, edge.path)
+    edge.file("accelerators").mkdir()
+    edge.file("accelerators/coverage.json").write_text('{"gpu": {}}')
+    model = MeasuredModel(SeedScores.table([{"accuracy": 0.5}]))
+
+    def score(scorer, of, shipped, source, rows, metrics):
+        calls.append((of, shipped[0], shipped[1].file.name, source[0], len(rows), metrics))
+        return {"int8 on GPU, 3 rows": EngineScore({"student": model}, model, {})}
+
+    monkeypatch.setattr("components.evaluate.score_engines", score)
+    given = {"students": [artifacts.student], "edges": [edge]}
+    evaluation, decision = run(tmp_path, artifacts, **given, engine_rows=3)
+    assert calls == [(edge, "tflite int8", "model.tflite", "student", 3, ["accuracy"])]
+    assert evaluation["models"]["int8 on GPU, 3 rows"] == {
+        "metrics": {"accuracy": {"mean": 0.5, "sd": None, "seeds": [0.5]}}
+    }
+    assert any("int8 on GPU, 3 rows accuracy 50.00 must be at least" in reason for reason in decision["reasons"])
 
 
 def test_sizes_are_those_of_the_pushed_files(tmp_path: Path, line: Any) -> None:

@@ -16,7 +16,7 @@ from components.push import choose_files
 from components.sources.table import TextRow
 from components.training.model_folder import read_model
 from keras_bert.accelerators.base import Coverage
-from keras_bert.accelerators.plugins import Qualcomm
+from keras_bert.accelerators.qualcomm import Qualcomm
 from keras_bert.export.attachments import read_attachments
 from keras_bert.options.export import Export, RuntimeName
 from tests.keras_bert.compress import tiny
@@ -273,10 +273,12 @@ def test_a_file_is_compiled_for_accelerators(float_model, examples, tmp_path, mo
     """The compiled file and what the tool says of it; a tool that refuses ends the export."""
     monkeypatch.setattr(Qualcomm, "find_obstacle", lambda self: None)
     monkeypatch.setattr(Qualcomm, "compile", compile_half)
+    monkeypatch.setattr(Qualcomm, "compile_onnx", compile_graph)
     export = Export(runtimes=("tflite",), lengths=(), accelerators=("qualcomm/SM8650",))
     edge = EdgeModel(tmp_path / "edge")
     export_model.run(model=float_model, examples=examples, edge=edge, export=export)
     assert edge.file("accelerators/qualcomm_SM8650.tflite").read_bytes() == b"compiled"
+    assert [file.name for file in edge.path.glob("accelerators/*.onnx")] == ["float16_16.onnx"]
     (covered,) = json.loads(edge.file("accelerators/coverage.json").read_text()).values()
     assert (covered["operations"], covered["taken"], covered["left"]) == (9, 8, {"DIV": 1})
     assert "accelerators/coverage.json" in choose_files(edge)
@@ -291,3 +293,9 @@ def compile_half(accelerator, file, folder, largest_id):
     assert (file.name, largest_id) == ("model_float32.tflite", 49)
     (folder / accelerator.file_name).write_bytes(b"compiled")
     return Coverage(9, 8, 2, {"DIV": 1})
+
+
+def compile_graph(accelerator, file, folder, lengths, largest_id):
+    assert largest_id == 49
+    for length in lengths:
+        shutil.copyfile(file, folder / f"{file.stem}_{length}.onnx")

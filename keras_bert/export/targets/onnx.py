@@ -34,7 +34,7 @@ class TransformersJs(ExportTarget):
 
     def files(self, quantization: "QuantizationParameters | None") -> tuple[ExportedFile, ...]:
         """See `ExportTarget`."""
-        return (WEB, WEB_HALF, WEB_INT8, *((WEB_STATIC,) if _has_int8_ranges(quantization) else ()))
+        return (WEB, WEB_HALF, WEB_INT8, *((WEB_STATIC,) if has_int8_ranges(quantization) else ()))
 
     def find_obstacle(self, traits: ModelTraits) -> str | None:
         """See `ExportTarget`."""
@@ -52,10 +52,10 @@ class TransformersJs(ExportTarget):
         from keras_bert.export.transformers_js import export_transformers_js
 
         self.check(source.task, source.recipe)
-        ranges = source.quantization.ranges if _has_int8_ranges(source.quantization) else None
+        ranges = source.quantization.ranges if has_int8_ranges(source.quantization) else None
         export_transformers_js(source.task, source.folder, source.options.opset, ranges)
 
 
-def _has_int8_ranges(quantization: "QuantizationParameters | None") -> "TypeGuard[QuantizationParameters]":
+def has_int8_ranges(quantization: "QuantizationParameters | None") -> "TypeGuard[QuantizationParameters]":
     """True if training learned ranges of int8 activations."""
     return quantization is not None and bool(quantization.ranges) and RECIPES[quantization.recipe].activation_bits == 8

@@ -153,6 +153,47 @@ def test_a_tool_that_fails_is_one_sentence(program, reason, integers, stand_in, 
     assert time.monotonic() - started < 20
 
 
+# As an engine that answers rows: what `serve_rows` does, with answers of its own.
+ENGINE = """
+import pathlib, sys
+import numpy as np
+from keras_bert.accelerators.base import serve_rows
+print("as on the GPU")
+serve_rows(sys.argv[-1], lambda length, row: {{"logits": {answer}}})
+"""
+ROWS = {8: {"token_ids": np.arange(24).reshape(3, 8)}, 16: {"token_ids": np.arange(32).reshape(2, 16)}}
+
+
+def test_rows_of_every_length_are_answered_by_a_process(folder):
+    program = ENGINE.format(answer="row['token_ids'][:, :2].astype(float)")
+    answers, output = base.exchange_rows("gpu", [sys.executable, "-c", program], ROWS, folder)
+    assert {length: answers[length]["logits"].tolist() for length in answers} == {
+        8: [[0, 1], [8, 9], [16, 17]],
+        16: [[0, 1], [16, 17]],
+    }
+    assert "as on the GPU" in output
+
+
+@pytest.mark.parametrize(
+    ("program", "reason"),
+    [
+        (ENGINE.format(answer="np.zeros((1, 2))"), "gpu answers only zeros: as on the GPU"),
+        (ENGINE.format(answer="np.full((1, 2), np.nan)"), "gpu answers numbers that are not finite: as on the GPU"),
+        ("raise SystemExit('Error: out of memory')", "gpu cannot answer: Error: out of memory"),
+        ("import os\nos.abort()", "the tool of gpu crashed with SIGABRT: "),
+        ("import time\ntime.sleep(60)", "gpu did not end within 1 seconds, and was stopped"),
+    ],
+    ids=["zeros", "not finite", "fails", "crashes", "hangs"],
+)
+def test_an_engine_that_fails_is_one_sentence(program, reason, folder, monkeypatch):
+    if "sleep" in program:
+        monkeypatch.setattr(base, "SECONDS", 1.0)
+        monkeypatch.setattr(base, "_SECONDS_A_ROW", 0.0)
+    with pytest.raises(AcceleratorError) as error:
+        base.exchange_rows("gpu", [sys.executable, "-c", program], ROWS, folder)
+    assert str(error.value) == reason
+
+
 def test_children_of_a_tool_that_hangs_are_ended(tmp_path, monkeypatch):
     monkeypatch.setattr(base, "SECONDS", 1.0)
     program = (
@@ -221,9 +262,19 @@ def test_float_answers_stay(tmp_path):
 @pytest.mark.skipif(not sys.platform.startswith("linux"), reason="LiteRT's compiler is a program for Linux")
 def test_makers_whose_compiler_is_missing_are_named(integers, folder):
     with pytest.raises(
-        AcceleratorError, match=r"^mediatek/MT6991 needs the compiler of MediaTek, which is not on this"
+        AcceleratorError,
+        match=r"^mediatek/MT6991 needs the compiler of MediaTek, which is not on this.*; pip install "
+        r"ai-edge-litert-sdk-mediatek$",
     ):
         find_accelerator("mediatek/MT6991").compile(integers, folder, 49)
+
+
+def test_libraries_are_those_of_the_makers_package_for_litert(stand_in, folder):
+    stand_in("ai_edge_litert_sdk_mediatek.__init__", "path_to_sdk_libs = lambda version: f'/sdk/{version}'")
+    stand_in("ai_edge_litert_sdk_samsung.__init__", "path_to_sdk_libs = lambda: '/sdk'")
+    assert find_accelerator("mediatek/MT6991").libraries(folder) == [Path("/sdk/v8")]
+    assert find_accelerator("samsung/E9965").libraries(folder) == [Path("/sdk")]
+    assert find_accelerator("google/Tensor_G5").libraries(folder) == []
 
 
 def test_without_a_driver_the_gpu_says_how_to_get_one(integers, folder, monkeypatch):

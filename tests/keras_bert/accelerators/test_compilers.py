@@ -1,15 +1,22 @@
 """Files in the compilers and engines of accelerators: `make test-accelerators`."""
 
+import numpy as np
+import onnx
 import pytest
 
 from keras_bert.accelerators.base import AcceleratorError
-from keras_bert.accelerators.registry import compile_file, find_accelerator
+from keras_bert.accelerators.recorded import RecordedModel
+from keras_bert.accelerators.registry import answer_rows, compile_file, compile_onnx, find_accelerator
+from keras_bert.compress.quantize import QuantizationAware
+from keras_bert.export.onnx_chips import export_for_chips
+from keras_bert.export.runtimes import OnnxModel
 from keras_bert.export.tflite import export_tflite
-from keras_bert.models.encoder import build_encoder
+from keras_bert.models.encoder import build_encoder, input_names
 from keras_bert.tasks.classification import build_classifier
 from tests.keras_bert.compress import tiny
 from tests.keras_bert.export.grids import export_on_grids
 from tests.keras_bert.export.test_delegation import FAMILIES
+from tests.keras_bert.export.word_tasks import LENGTH, make_task, make_texts
 
 pytestmark = pytest.mark.accelerators
 
@@ -74,6 +81,42 @@ def test_the_gpu_runs_files_whole_with_the_answers_of_the_processor(family, reci
         raise
     assert (coverage.taken, coverage.parts) == (coverage.operations, 1)
     assert not (tmp_path / "made").exists()
+
+
+def test_a_chip_compiles_for_onnx_runtime_and_its_simulator_answers_as_the_model(tmp_path):
+    task = make_task("classification")
+    encoded = task.tokenizer.encode(make_texts(4, 12), max_length=LENGTH)
+    rows = {name: np.asarray(encoded[name]) for name in input_names(task.network())}
+    ranges = QuantizationAware(task.network(), [rows]).finish()
+    graph = export_for_chips(task, tmp_path, ranges)
+    compile_onnx("qualcomm/SM8650", graph, tmp_path / "accelerators", [LENGTH], task.tokenizer.vocabulary_size - 1)
+    compiled = onnx.load(tmp_path / f"accelerators/qualcomm_SM8650_int8_{LENGTH}.onnx").graph
+    assert "EPContext" in {node.op_type for node in compiled.node}
+    assert not {"MatMul", "Gemm", "Softmax"} & {node.op_type for node in compiled.node}
+    answered = answer_rows("qualcomm/SM8650", tmp_path / "model.tflite", {LENGTH: rows})
+    assert (answered.engine, answered.numbers) == ("HTP, simulated", "int8")
+    (outputs,) = answered.answers.values()
+    np.testing.assert_allclose(outputs["logits"], OnnxModel(graph, LENGTH).predict_on_batch(rows), atol=0.05)
+    with pytest.raises(AcceleratorError, match=r"^qualcomm/SM8350 refuses the graph for ONNX Runtime: .*QNN"):
+        compile_onnx("qualcomm/SM8350", graph, tmp_path / "other", [LENGTH], task.tokenizer.vocabulary_size - 1)
+    assert not (tmp_path / "other").exists()
+
+
+def test_the_gpu_answers_rows_of_every_length(tmp_path):
+    model = build_classifier(build_encoder(tiny.changed()), 2, pooling="mean")
+    export_tflite(model, tmp_path / "model.tflite", (8, 16))
+    recorded = RecordedModel(tmp_path / "model.tflite")
+    rows, _ = tiny.make_rows(6)
+    expected = recorded.predict_on_batch(rows)
+    try:
+        answered = answer_rows("gpu", tmp_path / "model.tflite", recorded.rows())
+    except AcceleratorError as error:
+        if "needs a driver of Vulkan" in str(error):
+            pytest.skip(str(error))
+        raise
+    recorded.replay(answered.answers)
+    assert answered.engine.startswith("GPU (")
+    np.testing.assert_allclose(recorded.predict_on_batch(rows), expected, atol=1e-3)
 
 
 def test_a_chip_compiles_ahead_of_time(tmp_path):

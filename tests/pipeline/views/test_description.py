@@ -107,3 +107,14 @@ def test_what_says_nothing_is_refused(file: Path, tmp_path: Path) -> None:
     file.write_bytes(content.replace(b"model.tflite", b"").replace(b"PK\x03\x04", b"PK\x03\x05", 1))
     with pytest.raises(InputError, match="are damaged"):
         read_description(file)
+
+
+def test_accelerators_are_not_asked_about_a_strange_file(
+    file: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    strange = tmp_path / "strange.tflite"
+    strange.write_bytes(b"TFL3 of another library")
+    reason = f"{strange} must be a file that was pushed or exported here, found nothing in it that says so"
+    assert refused(capsys, "describe", strange, "--accelerators") == reason
+    unknown = refused(capsys, "describe", file, "--accelerators", "--chip", "qualcomm/SM865")
+    assert unknown.endswith("got 'qualcomm/SM865'; nearest: 'qualcomm/SM8650'")
