@@ -1,9 +1,16 @@
 """A checkpoint folder -> Model and Vocabulary."""
 
+import logging
+
 from components.artifacts.standard import Model, Vocabulary
 from components.dsl.component import Output, component
 from components.dsl.errors import InputError
 from components.sources.checkpoint import Checkpoint, errors_of_checkpoint
+
+logger = logging.getLogger(__name__)
+
+# Float32 rounds states by far less, and int8 by more.
+_LEAST_EFFECT = 1e-3
 
 
 @component(libraries=("keras", "numpy", "safetensors", "tensorflow", "tensorflow-text"))
@@ -19,6 +26,7 @@ def import_checkpoint(
             `max_length`.
     """
     from keras_bert.interop.hugging_face import from_hugging_face
+    from keras_bert.models.encoder import padding_effect
     from keras_bert.tasks.registry import load
 
     source.check()
@@ -27,6 +35,12 @@ def import_checkpoint(
         task = load(folder) if source.is_own else from_hugging_face(folder)
     if task.positions < max_length:
         raise InputError(f"max_length must be at most {task.positions}, the checkpoint's positions, got {max_length}")
+    effect = padding_effect(task.encoder)
+    if not effect < _LEAST_EFFECT:
+        line = (
+            "%s: its attention scores are so large that padding changes states by %.2g of the largest; answers depend"
+        )
+        logger.warning(line + " on how far a row is padded", folder, effect)
     task.save(model.path)
     task.tokenizer.save(vocabulary.path)
     model.counts = {"parameters": task.model.count_params()}

@@ -16,6 +16,7 @@ from keras_bert.layers.tap import Tap
 # Added to the attention scores of padding. Its probability, e^-120, is zero in float32, and an int8 grid over the
 # scores still distinguishes the scores of tokens; with -1e9 all of them would be rounded to one value. Padding would
 # count where its score is over 100 above the best token's; of all-MiniLM-L6-v2 it is 10 above at most (200 paragraphs).
+# `padding_effect` tells whether a model has such scores, and the import of a checkpoint warns.
 MASK_BIAS = -120.0
 
 

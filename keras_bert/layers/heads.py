@@ -102,12 +102,13 @@ class StatePooler(SavedLayer):
             least = ops.min(states, axis=1, keepdims=True)
             return ops.max(ops.where(ops.expand_dims(padding_mask, 2) > 0, states, least), axis=1)
         mask = ops.cast(padding_mask, "float32")
-        count = ops.sum(mask, axis=1, keepdims=True)
-        positions = ops.cast(ops.arange(1, ops.shape(mask)[1] + 1), "float32")
+        positions = ops.arange(1, ops.shape(mask)[1] + 1, dtype="int32")
         weights = mask
         if name == "weightedmean":
-            weights = mask * positions
+            weights = mask * ops.cast(positions, "float32")
         elif name == "lasttoken":
+            # Whole numbers: of two grids of int8, no position would be equal to a count.
+            count = ops.sum(ops.cast(padding_mask, "int32"), axis=1, keepdims=True)
             weights = mask * ops.cast(ops.equal(positions, count), "float32")
         total = ops.maximum(ops.sum(weights, axis=1, keepdims=True), 1.0)
         weights = weights / (ops.sqrt(total) if name == "mean_sqrt_len_tokens" else total)
@@ -125,9 +126,10 @@ class Projections(SavedLayer):
             Dense(projection["units"], use_bias=projection["use_bias"], name=f"dense_{number}", dtype=self.dtype_policy)
             for number, projection in enumerate(self.projections)
         ]
-        # Each product reads from a tap of its own.
-        for number in range(len(self.dense)):
-            setattr(self, f"output_tap_{number}", Tap(f"output_tap_{number}"))
+        # Each product reads from a tap of its own; without an activation, from that of the layer in front of it.
+        for number, projection in enumerate(self.projections):
+            if projection["activation"] != "none":
+                setattr(self, f"output_tap_{number}", Tap(f"output_tap_{number}"))
 
     def build(self, input_shape: tuple[int | None, ...]) -> None:
         """Makes W (inputs, units) of each layer, and b (units,)."""

@@ -3,6 +3,7 @@
 from typing import Any
 
 import keras
+import numpy as np
 
 from keras_bert.core.config import EncoderConfig
 from keras_bert.core.folders import INPUT_NAMES
@@ -164,3 +165,22 @@ def calls_of(model: keras.Model, layer: keras.layers.Layer) -> list[Any]:
 def has_layer(model: keras.Model, name: str) -> bool:
     """True if a model has a layer of this name."""
     return any(layer.name == name for layer in model.layers)
+
+
+def padding_effect(encoder: keras.Model) -> float:
+    """The largest change of a token's state when a row is padded, as a share of the largest state.
+
+    It is 0 but for rounding, unless attention scores reach beyond what `MASK_BIAS` hides.
+    """
+    config = config_of(encoder)
+    length = min(16, config.max_length // 2)
+    mask = np.broadcast_to(np.arange(2 * length) < length, (4, 2 * length)).astype("int32")
+    ids = np.random.default_rng(0).integers(0, config.vocabulary_size, mask.shape, "int32")
+    rows = {"token_ids": ids, "segment_ids": np.zeros_like(mask), "padding_mask": mask}
+    cut, padded = (
+        keras.ops.convert_to_numpy(
+            encoder({name: rows[name][:, :width] for name in input_names(encoder)})["sequence_output"]
+        )
+        for width in (length, 2 * length)
+    )
+    return float(np.abs(padded[:, :length] - cut).max() / np.abs(cut).max())

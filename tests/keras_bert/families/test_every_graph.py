@@ -14,7 +14,7 @@ from keras_bert.families.mobilebert.settings import MobileBERT
 from keras_bert.families.modernbert.settings import ModernBERT
 from keras_bert.families.mpnet.settings import MPNet
 from keras_bert.families.pre_norm.settings import PreNorm
-from keras_bert.models.encoder import build_encoder, config_of, encoder_of, input_names
+from keras_bert.models.encoder import build_encoder, config_of, encoder_of, input_names, padding_effect
 from keras_bert.models.pretraining import build_pretraining
 from keras_bert.models.saving import load_model, save_model
 from tests.keras_bert.models.test_encoder import make_inputs, randomize
@@ -60,6 +60,17 @@ def test_padding_changes_nothing(model):
     )
     states = np.asarray(encoder(padded)["sequence_output"])[:, :5]
     np.testing.assert_allclose(states, encoder(whole)["sequence_output"], atol=1e-5)
+    assert padding_effect(encoder) < 1e-5
+
+
+def test_scores_beyond_the_mask_are_found():
+    """As in a MobileBERT without norms, whose states have no bound."""
+    encoder = build_encoder(tiny_config(embedding_size=3, variant=MobileBERT(bottleneck_size=4)), pooler=False)
+    randomize(encoder)
+    weights = [weight for weight in encoder.weights if weight.path.endswith(("query/kernel", "key/kernel"))]
+    for weight in weights:
+        weight.assign(weight.numpy() * 100)
+    assert padding_effect(encoder) > 1e-3
 
 
 def test_saved_model_has_its_configuration_and_answers(model, tmp_path):

@@ -45,7 +45,7 @@ from keras_bert.layers.heads import (
 )
 from keras_bert.layers.regression_head import RegressionHead
 from keras_bert.layers.separator import SeparatorReader
-from keras_bert.layers.tap import TapLayer
+from keras_bert.layers.tap import TapLayer, taps_of
 from keras_bert.models.saving import CUSTOM_OBJECTS
 from tests.conformance import check_layer
 from tests.keras_bert.tiny import tiny_config
@@ -268,3 +268,9 @@ def test_dropout_is_off_unless_training_and_weights_spread_as_told():
     assert float(ops.max(ops.abs(layer.kernel))) <= 0.1
     assert 0.04 < float(ops.std(layer.kernel)) < 0.05
     assert not np.any(layer.bias)
+
+
+def test_dense_modules_have_taps_where_something_is_read():
+    """A tap that is never called has no range, which a quantization looks for."""
+    layer = Projections([{"units": 2, "activation": name, "use_bias": True} for name in ("tanh", "none")])
+    assert [tap.rpartition("/")[2] for tap in taps_of(layer)] == ["output_tap_0"]
