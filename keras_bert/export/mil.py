@@ -103,7 +103,7 @@ def read_functions(file: Path) -> dict[str, MilFunction]:
             if written.type == "const":
                 try:
                     constants[outputs[0][0]] = _widened(_load_value(context, written.attributes["val"]))
-                except RuntimeError as error:
+                except (RuntimeError, ValueError, IndexError) as error:
                     raise ValueError(f"the weights of {file} cannot be read: {error}") from None
                 continue
             if written.type not in _OPERATIONS:
