@@ -1,4 +1,4 @@
-"""What a last layer that computes the first token alone saves, by family.
+"""The time that is saved if the last layer computes only the first token, by family.
 
     python -m benchmarks.first_token --layers 6 --hidden 384 --heads 12 [--family deberta]
 
@@ -28,7 +28,7 @@ from keras_bert.options.data import Pooling
 
 LENGTH, LABELS = 128, 6
 POOLINGS: tuple[Pooling, Pooling] = ("mean", "cls")
-V1: dict[str, Any] = {
+DEBERTA_V1: dict[str, Any] = {
     "position_buckets": 0,
     "shared_projections": False,
     "normalized_positions": False,
@@ -41,7 +41,7 @@ def main() -> None:
     """Prints milliseconds of both files, and the share of the time that is saved."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     add_shape(parser)
-    parser.add_argument("--family", choices=FAMILIES, help="one alone; all where it is left out")
+    parser.add_argument("--family", choices=FAMILIES, help="measure only this family; default: all")
     parser.add_argument("--rounds", type=int, default=15)
     options = parser.parse_args()
     title = f"L{options.layers} H{options.hidden} A{options.heads}, {LENGTH} tokens, one thread"
@@ -66,7 +66,7 @@ def shape_family(config: EncoderConfig, family: str) -> EncoderConfig:
     changes: dict[str, dict[str, Any]] = {
         "bert": {},
         "deberta": {"variant": DeBERTa(), "num_segments": 0},
-        "deberta_v1": {"variant": DeBERTa(**V1), "num_segments": 0},
+        "deberta_v1": {"variant": DeBERTa(**DEBERTA_V1), "num_segments": 0},
         # The last layer attends to all tokens, as in the released models.
         "modernbert": {"variant": ModernBERT(global_layers=(0, config.num_layers - 1)), **gated},
         "modernbert_local": {"variant": ModernBERT(global_layers=(0,)), **gated},

@@ -1,10 +1,10 @@
-"""Our tokenizer against tensorflow-text's FastBertTokenizer alone, and against the ids of Hugging Face `tokenizers`.
+"""Compares our tokenizer with tensorflow-text's FastBertTokenizer, and its ids with Hugging Face `tokenizers`.
 
     python -m benchmarks.tokenizer --data ../shared/data
     python -m benchmarks.tokenizer --data ../shared/data --reference-python PATH
 
-The folder holds `vocab/*.txt`, `corpus/*.txt` and `tokenizer/*.txt`. Speed is that of one thread on the first lines of
-each text file, medians over alternating rounds. PATH is an interpreter with `tokenizers`; with it, all lines of all
+The folder holds `vocab/*.txt`, `corpus/*.txt` and `tokenizer/*.txt`. Speeds are medians over alternating rounds, on one
+thread and the first lines of each text file. PATH is an interpreter with `tokenizers`; with it, all lines of all
 files are compared.
 """
 
@@ -35,7 +35,7 @@ def main() -> None:
     """Prints the speeds, and with a reference the differences."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--data", type=Path, required=True)
-    parser.add_argument("--megabytes", type=float, default=1.0, help="of each text file, for the speed")
+    parser.add_argument("--megabytes", type=float, default=1.0, help="of each text file, to measure the speed")
     parser.add_argument("--rounds", type=int, default=7)
     parser.add_argument("--reference-python")
     options = parser.parse_args()

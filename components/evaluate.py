@@ -64,15 +64,15 @@ def evaluate(
     rows: a temperature, and a threshold if a precision is required.
 
     Args:
-        examples: the rows; their test split is read by no other step, and here after the last decision.
+        examples: the rows; no other step reads their test split, and this step reads it after its last decision.
         teachers: the fine-tuned models, one a seed; empty where students learn from answers in the examples.
         students: the float students before quantization, one a seed; empty if the teachers themselves are exported.
         edges: the exported files of each seed; empty if nothing is exported.
         evaluation: the table of models, and the worst answers of the shipped file.
         blessing: the decision and its reasons.
         source: the table that `thresholds.slice_columns` are columns of; None without such columns.
-        checkpoint: the model that fine-tuning began with, whose own vectors are scored, too, where the task is one of
-            vectors; None for none.
+        checkpoint: the model that fine-tuning started from, to score its own vectors as well; None for tasks without
+            vectors.
         previous: the newest other version in the folder that is pushed to; it is scored on the same rows.
         thresholds: the scores and sizes that a model must reach to be pushed.
         baselines: whether to score methods without a language model, too.
@@ -188,7 +188,7 @@ def evaluate(
 
 
 def _open_untrained(checkpoint: Model, description: Mapping[str, Any]) -> "Task":
-    """The checkpoint's own vectors, compared as it compares them, of inputs as long as those of the examples."""
+    """The checkpoint without fine-tuning: a task with its own similarity function and the examples' maximum length."""
     task = read_model(checkpoint)
     return build_task(task, description, None, similarity_function=getattr(task, "similarity_function", "cosine"))
 
@@ -219,9 +219,9 @@ def _compare_with_references(
     shipped: str,
     metric: str,
 ) -> dict[str, dict[str, PairedDifference]]:
-    """Model -> metric -> the difference of the shipped file from it, of the models that the file must equal.
+    """The differences of the shipped file from reference models, by model and metric.
 
-    These are the models that it is made of, the version before, and the baselines that have a better score.
+    References are the models that the file is made of, the previous version, and the baselines with a better score.
     """
     names = loss_metrics(scores[shipped][0].scores.metrics, metric)
     compared = {name: names for name in (STUDENT, TEACHER, PREVIOUS) if scores.get(name) and name != shipped}

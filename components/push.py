@@ -59,10 +59,10 @@ OPTIONAL_FILES = (*MODEL_FILES, LABELS_FILE)
 ALWAYS_FILES = (EXPORT_FILE, TASK_FILE, GOLDEN_FILE, *TOKENIZER_FILES)
 
 _STAGING = ".staging-"
-# Without locks, as on other machines, a staging folder older than this was left by a push that was killed.
+# The locks of other machines cannot be seen: their staging folders count as abandoned when they are older than this.
 _STAGING_SECONDS = 24 * 3600
-# Changes with each start of the machine; containers on it share it, as they share its locks.
-_STARTED = Path("/proc/sys/kernel/random/boot_id")
+# This id changes with each start of the machine. Containers on one machine share the id and the file locks.
+_BOOT_ID_FILE = Path("/proc/sys/kernel/random/boot_id")
 
 
 @component(libraries=("ai-edge-litert", "onnx", "onnxruntime", "tokenizers"))
@@ -86,11 +86,11 @@ def push(
         evaluation: the scores, which are copied as `metrics.json` and into the model card.
         blessing: the decision whether to push.
         examples: the rows of the training and the evaluation.
-        pushed: the place of the pushed version.
+        pushed: the artifact that names the folder of the pushed version.
         folder: the folder of all versions, 1, 2, 3, ...; relative to `root`, or absolute.
         name: the name of the model, for its card.
         corpus: the text of the pre-training, if this job has one.
-        page: the texts that the page of an embedding or a retrieval searches; None for a page without a search.
+        page: the texts that the page of an embedding or retrieval model searches; None for a page without a search.
         checkpoint: where the checkpoint of the job comes from, for the card.
         root: the folder of the runs, which holds `pushed`; the working folder if empty.
 
@@ -130,16 +130,16 @@ def push(
         else:
             score = PageScore(metrics.metric, metrics.score.mean, metrics.rows["test"])
             write_page(staging, name, score, None if page is None else _search_corpus(staging, page, examples))
-        # Without the card, which people may edit.
+        # The card has no digest, because people may edit it.
         digests = {name: content_digest(staging / name) for name in list_files(staging)}
         if address_of(target) is None:
             version = newest_version(target, digests) or place_version(staging, target, name, checkpoint)
         else:
             version = place_remote_version(staging, target, name, digests, made_of, checkpoint)
-    place = str(target / str(version))
+    version_folder = str(target / str(version))
     if not os.path.isabs(folder):
-        place = os.path.relpath(place, pushed.path)
-    content = {"path": place, "version": version, "files": digests}
+        version_folder = os.path.relpath(version_folder, pushed.path)
+    content = {"path": version_folder, "version": version, "files": digests}
     pushed.write_json(PUSHED_FILE, content)
     pushed.counts = {"version": version}
 
@@ -155,7 +155,7 @@ def choose_files(edge: EdgeModel) -> list[str]:
 
 
 def newest_version(folder: Path, digests: Mapping[str, str]) -> int | None:
-    """The newest version if it holds these files, as pushing the same model again makes no further version."""
+    """The newest version if it holds exactly these files: pushing the same model again makes no new version."""
     version = max(list_versions(folder), default=0)
     return version if version and holds_files(folder / str(version), digests) else None
 
@@ -165,7 +165,7 @@ def place_version(staging: Path, folder: Path, name: str, checkpoint: Checkpoint
 
     Other processes may push to the same folder at the same time, from other roots.
 
-    Other files than the card are staged; `name` is that of the model, `checkpoint` where it comes from, for its card.
+    All files but the card are staged. `name`, the name of the model, and `checkpoint`, its origin, are for the card.
     """
     version = max(list_versions(folder), default=0) + 1
     while True:
@@ -229,7 +229,7 @@ def _staged(folder: Path) -> Iterator[Path]:
     """A locked folder beside the versions; it is deleted at the end unless it became a version."""
     staging = folder / f"{_STAGING}{_machine()}-{uuid.uuid4().hex}"
     with contextlib.ExitStack() as stack:
-        # No other push may sweep between the making and the locking of this folder.
+        # No other push may delete this folder between its creation and its locking.
         with folder_locked(folder):
             for other in folder.glob(f"{_STAGING}*"):
                 # Another push may just have ended, or its files may not be readable for this user.
@@ -257,4 +257,4 @@ def _is_abandoned(staging: Path) -> bool:
 
 
 def _machine() -> str:
-    return _STARTED.read_text().strip() if _STARTED.is_file() else socket.gethostname()
+    return _BOOT_ID_FILE.read_text().strip() if _BOOT_ID_FILE.is_file() else socket.gethostname()

@@ -98,7 +98,7 @@ def build_pipeline(settings: Settings, root: Path) -> Pipeline:
 
 
 def wire_capabilities(settings: Settings, start: Start, rows: Handle[TaskExamples]) -> list[Node]:
-    """The last of the further steps of each optional capability that the job has a table of."""
+    """The last steps of each optional capability that the job enables by a table."""
 
     def fine_tune(some_rows: Handle[TaskExamples], name: str) -> Handle[Model]:
         return append_name(wire_fine_tuning(settings, start, some_rows, 0, name), name).output(Model)
@@ -149,7 +149,7 @@ def add_evaluation_and_push(
 
 
 def _slice_source(settings: Settings) -> TableSource | None:
-    """The table that the columns of slices stand in; None without such columns, as each table is read for the key."""
+    """The table with the `slice_columns`; None without such columns, since a table is read for the cache key."""
     source = settings.examples
     return source if settings.evaluation.slice_columns and isinstance(source, TableSource) else None
 
@@ -157,7 +157,7 @@ def _slice_source(settings: Settings) -> TableSource | None:
 def cost_pipeline(
     settings: Settings, tasks: Mapping[str, Settings], *, timed: bool
 ) -> tuple[Pipeline, Handle[StepCost] | None]:
-    """The cheap steps of a comparison: all rows, and the cost of a pre-training step, None without a pre-training."""
+    """The cheap steps of a comparison, which make all rows and measure a pre-training step (None without one)."""
     if settings.corpus is None:
         start = _start(settings)
         return Pipeline(settings.name, [start.model.node, *_rows_of_tasks(start.vocabulary, None, tasks)]), None
@@ -177,9 +177,9 @@ def cost_pipeline(
 
 
 def comparison_pipeline(settings: Settings, tasks: Mapping[str, Settings]) -> tuple[Pipeline, ComparedStart]:
-    """From a start to models that are fine-tuned on each of some tasks, and measured: without students or files.
+    """Fine-tunes a start on each task, and measures the models; makes no students and no files.
 
-    The tables of the start in the tasks' settings are ignored.
+    The tables of `tasks` that describe a start are ignored.
     """
     start = _start(settings)
     nodes, outputs = [start.model.node], {}
@@ -206,7 +206,7 @@ def comparison_pipeline(settings: Settings, tasks: Mapping[str, Settings]) -> tu
 def ladder_pipeline(
     settings: Settings, rungs: Mapping[str, Sequence[Stage]], lengths: Sequence[int]
 ) -> tuple[Pipeline, dict[str, RungOutputs]]:
-    """From a start to the exported files of each rung, measured; rungs share the nodes that are equal."""
+    """Exports and measures the files of each rung, which names its compression stages; rungs share equal nodes."""
     start, rows = wire_start(settings)
     chains = [Chain(settings, start, rows, seed, name_by_stage=True) for seed in range(settings.seeds)]
     nodes, outputs = [], {}
@@ -229,7 +229,7 @@ def ladder_pipeline(
 
 
 def diagnosis_pipeline(settings: Settings, allowed_loss: float | None) -> tuple[Pipeline, Handle[Diagnosis]]:
-    """From a start to the effect of quantization on the float model of the first seed."""
+    """Measures the effect of quantization on the float model of the first seed."""
     start, rows = wire_start(settings)
     stages = [stage for stage in enabled_stages(settings) if stage != "quantization"]
     model = Chain(settings.model_copy(update={"seeds": 1}), start, rows, 0).model(stages)
@@ -239,7 +239,7 @@ def diagnosis_pipeline(settings: Settings, allowed_loss: float | None) -> tuple[
 
 
 def explanation_pipeline(settings: Settings, rows: int) -> tuple[Pipeline, Handle[Explanation]]:
-    """From a start to the reasons of the first seed's teacher, student and exported file."""
+    """Explains the answers of the first seed's teacher, student and exported file."""
     start, examples = wire_start(settings)
     stages = enabled_stages(settings)
     chain = Chain(settings, start, examples, 0)
@@ -256,7 +256,7 @@ def explanation_pipeline(settings: Settings, rows: int) -> tuple[Pipeline, Handl
 
 
 def pipeline_of(name: str, handles: Sequence[Handle[Artifact]]) -> Pipeline:
-    """The pipeline that makes some outputs."""
+    """The pipeline that makes the outputs `handles`."""
     return Pipeline(name, list({id(handle.node): handle.node for handle in handles}.values()))
 
 
@@ -267,7 +267,8 @@ def wire_start(settings: Settings) -> tuple[Start, Handle[TaskExamples]]:
 
 def ingest_rows(settings: Settings, vocabulary: Handle[Vocabulary], corpus: Handle[Corpus] | None = None) -> Node:
     """The step that tokenizes a job's examples with a vocabulary."""
-    # The built-in rows are of the same files as the built-in corpus; their splits go by file.
+    # The built-in rows come from the same files as the built-in corpus. Their splits are made of whole files, so the
+    # corpus is not searched for them.
     searched = None if isinstance(settings.examples, DocstringTask) else corpus
     return ingest_examples(
         vocabulary=vocabulary,
@@ -293,7 +294,7 @@ def _rows_of_tasks(
 
 
 def _ingest_first(settings: Settings, vocabulary: Handle[Vocabulary], corpus: Handle[Corpus] | None) -> Node:
-    """The rows in the whole vocabulary; those in a reduced one, which follow, are looked for in the corpus once."""
+    """The rows in the whole vocabulary; if rows in a reduced one follow, only they are searched for in the corpus."""
     return ingest_rows(settings, vocabulary, corpus if settings.fitted_vocabulary is None else None)
 
 

@@ -72,8 +72,8 @@ def match_files(path: str, kinds: Sequence[str], split: str = "", *, what: str) 
         what: the setting that the path belongs to, for errors, as `the corpus`.
 
     Raises:
-        InputError: nothing is there, no file of these kinds, a folder that cannot be read, or a split is not there or
-            not named.
+        InputError: nothing matches, no file is of these kinds, a folder cannot be read, or the split is missing or not
+            named.
     """
     path = _normal(path)
     if is_hub_address(path):
@@ -116,19 +116,19 @@ def short_name(file: str, path: str) -> str:
 
 def join_pattern(folder: Path, path: str) -> str:
     """Joins a folder and a path or pattern; special characters in the folder's name are escaped."""
-    place = Path(path).expanduser()
-    if place.is_absolute() or not _MAGIC.search(path) or os.path.lexists(folder / place):
-        return str(folder / place)
-    return str(Path(glob.escape(str(folder)), place))
+    expanded = Path(path).expanduser()
+    if expanded.is_absolute() or not _MAGIC.search(path) or os.path.lexists(folder / expanded):
+        return str(folder / expanded)
+    return str(Path(glob.escape(str(folder)), expanded))
 
 
 def file_digest(file: str) -> str:
     """A digest that changes with the content of a file.
 
     For a file on this machine, in object storage or on the hub it is the SHA-256 of its bytes, so that it does not
-    depend on the place; one that is elsewhere is downloaded into a cache for that. A file of another file system of
-    Beam is not read: its digest is its size and the checksum that its file system keeps, or the time of its last
-    change.
+    depend on the address; a file that is not on this machine is first downloaded into a cache. A file of another file
+    system of Beam is not read: its digest is its size and the checksum that its file system keeps, or the time of its
+    last change.
     """
     if is_downloaded(file):
         return file_digest(str(local_file(file)))
@@ -187,16 +187,16 @@ def _expand(pattern: str) -> Iterator[str]:
     if "**" not in parts:
         yield from glob.glob(pattern)
         return
-    place = parts.index("**")
-    head, tail = "/".join(parts[:place]), "/".join(parts[place + 1 :]) or "*"
-    for root in filter(os.path.isdir, glob.glob(head or ("/" if place else "."))):
+    index = parts.index("**")
+    head, tail = "/".join(parts[:index]), "/".join(parts[index + 1 :]) or "*"
+    for root in filter(os.path.isdir, glob.glob(head or ("/" if index else "."))):
         for folder, _ in _walk(root, hidden=False):
             yield from _expand(f"{glob.escape(folder).rstrip('/')}/{tail}")
 
 
 def _match_objects(path: str) -> tuple[list[str], bool]:
-    scheme, _, place = path.partition("://")
-    bucket, _, name = place.partition("/")
+    scheme, _, bucket_and_name = path.partition("://")
+    bucket, _, name = bucket_and_name.partition("/")
     store = ObjectStore(f"{scheme}://{bucket}")
     if _MAGIC.search(name):
         return [f"{store.address}/{file}" for file in store.match(name)], False

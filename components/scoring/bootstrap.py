@@ -11,7 +11,7 @@ if TYPE_CHECKING:
 
 # The probability that an interval holds the score of all texts like the rows.
 CONFIDENCE = 0.95
-# Samples of the rows, fewer where each is scored from its single rows; and the seed that draws them.
+# The number of samples; fewer if each sample is scored row by row. The seed of the sampling.
 _SAMPLES, _RESCORED_SAMPLES, _SEED = 2000, 1000, 0
 # Rows that are drawn at once.
 _DRAWN_AT_ONCE = 1_000_000
@@ -27,7 +27,7 @@ class Interval(NamedTuple):
 def make_measure(
     scoring: TaskScoring[Any], rows: Sequence[Any], answers: Sequence[Any], labels: Sequence[str], metric: str
 ) -> tuple[Measure, bool]:
-    """The function that scores samples of the rows, and whether it scores them without their single rows."""
+    """The function that scores samples of the rows, and whether it is fast: it need not score a sample row by row."""
     import numpy as np
 
     measure = scoring.sample_measure(metric, rows, answers, labels)
@@ -35,9 +35,9 @@ def make_measure(
         return measure, True
 
     def rescore(counts: "Array") -> float:
-        places = np.repeat(np.arange(len(rows)), counts).tolist()
+        drawn = np.repeat(np.arange(len(rows)), counts).tolist()
         try:
-            return scoring.score([rows[i] for i in places], [answers[i] for i in places], labels).metrics[metric]
+            return scoring.score([rows[i] for i in drawn], [answers[i] for i in drawn], labels).metrics[metric]
         except ValueError:
             return float("nan")  # all drawn rows have the same number: nothing correlates with it
 
@@ -47,19 +47,19 @@ def make_measure(
 def draw_interval(measure: Measure, rows: int, *, fast: bool) -> Interval:
     """The percentile interval of a measure; from -1 to 1 where there is too little to draw from.
 
-    `fast` says that the measure scores a sample without its single rows.
+    `fast` says that the measure need not score a sample row by row.
     """
     import numpy as np
 
     if rows < 2:
         return Interval(-1.0, 1.0)
-    chance, samples = np.random.default_rng(_SEED), _SAMPLES if fast else _RESCORED_SAMPLES
+    generator, samples = np.random.default_rng(_SEED), _SAMPLES if fast else _RESCORED_SAMPLES
     at_once = max(1, _DRAWN_AT_ONCE // rows)
     parts = []
     for start in range(0, samples, at_once):
         size = min(at_once, samples - start)
-        places = chance.integers(0, rows, (size, rows)) + np.arange(size)[:, None] * rows
-        parts.append(measure(np.bincount(places.ravel(), minlength=size * rows).reshape(size, rows)))
+        drawn = generator.integers(0, rows, (size, rows)) + np.arange(size)[:, None] * rows
+        parts.append(measure(np.bincount(drawn.ravel(), minlength=size * rows).reshape(size, rows)))
     scores = np.concatenate(parts)
     scores = scores[~np.isnan(scores)]
     if not len(scores):
@@ -73,7 +73,8 @@ def score_interval(
 ) -> Interval:
     """The interval of one model's score on some rows.
 
-    Rows that are all right, or all wrong, look alike in each sample: their interval is Clopper and Pearson's (1934).
+    If all rows are right, or all are wrong, all samples have the same score. The interval is then Clopper and Pearson's
+    (1934).
     """
     measure, fast = make_measure(scoring, rows, answers, labels, metric)
     interval = draw_interval(measure, scoring.count_units(rows), fast=fast)

@@ -26,7 +26,7 @@ VALUES = {
 }
 # Fewer rows have too wide an interval to be shown.
 _FEWEST_ROWS = 10
-# Values of a column; more are ids or texts.
+# A column with more values holds ids or texts.
 _MOST_VALUES = 50
 # Slices that a report shows.
 _MOST_SHOWN = 10
@@ -35,10 +35,10 @@ _AT_ONCE = 1024
 
 
 def check_slice_names(columns: Sequence[str], minimums: Collection[str]) -> None:
-    """Checks the names of slices with a minimum score; those of columns only up to the column.
+    """Checks the names of slices with a minimum score; the values of columns are not checked here.
 
     Raises:
-        FieldError: a column has the name of another kind of slice, or a name is of no slice.
+        FieldError: a column has the name of another kind of slice, or there is no slice of a name.
     """
     for kind in VALUES:
         rule = f"not name {kind!r}, which is a kind of slice itself; rename the column"
@@ -78,19 +78,19 @@ def score_slices(
 ) -> list[SliceScore]:
     """The score and its interval on each slice, the worst first.
 
-    Slices of fewer than 10 rows are left out, and those whose score is undefined: a correlation with a constant, or
+    Slices of fewer than 10 rows are left out. So are slices whose score is undefined: a correlation with a constant, or
     the F1 of rows without any label.
 
     `values` has the value of each row by the kind of the slice.
     """
-    scores, places_of_value = [], dict[tuple[str, str], list[int]]()
+    scores, indices_of_value = [], dict[tuple[str, str], list[int]]()
     for kind, row_values in values.items():
-        for place, value in enumerate(row_values):
-            places_of_value.setdefault((kind, value), []).append(place)
-    for (kind, value), places in places_of_value.items():
-        if len(places) < _FEWEST_ROWS:
+        for index, value in enumerate(row_values):
+            indices_of_value.setdefault((kind, value), []).append(index)
+    for (kind, value), indices in indices_of_value.items():
+        if len(indices) < _FEWEST_ROWS:
             continue
-        part, part_answers = [rows[place] for place in places], [answers[place] for place in places]
+        part, part_answers = [rows[index] for index in indices], [answers[index] for index in indices]
         if not scoring.defines(metric, part):
             continue
         try:
@@ -98,8 +98,8 @@ def score_slices(
         except ValueError:
             continue
         interval = score_interval(scoring, part, part_answers, labels, metric)
-        scores.append(SliceScore(kind, value, len(places), score, *interval))
-    return sorted(scores, key=lambda one: (one.score, one.kind, one.value))
+        scores.append(SliceScore(kind, value, len(indices), score, *interval))
+    return sorted(scores, key=lambda row: (row.score, row.kind, row.value))
 
 
 def slice_texts(
@@ -107,7 +107,7 @@ def slice_texts(
 ) -> dict[str, list[str]]:
     """The values of each row by length and by unknown tokens.
 
-    Of pairs, or of questions and contexts, the tokens of both are counted.
+    For pairs, and for questions with contexts, the tokens of both texts are counted.
     """
     lengths, unknown = _count_tokens(tokenizer, texts)
     if second_texts is not None:
@@ -124,7 +124,7 @@ def slice_texts(
 
 
 def _count_tokens(tokenizer: "BaseTokenizer", texts: Sequence[str]) -> tuple[list[int], list[int]]:
-    """The number of tokens of each text, special tokens aside, and the number of unknown ones."""
+    """The number of tokens of each text, without special tokens, and the number of unknown tokens."""
     lengths, unknown = [], []
     for start in range(0, len(texts), _AT_ONCE):
         for ids in tokenizer.tokenize(list(texts[start : start + _AT_ONCE])).to_list():
@@ -140,19 +140,19 @@ def describe_slice(scores: SliceScore) -> str:
 
 
 def worst_slices(scores: Sequence[SliceScore], total: int) -> list[SliceScore]:
-    """The worst slices that are not all rows."""
-    return [one for one in scores if one.rows < total][:_MOST_SHOWN]
+    """The worst slices, without slices that contain all rows."""
+    return [score for score in scores if score.rows < total][:_MOST_SHOWN]
 
 
 def judge_slices(scores: Sequence[SliceScore], minimums: Mapping[str, float]) -> Iterator[tuple[bool, str]]:
-    """Whether each slice with a minimum reaches it, or misses it by no more than chance, and the comparison.
+    """Whether each slice with a minimum reaches it or misses it only by chance; and the comparison as text.
 
     `minimums` are points by `NAME=VALUE`, or by `NAME` for all values.
     """
     for name, minimum in minimums.items():
-        slices = [one for one in scores if name in (one.kind, one.name)]
-        for one in slices:
+        slices = [score for score in scores if name in (score.kind, score.name)]
+        for score in slices:
             rule = f"must not be significantly below evaluation.min_slice_scores {minimum:g} of {name!r}"
-            yield 100 * one.high >= minimum, f"slice {describe_slice(one)} {rule}"
+            yield 100 * score.high >= minimum, f"slice {describe_slice(score)} {rule}"
         if not slices:
             yield True, f"evaluation.min_slice_scores of {name!r} had no slice of {_FEWEST_ROWS} test rows to decide on"

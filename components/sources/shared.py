@@ -34,15 +34,15 @@ class LabelledFiles:
 
     Attributes:
         train: the training rows: a file, a folder or a pattern, see `TextSource.path`.
-        validation: the validation rows; None takes a tenth of the training rows, of questions those of a tenth of the
-            contexts.
+        validation: the validation rows; None takes a tenth of the training rows, for questions the rows of a tenth of
+            the contexts.
         test: likewise the test rows.
-        overlap: the treatment of rows that stand in two of the splits train, validation and test: `keep` keeps them,
-            and log, metrics and model card name their number; `drop` leaves them out of the earlier split; `error`
-            stops the run. It also holds for validation and test rows in the text of the pre-training, in unlabelled
+        overlap: the treatment of rows that are in two of the splits train, validation and test: `keep` keeps them,
+            and log, metrics and model card give their number; `drop` leaves them out of the earlier split; `error`
+            stops the run. It also applies to validation and test rows in the text of the pre-training, in unlabelled
             texts and in copies with replaced words.
-        near_overlap: likewise for rows that have nearly the same texts, at least 60 % of their pairs of adjacent words;
-            `off` looks for none.
+        near_overlap: the treatment of rows with nearly the same texts, which share at least 60 % of their pairs of
+            adjacent words; `off` does not look for such rows.
     """
 
     train: NonEmptyStr
@@ -79,7 +79,7 @@ class LabelledFiles:
         return fingerprint_splits(repr(sorted(settings.items())), self.paths(), self.kinds)
 
     def describe(self, splits: Mapping[str, Sequence[Any]]) -> list[str]:
-        """What the user should know of the rows of `splits`, a line each."""
+        """Remarks for the user about the rows of `splits`, one line each."""
         return []
 
     def digests(self) -> dict[str, str]:
@@ -95,8 +95,8 @@ class LocatedRow(NamedTuple):
     """A row as its source reads it.
 
     Attributes:
-        location: the file and the line or row where it stands, as `reviews.csv line 3`.
-        columns: all columns of its table as texts; none where it stands in no table.
+        location: the file and the line or row, as `reviews.csv line 3`.
+        columns: all columns of the row as texts; empty for a row that is not from a table.
     """
 
     row: Any
@@ -116,7 +116,7 @@ def check_label(label: str, place: str) -> None:
 def check_labels(labels: Mapping[str, set[str]], owner: str) -> None:
     """Checks the labels of each split.
 
-    `owner` is what holds those of training.
+    `owner` names the column and the file of the training labels, for errors.
     """
     trained = sorted(labels["train"])
     if len(trained) < 2:
@@ -130,10 +130,10 @@ def check_labels(labels: Mapping[str, set[str]], owner: str) -> None:
 def check_numbers(numbers: Mapping[str, Iterable[str]], advice: str = "") -> None:
     """Checks the numbers of the splits that a regression is scored on: nothing correlates with a constant.
 
-    Those of training may be equal. `advice` ends the error.
+    The numbers of training rows may all be equal. `advice` is appended to the error.
     """
     for split, split_numbers in numbers.items():
-        # Records hold float32, in which two that were read as different may be one.
+        # Records hold float32, in which two different numbers may become equal.
         different = set(array.array("f", map(float, split_numbers)))
         if len(different) < 2:
             (only,) = different
@@ -155,7 +155,7 @@ def check_spread(numbers: Sequence[float], owner: str) -> None:
 
 
 def match_values(table: Sequence[R], values: Sequence[V], rows: Sequence[R]) -> list[V]:
-    """The value of each of some rows of a table; of equal rows the first has the first value."""
+    """Looks up the values of `rows` in a table with one value a row; equal rows get theirs in the table's order."""
     values_of_row: dict[R, deque[V]] = defaultdict(deque)
     for row, value in zip(table, values, strict=True):
         values_of_row[row].append(value)
@@ -191,5 +191,5 @@ def digest(parts: Iterable[tuple[str, str]]) -> str:
 
 
 def stable_hash(*parts: str) -> int:
-    """64 bits of some texts that are the same in every process."""
+    """A hash of texts, of 64 bits, that is the same in every process."""
     return int.from_bytes(hashlib.blake2b("/".join(parts).encode(), digest_size=8).digest(), "big")

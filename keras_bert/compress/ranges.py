@@ -14,9 +14,9 @@ from keras_bert.layers.tap import Tap, taps_of
 from keras_bert.models.traces import transformed
 from keras_bert.options.quantization import Recipe
 
-# Ends of the paths of taps behind an operation that must stay float, and a factor that keeps it float: the TFLite
-# converter quantizes an operation if all its inputs and outputs are quantized, unless there is a product between that
-# it cannot fold. The smallest float32 above 1 changes no value by more than its last bit.
+# Ends of the paths of taps behind an operation that must stay float. The TFLite converter quantizes an operation if all
+# its inputs and outputs are quantized. A product between the operation and the tap, which the converter cannot fold,
+# keeps the operation float. The factor is the smallest float32 above 1, which changes a value by at most its last bit.
 SEPARATED = ("context_tap", "activation_tap")
 SEPARATOR = float(np.nextafter(np.float32(1), np.float32(2)))
 
@@ -24,8 +24,8 @@ SEPARATOR = float(np.nextafter(np.float32(1), np.float32(2)))
 # integers if 0 is the middle of both grids.
 CENTRED = ("query_tap", "key/output_tap")
 
-# Grids of 16 bits reach this many times as far as the calibration rows do. Later texts reach further, as in the inverse
-# deviation of a LayerNorm, and a value that is clipped there changes the answer by far more than wider steps do.
+# Grids of 16 bits are this many times as wide as the range of the calibration rows. Later texts exceed it, as in the
+# inverse deviation of a LayerNorm, and clipping there changes the answer by far more than wider steps do.
 HEADROOM = 1.5
 
 Part = TypeVar("Part")
@@ -61,9 +61,9 @@ def table_taps(model: keras.Model) -> dict[str, keras.layers.Layer]:
 
 
 def int8_tables(model: keras.Model, recipe: Recipe) -> dict[str, keras.layers.Layer]:
-    """Returns those of `table_taps` that get an int8 grid in training: all, in recipes with integers.
+    """Returns the tables of `table_taps` that get an int8 grid in training; none in recipes without integers.
 
-    Where all activations are integers, positions are left out: there they are one side of a sum of integers, and the
+    If all activations are integers, position tables are left out: they are an operand of a sum of integers, and the
     quantizer of the file rounds them.
     """
     if not recipe.integers:
@@ -84,16 +84,16 @@ def _by_path(parts: Iterable[tuple[str, Part]]) -> dict[str, Part]:
     by_path: dict[str, Part] = {}
     for path, part in parts:
         if by_path.setdefault(path, part) is not part:
-            raise ValueError(f"the path of a part must be unique, got {path!r} twice")
+            raise ValueError(f"the path of a layer or tap must be unique, got {path!r} twice")
     return by_path
 
 
 @contextlib.contextmanager
 def fixed_ranges(model: keras.Model, ranges: Mapping[str, tuple[float, float]], bits: int = 8) -> Iterator[None]:
     """Inside the block, the model's activations are quantized with fixed ranges: to 8 or 16 bits, tables to 8."""
-    opened, tables = taps(model), table_taps(model)
+    model_taps, tables = taps(model), table_taps(model)
     for path, (low, high) in ranges.items():
-        if path not in opened:
+        if path not in model_taps:
             raise ValueError(f"ranges must name taps of the model, got {path!r}")
         if not low <= 0 <= high or low == high:
             raise ValueError(f"the range of {path} must span zero and more, got [{low}, {high}]")
@@ -101,9 +101,9 @@ def fixed_ranges(model: keras.Model, ranges: Mapping[str, tuple[float, float]], 
     def round_at(path: str, x: tf.Tensor, training: bool) -> tf.Tensor:
         single = tf.cast(x, tf.float32)
         separated = single * SEPARATOR if path.endswith(SEPARATED) else single
-        number, (low, high) = 8 if path in tables else bits, ranges[path]
-        quantized = tf.quantization.fake_quant_with_min_max_args(separated, low, high, number, is_symmetric(number))
+        tap_bits, (low, high) = 8 if path in tables else bits, ranges[path]
+        quantized = tf.quantization.fake_quant_with_min_max_args(separated, low, high, tap_bits, is_symmetric(tap_bits))
         return tf.cast(quantized, x.dtype)
 
-    with transformed(model, {opened[path]: functools.partial(round_at, path) for path in ranges}):
+    with transformed(model, {model_taps[path]: functools.partial(round_at, path) for path in ranges}):
         yield

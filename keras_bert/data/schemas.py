@@ -19,12 +19,21 @@ Kind = Literal[
     "groups",
     "list",
 ]
-"""The kind of a feature: an integer a token (`tokens`); an integer a token with `IGNORED` for none (`labels`); one
-integer, the place of a label (`integer`), a group of texts (`group`) or the list of a row (`list`), whose rows follow
-one another and share batches; any number of such groups (`group_set`); 0 or 1 for each label (`flags`); two integers
-(`pair`); one float (`number`); the floats of a model's answer (`answers`); or, of any number of texts of a row, their
-tokens one text after the other (`texts`), the number of tokens of each (`lengths`), the group of each (`groups`), and a
-teacher's score of each (`scores`)."""
+"""The kind of a feature.
+
+- `tokens`: an integer for each token
+- `labels`: an integer for each token, `IGNORED` for tokens without a label
+- `integer`: the index of a label
+- `group`: the group of a text; `group_set`: any number of groups
+- `list`: the list of a row; the rows of a list follow one another and share batches
+- `flags`: 0 or 1 for each label
+- `pair`: two integers
+- `number`: a float
+- `answers`: the floats of a model's answer
+
+Four kinds describe any number of texts of one row: their tokens, one text after the other (`texts`), and for each text
+the number of its tokens (`lengths`), its group (`groups`), and a teacher's score (`scores`).
+"""
 
 
 class Feature(NamedTuple):
@@ -33,8 +42,9 @@ class Feature(NamedTuple):
     Attributes:
         kind: the type of its values.
         meaning: the description in `features.json`.
-        is_read: whether batches contain it; otherwise it only tells the source of the record.
-        is_narrow: whether batches pad these tokens to the split's longest ones, where the row's other texts are longer.
+        is_read: whether batches contain it; otherwise it only names the source of the record.
+        is_narrow: whether batches pad these tokens only to the longest ones of the split, as other texts of a row are
+            longer.
     """
 
     kind: Kind
@@ -47,11 +57,11 @@ _TOKENS = Feature("tokens", "int64, (length,): [CLS] text [SEP], or [CLS] text [
 _SEGMENTS = Feature("tokens", "int64, (length,): 0, and the second text's segment of a pair from its first token on")
 _ROW = "int64: the row, from 0, in the split's .jsonl.gz; a long one has several records"
 
-# The teacher's answers to a row. `features.json` describes them under this name: the shape, whether there is one a
-# token, and the value of padding, e.g. {"shape": [2], "along": true, "filling": -120.0}.
+# The teacher's answers to a row. `features.json` describes them under this name: the shape, whether each token has an
+# answer, and the value of padding, e.g. {"shape": [2], "along": true, "filling": -120.0}.
 TEACHER_ANSWERS = "teacher_answers"
 
-# The features of rows whose answers stand in the user's data, where a row may have no answer, or no label.
+# Further features if the user's data hold the teacher's answers: a row may have no answer, or no label.
 HAS_LABEL = "has_label"
 _GIVEN: dict[str, Feature] = {
     HAS_LABEL: Feature("group", "int64: 1, or 0 where the label is the teacher's, as the row has none of its own"),
@@ -125,7 +135,7 @@ SCHEMAS: dict[str, dict[str, Feature]] = {
 
 
 def given_answers(task: str) -> dict[str, Feature]:
-    """The features that rows of a task have besides, where a teacher's answers stand in the user's data."""
+    """The additional features of a task's rows if the user's data hold a teacher's answers."""
     return {**_GIVEN, "negative_scores": _NEGATIVE_SCORES} if compares_rows(task) else _GIVEN
 
 
@@ -139,7 +149,7 @@ def record_schema(content: Mapping[str, Any]) -> dict[str, Feature]:
 def compares_rows(task: str) -> bool:
     """Whether the loss of a task compares the rows of a batch. Such batches are random, not grouped by length.
 
-    Rows that are compared say which others are not negatives of theirs.
+    Features of such rows say which other rows of the batch are not their negatives.
     """
     return any(feature.kind == "group_set" for feature in SCHEMAS.get(task, {}).values())
 
@@ -150,7 +160,9 @@ def list_feature(task: str) -> str | None:
 
 
 def group_passages(answers: Iterable[Iterable[int]], passages: int) -> list[int]:
-    """The group of each of some passages: equal where they answer the same queries, given the passages of each query.
+    """The group of each passage; passages that answer the same queries share a group.
+
+    `answers` has the indices of the passages of each query.
 
     A loss asks whether a passage answers a query, nothing else. A query has few groups, however many passages it has.
     """

@@ -66,13 +66,14 @@ def task_batches(
       batch, which has about `batch_size` rows
     - embedding: `value` (batch,) float32, and the inputs of the second text as `second_...`
     - retrieval: `passage_group` (batch,) int32, equal for passages that answer the same queries; `answer_groups`
-      (batch, answers) int32, the groups of all passages of the row's query, then -1; the inputs of passages as
+      (batch, answers) int32, the groups of all passages of the row's query, padded with -1; the inputs of passages as
       `second_...` and those of all negatives of the batch as `negative_...` (negatives, length), `negative_group`
       (negatives,) and `negative_row`, the row of the batch that a negative belongs to (negatives,) int32; the inputs of
       queries are no longer than the longest query of the split
-    - rows with a teacher's answers: `teacher_answers` float32, the result of `TaskObjective.run` for the teacher; where
-      they stand in the user's data, `has_label` and `has_answers` (batch,) int32, see `DistillationObjective.measure`,
-      and for retrieval the scores of passages as `teacher_answers` (batch,) and `negative_scores` (negatives,)
+    - rows with a teacher's answers: `teacher_answers` float32, the result of `TaskObjective.run` for the teacher; if
+      the user's data hold these answers, `has_label` and `has_answers` (batch,) int32, see
+      `DistillationObjective.measure`, and for retrieval the scores of passages as `teacher_answers` (batch,) and
+      `negative_scores` (negatives,)
 
     Without shuffling and buckets, rows are in the order of the files.
 
@@ -207,7 +208,7 @@ def _check_range(records: RecordStore, where: str, feature: str, least: int, cou
     labels = records.values(feature)
     bad = np.flatnonzero((labels.values < least) | (labels.values >= count))
     if len(bad):
-        number = int(np.searchsorted(np.cumsum(labels.lengths), bad[0], side="right"))
+        record = int(np.searchsorted(np.cumsum(labels.lengths), bad[0], side="right"))
         raise RecordError(
-            f"{where} must have {feature} from {least} to {count - 1}, but record {number} has {labels.values[bad[0]]}"
+            f"{where} must have {feature} from {least} to {count - 1}, but record {record} has {labels.values[bad[0]]}"
         )

@@ -40,8 +40,9 @@ Features = dict[str, np.ndarray[Any, Any]]
 Array = np.ndarray[Any, Any]
 SecondText = Literal["optional", "required", "unused", "compared"]
 
-# Rows in memory at once, and the step of the lengths that rows are padded to: every new length is compiled again.
+# The number of rows that are in memory at once.
 ROWS_AT_ONCE = 4096
+# Rows are padded to multiples of this length, since each new length is compiled again.
 _LENGTH_STEP = 16
 
 
@@ -51,7 +52,7 @@ class Runtime(Protocol):
     Attributes:
         name: name of the runtime, for errors.
         max_length: maximum number of tokens of a row.
-        output: an object with a `shape`, or several of them by name.
+        output: an object with a `shape`, or a mapping from names to such objects.
     """
 
     name: str
@@ -68,8 +69,8 @@ class Task(Adaptable):
     `model` is plain Keras: compile it with `loss()` and `metrics()`, and fit it on the result of `examples`. An
     exported file in its place gives the same answers; it cannot be trained or saved.
 
-    All methods with texts raise TypeError where a text is not a string, and ValueError where there are none, or not as
-    many labels, second texts or other columns as texts.
+    All methods that take texts raise TypeError if a text is not a string. They raise ValueError if there are no texts,
+    or if the number of labels, second texts or other columns differs from the number of texts.
 
     Args:
         model: a model from the encoder's inputs to the task's outputs, or an exported file.
@@ -97,8 +98,8 @@ class Task(Adaptable):
     """Whether a text with more tokens than `max_length` is truncated; if not, it is read in several rows."""
 
     second_text: ClassVar[SecondText] = "optional"
-    """How the task uses a second text: the model reads single texts and pairs (`optional`), pairs alone (`required`) or
-    single texts alone (`unused`); or it reads each text of a pair by itself, and the answer compares them
+    """How the task uses a second text: the model reads single texts and pairs (`optional`), only pairs (`required`) or
+    only single texts (`unused`); or it reads each text of a pair by itself, and the answer compares the two
     (`compared`)."""
 
     second_name: ClassVar[str] = "second text of each pair"
@@ -108,10 +109,10 @@ class Task(Adaptable):
     """Whether texts without labels are rows that a teacher can label."""
 
     library_task: ClassVar[str] = ""
-    """The name of the task that other libraries know such a model as; empty for `name`."""
+    """The name that other libraries give to this task; empty if it equals `name`."""
 
     places: ClassVar[Places] = "none"
-    """The places in the text that a file which takes text returns beside the outputs."""
+    """The character positions that an exported file which takes text returns in addition to the outputs."""
 
     float_layers: ClassVar[tuple[str, ...]] = ()
     """Paths of the layers that stay float in every quantization recipe."""
@@ -165,7 +166,7 @@ class Task(Adaptable):
     def encoder(self) -> keras.Model:
         """The encoder inside the model, with shared weights; other tasks can be built on it.
 
-        Their pooling, and whether their vectors have length 1, are those of this task unless they are given others.
+        By default such tasks pool as this task does, and normalize vectors to length 1 if this task does.
         """
         from keras_bert.models.encoder import encoder_of
 
@@ -195,7 +196,7 @@ class Task(Adaptable):
     def start_head(self, labels: Array, class_weights: Sequence[float] | None = None) -> None:
         """Starts a new head from the labels of its training rows, as `examples` gives them; later calls do nothing.
 
-        For `class_weights` see `initialize_bias`; a regression takes mean and standard deviation.
+        For `class_weights` see `initialize_bias`. A regression starts from the labels' mean and standard deviation.
         """
         if self.has_new_head:
             counts = labels.sum(axis=0)
@@ -206,12 +207,12 @@ class Task(Adaptable):
     def initialize_bias(self, counts: Sequence[int], rows: int, class_weights: Sequence[float] | None = None) -> None:
         """Starts a new head from the frequencies of the labels, see `keras_bert.objectives.class_weights`.
 
-        The first call of `examples` does it with its labels; call this before, if the loss has class weights. The bias
-        of a head that was loaded or trained stays as it is, and later calls change nothing. Heads of more than two
+        The first call of `examples` does this with its labels. If the loss has class weights, call this before. The
+        bias of a head that was loaded or trained stays as it is, and later calls change nothing. Heads of more than two
         classes, and tasks without labels, ignore the call.
 
         Args:
-            counts: the number of training rows of each label, in the order of the logits; of words for tags.
+            counts: the number of training rows (for tags, of words) of each label, in the order of the logits.
             rows: the number of all training rows; ignored where a row or word has one label.
             class_weights: the weights of the labels that `objective` gets; None for equal weights.
 
@@ -227,7 +228,7 @@ class Task(Adaptable):
         check(type(self).__name__, "counts", len(counts) == bias.shape[0], rule, list(counts))
         independent = self.independent_labels
         prior = log_odds(counts, rows, class_weights) if independent else log_frequencies(counts, class_weights)
-        # A step of training changes all numbers of a bias, and so does a student that takes its teacher's head.
+        # Only a bias of zeros is new: training changes all its values, and a student copies its teacher's bias.
         if not np.any(bias.numpy()):
             bias.assign(prior)
         self.has_new_head = False
@@ -279,13 +280,13 @@ class Task(Adaptable):
         return []
 
     def training_rows(self, *data: Any, **pairs: Sequence[str]) -> dict[str, Array]:
-        """What `objective` reads, from the arguments of `examples`: inputs (rows, length) and labels."""
+        """The rows that `objective` reads, made from the arguments of `examples`: inputs (rows, length) and labels."""
         features, labels = self.examples(*data, **pairs)  # type: ignore[attr-defined]
         return {**features, self.label_name: labels}
 
     def fit(self, *data: Any, **options: Any) -> list[dict[str, float]]:
         """Trains the model on rows in memory with good defaults, see `keras_bert.fit`; needs TensorFlow."""
-        # The front door finds the trainer, which stands above tasks: steps that only answer do not depend on it.
+        # Tasks may not import the trainer, so that pipeline steps that only predict do not depend on its code.
         import keras_bert
 
         return keras_bert.fit(self, *data, **options)
@@ -330,7 +331,7 @@ class Task(Adaptable):
         return True
 
     def answer_columns(self, *, paired: bool = False) -> dict[str, ColumnType]:
-        """The columns of a table of answers, of pairs with `paired`: their names, and the types of their values.
+        """The names and types of the columns of a table of answers; `paired` says that texts are pairs.
 
         Raises:
             ValueError: the task has no answers to show.
@@ -351,20 +352,20 @@ class Task(Adaptable):
         return itertools.chain.from_iterable(map(self.format_answer, self.answer_values(texts, seconds), rows))
 
     def format_answer(self, values: tuple[Any, ...], texts: tuple[str, ...]) -> Iterable[tuple[str, ...]]:
-        """The lines for the values of one answer: the answer in a reader's form, then the text, or both of a pair."""
+        """The lines for the values of one answer: the answer as it is shown, then the text or both texts."""
         return [(*map(str, values), *texts)]
 
     def target(self, choice: Any, outputs: Any, row: RowWords) -> Target:
-        """The number of the outputs that an attribution explains.
+        """The scalar of the outputs that an attribution explains.
 
         Args:
-            choice: the choice of the number, see the task; None for that of the model's answer.
+            choice: which scalar, see the task; None for the one that the model's answer is based on.
             outputs: the outputs of the row, without the batch axis.
             row: the words of the row.
 
         Raises:
             TypeError: the choice has the wrong type.
-            ValueError: there is no such number, or the task has none that can be chosen.
+            ValueError: there is no such scalar, or the task has no scalar that can be chosen.
         """
         raise ValueError(f"{type(self).__name__} must be fine-tuned to be explained, got a model for {self.name}")
 
@@ -377,8 +378,8 @@ class Task(Adaptable):
 
         Args:
             texts: one text, or the two of a pair.
-            characters: the start and end of a part of the last text; where the text has several rows, the one with the
-                most of this part is read instead of that of the answer.
+            characters: the start and end of a part of the last text; if the text has several rows, the row with the
+                most of this part is returned instead of the row with the answer.
         """
         return AnswerRow(self.encode(texts[:1], texts[1:] or None))
 
@@ -405,7 +406,7 @@ class Task(Adaptable):
             if self.quantization is not None:
                 self.quantization.save(staging)
         if self.quantization is None:
-            # That of a model which was saved there before.
+            # The file may be left from a model that was saved there before.
             (Path(folder) / QUANTIZATION_FILE).unlink(missing_ok=True)
 
     def save_settings(self, folder: str | os.PathLike[str], *, adapted: bool = False) -> None:
@@ -459,14 +460,14 @@ class Task(Adaptable):
         """Runs the model on rows, in batches of rows of similar length.
 
         Args:
-            features: the model's inputs (rows, length), and further ones such as `mask_positions`; entries that are no
+            features: the model's inputs (rows, length), and others such as `mask_positions`; entries that are not
                 inputs of the model are left out.
             batch_size: rows of a batch; batches of rows with more than 512 tokens are smaller.
             keep: selects the outputs of a batch that are held in memory.
 
         Returns:
-            One entry a row: the result of `keep` without the batch axis. Outputs along the tokens are as long as the
-            batch was; `padding_mask` says which of them are padding.
+            One entry a row: the result of `keep` without the batch axis. Outputs for each token have the length of the
+            padded batch; `padding_mask` says which of them are padding.
         """
         check(type(self).__name__, "batch_size", batch_size >= 1, "be at least 1", batch_size)
         with self._answering():
@@ -490,8 +491,8 @@ def run_rows(
     for chosen in np.array_split(order, range(batch_size, len(order), batch_size)):
         batch = pad_batch(features, chosen, int(lengths[chosen].max()), positions)
         outputs = keep(model.predict_on_batch({name: batch[name] for name in names}))
-        for place, row in enumerate(chosen):
-            answers[row] = _take_row(outputs, place)
+        for index, row in enumerate(chosen):
+            answers[row] = _take_row(outputs, index)
     return answers
 
 
@@ -521,15 +522,15 @@ def slices(rows: int, at_once: int) -> list[slice]:
 def pad_rows(rows: Sequence[Sequence[int]], filling: int) -> Array:
     """Rows of numbers -> (rows, longest row) int32."""
     padded = np.full((len(rows), max((len(row) for row in rows), default=0)), filling, "int32")
-    for number, row in enumerate(rows):
-        padded[number, : len(row)] = row
+    for index, row in enumerate(rows):
+        padded[index, : len(row)] = row
     return padded
 
 
 def pad_batch(features: Features, chosen: Array, longest: int, most: int) -> Features:
     """Chosen rows; inputs along the tokens are cut or padded to a multiple of the length step.
 
-    `longest` is the number of tokens of the longest of these rows, `most` that of the model.
+    `longest` is the number of tokens of the longest of these rows, `most` the maximum of the model.
     """
     width = min(-(-longest // _LENGTH_STEP) * _LENGTH_STEP, most)
     batch = {name: array[chosen] for name, array in features.items()}

@@ -28,10 +28,10 @@ class BatchSource(Protocol):
     per_epoch: int
 
     def after(self, done: int, *, shares: Sequence[int] = (0,), of: int = 1) -> Iterable[Batch]:
-        """The batches from number `done` on, without end; of every batch the parts `shares` out of `of`."""
+        """Endless batches, from number `done` on; each is cut into `of` parts, and the parts `shares` are returned."""
 
     def epoch(self, number: int = 0, *, shares: Sequence[int] = (0,), of: int = 1) -> Iterable[Batch]:
-        """All batches of an epoch; of every batch the parts `shares` out of `of`."""
+        """All batches of an epoch; each is cut into `of` parts, and the parts `shares` are returned."""
 
     def identity(self) -> dict[str, Any]:
         """Plain values that identify the batches; only needed for checkpoints."""
@@ -50,7 +50,7 @@ class TrainingStep:
         steps: number of optimizer steps, see `Training.count_steps`.
         strategy: the distribution strategy; None for the current one.
         variables: further variables that training changes; checkpoints contain them.
-        after_step: called with the number of a step, from 1, after its weights and before their running mean changed.
+        after_step: called with the number of a step, from 1, after the weights and before their running mean change.
 
     Attributes:
         devices: the devices of the strategy.
@@ -135,7 +135,7 @@ class TrainingStep:
         crosses = isinstance(objective, CrossMicroBatchObjective) and objective.crosses_micro_batches
         if not crosses or not self._in_parts:
             return None
-        rule = "be false with several devices, as each of them sees its rows alone"
+        rule = "be false with several devices, as each of them only sees its own rows"
         check("Contrast", "across_micro_batches", self.devices.count == 1, rule, True)
         assert isinstance(objective, CrossMicroBatchObjective)
         whole = self.training.xla == "whole"
@@ -162,7 +162,7 @@ class TrainingStep:
         return weights
 
     def _find_gradients(self, batch: Batch, weights: Mapping[str, Any], scale: Any) -> tuple[list[Any], Sums]:
-        """This device's share of the gradients, without weights that have none, and its sums."""
+        """The gradients of this device's rows, for weights that have one, and the sums of its losses and metrics."""
         with tf.GradientTape() as tape:
             with self._computing(training=True):
                 sums = self.objective(self.model, batch, True) | {"tokens": (count_tokens(batch), tf.constant(1.0))}
@@ -170,9 +170,9 @@ class TrainingStep:
             loss = tf.add_n([sums[name][0] / tf.maximum(weight, 1e-9) for name, weight in weights.items()]) * scale
         gradients = tape.gradient(loss, [weight.value for weight in self._trained])
         # Known after the first trace. Weights that the objective does not use must not decay either.
-        self._used = [place for place, gradient in enumerate(gradients) if gradient is not None]
+        self._used = [index for index, gradient in enumerate(gradients) if gradient is not None]
         # Dense gradients, because a sparse one may contain a row several times, which makes its norm wrong.
-        return [tf.convert_to_tensor(gradients[place]) for place in self._used], sums
+        return [tf.convert_to_tensor(gradients[index]) for index in self._used], sums
 
     def _evaluate(self, batch: Batch) -> Sums:
         with self._computing(training=False):
@@ -197,13 +197,13 @@ class TrainingStep:
 
     def _accumulate(self, batch: Batch, weights: Mapping[str, Any], scale: Any) -> tuple[Sums]:
         gradients, sums = self._differentiate(batch, weights, scale)
-        for place, gradient in zip(self._used, gradients, strict=True):
-            self._gradients[place].assign_add(gradient)
+        for index, gradient in zip(self._used, gradients, strict=True):
+            self._gradients[index].assign_add(gradient)
         return (sums,)
 
     def _accumulated(self) -> list[Any]:
         # `identity`, because collective operations need a tensor that is placed on a device.
-        return self.devices.add_up([tf.identity(self._gradients[place]) for place in self._used])
+        return self.devices.add_up([tf.identity(self._gradients[index]) for index in self._used])
 
     def _apply_parts(self, norm: Any, scale: Any, use: bool) -> None:
         if use:
@@ -214,7 +214,7 @@ class TrainingStep:
     def _apply(self, gradients: Sequence[Any], norm: Any, scale: Any) -> None:
         """Clips and applies the gradients; divides by the device count, because the optimizer sums over devices."""
         factor = self.training.clip_norm / (tf.maximum(norm, self.training.clip_norm) * scale * self.devices.count)
-        weights = [self._trained[place] for place in self._used]
+        weights = [self._trained[index] for index in self._used]
         if self.training.xla == "parts" and self.devices.count == 1:
             # Created once, because XLA would compile every new function again.
             self._update = self._update or compiled_update(self._optimizer, weights)

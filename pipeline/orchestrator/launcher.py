@@ -160,7 +160,7 @@ class Launcher:
     def claim(self, plan: StepPlan) -> str | None:
         """Claims a step that is about to be launched; returns why it has to wait, None if it is free.
 
-        The lock of the root keeps other runs away, so that it always is.
+        In a local root every step is free, because the lock of the root keeps other runs away.
         """
         return None
 
@@ -176,10 +176,10 @@ class Launcher:
         """Starts a step in a child process; after the context, the process has ended and its staging folder is deleted.
 
         Raises:
-            InputError: the disk is full, or a worker of `TF_CONFIG` did not come, or cannot join.
+            InputError: the disk is full, or a worker of `TF_CONFIG` did not join in time, or cannot join.
         """
         node, start = plan.node, time.monotonic()
-        # Outputs are as deep below the root as their final place, so that relative paths in them stay valid.
+        # Outputs are as deep below the root as their final folders, so that relative paths in them stay valid.
         # Short names, as scratch folders hold sockets, whose paths are limited to some 100 characters.
         staging = self._root / STAGING / f"{staging_prefix(plan.key)}{uuid.uuid4().hex[:19]}"
         log, prefix = self._log(node), self._machine.launch_prefix(node.component.kind)
@@ -188,7 +188,7 @@ class Launcher:
             with self._disk_full_as_failure(plan, start):
                 log.parent.mkdir(parents=True, exist_ok=True)
                 if log.exists():
-                    # The log and record of an earlier try in the same run get a number; the newest have none.
+                    # The log and record of an earlier try in the same run are renamed with a number.
                     number = 1 + len([*log.parent.glob(f"{log.stem}.*.log")])
                     for earlier in filter(Path.exists, (log, log.with_suffix(""))):
                         earlier.rename(earlier.with_name(f"{log.stem}.{number}{earlier.suffix}"))
@@ -229,7 +229,7 @@ class Launcher:
         return self._chief is not None and node.component.distributed
 
     def find_lost_worker(self, launched: LaunchedStep) -> Outcome | None:
-        """The outcome of a running training that a worker has left; it ends here, as it would wait without end."""
+        """Ends a training that a worker has left, as it would wait forever, and returns its outcome; else None."""
         message = self._chief.find_lost_worker() if self._chief and self.needs_workers(launched.plan.node) else ""
         if not message:
             return None
@@ -268,7 +268,7 @@ class Launcher:
         launched.child.end()
         with self._disk_full_as_failure(plan, launched.start):
             if outcome.kind == "done":
-                # The user's data must not have changed after the key was computed, as outputs are published under it.
+                # Outputs are published under the key, so the user's data must not have changed since it was computed.
                 parameters = json.loads(json.dumps(plan.ingredients.parameters))
                 recorded = [output.manifest()["parameters"] for output in launched.outputs.values()]
                 changed = [name for name in parameters if any(made[name] != parameters[name] for made in recorded)]
@@ -278,8 +278,8 @@ class Launcher:
             seconds = time.monotonic() - launched.start
             if outcome.kind != "done":
                 raise self._failure(plan, outcome, seconds)
-            # The outputs move to their final place, then they are recorded; a kill in between leaves folders that are
-            # swept.
+            # The outputs move to their final place, then they are recorded. If the process is killed in between,
+            # these folders are deleted later.
             home = self._root / ARTIFACTS / plan.node.name
             home.mkdir(parents=True, exist_ok=True)
             new = {}
@@ -308,7 +308,7 @@ class Launcher:
             raise self._failure(plan, Outcome("disk_full", str(error)), time.monotonic() - start) from error
 
     def discard(self, plan: StepPlan) -> None:
-        """Deletes the checkpoints of a step that has ended and will not go on."""
+        """Deletes the checkpoints of a step that will not be resumed."""
         shutil.rmtree(self._checkpoints(plan), ignore_errors=True)
 
     def record_folder(self, node: Node) -> Path:
@@ -321,10 +321,10 @@ class Launcher:
         return _output_type(node, name)(self._root / stored.path)
 
     def fetch(self, artifact: Artifact) -> None:
-        """Makes sure that an artifact that this run made or reused is on this machine, as it always is."""
+        """Makes an artifact of this run available on this machine; in a local root it always is."""
 
     def read_json(self, artifact: Artifact, name: str) -> Any:
-        """The content of one JSON file of an artifact that this run made or reused, which need not be fetched."""
+        """The content of one JSON file of an artifact of this run; works without `fetch`."""
         return artifact.read_json(name)
 
     def _is_intact(self, node: Node, name: str, stored: StoredArtifact) -> bool:

@@ -21,7 +21,7 @@ class Miss(NamedTuple):
     """A limit that cannot be met.
 
     Attributes:
-        kind: the kind of the message: the measure, or `both` where each limit could be met alone.
+        kind: the kind of the message: the measure, or `both` if each limit can be met, but not both at once.
         name: the nearest candidate.
     """
 

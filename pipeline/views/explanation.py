@@ -34,23 +34,23 @@ class ModelReasons(NamedTuple):
     attention: Attention | None
 
 
-def models_of(place: Path) -> list[Path]:
+def models_of(path: Path) -> list[Path]:
     """Returns the models at a path: the `.onnx` and `.tflite` file of a pushed folder, else the path itself."""
-    if not place.exists():
-        raise InputError(f"MODEL must be a file or a folder that exists, got {place}")
-    if place.is_file() or (place / MODEL_FILE).is_file():
-        return [place]
-    return [place / name for name in (ONNX_FILE, TFLITE_FILE) if (place / name).is_file()] or [place]
+    if not path.exists():
+        raise InputError(f"MODEL must be a file or a folder that exists, got {path}")
+    if path.is_file() or (path / MODEL_FILE).is_file():
+        return [path]
+    return [path / name for name in (ONNX_FILE, TFLITE_FILE) if (path / name).is_file()] or [path]
 
 
-def open_model(place: Path) -> Task:
+def open_model(path: Path) -> Task:
     """Loads a trained model, an exported file, or a folder of transformers."""
     from keras_bert.export.bundle import load
     from keras_bert.interop.hugging_face import from_hugging_face
 
-    foreign = (place / "config.json").is_file() and not (place / TASK_FILE).is_file()
+    is_foreign = (path / "config.json").is_file() and not (path / TASK_FILE).is_file()
     try:
-        return from_hugging_face(place) if foreign else load(place)
+        return from_hugging_face(path) if is_foreign else load(path)
     except (OSError, ValueError) as error:
         raise InputError(str(error)) from None
 
@@ -72,9 +72,9 @@ def explain_text(
         text: the text, or the first of a pair.
         second: the second text, the context of a question, or the text that an embedding is compared with.
         target: see `keras_bert.explain.attributions`.
-        method: see there; None for integrated gradients, or for occlusion if one of the models is a file.
-        baseline: see there.
-        steps: see there.
+        method: see `attributions`; None for integrated gradients, or for occlusion if one of the models is a file.
+        baseline: see `attributions`.
+        steps: see `attributions`.
 
     Raises:
         InputError: a model cannot be loaded, or refuses the text, the target or the method.
@@ -84,14 +84,14 @@ def explain_text(
     from keras_bert.explain.explained import ExplainedRow
     from keras_bert.tasks.checks import is_keras_model
 
-    tasks = [open_model(place) for place in models]
+    tasks = [open_model(path) for path in models]
     has_files = not all(is_keras_model(task.model) for task in tasks)
     chosen: Any = method or ("occlusion" if has_files else "integrated_gradients")
     explanations: list[ModelReasons] = []
     try:
-        for place, task in zip(models, tasks, strict=True):
+        for path, task in zip(models, tasks, strict=True):
             if task.name != tasks[0].name:
-                raise ValueError(f"--beside must be for {tasks[0].name}, as {models[0]}, got {place} for {task.name}")
+                raise ValueError(f"--beside must be for {tasks[0].name}, as {models[0]}, got {path} for {task.name}")
             check_method(task, chosen, baseline, steps)
         if tasks[0].second_text == "compared":
             if target is not None:
@@ -102,12 +102,12 @@ def explain_text(
         first = ExplainedRow.of(tasks[0], text, target, second)
         if not first.tokens.word_texts:
             raise ValueError(f"TEXT must hold a word that the model reads, got {text!r}")
-        for place, task in zip(models, tasks, strict=True):
+        for path, task in zip(models, tasks, strict=True):
             row = first if task is tasks[0] else first.beside(task)
             rows = [(row.tokens, row.features)]
             attention = next(attend(task, rows)) if is_keras_model(task.model) else None
             explanations.append(
-                ModelReasons(display_path(place), attribute(task, row, chosen, baseline, steps), attention)
+                ModelReasons(display_path(path), attribute(task, row, chosen, baseline, steps), attention)
             )
     except (TypeError, ValueError) as error:
         raise InputError(str(error)) from None
@@ -180,7 +180,7 @@ def _cuts(row: Tokens) -> list[dict[str, int]]:
 
 _METHODS = {
     "occlusion": "the score falls by so much if the word is masked",
-    "integrated_gradients": "the shares sum to the score less that of an empty text",
+    "integrated_gradients": "the shares sum to the score minus the score of an empty text",
     "input_x_gradient": "a rough estimate from one gradient",
 }
 

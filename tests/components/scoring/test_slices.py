@@ -1,4 +1,4 @@
-"""Scores of parts of the test rows, and what is refused because of them."""
+"""Scores of parts of the test rows, and models that are refused because of them."""
 
 import random
 from collections.abc import Sequence
@@ -91,7 +91,7 @@ def test_right_answers_to_sentences_without_entities_are_no_weakness() -> None:
     values = {"source": ["web"] * 12 + ["news"] * 12}
     scores = score_slices(TaggedScoring(), rows, [row.tags for row in rows], ["B-per", "I-per", "O"], "f1", values)
     assert [(one.value, one.score) for one in scores] == [("web", 1.0)]
-    # Of other tags each word is right or wrong.
+    # With tags that are not entities, each word is right or wrong.
     rows = [Sentence(("ran",), ("O",))] * 12
     scores = score_slices(TaggedScoring(), rows, [("O",)] * 12, ["O", "verb"], "accuracy", {"source": ["news"] * 12})
     assert [(one.value, one.score) for one in scores] == [("news", 1.0)]

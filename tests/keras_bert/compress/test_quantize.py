@@ -217,7 +217,7 @@ def test_taps_are_found_by_unique_paths_and_closed_after_an_error():
     inner = [keras.Sequential([keras.Input((4,)), TapLayer(name="tap")], name="twin") for _ in range(2)]
     outer = keras.Model(inputs, inner[0](inputs))
     outer.other = inner[1]
-    with pytest.raises(ValueError, match=r"the path of a part must be unique, got '.*tap' twice"):
+    with pytest.raises(ValueError, match=r"the path of a layer or tap must be unique, got '.*tap' twice"):
         taps(outer)
 
 

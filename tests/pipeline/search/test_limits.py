@@ -1,4 +1,4 @@
-"""What limits may be, what they allow, and how a search says that one cannot be met."""
+"""Which limits are valid, what they allow, and the messages about limits that cannot be met."""
 
 from pathlib import Path
 
@@ -12,7 +12,7 @@ LIMITS = Limits(megabytes=3.0, milliseconds=2.0, min_share=0.96)
 
 
 @pytest.mark.parametrize(
-    ("given", "message"),
+    ("options", "message"),
     [
         ((None, None, 0.9), "--max-megabytes or --max-milliseconds must be given beside --min-share, got neither"),
         ((0.0, None, 0.9), "--max-megabytes must be positive and finite, got 0"),
@@ -21,13 +21,13 @@ LIMITS = Limits(megabytes=3.0, milliseconds=2.0, min_share=0.96)
         ((3.0, None, 1.5), "--min-share must be from 0 to 1, got 1.5"),
     ],
 )
-def test_what_is_no_limit(given: tuple[float, ...], message: str) -> None:
+def test_refuses_invalid_limits(options: tuple[float, ...], message: str) -> None:
     with pytest.raises(InputError) as caught:
-        Limits.of(*given)
+        Limits.of(*options)
     assert str(caught.value) == message
 
 
-def test_what_is_not_limited_is_allowed() -> None:
+def test_a_measure_without_a_limit_is_allowed() -> None:
     assert Limits.of(None, None, None) is None
     limits = Limits.of(None, 2.0, None)
     assert limits is not None
@@ -56,12 +56,12 @@ def test_what_is_not_limited_is_allowed() -> None:
         ),
     ],
 )
-def test_what_cannot_be_shrunk(tmp_path: Path, text: str, message: str) -> None:
+def test_refuses_a_job_that_cannot_be_searched(tmp_path: Path, text: str, message: str) -> None:
     with pytest.raises(InputError, match=message):
         check_limited(load(tmp_path, text))
 
 
-def test_by_how_much_the_smallest_and_the_fastest_miss() -> None:
+def test_a_miss_names_the_nearest_file_and_the_excess() -> None:
     small = {"megabytes": 3.5, "milliseconds": 1.0}
     assert unmet_limits({"small": small, "fits": {"megabytes": 3.0, "milliseconds": 2.0}}, LIMITS) == []
     (miss,) = unmet_limits({"small": small, "large": {"megabytes": 9.0, "milliseconds": 1.5}}, LIMITS)
@@ -71,7 +71,7 @@ def test_by_how_much_the_smallest_and_the_fastest_miss() -> None:
     assert two[1].describe().endswith("the fastest file, slow, takes 4 ms, 2 too many")
 
 
-def test_limits_that_no_one_keeps_to_together() -> None:
+def test_two_limits_that_no_candidate_meets_at_once() -> None:
     weights = {
         "slow": {"megabytes": 2.0, "milliseconds": 2.5},
         "large": {"megabytes": 9.0, "milliseconds": 1.0},
@@ -80,7 +80,7 @@ def test_limits_that_no_one_keeps_to_together() -> None:
     assert miss.describe() == "--max-milliseconds 2 cannot be met: slow, the nearest, has 2.5 of them, 0.5 too many"
 
 
-def test_what_a_trained_model_breaks() -> None:
+def test_limits_that_a_trained_model_violates() -> None:
     assert violated_limits("best", {"megabytes": 3.0, "milliseconds": 2.0, "share": 0.96}, LIMITS) == []
     (miss,) = violated_limits("best", {"megabytes": 3.0, "milliseconds": 2.0, "share": 0.92}, LIMITS)
     assert miss.describe() == "--min-share 0.96 cannot be met: the best model, best, keeps 0.920, 0.04 too little"
