@@ -1,9 +1,10 @@
-"""A masked-token training step of each family beside transformers' own model of it, and keras-hub's where it has one.
+"""Times a masked-token training step of each family in our library, in transformers, and in keras-hub if it has one.
 
-Ours and transformers' have the same weights: it makes and writes them, ours are read from its folder, and the first
-losses, in float32 and without dropout, must agree. Dropout is the default of each family's configuration. transformers
-computes the scores of the vocabulary for all tokens, ours and keras-hub's for the masked ones, which is all that the
-loss reads; "everywhere" is ours with the scores of all tokens and the same loss.
+Our model and transformers' have the same weights: transformers makes and writes them, and our library reads them. The
+first losses, in float32 and without dropout, must agree. Dropout is the default of each family's configuration.
+transformers computes the scores of the vocabulary for all tokens. Our library and keras-hub compute them only for
+masked tokens, because the loss reads no others; "everywhere" is our model with the scores of all tokens and the same
+loss.
 """
 
 import argparse
@@ -30,7 +31,8 @@ from keras_bert.families.registry import FAMILIES
 OURS, TRANSFORMERS, KERAS_HUB = "ours", "transformers", "keras-hub"
 ROWS, LENGTH = 32, 128
 SHAPE = {"num_layers": 4, "hidden_size": 256, "num_heads": 4, "intermediate_size": 1024}
-# Key of `config.json` -> its value, where the released models are not of these shares or transformers' default.
+# Keys of `config.json` and their values, for families whose released models have neither these proportions nor
+# transformers' defaults.
 _RELATIVE = {"relative_attention": True, "pos_att_type": "c2p|p2c", "position_biased_input": False}
 CHANGES: dict[str, dict[str, Any]] = {
     "mobilebert": {"intra_bottleneck_size": 64, "intermediate_size": 256},
@@ -38,8 +40,8 @@ CHANGES: dict[str, dict[str, Any]] = {
     "deberta-v2": {**_RELATIVE, "position_buckets": 256, "share_att_key": True, "norm_rel_ebd": "layer_norm"},
     "modernbert": {"pad_token_id": 0},
 }
-# transformers 5.23: its mask is a number that bfloat16 does not have.
-_FLOAT32_ALONE = ("deberta",)
+# Families that run only in float32 in transformers 5.23, because bfloat16 cannot represent the value of their mask.
+_FLOAT32_ONLY = ("deberta",)
 EVERYWHERE = ", everywhere"
 _OURS = ("float32 XLA parts", "bfloat16 XLA parts")
 MODES = {
@@ -47,7 +49,7 @@ MODES = {
     TRANSFORMERS: ("float32", "bfloat16", "float32 compiled", "bfloat16 compiled"),
     KERAS_HUB: ("float32", "float32 XLA", "bfloat16", "bfloat16 XLA"),
 }
-# Of a loss of 10.4 nats: what sums in another order come to.
+# The allowed difference of losses of about 10.4 nats, which are sums in another order.
 _TOLERANCE = 1e-4
 
 
@@ -60,7 +62,7 @@ def race_families(options: argparse.Namespace) -> None:
             entries = [(name, mode) for name in contestants for mode in MODES[name]]
             if not options.compile:
                 entries = [entry for entry in entries if not entry[1].endswith("compiled")]
-            if family in _FLOAT32_ALONE:
+            if family in _FLOAT32_ONLY:
                 entries = [entry for entry in entries if entry[0] != TRANSFORMERS or entry[1].startswith("float32")]
             times = take_turns(contestants, entries, options.rounds)
             for contestant in contestants.values():
@@ -76,7 +78,7 @@ def race_families(options: argparse.Namespace) -> None:
 
 
 def _start(family: str, folder: Path, options: argparse.Namespace) -> dict[str, Contestant]:
-    """Processes that hold models of one family; transformers' is the first, as ours reads the folder that it makes.
+    """Starts processes with models of one family, first transformers', which makes the folder that ours reads.
 
     Raises:
         SystemExit: the first losses differ.
@@ -98,15 +100,15 @@ def _start(family: str, folder: Path, options: argparse.Namespace) -> dict[str, 
 
 
 def settings_of(family: str) -> dict[str, Any]:
-    """What transformers' configuration of a family must be told to have the shape."""
+    """The settings that give transformers' configuration of a family the shape `SHAPE`."""
     description = FAMILIES[family]
     shape = {
         **SHAPE,
         "vocabulary_size": VOCABULARY,
         "max_length": POSITIONS + description.fixed.get("position_offset", 0),
     }
-    said = {description.keys[field]: value for field, value in shape.items() if field in description.keys}
-    return {**said, **description.only, **CHANGES.get(family, {})}
+    settings = {description.keys[field]: value for field, value in shape.items() if field in description.keys}
+    return {**settings, **description.only, **CHANGES.get(family, {})}
 
 
 def _print_table(
@@ -151,7 +153,7 @@ def _compare(family: str, medians: dict[tuple[str, str], float], hellos: dict[st
 
 
 def main() -> None:
-    """Serves ours: reads a folder, says what the first loss is, and answers each mode."""
+    """Serves our model: reads it from a folder, reports the first loss, and times steps in each requested mode."""
     parser = argparse.ArgumentParser(description="Ours, beside `benchmarks.peers.transformers_masked_tokens`.")
     parser.add_argument("folder", type=Path)
     parser.add_argument("--rows", type=int, required=True)

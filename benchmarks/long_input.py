@@ -2,11 +2,12 @@
 
     python -m benchmarks.long_input [--transformers-python PATH] [--lengths 512 1024 2048 4096 8192]
 
-PATH is an interpreter with torch and transformers, whose own models of the same shape stand beside ours. One row of
-random tokens without padding, the masked-token head, float32; a forward pass, and a training step with dropout 0.1 and
-AdamW. Each kind of attention lives in a process of its own, which is asked for one length after the other, the shortest
-first; its memory is the most that the process holds meanwhile, its libraries included. Ours scores 20 masked tokens,
-transformers all. A process that fails, for want of memory (`--memory`) or else, gets no longer inputs.
+PATH is an interpreter with torch and transformers, whose models of the same shape are measured for comparison. The
+input is one row of random tokens without padding, the model has the masked-token head, in float32. Measured are a
+forward pass, and a training step with dropout 0.1 and AdamW. Each kind of attention has its own process, which measures
+one length after the other, the shortest first. Memory is the peak of the process, with its libraries. Our model scores
+20 masked tokens, transformers' all tokens. After a failure, as from too little memory (`--memory`), a process gets no
+longer inputs.
 """
 
 import argparse
@@ -22,9 +23,9 @@ from benchmarks.harness.memory_peaks import measure
 
 
 def main() -> None:
-    """Prints a table, or answers the process that does."""
+    """Prints a table; with `--serve`, answers the process that prints it."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--transformers-python", help="without it: ours alone")
+    parser.add_argument("--transformers-python", help="without it, only our models are measured")
     parser.add_argument("--compile", action="store_true", help="time torch.compile, which takes long, too")
     parser.add_argument("--families", nargs="+", choices=FAMILIES, default=FAMILIES)
     parser.add_argument("--lengths", nargs="+", type=int, default=LENGTHS)
@@ -37,7 +38,7 @@ def main() -> None:
         serve(options.serve, options.seconds)
         return
     if options.threads:
-        # On a machine that others use PyTorch's threads wait for each other far longer than they compute.
+        # On a busy machine, PyTorch's threads wait for each other far longer than they compute.
         threads = str(options.threads)
         os.environ |= dict.fromkeys(("OMP_NUM_THREADS", "TF_NUM_INTRAOP_THREADS"), threads)
     most = int(options.memory * 1e9)
@@ -83,7 +84,7 @@ def serve(family: str, least: float) -> None:
 
 
 def times_of(family: str, length: int, least: float) -> list[tuple[float, float]]:
-    """The same of ours, for one length."""
+    """Seconds and MB of a forward pass and of a step of our model, for one length."""
     import tensorflow as tf
 
     from benchmarks.harness.our_steps import make_step

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from keras_bert.compress.diagnosis import QuantizationDiagnosis
     from keras_bert.tasks.base import Task
 
-# Tokens of the full rows that files are timed with, if the model takes as many.
+# The number of tokens of the rows that files are timed with, unless the model takes fewer.
 _TIMED_LENGTH = 128
 
 
@@ -43,8 +43,8 @@ def diagnose(
     Milliseconds are measured for two files, the float one and the quantized one. The time that a float layer costs is
     an estimate: the difference of the two, in proportion to the layer's share of the weights.
 
-    `allowed_loss` is in points of the task's main metric on the first `rows` validation rows: the smallest set of
-    layers that must stay float for it is searched. None for no search.
+    With `allowed_loss`, the smallest set of layers is searched that must stay float to lose no more than this. The loss
+    is in points of the task's main metric on the first `rows` validation rows.
 
     Raises:
         InputError: the recipe has no integers.

@@ -42,15 +42,15 @@ def fine_tune(
 ) -> None:
     """Trains an encoder with a head on top, see `build_task`; the same arguments give the same weights.
 
-    If some questions have no answer, the threshold for giving none is tuned on the validation split.
+    If some questions have no answer, the threshold for answering nothing is tuned on the validation split.
 
     Args:
         pretrained: a model with an encoder.
         examples: labelled rows in the same vocabulary; their test split is not read.
         model: the model for the task of the examples.
         pooling: how the states of the tokens become one vector, for a task that needs one, see `build_task`.
-        normalize: whether the vectors of an embedding or a retrieval have length 1; None for as in the pre-trained
-            model, or for True where it makes none.
+        normalize: whether the vectors of an embedding or a retrieval have length 1; None keeps the setting of the
+            pre-trained model, or is True if that model makes no vectors.
         class_weights: the weight of each label in the loss, see `find_class_weights`.
         training: how long and how to train.
         selection: which weights of the training to keep.
@@ -58,7 +58,7 @@ def fine_tune(
             saved in the folder `adapter`, and is merged into the model's weights if it can be.
         contrast: the settings of the loss of retrieval, which the model keeps for its students; None for the defaults,
             and for other tasks.
-        distillation: how a teacher's answers in the examples count; None where they have none.
+        distillation: how a teacher's answers in the examples count; None if the examples have no answers.
 
     Raises:
         InputError: the checkpoint does not fit the examples, the task has no such class weights, or the encoder does

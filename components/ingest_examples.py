@@ -48,27 +48,27 @@ def ingest_examples(
 ) -> None:
     """Tokenizes labelled rows into `train.tfrecord`, `validation.tfrecord` and `test.tfrecord`.
 
-    `features.json` says what the records hold and what is made of them. A split that the source does not have is taken
-    out of training: a tenth, of each label where there are labels. The rows also stand as they were read in
-    `train.jsonl.gz`, `validation.jsonl.gz` and `test.jsonl.gz`. `schema.json` has properties of the training rows,
-    which later rows are compared with. Rows of different splits with the same texts are counted, and treated as the
-    source's `overlap` says; those with nearly the same texts as its `near_overlap` says.
+    `features.json` describes the records. A validation or test split that the source does not have is taken
+    from the training rows: a tenth of them, for tasks with labels a tenth of each label. The files `train.jsonl.gz`,
+    `validation.jsonl.gz` and `test.jsonl.gz` have the rows as they were read. `schema.json` has properties of the
+    training rows, to compare new rows with. Rows of different splits with the same texts are counted, and treated as
+    the source's `overlap` says; rows with nearly the same texts are treated as its `near_overlap` says.
 
     Args:
-        vocabulary: of the model.
+        vocabulary: the vocabulary of the model.
         examples: the written rows.
         source: the rows; its `task` decides how they are labelled.
-        max_length: the most tokens of a record.
+        max_length: the maximum number of tokens of a record.
         stride: for questions, tokens of a context from one window to the next; a third of `max_length` if None.
-        max_query_length: for questions, the most tokens of one; a sixth of `max_length` if None.
+        max_query_length: the maximum number of tokens of a question; a sixth of `max_length` if None.
         prompts: for retrieval, the texts in front of queries and passages.
-        unlabelled: a table of texts with a teacher's answers, which are training rows, too; None for none.
+        unlabelled: a table of texts with a teacher's answers, which become training rows as well; None for no table.
         corpus: the text of the pre-training, in which validation and test rows are looked for; None for no search.
         beam: the engine that reads the corpus.
 
     Raises:
         ValueError: `max_length` is too small, or the windows of a context have no room or leave gaps.
-        InputError: the rows cannot be used, are too few for three splits, or are shared by splits that may share none.
+        InputError: the rows cannot be used, are too few for three splits, or are in two splits, which is forbidden.
     """
     check("ingest_examples", "max_length", max_length >= 8, "be at least 8", max_length)
     max_query_length = max_length // 6 if max_query_length is None else max_query_length
@@ -102,7 +102,7 @@ def ingest_examples(
             tokenizer, labels, *windows, label_precision=precision, is_taught=is_taught, prompts=prompts
         )
         counts[split] = write_records(examples.file(f"{split}.tfrecord"), task.records(splits[split], encoding))
-        # Where rows are not cut but read in parts, nothing is counted.
+        # Tasks that read long rows in several windows count no truncated rows.
         cut[split] = round(encoding.cut[True] / max(1, encoding.cut.total()), 4)
         left_out[split] = len(encoding.left_out)
         write_rows(examples.file(f"{split}.jsonl.gz"), task, splits[split])
@@ -142,7 +142,7 @@ def _add_corpus_leaks(
     beam: BeamOptions,
     counts: Mapping[Relation, OverlapCounts],
 ) -> None:
-    """Adds the numbers of validation and test rows that stand in the corpus to the counts of overlaps."""
+    """Counts the validation and test rows that the corpus contains, and adds them to the counts of overlaps."""
     from components.examples.corpus_leaks import scan_corpus
     from components.examples.held_out_texts import count_rows_with, list_held_out_texts
 

@@ -1,4 +1,4 @@
-"""Cuts a table into chunks of rows that can be answered, the units of work, and sets the other rows aside."""
+"""Cuts a table into chunks of rows that can be answered; other rows are written to a file of their own."""
 
 import dataclasses
 from collections.abc import Iterator, Mapping, Sequence
@@ -27,8 +27,9 @@ class CutTable:
     """A table that was cut into chunks.
 
     Attributes:
-        characters: of all texts.
-        names: the names of the columns; of JSON lines, of all fields.
+        bad: number of rows that cannot be answered.
+        characters: number of characters of all texts.
+        names: the names of the columns, or of all fields of JSON lines.
         json_types: the types of the fields of JSON lines, see `JsonTypes`; empty for other tables.
     """
 
@@ -117,7 +118,7 @@ class _TableCutter:
         return CutTable(self._chunks, self._rows, self._bad, self._characters, names, types)
 
     def _with_columns(self, file: str, rows: "pa.Table") -> "pa.Table":
-        """The rows with the columns of the first file, in their order, where its types hold all of their values."""
+        """The rows with the columns and types of the first file, in its order; the types must fit the values."""
         import pyarrow as pa
 
         if not self._first:

@@ -17,8 +17,8 @@ from components.corpus.index import IndexRows, Ints
 from components.corpus.links import Links, resolve_links
 from components.corpus.partitions import Partition, PartitionTables, partition_of, split_number
 
-# A shard is the unit of work of later steps, which read it whole. There are enough shards for many cores, but no more
-# files than that, as long as a shard stays small in memory.
+# Later steps read a whole shard as their unit of work. `_MANY_SHARDS` are enough for many cores. In a larger corpus
+# shards grow instead, up to `_GROWTH` times, which still fits in memory.
 _MANY_SHARDS = 64
 _GROWTH = 4
 NEAR, EXACT = "near", "exact"
@@ -118,7 +118,7 @@ def make_plan(partitions: Sequence[Partition], links: Sequence[Links], scratch: 
             rows["reason"][repeats], rows["kept"][repeats] = REASONS.index(reason), links_of_rows[:, 1]
             table.drop(partition.number)
         tally.add(rows)
-        # A file of its own: the same plan may be made twice at once.
+        # A file with a unique name, because two processes may make the same plan at once.
         marked.append(partition._replace(rows=str(folder / f"{uuid.uuid4().hex}.rows.npy")))
         np.save(marked[-1].rows, rows)
     return CorpusPlan(marked, tally, scratch)
@@ -160,7 +160,7 @@ class CorpusTally:
     Attributes:
         kept_bytes: size of the documents that stay.
         kept_by_partition: number of the documents that stay, by partition.
-        dropped_by_partition: number of the others.
+        dropped_by_partition: number of the documents that were dropped, by partition.
     """
 
     def __init__(self) -> None:
@@ -184,7 +184,7 @@ class CorpusTally:
         self._sizes.update(dict(zip(different.tolist(), counts.tolist(), strict=True)))
 
     def describe(self, shards: int) -> dict[str, dict[str, Any]]:
-        """The statistics of a corpus, {title: {label: value}}; they depend on the data alone."""
+        """The statistics of a corpus, {title: {label: value}}; they depend only on the data."""
         kept, total = sum(self.kept_by_partition), int(self._reasons.sum())
         return {
             "documents": {

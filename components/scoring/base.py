@@ -34,8 +34,8 @@ class TaskScores(NamedTuple):
 
     Attributes:
         metrics: the scores of `TaskScoring.metrics`, and of `IN_LABEL_UNITS` where answers are numbers.
-        report: precision, recall, f1 and support of each class; for questions exact, f1 and support of those with and
-            without an answer; None for tasks without classes.
+        report: precision, recall, f1 and support of each class; for question answering, exact, f1 and support of the
+            questions with and of the questions without an answer; None for tasks without classes.
         confusion: the confusion matrix of labels, a row for each true label; None for other tasks.
     """
 
@@ -45,13 +45,13 @@ class TaskScores(NamedTuple):
 
 
 class LabelLogits(NamedTuple):
-    """The logits behind a task's labels, and the true labels; each is about a text, a word, or a label of a text.
+    """The logits of a task's decisions, and the true labels; a decision is for a text, a word, or a label of a text.
 
     Attributes:
         logits: logits in the order of `TaskScoring.classes` (decisions, classes).
         truth: the true classes (decisions,).
         rows: the row of each decision, from 0 (decisions,), ascending.
-        places: its place in the row: 0, or the number of the word or of the label (decisions,).
+        places: the index of each decision in its row: 0, or the index of the word or of the label (decisions,).
     """
 
     logits: "np.ndarray[Any, Any]"
@@ -82,10 +82,10 @@ class TaskScoring(abc.ABC, Generic[R]):
     """Whether one threshold suits the probabilities of all answers; False where each label has a threshold."""
 
     decides_by_label: ClassVar[bool] = False
-    """Whether `logits` decides about each label by itself; `LabelLogits.places` are the numbers of labels then."""
+    """Whether `logits` has a decision for each label; then `LabelLogits.places` are the indices of the labels."""
 
     has_variants: ClassVar[bool] = False
-    """Whether `variants` has any, which take as long as `answer`."""
+    """Whether `variants` returns answers, which take as long as `answer`."""
 
     @abc.abstractmethod
     def metrics(self, labels: Sequence[str]) -> tuple[str, ...]:
@@ -110,12 +110,12 @@ class TaskScoring(abc.ABC, Generic[R]):
     def relabel(self, row: R, classes: Mapping[int, str], labels: Sequence[str]) -> R:
         """The row with other labels.
 
-        `classes` has the new classes by their places in the row, see `LabelLogits.places`.
+        `classes` has the new classes by their index in the row, see `LabelLogits.places`.
         """
         raise NotImplementedError(f"{type(self).__name__} has no probabilities")
 
     def compare_labels(self, row: R, other: R, value: float | None) -> Mistake:
-        """A row and the same with other labels, for display; `value` is that of the mistake."""
+        """Compares a row with the same row with other labels, for display; `value` becomes the value of the mistake."""
         raise NotImplementedError(f"{type(self).__name__} has no probabilities")
 
     @abc.abstractmethod
@@ -142,7 +142,8 @@ class TaskScoring(abc.ABC, Generic[R]):
     ) -> Measure | None:
         """The function that scores samples of the rows all at once, mostly a `RowStatistics`.
 
-        None where there is none, as for a correlation of ranks: samples are scored one by one then, which is slow.
+        None if no such function exists, as for a correlation of ranks. Samples are then scored one by one, which is
+        slow.
         """
         return None
 
@@ -151,18 +152,18 @@ class TaskScoring(abc.ABC, Generic[R]):
         return {}
 
     def given_answers(self, rows: Sequence[R], labels: Sequence[str]) -> list[Any] | None:
-        """The answers of a teacher in the user's data, in the form that `score` takes; None if they are no answers."""
+        """The answers of a teacher in the user's data, in the form that `score` takes; None if there are none."""
         return None
 
     def trivial(self, train: Sequence[R], test: Sequence[R]) -> tuple[str, list[Any]] | None:
-        """The name of answers without reading the rows, which every model must beat, and the answers; or None."""
+        """The name of the trivial answers, and the answers: every model must beat them, they read no row; or None."""
         return None
 
     def baselines(self, train: Sequence[R], validation: Sequence[R], test: Sequence[R]) -> Baselines:
         """Methods without a language model: name -> function that returns the answers to the test rows.
 
-        A function learns from the rows of `train`, and chooses a variant by those of `validation`. It raises ValueError
-        where it cannot learn, for example from words that are all too short.
+        A function learns from the rows of `train`, and chooses a variant by the rows of `validation`. It raises
+        ValueError if it cannot learn, for example from words that are all too short.
         """
         return {}
 

@@ -34,7 +34,7 @@ def load(place: str | os.PathLike[str]) -> Task:
 
     Args:
         place: a folder that `Task.save` or a training step wrote, for a Keras model; or a pushed folder or one of its
-            files, see `load_exported`; each also on the Hugging Face hub, as `hf://OWNER/NAME`.
+            files, see `load_exported`; or `hf://OWNER/NAME`, a repository of the Hugging Face hub with one of these.
 
     Raises:
         FileNotFoundError: the file or folder does not exist, or a file is missing in the folder.
@@ -87,34 +87,34 @@ def load_exported(place: str | os.PathLike[str], file: str = "", *, num_threads:
         place /= file
     if not place.is_file():
         raise FileNotFoundError(f"{place} must be a file or a folder of a pushed model, there is none")
-    held = read_attachments(place)
-    if not held.keys() & set(_COMPANIONS):
-        # A web file has no attached files, because every visitor downloads it; its pushed folder has them. Triton's is
-        # four folders below, as Core ML's.
+    attached = read_attachments(place)
+    if not attached.keys() & set(_COMPANIONS):
+        # A web file has no attached files, because every visitor downloads it; its pushed folder has them. The files
+        # for Triton and Core ML are four folders below the pushed folder.
         for folder in place.absolute().parents[:4]:
             if all((folder / name).is_file() for name in _COMPANIONS):
                 return _load(folder, place, num_threads)
-    _check_companions(place, held.keys())
-    with tempfile.TemporaryDirectory() as made:
-        for name in (*_COMPANIONS, *({METRICS_FILE} & held.keys())):
-            (Path(made) / name).write_bytes(held[name])
+    _check_companions(place, attached.keys())
+    with tempfile.TemporaryDirectory() as folder_name:
+        for name in (*_COMPANIONS, *({METRICS_FILE} & attached.keys())):
+            (Path(folder_name) / name).write_bytes(attached[name])
         try:
-            return _load(Path(made), place, num_threads)
+            return _load(Path(folder_name), place, num_threads)
         except ValueError as error:
-            raise ValueError(str(error).replace(made, str(place))) from error
+            raise ValueError(str(error).replace(folder_name, str(place))) from error
 
 
 def attach_companions(task: Task, file: Path) -> None:
     """Attaches tokenizer and task settings to an exported file, unless they are attached already."""
-    held = read_attachments(file)
+    attached = read_attachments(file)
     with tempfile.TemporaryDirectory() as folder:
         task.save_settings(folder)
-        attach_entries(file, {name: (Path(folder) / name).read_bytes() for name in _COMPANIONS if name not in held})
+        attach_entries(file, {name: (Path(folder) / name).read_bytes() for name in _COMPANIONS if name not in attached})
 
 
-def _check_companions(place: Path, held: Collection[str]) -> None:
+def _check_companions(place: Path, names: Collection[str]) -> None:
     for name in _COMPANIONS:
-        if name not in held:
+        if name not in names:
             raise FileNotFoundError(f"{place} is not a pushed model: it has no {name}")
 
 

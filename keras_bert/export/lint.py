@@ -47,7 +47,9 @@ def _check(path: Path, rules: Iterable[Rule], subjects: Iterable[Any], expected:
 # The domains of operations of the ONNX standard, which every runtime implements.
 _STANDARD = ("", "ai.onnx")
 # Operations on token ids before the lookup: negative ids count from the end, and a prompt is prepended.
-_OF_IDS = frozenset(("Add", "Cast", "Concat", "Identity", "Pad", "Mul", "Reshape", "Squeeze", "Unsqueeze", "Where"))
+_ID_OPERATIONS = frozenset(
+    ("Add", "Cast", "Concat", "Identity", "Pad", "Mul", "Reshape", "Squeeze", "Unsqueeze", "Where")
+)
 
 
 def valid_file(model: Any, expected: Expected) -> Iterator[str]:
@@ -71,7 +73,7 @@ def vocabulary_in_table(model: Any, expected: Expected) -> Iterator[str]:
     """The token table has a row for each vocabulary entry."""
     nodes, rows = model.graph.node, {weight.name: weight.dims for weight in model.graph.initializer}
     makers = [(node.op_type, list(node.input), list(node.output)) for node in nodes]
-    users = [(number, nodes[number]) for number in find_reachable_operations("token_ids", makers, _OF_IDS)]
+    users = [(number, nodes[number]) for number in find_reachable_operations("token_ids", makers, _ID_OPERATIONS)]
     lookups = [(number, node) for number, node in users if node.op_type == "Gather" and node.input[0] in rows]
     if not lookups:
         yield "input token_ids must be looked up in a table, found none"
@@ -86,7 +88,7 @@ ONNX_RULES = (valid_file, standard_operations, vocabulary_in_table)
 
 
 def served_signatures(model: Any, expected: Expected) -> Iterator[str]:
-    """There is one graph, for servers, with the signature that is asked where none is named."""
+    """There is one graph, for servers, with the signature that requests without a signature name use."""
     tags = [list(graph.meta_info_def.tags) for graph in model.meta_graphs]
     if tags != [["serve"]]:
         yield f"graphs must be one with the tag serve, got {tags}"

@@ -30,10 +30,10 @@ def build_model(config: EncoderConfig, head: Head, *, pooler: bool) -> keras.Mod
     """Builds the model of a head with new weights; the encoder of an embedding has BERT's pooler with `pooler`."""
     encoder = build_encoder(config, pooler=pooler if head.task == "embedding" else head.reads_pooler)
     rate: dict[str, Any] = {} if head.dropout is None else {"dropout": head.dropout}
-    of_text: dict[str, Any] = {"pooling": head.pooling, **rate}
+    pooled: dict[str, Any] = {"pooling": head.pooling, **rate}
     match head.task:
         case "classification" | "multi_label":
-            return build_classifier(encoder, len(head.labels), **of_text)
+            return build_classifier(encoder, len(head.labels), **pooled)
         case "embedding":
             return build_embedder(encoder, pooling=head.pooling, normalize=head.normalize, projections=head.projections)
         case "pretraining":
@@ -41,7 +41,7 @@ def build_model(config: EncoderConfig, head: Head, *, pooler: bool) -> keras.Mod
         case "question_answering":
             return build_span_classifier(encoder, separator=head.separator, **rate)
         case "regression":
-            return build_regressor(encoder, **of_text)
+            return build_regressor(encoder, **pooled)
         case "replaced_tokens":
             return build_replaced_tokens(encoder)
         case "token_classification":
@@ -50,7 +50,7 @@ def build_model(config: EncoderConfig, head: Head, *, pooler: bool) -> keras.Mod
 
 
 def build_task(model: keras.Model, head: Head, tokenizer: "BaseTokenizer", max_length: int) -> Task:
-    """Builds the task of a model of `build_model`; its other settings are the defaults, or fit a short `max_length`."""
+    """Builds the task of a model of `build_model`. Other settings are defaults, or less if `max_length` is short."""
     settings: dict[str, Any] = {"labels": head.labels} if head.labels else {}
     if head.task == "question_answering":
         # The defaults of run_squad.py, as far as a short input has room for them.

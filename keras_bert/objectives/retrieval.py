@@ -1,4 +1,4 @@
-"""The vectors of queries and passages, by contrast."""
+"""The contrastive objective of retrieval: vectors of queries near the vectors of their passages."""
 
 import dataclasses
 from collections.abc import Mapping, Sequence
@@ -36,11 +36,11 @@ class _Vectors(NamedTuple):
 
 @dataclasses.dataclass(frozen=True)
 class RetrievalObjective(TaskObjective):
-    """A loss of contrast between queries and passages, see `keras_bert.objectives.contrast`.
+    """A contrastive loss between queries and passages, see `keras_bert.objectives.contrast`.
 
-    Other rows' passages are negatives of a query, and so are negatives of any row; copies of the passages of the query,
-    wherever these stand in the split, are not. Only the rows of one part of a batch see each other: with several
-    devices or with accumulation, those of a device or a part, unless `Contrast.across_micro_batches` is true.
+    The negatives of a query are the passages of other rows and the negatives of all rows. Copies of any passage of the
+    query in the split are not negatives. With several devices or with accumulation, only rows of the same device or of
+    the same micro-batch are compared, unless `Contrast.across_micro_batches` is true.
     """
 
     contrast: Contrast = Contrast()
@@ -56,7 +56,7 @@ class RetrievalObjective(TaskObjective):
         return self.answers(ops.concatenate(outputs))
 
     def inputs(self, model: keras.Model, batch: Batch) -> dict[str, Any]:
-        """The inputs of queries, passages and negatives (texts, length) as those of one call, of passages' length."""
+        """The inputs of queries, passages and negatives for one call (texts, length), as long as passages are."""
         queries, passages = _sides(model, batch)
         return {
             name: ops.concatenate([_widen(queries[name], ops.shape(texts)[1]), texts])
@@ -73,8 +73,8 @@ class RetrievalObjective(TaskObjective):
         Args:
             outputs: the vectors of queries, passages and negatives (texts, width).
             batch: `passage_group` (batch,), equal for passages of the same queries; `answer_groups` (batch, answers),
-                the groups of all passages of a row's query, then -1; `negative_group`, and `negative_row`, the row that
-                a negative belongs to (negatives,).
+                the groups of all passages of a row's query, padded with -1; `negative_group`, and `negative_row`, the
+                row that a negative belongs to (negatives,).
         """
         vectors, widths = _split(outputs, batch), (*self.contrast.dimensions, None)
         return sum(self._losses(vectors.truncated(width), batch) for width in widths) / len(widths)
@@ -91,10 +91,10 @@ class RetrievalObjective(TaskObjective):
     def distances(self, outputs: Tensor, target: Any, batch: Batch, temperature: float) -> Tensor:
         """The divergences of the scores of student and teacher, which may differ in width.
 
-        For `multiple_negatives` it is that of the softmaxes over the candidates of a query (Lin et al. 2021, equation
-        6); for triplets the squared difference of their margins (Hofstätter et al. 2020, equation 1). A target (batch,)
-        has the teacher's scores of the passages, and `negative_scores` (negatives,) of the batch those of negatives,
-        NaN for none: only a row's own negatives are its candidates then.
+        For `multiple_negatives` it is the divergence of the softmaxes over the candidates of a query (Lin et al. 2021,
+        equation 6); for triplets the squared difference of the margins (Hofstätter et al. 2020, equation 1). A target
+        (batch,) has the teacher's scores of the passages. In this case `negative_scores` (negatives,) of the batch has
+        the scores of the negatives, NaN for no score, and the candidates of a query are only its row's own texts.
         """
         if len(ops.shape(target)) == 1:
             return self._score_distances(_split(outputs, batch), target, batch, temperature)
@@ -108,14 +108,14 @@ class RetrievalObjective(TaskObjective):
         return ops.take(rows, batch["negative_row"], axis=0) if self.contrast.loss == "triplet" else rows
 
     def find_target(self, batch: Batch) -> None:
-        """None: there is no teacher."""
+        """Returns None, because there is no teacher."""
 
     def select_labels(self, batch: Batch) -> dict[str, Any]:
-        """The numbers of equal texts, and the rows of negatives."""
+        """The groups of equal texts, and the row of each negative."""
         return {name: batch[name] for name in ("answer_groups", "passage_group", "negative_group", "negative_row")}
 
     def join_micro_batches(self, outputs: Sequence[Tensor], labels: Sequence[Batch]) -> tuple[Tensor, dict[str, Any]]:
-        """Queries of all parts, then their passages, then negatives, and the labels of these."""
+        """The vectors of all micro-batches: queries, then passages, then negatives; and the labels of all."""
         vectors = [_split(output, part) for output, part in zip(outputs, labels, strict=True)]
         joined = {name: ops.concatenate([part[name] for part in labels]) for name in labels[0]}
         first, rows = 0, []
@@ -130,7 +130,7 @@ class RetrievalObjective(TaskObjective):
         return self.measure(outputs, labels)
 
     def labels_from(self, outputs: Array, batch: Mapping[str, Array]) -> dict[str, Array]:
-        """Refuses: which passage answers a query is data, no output of a model."""
+        """Raises ValueError: a model cannot give a query the passage that answers it."""
         raise ValueError("RetrievalObjective has no labels that a teacher could give to a query without a passage")
 
     def loss_weights(self, batch: Batch) -> Tensor:
@@ -175,7 +175,7 @@ class RetrievalObjective(TaskObjective):
         return candidate_logits(vectors.queries, candidates, scale=self.contrast.scale, excluded=excluded)
 
     def _margins(self, vectors: _Vectors, batch: Batch) -> Tensor:
-        """The cosine of each triplet's passage less that of its negative (negatives,)."""
+        """For each triplet, the cosine of the passage minus the cosine of the negative (negatives,)."""
         queries, passages, negatives = (
             ops.normalize(part, axis=-1) for part in (*_of_negatives(vectors, batch), vectors.negatives)
         )
@@ -189,7 +189,7 @@ def find_false_negatives(batch: Batch) -> Tensor:
 
 
 def _sides(model: keras.Model, batch: Batch) -> tuple[dict[str, Any], dict[str, Any]]:
-    """The inputs of queries; those of their passages, `second_...`, and then of negatives, `negative_...`."""
+    """The inputs of queries; and the inputs of passages (`second_...`), followed by negatives (`negative_...`)."""
     names = [spec.name for spec in model.inputs]
     passages = {name: ops.concatenate([batch[f"second_{name}"], batch[f"negative_{name}"]]) for name in names}
     return {name: batch[name] for name in names}, passages

@@ -60,7 +60,7 @@ def build_classifier(
 def default_pooling(encoder: keras.Model) -> Pooling:
     """Returns the pooling of the task that the encoder was taken from, else `cls`; `mean` if there is no pooler.
 
-    It is the mean, too, after an embedding with another pooling.
+    If the encoder was taken from an embedding with another pooling, it is `mean` as well.
 
     Raises:
         ValueError: the model is not an encoder.
@@ -68,8 +68,8 @@ def default_pooling(encoder: keras.Model) -> Pooling:
     from keras_bert.models.encoder import pooling_of_origin, sequence_output
 
     sequence_output(encoder)
-    of_origin = pooling_of_origin(encoder) or "cls"
-    return "cls" if "pooled_output" in encoder.output and of_origin == "cls" else "mean"
+    origin_pooling = pooling_of_origin(encoder) or "cls"
+    return "cls" if "pooled_output" in encoder.output and origin_pooling == "cls" else "mean"
 
 
 def pool(encoder: keras.Model, pooling: Pooling) -> Any:
@@ -233,7 +233,7 @@ class Classification(TextClassifier):
         return [decode(logits, self.labels, temperature) for logits in outputs]
 
     def answer_columns(self, *, paired: bool = False) -> dict[str, ColumnType]:
-        """Columns `label` and `probability`, and `sure` if the calibration has a threshold: whether it is reached."""
+        """Columns `label`, `probability` and, if the calibration has a threshold, `sure`: the threshold is reached."""
         sure: dict[str, ColumnType] = {} if self.calibration.threshold is None else {"sure": bool}
         return {"label": str, "probability": float, **sure}
 

@@ -59,7 +59,7 @@ def entry_steps(steps: int, validations: int, log_every: int | None) -> set[int]
     if log_every is not None:
         return validated | {*range(log_every, steps + 1, log_every), steps}
     count = max(_FEWEST_ENTRIES, math.ceil(steps / _LONGEST_WINDOW))
-    # A multiple of the validations: then each of them ends a window as long as the others.
+    # With a multiple of the validations, each validation ends a window, and all windows have the same length.
     count = math.ceil(count / max(validations, 1)) * max(validations, 1)
     return validated | validation_steps(steps, min(count, steps))
 
@@ -104,7 +104,7 @@ class Loop:
 
     @contextlib.contextmanager
     def recorded(self, folder: Path | None) -> Iterator[None]:
-        """Shows the training in a folder while it runs, with the steps up to a failure, as these explain it."""
+        """Writes the history into a folder while the training runs; after a failure, also the steps that led to it."""
         if folder is None or not self._trainer.devices.is_chief:
             yield
             return

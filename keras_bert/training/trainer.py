@@ -56,9 +56,9 @@ class Trainer(TrainingStep):
                 ends with `loss`, `error` or `perplexity`. None keeps the last weights.
             patience: number of validations without improvement after which training stops; None for no early stopping.
             checkpoints: a folder for checkpoints, the same for all workers; the chief writes them. A resumed training
-                ends with the same weights, bit for bit, as an uninterrupted one, and goes on with another number of
-                devices, too, where sums round differently. Checkpoints of another model, data, objective or settings
-                are refused. None writes no checkpoints.
+                ends with the same weights, bit for bit, as an uninterrupted one. It may resume on another number of
+                devices, but then sums are rounded differently. Checkpoints of another model, data, objective or
+                settings are refused. None writes no checkpoints.
             checkpoint_seconds: minimum time between checkpoints in seconds. It is prolonged so that saving takes at
                 most a twentieth of the time. 0 saves after every step.
             record: a folder for `RunningRecord`, which shows a running training; None writes none.

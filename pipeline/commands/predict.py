@@ -121,7 +121,7 @@ def predict_command(options: SimpleNamespace, console: Console) -> int:
 
 
 def _table_request(options: SimpleNamespace) -> "TableRequest":
-    """The table to be answered, from options that go together."""
+    """Reads the request for a table from the options, and checks that they fit together."""
     from components.answers.table_request import TableRequest
     from components.files.paths import join_pattern
     from components.files.text_files import is_remote
@@ -179,7 +179,7 @@ def _answer_lines_of_input(task: "Task") -> None:
             _write_answers(answers, notes)
             sys.stdout.flush()
     except BrokenPipeError:
-        # The reader has enough, as `head`. At its end Python would complain about what it could not write.
+        # The reader has closed the pipe, as `head` does. Python would report an error when it flushes the output.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 

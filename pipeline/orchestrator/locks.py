@@ -1,4 +1,4 @@
-"""Locks of steps, by files in the root: the same step runs once at a time, and a measurement alone on its machine."""
+"""Locks of steps, as files in the root: a step runs once at a time, and a measurement without other steps."""
 
 import contextlib
 import os
@@ -24,7 +24,7 @@ def step_locked(root: Path, name: str, key: str, say: Callable[[str], None]) -> 
 
 @contextlib.contextmanager
 def machine_locked(root: Path, name: str, say: Callable[[str], None], *, is_alone: bool) -> Iterator[None]:
-    """Shares this machine with other steps of the root inside the block, or has it alone, to measure time."""
+    """Shares this machine with other steps of the root inside the block; `is_alone` excludes them, to measure time."""
     with _open(root, f"{socket.gethostname()}.machine") as lock:
         announcement = f"{name}: waits for other steps on this machine, to measure time alone"
         _acquire(lock, lambda _: say(announcement), is_shared=not is_alone)
@@ -35,7 +35,8 @@ def machine_locked(root: Path, name: str, say: Callable[[str], None], *, is_alon
 def cache_locked(root: Path, *, is_alone: bool) -> Iterator[bool]:
     """Shares the artifacts of a mirror with other steps, so that none removes what another reads.
 
-    To remove some, a process must have them alone; the block is told whether it has, without a wait.
+    A process that removes artifacts needs an exclusive lock (`is_alone`). It does not wait for the lock; the block gets
+    True if it has the lock.
     """
     with _open(root, "cache") as lock:
         if is_alone:
@@ -47,7 +48,7 @@ def cache_locked(root: Path, *, is_alone: bool) -> Iterator[bool]:
 
 @contextlib.contextmanager
 def process_locked(file: Path, wait: Callable[[], None]) -> Iterator[None]:
-    """Holds the lock of a step's process inside the block, in that process itself.
+    """Holds the lock of a step's process inside the block; the process itself calls this.
 
     A step that was started by a program may outlive its launcher for a while; the next process of the same step must
     not write checkpoints beside it.

@@ -62,8 +62,8 @@ class _RunningStep(NamedTuple):
 class Scheduler:
     """Runs the steps of a pipeline: a step starts after its inputs exist, as soon as the machine has room for it.
 
-    After a step failed, no further step starts; steps that are running finish. After a step was refused, the steps that
-    read from it, or from one that does, do not start.
+    After a step failed, no further step starts; steps that are running finish. After a step was refused, all steps that
+    depend on it, directly or indirectly, do not start.
     """
 
     def __init__(
@@ -94,7 +94,7 @@ class Scheduler:
         self._is_estimated = False
 
     def run(self) -> list[StepResult]:
-        """Runs the requested steps and returns a result a node, in the order of the pipeline.
+        """Runs the requested steps and returns the result of each node, in the order of the pipeline.
 
         Raises:
             InputError: a step cannot use the user's input, or a step that must be cached is not. All steps end.
@@ -102,7 +102,7 @@ class Scheduler:
         """
         try:
             while self._waiting or self._running:
-                # Starts all that can start; settles cached steps, and those that never will start.
+                # Starts all steps that can start; settles cached steps, and steps that can no longer start.
                 for node in [*self._waiting]:
                     before = [handle.node.name for handle in sources_of(node)]
                     results = [self._results[name] for name in before if name in self._results]
@@ -120,13 +120,13 @@ class Scheduler:
                         self._running.remove(running)
                         self._finish(running, outcome)
         except StoppedRunError:
-            # None of the running steps will go on.
+            # None of the running steps will be resumed.
             for running in self._running:
                 running.launched.child.end(grace=0.0)
                 self._launcher.discard(running.launched.plan)
             raise
         finally:
-            # All receive the signal before the first is waited for.
+            # All children get the signal before the first is waited for, so that they end at the same time.
             for running in self._running:
                 running.launched.child.terminate()
             for running in self._running:
@@ -143,8 +143,8 @@ class Scheduler:
             self._settle(node, self._result(plan, "cached", start, outputs), outputs)
             return
         last = self._last_ran(node)
-        # A step that never ran or measures time runs alone, as a training on several processes, which share the ports
-        # of `TF_CONFIG`.
+        # A step runs alone if it never ran before, if it measures time, or if it trains on several processes, because
+        # these use the ports of `TF_CONFIG`.
         is_alone = node.component.kind == "measurement" or self._launcher.needs_workers(node)
         need = None if is_alone or last is None else last.need
         if not self._machine.has_room(need, [running.need for running in self._running]):
@@ -152,7 +152,7 @@ class Scheduler:
             return
         reason = self._launcher.claim(plan)
         if reason is not None:
-            # The step is planned again a little later: then its result may be there.
+            # The step is planned again a little later, because another process may have made its result by then.
             self._plans.pop(node.name, None)
             self._not_before[node.name] = time.monotonic() + _CLAIM_PAUSE_SECONDS
             if self._reasons.get(node.name) != reason:

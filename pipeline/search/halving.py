@@ -12,7 +12,7 @@ from pipeline.search.candidates import Candidate
 
 # Every round has this many times fewer candidates, which train this many times longer.
 FACTOR = 3
-# More candidates are not worth their first round, in which each trains for a ninth or less.
+# With more candidates, each would train too shortly in the first round: for a ninth of the distillation or less.
 MOST = 27
 
 

@@ -35,7 +35,7 @@ def plain_scores(task):
 
 
 @pytest.mark.parametrize("family", [name for name in FAMILIES if name != "albert"])
-def test_a_head_is_left_out_as_by_a_projection_that_does_not_read_it(family, tokenizer):
+def test_leaving_a_head_out_equals_zeroing_its_rows_of_the_projection(family, tokenizer):
     task = family_task(family, tokenizer)
     for block in blocks_of(task.model):
         # MobileBERT's heads weigh little beside its four feed-forward layers.
@@ -61,7 +61,7 @@ def test_a_head_is_left_out_as_by_a_projection_that_does_not_read_it(family, tok
     assert np.abs(loss.drops).max() > 1e-3
 
 
-def test_a_shared_block_loses_a_head_in_one_layer_alone(tokenizer):
+def test_a_shared_block_loses_a_head_in_only_one_layer(tokenizer):
     shared = family_task("albert", tokenizer)
     plain = dataclasses.replace(CONFIG, embedding_size=FAMILIES["albert"]["embedding_size"])
     unshared = make_task("classification", plain, tokenizer)

@@ -1,4 +1,4 @@
-"""How many candidates a time is worth, and which of them go on."""
+"""How many candidates fit into a time limit, and which of them reach the next round."""
 
 import pytest
 
@@ -31,14 +31,14 @@ def test_as_many_candidates_as_there_is_time_for() -> None:
         plan_count(COSTS, spent=10.0, limit=120.0)
 
 
-def test_the_best_go_on() -> None:
+def test_the_best_candidates_reach_the_next_round() -> None:
     few, coarse = WHOLE._replace(layers=3), WHOLE._replace(recipe="weights_wi4")
     scores = {WHOLE: 0.8, few: 0.9, coarse: 0.8}
-    assert keep_best(scores, 2) == [few, WHOLE], "of equal ones the first"
+    assert keep_best(scores, 2) == [few, WHOLE], "ties keep their order"
     assert keep_best(scores, 9) == [few, WHOLE, coarse]
 
 
-def test_what_takes_longer_than_planned_leaves_fewer() -> None:
+def test_a_slower_round_leaves_fewer_candidates() -> None:
     planned = rounds_of(9)
     assert affordable(9, 0, planned, COSTS, seconds_of(9, COSTS)) == 9
     # After the first round: three for a third of the training and the winner.
