@@ -3,7 +3,7 @@
     KERAS_BACKEND=jax python -m benchmarks.jax_training --shape BERT-base --rows 64 --length 128 [--torch-python PATH]
 
 This interpreter has JAX (`make test-backends` makes one without a GPU, .venv-jax); PATH is one with torch and
-transformers, and without it the table has our lines alone. Each contestant is a process of its own, on the GPU if its
+transformers, and without it the table only has our lines. Each contestant is a process of its own, on the GPU if its
 library sees one, else on the CPU, and all take turns. With several devices ours is `keras.distribution.DataParallel`.
 
 A step of ours is one of `fit` over NumPy arrays: copies to the device, AdamW with decay 0.01, gradients clipped at a

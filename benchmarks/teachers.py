@@ -137,7 +137,7 @@ def read_draw(options: argparse.Namespace, number: int) -> Draw:
 
 
 def build(checkpoint: str, draw: Draw, seed: int) -> Any:
-    """A new classifier with the tokens of the draw's texts alone, which changes no answer."""
+    """A new classifier with only the tokens of the draw's texts, which changes no answer."""
     import keras
 
     import keras_bert

@@ -36,7 +36,7 @@ def build_vocabulary(
     """Learns a vocabulary of exactly `size` entries, special tokens first.
 
     Raises:
-        InputError: the corpus does not support so many entries, or needs more for its characters alone.
+        InputError: the corpus does not support so many entries, or its characters need more.
     """
     if kind != "wordpiece":
         _learn_subwords(corpus, vocabulary, kind, size, lowercase)

@@ -54,7 +54,7 @@ def export_model(
 
     `model.onnx` is for ONNX Runtime, `model.mlpackage` for Core ML, `model_mediapipe.tflite` for MediaPipe Tasks, the
     folder `transformers_js` for transformers.js and Optimum, the others are for LiteRT; `model_text.tflite` takes text.
-    A quantized model gives a `model.tflite` by its recipe; a float model gives `model_float32.tflite` alone.
+    A quantized model gives a `model.tflite` by its recipe; a float model only gives `model_float32.tflite`.
 
     Args:
         model: a model of any task; a quantized one has `quantization.json` with its recipe and the ranges.

@@ -24,7 +24,7 @@ def pair_examples(
     """Writes pairs of the training texts as rows of the task `embedding`, and of validation and training texts.
 
     The cosine of a pair is 1 if its texts have a label in common, else 0 (Tunstall et al. 2022, section 3.1). Each
-    validation row is paired with training rows, as there may be one of a label alone. Test rows are not read.
+    validation row is paired with training rows, as a label may have only one. Test rows are not read.
 
     See `keras_bert.few_shot.label_pairs.draw_label_pairs` for `pairs`.
 

@@ -168,7 +168,7 @@ def labels_rows(settings: Settings) -> bool:
 
 
 def learns_from_column(settings: Settings) -> bool:
-    """Whether a student learns from answers in the user's data alone, so that it needs no fine-tuned teacher."""
+    """Whether a student learns only from answers in the user's data, so that it needs no fine-tuned teacher."""
     needs_teacher = labels_rows(settings) or settings.distillation.is_on or "fine_tuning" in settings.model_fields_set
     return settings.student is not None and settings.is_taught() and not needs_teacher
 

@@ -162,7 +162,7 @@ def _read_arrow(file: str) -> Iterator[RowBlock]:
         for start in range(0, batch.num_rows, _BLOCK_ROWS):
             part = batch.slice(start, _BLOCK_ROWS)
             columns = [_plain_column(column) for column in part.columns]
-            # The metadata of the schema is about the columns of the input alone.
+            # The metadata of the schema only describes the columns of the input.
             table = pa.table(columns, names=part.schema.names)
             places = [f"row {row + number}" for number in range(1, part.num_rows + 1)]
             row += part.num_rows

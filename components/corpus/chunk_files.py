@@ -1,4 +1,4 @@
-"""Files of clean chunks: texts, index rows and hashes, so that Beam passes names alone."""
+"""Files of clean chunks: texts, index rows and hashes, so that Beam only passes their names."""
 
 import uuid
 from pathlib import Path

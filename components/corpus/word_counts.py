@@ -111,7 +111,7 @@ def add_counts(parts: Iterable[Mapping[str, int]], most: int) -> WordCounts:
     """The sums of counts, in bounded memory: whenever there are more than 2 * `most` words, the rarest are dropped.
 
     That is lossy counting (Manku and Motwani 2002) with as many words as memory holds in the place of a rate. The sums
-    depend on the order of the parts alone. `WordCounts.error` adds up the highest count that each round dropped.
+    only depend on the order of the parts. `WordCounts.error` adds up the highest count that each round dropped.
     """
     total: Counter[str] = Counter()
     error = 0

@@ -1,4 +1,4 @@
-"""The type of NumPy arrays of any shape; imported for type checkers alone, as NumPy takes its time."""
+"""The type of NumPy arrays of any shape; only imported for type checkers, because importing NumPy takes time."""
 
 from typing import Any
 

@@ -61,7 +61,7 @@ class TaskRows(abc.ABC, Generic[R]):
     """The plural name of the rows' keys, for errors."""
 
     may_be_unlabelled: ClassVar[bool] = False
-    """Whether a text alone is a row that a teacher can label."""
+    """Whether a text without a label is a row that a teacher can label."""
 
     answers_numbers: ClassVar[bool] = False
     """Whether the answers of rows are numbers."""

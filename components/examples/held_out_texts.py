@@ -37,7 +37,7 @@ class TextMatch(NamedTuple):
 
 
 class HeldOutTexts:
-    """Looks held-out texts up in documents; it holds these texts alone, however many documents there are.
+    """Looks held-out texts up in documents; it only holds these texts, however many documents there are.
 
     A text of at least 8 words may stand anywhere in a document, a shorter one must be a sentence, or several.
 
@@ -84,7 +84,7 @@ class HeldOutTexts:
 
 
 def _words_of(text: str) -> bytes:
-    """The words of a text, by their hashes; a text without words, such as one of punctuation alone, is itself."""
+    """The words of a text, by their hashes; a text without words, such as one of only punctuation, is itself."""
     return hash_words(text).tobytes() or fold(text).encode()
 
 

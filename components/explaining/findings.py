@@ -62,7 +62,7 @@ def describe_heads(
 ) -> HeadReport:
     """Statistics of the heads of a model, and its loss without each of them.
 
-    `batches` are labelled rows for the loss; the first ones alone are read without each head.
+    `batches` are labelled rows for the loss; only the first ones are read without each head.
     """
     import numpy as np
 

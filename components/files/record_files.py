@@ -52,7 +52,7 @@ class Record(NamedTuple):
 
 
 def is_record_file(file: str) -> bool:
-    """Whether a file's name is one of `RECORD_KINDS`; of these, text files alone may be compressed."""
+    """Whether a file's name is one of `RECORD_KINDS`; of these, only text files may be compressed."""
     kind = extension(file)
     return kind in RECORD_KINDS and not (kind in (".parquet", ".arrow") and file.lower().endswith(COMPRESSIONS))
 

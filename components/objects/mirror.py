@@ -25,7 +25,7 @@ def cache_folder() -> Path:
 
 
 def root_address(root: Path) -> str | None:
-    """The address that a root mirrors; None for a root of this machine alone."""
+    """The address that a root mirrors; None for a root that is only on this machine."""
     file = root / REMOTE_FILE
     return str(json.loads(file.read_text())["address"]) if file.is_file() else None
 

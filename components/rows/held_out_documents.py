@@ -74,5 +74,5 @@ def hold_out_documents(documents: Sequence[ShardDocument], share: float, cuts: H
 
 
 def hash_key(key: str) -> int:
-    """A 64-bit hash of a string: an order or a seed that depends on the string alone."""
+    """A 64-bit hash of a string: an order or a seed that only depends on the string."""
     return int.from_bytes(hashlib.blake2b(key.encode(), digest_size=8).digest(), "big")

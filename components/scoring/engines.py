@@ -60,7 +60,7 @@ def score_engines(
         metrics: the metrics that the file must keep.
 
     Raises:
-        InputError: an engine fails, takes too long, or answers zeros alone or numbers that are not finite.
+        InputError: an engine fails, takes too long, or answers only zeros or numbers that are not finite.
     """
     from keras_bert.accelerators.recorded import RecordedModel
     from keras_bert.accelerators.registry import answer_rows

@@ -25,7 +25,7 @@ TASK_SCORING: dict[str, TaskScoring[Any]] = {
 def register_task(rows: TaskRows[Any], scoring: TaskScoring[Any]) -> None:
     """Adds the rows and the scoring of a task that `keras_bert.tasks.registry.register_task` has added.
 
-    Rows and scoring stay two objects: training steps import rows alone, so that a change of the scoring trains nothing
+    Rows and scoring stay two objects: training steps only import rows, so that a change of the scoring trains nothing
     again.
     """
     if rows.name != scoring.name or rows.name in TASK_ROWS:

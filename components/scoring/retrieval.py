@@ -100,7 +100,7 @@ class RetrievalScoring(TaskScoring[QueryRow]):
     def baselines(
         self, train: Sequence[QueryRow], validation: Sequence[QueryRow], test: Sequence[QueryRow]
     ) -> Baselines:
-        """BM25, which looks at the words of the query alone."""
+        """BM25, which only looks at the words of the query."""
         return {BM25: lambda: search_words(test)}
 
 

@@ -76,7 +76,7 @@ def compare_models(
 def mcnemar_p_value(first_alone: int, second_alone: int) -> float:
     """The two-sided p-value of McNemar's exact test: 1 where no row tells the models apart.
 
-    It depends on the numbers of rows that one of the models alone has right.
+    It depends on the numbers of rows that only one of the models has right.
     """
     from scipy import stats
 

@@ -99,7 +99,7 @@ class Accelerator(abc.ABC):
         """Checks that files of a recipe are taken; None is a float model.
 
         Raises:
-            AcceleratorError: the accelerator takes other recipes alone.
+            AcceleratorError: the accelerator only takes other recipes.
         """
         if self.recipes and recipe not in self.recipes:
             taken = ", ".join(str(taken or "float32") for taken in self.recipes)

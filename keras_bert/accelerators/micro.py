@@ -1,4 +1,4 @@
-"""LiteRT for Microcontrollers on a processor alone: the interpreter of the `tflite-micro` wheel runs the file.
+"""LiteRT for Microcontrollers on a processor without an NPU: the interpreter of the `tflite-micro` wheel runs the file.
 
 `python -m keras_bert.accelerators.micro FILE MADE LARGEST_ID` is the process that runs it.
 """

@@ -69,7 +69,7 @@ class Microcontroller(Accelerator):
 
 
 def keep_integers(content: bytes) -> bytes:
-    """The shortest signature of a `.tflite` file alone, with int8 answers where `DEQUANTIZE` is the last operation."""
+    """Only the shortest signature of a `.tflite` file, with int8 answers where `DEQUANTIZE` is the last operation."""
     model = read_model(content)
     # Converters sort signatures by their names, "serve_128" before "serve_32".
     shortest = min(model.signatureDefs, key=lambda signature: find_length(model.subgraphs[signature.subgraphIndex]))

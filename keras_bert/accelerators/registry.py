@@ -59,7 +59,7 @@ def find_accelerator(name: str) -> Accelerator:
 
 
 def compile_file(name: str, file: Path, folder: Path, largest_id: int) -> Coverage:
-    """Compiles a `.tflite` file for an accelerator into a folder, which gets the compiled file and its sources alone.
+    """Compiles a `.tflite` file for an accelerator into a folder, which only gets the compiled file and its sources.
 
     Raises:
         AcceleratorError: see `Accelerator.compile`; or the engine has to run the file as a whole, and leaves a part.

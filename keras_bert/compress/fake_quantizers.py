@@ -144,7 +144,7 @@ def quantize_rows(x: tf.Tensor, training: bool) -> tf.Tensor:
 
 
 def quantize_in_float32(quantize: Callable[[tf.Tensor], tf.Tensor], x: Any) -> tf.Tensor:
-    """Applies a function in float32, as the fake-quantization operations exist in float32 alone; the dtype stays."""
+    """Applies a function in float32, as the fake-quantization operations only exist in float32; the dtype stays."""
     x = tf.convert_to_tensor(x)
     return tf.cast(quantize(tf.cast(x, tf.float32)), x.dtype)
 

@@ -90,7 +90,7 @@ def pretraining_batches(
     int32.
 
     Rows that were written without masked tokens are masked here, differently in every epoch; the choice depends on the
-    seed, the epoch and the row alone.
+    seed, the epoch and the row.
 
     Args:
         folder: a folder with `features.json` and `{split}-{length}-*.tfrecord`.

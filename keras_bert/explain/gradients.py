@@ -13,7 +13,7 @@ from keras_bert.explain.tokens import Array
 def scores_and_gradients(function: Callable[[Any], Any], inputs: Array) -> tuple[Array, Array]:
     """The scores (rows,) of rows (rows, ...), and the gradient of each score with respect to its row, float32.
 
-    Each score of the function depends on its own row alone.
+    Each score of the function only depends on its own row.
     """
     name, tensors = keras.backend.backend(), ops.convert_to_tensor(inputs)
     if name == "tensorflow":

@@ -193,7 +193,7 @@ def fit_scalar_mix(states: Array, tags: Array, count: int) -> ScalarMix:
     """Trains a classifier together with the weights of the layers, a softmax of one number each.
 
     The weights begin alike. Tenney et al. 2019, section 3, have a further factor of all layers, which the kernel of a
-    linear classifier contains. The loss is that of scikit-learn's `LogisticRegression`, so that one layer alone gives
+    linear classifier contains. The loss is that of scikit-learn's `LogisticRegression`, so that a single layer gives
     its classifier: the sum of the cross-entropies plus half of the sum of the squares of the kernel. The squares of the
     layers' numbers are added likewise: without them, the layer that is best by little would get all of the weight.
     States (layers + 1, words, hidden) have the same units in all layers.

@@ -192,7 +192,7 @@ class _Steps:
         return maker if maker is not None and maker.op_type == "DequantizeLinear" else None
 
     def _centre(self, product: "onnx.NodeProto") -> None:
-        """Writes grids around 128 as int8 around 0: OpenVINO multiplies two activations as integers in these alone."""
+        """Writes grids around 128 as int8 around 0: OpenVINO multiplies two activations as integers only on these."""
         grids = [grid for name in product.input if (grid := self._grid_of(name)) is not None]
         pairs = [(grid, self._makers[grid.input[0]]) for grid in grids if grid.input[0] in self._makers]
         if len(pairs) == len(product.input) and all(self._values[grid.input[2]] == _LAST + 1 for grid in grids):

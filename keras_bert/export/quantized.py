@@ -57,7 +57,7 @@ def export_quantized(
     else:
         if recipe.activations == "all" and not (rows and len(rows["padding_mask"])):
             raise ValueError(f"{quantization.recipe} needs rows that calibrate the activation ranges, got none")
-        # Where rows are quantized, training gave ranges to tables and constants alone.
+        # Where rows are quantized, training only gave ranges to tables and constants.
         taps = quantization.ranges if recipe.activations == "rows" else int8_tables(model, recipe)
         constants = {tap: quantization.ranges[tap] for tap in taps}
         with tempfile.TemporaryDirectory() as folder:

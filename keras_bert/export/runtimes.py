@@ -147,7 +147,7 @@ class TFLiteModel(FixedLengthModel):
 
 
 class CoreMLModel(FixedLengthModel):
-    """Runs an `.mlpackage`, given its `model.mlmodel`, in an interpreter: Core ML itself runs on Apple's systems alone.
+    """Runs an `.mlpackage`, given its `model.mlmodel`, in an interpreter: Core ML itself only runs on Apple's systems.
 
     Raises:
         ValueError: the file is not one that was exported here, or has an operation that the interpreter does not know.
@@ -338,7 +338,7 @@ _LENGTH = re.compile(SIGNATURE.format(length=r"(\d+)"))
 
 
 def _for_task(outputs: dict[str, Any]) -> Any:
-    """Returns the logits alone, as Keras models of most tasks do, or outputs with other names by their names."""
+    """Returns only the logits, as Keras models of most tasks do, or outputs with other names by their names."""
     return outputs.get(LOGITS, outputs)
 
 

@@ -19,7 +19,7 @@ def draw_label_pairs(flags: Array, partner_flags: Array | None = None, *, pairs:
     """Draws pairs for each row: as many with a label in common as with none (Tunstall et al. 2022, section 3.1).
 
     Partners of a row are drawn without repetition; once all of them are drawn, they come again in the same order. A
-    row with no possible partner of one of the two kinds has pairs of the other kind alone. Two rows without any label
+    row with no possible partner of one of the two kinds only has pairs of the other kind. Two rows without any label
     are not a pair.
 
     Args:

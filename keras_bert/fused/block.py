@@ -21,7 +21,7 @@ def compiled(function: Callable[..., Any]) -> Callable[..., Any]:
     TensorFlow runs each operation over the whole tensor, which is limited by memory bandwidth; XLA fuses them into one
     loop. The matrix products stay outside: oneDNN's are faster than XLA's on a CPU.
 
-    The arguments alone are kept for the gradient: reading an intermediate result costs more than computing it again.
+    Only the arguments are kept for the gradient: reading an intermediate result costs more than computing it again.
 
     Args:
         function: a function of floating-point tensors and, last, an integer seed (2,) without a gradient, to a tensor.

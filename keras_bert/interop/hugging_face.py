@@ -207,7 +207,7 @@ def to_hugging_face(task: Task, folder: str | os.PathLike[str], *, family: str |
     if head.task == "embedding":
         if not pooler and POOLER_LAYER in form.stems and config.pooler_activation != "none":
             tensors |= zero_pooler(form, config.hidden_size)
-        # transformers names the tensors of an encoder that stands alone without it.
+        # transformers names the tensors of an encoder without a head without this prefix.
         tensors = {name.removeprefix(kind.prefix): array for name, array in tensors.items()}
     of_dense = {name: tensors.pop(name) for name in list(tensors) if name.startswith(PROJECTION)}
     tokenizer = task.tokenizer

@@ -59,7 +59,7 @@ _ONLY: dict[str, Any] = {
     "pruned_heads": {},
     "quantization_config": None,
 }
-# Task -> a layer of its head alone; ModernBERT's heads share others.
+# Task -> a layer that only its head has; ModernBERT's heads share other layers.
 _OUTPUTS = {
     "pretraining": "masked_token_bias",
     "classification": "classifier",

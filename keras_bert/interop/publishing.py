@@ -49,7 +49,7 @@ def publish(
     Args:
         folder: the folder of the model; its `README.md` becomes the card.
         address: `OWNER/NAME` or `hf://OWNER/NAME`, also with the `@BRANCH` of a branch that exists.
-        private: whether a repository that does not exist is made for its owner alone; one that exists stays as it is.
+        private: whether a new repository is private; an existing repository stays as it is.
         message: the message of the commit.
 
     Returns:

@@ -33,7 +33,7 @@ class _Layout:
         first, skipped, last: tokens that stand in front of the pieces, the number of pieces that they replace, and
             tokens behind the pieces.
         between, second_segment: see `BaseTokenizer`.
-        splits_at_blanks: whether each word is tokenized alone.
+        splits_at_blanks: whether each word is tokenized by itself.
     """
 
     special: tuple[str, ...] = _ROBERTA

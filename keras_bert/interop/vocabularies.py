@@ -33,7 +33,7 @@ _ADDED_FILE = "added_tokens.json"
 _COMMON_SETTINGS = {"truncation_side": "right"}
 # Japanese BERTs split texts into words by a dictionary (MeCab, Sudachi) first, and some the words into characters.
 _WORD_SETTINGS = {"word_tokenizer_type": "basic", "subword_tokenizer_type": "wordpiece"}
-# The classes, without `Fast`, that `tokenizer.json` alone defines, and those of WordPiece.
+# The classes, without `Fast`, that are defined only by `tokenizer.json`, and the classes of WordPiece.
 _GENERIC_CLASSES = ("PreTrainedTokenizer", "TokenizersBackend")
 _MODELS = ("Bert", "ConvBert", "DistilBert", "Electra", "LayoutLM", "MobileBert", "MPNet", "RetriBert", "SqueezeBert")
 _CLASSES = (*(f"{model}Tokenizer" for model in _MODELS), *_GENERIC_CLASSES)
@@ -73,7 +73,7 @@ def _describe_word_pieces(
 ) -> dict[str, Any] | None:
     """A WordPiece with tokens that are matched before a text is split, or without a split at Chinese characters.
 
-    None for BERT's, which has neither. transformers' own classes read `tokenizer_config.json` alone.
+    None for BERT's, which has neither. transformers' own classes only read `tokenizer_config.json`.
     """
     file, splits = SETTINGS_FILE, settings.get("tokenize_chinese_chars", True)
     normalizer = normalizer_of(content or {})
@@ -305,7 +305,7 @@ def _check_special(path: Path, named: Mapping[str, Any], tokens: Sequence[str]) 
 def _lowercase(folder: Path, settings: Mapping[str, Any], normalizer: Mapping[str, Any] | None) -> Lowercasing:
     """How text is lowercased, which a `normalizer` says to classes that `tokenizer.json` defines.
 
-    transformers' own classes read `tokenizer_config.json` alone, and lowercase where it has no key.
+    transformers' own classes only read `tokenizer_config.json`, and lowercase if it has no key.
     """
     file, source = SETTINGS_FILE, {**settings, "lowercase": settings.get("do_lower_case")}
     if normalizer is not None and _class_of(settings) in _GENERIC_CLASSES:

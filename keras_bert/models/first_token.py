@@ -53,7 +53,7 @@ def _reads_first_token_alone(model: keras.Model, states: Tensor) -> bool:
 
 
 def _is_tokenwise(layer: keras.layers.Layer) -> bool:
-    """True if a layer computes the state of each token from this state alone, as ModernBERT's final norm does."""
+    """True if a layer computes the state of each token only from this state, as ModernBERT's final norm does."""
     if type(layer) is TokenStates:
         return not layer.tokens
     return isinstance(layer, TapLayer) or (isinstance(layer, keras.layers.LayerNormalization) and layer.axis == [-1])

@@ -24,7 +24,7 @@ class Objective(Protocol):
     """The losses of a model on a batch.
 
     A training step minimizes the sum of the losses that `weights` names, each divided by its weight in the whole batch
-    of the step. The parts of a batch know that weight before they run, since it depends on the batch alone.
+    of the step. The parts of a batch know that weight before they run, since it only depends on the batch.
     """
 
     def weights(self, batch: Batch) -> dict[str, Any]:

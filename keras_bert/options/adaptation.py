@@ -71,7 +71,7 @@ class Prompt:
 
 @validated_dataclass
 class Bias:
-    """Trains the biases of the encoder alone (Ben Zaken et al. 2022, section 3).
+    """Trains only the biases of the encoder (Ben Zaken et al. 2022, section 3).
 
     Attributes:
         kind: `bias`.

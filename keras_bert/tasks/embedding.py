@@ -241,7 +241,7 @@ class Embedding(Task):
         return cls(model, tokenizer, max_length=max_length, **settings)
 
     def truncated(self, dimension: int) -> Self:
-        """The same task with vectors of the first numbers alone, on the same encoder.
+        """The same task with vectors of only the first numbers, on the same encoder.
 
         Raises:
             ValueError: the vectors are not wider.
@@ -256,7 +256,7 @@ class Embedding(Task):
         return {**super().settings(), **vectors, **({"prompts": prompts} if prompts else {})}
 
     def network(self) -> keras.Model:
-        """From the encoder's inputs to the vectors (batch, hidden) alone."""
+        """From the encoder's inputs to only the vectors (batch, hidden)."""
         import keras
 
         return keras.Model(self.model.input, self.model.output["embedding"], name="embedding")

@@ -101,7 +101,7 @@ class Retrieval(Embedding):
         """The ranking loss of the passages of a batch, by `Contrast.scale` and `Contrast.symmetric`.
 
         Raises:
-            ValueError: the loss is one of triplets, which `Trainer` alone learns from.
+            ValueError: the loss is one of triplets, which only `Trainer` supports.
         """
         from keras_bert.objectives.contrast import RankingLoss
 

@@ -29,7 +29,7 @@ def choose_vocabulary(
         tokenizer: the tokenizer with the whole vocabulary.
         counts: the number of times that each token occurs in the texts (vocabulary,).
         size: the maximum number of tokens. If fewer occur, others are added in the order of the vocabulary, which
-            begins with the most frequent ones. None for the tokens that occur alone.
+            begins with the most frequent ones. None for only the tokens that occur.
         min_count: the least number of times that a token must occur, without `size`.
 
     Returns:
@@ -51,7 +51,7 @@ def choose_vocabulary(
 
 
 def reduce_tokenizer(tokenizer: BaseTokenizer, kept: Sequence[int]) -> BaseTokenizer:
-    """The tokenizer with the tokens of `choose_vocabulary` alone, which get new ids in the same order.
+    """The tokenizer with only the tokens of `choose_vocabulary`, which get new ids in the same order.
 
     Raises:
         ValueError: a special token is left out.

@@ -21,7 +21,7 @@ _USUAL_NAMES = {
 
 
 class SubwordVocabulary(BaseTokenizer):
-    """The part of a subword tokenizer that follows from its `tokenizer.json` alone.
+    """The part of a subword tokenizer that only depends on its `tokenizer.json`.
 
     Args:
         content: the content of the file, of which padding and truncation are ignored. `NAMED_TOKENS` in it maps keys of

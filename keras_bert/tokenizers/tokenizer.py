@@ -27,7 +27,7 @@ class Tokenizer(WordPieceVocabulary, GraphTokenizer):
 
     Attributes:
         vocabulary: the tokens; the index of a token is its id.
-        lowercase: whether text is lowercased, and its accents are removed, first; `keep_accents` to lowercase alone.
+        lowercase: whether text is lowercased, and its accents are removed, first; `keep_accents` only lowercases.
 
     Examples:
         >>> tokenizer = Tokenizer(["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", "film", "##s"], lowercase=True)

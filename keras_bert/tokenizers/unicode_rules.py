@@ -75,7 +75,7 @@ def normalize(code_point: int, lowercase: Lowercasing) -> str:
 
     Control, format and private use characters, U+0000 and U+FFFD are removed, and white space becomes a blank. With
     `lowercase` other characters are decomposed (NFD), lose their nonspacing marks and are lowercased, in this order;
-    where accents are kept, they are lowercased alone.
+    where accents are kept, they are only lowercased.
     The blanks that BERT puts around Chinese characters are left out: these characters end a word anyway.
     """
     character = chr(code_point)

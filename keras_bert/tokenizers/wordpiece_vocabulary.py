@@ -24,7 +24,7 @@ def find_special_tokens(vocabulary: Sequence[str]) -> tuple[str, ...]:
 
 
 class WordPieceVocabulary(BaseTokenizer):
-    """The part of a WordPiece tokenizer that follows from its vocabulary, by id, and from `lowercase` alone."""
+    """The part of a WordPiece tokenizer that only depends on its vocabulary, by id, and on `lowercase`."""
 
     kind = "wordpiece"
 

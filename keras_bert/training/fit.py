@@ -45,7 +45,7 @@ def fit(
         data: the arguments of `task.examples`, such as texts and labels: lists, NumPy arrays or pandas columns; or one
             `tf.data.Dataset` of rows of them.
         pairs: the second text of each row, where the task takes one.
-        probabilities: a teacher's answers, which the task learns beside the labels or, where `data` are texts alone
+        probabilities: a teacher's answers, which the task learns beside the labels or, if `data` are only texts
             or a label is None, in their place, see `read_taught`.
         distillation: temperature, and the share of the labels in the loss of rows that have both.
         class_weights: weights of the labels, see `Task.objective`.
@@ -144,7 +144,7 @@ def read_rows(task: Task, data: Sequence[Any], pairs: Sequence[str] | None = Non
 
 
 def read_taught(task: Task, data: Sequence[Any], pairs: Sequence[str] | None, probabilities: Any) -> dict[str, Array]:
-    """The rows of `read_rows`, or of texts alone, with a teacher's answers.
+    """The rows of `read_rows`, or of texts without labels, with a teacher's answers.
 
     Args:
         task: a classifier of texts, a regression or an embedding.
@@ -187,7 +187,7 @@ def read_taught(task: Task, data: Sequence[Any], pairs: Sequence[str] | None, pr
 
 
 def _read_answered(task: Task, texts: Sequence[Any], pairs: Sequence[str] | None, answers: Array) -> dict[str, Array]:
-    """The rows of texts alone, with the labels of a teacher's answers."""
+    """The rows of texts without labels, with the labels of a teacher's answers."""
     if task.second_text == "compared":
         return read_rows(task, [*texts, answers], pairs)
     features = task.encode(texts[0], pairs)

@@ -112,7 +112,7 @@ def explain_command(options: SimpleNamespace, console: Console) -> int:
 
 
 def _trained_model(place: Path, root: Path) -> list[Path]:
-    """The trained model of a pushed version, which alone has attention; none if another root made it."""
+    """The trained model of a pushed version, since files have no attention; none if another root made it."""
     from pipeline.orchestrator.store import DATABASE
     from pipeline.provenance.lineage import find_trained_model
 
@@ -134,7 +134,7 @@ def _explain_job(options: SimpleNamespace, console: Console) -> int:
         raise InputError(f"TEXT must be left out for a job, got {options.text!r}")
     refuse_options(options, _OF_TEXTS, "for a job")
     errors = Console(stderr=True)
-    progress = errors if options.json else console  # JSON stands alone
+    progress = errors if options.json else console  # only JSON on standard output
     settings = load_job(options.model, options, progress)
     rows = _ROWS if options.rows is None else options.rows
     observer = Terminal(progress)

@@ -23,7 +23,7 @@ LENGTHS = (32, 128)
 
 
 def find_rungs(settings: Settings) -> dict[str, tuple[Stage, ...]]:
-    """Rung name -> the stages that make it of the teacher: each stage alone, and all combinations in their order."""
+    """Rung name -> the stages that are applied to the teacher: single stages, and all combinations in their order."""
     stages = enabled_stages(settings)
     if settings.examples is None or not stages:
         raise InputError(f"there must be [examples], and one or more of {', '.join(f'[{name}]' for name in STAGES)}")

@@ -11,7 +11,7 @@ from pipeline.compiler.steps import CompiledJob
 TARGETS: dict[str, Callable[[CompiledJob], str]] = {"kubeflow": to_kubeflow, "airflow": to_airflow, "argo": to_argo}
 """Orchestrator -> a function that writes a job for it."""
 
-# These run containers alone.
+# These only run containers.
 _NEED_IMAGE = ("kubeflow", "argo")
 
 

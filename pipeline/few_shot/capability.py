@@ -20,10 +20,10 @@ from pipeline.nodes import Start, append_name, append_seed, seeded
 from pipeline.proposal import RECIPE, Proposal, Setting, SettingsTable, propose_class_weights
 from pipeline.settings.schema import FineTuningSettings, Settings, select_fields
 
-# Up to so many rows a label `[few_shot]` is proposed: twice those that docs/accuracy.md has figures of.
+# `[few_shot]` is proposed for up to this many rows a label: twice as many as were measured (docs/accuracy.md).
 _FEW_ROWS = 16
 # Pairs of each kind for a row (Tunstall et al. 2022, released code), and pairs in all for a training of minutes. Where
-# more would be needed, there are none: with fewer for each row, the head alone was better (docs/accuracy.md).
+# more would be needed, there are none: with fewer for each row, only fitting the head was better (docs/accuracy.md).
 _PAIRS, _MOST_PAIRS, _PAIRS_BATCH_SIZE = 20, 5_000, 16
 
 

@@ -76,7 +76,7 @@ class LabelErrorCapability(Capability[LabelErrorSearch]):
         models = []
         for fold in range(table.folds):
             node = append_name(leave_out_fold(examples=rows, folds=assigned, fold=fold), str(fold))
-            # The numbers alone are those of seeds.
+            # Names that are only numbers belong to seeds.
             models.append(fine_tune(node.output(TaskExamples), f"fold-{fold}"))
         scored = score_held_out(models=models, examples=rows, folds=assigned).output(HeldOutProbabilities)
         return [find_label_errors(examples=rows, probabilities=scored, source=source, search=table)]

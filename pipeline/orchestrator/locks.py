@@ -70,7 +70,7 @@ def find_holders(root: Path) -> list[str]:
 
 
 def remove_free_locks(root: Path) -> None:
-    """Removes the files of locks that nobody holds; the caller holds the root alone, so that no step begins."""
+    """Removes the files of locks that nobody holds; the caller has locked the root, so that no step begins."""
     for file in own_entries(root, f"{LOCKS}/*"):
         with file.open("a+") as lock:
             if lock_file(lock):
@@ -102,6 +102,6 @@ def write_holder(lock: IO[str], name: str) -> None:
 
 
 def read_holder(lock: IO[str]) -> str:
-    """The last process that held a lock alone, in words."""
+    """The last process that held a lock exclusively, in words."""
     lock.seek(0)
     return lock.read().strip() or "unknown"

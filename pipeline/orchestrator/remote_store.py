@@ -102,7 +102,7 @@ class RemoteStore(Store):
         """Starts a run under a number that no other machine has; runs of this mirror that were killed get their end."""
         owner = owner_of(self._root)
         ended = f"replace(name, '/{START}.json', '/{END}.json') IN (SELECT name FROM seen_entries)"  # noqa: S608
-        # This process holds the lock of the mirror alone, so that no other one writes to its logs.
+        # This process has locked the mirror exclusively, so that no other process writes to its logs.
         for (name,) in self._connection.execute(f"{_STARTS} AND NOT {ended}").fetchall():
             content, number = self.objects.read_json(name), _number_of(name)
             if content is not None and content["owner"] == owner:

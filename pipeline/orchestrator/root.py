@@ -37,7 +37,7 @@ class Root:
     def sweep(self, store: Store) -> None:
         """Deletes the remains of killed runs: staging folders, unrecorded artifacts, old checkpoints of steps.
 
-        The root must be locked for this process alone.
+        This process must have locked the root exclusively.
         """
         self.sweep_staging()
         remove_free_locks(self.path)

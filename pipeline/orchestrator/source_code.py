@@ -142,7 +142,7 @@ def _parse(path: Path, module: str) -> ModuleSource:
             pending += part
             continue
         if kind is ast.If and "TYPE_CHECKING" in (getattr(part.test, "attr", None), getattr(part.test, "id", None)):
-            # Never runs, so that a change of types alone runs no step again.
+            # Never runs, so that a change of only types runs no step again.
             part.body = []
         if kind in _ANALYZED:
             imports.extend(_imports(part, package))

@@ -86,7 +86,7 @@ def read_data(record: RunRecord) -> list[DataSection]:
 
 
 def _merge_equal_rows(sections: Sequence[DataSection]) -> list[DataSection]:
-    """Merges sections whose rows differ in the vocabulary alone, with the tables of both where they differ."""
+    """Merges sections whose rows only differ in the vocabulary, with the tables of both where they differ."""
     kept: list[DataSection] = []
     for section in sections:
         equal = next((other for other in kept if (other.title, other[3:]) == (section.title, section[3:])), None)
@@ -221,7 +221,7 @@ def _bars(title: str, counts: Any) -> Bars:
 
 
 def _group(histograms: Sequence[Bars]) -> list[list[Bars]]:
-    """Groups histograms whose titles differ in the split alone."""
+    """Groups histograms whose titles only differ in the split."""
     groups: dict[str, list[Bars]] = {}
     for histogram in histograms:
         groups.setdefault(_SPLIT_NAME.sub("", histogram.title), []).append(histogram)

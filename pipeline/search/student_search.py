@@ -46,7 +46,7 @@ _RECORD_BYTES = 4000
 class StudentSearch:
     """A search for the best small model within limits.
 
-    After an interruption a new search takes the same decisions, because they depend on artifacts alone.
+    After an interruption a new search takes the same decisions, because they only depend on artifacts.
     """
 
     def __init__(

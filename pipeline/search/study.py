@@ -85,7 +85,7 @@ class OpenTrial:
 class Study:
     """The trials of one stage of one search.
 
-    A proposal depends on the trials before it alone, so that a search that was stopped proposes what it would have.
+    A proposal only depends on the trials before it, so that a resumed search makes the same proposals.
 
     Args:
         name: identifies the stage, its space, and all that its trials share.

@@ -51,7 +51,7 @@ def check_dimensions(settings: Settings) -> None:
 
 
 def vector_width(settings: Settings) -> int | None:
-    """The width of the narrowest model's vectors; None where reading weights alone would tell it."""
+    """The width of the narrowest model's vectors; None if only the weights, which are not read, would tell."""
     checkpoint, encoder, student = settings.checkpoint, settings.encoder, settings.student
     widths = (
         None if checkpoint is None else checkpoint.size("hidden_size"),
@@ -62,7 +62,7 @@ def vector_width(settings: Settings) -> int | None:
 
 
 def _check_batch(name: str, training: Training, *, across_micro_batches: bool) -> None:
-    """A query alone in its batch, or its part of a batch, has no negative to be told from."""
+    """A query that is the only one in its batch, or its micro-batch, has no negatives."""
     if (training.batch_size if across_micro_batches else training.micro_batch_size) < 2:
         rule = "leave at least 2 rows in a part of a batch, as a query learns from the passages of other rows"
         raise InputError(f"{name}.batch_size must {rule}, got {training.batch_size}")

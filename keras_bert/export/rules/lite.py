@@ -28,7 +28,7 @@ COARSEST_SCORES = 2.0
 # Operations that convert between integers and floats.
 _BORDERS = frozenset(("CAST", "DEQUANTIZE", "QUANTIZE"))
 # Operations on token ids before the lookup: negative ids count from the end, and a prompt is prepended.
-_OF_IDS = frozenset(("ADD", "CAST", "CONCATENATION", "PAD", "PADV2", "RESHAPE", "SELECT", "SELECT_V2"))
+_ID_OPERATIONS = frozenset(("ADD", "CAST", "CONCATENATION", "PAD", "PADV2", "RESHAPE", "SELECT", "SELECT_V2"))
 _ARITHMETIC = frozenset(("ADD", "SUB", "MUL", "DIV", "MAXIMUM", "MINIMUM", "SQUARED_DIFFERENCE"))
 _LOOKUPS = frozenset(("GATHER", "EMBEDDING_LOOKUP"))
 
@@ -110,7 +110,7 @@ def vocabulary_in_table(graph: LiteGraph, expected: Expected) -> Iterator[str]:
     ]
     users = [
         graph.operations[number]
-        for number in find_reachable_operations(str(graph.inputs["token_ids"]), makers, _OF_IDS)
+        for number in find_reachable_operations(str(graph.inputs["token_ids"]), makers, _ID_OPERATIONS)
     ]
     lookups = [operation for operation in users if operation.kind in _LOOKUPS]
     if not lookups:

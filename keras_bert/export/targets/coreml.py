@@ -39,7 +39,7 @@ class CoreML(ExportTarget):
 
     @property
     def takes_any_model(self) -> bool:
-        """True: the package alone decides."""
+        """True: only the package decides."""
         return True
 
     def lengths(self, source: ExportInputs) -> list[int]:

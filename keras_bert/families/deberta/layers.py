@@ -187,7 +187,7 @@ class DeBERTaAttention(ConfiguredAttention):
             positions = (self.query if shared else self.position_query)(from_keys)
             positions = self._columns(self.position_query_tap(ops.multiply(positions, scale), training))
             if first_only:
-                # Each key is multiplied by the query of its distance alone, in place of those of all distances.
+                # Each key is multiplied only by the query of its distance, not by the queries of all distances.
                 products = ops.multiply(ops.transpose(key, (0, 1, 3, 2)), positions)
                 by_query = ops.sum(products, axis=2, keepdims=True)
             else:

@@ -85,7 +85,7 @@ class RotaryAttention(SelfAttention):
     ) -> Tensor:
         """Attends to all tokens: (batch, length, hidden), with a bias (batch, 1, 1 or length, length).
 
-        With `first_only` the first token alone attends: the bias is (batch, 1, 1, length), the result (batch, 1,
+        With `first_only` only the first token attends: the bias is (batch, 1, 1, length), the result (batch, 1,
         hidden).
         """
         shape, scale = ops.shape(inputs), 1 / math.sqrt(self.head_size)
