@@ -111,7 +111,7 @@ def _learner(counts: dict[str, int], size: int, special: tuple[str, ...]) -> Cal
 def search_threshold(learn: Callable[[int], list[str]], size: int, falling_counts: list[int]) -> list[str] | None:
     """The tokens for a threshold that gives `size` or up to 10 % more, else for the highest one that gives enough.
 
-    `learn` gives fewer tokens for a higher threshold; `falling_counts` are those of the words, the highest first.
+    `learn` gives fewer tokens for a higher threshold; `falling_counts` are the counts of the words, the highest first.
 
     Returns:
         The tokens; None if no threshold gives enough.

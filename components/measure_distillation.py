@@ -36,7 +36,7 @@ def measure_distillation(
 ) -> None:
     """Times the first steps that `distill` would make; the student is thrown away.
 
-    Seconds are those of this machine in its present state: the step runs once, and equal inputs reuse its result.
+    Seconds depend on this machine and its present load: the step runs once, and equal inputs reuse its result.
 
     The length of `training` does not matter.
 

@@ -39,7 +39,7 @@ def measure_footprint(
 ) -> None:
     """Exports a student with random weights and times its file: size and speed do not depend on the weights.
 
-    Milliseconds are those of this machine in its present state: the step runs once, and equal inputs reuse its result.
+    Milliseconds depend on this machine and its present load: the step runs once, and equal inputs reuse its result.
 
     `lengths` are those of the file's signatures, `timed` the tokens of the full rows that it is timed with. Without a
     shape the teacher itself is measured, without a quantization a float file.

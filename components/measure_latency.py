@@ -12,7 +12,7 @@ from keras_bert.export.files import count_bytes
 def measure_latency(edge: Input[EdgeModel], latency: Output[Latency], lengths: tuple[int, ...] = (32, 128)) -> None:
     """Times each file on one thread with full rows of some lengths: the median of a hundred answers.
 
-    Milliseconds are those of this machine in its present state: the step runs once, and equal inputs reuse its result.
+    Milliseconds depend on this machine and its present load: the step runs once, and equal inputs reuse its result.
     """
     from components.scoring.latency import TIMED_ROWS, full_row, time_rows
     from keras_bert.export.runtimes import open_file

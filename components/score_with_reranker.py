@@ -35,14 +35,14 @@ def score_with_reranker(
 ) -> None:
     """Scores the passage and the negatives of each query, so that vectors learn from both (Hofstätter et al. 2020).
 
-    Scores that stand in the rows are replaced. Queries without negatives have no scores, and test rows have none.
+    Scores that the rows have already are replaced. Queries without negatives have no scores, and test rows have none.
 
     Args:
         reranker: a model that reads a query and a passage together, and gives one number; or one of vectors.
-        vocabulary: that of the examples.
+        vocabulary: the vocabulary of the examples.
         examples: the rows of retrieval.
         scored: the same rows with the scores as a teacher's answers.
-        scale: factor of the similarities of vectors, that of the loss.
+        scale: factor of the similarities of vectors, as in the loss.
 
     Raises:
         InputError: the model gives neither numbers nor vectors, or no training query has a negative.

@@ -46,7 +46,7 @@ class OutputFormat(NamedTuple):
 
     @property
     def part_suffix(self) -> str:
-        """The suffix of parts; those of Parquet are of Arrow, since row groups may hold many of them."""
+        """The suffix of parts. The parts of a Parquet file are Arrow files, since a row group may hold many parts."""
         return ".arrow" if self.kind == ".parquet" else self.kind
 
 
@@ -107,7 +107,7 @@ def join_parts(parts: Sequence[Path], target: Path, output: OutputFormat) -> Non
 
 
 def add_answers(rows: "pa.Table", values: Sequence[tuple[Any, ...]], output: OutputFormat) -> "pa.Table":
-    """The columns of the input, then those of the answers."""
+    """The columns of the input, then the columns of the answers."""
     import pyarrow as pa
 
     table = rows

@@ -68,7 +68,7 @@ def parse_lines(rows: "pa.Table") -> list[dict[str, Any]]:
 
 
 def column_values(rows: "pa.Table", column: str) -> list[Any]:
-    """The values of a column; of JSON lines those of a field, `_ABSENT` where a line has none."""
+    """The values of a column, or of a field of JSON lines: `_ABSENT` for a line without the field."""
     if not are_lines(rows):
         return list(rows[column].to_pylist())
     return [record.get(column, _ABSENT) for record in parse_lines(rows)]

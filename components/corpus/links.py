@@ -1,4 +1,4 @@
-"""Links between duplicates: a worker finds those of a range of hashes, the plan joins them by partition."""
+"""Links between duplicates: a worker finds the links of a range of hashes, and the plan joins them by partition."""
 
 import uuid
 from collections.abc import Sequence

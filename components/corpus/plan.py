@@ -129,7 +129,7 @@ def pack(sizes: Iterable[int], count: int, total: int, most: int) -> Iterator[in
 
     A shard holds at least two documents, because a random next sentence comes from another document.
 
-    Sizes are in bytes; `count` and `total` are those of all documents.
+    Sizes are in bytes; `count` is the number of all documents, `total` their size.
 
     Returns:
         Where each shard ends.

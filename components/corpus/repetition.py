@@ -43,7 +43,7 @@ def _part_shares(text: str) -> Iterator[tuple[str, float, float]]:
 
 
 def _ngram_shares(text: str) -> Iterator[tuple[str, float, float]]:
-    """(rule, share, largest share) of n-grams of words; characters are those of words, without white space."""
+    """(rule, share, largest share) of n-grams of words; characters are counted in words, without white space."""
     words = text.split()
     lengths = np.fromiter(map(len, words), np.int64, len(words))
     ids = np.fromiter((zlib.crc32(word.encode()) for word in words), np.uint64, len(words))

@@ -60,7 +60,7 @@ class GroupsJob(NamedTuple):
 def count_words(shards: list[Path], lowercase: bool, beam: BeamOptions, size: int, scratch: Path) -> WordCounts:
     """Counts of the words of all shards, as BERT's basic tokenizer splits them.
 
-    `size` is that of the shards in bytes of text.
+    `size` is the size of the shards in bytes of text.
     """
     scale = choose_scale(beam, size, threaded=False)
     bounds = np.linspace(0, len(shards), min(len(shards), _MOST_GROUPS) + 1).astype(int).tolist()

@@ -125,7 +125,7 @@ class Node:
         return Handle(self, names[0], artifact)
 
     def slots(self) -> dict[str, Handle[Artifact] | None]:
-        """Each artifact that the node reads, by the name of its input; those of a list as `name[0]`, `name[1]`, ..."""
+        """Each artifact that the node reads, by the name of its input; in a list as `name[0]`, `name[1]`, ..."""
         slots: dict[str, Handle[Artifact] | None] = {}
         for name, value in self.inputs.items():
             if isinstance(value, Sequence):

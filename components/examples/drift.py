@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 MOST_PSI = 0.25
 # Jensen-Shannon distance of base 2, 0 to 1: the default of Vertex AI's model monitoring for drift of a feature.
 MOST_DISTANCE = 0.3
-# How often rows like those of the training may be said to differ by the index.
+# The probability that the index reports a difference although the rows are like the training rows.
 _FALSE_ALARMS = 0.01
 # Shares of tokens or rows that may be unknown or cut beside twice the share in training: our choice.
 _MORE_UNKNOWN, _MORE_LONG = 0.01, 0.05

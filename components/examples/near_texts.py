@@ -1,4 +1,4 @@
-"""Texts that are nearly those of other rows, found by MinHash."""
+"""Texts that nearly equal the texts of other rows, found by MinHash."""
 
 from collections import defaultdict
 from collections.abc import Iterable, Iterator

@@ -174,7 +174,7 @@ def resolve_leaks(
     overlap: Overlap,
     near_overlap: NearOverlap,
 ) -> tuple[list[str], dict[str, int]]:
-    """Keeps, drops or refuses texts that are those of a validation or test row, exactly or nearly.
+    """Keeps, drops or refuses texts that a validation or test row has, too, exactly or nearly.
 
     A model that learns from the teacher's answers to test texts is no longer measured on new ones.
 

@@ -58,7 +58,7 @@ class RowSchema:
         unknown: the share of tokens that stand for text which the vocabulary does not have.
         words: the most frequent words, see `WordReference`.
         new_words: the share of words that further rows should have and `words` has not, see `WordReference`.
-        tokens: id of a token -> its occurrences, of the most frequent ones; those of all others under `other`.
+        tokens: id of a token -> its occurrences, for the most frequent tokens; `other` has the sum of all others.
         tokens_per_word: the mean number of tokens of a word.
     """
 
@@ -136,7 +136,7 @@ def infer_schema(rows: Sequence[Any], source: Any, max_length: int, tokenizer: "
 
 
 def count_tokens(tokens: TokenTraits, names: Iterable[str]) -> dict[str, int]:
-    """Id of a token -> its occurrences, of some tokens; those of all others under `other`."""
+    """Id of a token -> its occurrences, for some tokens; `other` has the sum for all other tokens."""
     counts = {name: tokens.counts[int(name)] for name in names if name != OTHER}
     return {**counts, OTHER: tokens.counts.total() - sum(counts.values())}
 

@@ -123,7 +123,7 @@ class ProbeSentences(NamedTuple):
 
 
 def read_probe_sentences(source: SentenceSource) -> ProbeSentences:
-    """Reads the sentences of a source: those of `test`, else of `validation`, else a tenth measures the probes.
+    """Reads the sentences of a source. Probes are measured on `test`, else on `validation`, else on a tenth.
 
     Raises:
         InputError: a file cannot be used, or there are too few sentences.

@@ -27,7 +27,7 @@ def read_columns(file: str, fields: tuple[str, ...], *, others: bool = False) ->
     The file must have all `fields`; `others` reads its other columns, too.
 
     Yields:
-        A row: the values of `fields` as a tuple, or those of all columns by their names.
+        A row: the values of `fields` as a tuple, or the values of all columns by name.
 
     Raises:
         InputError: the file is missing, no whole file of its kind, lacks a column, or has two of one name.
@@ -73,7 +73,7 @@ def _read_parts(
 
 
 def _read_batches(file: str, stream: Any, fields: tuple[str, ...], *, others: bool) -> Iterator[Any]:
-    """Record batches with the columns of `fields`, in this order, or with all columns in that of the file."""
+    """Record batches with the columns of `fields`, in this order, or with all columns in the order of the file."""
     if extension(file) == ".parquet":
         from pyarrow.parquet import ParquetFile
 

@@ -3,7 +3,7 @@
 import re
 from collections.abc import Iterable
 
-# The column that tables with escaped cells have if they are read again: those of likely wrong labels.
+# Tables of likely wrong labels have escaped cells and may be read again; this column identifies them.
 ESCAPED_COLUMN = "likely_wrong"
 
 _QUOTED = re.compile('[,"\r\n\ufeff]')

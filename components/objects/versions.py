@@ -37,7 +37,7 @@ class RemoteVersions:
         return all(files.get(name) == digest and f"{number}/{name}" in names for name, digest in digests.items())
 
     def claim(self, digests: Mapping[str, str]) -> int:
-        """The number for these files: that of the same files if they were claimed last, else the next one.
+        """The number for these files: the last number if it was claimed for the same files, else the next number.
 
         So a push that was killed goes on with its number, and two machines that push the same files write the same.
         """

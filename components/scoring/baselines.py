@@ -15,7 +15,7 @@ NGRAMS = "bag of n-grams"
 COSINE = "TF-IDF cosine"
 BM25 = "BM25"
 
-# Robertson and Zaragoza 2009, section 3.3: the usual values, those of Lucene.
+# Robertson and Zaragoza 2009, section 3.3: the usual values, as in Lucene.
 _SATURATION, _LENGTH_SHARE = 1.2, 0.75
 
 # Maximum number of rows that a baseline learns from; more take minutes and gain little.

@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from components.dsl.arrays import Array
 
 
-# Rows of which a temperature can be fitted; of fewer it is that of their chance errors.
+# The least number of rows to fit a temperature to; with fewer it depends on chance errors.
 FEWEST_ROWS = 50
 
 

@@ -18,7 +18,7 @@ _ENGINE_ROW = 200
 
 
 class EngineScore(NamedTuple):
-    """The scores of a file on an engine, and those of the float model that it was made of on the same rows.
+    """The scores of a file on an engine, and the scores of its float model on the same rows.
 
     Attributes:
         references: the float model by its name.

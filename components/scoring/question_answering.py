@@ -15,7 +15,7 @@ _NAMES = ("f1", "exact")
 
 
 class QuestionScoring(TaskScoring[Question]):
-    """SQuAD's F1 and exact match; those of v1.1 where each question has an answer, else those of v2.0."""
+    """SQuAD's F1 and exact match: of v1.1 if each question has an answer, else of v2.0."""
 
     name = "question_answering"
     model_kind = "BERT that finds answers in a context"

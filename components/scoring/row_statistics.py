@@ -104,7 +104,7 @@ def sample_average_precision(truth: "Array", shares: "Array", counts: "Array") -
         order = np.argsort(-probabilities, kind="stable")
         drawn = counts[:, order]
         positives, ranks = drawn[:, flags[order]], -probabilities[order]
-        # The precision at a row is that of all rows with at least its probability.
+        # The precision at a row is the precision of all rows with at least its probability.
         right, given = (
             np.cumsum(side, axis=1)[:, np.searchsorted(sorted_ranks, ranks[flags[order]], side="right") - 1]
             for side, sorted_ranks in ((positives, ranks[flags[order]]), (drawn, ranks))

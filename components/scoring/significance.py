@@ -15,8 +15,8 @@ class PairedDifference(NamedTuple):
     """The difference of two models' scores on the same rows, as shares like the metric.
 
     Attributes:
-        difference: the score of the first model less that of the second.
-        p_value: that of McNemar's exact test, 0 to 1; None where rows are not simply right or wrong, or where several
+        difference: the score of the first model minus the score of the second.
+        p_value: the p of McNemar's exact test, 0 to 1; None where rows are not simply right or wrong, or where several
             seeds are averaged.
     """
 

@@ -36,7 +36,7 @@ class RetrievalSource(TaughtFiles):
         query: the column of the query, or of a triplet's anchor.
         passage: the column of the passage that answers the query, or of a triplet's positive.
         negatives: the columns of passages that do not answer the query; empty for pairs.
-        prompts: the texts in front of queries and passages; None for those of the checkpoint.
+        prompts: the texts in front of queries and passages; None for the prompts of the checkpoint.
         task: `retrieval`.
     """
 

@@ -69,7 +69,7 @@ def begin_entities(tags: Sequence[str]) -> tuple[str, ...]:
 
 
 def to_bio(tags: Sequence[str]) -> tuple[str, ...]:
-    """The tags of a sentence in BIO, given those of any scheme that `find_tag_error` finds right."""
+    """The tags of a sentence in BIO, from valid tags (`find_tag_error`) of any scheme."""
     bio = [OUTSIDE] * len(tags)
     for label, start, end in entities_of([_OF_BILOU.get(tag[0], tag[0]) + tag[1:] for tag in tags]):
         bio[start:end] = [f"B-{label}", *[f"I-{label}"] * (end - start - 1)]

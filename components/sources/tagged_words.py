@@ -26,7 +26,7 @@ _KINDS = (".conll", ".txt", _TREEBANK_KIND, *RECORD_KINDS)
 
 _DOCUMENT_START = "-DOCSTART-"
 _BLANKS = re.compile(" +")
-# The starts of tags by which all tags are taken for those of entities, see `are_entity_tags`.
+# If all tags begin with one of these, they are tags of entities, see `are_entity_tags`.
 _ENTITY_TAGS = ("B-", "I-", "E-", "S-")
 
 

@@ -16,7 +16,7 @@ _ROWS = 64
 
 
 class CopyFilter:
-    """Looks copies up among the tokens of held-out rows; pairs of adjacent tokens stand for those of words."""
+    """Looks copies up among the tokens of held-out rows; pairs of adjacent tokens replace pairs of words."""
 
     def __init__(self, examples: TaskExamples, overlap: Overlap, near_overlap: NearOverlap) -> None:
         from keras_bert.data.task_batches import task_batches

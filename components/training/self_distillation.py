@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 
 def read_trainable_task(model: Model) -> "Task":
-    """The task of a model with all weights trainable, those of an adapter too."""
+    """The task of a model with all weights trainable, including the weights of an adapter."""
     task = read_model(model)
     if task.adapter is not None:
         task.adapter.thaw()

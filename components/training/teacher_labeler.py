@@ -53,7 +53,7 @@ class TeacherLabeler:
     def records(self, batch: "Batch", *, has_labels: bool) -> "Iterator[bytes]":
         """A record for each row.
 
-        Labels that are not those of the rows are replaced by the teacher's.
+        Labels that do not come from the rows are replaced by the teacher's.
         """
         import numpy as np
 

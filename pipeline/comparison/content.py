@@ -58,7 +58,7 @@ def make_content(
             pretraining, baseline = record["pretraining"], records[first.name].get("pretraining")
             scale = math.log(2) * pretraining["bytes_an_entry"]
             curve = [{**entry, "bits_a_byte": entry["loss"] / scale} for entry in pretraining["curve"]]
-            # The settings that keep the losses from being compared with those of the baseline.
+            # The settings because of which the losses cannot be compared with the baseline's losses.
             unlike = []
             if baseline is not None:
                 unlike = [] if pretraining["loss"] == baseline["loss"] else [pretraining["loss"]]

@@ -16,7 +16,7 @@ TASK_KEYS = (
     *("examples", "fine_tuning", "max_length", "stride", "max_query_length", "pooling", "normalize", "evaluation"),
 )
 
-# The keys that belong to the examples: a task replaces them, and is not merged with those of a variant.
+# The keys that belong to the examples: a task replaces them as a whole, and they are not merged with a variant's.
 _EXAMPLE_KEYS = ("examples", "stride", "max_query_length", "evaluation")
 
 # Validations of a pre-training if its file sets none: the plot of loss over compute needs some points.

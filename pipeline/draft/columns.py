@@ -107,7 +107,7 @@ def read_sample(file: str) -> list[TableColumn]:
 def find_tagged_columns(columns: Sequence[TableColumn]) -> tuple[str, str] | None:
     """The columns of words and of their tags; None for a table that has none.
 
-    They have usual names, or are the only two that hold lists; each cell of one has as many parts as that of the other.
+    They have usual names, or are the only two that hold lists; the two cells of a row have equally many parts.
     """
     named = {column.name: column for column in columns}
     lists = [column.name for column in columns if column.holds_lists]
@@ -150,7 +150,7 @@ def find_roles(
     texts = _find_texts(columns, file, text, label, second)
     rest = [column for column in columns if column not in texts]
     roles = Roles(texts[0], _find_label(rest, file, label, numbers), texts[1] if len(texts) > 1 else None)
-    # The name of the label's column is one of its values, or a number where that of the text is none.
+    # The name of the label's column is one of its values, or is a number while the name of the text's column is none.
     name = roles.label.name
     is_row = name in map(str, roles.label.values) or (is_number(name) and not is_number(roles.text.name))
     if text is label is None and is_row:
@@ -164,7 +164,7 @@ def find_roles(
 def _find_texts(
     columns: Sequence[TableColumn], file: str, text: str | None, label: str | None, second: str | None
 ) -> list[TableColumn]:
-    """The column of texts, and that of second texts."""
+    """The column of texts, and the column of second texts."""
     named = {column.name: column for column in columns}
     if text is not None:
         return [named[name] for name in (text, second) if name is not None]

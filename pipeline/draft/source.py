@@ -193,7 +193,7 @@ def _as_table(request: DraftRequest, roles: Roles, names: Sequence[str]) -> Gues
     if second is not None:
         columns["second_text"] = second.name
     if task == "embedding":
-        # The largest label of all rows of all splits: later ones may be above those of the sample.
+        # The largest label of all rows of all splits: rows after the sample may have larger labels.
         source = TableSource(request.train, **{**columns, "task": "regression"})
         rows = (row for path in request.paths().values() for row in source.read(path))
         columns["scale"] = max(abs(float(row.label)) for row in rows) or 1.0
@@ -233,7 +233,7 @@ def _as_questions(request: DraftRequest, file: str) -> Guess:
 
 
 def _as_tagged_words(request: DraftRequest, file: str, fields: dict[str, str], form: str) -> Guess:
-    """Tagged words; their scheme is that of BIO, IOB1, IOBES and BILOU that nearly all sentences fit, else any."""
+    """Tagged words; their scheme is BIO, IOB1, IOBES or BILOU if nearly all sentences follow it, else any."""
     _check_task(request, SentenceSource.task, file)
     fields = {name: value for name, value in fields.items() if value != name}
     if not fields and extension(file) != ".conllu" and (prefix := _find_prefix(file)):

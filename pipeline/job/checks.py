@@ -178,7 +178,7 @@ def check_data(settings: Settings) -> list[str]:
     if folder is not None:
         try:
             existing = next(path for path in (folder, *folder.parents) if path.exists())
-            # Permissions do not tell: those of /proc let nobody make a folder.
+            # Permissions are not enough: in /proc nobody can make a folder, whatever its permissions.
             tempfile.TemporaryDirectory(dir=existing).cleanup()
         except OSError as error:
             raise InputError(

@@ -143,7 +143,7 @@ def override_tables(tables: Mapping[str, Any], overrides: Iterable[str]) -> Tabl
 
 
 def read_tables(path: Path, inside: Sequence[Path] = ()) -> Tables:
-    """The content of a TOML file, laid over that of the file that its key `extends` names; paths are absolute."""
+    """The content of a TOML file, merged into the content of the file that `extends` names; paths are absolute."""
     try:
         raw = tomllib.loads(path.read_text(encoding="utf-8"))
     except FileNotFoundError:

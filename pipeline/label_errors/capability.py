@@ -62,13 +62,13 @@ class LabelErrorCapability(Capability[LabelErrorSearch]):
             source.training_rows()
 
     def count_teachers(self, table: LabelErrorSearch) -> int:
-        """Each of the models learns from all rows but those of its fold."""
+        """Each of the models learns from all rows except the rows of its fold."""
         return table.folds - 1
 
     def wire(
         self, table: LabelErrorSearch, settings: Settings, rows: Handle[TaskExamples], fine_tune: FineTune
     ) -> list[Node]:
-        """A fine-tuning for each fold, as that of the first seed's teacher."""
+        """A fine-tuning for each fold, with the settings of the first seed's teacher."""
         source = settings.examples
         assert source is not None
         near = source.near_overlap != "off"

@@ -80,7 +80,7 @@ class ForkedChild:
             with theirs:
                 self._process.start()
             with contextlib.suppress(BrokenPipeError):
-                # The fork server may have started in another environment than that of now.
+                # The environment may have changed since the fork server started.
                 cluster = os.environ.get(TF_CONFIG)
                 self._connection.send((component, dict(arguments), folders or StepFolders(), cluster))
         except BaseException:

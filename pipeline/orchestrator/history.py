@@ -29,7 +29,7 @@ class History:
         self._connection = connection
 
     def pull(self, stored: StoredArtifact, at_most: float = float("inf")) -> bool:
-        """Makes sure that an artifact is on this machine, and returns whether it is; only those of mirrors may not be.
+        """Makes sure that an artifact is on this machine, and returns whether it is; it may be missing in a mirror.
 
         One of more than `at_most` bytes is not downloaded.
         """

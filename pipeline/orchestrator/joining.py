@@ -115,7 +115,7 @@ class _Worker:
         self._say(f"{request.name}: {outcome.message or 'done'}")
 
     def _train(self, request: JoinRequest, number: str) -> Outcome:
-        """Runs a training to its end, or until the chief has given it up; the results are those of the chief."""
+        """Runs a training to its end, or until the chief has given it up; only the chief's results are kept."""
         log = path_below(self._root / LOGS, f"{request.run}/{request.name}.worker-{self._cluster.index}.log")
         with tempfile.TemporaryDirectory(prefix="keras-bert-edge-") as folder:
             component = find_component(*request.component)

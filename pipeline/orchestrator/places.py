@@ -13,7 +13,7 @@ from pipeline.orchestrator.store import DATABASE, Store
 
 
 def open_store(root: Path, *, create: bool = True) -> Store:
-    """The store of a root; that of a mirror is brought up to date with the log of its address.
+    """The store of a root; the store of a mirror is first updated from the log at its address.
 
     Raises:
         InputError: see `Store`; or the address cannot be read.

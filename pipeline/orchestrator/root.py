@@ -53,7 +53,7 @@ class Root:
                 shutil.rmtree(folder, ignore_errors=True)
 
     def sweep_staging(self, key: str = "") -> None:
-        """Deletes the staging folders of a step, whose lock this process holds; without a key, those of all steps."""
+        """Deletes the staging folders of a step, whose lock this process holds; without a key, of all steps."""
         for folder in own_entries(self.path, f"{STAGING}/{staging_prefix(key) if key else ''}*"):
             shutil.rmtree(folder, ignore_errors=True)
         with contextlib.suppress(OSError):

@@ -43,7 +43,7 @@ def run_step(
 
     Processes that run steps share the root; only one at a time runs the same step, and the others then find it done. A
     process that measures time waits until it is alone on its machine. Under a root in object storage, processes of one
-    machine wait for each other's locks in the mirror, and those of several machines for each other's leases.
+    machine wait for each other's locks in the mirror, and processes of several machines for each other's leases.
 
     Steps with the same `invocation`, the identifier of an orchestrator's run, are recorded as one run, which ends with
     its last step. Without it the step is a run of its own.

@@ -6,7 +6,7 @@ from pipeline.report.figures import INK, PAGE_STYLE, as_svg
 from pipeline.views.loss_plot import COLORS
 
 _SIZE = (3.5, 3.1)
-# Diameter of the largest mark in points; it is that of the bin with the most rows.
+# Diameter in points of the largest mark, which belongs to the bin with the most rows.
 _LARGEST = 13.0
 # The axes start at most here, in percent.
 _HIGHEST_START = 80.0

@@ -71,7 +71,7 @@ class StageResult(NamedTuple):
 
 @dataclasses.dataclass(kw_only=True)
 class SettingsResult(SearchResult):
-    """What a search for the settings of a job found; `values` are those of the winners that differ from the job's."""
+    """The result of a search for settings; `values` are the winners' values that differ from the job's."""
 
     sampler: Sampler
     stages: dict[SearchStage, StageResult]

@@ -64,7 +64,7 @@ class SearchRuns:
         return result
 
     def exclude(self, pipeline: Pipeline) -> None:
-        """Runs a pipeline, and leaves its steps, and those of the same names in later runs, out of the time."""
+        """Runs a pipeline; its steps, and steps of the same names in later runs, do not count as time of the search."""
         result = self.run(pipeline)
         self._uncounted |= {step.name for step in result.steps}
         for step in result.steps:
@@ -77,7 +77,7 @@ class SearchRuns:
         return {self._output_path(step.outputs): step.worked for step in steps if step.name not in self._uncounted}
 
     def count(self, costs: Mapping[str, float]) -> None:
-        """Counts costs, also of earlier processes; those of a path that is known are counted already."""
+        """Sums the costs of all runs of the search, also of earlier processes; each path is counted once."""
         self._seconds.update(costs)
 
     def _output_path(self, outputs: Mapping[str, Any]) -> str:

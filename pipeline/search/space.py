@@ -41,7 +41,7 @@ class Dimension(NamedTuple):
 
     @classmethod
     def of(cls, name: str, values: Sequence[Any], default: Any) -> Self:
-        """The dimension of a setting; those of depth, pooling and batch size are lists of values."""
+        """The dimension of a setting; for depth, pooling and batch size it is a list of values."""
         if name in (POOLING, DEPTH) or name.endswith(".batch_size"):
             return cls(name, "choices", tuple(values), default)
         return cls(name, "linear" if name.endswith(".layer_decay") else "logarithmic", tuple(values), default)

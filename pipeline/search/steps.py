@@ -45,7 +45,7 @@ class TrialOutputs(NamedTuple):
 
     Attributes:
         model: the trained model: that output, or the classifier whose head is fitted on it.
-        last_validation: the score of the last model; that of the trained one without later stages.
+        last_validation: the score of the last model; without later stages this is the trained model.
         steps: the names of the steps from the input of the training to the score.
         later_steps: the names of those that follow.
     """

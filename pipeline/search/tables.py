@@ -32,7 +32,7 @@ def describe_count(count: int, noun: str) -> str:
 
 
 def show_search(result: AnyResult, console: Console) -> None:
-    """Prints the tables but that of all trials, and the notes that explain them."""
+    """Prints all tables except the table of all trials, and the notes that explain them."""
     if isinstance(result, StudentResult):
         student_table(result).show(console)
         return

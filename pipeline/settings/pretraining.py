@@ -17,7 +17,7 @@ def check_pretraining(settings: Settings) -> None:
             if value != default:
                 rule = f"be {default!r} where pretraining.objective is 'replaced_tokens', which learns nothing from it"
                 raise InputError(f"{name} must {rule}, got {value!r}")
-        if settings.encoder is not None:  # that of a checkpoint is read only during the run
+        if settings.encoder is not None:  # a checkpoint's encoder is read only during the run
             try:
                 shape = settings.encoder.encoder_config(settings.vocabulary.size, settings.max_length)
                 settings.generator.config(shape)

@@ -82,7 +82,7 @@ def is_artifact(folder: Path) -> bool:
 
 
 def read_artifact(folder: Path) -> dict[str, Any]:
-    """All blocks that `show_statistics` draws of an artifact: its tables, then those of its statistics, if it has any.
+    """All blocks that `show_statistics` draws of an artifact: its tables, then its statistics' tables, if it has any.
 
     Raises:
         InputError: a file of the artifact cannot be read.
