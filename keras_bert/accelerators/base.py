@@ -57,7 +57,7 @@ class EngineAnswers(NamedTuple):
 
     Attributes:
         engine: the engine for a table: "HTP, simulated".
-        numbers: those of the file that answers, "int8"; empty where that is the `.tflite` file.
+        numbers: number format of the file that is run, "int8"; empty if it is the `.tflite` file.
     """
 
     answers: Rows

@@ -49,7 +49,7 @@ def distill(
         pairs: the second text of each row.
         layers: the teacher's layers, from 0, that the student keeps; or `student`.
         student: how the student differs from the teacher.
-        probabilities: the answers of any other teacher in place of those of `teacher`: of the labels (rows, labels), in
+        probabilities: the answers of any other teacher, in place of `teacher`'s: of the labels (rows, labels), in
             the order of `teacher.labels`; of a regression its numbers, of an embedding the cosines (rows,).
         distillation: temperature, and the share of the labels in the loss; texts alone have no share.
         imitation: weights of further losses between the states of both.

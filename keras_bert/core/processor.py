@@ -39,7 +39,7 @@ def usable_processors() -> int:
 
 
 def usable_memory() -> int:
-    """The bytes of memory that this process may use; in a container, those of its limit."""
+    """The bytes of memory that this process may use; in a container, its limit."""
     return min([os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES"), *_read_limit("memory.max")])
 
 

@@ -49,7 +49,7 @@ def validated_dataclass(*, kw_only: bool) -> Callable[[type[T]], type[T]]: ...
 
 @dataclass_transform(frozen_default=True, kw_only_default=True, field_specifiers=(dataclasses.field,))
 def validated_dataclass(cls: type[T] | None = None, *, kw_only: bool = True) -> Any:
-    """A frozen pydantic dataclass: the annotations hold the rules of single fields, model validators those of several.
+    """A frozen pydantic dataclass: annotations are rules of single fields, model validators of several.
 
     The class raises `FieldError` for the first field that breaks a rule, and TypeError for a field that is missing or
     that it does not have, as a dataclass does. Inside of another pydantic model its errors are pydantic's.

@@ -113,7 +113,7 @@ def attributions(
         task: a fine-tuned task; for gradients with a Keras model.
         text: the text, or the first of a pair.
         target: the number to explain: a label, `WORD=TAG`, `start` or `end` of an answer, the text to compare an
-            embedding with; see `Task.target`. None for that of the model's answer.
+            embedding with; see `Task.target`. None for the model's answer.
         pair: the second text of a pair.
         method: see above.
         baseline: the token that stands for no information; `[PAD]` by default, for occlusion `[MASK]`.

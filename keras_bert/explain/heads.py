@@ -17,9 +17,9 @@ _NUMBERS_AT_ONCE = 2**22
 # A head that gives more than half of its attention to one place has that place as its kind: the share by which Clark
 # et al. 2019, section 3.1, count heads for the previous and the next token.
 _MAIN_SHARE = 0.5
-# Entropy at most that of two tokens with the same share.
+# The entropy of two tokens with equal shares; at most this is `narrow`.
 _NARROW_ENTROPY = math.log(2)
-# Entropy at least this part of that of equal shares for all tokens.
+# The share of the largest possible entropy, of equal shares for all tokens; at least this is `broad`.
 _BROAD_PART = 0.9
 
 # The name of each share in `HeadStatistics` -> the kind of a head with that main share.

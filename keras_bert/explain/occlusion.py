@@ -52,7 +52,7 @@ def deletion_curve(
         order: the numbers of words in the order in which they are replaced.
         target: see `attributions`.
         pair: the second text of a pair.
-        baseline: the token in the place of those of a word.
+        baseline: the token that replaces the tokens of a word.
 
     Returns:
         float64 (words of the order + 1,): the score of the whole text first.

@@ -80,7 +80,7 @@ class Probes:
 
     @property
     def selectivity(self) -> Array:
-        """The accuracy less that of the control task (layers + 1,) (Hewitt and Liang 2019, section 2).
+        """The accuracy minus the accuracy of the control task (layers + 1,) (Hewitt and Liang 2019, section 2).
 
         A probe that is right because it remembers words has little of it.
         """
@@ -90,7 +90,7 @@ class Probes:
 def probe(task: Task, train: Tagged, test: Tagged, *, seed: int = 0, batch_size: int = 32) -> Probes:
     """Trains linear classifiers of words on the states of each layer of a model, which itself does not change.
 
-    The state of a word is that of its first token, see `word_states`. Each feature has mean 0 and deviation 1 over the
+    A word has the state of its first token, see `word_states`. Each feature has mean 0 and deviation 1 over the
     training words, so that layers can be compared; the classifier is scikit-learn's `LogisticRegression` with its
     defaults. The control task gives each different word a random tag, drawn as often as tags occur in training (Hewitt
     and Liang 2019, section 2). The weights of the mean over layers tell where the tags are encoded (Tenney et al.

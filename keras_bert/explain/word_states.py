@@ -38,7 +38,7 @@ class WordStates:
 def word_states(task: Task, sentences: Sequence[Sequence[str]], *, batch_size: int = 32) -> WordStates:
     """The states of words in all layers, of the model as `predict` runs it, with its adapter.
 
-    The state of a word is that of its first token (Devlin et al. 2019, section 5.3). Each word is tokenized by itself.
+    A word has the state of its first token (Devlin et al. 2019, section 5.3). Each word is tokenized by itself.
     A sentence with more tokens than `task.max_length` is read in rows that overlap by a quarter, and each word in the
     row with the most context on both sides, as `TokenClassification.predict_tags` does: no word is lost.
 
@@ -53,7 +53,7 @@ def word_states(task: Task, sentences: Sequence[Sequence[str]], *, batch_size: i
     states, words, before = [], [], 0
     with task._answering():
         encoder = task.encoder
-        # A prompt, whose states are left out, is as long as that of the adapter which is attached now.
+        # The adapter that is attached now gives the length of the prompt, whose states are left out.
         model = keras.Model(encoder.input, hidden_states(encoder))
         for part in (sentences[rows] for rows in slices(len(sentences), _SENTENCES_AT_ONCE)):
             tokenized = tokenize_words(tokenizer, part)

@@ -225,7 +225,7 @@ def _unary(compute: Callable[..., Array]) -> Callable[..., Array]:
 
 
 def _reshape(x: Array, shape: Array) -> Array:
-    # A size of 0 is that of the input.
+    # A size of 0 means the size of the input.
     return x.reshape([x.shape[axis] if size == 0 else size for axis, size in enumerate(shape)])
 
 

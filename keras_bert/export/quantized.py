@@ -95,7 +95,7 @@ def _with_integers(
         manager.add_quantization_config(".*", qtyping.TFLOperationName.OUTPUT, algorithm_key="no_quantize")
         kinds = [qtyping.TFLOperationName.ADD]
         if is_head_float(float_layers):
-            # The head's result has the name of the output, not that of the layer.
+            # The head's result has the name of the output, not the name of the layer.
             kinds += [qtyping.TFLOperationName.FULLY_CONNECTED, qtyping.TFLOperationName.MUL]
         graphs = schema.ModelT.InitFromPackedBuf(base.read_bytes()).subgraphs
         outputs = {graph.tensors[index].name.decode() for graph in graphs for index in graph.outputs}
@@ -125,7 +125,7 @@ def _with_integers(
 
 
 def _replace_zero_scales(model: Any) -> None:
-    """Gives blocks whose scale is 0 as float16, as those of zeros are, a scale above 0, and zeros as weights.
+    """Gives blocks whose scale is 0 in float16, as blocks of zeros have, a scale above 0, and zeros as weights.
 
     XNNPACK refuses a scale of 0.
     """

@@ -172,7 +172,7 @@ class CoreMLModel(FixedLengthModel):
 class LogProbabilityClassifier:
     """Runs a classifier file that returns probabilities, such as MediaPipe's, and returns logits that give them.
 
-    With `independent` each label has a probability of its own; otherwise those of a row sum up to 1.
+    With `independent` each label has a probability of its own; otherwise the probabilities of a row add up to 1.
     """
 
     def __init__(self, runtime: TFLiteModel, *, independent: bool = False) -> None:

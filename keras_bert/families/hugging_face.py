@@ -172,7 +172,7 @@ class Family:
         translate: the content of `config.json` -> the same in the keys of transformers, for files that were written for
             code of their own; raises a ValueError for unsupported values.
         other_types: alternative names of the `model_type`.
-        marks: keys of `config.json` by which a family is known whose `model_type` is that of another family.
+        marks: keys of `config.json` that identify the family, if its `model_type` is used by another family, too.
         unread: the beginnings of the names of tensors that transformers ignores if a class has no layer for them.
     """
 

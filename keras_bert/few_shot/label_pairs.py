@@ -30,7 +30,7 @@ def draw_label_pairs(flags: Array, partner_flags: Array | None = None, *, pairs:
         seed: the seed of the draws.
 
     Returns:
-        The pairs, those of the first row first.
+        The pairs, in the order of their first row.
     """
     partners = flags if partner_flags is None else partner_flags
     chance, labelled = np.random.default_rng(seed), np.asarray(partners.any(axis=1))

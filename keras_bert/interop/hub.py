@@ -23,7 +23,7 @@ SCHEME = "hf://"
 COMMIT = re.compile("[0-9a-f]{40}")
 # A repository as people write it; no path of this machine that begins with `.`, `~` or `/`.
 _REPOSITORY = re.compile(r"\w[\w.-]*/\w[\w.-]*")
-# The folder of a checkpoint, and those of the modules of sentence-transformers.
+# The folder of a checkpoint, and the folders of the modules of sentence-transformers.
 _FOLDER = re.compile(r"(\d+_\w+/)?")
 _TEXTS = re.compile(rf"{_FOLDER.pattern}[^/]+\.(json|txt|model)")
 # Small files that are looked for: a card with a license, and a pickled head of SetFit, which is refused.
@@ -288,7 +288,7 @@ def _folder_of(name: str) -> str:
 
 
 def find_checkpoint(folder: str | os.PathLike[str]) -> Path:
-    """The folder of a checkpoint: on this machine, or that of `OWNER/NAME` or `hf://...`, downloaded.
+    """The folder of a checkpoint: on this machine, or the downloaded folder of `OWNER/NAME` or `hf://...`.
 
     Raises:
         ValueError: see `fetch_checkpoint`.

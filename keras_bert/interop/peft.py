@@ -144,12 +144,12 @@ def from_peft(folder: str | os.PathLike[str], task: Task, *, family: str | None 
         task.drop_adapter()
         raise
     if any(".lora_" not in name for name in tensors):
-        reset_scale(task.model)  # that of the file's head is in its weights
+        reset_scale(task.model)  # the scale of the file's head is in its weights
     return adapter
 
 
 def _assign_weights(adapter: Adapter, names: Mapping[str, Foreign], tensors: Tensors, path: Path) -> None:
-    """Assigns the weights of the adapter, and those of the head where the file has them."""
+    """Assigns the weights of the adapter, and the weights of the head if the file has them."""
     weights = {names[place].name: (weight, names[place]) for place, weight in adapter.weights().items()}
     unmatched = [name for name in weights if name not in tensors and ".lora_" in name]
     unmatched += [name for name in tensors if name not in weights]

@@ -18,9 +18,9 @@ from keras_bert.core.folders import (
 from keras_bert.interop.configs import CONFIG_FILE
 from keras_bert.interop.hub import COMMIT, SCHEME, HubAddress
 
-# One of these makes a folder that of a model.
+# A folder with one of these is the folder of a model.
 _OF_MODELS = (TASK_FILE, CONFIG_FILE)
-# Models and their labels; those of an earlier commit would be read beside the files of a new one.
+# Models and their labels. If they were left from an earlier commit, they would be read together with new files.
 _MODELS = {*ANSWERING_FILES, *WEB_FILES, *WEIGHT_FILES, MEDIAPIPE_FILE, TEXT_FILE, MODEL_FILE, PAGE_FILE, LABELS_FILE}
 
 
@@ -44,7 +44,7 @@ def publish(
     """Publishes a pushed folder, a saved task or a folder of `to_hugging_face` on the hub, all of it in one commit.
 
     The commit makes, replaces and removes the files of a model, and leaves others. No commit is made where the hub has
-    the same files. The token is that of `HF_TOKEN` or of the last login.
+    the same files. The token comes from `HF_TOKEN` or from the last login.
 
     Args:
         folder: the folder of the model; its `README.md` becomes the card.

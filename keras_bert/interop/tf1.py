@@ -67,7 +67,7 @@ _MARKS: dict[str, tuple[str, TensorNames]] = {
     "question_answering": ("span_classifier/bias", TF1),
     "token_classification": ("classifier/bias", TF1_TAGGER),
     "classification": ("classifier/bias", TF1),
-    # Never chosen by names, as it has those of a classification.
+    # Never chosen by names, as it has the same names as a classification.
     "multi_label": ("classifier/bias", TF1),
 }
 
@@ -164,7 +164,7 @@ def to_tf1(task: Task, prefix: str | os.PathLike[str]) -> None:
 
 
 def _open(prefix: Path) -> Tensors:
-    """The tensors of a checkpoint without those of the optimizer."""
+    """The tensors of a checkpoint without the optimizer's tensors."""
     if not Path(f"{prefix}.index").is_file():
         raise FileNotFoundError(f"there is no {prefix}.index; the prefix is the path without `.index` or `.data-...`")
     try:

@@ -36,7 +36,7 @@ def build_post_processor(
 
 
 def _pair_layout(sep: str) -> dict[str, int]:
-    """How BERT's rows of two texts look, or those of MPNet, which has another token at their end."""
+    """The template of BERT's rows of two texts, or of MPNet's, which have another token at their end."""
     return {"between": 1, "second_segment": 1} if sep == SEP else {"between": 2, "second_segment": 0}
 
 

@@ -144,7 +144,7 @@ class PromptPlaces(PromptAwareLayer):
 
 @keras.saving.register_keras_serializable("keras_bert")
 class TokenStates(PromptAwareLayer):
-    """Removes the hidden states of a soft prompt, which precede those of the text."""
+    """Removes the hidden states of a soft prompt, which precede the states of the text."""
 
     def call(self, inputs: Tensor) -> Tensor:
         """(batch, tokens + length, hidden) -> (batch, length, hidden)."""

@@ -25,7 +25,7 @@ class Attachable(Protocol):
 class Attachments:
     """Attaches adapters to an encoder, at most one at a time, and tracks the Keras models that share the encoder.
 
-    Several models may share an encoder: those of several tasks, and the encoder itself. Keras compiles `fit`,
+    Several models may share an encoder: the models of several tasks, and the encoder itself. Keras compiles `fit`,
     `evaluate` and `predict` of each model once, with the layers that the encoder has at that time. Therefore the
     compiled functions of all models are exchanged together with the adapter: none runs with a detached adapter.
     """

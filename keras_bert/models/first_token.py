@@ -40,7 +40,7 @@ def skip_unused_tokens(model: keras.Model) -> keras.Model:
 
 
 def _reads_first_token_alone(model: keras.Model, states: Tensor) -> bool:
-    """True if all layers that use the states (batch, length, hidden) use only that of the first token."""
+    """True if all layers that use the states (batch, length, hidden) only use the state of the first token."""
     if any(states is output for output in model.outputs):
         return False
     nodes = (node for depth in model._nodes_by_depth.values() for node in depth)

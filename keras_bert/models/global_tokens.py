@@ -36,7 +36,7 @@ def global_tokens_of(model: keras.Model) -> GlobalTokens | None:
 
 
 def initialize_global_projections(model: keras.Model) -> None:
-    """Initializes the projections of global tokens with those of all other tokens (Beltagy et al. 2020, section 3.1).
+    """Initializes the projections of global tokens with those of other tokens (Beltagy et al. 2020, section 3.1).
 
     Call it after masked-token pre-training, in which no token is global, so that these projections are not trained.
     """

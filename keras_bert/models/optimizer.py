@@ -44,7 +44,7 @@ class WarmupDecay(keras.optimizers.schedules.LearningRateSchedule):
         self.peak, self.steps, self.warmup, self.decay, self.power = peak, steps, warmup, decay, power
 
     def __call__(self, step: Any) -> Any:
-        """The learning rate of a step, counted from 0; that of the first step is above 0."""
+        """The learning rate of a step, counted from 0; it is above 0 for the first step."""
         done = ops.cast(step, "float32") + 1.0
         rising = max(1.0, self.steps * self.warmup)
         left = ops.clip((self.steps + 1 - done) / max(1.0, self.steps - rising), 0.0, 1.0)
@@ -156,7 +156,7 @@ def adamw(
         decay: the shape of the decay after warm-up, see `WarmupDecay`.
         power: the exponent of a polynomial decay, above 0.
         weight_decay: the decoupled weight decay as a factor of the learning rate; biases and LayerNorm are not decayed.
-        layer_decay: the factor from the learning rate of a block to that of the block below, above 0 and at most 1; see
+        layer_decay: the learning rate of a block, divided by the rate of the block above, above 0 and at most 1; see
             `LayerwiseAdamW`.
         clip_norm: the largest global norm of the gradients, above 0; None for no clipping.
 

@@ -119,7 +119,7 @@ class TaskObjective(PlainObjective, abc.ABC):
         raise ValueError(f"{type(self).__name__} has no answers that could be given as an array")
 
     def average(self, outputs: Sequence[Array]) -> Array:
-        """The outputs of `run` of several teachers together as those of one: the mean, of logits that of probabilities.
+        """The outputs of `run` of several teachers as one: the mean, for logits the mean of the probabilities.
 
         Arrays (batch, ...) of equal shapes -> (batch, ...).
         """

@@ -143,7 +143,7 @@ def _distances(first: Tensor, second: Tensor, distance: Distance) -> Tensor:
 def margin_mse_loss(scores: Tensor, target: Tensor, mask: Tensor | None = None) -> Tensor:
     """The squared difference of a student's from a teacher's margins (Hofstätter et al. 2020, equation 1).
 
-    A margin is the score of a query's passage less that of a negative. The mean over rows is the loss of
+    A margin is the score of a query's passage minus the score of a negative. The mean over rows is the loss of
     sentence-transformers' `MarginMSELoss`.
 
     Args:

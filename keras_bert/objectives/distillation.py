@@ -31,7 +31,7 @@ class DistillationObjective:
         return self._teacher is not None
 
     def weights(self, batch: Batch) -> dict[str, Any]:
-        """The weight of `loss`, that of the task's loss."""
+        """The weight of `loss`, the task's loss."""
         return self._objective.weights(batch)
 
     def identity(self) -> dict[str, Any]:

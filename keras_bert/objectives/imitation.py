@@ -206,7 +206,7 @@ class Similarities(ImitationLoss):
         return ops.sum(ops.square(similarity_matrix(student.states[0]) - similarity_matrix(teacher.states[0])))
 
     def weight(self, mask: Tensor) -> Tensor:
-        """The number of pairs, with those of a text and itself."""
+        """The number of pairs of texts, including the pairs of a text with itself."""
         return ops.square(ops.sum(ops.ones_like(mask[:, 0])))
 
 

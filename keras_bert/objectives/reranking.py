@@ -77,7 +77,7 @@ class ListLoss(keras.losses.Loss):
     """`order_losses` as a Keras loss: the mean over the lists of a batch."""
 
     def call(self, y_true: Tensor, y_pred: Tensor) -> Tensor:
-        """Relevances and lists (rows, 2), scores (rows, 1) -> (rows,), whose mean is that of the lists."""
+        """Relevances and lists (rows, 2), scores (rows, 1) -> (rows,), whose mean is the mean over the lists."""
         losses, _, shares = order_losses(y_pred[:, 0], y_true[:, 0], y_true[:, 1])
         weights = 1.0 / ops.sum(_same_list(y_true[:, 1]), axis=1)
         return losses * shares / ops.mean(weights)

@@ -110,7 +110,7 @@ class MultiLabelObjective(LabelObjective):
         return binary_cross_entropy(outputs, batch["label"])
 
     def scores(self, outputs: Tensor, batch: Batch) -> Sums:
-        """The sum and weight of `micro_f1`, that of all decisions together, without class weights.
+        """The sum and weight of `micro_f1`, the F1 of all decisions together, without class weights.
 
         Most decisions are that a label is absent, so that an accuracy would be high without any label.
         """
@@ -234,7 +234,7 @@ class EmbeddingObjective(TaskObjective):
         return row_weights(batch["value"])
 
     def inputs(self, model: keras.Model, batch: Batch) -> dict[str, Any]:
-        """The inputs of the first texts, then those of the second texts, `second_...`: (2 x batch, length)."""
+        """The inputs of the first texts, then of the second texts (`second_...`): (2 x batch, length)."""
         names = [spec.name for spec in model.inputs]
         return {name: ops.concatenate([batch[name], batch[f"second_{name}"]]) for name in names}
 

@@ -91,7 +91,7 @@ class Contrast:
             batch (van den Oord et al. 2018, equation 4; Henderson et al. 2017, section 4); `triplet` compares it with
             the negatives of its row only (Schroff et al. 2015, section 3.1).
         scale: for `multiple_negatives`, the inverse temperature: cosines are multiplied by it.
-        symmetric: for `multiple_negatives`, whether to average the loss with that of passages searching their queries.
+        symmetric: for `multiple_negatives`, whether to average the loss with the loss of passages as queries.
         margin: for `triplet`, the required lead of the passage's cosine over a negative's cosine, at most 2.
         across_micro_batches: for `multiple_negatives` with `accumulation`, whether passages of all micro-batches are
             negatives (Gao et al. 2021). The encoder then runs twice on each micro-batch.

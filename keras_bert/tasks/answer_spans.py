@@ -19,7 +19,7 @@ class Spans:
         firsts: index of the span's first token in `contexts.ids`.
         lasts: index of the span's last token in `contexts.ids`.
         totals: logarithm of the sum of e^score over all possible spans.
-        null_scores: score of `[CLS]`, that of no answer; for a row the smallest score of its windows.
+        null_scores: score of `[CLS]`, which means no answer; for a row the smallest score of its windows.
     """
 
     scores: Array
@@ -54,7 +54,7 @@ def best_spans(logits: Array, windows: Windows, widest: Array, max_answer_length
 
 
 def best_of_rows(parts: list[Spans], rows: Array) -> Spans:
-    """The best span of each row, from those of all windows in order, and the row of each window (windows,)."""
+    """The best span of each row, from the spans of all windows in order; and the row of each window (windows,)."""
     fields = (np.concatenate([getattr(part, field.name) for part in parts]) for field in dataclasses.fields(Spans))
     scores, firsts, lasts, totals, null_scores = fields
     begins = np.flatnonzero(np.diff(rows, prepend=-1))

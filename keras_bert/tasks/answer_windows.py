@@ -152,9 +152,9 @@ def answer_positions(spans: Array, windows: Windows) -> Array:
 
 
 def drop_split_answers(spans: Array, windows: Windows) -> Windows:
-    """The windows without those of rows whose answer stands whole in none: they would teach that there is no answer.
+    """The windows of rows whose answer is whole in a window. Windows of other rows would teach that there is no answer.
 
-    `spans` are those of `answer_positions`.
+    `spans` is the result of `answer_positions`.
     """
     whole = answer_positions(spans, windows).any(axis=1)
     fits = (spans[:, 0] < 0) | (np.bincount(windows.rows[whole], minlength=len(spans)) > 0)

@@ -131,7 +131,7 @@ class TextClassifier(Task):
 
     Raises:
         TypeError: a label is not a string.
-        ValueError: see `Task`; or the number of labels differs from that of outputs, or a label occurs twice.
+        ValueError: see `Task`; or the numbers of labels and outputs differ, or a label occurs twice.
     """
 
     needs_pooling = True

@@ -1,4 +1,4 @@
-"""Sentence embedding: one vector for each text, near to those of similar texts (Reimers and Gurevych 2019)."""
+"""Sentence embedding: one vector for each text, near the vectors of similar texts (Reimers and Gurevych 2019)."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ def build_embedder(
         normalize: whether vectors have length 1, so that inner products are cosines; None for as in the embedding that
             the encoder was taken from, and for True where there is none.
         dimension: the width of the vectors, which are the first numbers of the pooled states; None for all.
-        projections: dense layers behind the pooling; None for those of the embedding that the encoder was taken from.
+        projections: dense layers behind the pooling; None for the layers of the embedding that the encoder is from.
             Equal ones share their weights.
 
     Returns:
@@ -175,7 +175,7 @@ class Embedding(Task):
     name = "embedding"
     needs_pooling = True
     second_text = "compared"
-    # Other libraries do not tell the vectors of a retrieval from those of another embedding.
+    # Other libraries do not distinguish the vectors of a retrieval from other embeddings.
     library_task = "embedding"
     output_name = "embedding"
     label_name = "value"
@@ -374,7 +374,7 @@ class Embedding(Task):
         return [self.prompts.query + text for text in texts]
 
     def target(self, choice: str, outputs: Any, row: RowWords) -> Target:
-        """The similarity of the text's vector and that of a passage, `choice`, which stays as it is."""
+        """The similarity of the text's vector and the fixed vector of a passage, `choice`."""
         from keras import ops
 
         rule = "be the text to compare with"

@@ -49,7 +49,7 @@ def register_task(task: type[Task], schema: Mapping[str, Feature]) -> None:
 
     Args:
         task: its `name` is the key in `TASKS`, in `task.json` and in `features.json`.
-        schema: the features of its records; `SCHEMAS` has those of other tasks.
+        schema: the features of its records, as `SCHEMAS` has them for built-in tasks.
 
     Raises:
         ValueError: the name is taken.

@@ -113,7 +113,7 @@ class Regression(Task):
             pooling: the pooling.
             dropout: the dropout rate.
             mean: the mean of the targets, in their unit. If both are left out, the first call of `examples` sets mean
-                and standard deviation to those of its numbers.
+                and standard deviation to the mean and deviation of its numbers.
             standard_deviation: the standard deviation of the targets, in their unit, above 0.
             settings: further arguments of the constructor.
 

@@ -1,4 +1,4 @@
-"""Retrieval: vectors of queries near those of the passages that answer them (Karpukhin et al. 2020)."""
+"""Retrieval: vectors of queries near the vectors of the passages that answer them (Karpukhin et al. 2020)."""
 
 from __future__ import annotations
 

@@ -110,7 +110,7 @@ class SubwordVocabulary(BaseTokenizer):
         return between, segment
 
     def _find_special(self, vocabulary: Sequence[str]) -> list[str]:
-        """The special tokens: those that the file uses, those that are named, or else those of usual names."""
+        """The special tokens: tokens that the file uses, tokens that are named, or else tokens with usual names."""
         named, held = self._content.pop(NAMED_TOKENS, None) or {}, set(vocabulary)
         row, model = self.matcher.encode("a").ids, self._content["model"]
         special = {"cls_token": vocabulary[row[0]], "sep_token": vocabulary[row[-1]]}

@@ -1,4 +1,4 @@
-"""Byte-level BPE and unigram in TensorFlow: ids and offsets are those of Hugging Face's `tokenizers`."""
+"""Byte-level BPE and unigram in TensorFlow, with the ids and offsets of Hugging Face's `tokenizers`."""
 
 from typing import Any
 

@@ -65,7 +65,7 @@ class Tokenizer(WordPieceVocabulary, GraphTokenizer):
             pairs: (batch,) texts, valid UTF-8, or None.
             max_length: see `encode`.
             whole_words: whether the first token of a word has the start and end of the word, and its other tokens have
-                none. The end is that of the whole word, even if the row truncates it.
+                none. It is the end of the whole word, even if the row truncates the word.
 
         Returns:
             The entries of `encode`, and `starts` and `ends` (batch, max_length) int32, in characters (Unicode code

@@ -204,7 +204,7 @@ def evaluate(task: Task, *data: Any, pairs: Sequence[str] | None = None, batch_s
         batch_size: rows of a batch.
 
     Returns:
-        The means of the metrics that `fit` reports, by name; those of a Keras model have `loss`, too.
+        The means of the metrics that `fit` reports, by name; with `loss` for a Keras model.
 
     Raises:
         TypeError: see `fit`.
@@ -230,7 +230,7 @@ def batches(task: Task, rows: Rows, batch_size: int, *, shuffle: bool = False, s
 
 
 def columns(data: Sequence[Any]) -> list[Any]:
-    """The arguments of `fit` as columns: those of a `tf.data.Dataset` of rows, or the arguments themselves."""
+    """The arguments of `fit` as columns: the columns of a `tf.data.Dataset` of rows, or the arguments themselves."""
     if len(data) != 1 or not hasattr(data[0], "as_numpy_iterator"):
         return list(data)
     rows = [row if isinstance(row, tuple) else (row,) for row in data[0].as_numpy_iterator()]

@@ -40,7 +40,7 @@ class CrossMicroBatchObjective(Protocol):
 class GradientCache:
     """Runs each micro-batch twice: first for its outputs, then for its gradient when the loss of all outputs is known.
 
-    The gradient equals that of the undivided batch (Gao et al. 2021, section 3.2). Both runs of a micro-batch draw the
+    The gradient is as for the undivided batch (Gao et al. 2021, section 3.2). Both runs of a micro-batch draw the
     same dropout: variables that a run changes, such as seed states and activation ranges, are restored in between.
 
     `forward` runs the model on a micro-batch in training; `states` are the variables that this may change. The gradient

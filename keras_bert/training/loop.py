@@ -50,7 +50,7 @@ def validation_steps(steps: int, validations: int) -> set[int]:
 
 
 def entry_steps(steps: int, validations: int, log_every: int | None) -> set[int]:
-    """The steps after which the history gets an entry, those of the validations and the last step among them.
+    """The steps after which the history gets an entry, including the steps of validations and the last step.
 
     Entries are `log_every` steps apart; None for even distances of at most 50 steps, and at least 20 entries where
     there are as many steps, so that the curve of a short training shows its warm-up.

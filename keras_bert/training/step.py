@@ -41,7 +41,7 @@ class TrainingStep:
     """Runs AdamW steps that minimize an objective.
 
     The batch of a step may come in parts (gradient accumulation, `Training.accumulation`) and be distributed over
-    devices. The gradient is always that of the whole batch, and it is clipped as a whole.
+    devices. The gradient is always the gradient of the whole batch, and it is clipped as a whole.
 
     Args:
         model: the model to train, built under the scope of `strategy`.

@@ -22,7 +22,7 @@ class Operation(NamedTuple):
     """An operation of a graph.
 
     Attributes:
-        place: the index of the operation and that of its graph, for messages.
+        place: the index of the operation and the index of its graph, for messages.
         kind: the kind, such as `FULLY_CONNECTED`; for a custom operation its custom name.
         built_in: whether the operation is built into LiteRT.
         inputs: the indices of the input tensors, without absent optional inputs.

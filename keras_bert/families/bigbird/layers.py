@@ -59,7 +59,7 @@ def draw_blocks(blocks: int, heads: int, count: int, seed: int) -> Array:
 def draw_planned_blocks(longest: int, size: int, heads: int, count: int, seed: int) -> Array:
     """Draws blocks for one of `PLANNED_LENGTHS`, from the first 1024 tokens: int32 (heads, longest // size - 2, count).
 
-    `longest` is the model's longest input and `size` that of a block, both in tokens; shorter texts use the first rows.
+    `longest` is the model's maximum length, `size` the length of a block, in tokens; shorter texts use the first rows.
     The seed is the index of the layer.
 
     Raises:
@@ -137,7 +137,7 @@ class BigBirdAttention(ConfiguredAttention):
         return ops.concatenate([ends[:, :, :size], middle, ends[:, :, size:]], axis=2)[:, :, :length]
 
     def _attend_from_middle(self, query: Tensor, key: Tensor, value: Tensor, bias: Tensor, training: bool) -> Tensor:
-        """The contexts of all queries except those of the first and the last block; bias (batch, 1, length, 1)."""
+        """The contexts of all queries that are not in the first or the last block; bias (batch, 1, length, 1)."""
         size = self.variant.block_size
         end_keys, end_values, end_bias = (
             ops.concatenate([x[:, :, :size], x[:, :, -size:]], axis=2) for x in (key, value, bias)

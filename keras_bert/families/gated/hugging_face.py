@@ -38,7 +38,7 @@ _OLD_NOMIC = {
 
 
 def _translate_nomic(content: Mapping[str, Any]) -> dict[str, Any]:
-    """The keys of transformers for those of NomicBERT's own code, whose scaling starts behind the trained positions."""
+    """Translates the keys of NomicBERT's own code to transformers'; its scaling starts behind the trained positions."""
     translated = {_OLD_NOMIC.get(key, key): value for key, value in content.items() if key != "auto_map"}
     if "n_positions" in content and content.get("max_trained_positions"):
         trained = min(content["n_positions"], content["max_trained_positions"])
@@ -49,7 +49,7 @@ def _translate_nomic(content: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _translate_gte(content: Mapping[str, Any]) -> dict[str, Any]:
-    """The keys of transformers for those of GTE's own code."""
+    """Translates the keys of GTE's own code to transformers' keys."""
     names = content.get("architectures") or []
     translated = {
         **{key: value for key, value in content.items() if key not in ("auto_map", "rope_scaling")},

@@ -54,7 +54,7 @@ class GlobalTokens(SeparatorReader, PromptAwareLayer):
 
     @property
     def candidates(self) -> int:
-        """The number of first tokens that may be global, without those of a prompt."""
+        """The number of first tokens that may be global, without the tokens of a prompt."""
         return {"none": 0, "first": 1, "question": self.most}[self.kind]
 
     def call(self, token_ids: Tensor, padding_mask: Tensor) -> Tensor:
@@ -79,7 +79,7 @@ class LongformerAttention(ConfiguredAttention):
     """Longformer's attention: tokens attend to a window around them and to global tokens, global tokens to all tokens.
 
     Global tokens have separate projections. Time and memory are linear in the length: queries are split into blocks of
-    half a window, and each block attends to its keys and those of both neighbours ("sliding chunks", section 3.1 and
+    half a window, and each block attends to its keys and its neighbours' keys ("sliding chunks", section 3.1 and
     appendix A).
     """
 
@@ -93,7 +93,7 @@ class LongformerAttention(ConfiguredAttention):
     def build(  # type: ignore[override]
         self, inputs_shape: tuple[int | None, ...], attention_bias_shape: Any, global_tokens_shape: Any
     ) -> None:
-        """Makes the projections, each (hidden, hidden), and those of the queries, keys and values of global tokens."""
+        """Makes the projections, each (hidden, hidden), also of the queries, keys and values of global tokens."""
         super().build(inputs_shape, attention_bias_shape)
         for name in ("global_query", "global_key", "global_value"):
             self._add_projection(name)
