@@ -6,19 +6,16 @@ from collections.abc import Iterable, Iterator, Mapping
 from typing import TypeVar
 
 import keras
-import numpy as np
 import tensorflow as tf
 
 from keras_bert.layers.embeddings import PositionEmbedding, TokenEmbedding
-from keras_bert.layers.tap import Tap, taps_of
+from keras_bert.layers.tap import SEPARATOR, Tap, taps_of
 from keras_bert.models.traces import transformed
 from keras_bert.options.quantization import Recipe
 
 # Ends of the paths of taps behind an operation that must stay float. The TFLite converter quantizes an operation if all
-# its inputs and outputs are quantized. A product between the operation and the tap, which the converter cannot fold,
-# keeps the operation float. The factor is the smallest float32 above 1, which changes a value by at most its last bit.
-SEPARATED = ("context_tap", "activation_tap")
-SEPARATOR = float(np.nextafter(np.float32(1), np.float32(2)))
+# its inputs and outputs are quantized, unless a product with `SEPARATOR` is between the operation and the tap.
+SEPARATED = ("context_tap", "activation_tap", "pooled_tap")
 
 # Ends of the paths of taps whose grid is symmetric around 0 with 8 bits, too: OpenVINO multiplies queries and keys as
 # integers if 0 is the middle of both grids.

@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from keras_bert.compress.ranges import SEPARATOR
 from keras_bert.export.onnx_graphs import count_readers, make_canonical
+from keras_bert.layers.tap import SEPARATOR
 
 if TYPE_CHECKING:
     import onnx

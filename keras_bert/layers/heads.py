@@ -10,7 +10,7 @@ from keras_bert.core.tensors import Tensor
 from keras_bert.layers.block import SavedLayer
 from keras_bert.layers.dense import Dense
 from keras_bert.layers.feed_forward import ACTIVATIONS
-from keras_bert.layers.tap import Tap
+from keras_bert.layers.tap import SEPARATOR, Tap
 
 _POOLER_ACTIVATIONS: dict[str, Callable[[Any], Any]] = {"tanh": ops.tanh, **ACTIVATIONS}
 
@@ -87,12 +87,17 @@ class StatePooler(SavedLayer):
     def __init__(self, pooling: str, **kwargs: Any) -> None:
         super().__init__(**kwargs)
         self.pooling = pooling
-        self.output_tap = Tap("output_tap")
+        self.pooled_tap = Tap("pooled_tap")
 
     def call(self, inputs: Tensor, padding_mask: Tensor, training: bool = False) -> Tensor:
         """(batch, length, hidden), 1 for a token and 0 for padding (batch, length) -> (batch, poolings * hidden)."""
-        vectors = [self._pool(name, inputs, padding_mask) for name in self.pooling.split("+")]
-        return self.output_tap(ops.concatenate(vectors, axis=-1), training)
+        names = self.pooling.split("+")
+        vectors = [self._pool(name, inputs, padding_mask) for name in names]
+        if len(names) > 1 and "mean_sqrt_len_tokens" in names:
+            # In a file of integers, states that are only copied would give the joined vectors their own grid, which is
+            # too small for a sum.
+            vectors = [ops.multiply(vector, SEPARATOR) for vector in vectors]
+        return self.pooled_tap(ops.concatenate(vectors, axis=-1), training)
 
     def _pool(self, name: str, states: Tensor, padding_mask: Tensor) -> Tensor:
         if name == "cls":

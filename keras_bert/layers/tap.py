@@ -6,8 +6,13 @@ from collections.abc import Callable, Iterable, Iterator
 from typing import Any, NamedTuple
 
 import keras
+import numpy as np
 
 from keras_bert.core.tensors import Tensor
+
+# The smallest float32 above 1, which changes a value by at most its last bit: a product with it, which the TFLite
+# converter cannot fold, parts an operation from the quantization grid of what it reads or of what reads it.
+SEPARATOR = float(np.nextafter(np.float32(1), np.float32(2)))
 
 
 class Tap:

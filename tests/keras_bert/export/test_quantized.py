@@ -13,6 +13,7 @@ from keras_bert.export.rules.expected import Expected
 from keras_bert.export.rules.lite_graphs import read_graphs
 from keras_bert.export.runtimes import TFLiteModel
 from keras_bert.layers.dense import Dense
+from keras_bert.layers.heads import Projections, StatePooler
 from keras_bert.models.encoder import build_encoder, input_names
 from keras_bert.options.quantization import RECIPES
 from keras_bert.tasks.question_answering import build_span_classifier
@@ -233,6 +234,22 @@ def test_layers_that_stay_float_are_float_in_the_file(recipe, tmp_path):
         held = any(tensor.shape == kernel.T.shape and np.array_equal(tensor, kernel.T) for tensor in floats)
         assert held == (path in left or (path == "classifier" and recipe == "mixed_wi8_ai8")), path
     np.testing.assert_allclose(*answers_of(tmp_path / "model.tflite", model, rounding, rows), atol=0.05)
+
+
+@pytest.mark.parametrize("recipe", ["mixed_wi8_ai8", "static_wi8_ai8"])
+def test_a_sum_beside_states_that_are_copied_keeps_a_grid_of_its_own(recipe, tmp_path):
+    encoder, rows = build_encoder(tiny.changed(num_layers=1), pooler=False), tiny.make_rows(32)[0]
+    vector = StatePooler("cls+max+mean_sqrt_len_tokens", name="state_pooler")(
+        encoder.output["sequence_output"], encoder.input["padding_mask"]
+    )
+    vector = Projections([{"units": 4, "use_bias": False, "activation": "none"}], name="projections")(vector)
+    model, file = keras.Model(encoder.input, vector), tmp_path / "model.tflite"
+    rounding = export_on_grids(model, recipe, file, rows=rows, batches=[rows])
+    kernel = 3 * tiny.CONFIG.hidden_size, 4
+    assert any(tensor.shape == kernel[::-1] and tensor.dtype == np.int8 for tensor in constants_of(file))
+    answers, expected = answers_of(file, model, rounding, rows)
+    # A sum on the grid of the states is cut: answers are then far off by tenths of their range.
+    np.testing.assert_allclose(answers, expected, atol=0.04 * np.ptp(expected))
 
 
 def constants_of(file):
