@@ -160,11 +160,16 @@ def package_folder(package: str) -> Path:
 
 
 def exchange_rows(
-    name: str, command: Sequence[str], rows: Rows, folder: Path, environment: Mapping[str, str] | None = None
+    name: str,
+    command: Sequence[str],
+    rows: Rows,
+    folder: Path,
+    environment: Mapping[str, str] | None = None,
+    reasons: Mapping[str, str] | None = None,
 ) -> tuple[Rows, str]:
     """Runs a tool with `folder` as its last argument, which reads `rows_N.npz` there and writes `answers_N.npz`.
 
-    Returns the answers, and all that the tool printed.
+    Returns the answers, and all that the tool printed. If it fails, `reasons` has messages for what it may print.
 
     Raises:
         AcceleratorError: it failed, crashed or took too long; or answers are not finite, or all are 0.
@@ -173,6 +178,8 @@ def exchange_rows(
         _save(folder / f"rows_{length}.npz", inputs)
     seconds = SECONDS + _SECONDS_A_ROW * sum(len(next(iter(inputs.values()))) for inputs in rows.values())
     status, output = run_tool(name, [*command, str(folder)], environment, seconds)
+    if status and (known := next((reason for text, reason in (reasons or {}).items() if text in output), None)):
+        raise AcceleratorError(known)
     answers: dict[int, dict[str, np.ndarray[Any, Any]]] = {}
     for length in rows:
         if status or not (file := folder / f"answers_{length}.npz").is_file():

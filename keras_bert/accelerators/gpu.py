@@ -82,7 +82,8 @@ class Gpu(Accelerator):
 
     def answer(self, file: Path, rows: Rows, folder: Path) -> EngineAnswers:
         """See `Accelerator`."""
-        answers, output = exchange_rows(self.name, _command(file, "answer"), rows, folder, _environment(folder))
+        environment, reasons = _environment(folder), {_NO_DRIVER: _DRIVERS}
+        answers, output = exchange_rows(self.name, _command(file, "answer"), rows, folder, environment, reasons)
         if (adapter := _ADAPTER.search(output)) is None:
             raise AcceleratorError(_DRIVERS)
         return EngineAnswers(answers, f"GPU ({adapter[1].strip().removesuffix(' Device')})")
