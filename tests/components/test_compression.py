@@ -14,6 +14,7 @@ from components.artifacts.standard import EdgeModel, Model, TaskExamples
 from components.distill import distill
 from components.examples.registry import TASK_ROWS, read_rows
 from components.export_model import export_model
+from components.fine_tune import fine_tune
 from components.prune import prune
 from components.quantize import quantize
 from components.scoring.registry import TASK_SCORING
@@ -62,7 +63,7 @@ FEW = {CASES[len(NUMBERS) * row + column] for row, column in enumerate((1, 3, 4,
 
 @pytest.fixture(scope="module")
 def teacher(tmp_path_factory: pytest.TempPathFactory) -> Callable[[str, int], Teacher]:
-    """Task and layers -> a teacher of so many layers, two heads and random weights, and its rows."""
+    """Task and layers -> a teacher of so many layers and two heads, of random weights where these do, and its rows."""
 
     @functools.cache
     def checkpoint(num_layers: int) -> Path:
@@ -74,8 +75,13 @@ def teacher(tmp_path_factory: pytest.TempPathFactory) -> Callable[[str, int], Te
     def make(task: str, num_layers: int) -> Teacher:
         folder = tmp_path_factory.mktemp(task)
         line, model = tuning_job.Line(task, checkpoint(num_layers), folder), Model(folder / "teacher")
-        build_task(read_model(line.pretrained), line.examples.features(), None).save(model.path)
-        model.seal({})
+        if task == "regression":
+            # The nearly equal numbers of an untrained model differ by less than four bits keep apart.
+            given = {"pretrained": line.pretrained, "examples": line.examples, "model": model}
+            fine_tune.run(**given, training=TRAINING, selection=tuning_job.SELECTION)
+        else:
+            build_task(read_model(line.pretrained), line.examples.features(), None).save(model.path)
+            model.seal({})
         return model, line.examples
 
     return make
