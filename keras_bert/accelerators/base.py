@@ -178,8 +178,8 @@ def exchange_rows(
         _save(folder / f"rows_{length}.npz", inputs)
     seconds = SECONDS + _SECONDS_A_ROW * sum(len(next(iter(inputs.values()))) for inputs in rows.values())
     status, output = run_tool(name, [*command, str(folder)], environment, seconds)
-    if status and (known := next((reason for text, reason in (reasons or {}).items() if text in output), None)):
-        raise AcceleratorError(known)
+    if status and (message := next((reason for text, reason in (reasons or {}).items() if text in output), None)):
+        raise AcceleratorError(message)
     answers: dict[int, dict[str, np.ndarray[Any, Any]]] = {}
     for length in rows:
         if status or not (file := folder / f"answers_{length}.npz").is_file():
