@@ -40,7 +40,8 @@ def build_task(
     """Builds the task of the examples on an encoder, with the head of the initial task if it answers the same question.
 
     A head for the same labels is kept, and so are those of a question answerer and, for re-ranking, of a cross-encoder
-    with one output. The log says which head was kept, or why it is new. The weights are shared.
+    with one output. The log says which head was kept, or why it is new. The weights are shared, and a kept head has its
+    outputs in the order of the new labels: the initial task cannot be used any more.
 
     `pooling` None stands for that of the initial task, or for the mean where it has no such vector; `vectors` are
     further settings of an embedding or a retrieval.

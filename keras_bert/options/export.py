@@ -38,7 +38,7 @@ class Export:
             `ethos-u85-256` or `tflite-micro`. The file has to run whole on `gpu` and on `tflite-micro`, with the
             answers of the processor.
         accelerator_rows: the number of test rows that the evaluation scores on each engine, or simulator of one, that
-            can run here: LiteRT's GPU engine, Qualcomm's HTP (0.5 to 4 s a row). 0 for none.
+            can run here: LiteRT's GPU engine (0.7 s a row on the processor), Qualcomm's HTP (up to 9 s). 0 for none.
         dimension: for embedding and retrieval, the width of the vectors, which are the first numbers of the model's;
             None for all.
     """
