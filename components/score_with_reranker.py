@@ -5,7 +5,7 @@ import logging
 import shutil
 from typing import TYPE_CHECKING
 
-from components.artifacts.standard import Model, TaskExamples, Vocabulary
+from components.artifacts.standard import TaskExamples, Vocabulary
 from components.dsl.component import Input, Output, component
 from components.dsl.errors import InputError
 from components.dsl.step_folders import report_progress
@@ -13,8 +13,8 @@ from components.examples.base import Encoding
 from components.examples.registry import TASK_ROWS, read_rows, write_rows
 from components.examples.retrieval import RetrievalRows
 from components.examples.row_schema import SCHEMA_FILE
+from components.sources.reranker import Reranker
 from components.sources.shared import SPLITS
-from components.training.model_folder import read_model
 from components.training.scored_candidates import score_candidates, similarities
 from keras_bert.core.checks import check
 from keras_bert.options.data import Prompts
@@ -25,9 +25,12 @@ if TYPE_CHECKING:
 logger = logging.getLogger(__name__)
 
 
-@component(libraries=("keras", "numpy", "tensorflow", "tensorflow-text"), kind="training")
+@component(
+    libraries=("ai-edge-litert", "keras", "numpy", "onnxruntime", "safetensors", "tensorflow", "tensorflow-text"),
+    kind="training",
+)
 def score_with_reranker(
-    reranker: Input[Model],
+    reranker: Reranker,
     vocabulary: Input[Vocabulary],
     examples: Input[TaskExamples],
     scored: Output[TaskExamples],
@@ -50,16 +53,13 @@ def score_with_reranker(
     from keras_bert.data.records import write_features, write_records
     from keras_bert.data.schemas import TEACHER_ANSWERS, given_answers
     from keras_bert.tasks.embedding import Embedding
-    from keras_bert.tasks.regression import Regression
     from keras_bert.tokenizers.loading import load_tokenizer
 
-    content, task = examples.features(), read_model(reranker)
+    content = examples.features()
     is_retrieval = content["task"] == RetrievalRows.name
     check("score_with_reranker", "examples", is_retrieval, "be rows of retrieval", content["task"])
-    if not isinstance(task, Regression | Embedding):
-        rule = "be a model that gives one number for a pair, or vectors"
-        raise InputError(f"reranker must {rule}, got one for {task.name}")
-    score = functools.partial(_find_logits, task) if isinstance(task, Regression) else similarities(task, scale)
+    task = reranker.load()
+    score = similarities(task, scale) if isinstance(task, Embedding) else functools.partial(_find_logits, task)
     task_rows, given = TASK_ROWS[RetrievalRows.name], given_answers(RetrievalRows.name)
     prompts = Prompts(**content["settings"]["prompts"])
     encoding = Encoding(

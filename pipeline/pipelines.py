@@ -383,9 +383,8 @@ def _with_scores(settings: Settings, start: Start, rows: Handle[TaskExamples], t
     rows = _with_hard_negatives(settings, start, rows, task)
     if settings.reranker is None:
         return rows
-    reranker = append_name(import_checkpoint(source=settings.reranker), "reranker", task).output(Model)
     scale = {"scale": settings.contrast.scale} if settings.contrast else {}
-    node = score_with_reranker(reranker=reranker, vocabulary=start.vocabulary, examples=rows, **scale)
+    node = score_with_reranker(reranker=settings.reranker, vocabulary=start.vocabulary, examples=rows, **scale)
     return append_name(node, task).output(TaskExamples)
 
 

@@ -6,7 +6,7 @@ import importlib.util
 import json
 from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path, PurePosixPath
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
 
 from components.dsl.errors import InputError, input_errors
 from components.files.paths import file_digest
@@ -15,6 +15,7 @@ from components.objects.hub import hub_checkpoint, is_hub_address, resolve_addre
 from components.objects.store import is_object_address
 from components.sources.shared import digest
 from keras_bert.core.folders import (
+    ANSWERING_FILES,
     MODEL_FILE,
     TASK_FILE,
     TOKENIZER_FILE,
@@ -59,13 +60,16 @@ _LICENSE_KEYS = ("license", "license_name", "license_link")
 
 
 def select_files(names: Iterable[str]) -> list[str]:
-    """Selects the files of a checkpoint that are read; names are relative to its folder."""
+    """Selects the files of a checkpoint or of a pushed version that are read; names are relative to its folder."""
     files = [PurePosixPath(name) for name in names]
     converted = {file.parent for file in files if file.suffix == ".safetensors"}
+    pushed = {file.parent for file in files if file.name == TASK_FILE}
     return [
         str(file)
         for file in files
-        if file.suffix in _READ_SUFFIXES or (file.match(_PICKLE) and file.parent not in converted)
+        if file.suffix in _READ_SUFFIXES
+        or (file.match(_PICKLE) and file.parent not in converted)
+        or (file.name in ANSWERING_FILES and file.parent in pushed)
     ]
 
 
@@ -120,6 +124,8 @@ class Checkpoint:
             a repository of the Hugging Face hub, whose commit stays until `--refresh` looks for a new one.
     """
 
+    setting: ClassVar[str] = "checkpoint"
+
     path: NonEmptyStr
 
     @property
@@ -143,7 +149,7 @@ class Checkpoint:
         spec = importlib.util.find_spec(name) if name.isidentifier() else None
         if spec is None or not spec.submodule_search_locations:
             hint = _INSTALL_DEFAULT if name == _DEFAULT_PACKAGE else "install it, or name a folder"
-            raise InputError(f"checkpoint.path needs the Python package {name!r}, which is not installed; {hint}")
+            raise InputError(f"{self.setting}.path needs the Python package {name!r}, which is not installed; {hint}")
         return Path(spec.submodule_search_locations[0]) / inside
 
     def model_folder(self) -> Path:
@@ -272,16 +278,19 @@ class Checkpoint:
         folder = self.model_folder()
         if not folder.is_dir():
             raise InputError(
-                f"checkpoint must be a folder that exists, got {folder}; hf://OWNER/NAME is one on the hub"
+                f"{self.setting} must be a folder that exists, got {folder}; hf://OWNER/NAME is one on the hub"
             )
         if not self.is_own and not (folder / CONFIG_FILE).is_file():
-            raise InputError(f"checkpoint must hold {CONFIG_FILE} or {MODEL_FILE}, got neither in {folder}")
+            hint = hint_of_weights(folder)
+            raise InputError(f"{self.setting} must hold {CONFIG_FILE} or {MODEL_FILE}, got neither in {folder}{hint}")
         for content, names in (_OWN_FILES if self.is_own else _HUGGING_FACE_FILES).items():
             if not any((folder / name).is_file() for name in names):
                 hint = hint_of_weights(folder) if names == WEIGHT_FILES else ""
-                raise InputError(f"checkpoint must hold {content}, {' or '.join(names)}, got none in {folder}{hint}")
+                raise InputError(
+                    f"{self.setting} must hold {content}, {' or '.join(names)}, got none in {folder}{hint}"
+                )
         if not self.is_own:
-            with input_errors("checkpoint: "):
+            with input_errors(f"{self.setting}: "):
                 read_family(folder / CONFIG_FILE)
 
     def check_content(self) -> None:

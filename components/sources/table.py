@@ -185,14 +185,15 @@ class TableSource(TaughtFiles):
         if not self.is_taught or self.task != "classification":
             return []
         label_names = self.known_labels(self._needed())
-        return describe_agreement({
+        agreements = {
             split: [
                 likeliest(row.teacher.numbers, label_names) == row.label
                 for row in rows
                 if row.teacher and not row.teacher.is_label
             ]
             for split, rows in splits.items()
-        })  # fmt: skip
+        }
+        return describe_agreement(agreements, label_names)
 
     def read_unlabelled(self, unlabelled: UnlabelledSource) -> list[TextRow]:
         """See `TaughtFiles.read_unlabelled`."""

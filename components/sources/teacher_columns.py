@@ -17,8 +17,8 @@ from keras_bert.core.validation import NonEmptyStr, validated_dataclass
 
 # The field of a teacher's answer in the files of TaskExamples.
 TEACHER = "teacher"
-# Written probabilities are rounded; their sum may differ from 1 by this.
-_ROUNDING = 0.02
+# Written probabilities are rounded; their sum may differ from 1 by two hundredths, and as much as floats do.
+_ROUNDING = 0.02 + 1e-9
 # A probability of 0 has no logit.
 _LEAST = 1e-6
 
@@ -205,6 +205,8 @@ def read_logits(
         value = [value.get(label, -math.inf if log else 0.0) for label in labels]
     if not isinstance(value, list | tuple):
         raise InputError(f"{place} must be a list or an object label -> probability, got {str(value)[:40]}")
+    if not labels:
+        raise InputError(f"{place} must be an object label -> probability, as no training row has a label, got a list")
     if len(value) != len(labels):
         order = f"{len(labels)} labels in their order, {str(list(labels))[:60]}"
         raise InputError(f"{place} must hold a probability of each of {order}, got {len(value)} numbers")
@@ -212,14 +214,15 @@ def read_logits(
     for label, number in zip(labels, value, strict=True):
         is_number = isinstance(number, int | float) and not isinstance(number, bool)
         if not (is_number and (number <= 0 if log else 0 <= number <= 1)):
-            raise InputError(f"{place}: the number of {label!r} must {rule}, got {number!r}")
+            hint = "; set log_probabilities = true for logarithms" if is_number and number < 0 else ""
+            raise InputError(f"{place}: the number of {label!r} must {rule}, got {number!r}{hint}")
     shares = [math.exp(number) for number in value] if log else [float(number) for number in value]
     if independent:
         limited = [min(max(share, _LEAST), 1 - _LEAST) for share in shares]
         return tuple(round(math.log(share / (1 - share)), 5) for share in limited)
     total = sum(shares)
     if not (0 < total <= 1 + _ROUNDING if log else abs(total - 1) <= _ROUNDING):
-        rule = "add up to more than 0 and at most 1" if log else "add up to 1"
+        rule = "add up to more than 0 and at most 1" if log else "add up to 1, give or take 0.02"
         raise InputError(f"{place}: the probabilities must {rule}, got {total:.4g}")
     return tuple(round(math.log(max(share / total, _LEAST)), 5) for share in shares)
 
@@ -237,10 +240,12 @@ def read_score(value: Any, place: str) -> float:
     return number
 
 
-def describe_agreement(agreements: Mapping[str, Sequence[bool]]) -> list[str]:
-    """A line for each split with rows that have a label and an answer: how many agree."""
+def describe_agreement(agreements: Mapping[str, Sequence[bool]], labels: Sequence[str]) -> list[str]:
+    """A line for each split with rows that have a label and an answer: how many agree, and if fewer than by chance."""
+    doubt = f"; chance agrees more often: lists must have the order {str(list(labels))[:60]}"
     return [
         f"the teacher's likeliest label is that of the row in {sum(agree)} of {len(agree)} {split} rows that have both"
+        + (doubt if sum(agree) * len(labels) < len(agree) else "")
         for split, agree in agreements.items()
         if agree
     ]

@@ -159,8 +159,27 @@ def read_json_file(file: Path, kind: type = dict, error: type[ValueError] = Valu
     return content
 
 
+def _versions(folder: Path) -> list[str]:
+    """Returns the numbered folders of a pushed model, the lowest first."""
+    names = [entry.name for entry in folder.glob("*") if entry.name.isdecimal() and (entry / TASK_FILE).is_file()]
+    return sorted(names, key=int)
+
+
+def hint_of_versions(folder: Path) -> str:
+    """The end of an error message about a folder that contains versions, or folders of versions; else empty."""
+    if versions := _versions(folder):
+        return f"; its newest version is {folder / versions[-1]}"
+    newest = [str(entry / versions[-1]) for entry in sorted(folder.glob("*")) if (versions := _versions(entry))]
+    return f"; it holds models by name, newest versions: {', '.join(newest)}" if newest else ""
+
+
 def hint_of_weights(folder: Path) -> str:
     """The end of an error message about a folder without weights: what it holds in their place, and what to do."""
+    if (folder / TASK_FILE).is_file():
+        pushed = "" if (folder / MODEL_FILE).is_file() else "; its files only answer, and cannot be trained"
+        return f"; it is a model of this library, which keras_bert.load reads{pushed}"
+    if versions := hint_of_versions(folder):
+        return versions
     held = " and ".join(name for name in _OTHER_WEIGHTS if (folder / name).exists())
     way = "transformers' AutoModel.from_pretrained(folder, from_tf=True or from_flax=True).save_pretrained(other)"
     return held and (

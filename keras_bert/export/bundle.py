@@ -15,6 +15,7 @@ from keras_bert.core.folders import (
     TASK_FILE,
     TFLITE_FILE,
     TOKENIZER_FILES,
+    hint_of_versions,
 )
 from keras_bert.export.attachments import DIGEST_FILE, attach_entries, check_integrity, read_attachments
 from keras_bert.export.mediapipe_text import MediaPipeTokenizer
@@ -49,7 +50,9 @@ def load(place: str | os.PathLike[str]) -> Task:
     name = os.fspath(place)
     place = HubAddress.parse(name).resolve().download() if name.startswith(SCHEME) else Path(place)
     is_saved = (place / MODEL_FILE).is_file()
-    is_exported = place.is_file() or any((place / name).is_file() for name in ANSWERING_FILES) or _hint(place)
+    is_exported = (
+        place.is_file() or any((place / name).is_file() for name in ANSWERING_FILES) or hint_of_versions(place)
+    )
     if is_exported and not is_saved:
         return load_exported(place)
     from keras_bert.compress.quantization_parameters import read_quantization
@@ -80,7 +83,7 @@ def load_exported(place: str | os.PathLike[str], file: str = "", *, num_threads:
     if place.is_dir():
         file = file or next((name for name in ANSWERING_FILES if (place / name).is_file()), TFLITE_FILE)
         if not (place / file).is_file():
-            raise FileNotFoundError(f"{place} is not a pushed model: it has no {file}{_hint(place)}")
+            raise FileNotFoundError(f"{place} is not a pushed model: it has no {file}{hint_of_versions(place)}")
         if (place / TASK_FILE).is_file() or file != SAVED_MODEL_FILE:
             _check_companions(place, [name for name in _COMPANIONS if (place / name).is_file()])
             return _load(place, place / file, num_threads)
@@ -116,20 +119,6 @@ def _check_companions(place: Path, names: Collection[str]) -> None:
     for name in _COMPANIONS:
         if name not in names:
             raise FileNotFoundError(f"{place} is not a pushed model: it has no {name}")
-
-
-def _versions(folder: Path) -> list[str]:
-    """Returns the numbered folders of a pushed model, the lowest first."""
-    names = [entry.name for entry in folder.glob("*") if entry.name.isdecimal() and (entry / TASK_FILE).is_file()]
-    return sorted(names, key=int)
-
-
-def _hint(folder: Path) -> str:
-    """Returns a hint for the error message if a folder contains versions, or folders of versions."""
-    if versions := _versions(folder):
-        return f"; its newest version is {folder / versions[-1]}"
-    newest = [str(entry / versions[-1]) for entry in sorted(folder.glob("*")) if (versions := _versions(entry))]
-    return f"; it holds models by name, newest versions: {', '.join(newest)}" if newest else ""
 
 
 def _load(folder: Path, file: Path, num_threads: int) -> Task:

@@ -226,7 +226,7 @@ class HubAddress:
         if isinstance(answer, errors.RevisionNotFoundError):
             return f"{self} must name a branch, a tag or a commit of {self.repository}, got {self.revision!r}"
         if isinstance(answer, errors.RepositoryNotFoundError) or status in (401, 403):
-            advice = "a private one needs HF_TOKEN, a token that may read it"
+            advice = "a private one needs HF_TOKEN, a token that may read it, and to publish needs one that may write"
             if get_token():
                 advice = "the token of HF_TOKEN, or of the last login, may be wrong or not allowed to do this"
             return f"{self} must be a repository that exists and is open to you, the hub says {status}; {advice}"

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any, get_args
 
 from keras_bert.core.config import EncoderConfig
-from keras_bert.core.folders import WEIGHT_FILES
+from keras_bert.core.folders import WEIGHT_FILES, hint_of_weights
 from keras_bert.families.hugging_face import (
     ACTIVATIONS,
     BOTH_HEADS,
@@ -88,8 +88,15 @@ def read_config(folder: Path, modules: Path | None = None) -> tuple[Family, dict
     `modules` is the folder of sentence-transformers' files, if it is another one.
     """
     if not folder.is_dir():
-        raise FileNotFoundError(f"there is no folder {folder}; a checkpoint of the hub is named OWNER/NAME")
+        hint = (
+            f"name that of the file, {folder.parent}"
+            if folder.is_file()
+            else "a checkpoint of the hub is named OWNER/NAME"
+        )
+        raise FileNotFoundError(f"there is no folder {folder}; {hint}")
     path = folder / CONFIG_FILE
+    if not path.is_file():
+        raise FileNotFoundError(f"{folder} has no {CONFIG_FILE}{hint_of_weights(folder)}")
     family, file_content = read_family(path)
     content = {**family.defaults, **file_content}
     check_only(path, content, {**_ONLY, **family.only})

@@ -14,6 +14,7 @@ from keras_bert.core.folders import (
     TEXT_FILE,
     WEB_FILES,
     WEIGHT_FILES,
+    hint_of_versions,
 )
 from keras_bert.interop.configs import CONFIG_FILE
 from keras_bert.interop.hub import COMMIT, SCHEME, HubAddress
@@ -68,7 +69,8 @@ def publish(
 
     folder = Path(folder)
     if not any((folder / name).is_file() for name in _OF_MODELS):
-        raise ValueError(f"publish.folder must be the folder of a model, with {' or '.join(_OF_MODELS)}, got {folder}")
+        rule = f"be the folder of a model, with {' or '.join(_OF_MODELS)}"
+        raise ValueError(f"publish.folder must {rule}, got {folder}{hint_of_versions(folder)}")
     place = HubAddress.parse(address if "://" in address else f"{SCHEME}{address}")
     if place.kind != "model" or place.path or COMMIT.fullmatch(place.revision or ""):
         raise ValueError(f"publish.address must be hf://OWNER/NAME or OWNER/NAME, got {address}")

@@ -22,10 +22,11 @@ def publish_command(options: SimpleNamespace, console: Console) -> int:
     from keras_bert.interop.publishing import publish
     from pipeline.views.terminal import write
 
+    model = options.model
+    # A version is named after its model, too.
+    name = f"{model.parent.name}/{model.name}" if model.name.isdecimal() else model.name
     with input_errors(""):
-        published = publish(
-            options.model, options.address, private=not options.public, message=f"Publish {options.model.name}"
-        )
+        published = publish(model, options.address, private=not options.public, message=f"Publish {name}")
     done = "published" if published.is_new else "nothing has changed on"
     write(console, f"{done} {published.url}, commit {published.commit}")
     return DONE

@@ -5,7 +5,6 @@ import tempfile
 
 from components.dsl.errors import InputError
 from components.examples.registry import check_unlabelled
-from components.sources.checkpoint import Checkpoint
 from components.sources.retrieval import RetrievalSource
 from components.sources.tagged_words import SentenceSource
 from components.sources.text import TextSource
@@ -161,13 +160,15 @@ def check_data(settings: Settings) -> list[str]:
     if settings.checkpoint is not None:
         settings.checkpoint.check()
         check_shapes(settings)
+    if settings.reranker is not None:
+        settings.reranker.check()
     check_sizes(settings)
     check_float_layers(settings)
     check_models_of_runtimes(settings)
     if settings.corpus is not None:
         settings.corpus.check()
-    for name in ("reranker", "general_distillation", "unlabelled", "probes", "page"):
-        source: Checkpoint | TextSource | SentenceSource | None = getattr(settings, name)
+    for name in ("general_distillation", "unlabelled", "probes", "page"):
+        source: TextSource | SentenceSource | None = getattr(settings, name)
         try:
             if source is not None:
                 source.check()

@@ -18,6 +18,7 @@ from components.sources.docstring_task import DocstringTask
 from components.sources.docstrings import DocstringCorpus
 from components.sources.label_sets import LabelSetSource
 from components.sources.questions import QuestionSource
+from components.sources.reranker import Reranker
 from components.sources.retrieval import RetrievalSource
 from components.sources.search_texts import SearchTexts
 from components.sources.table import TableSource
@@ -259,8 +260,8 @@ class Settings(pydantic.BaseModel):
             also have dependency trees. By default, `explain` uses the examples if their words are tagged.
         contrast: the loss of retrieval, for the teacher and all models derived from it.
         hard_negatives: negatives that a model finds for the training queries of retrieval.
-        reranker: a cross-encoder with one label, a saved task `reranking`, or a larger model of vectors. It scores the
-            passages and negatives of a retrieval; vectors learn from the scores as `contrast.scores` says.
+        reranker: a cross-encoder with one label, a saved or pushed re-ranker, or a larger model of vectors. It scores
+            the passages and negatives of a retrieval; vectors learn from the scores as `contrast.scores` says.
         adaptation: parameter-efficient adaptation, which trains few weights beside the frozen encoder (LoRA, adapters,
             prompt or biases).
         page: texts that `index.html` of an embedding or a retrieval searches.
@@ -310,7 +311,7 @@ class Settings(pydantic.BaseModel):
     fine_tuning: FineTuningSettings = FineTuningSettings()
     contrast: Contrast | None = None
     hard_negatives: HardNegatives | None = None
-    reranker: Checkpoint | None = None
+    reranker: Reranker | None = None
     adaptation: Adaptation | None = None
     student: Student | None = None
     general_distillation: GeneralDistillationSettings | None = None

@@ -9,6 +9,7 @@ from components.dsl.errors import InputError
 from components.examples.registry import read_rows
 from components.fine_tune import fine_tune
 from components.score_with_reranker import score_with_reranker
+from components.sources.reranker import Reranker
 from components.sources.retrieval import RetrievalSource
 from components.training.model_folder import read_model
 from keras_bert.data.task_batches import task_batches
@@ -28,12 +29,11 @@ def line(tmp_path_factory):
 
 @pytest.fixture(scope="module")
 def reranker(line, tmp_path_factory):
-    model = Model(tmp_path_factory.mktemp("reranker") / "model")
+    folder = tmp_path_factory.mktemp("reranker")
     base = read_model(line.pretrained)
     keras.utils.set_random_seed(1)
-    Reranking.build(base.encoder, base.tokenizer, max_length=16, pooling="mean").save(model.path)
-    model.seal({})
-    return model
+    Reranking.build(base.encoder, base.tokenizer, max_length=16, pooling="mean").save(folder)
+    return Reranker(str(folder))
 
 
 @pytest.fixture(scope="module")
@@ -46,7 +46,7 @@ def scored(line, reranker, tmp_path_factory):
 
 
 def test_records_have_the_scores_of_passage_and_negatives(line, reranker, scored):
-    task, rows = read_model(reranker), read_rows(scored, "train")
+    task, rows = reranker.load(), read_rows(scored, "train")
     assert [row._replace(teacher=()) for row in rows] == read_rows(line.examples, "train")
     assert all(row.teacher == () for row in read_rows(scored, "test"))
     (batch,) = task_batches(scored.path, "train", len(rows)).epoch()
@@ -66,12 +66,39 @@ SIDES = ("passages", "negatives")
 def test_a_model_of_vectors_scores_with_its_similarities(line, tmp_path):
     scored = TaskExamples(tmp_path / "scored")
     scored.path.mkdir()
-    given = {"reranker": line.pretrained, "vocabulary": line.vocabulary, "examples": line.examples}
+    given = {"reranker": Reranker(str(line.pretrained.path)), "vocabulary": line.vocabulary, "examples": line.examples}
     score_with_reranker.run(**given, scored=scored, scale=10.0)
     task, rows = read_model(line.pretrained), read_rows(scored, "train")
     (query,) = task.predict([rows[0].query], prompt="query")
     passages = task.predict([rows[0].passages[0], rows[0].negatives[0]], prompt="passage")
     np.testing.assert_allclose(rows[0].teacher.numbers, 10 * task.compare(query[None], passages)[0], atol=1e-5)
+
+
+def test_the_file_of_a_pushed_version_scores_as_the_model_does(line, reranker, scored, tmp_path):
+    versions, again = tmp_path / "pushed", TaskExamples(tmp_path / "scored")
+    folder = versions / "1"
+    folder.mkdir(parents=True)
+    again.path.mkdir()
+    task = reranker.load()
+    task.export(folder / "model_float32.tflite")
+    task.save_settings(folder)
+    pushed = Reranker(str(folder))
+    pushed.check_content()
+    score_with_reranker.run(reranker=pushed, vocabulary=line.vocabulary, examples=line.examples, scored=again)
+    for ours, theirs in zip(read_rows(again, "train"), read_rows(scored, "train"), strict=True):
+        np.testing.assert_allclose(ours.teacher.numbers, theirs.teacher.numbers, atol=1e-5)
+    digest = pushed.fingerprint()
+    (folder / "README.md").write_text("a card")
+    assert pushed.fingerprint() == digest
+    (folder / "model_float32.tflite").write_bytes(b"another file")
+    assert pushed.fingerprint() != digest, "the scores of another file are others"
+    with pytest.raises(InputError, match=rf"^reranker must be one version .* its newest version is {folder}$"):
+        Reranker(str(versions)).check_content()
+    (folder / "vocab.txt").unlink()
+    with pytest.raises(InputError, match=r"^reranker must hold vocab.txt beside task.json, got none in "):
+        pushed.check_content()
+    with pytest.raises(InputError, match=r"^reranker must be a folder that exists, got .*missing; hf://OWNER/NAME is"):
+        Reranker(str(tmp_path / "missing")).check_content()
 
 
 def test_vectors_learn_the_margins(line, scored, tmp_path):
@@ -97,12 +124,12 @@ def test_vectors_learn_the_margins(line, scored, tmp_path):
 def test_a_classifier_and_rows_without_negatives_are_refused(line, reranker, tmp_path):
     given = {"vocabulary": line.vocabulary, "scored": TaskExamples(tmp_path / "scored")}
     given["scored"].path.mkdir()
-    base, classifier = read_model(line.pretrained), Model(tmp_path / "classifier")
+    base, classifier = read_model(line.pretrained), Reranker(str(tmp_path / "classifier"))
     Classification.build(base.encoder, base.tokenizer, max_length=16, labels=["a", "b"]).save(classifier.path)
-    classifier.seal({})
-    with pytest.raises(
-        InputError, match=r"^reranker must be a model that gives one number for a pair, or vectors, got one for class"
-    ):
+    rule = r"^reranker must be a model that gives one number for a pair, or vectors, got one for class"
+    with pytest.raises(InputError, match=rule):
+        classifier.check_content()
+    with pytest.raises(InputError, match=rule):
         score_with_reranker.run(reranker=classifier, examples=line.examples, **given)
     file = tmp_path / "pairs.csv"
     file.write_text("query,passage\n" + "".join(f"cow {'old ' * place},oak {'the ' * place}\n" for place in range(20)))

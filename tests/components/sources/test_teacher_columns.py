@@ -43,6 +43,11 @@ def test_each_row_has_a_label_or_an_answer(tmp_path):
     assert source.describe(rows) == [
         "the teacher's likeliest label is that of the row in 1 of 1 train rows that have both"
     ]
+    swapped = TableSource(write(tmp_path, [{**ROWS[0], "p": [0.2, 0.8]}, *ROWS[1:]]), probabilities="p")
+    (line,) = swapped.describe(swapped.splits())
+    assert line.endswith(
+        "in 0 of 1 train rows that have both; chance agrees more often: lists must have the order ['neg', 'pos']"
+    )
 
 
 def test_all_kinds_of_tables_say_the_same(tmp_path):
@@ -126,12 +131,14 @@ def bad_rows():
     two = [{"text": "a", "label": "neg"}, {"text": "b", "label": "pos"}]
     yield (
         [*two, {"text": "c", "p": [0.5, 0.6]}],
-        r"rows.jsonl line 3: column 'p': the probabilities must add up to 1, got 1.1",
+        r"rows.jsonl line 3: column 'p': the probabilities must add up to 1, give or take 0.02, got 1.1",
     )
     yield (
         [*two, {"text": "c", "p": [1.5, -0.5]}],
         r"line 3: column 'p': the number of 'neg' must be a probability, 0 to 1, got 1.5",
     )
+    yield [*two, {"text": "c", "p": [-0.1, -2.3]}], r"got -0.1; set log_probabilities = true for logarithms$"
+    yield [{"text": "c", "p": [0.5, 0.5]}], r"must be an object .*, as no training row has a label, got a list$"
     yield [*two, {"text": "c", "p": [0.5, None]}], r"the number of 'pos' must be a probability, 0 to 1, got None"
     yield [*two, {"text": "c", "p": [0.5, math.nan]}], r"the number of 'pos' must be a probability, 0 to 1, got nan"
     yield [*two, {"text": "c", "p": [1.0]}], r"of each of 2 labels in their order, \['neg', 'pos'\], got 1 numbers"

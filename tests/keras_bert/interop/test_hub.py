@@ -77,7 +77,7 @@ def test_tokens_go_to_the_hub_and_not_to_its_storage(hub: Hub, monkeypatch: pyte
     hub.add(NAME, FILES, needs="hf_secret")
     assert fails(ADDRESS) == (
         f"{ADDRESS} must be a repository that exists and is open to you, the hub says 401; a private one needs "
-        "HF_TOKEN, a token that may read it"
+        "HF_TOKEN, a token that may read it, and to publish needs one that may write"
     )
     monkeypatch.setenv("HF_TOKEN", "hf_wrong")
     assert "the token of HF_TOKEN, or of the last login, may be wrong" in fails(ADDRESS)

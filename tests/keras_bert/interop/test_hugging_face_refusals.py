@@ -185,8 +185,17 @@ def test_files_that_are_no_json(folder):
         with pytest.raises(ValueError, match=message):
             read_model(folder)
     (folder / "config.json").unlink()
-    with pytest.raises(FileNotFoundError, match=r"has no config.json"):
+    with pytest.raises(FileNotFoundError, match=r"has no config.json$"):
         read_model(folder)
+    with pytest.raises(FileNotFoundError, match=rf"there is no folder .*; name that of the file, {folder}$"):
+        read_model(folder / "vocab.txt")
+    (folder / "1").mkdir()
+    (folder / "1" / "task.json").write_text("{}")
+    with pytest.raises(FileNotFoundError, match=rf"has no config.json; its newest version is {folder / '1'}$"):
+        read_model(folder)
+    held = "it is a model of this library, which keras_bert.load reads; its files only answer, and cannot be trained"
+    with pytest.raises(FileNotFoundError, match=rf"has no config.json; {held}$"):
+        read_model(folder / "1")
     with pytest.raises(
         FileNotFoundError, match="there is no folder bert-base-uncased; a checkpoint of the hub is named OWNER/NAME"
     ):
