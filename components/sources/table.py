@@ -7,7 +7,7 @@ from typing import Any, Literal, NamedTuple, Self
 
 import pydantic
 
-from components.dsl.errors import InputError
+from components.dsl.errors import InputError, nearest
 from components.files.arrow_files import UnnamedClass
 from components.files.record_files import Record, as_text, read_table
 from components.files.text_files import repair
@@ -216,7 +216,9 @@ class TableSource(TaughtFiles):
                 label = as_text(cell, where, self.label, is_filled=True).strip()
             elif numbers is None:
                 if labels == "none":
-                    raise InputError(f"{where}: column {self.answer_column!r} must hold a teacher's answer, got none")
+                    column = self.answer_column
+                    hint = "" if column in record.cells else nearest(column, record.cells)
+                    raise InputError(f"{where}: column {column!r} must hold a teacher's answer, got none{hint}")
                 columns_of_both = f"a label in column {self.label!r} or a teacher's answer in {self.answer_column!r}"
                 raise InputError(f"{where}: the row must have {columns_of_both}, got neither")
             else:

@@ -64,7 +64,12 @@ def check_examples(settings: Settings) -> list[str]:
         resolve_leaks(texts, splits, task, overlap=source.overlap, near_overlap=source.near_overlap)
     overlap = count_overlap(splits, task.key) if source.overlap == "keep" else {}
     described = describe_overlap(overlap, count_rows(splits), task.plural_name)
-    return [*source.describe(splits), *described, *describe_few_rows(splits), *check_search_texts(settings, splits)]
+    # Rows with only a teacher's answer are measured on by no split.
+    labelled: dict[str, Sequence[Any]] = {
+        **splits,
+        "train": [row for row in splits["train"] if task.has_own_label(row)],
+    }
+    return [*source.describe(splits), *described, *describe_few_rows(labelled), *check_search_texts(settings, splits)]
 
 
 def _check_labels(settings: Settings, task: str, labels: Sequence[str]) -> None:

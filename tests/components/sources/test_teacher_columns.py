@@ -1,3 +1,4 @@
+import dataclasses
 import json
 import math
 
@@ -123,6 +124,10 @@ def test_texts_without_labels_are_further_rows(tmp_path):
     for columns in ({"probabilities": "p"}, {}):
         rows = ROWS if columns else [{"text": "a", "label": "pos"}, {"text": "b", "label": "neg"}]
         assert TableSource(write(tmp_path, rows), **columns).read_unlabelled(unlabelled) == expected
+    with pytest.raises(
+        InputError, match=r"more.jsonl line 1: column 'r' must hold a teacher's answer, got none; known: "
+    ):
+        TableSource(write(tmp_path, rows)).read_unlabelled(dataclasses.replace(unlabelled, probabilities="r"))
     sets = LabelSetSource(write(tmp_path, [{"text": "a", "label": ["pos", "neg"]}]))
     assert sets.read_unlabelled(unlabelled)[0].labels == ("neg",)
 

@@ -184,11 +184,11 @@ def test_files_that_are_no_json(folder):
         (folder / "config.json").write_text(content)
         with pytest.raises(ValueError, match=message):
             read_model(folder)
+    with pytest.raises(FileNotFoundError, match=rf"there is no folder .*; name that of the file, {folder}$"):
+        read_model(folder / "config.json")
     (folder / "config.json").unlink()
     with pytest.raises(FileNotFoundError, match=r"has no config.json$"):
         read_model(folder)
-    with pytest.raises(FileNotFoundError, match=rf"there is no folder .*; name that of the file, {folder}$"):
-        read_model(folder / "vocab.txt")
     (folder / "1").mkdir()
     (folder / "1" / "task.json").write_text("{}")
     with pytest.raises(FileNotFoundError, match=rf"has no config.json; its newest version is {folder / '1'}$"):

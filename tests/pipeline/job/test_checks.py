@@ -1,5 +1,6 @@
 """What tables need of one another and of the data: each that no step would read is refused, and so is no start."""
 
+import json
 from pathlib import Path
 
 import pytest
@@ -168,6 +169,11 @@ def test_overlap_and_few_rows_are_told_before_a_run(tmp_path: Path) -> None:
     shared = "1 of 2 test rows have their texts in training rows, too"
     assert check_data(load(tmp_path, text)) == [shared, *few]
     assert check_data(load(tmp_path, text, "examples.overlap=drop")) == few
+    # Rows that only a teacher answered are never measured on.
+    more = [json.dumps({"text": f"text {number}", "p": {"a": 1.0}}) for number in range(3000)]
+    (tmp_path / "more.jsonl").write_text("\n".join(more))
+    unlabelled = "[unlabelled]\npath = 'more.jsonl'\nprobabilities = 'p'\n[student]\nnum_layers = 1\n"
+    assert check_data(load(tmp_path, text + unlabelled, "examples.overlap=drop")) == few
     with pytest.raises(InputError, match=f"^examples.overlap is 'error', and {shared}; remove them, or set"):
         check_data(load(tmp_path, text, "examples.overlap=error"))
 
