@@ -71,11 +71,12 @@ def score_with_reranker(
         is_taught=True,
         prompts=prompts,
     )
-    for number, split in enumerate(SPLITS):
-        report_progress(number, len(SPLITS), f"scoring {split}")
-        rows = read_rows(examples, split)
+    splits = {split: read_rows(examples, split) for split in SPLITS}
+    done, total = 0, sum(len(rows) for split, rows in splits.items() if split != "test")
+    for split, rows in splits.items():
         if split != "test":
-            rows = score_candidates(rows, score)
+            rows = score_candidates(rows, score, functools.partial(_report, split, done, total))
+            done += len(rows)
             scored.counts[split] = sum(len(row.teacher.numbers) for row in rows if row.teacher)
         if split == "train" and not scored.counts[split]:
             raise InputError("examples must have negatives to be scored by a re-ranker, got none; set hard_negatives")
@@ -86,6 +87,10 @@ def score_with_reranker(
     content[TEACHER_ANSWERS] = {"shape": task_rows.answer_shape([]), "along": False, "filling": 0.0}
     write_features(scored.path, content)
     logger.info("%d scores of training queries", scored.counts["train"])
+
+
+def _report(split: str, before: int, total: int, done: int) -> None:
+    report_progress(before + done, total, f"scoring {split}")
 
 
 def _find_logits(task: "Task", queries: list[str], passages: list[str]) -> list[float]:

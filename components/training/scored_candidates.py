@@ -15,25 +15,44 @@ if TYPE_CHECKING:
     from keras_bert.tasks.embedding import Embedding, PromptName
 
 
+# Rows between two reports of the progress.
+_ROWS = 256
+
+
 def score_candidates(
-    rows: Sequence[QueryRow], predict: Callable[[list[str], list[str]], list[float]]
+    rows: Sequence[QueryRow],
+    predict: Callable[[list[str], list[str]], list[float]],
+    report: Callable[[int], None] = lambda done: None,
 ) -> list[QueryRow]:
-    """The rows with a teacher's scores: of the passages, then of the negatives; none where there are no negatives."""
-    candidates = [(*row.passages, *row.negatives) if row.negatives else () for row in rows]
-    queries = [row.query for row, texts in zip(rows, candidates, strict=True) for _ in texts]
-    scores = iter(predict(queries, [text for texts in candidates for text in texts]) if queries else ())
-    return [
-        row._replace(teacher=TeacherAnswer(tuple(next(scores) for _ in texts), is_label=False) if texts else ())
-        for row, texts in zip(rows, candidates, strict=True)
-    ]
+    """The rows with a teacher's scores: of the passages, then of the negatives; none where there are no negatives.
+
+    `report` is called with the number of rows that are done.
+    """
+    scored = list[QueryRow]()
+    for start in range(0, len(rows), _ROWS):
+        report(start)
+        part = rows[start : start + _ROWS]
+        candidates = [(*row.passages, *row.negatives) if row.negatives else () for row in part]
+        queries = [row.query for row, texts in zip(part, candidates, strict=True) for _ in texts]
+        scores = iter(predict(queries, [text for texts in candidates for text in texts]) if queries else ())
+        scored += [
+            row._replace(teacher=TeacherAnswer(tuple(next(scores) for _ in texts), is_label=False) if texts else ())
+            for row, texts in zip(part, candidates, strict=True)
+        ]
+    return scored
 
 
 def similarities(task: Embedding, scale: float) -> Callable[[list[str], list[str]], list[float]]:
-    """A function from queries and passages to the similarities of their vectors times `scale`, as the loss has them."""
+    """A function from queries and passages to the similarities of their vectors times `scale`, as the loss has them.
+
+    The vector of a text is computed once.
+    """
+    known: dict[PromptName, dict[str, Array]] = {"query": {}, "passage": {}}
 
     def vectors(texts: list[str], prompt: PromptName) -> Array:
-        distinct = list(dict.fromkeys(texts))
-        of_text = dict(zip(distinct, task.predict(distinct, prompt=prompt), strict=True))
+        of_text = known[prompt]
+        new = [text for text in dict.fromkeys(texts) if text not in of_text]
+        of_text.update(zip(new, task.predict(new, prompt=prompt) if new else (), strict=True))
         return np.stack([of_text[text] for text in texts])
 
     def predict(queries: list[str], passages: list[str]) -> list[float]:

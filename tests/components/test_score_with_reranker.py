@@ -5,12 +5,15 @@ import numpy as np
 import pytest
 
 from components.artifacts.standard import Model, TaskExamples
+from components.dsl import step_folders
 from components.dsl.errors import InputError
 from components.examples.registry import read_rows
 from components.fine_tune import fine_tune
 from components.score_with_reranker import score_with_reranker
+from components.sources.checkpoint import select_files
 from components.sources.reranker import Reranker
 from components.sources.retrieval import RetrievalSource
+from components.training import scored_candidates
 from components.training.model_folder import read_model
 from keras_bert.data.task_batches import task_batches
 from keras_bert.options.compression import Distillation
@@ -18,6 +21,9 @@ from keras_bert.options.training import Contrast, Training
 from keras_bert.tasks.classification import Classification
 from keras_bert.tasks.reranking import Reranking
 from tests.components.tuning_job import SELECTION, Line, eagerly, ingest, write_checkpoint
+from tests.hub import hub
+
+__all__ = ["hub"]
 
 
 @pytest.fixture(scope="module")
@@ -63,18 +69,26 @@ def test_records_have_the_scores_of_passage_and_negatives(line, reranker, scored
 SIDES = ("passages", "negatives")
 
 
-def test_a_model_of_vectors_scores_with_its_similarities(line, tmp_path):
+def test_a_model_of_vectors_scores_with_its_similarities(line, tmp_path, monkeypatch):
+    monkeypatch.setattr(scored_candidates, "_ROWS", 7)
+    reports = []
+    monkeypatch.setattr(step_folders, "_sink", lambda *report: reports.append(report))
     scored = TaskExamples(tmp_path / "scored")
     scored.path.mkdir()
     given = {"reranker": Reranker(str(line.pretrained.path)), "vocabulary": line.vocabulary, "examples": line.examples}
     score_with_reranker.run(**given, scored=scored, scale=10.0)
     task, rows = read_model(line.pretrained), read_rows(scored, "train")
-    (query,) = task.predict([rows[0].query], prompt="query")
-    passages = task.predict([rows[0].passages[0], rows[0].negatives[0]], prompt="passage")
-    np.testing.assert_allclose(rows[0].teacher.numbers, 10 * task.compare(query[None], passages)[0], atol=1e-5)
+    for row in (rows[0], rows[-1]):
+        (query,) = task.predict([row.query], prompt="query")
+        passages = task.predict([row.passages[0], row.negatives[0]], prompt="passage")
+        np.testing.assert_allclose(row.teacher.numbers, 10 * task.compare(query[None], passages)[0], atol=1e-5)
+    total = len(rows) + len(read_rows(scored, "validation"))
+    reports = [report for report in reports if "scoring" in report[2]]
+    assert reports[:2] == [(0, total, "scoring train"), (7, total, "scoring train")]
+    assert reports[-1] == (len(rows), total, "scoring validation")
 
 
-def test_the_file_of_a_pushed_version_scores_as_the_model_does(line, reranker, scored, tmp_path):
+def test_the_file_of_a_pushed_version_scores_as_the_model_does(line, reranker, scored, tmp_path, hub):
     versions, again = tmp_path / "pushed", TaskExamples(tmp_path / "scored")
     folder = versions / "1"
     folder.mkdir(parents=True)
@@ -87,6 +101,12 @@ def test_the_file_of_a_pushed_version_scores_as_the_model_does(line, reranker, s
     score_with_reranker.run(reranker=pushed, vocabulary=line.vocabulary, examples=line.examples, scored=again)
     for ours, theirs in zip(read_rows(again, "train"), read_rows(scored, "train"), strict=True):
         np.testing.assert_allclose(ours.teacher.numbers, theirs.teacher.numbers, atol=1e-5)
+    hub.add("ann/rank", folder)
+    of_hub, pair = Reranker("hf://ann/rank"), (["the cow"], ["the oak"])
+    of_hub.check_content()
+    assert of_hub.load().predict(*pair) == pushed.load().predict(*pair)
+    names = ["task.json", "model.tflite", "index.html", "vocab.txt", "copies/model.tflite"]
+    assert select_files(names) == ["task.json", "model.tflite", "vocab.txt"], "as of object storage"
     digest = pushed.fingerprint()
     (folder / "README.md").write_text("a card")
     assert pushed.fingerprint() == digest
