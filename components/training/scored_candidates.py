@@ -47,10 +47,10 @@ def similarities(task: Embedding, scale: float) -> Callable[[list[str], list[str
 
     The vector of a text is computed once.
     """
-    known: dict[PromptName, dict[str, Array]] = {"query": {}, "passage": {}}
+    vectors_of: dict[PromptName, dict[str, Array]] = {"query": {}, "passage": {}}
 
     def vectors(texts: list[str], prompt: PromptName) -> Array:
-        of_text = known[prompt]
+        of_text = vectors_of[prompt]
         new = [text for text in dict.fromkeys(texts) if text not in of_text]
         of_text.update(zip(new, task.predict(new, prompt=prompt) if new else (), strict=True))
         return np.stack([of_text[text] for text in texts])
