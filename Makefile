@@ -210,8 +210,18 @@ test-workers: $(READY) ## a run in two processes that train together (TF_CONFIG)
 	$(BIN)/python -m pytest -m workers tests/pipeline
 
 KOTLIN := build/kotlin
-test-kotlin: $(READY) $(KOTLIN)/.ready ## the tokenizers in Kotlin, against the library's, and the example for Android (needs java and mvn)
-	KOTLIN=$(CURDIR)/$(KOTLIN) $(BIN)/python -m pytest -m kotlin tests/clients/kotlin
+# LiteRT 2.2.0. Its library is only in Google's Maven repository, as an archive for Android; its sources compile without one.
+LITERT_COMMIT := 145c7523ff08d5e57ab5c582141775eea47da9c7
+LITERT_READY := $(if $(LITERT),build/litert/.ready)
+test-kotlin: $(READY) $(KOTLIN)/.ready $(LITERT_READY) ## the tokenizers in Kotlin, and the example for Android (needs java and mvn), also against LiteRT with LITERT=https://github.com/google-ai-edge/LiteRT
+	$(if $(LITERT),LITERT=$(CURDIR)/build/litert) KOTLIN=$(CURDIR)/$(KOTLIN) $(BIN)/python -m pytest -m kotlin tests/clients/kotlin
+
+build/litert/.ready: Makefile
+	rm -rf build/litert && git init --quiet build/litert
+	git -C build/litert remote add origin $(LITERT)
+	git -C build/litert fetch --quiet --depth 1 --filter=blob:none origin $(LITERT_COMMIT)
+	git -C build/litert checkout --quiet FETCH_HEAD -- litert/kotlin/src/main/kotlin
+	touch $@
 
 $(KOTLIN)/.ready: tests/clients/kotlin/pom.xml
 	@command -v java mvn >/dev/null || { echo "make test-kotlin needs java and mvn" >&2; exit 1; }

@@ -14,5 +14,5 @@ android {
 }
 
 dependencies {
-    implementation("com.google.ai.edge.litert:litert:1.4.2")
+    implementation("com.google.ai.edge.litert:litert:2.2.0")
 }

@@ -1,11 +1,19 @@
+import com.google.ai.edge.litert.CompiledModel
+import com.google.ai.edge.litert.TensorBuffer
 import example.Classifier
 import java.io.File
 import org.json.JSONArray
 
-/** Asks the example about all rows of `golden.json`: `Replay FOLDER`; the model is that file, see `Interpreter.kt`. */
+/** Asks the example about all rows of `golden.json`: `Replay FOLDER SHIFT`, see `CompiledModel.kt`. */
 fun main(arguments: Array<String>) {
     val folder = File(arguments[0])
-    val classifier = Classifier { name -> folder.resolve(if (name == "model.tflite") "golden.json" else name).readBytes() }
+    CompiledModel.gpuShift = arguments[1].toFloatOrNull()
+    val classifier = Classifier.open(
+        { folder.resolve(it).readBytes() },
+        { _, options -> CompiledModel.create(folder.resolve("golden.json").path, options) },
+        { println(it) },
+    )
+    println(classifier.accelerator)
     println(classifier.checkGolden())
     val rows = JSONArray(folder.resolve("golden.json").readText())
     for (row in List(rows.length()) { rows.getJSONObject(it) }) {
@@ -14,4 +22,5 @@ fun main(arguments: Array<String>) {
         println("${answer.label}\t${answer.probability}")
     }
     classifier.close()
+    check(TensorBuffer.open.isEmpty()) { "buffers or models are not closed" }
 }

@@ -1,8 +1,11 @@
 """The example for Android: compiled against Android's and LiteRT's classes, and run with golden outputs for a model."""
 
 import json
+import os
 import subprocess
+from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -12,23 +15,70 @@ from tests.clients.kotlin.compiler import compile_kotlin, library, program
 pytestmark = pytest.mark.kotlin
 
 HERE = Path(__file__).parent
+# The files of LiteRT's Kotlin API that `CompiledModel` is made of.
+API = ("Model", "Common", "Environment", "AcceleratorProvider", "LiteRtException", "TensorBuffer")
+
+Replay = Callable[[str], subprocess.CompletedProcess[str]]
 
 
-def test_it_compiles_and_answers_as_golden_rows_say(tmp_path: Path) -> None:
-    place, rows = copy_example("android", tmp_path)
+@pytest.fixture(scope="module")
+def example(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, list[dict[str, Any]]]:
+    return copy_example("android", tmp_path_factory.mktemp("example"))
+
+
+def find_sources(place: Path) -> list[Path]:
     sources = sorted((place / "app/src/main/kotlin/example").glob("*.kt"))
     assert [source.name for source in sources] == ["Classifier.kt", "MainActivity.kt", "WordPiece.kt"]
-    runtime = [library(name, tmp_path) for name in ("tensorflow-lite", "tensorflow-lite-api")]
-    app = compile_kotlin(sources, tmp_path / "app", [library("android"), library("json"), *runtime])
-    golden = compile_kotlin([HERE / "Interpreter.kt"], tmp_path / "golden", [library("json")])
-    replay = compile_kotlin([HERE / "Replay.kt"], tmp_path / "replay", [app, library("json")])
-    model = place / "app/src/main/assets/model"
-    command = [*program("ReplayKt", replay, app, golden, library("json")), str(model)]
-    difference, *answers = subprocess.run(command, check=True, capture_output=True, text=True).stdout.splitlines()
-    assert float(difference) < 1e-6
+    return sources
+
+
+@pytest.mark.skipif("LITERT" not in os.environ, reason="needs LITERT, a clone of LiteRT; see `make help`")
+def test_it_compiles_against_litert_s_own_sources(example: tuple[Path, Any], tmp_path: Path) -> None:
+    files = Path(os.environ["LITERT"]) / "litert/kotlin/src/main/kotlin/com/google/ai/edge/litert"
+    sources = [*(files / f"{name}.kt" for name in API), HERE / "Build.kt"]
+    litert = compile_kotlin(sources, tmp_path / "litert", [library("android")], strict=False)
+    compile_kotlin(find_sources(example[0]), tmp_path / "app", [library("android"), library("json"), litert])
+
+
+@pytest.fixture(scope="module")
+def replay(example: tuple[Path, Any], tmp_path_factory: pytest.TempPathFactory) -> Replay:
+    """Runs the example with a model that is `golden.json`, given what the GPU adds to each logit."""
+    folder, model = tmp_path_factory.mktemp("replay"), example[0] / "app/src/main/assets/model"
+    libraries = [library("android"), library("json")]
+    sources = [*find_sources(example[0]), HERE / "CompiledModel.kt", HERE / "Replay.kt"]
+    app = compile_kotlin(sources, folder / "app", libraries)
+    command = [*program("ReplayKt", app, *libraries), str(model)]
+    return lambda shift: subprocess.run([*command, shift], check=False, capture_output=True, text=True)
+
+
+def test_it_answers_as_golden_rows_say_on_the_gpu(example: tuple[Path, list[dict[str, Any]]], replay: Replay) -> None:
+    place, rows = example
+    accelerator, difference, *answers = replay("0.1").stdout.splitlines()
+    assert (accelerator, float(difference)) == ("GPU", pytest.approx(0.1, abs=1e-3))
     check_answers(answers, rows)
     # A row with other ids is found.
-    rows[3]["token_ids"][1] += 1
-    (model / "golden.json").write_text(json.dumps(rows))
-    failed = subprocess.run(command, check=False, capture_output=True, text=True)
-    assert "other token ids for [" in failed.stderr
+    golden = place / "app/src/main/assets/model/golden.json"
+    content = golden.read_text()
+    changed = json.loads(content)
+    changed[3]["token_ids"][1] += 1
+    golden.write_text(json.dumps(changed))
+    assert "other token ids for [" in replay("0").stderr
+    golden.write_text(content)
+
+
+@pytest.mark.parametrize(
+    ("shift", "reason"),
+    [
+        ("0.5", "the logits of the GPU differ from golden.json by 0."),
+        ("NaN", "the logits of the GPU differ from golden.json by NaN"),
+        ("none", "the GPU does not run the model: Some ops are not accelerated"),
+    ],
+)
+def test_it_says_why_it_falls_back_to_the_processor(
+    shift: str, reason: str, example: tuple[Path, list[dict[str, Any]]], replay: Replay
+) -> None:
+    said, accelerator, difference, *answers = replay(shift).stdout.splitlines()
+    assert said.startswith(reason)
+    assert accelerator == "CPU"
+    assert float(difference) < 1e-6
+    check_answers(answers, example[1])

@@ -1,12 +1,13 @@
 package example
 
-import java.nio.ByteBuffer
-import java.nio.ByteOrder
+import com.google.ai.edge.litert.Accelerator
+import com.google.ai.edge.litert.CompiledModel
+import com.google.ai.edge.litert.LiteRtException
+import com.google.ai.edge.litert.TensorBuffer
 import kotlin.math.abs
 import kotlin.math.exp
 import org.json.JSONArray
 import org.json.JSONObject
-import org.tensorflow.lite.Interpreter
 
 /** A label with its probability. */
 data class Answer(val label: String, val probability: Double)
@@ -15,8 +16,17 @@ data class Answer(val label: String, val probability: Double)
  * A classifier of a pushed folder: from a text, or a pair of texts, to the probabilities of the labels.
  *
  * @param read gives the bytes of a file of the folder, by its name.
+ * @param model the file `FILE` of the folder.
+ * @property accelerator runs the model.
  */
-class Classifier(private val read: (String) -> ByteArray) : AutoCloseable {
+class Classifier private constructor(
+    private val read: (String) -> ByteArray,
+    private val model: CompiledModel,
+    val accelerator: Accelerator,
+) : AutoCloseable {
+    /** The inputs of a signature by name, and its output. */
+    private class Buffers(val inputs: Map<String, TensorBuffer>, val logits: TensorBuffer)
+
     private val task = JSONObject(text("task.json"))
     private val labels = task.getJSONArray("labels").let { names -> List(names.length()) { names.getString(it) } }
     private val longest = task.getInt("max_length")
@@ -25,9 +35,7 @@ class Classifier(private val read: (String) -> ByteArray) : AutoCloseable {
         .let { numbers -> List(numbers.length()) { numbers.getInt(it) } }
     // A model with byte-level BPE or unigram has Subwords.kt: Subwords(pieces, text("subwords.txt")).
     private val tokenizer = WordPiece(text("vocab.txt").removeSuffix("\n").split("\n"), text("characters.txt"))
-    private val interpreter = read(FILE).let { bytes ->
-        Interpreter(ByteBuffer.allocateDirect(bytes.size).order(ByteOrder.nativeOrder()).put(bytes))
-    }
+    private val buffers = HashMap<String, Buffers>()
 
     /** The labels of a text, or of a pair, the most probable first. */
     fun classify(vararg texts: String): List<Answer> {
@@ -51,30 +59,75 @@ class Classifier(private val read: (String) -> ByteArray) : AutoCloseable {
         }
     }
 
-    override fun close() = interpreter.close()
+    override fun close() {
+        buffers.values.flatMap { it.inputs.values + it.logits }.forEach(TensorBuffer::close)
+        model.close()
+    }
 
     private fun encode(vararg texts: String): Row = tokenizer.encode(texts.map { tokenizer.tokenize(it) }, longest)
 
     /** Runs a row in the shortest signature that holds it. */
     private fun run(row: Row): FloatArray {
         val length = lengths.first { row.tokenIds.size <= it }
-        val inputs = mapOf(
+        val values = mapOf(
             "token_ids" to row.tokenIds, "segment_ids" to row.segmentIds, "padding_mask" to row.tokenIds.map { 1 }
         )
-        val outputs = mapOf<String, Any>("logits" to arrayOf(FloatArray(labels.size)))
         val signature = "serve_$length"
-        // A model that does not tell texts of a pair apart has no segment_ids.
-        val padded = interpreter.getSignatureInputs(signature).associateWith { name ->
-            arrayOf(inputs.getValue(name).toIntArray().copyOf(length)) as Any
+        val (inputs, logits) = buffers.getOrPut(signature) { makeBuffers(signature) }.let { it.inputs to it.logits }
+        inputs.forEach { (name, buffer) -> buffer.writeInt(values.getValue(name).toIntArray().copyOf(length)) }
+        model.run(inputs, mapOf("logits" to logits), signature)
+        return logits.readFloat()
+    }
+
+    private fun makeBuffers(signature: String): Buffers {
+        val inputs = listOf("token_ids", "padding_mask").associateWith { model.createInputBuffer(it, signature) }
+        // A model that does not tell texts of a pair apart has none. LiteRT does not say what a signature takes.
+        val segments = try {
+            mapOf("segment_ids" to model.createInputBuffer("segment_ids", signature))
+        } catch (error: LiteRtException) {
+            emptyMap()
         }
-        interpreter.runSignature(padded, outputs, signature)
-        return (outputs.getValue("logits") as Array<*>)[0] as FloatArray
+        return Buffers(inputs + segments, model.createOutputBuffer("logits", signature))
     }
 
     private fun text(name: String) = read(name).decodeToString()
 
-    private companion object {
+    companion object {
         // Without a quantization it is model_float32.tflite.
-        const val FILE = "model.tflite"
+        private const val FILE = "model.tflite"
+        // The GPU computes in float16.
+        private const val LARGEST_DIFFERENCE = 0.2f
+
+        /**
+         * Opens a pushed folder on the GPU; on the processor where the GPU refuses the model, fails, or gives other logits
+         * than `golden.json`.
+         *
+         * @param read see `Classifier`.
+         * @param compile opens a model file of the folder, by its name.
+         * @param report gets the reason for the processor.
+         */
+        fun open(
+            read: (String) -> ByteArray,
+            compile: (String, CompiledModel.Options) -> CompiledModel,
+            report: (String) -> Unit,
+        ): Classifier {
+            try {
+                // Without Accelerator.CPU, LiteRT refuses a model that the GPU does not run as a whole.
+                val model = compile(FILE, CompiledModel.Options(Accelerator.GPU))
+                val onGpu = Classifier(read, model, Accelerator.GPU)
+                val difference = try {
+                    onGpu.checkGolden()
+                } catch (error: LiteRtException) {
+                    onGpu.close()
+                    throw error
+                }
+                if (difference <= LARGEST_DIFFERENCE) return onGpu
+                onGpu.close()
+                report("the logits of the GPU differ from golden.json by $difference")
+            } catch (error: LiteRtException) {
+                report("the GPU does not run the model: ${error.message}")
+            }
+            return Classifier(read, compile(FILE, CompiledModel.Options(Accelerator.CPU)), Accelerator.CPU)
+        }
     }
 }
