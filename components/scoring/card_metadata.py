@@ -5,12 +5,12 @@ from typing import TYPE_CHECKING, Any
 
 from components.artifacts.evaluation import Metrics
 from components.scoring.registry import TASK_SCORING
-from keras_bert.core.folders import ONNX_FILE, TFLITE_FILE, TFLITE_FLOAT_FILE
+from keras_bert.core.folders import COREML_FILE, ONNX_FILE, TFLITE_FILE, TFLITE_FLOAT_FILE
 
 if TYPE_CHECKING:
     from components.sources.checkpoint import CheckpointOrigin
 
-_TAGS = {TFLITE_FILE: "tflite", TFLITE_FLOAT_FILE: "tflite", ONNX_FILE: "onnx"}
+_TAGS = {TFLITE_FILE: "tflite", TFLITE_FLOAT_FILE: "tflite", ONNX_FILE: "onnx", COREML_FILE: "coreml"}
 
 
 def render_metadata(

@@ -178,7 +178,13 @@ def _cast(x: Array, dtype: str) -> Array:
     return x.astype(dtype.replace("fp", "float"))
 
 
-def _gather(x: Array, indices: Array, axis: int, batch_dims: int = 0, validate_indices: bool = False) -> Array:
+def _concat(values: Sequence[Array], axis: int, interleave: bool = False) -> Array:
+    if interleave:
+        raise ValueError("concat must have no interleave in the interpreter, got true")
+    return np.concatenate(values, axis)
+
+
+def _gather(x: Array, indices: Array, axis: int = 0, batch_dims: int = 0, validate_indices: bool = False) -> Array:
     if batch_dims:
         raise ValueError(f"gather must have no batch_dims in the interpreter, got {batch_dims}")
     return np.take(x, indices, axis)
@@ -193,7 +199,7 @@ def _linear(x: Array, weight: Array, bias: Array | None = None) -> Array:
     return product if bias is None else product + bias
 
 
-def _gelu(x: Array, mode: str) -> Array:
+def _gelu(x: Array, mode: str = "EXACT") -> Array:
     if mode == "EXACT":
         return x * (0.5 + 0.5 * erf(x / np.sqrt(2, dtype=np.float32)))
     if mode == "SIGMOID_APPROXIMATION":
@@ -202,9 +208,10 @@ def _gelu(x: Array, mode: str) -> Array:
 
 
 def _layer_norm(
-    x: Array, axes: Array, gamma: Array | None = None, beta: Array | None = None, epsilon: float = 1e-5
+    x: Array, axes: Array | None = None, gamma: Array | None = None, beta: Array | None = None, epsilon: float = 1e-5
 ) -> Array:
-    mean, variance = (reduced(x, axis=tuple(axes), keepdims=True) for reduced in (np.mean, np.var))
+    axis = None if axes is None else tuple(axes)
+    mean, variance = (reduced(x, axis=axis, keepdims=True) for reduced in (np.mean, np.var))
     scaled = (x - mean) / np.sqrt(variance + epsilon) * (1 if gamma is None else gamma)
     return scaled if beta is None else scaled + beta
 
@@ -229,7 +236,7 @@ def _reshape(x: Array, shape: Array) -> Array:
     return x.reshape([x.shape[axis] if size == 0 else size for axis, size in enumerate(shape)])
 
 
-def _pad(x: Array, pad: Array, mode: str, constant_val: float = 0.0) -> Array:
+def _pad(x: Array, pad: Array, mode: str = "constant", constant_val: float = 0.0) -> Array:
     if mode != "constant":
         raise ValueError(f"pad must have the mode constant in the interpreter, got {mode}")
     # A pair for each of the last axes.
@@ -331,21 +338,21 @@ _OPERATIONS: Mapping[str, Callable[..., Any]] = {
     "reduce_max": _reduction(np.max),
     "reduce_min": _reduction(np.min),
     "cast": _cast,
-    "concat": lambda values, axis, interleave=False: np.concatenate(values, axis),
+    "concat": _concat,
     "expand_dims": lambda x, axes: np.expand_dims(x, tuple(axes)),
     "gather": _gather,
-    "gather_along_axis": lambda x, indices, axis, validate_indices=False: np.take_along_axis(x, indices, axis),
+    "gather_along_axis": lambda x, indices, axis=0, validate_indices=False: np.take_along_axis(x, indices, axis),
     "gelu": _gelu,
     "layer_norm": _layer_norm,
     "linear": _linear,
     "matmul": _matmul,
     "pad": _pad,
     "reshape": _reshape,
-    "rsqrt": lambda x, epsilon: 1 / np.sqrt(x + epsilon),
+    "rsqrt": lambda x, epsilon=1e-12: 1 / np.sqrt(x + epsilon),
     "select": lambda cond, a, b: np.where(cond, a, b),
     "slice_by_index": _slice,
     "slice_by_size": _slice_by_size,
-    "softmax": lambda x, axis: softmax(x, axis),
+    "softmax": lambda x, axis=-1: softmax(x, axis),
     "split": _split,
     "squeeze": lambda x, axes=None: np.squeeze(x, None if axes is None else tuple(axes)),
     "stack": lambda values, axis: np.stack(values, axis),

@@ -36,6 +36,7 @@ GRAPHS = {
     **FAMILIES,
     "longformer": {"variant": Longformer(windows=(4,)), "num_segments": 1},
     "gated": {"variant": Gated(), "activation": "silu"},
+    "gated, with linear positions": {"variant": Gated(positions="linear"), "activation": "silu"},
     "pre norm": {"variant": PreNorm()},
 }
 
@@ -130,8 +131,10 @@ def write(name, folder):
     return source, ComparisonRows(features, lambda: TEXTS, 1.0)
 
 
-@pytest.mark.parametrize("name", [name for name in SETTINGS if name != "classification"])
-def test_every_task_has_the_answers_of_its_model(name, tmp_path):
+@pytest.mark.parametrize("name", ["retrieval", "reranking", *(name for name in SETTINGS if name != "classification")])
+def test_every_task_has_the_answers_of_its_model(name, tmp_path, monkeypatch):
+    like = {"retrieval": "embedding", "reranking": "regression"}
+    monkeypatch.setitem(SETTINGS, name, SETTINGS[like.get(name, name)])
     source, sample = write(name, tmp_path)
     assert CoreML().compare(source, COREML, sample)["largest_difference"] < 0.1
 

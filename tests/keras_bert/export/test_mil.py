@@ -31,6 +31,11 @@ def test_results_are_rounded_to_the_type_and_have_the_shape_of_the_file():
         run("add", (3,), x=tenths, y=tenths)
 
 
+def test_refuses_what_it_would_compute_otherwise():
+    with pytest.raises(ValueError, match=r"^concat must have no interleave in the interpreter, got true$"):
+        run("concat", (2,), values=np.ones((2, 1)), axis=0, interleave=True)
+
+
 @pytest.mark.parametrize(
     ("kind", "values", "expected"),
     [
