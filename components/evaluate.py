@@ -55,7 +55,6 @@ def evaluate(
     previous: PushedVersion | None = None,
     thresholds: Thresholds = Thresholds(),
     baselines: bool = True,
-    engine_rows: int = 0,
 ) -> None:
     """Scores every model on the test split, beside baselines, and decides whether the files may be pushed.
 
@@ -76,8 +75,6 @@ def evaluate(
         previous: the newest other version in the folder that is pushed to; it is scored on the same rows.
         thresholds: the scores and sizes that a model must reach to be pushed.
         baselines: whether to score methods without a language model, too.
-        engine_rows: the number of test rows that the engines answer that the files were compiled for, see
-            `Export.accelerator_rows`; 0 for none.
 
     Raises:
         InputError: the task has no such metric, or a precision is required and the task has no labels; or an engine
@@ -93,7 +90,7 @@ def evaluate(
     work += (sum(map(len, candidates.values())) + calibrated + baselines + (previous is not None)) * counts["test"]
     work += (checkpoint is not None) * counts["test"]
     work += TASK_SCORING[description["task"]].has_variants * len(candidates[shipped]) * counts["test"]
-    work += engine_work(len(read_engines(edges[0])) if edges else 0, min(engine_rows, counts["test"]))
+    work += engine_work(len(read_engines(edges[0])) if edges else 0, min(thresholds.accelerator_rows, counts["test"]))
     scorer = ModelScorer(description, work + len(candidates) * timing_work(counts["test"]))
     metric = choose_metric(thresholds.metric, scorer.scoring, scorer.labels)
     check_precision(thresholds.min_precision, description["task"])
@@ -129,10 +126,10 @@ def evaluate(
             models |= scorer.score_variants(name, seeds, test)
     engines = dict[str, EngineScore]()
     float_model = next((name for name in (STUDENT, TEACHER) if name in candidates and name != shipped), None)
-    if engine_rows and edges and float_model is not None and read_engines(edges[kept]):
+    if thresholds.accelerator_rows and edges and float_model is not None and read_engines(edges[kept]):
         sides = ((shipped, file), (float_model, candidates[float_model][kept]))
         kept_metrics = loss_metrics(scores[shipped][kept].scores.metrics, metric)
-        engines = score_engines(scorer, edges[kept], *sides, test[:engine_rows], kept_metrics)
+        engines = score_engines(scorer, edges[kept], *sides, test[: thresholds.accelerator_rows], kept_metrics)
         models |= {name: engine.model for name, engine in engines.items()}
     previous_scores, not_compared = scorer.score_previous(previous, test)
     if previous_scores:

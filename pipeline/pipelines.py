@@ -130,7 +130,6 @@ def add_evaluation_and_push(
         checkpoint=chains[0].checkpoint,
         previous=PreviousVersion(str(root / folder)),
         thresholds=settings.evaluation,
-        engine_rows=settings.export.accelerator_rows if settings.export.accelerators else 0,
     )
     evaluation = measured.output(Evaluation)
     pushed = push(

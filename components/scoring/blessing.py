@@ -63,6 +63,9 @@ class Thresholds:
             values. A file is refused if the whole interval of a slice lies below.
         min_precision: minimum share of correct answers among the confident ones, above 0 and at most 1: validation rows
             must give a confidence threshold that reaches it. None answers all rows without a threshold.
+        accelerator_rows: the number of test rows that are scored on each engine of `[export] accelerators`, or on its
+            simulator, that can run here: LiteRT's GPU engine (0.7 s a row on the processor), Qualcomm's HTP (up to 9
+            s). 0 for none.
     """
 
     metric: str = ""
@@ -76,6 +79,7 @@ class Thresholds:
     slice_columns: tuple[NonEmptyStr, ...] = ()
     min_slice_scores: dict[str, Points] = dataclasses.field(default_factory=dict)
     min_precision: PositiveShare | None = None
+    accelerator_rows: pydantic.NonNegativeInt = 100
 
     @pydantic.model_validator(mode="after")
     def _check_points(self) -> Self:

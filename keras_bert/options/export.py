@@ -37,8 +37,6 @@ class Export:
             `qualcomm/SM8650`, `intel/LNL`, `mediatek/MT6991` or `google/Tensor_G5`, and for microcontrollers
             `ethos-u85-256` or `tflite-micro`. The file has to run whole on `gpu` and on `tflite-micro`, with the
             answers of the processor.
-        accelerator_rows: the number of test rows that the evaluation scores on each engine, or simulator of one, that
-            can run here: LiteRT's GPU engine (0.7 s a row on the processor), Qualcomm's HTP (up to 9 s). 0 for none.
         dimension: for embedding and retrieval, the width of the vectors, which are the first numbers of the model's;
             None for all.
     """
@@ -46,7 +44,6 @@ class Export:
     lengths: tuple[Annotated[int, pydantic.Field(ge=3)], ...] = (32, 64, 128)
     runtimes: Annotated[tuple[RuntimeName, ...], pydantic.Field(min_length=1)] = ("tflite", "onnx")
     accelerators: tuple[str, ...] = ()
-    accelerator_rows: pydantic.NonNegativeInt = 100
     # tf2onnx 1.17 writes 14 to 18; older ones lack operations that the model needs.
     opset: Annotated[int, pydantic.Field(ge=14, le=18)] = 18
     dimension: pydantic.PositiveInt | None = None

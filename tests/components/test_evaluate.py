@@ -97,7 +97,7 @@ def test_engines_that_files_were_compiled_for_are_asked(tmp_path, line, monkeypa
 
     monkeypatch.setattr("components.evaluate.score_engines", score)
     given = {"students": [artifacts.student], "edges": [edge]}
-    evaluation, decision = run(tmp_path, artifacts, **given, engine_rows=3)
+    evaluation, decision = run(tmp_path, artifacts, **given, thresholds=Thresholds(accelerator_rows=3))
     assert calls == [(edge, "tflite int8", "model.tflite", "student", 3, ["accuracy"])]
     assert evaluation["models"]["int8 on GPU, 3 rows"] == {
         "metrics": {"accuracy": {"mean": 0.5, "sd": None, "seeds": [0.5]}}
