@@ -3,6 +3,7 @@
 import abc
 import contextlib
 import importlib.util
+import json
 import os
 import re
 import signal
@@ -21,6 +22,7 @@ from keras_bert.options.quantization import RecipeName
 SECONDS = 600.0
 # An engine that is simulated, or that computes on the processor, takes up to 4 s a row on a busy machine.
 _SECONDS_A_ROW = 10.0
+_RESULT = "result: "
 _ERROR = re.compile(r"^error|\berror:|exception|mismatch|INTERNAL|UNIMPLEMENTED|failed", re.IGNORECASE)
 
 
@@ -69,7 +71,7 @@ class Accelerator(abc.ABC):
     """The base class of accelerators; an object is one chip, or one engine."""
 
     package: ClassVar[str]
-    """The Python package that has the compiler; `installation` installs it."""
+    """The Python package that `cover` needs; `installation` installs it."""
 
     installation: ClassVar[str] = "pip install keras-bert-edge[accelerators]"
 
@@ -90,10 +92,14 @@ class Accelerator(abc.ABC):
         self.file_name = f"{name.replace('/', '_')}.tflite"
 
     def find_obstacle(self) -> str | None:
-        """The reason why nothing can be asked on this machine, with the way out; None if there is none."""
+        """The reason why `cover` cannot work on this machine, with the way out; None if there is none."""
         if importlib.util.find_spec(self.package) is None:
             return f"{self.name} needs the Python package {self.package}, which is not installed: {self.installation}"
         return None
+
+    def find_compiler_obstacle(self) -> str | None:
+        """As `find_obstacle`, why `compile` cannot work."""
+        return self.find_obstacle()
 
     def check_recipe(self, recipe: RecipeName | None) -> None:
         """Checks that files of a recipe are taken; None is a float model.
@@ -217,20 +223,23 @@ def run_tool(
     """Runs a tool; returns its status and all that it printed.
 
     Raises:
-        AcceleratorError: it crashed, or took more than `seconds`, by default ten minutes.
+        AcceleratorError: it cannot be started, crashed, or took more than `seconds`, by default ten minutes.
     """
     seconds = SECONDS if seconds is None else seconds
     variables = {**os.environ, "PYTHONPATH": os.pathsep.join(path for path in sys.path if path), **(environment or {})}
-    process = subprocess.Popen(  # noqa: S603, the tool is of an installed package
-        command,
-        env=variables,
-        stdin=subprocess.DEVNULL,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.STDOUT,
-        text=True,
-        errors="replace",
-        start_new_session=True,
-    )
+    try:
+        process = subprocess.Popen(  # noqa: S603, the tool is of an installed package
+            command,
+            env=variables,
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            text=True,
+            errors="replace",
+            start_new_session=True,
+        )
+    except OSError as error:
+        raise AcceleratorError(f"the tool of {name} cannot be started on this machine: {error}") from None
     try:
         output, _ = process.communicate(timeout=seconds)
     except subprocess.TimeoutExpired:
@@ -243,6 +252,23 @@ def run_tool(
         crash, last_line = signal.Signals(-process.returncode).name, "".join(output.strip().splitlines()[-1:])[:300]
         raise AcceleratorError(f"the tool of {name} crashed with {crash}: {last_line}")
     return process.returncode, output
+
+
+def ask_tool(name: str, command: Sequence[str], environment: Mapping[str, str] | None = None) -> tuple[Any | None, str]:
+    """Runs a tool that calls `print_result`; returns the value, None if the tool failed, and all that it printed.
+
+    Raises:
+        AcceleratorError: see `run_tool`.
+    """
+    status, output = run_tool(name, command, environment)
+    results = [line.removeprefix(_RESULT) for line in output.splitlines() if line.startswith(_RESULT)]
+    return json.loads(results[0]) if results and not status else None, output
+
+
+def print_result(value: Any) -> None:
+    """The other side of `ask_tool`."""
+    # Libraries print lines without an end.
+    sys.stdout.write(f"\n{_RESULT}{json.dumps(value)}\n")
 
 
 def find_reason(output: str) -> str:

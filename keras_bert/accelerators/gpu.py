@@ -6,7 +6,6 @@ runs it.
 """
 
 import functools
-import json
 import re
 import sys
 from collections import Counter
@@ -22,12 +21,14 @@ from keras_bert.accelerators.base import (
     Coverage,
     EngineAnswers,
     Rows,
+    ask_tool,
     count_operations,
     exchange_rows,
     find_reason,
-    run_tool,
+    print_result,
     serve_rows,
 )
+from keras_bert.accelerators.comparison import check_difference, largest_difference, make_row
 from keras_bert.export.runtimes import SIGNATURE
 
 _NO_DRIVER = "No adapters found"
@@ -41,7 +42,6 @@ _REFUSAL = "Following operations are not supported by GPU delegate:"
 # "GATHER: Input / output dtype mismatch."
 _REASON = re.compile(r"^([A-Z][A-Z0-9_]+): (.+)$", re.MULTILINE)
 _SHARE = re.compile(r"(\d+) operations will run on the GPU, and the remaining (\d+) operations will run on the CPU")
-_RESULT = "result: "
 _ROWS = 8
 # Of the answers' range. Products of floats are summed in another order; an int8 activation whose range is found row by
 # row then moves by a step now and then.
@@ -60,7 +60,7 @@ class Gpu(Accelerator):
         """See `Accelerator`; `largest difference` is that to the processor's answers, as a share of their range."""
         operations = count_operations(file)
         command = [*_command(file, "compare"), str(largest_id)]
-        status, output = run_tool(self.name, command, _environment(folder))
+        difference, output = ask_tool(self.name, command, _environment(folder))
         if _NO_DRIVER in output:
             raise AcceleratorError(_DRIVERS)
         if _REFUSAL in output:
@@ -68,15 +68,9 @@ class Gpu(Accelerator):
             if (share := _SHARE.search(output)) is None:
                 raise AcceleratorError(f"{self.name} refuses {file.name}: {'; '.join(left)}")
             return Coverage(sum(map(int, share.groups())), int(share[1]), 1, left)
-        results = [line.removeprefix(_RESULT) for line in output.splitlines() if line.startswith(_RESULT)]
-        if status or not results:
+        if difference is None:
             raise AcceleratorError(f"{self.name} refuses {file.name}: {find_reason(output)}")
-        difference = float(json.loads(results[0]))
-        if not difference <= _TOLERANCE:
-            raise AcceleratorError(
-                f"{self.name} answers {file.name} otherwise than the processor: the largest difference must be at most "
-                f"{_TOLERANCE:g} of the range of the answers, got {difference:.3g}: {find_reason(output)}"
-            )
+        check_difference(self.name, file.name, difference, _TOLERANCE)
         total = sum(operations.values())
         return Coverage(total, total, 1, figures={"largest difference": float(f"{difference:.1e}")})
 
@@ -134,37 +128,18 @@ class _GpuModel:
 def compare(model: _GpuModel, largest_id: int) -> float:
     """Runs every signature of a file on the GPU and on the processor; returns the largest difference of answers."""
     rng, differences = np.random.default_rng(0), []
-    for name, sides in model.signatures.items():
+    for name in model.signatures:
         runner = model.interpreter.get_signature_runner(name)
-        given, expected, got = runner.get_input_details(), [], []
-        for row in range(_ROWS):
-            values = {
-                input_name: make_input(input_name, given[input_name], row, largest_id, rng) for input_name in given
-            }
-            expected.append(runner(**values))
-            got.append(model.run(name, values))
-        for output in sides["outputs"]:
-            ours, theirs = (np.stack([answers[output] for answers in side]) for side in (expected, got))
-            differences.append(float(np.abs(ours - theirs).max() / max(np.ptp(ours), 1e-6)))
-    return max(differences)
-
-
-def make_input(name: str, details: Any, row: int, largest_id: int, rng: np.random.Generator) -> Any:
-    """A row of an input: random ids, a mask whose last tokens are padding in every second row, segments of 0."""
-    shape, kind = details["shape"], details["dtype"]
-    if "ids" in name and "segment" not in name:
-        return rng.integers(0, largest_id + 1, shape).astype(kind)
-    values = np.full(shape, "mask" in name, kind)
-    if "mask" in name and row % 2:
-        values[..., -(shape[-1] // 3) :] = 0
-    return values
+        rows = [make_row(runner.get_input_details(), row, largest_id, rng) for row in range(_ROWS)]
+        differences.append(largest_difference([runner(**row) for row in rows], [model.run(name, row) for row in rows]))
+    return float(np.max(differences))
 
 
 def main(file: str, action: str, argument: str) -> None:
     """Prints the largest difference of answers, or answers rows, see `exchange_rows`."""
     model = _GpuModel(file)
     if action == "compare":
-        sys.stdout.write(f"{_RESULT}{compare(model, int(argument))}\n")
+        print_result(compare(model, int(argument)))
     else:
         serve_rows(argument, lambda length, row: model.run(SIGNATURE.format(length=length), row))
 

@@ -4,7 +4,6 @@
 """
 
 import copy
-import json
 import math
 import sys
 from collections.abc import Iterator
@@ -14,13 +13,19 @@ from typing import Any
 import numpy as np
 from ai_edge_litert import schema_py_generated as schema
 
-from keras_bert.accelerators.base import AcceleratorError, Coverage, count_operations, find_reason, run_tool
-from keras_bert.accelerators.gpu import make_input
+from keras_bert.accelerators.base import (
+    AcceleratorError,
+    Coverage,
+    ask_tool,
+    count_operations,
+    find_reason,
+    print_result,
+)
+from keras_bert.accelerators.comparison import check_difference, make_row
 from keras_bert.accelerators.microcontrollers import Microcontroller, keep_integers, name_inputs
 from keras_bert.export.lite_writer import LiteGraphWriter
 from keras_bert.export.sharing import read_model, write_model
 
-_RESULT = "result: "
 _ROWS = 8
 _ARENA_STEP = 64
 # In steps of an answer's 256: sums are rounded otherwise, in one layer after the other.
@@ -38,16 +43,11 @@ class TfliteMicro(Microcontroller):
         source = folder / self.file_name
         source.write_bytes(replace_gelu(keep_integers(file.read_bytes())))
         command = [sys.executable, "-m", "keras_bert.accelerators.micro", str(file), str(source), str(largest_id)]
-        status, output = run_tool(self.name, command)
-        results = [line.removeprefix(_RESULT) for line in output.splitlines() if line.startswith(_RESULT)]
-        if status or not results:
+        result, output = ask_tool(self.name, command)
+        if result is None:
             raise AcceleratorError(f"{self.name} refuses {file.name}: {find_reason(output)}")
-        steps, arena = json.loads(results[0])
-        if not steps <= _LARGEST_STEPS:
-            raise AcceleratorError(
-                f"{self.name} answers {file.name} otherwise than LiteRT: the largest difference must be at most "
-                f"{_LARGEST_STEPS} of 256 steps, got {steps:g}"
-            )
+        steps, arena = result
+        check_difference(self.name, file.name, steps, _LARGEST_STEPS, "of 256 steps of an answer")
         total = sum(count_operations(source).values())
         coverage = Coverage(total, total, 1, figures={"largest difference in steps": steps})
         return self._finish(source, arena, coverage)
@@ -110,7 +110,7 @@ def main(file: str, made: str, largest_id: int) -> None:
     runner = lite.get_signature_runner(model.signatureDefs[0].signatureKey.decode())
     given, inputs, answers = runner.get_input_details(), name_inputs(model), []
     for row in range(_ROWS):
-        values = {name: make_input(name, given[name], row, largest_id, rng) for name in inputs}
+        values = make_row(given, row, largest_id, rng)
         (expected,) = runner(**values).values()
         for number, name in enumerate(inputs):
             micro.set_input(values[name], number)
@@ -125,7 +125,7 @@ def main(file: str, made: str, largest_id: int) -> None:
     else:
         step = max(float(np.ptp(expected)), 1e-6) / 256
     steps = float(f"{np.abs(got - expected).max() / step:.3g}")
-    sys.stdout.write(f"\n{_RESULT}{json.dumps([steps, _find_arena(content)])}\n")
+    print_result([steps, _find_arena(content)])
 
 
 def _find_arena(content: bytes) -> int:

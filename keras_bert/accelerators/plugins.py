@@ -41,13 +41,20 @@ class Npu(Accelerator):
     """The chips of LiteRT's `aot.vendors`, the newest last."""
 
     sdk: ClassVar[str]
-    """The Python package of the maker's SDK for LiteRT, which has the libraries, if it is installed."""
+    """The Python package of the maker's SDK for LiteRT, which may be installed; `sdk_installation` installs it."""
+
+    sdk_installation: ClassVar[str]
 
     def libraries(self, folder: Path) -> list[Path]:
         """The folders with the maker's libraries, as LiteRT's `aot` finds them; `folder` is one for links."""
         if importlib.util.find_spec(self.sdk) is None:
             return []
-        return [Path(importlib.import_module(self.sdk).path_to_sdk_libs(*self.sdk_versions()))]
+        try:
+            libraries = importlib.import_module(self.sdk).path_to_sdk_libs(*self.sdk_versions())
+        except NotImplementedError as error:
+            raise AcceleratorError(f"{self.name} cannot be compiled for on this machine: {error}") from None
+        # None where the package was installed without its download.
+        return [] if libraries is None else [Path(libraries)]
 
     def sdk_versions(self) -> list[str]:
         """The arguments of the SDK's function for the libraries: the version for the chip, where it has several."""
@@ -70,12 +77,12 @@ class Npu(Accelerator):
             f"--libs={plugin}",
             "--err=--",
         ]
-        paths = os.pathsep.join(map(str, (*self.libraries(folder), plugin)))
-        status, output = run_tool(self.name, command, {"LD_LIBRARY_PATH": paths})
+        paths = [*map(str, self.libraries(folder)), str(plugin), os.environ.get("LD_LIBRARY_PATH", "")]
+        status, output = run_tool(self.name, command, {"LD_LIBRARY_PATH": os.pathsep.join(filter(None, paths))})
         if missing := _NOT_LOADED.search(output):
             raise AcceleratorError(
                 f"{self.name} needs the compiler of {self.maker}, which is not on this machine: {missing[0][:300]}; "
-                f"pip install {self.sdk.replace('_', '-')}"
+                f"{self.sdk_installation}"
             )
         parts = _PARTS.search(output)
         if status or parts is None or not compiled.is_file():
@@ -85,15 +92,26 @@ class Npu(Accelerator):
 
 
 class Intel(Npu):
-    """Intel's NPU; OpenVINO has to be of the version that the plugin loads, and the compiler comes with the driver."""
+    """Intel's NPU; OpenVINO has to be of the version that the plugin loads."""
 
     package, maker, plugin = "openvino", "IntelOpenVINO", "intel_openvino"
-    sdk = "ai_edge_litert_sdk_intel"
+    sdk, sdk_installation = "ai_edge_litert_sdk_intel", "pip install ai-edge-litert-sdk-intel"
     chips = ("LNL", "PTL")
+
+    def find_compiler_obstacle(self) -> str | None:
+        """See `Accelerator`; the SDK puts the compiler beside OpenVINO's libraries, whose wheel leaves it out."""
+        if obstacle := self.find_obstacle():
+            return obstacle
+        if importlib.util.find_spec(self.sdk) or any(self._openvino().glob("*npu_compiler_loader*")):
+            return None
+        return f"{self.name} needs Intel's compiler, which is not in {self._openvino()}: {self.sdk_installation}"
 
     def libraries(self, folder: Path) -> list[Path]:
         """See `Npu`."""
-        return [*super().libraries(folder), package_folder(self.package) / "libs"]
+        return [*super().libraries(folder), self._openvino()]
+
+    def _openvino(self) -> Path:
+        return package_folder(self.package) / "libs"
 
     def cover(self, file: Path, folder: Path, largest_id: int) -> Coverage:
         """See `Accelerator`."""
@@ -101,10 +119,11 @@ class Intel(Npu):
 
 
 class MediaTek(Npu):
-    """MediaTek's APU; its compiler comes with MediaTek's SDK."""
+    """MediaTek's APU."""
 
-    package, maker, plugin = "ai_edge_litert", "MediaTek", "mediatek"
-    sdk = "ai_edge_litert_sdk_mediatek"
+    maker, plugin = "MediaTek", "mediatek"
+    package = sdk = "ai_edge_litert_sdk_mediatek"
+    installation = sdk_installation = "pip install ai-edge-litert-sdk-mediatek"
     chips = (
         *("MT6853", "MT6877", "MT6878", "MT6879", "MT6886", "MT6893", "MT6895", "MT6897", "MT6983", "MT6985"),
         *("MT6989", "MT6991", "MT8171", "MT8188", "MT8189", "MT6993"),
@@ -119,16 +138,18 @@ class MediaTek(Npu):
 
 
 class Google(Npu):
-    """Google's Tensor; its compiler comes with Google's SDK."""
+    """Google's Tensor."""
 
-    package, maker, plugin = "ai_edge_litert", "Google", "google_tensor"
-    sdk = "ai_edge_litert_sdk_google_tensor"
+    maker, plugin = "Google", "google_tensor"
+    package = sdk = "ai_edge_litert_sdk_google_tensor"
+    installation = sdk_installation = "pip install ai-edge-litert-sdk-google-tensor"
     chips = ("Tensor_G3", "Tensor_G4", "Tensor_G5", "Tensor_G6")
 
 
 class Samsung(Npu):
-    """Samsung's NPU; its compiler comes with Samsung's SDK."""
+    """Samsung's NPU."""
 
-    package, maker, plugin = "ai_edge_litert", "Samsung", "samsung"
-    sdk = "ai_edge_litert_sdk_samsung"
+    maker, plugin = "Samsung", "samsung"
+    package = sdk = "ai_edge_litert_sdk_samsung"
+    installation = sdk_installation = "Samsung gives its SDK to developers; PyPI does not have it"
     chips = ("E9965",)

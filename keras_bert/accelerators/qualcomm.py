@@ -16,14 +16,16 @@ from keras_bert.accelerators.base import (
     AcceleratorError,
     EngineAnswers,
     Rows,
+    ask_tool,
     exchange_rows,
     find_reason,
     package_folder,
-    run_tool,
+    print_result,
     serve_rows,
 )
+from keras_bert.accelerators.comparison import check_difference, largest_difference, make_row
 from keras_bert.accelerators.plugins import Npu
-from keras_bert.core.folders import ACCELERATORS_FOLDER
+from keras_bert.core.folders import ACCELERATORS_FOLDER, INPUT_NAMES
 
 # Chip, the newest last -> its number in the compiler (`SnapdragonModel` in LiteRT's sources). Without the number the
 # compiler takes a chip that has no floats, and says "Memory allocation related error" of a graph that has some.
@@ -40,7 +42,6 @@ _SOC_MODELS = {
     "SM8850": 87,
 }
 _PROVIDER = "QNNExecutionProvider"
-_RESULT = "result: "
 _ROWS = 2
 # Of the answers' range: floats are float16 on the chip, whose differences were 0.01 of it.
 _TOLERANCE = 0.1
@@ -50,7 +51,7 @@ class Qualcomm(Npu):
     """Qualcomm's HTP."""
 
     package, maker, plugin = "onnxruntime_qnn", "Qualcomm", "qualcomm"
-    sdk = "ai_edge_litert_sdk_qualcomm"
+    sdk, sdk_installation = "ai_edge_litert_sdk_qualcomm", "pip install ai-edge-litert-sdk-qualcomm"
     chips = tuple(_SOC_MODELS)
     takes_onnx = True
 
@@ -68,16 +69,10 @@ class Qualcomm(Npu):
         for length in lengths:
             compiled = folder / f"{Path(self.file_name).stem}_{file.stem}_{length}.onnx"
             arguments = map(str, (file, compiled, length, largest_id))
-            status, output = run_tool(self.name, [*self._tool("compile"), *arguments])
-            results = [line.removeprefix(_RESULT) for line in output.splitlines() if line.startswith(_RESULT)]
-            if status or not results or not compiled.is_file():
+            difference, output = ask_tool(self.name, [*self._tool("compile"), *arguments])
+            if difference is None or not compiled.is_file():
                 raise AcceleratorError(f"{self.name} refuses the graph for ONNX Runtime: {find_reason(output)}")
-            difference = float(results[0])
-            if not difference <= _TOLERANCE:
-                raise AcceleratorError(
-                    f"{self.name} answers otherwise than the processor: the largest difference must be at most "
-                    f"{_TOLERANCE:g} of the range of the answers, got {difference:.3g}"
-                )
+            check_difference(self.name, file.name, difference, _TOLERANCE)
 
     def answer(self, file: Path, rows: Rows, folder: Path) -> EngineAnswers | None:
         """See `Accelerator`; the files of `compile_onnx` answer."""
@@ -133,25 +128,16 @@ def compile_graph(soc_model: str, source: str, compiled: str, length: int, large
     """Compiles a graph for rows of a length; returns the largest difference from the processor, of the range."""
     _open(source, soc_model, length, compiled)
     simulated, processor, rng = _open(compiled, soc_model), _open(source, length=length), np.random.default_rng(0)
-    pairs = []
-    for _ in range(_ROWS):
-        row = {name: np.zeros((1, length), np.int32) for name in ("token_ids", "segment_ids", "padding_mask")}
-        row["token_ids"] += rng.integers(0, largest_id + 1, (1, length), np.int32)
-        row["padding_mask"] += 1
-        pairs.append([_run(session, row) for session in (processor, simulated)])
-    differences = []
-    for name in pairs[0][0]:
-        ours, theirs = (np.stack([pair[side][name] for pair in pairs]) for side in (0, 1))
-        differences.append(float(np.abs(ours - theirs).max() / max(np.ptp(ours), 1e-6)))
-    return max(differences)
+    inputs = {name: {"shape": (1, length), "dtype": np.int32} for name in INPUT_NAMES}
+    rows = [make_row(inputs, row, largest_id, rng) for row in range(_ROWS)]
+    return largest_difference(*([_run(session, row) for row in rows] for session in (processor, simulated)))
 
 
 def main(action: str, soc_model: str, *arguments: str) -> None:
     """Compiles a graph and prints how far the simulator is from the processor; or answers rows, see `exchange_rows`."""
     if action == "compile":
         source, compiled, length, largest_id = arguments
-        difference = compile_graph(soc_model, source, compiled, int(length), int(largest_id))
-        sys.stdout.write(f"{_RESULT}{difference}\n")
+        print_result(compile_graph(soc_model, source, compiled, int(length), int(largest_id)))
         return
     *files, folder = arguments
     by_length = {int(Path(file).stem.rpartition("_")[2]): file for file in files}

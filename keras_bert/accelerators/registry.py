@@ -65,7 +65,7 @@ def compile_file(name: str, file: Path, folder: Path, largest_id: int) -> Covera
         AcceleratorError: see `Accelerator.compile`; or the engine has to run the file as a whole, and leaves a part.
     """
     accelerator = find_accelerator(name)
-    if obstacle := accelerator.find_obstacle():
+    if obstacle := accelerator.find_compiler_obstacle():
         raise AcceleratorError(obstacle)
     with tempfile.TemporaryDirectory() as staging:
         coverage = accelerator.compile(file, Path(staging), largest_id)

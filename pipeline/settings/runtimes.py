@@ -20,7 +20,7 @@ def check_runtimes(settings: Settings) -> None:
         with input_errors("export.accelerators: "):
             accelerator = find_accelerator(name)
             accelerator.check_recipe(traits.recipe)
-        if obstacle := accelerator.find_obstacle():
+        if obstacle := accelerator.find_compiler_obstacle():
             raise InputError(f"export.accelerators: {obstacle}")
 
 

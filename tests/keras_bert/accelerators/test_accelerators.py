@@ -1,5 +1,6 @@
 """What accelerators say of a file: how their tools are asked, with tools that stand in for them."""
 
+import importlib
 import os
 import shutil
 import subprocess
@@ -62,6 +63,9 @@ def stand_in(tmp_path, monkeypatch):
         (tmp_path / "site" / package).mkdir(parents=True, exist_ok=True)
         (tmp_path / "site" / package / "__init__.py").touch()
         (tmp_path / "site" / package / f"{name}.py").write_text(program)
+        importlib.invalidate_caches()
+        # Another test's package of this name.
+        monkeypatch.delitem(sys.modules, package, raising=False)
 
     monkeypatch.syspath_prepend(tmp_path / "site")
     return install
@@ -220,6 +224,7 @@ def test_a_package_that_is_not_installed_is_named_with_the_command(monkeypatch):
         ("ethos-u85-256", "ethosu"),
         ("intel/LNL", "openvino"),
     ):
+        assert find_accelerator(name).find_compiler_obstacle() == find_accelerator(name).find_obstacle()
         assert find_accelerator(name).find_obstacle() == (
             f"{name} needs the Python package {package}, which is not installed: "
             "pip install keras-bert-edge[accelerators]"
@@ -259,8 +264,26 @@ def test_float_answers_stay(tmp_path):
     assert read_graphs(tmp_path / "made.tflite")[0].operations == read_graphs(tmp_path / "model.tflite")[0].operations
 
 
+def test_a_maker_s_sdk_is_asked_for_where_only_the_maker_has_the_compiler(stand_in, tmp_path):
+    mediatek, intel = map(find_accelerator, ("mediatek/MT6991", "intel/LNL"))
+    assert mediatek.find_obstacle() == (
+        "mediatek/MT6991 needs the Python package ai_edge_litert_sdk_mediatek, which is not installed: "
+        "pip install ai-edge-litert-sdk-mediatek"
+    )
+    stand_in("openvino.__init__", "")
+    libraries = tmp_path / "site/openvino/libs"
+    assert intel.find_obstacle() is None
+    assert intel.find_compiler_obstacle() == (
+        f"intel/LNL needs Intel's compiler, which is not in {libraries}: pip install ai-edge-litert-sdk-intel"
+    )
+    libraries.mkdir()
+    (libraries / "libopenvino_intel_npu_compiler_loader.so").touch()
+    assert intel.find_compiler_obstacle() is None
+
+
 @pytest.mark.skipif(not sys.platform.startswith("linux"), reason="LiteRT's compiler is a program for Linux")
-def test_makers_whose_compiler_is_missing_are_named(integers, folder):
+def test_an_sdk_that_was_installed_without_its_download_is_named(integers, stand_in, folder):
+    stand_in("ai_edge_litert_sdk_mediatek.__init__", "path_to_sdk_libs = lambda version: None")
     with pytest.raises(
         AcceleratorError,
         match=r"^mediatek/MT6991 needs the compiler of MediaTek, which is not on this.*; pip install "
@@ -275,6 +298,15 @@ def test_libraries_are_those_of_the_makers_package_for_litert(stand_in, folder):
     assert find_accelerator("mediatek/MT6991").libraries(folder) == [Path("/sdk/v8")]
     assert find_accelerator("samsung/E9965").libraries(folder) == [Path("/sdk")]
     assert find_accelerator("google/Tensor_G5").libraries(folder) == []
+
+
+def test_an_sdk_for_another_machine_and_a_tool_for_another_are_one_sentence(stand_in, folder, tmp_path):
+    program = "def path_to_sdk_libs():\n    raise NotImplementedError('only Linux x86')"
+    stand_in("ai_edge_litert_sdk_google_tensor.__init__", program)
+    with pytest.raises(AcceleratorError, match=r"^google/Tensor_G5 cannot be .* on this machine: only Linux x86$"):
+        find_accelerator("google/Tensor_G5").libraries(folder)
+    with pytest.raises(AcceleratorError, match=r"^the tool of gpu cannot be started on this machine: "):
+        base.run_tool("gpu", [str(tmp_path / "tool")])
 
 
 def test_without_a_driver_the_gpu_says_how_to_get_one(integers, folder, monkeypatch):
