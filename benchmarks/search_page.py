@@ -20,7 +20,7 @@ from benchmarks.harness.passages import LENGTHS, VOCABULARY, make_passage
 from benchmarks.harness.shapes import add_shape, config_of
 from keras_bert.clients.page import PageScore, write_page, write_tokenizers
 from keras_bert.clients.search_corpus import embed_corpus
-from keras_bert.core.folders import METRICS_FILE, PAGE_FILE, TFLITE_FILE
+from keras_bert.core.folders import GOLDEN_FILE, METRICS_FILE, PAGE_FILE, TFLITE_FILE
 from keras_bert.export.bundle import attach_companions, load_exported
 from keras_bert.export.tflite import export_tflite
 from keras_bert.tasks.embedding import Embedding
@@ -72,6 +72,7 @@ def export_embedding(folder: Path, tokenizer: Tokenizer, options: argparse.Names
     task.save_settings(folder)
     attach_companions(task, folder / TFLITE_FILE)
     (folder / METRICS_FILE).write_text("{}")
+    (folder / GOLDEN_FILE).write_text("[]")
     write_tokenizers(folder)
     loaded = load_exported(folder)
     assert isinstance(loaded, Embedding)

@@ -115,14 +115,20 @@ function walk(shape, steps, visit) {
   }
 }
 
-/** Entries of a tensor by the places of its axes, as they are or on a grid. */
-function pick(input, output, first, steps) {
-  const result = new input.values.constructor(size(output.shape));
-  walk(output.shape, [steps], (start, [from], count, [step]) => {
-    for (let place = 0; place < count; place += 1) result[start + place] = input.values[first + from + place * step];
+/** Entries of an array by the places of a shape's axes. */
+function select(values, shape, first, steps) {
+  const result = new values.constructor(size(shape));
+  walk(shape, [steps], (start, [from], count, [step]) => {
+    for (let place = 0; place < count; place += 1) result[start + place] = values[first + from + place * step];
   });
-  return real({ ...input, values: result });
+  return result;
 }
+
+/** Entries of a tensor, as they are or on a grid. */
+const pick = (input, output, first, steps) => real({ ...input, values: select(input.values, output.shape, first, steps) });
+
+/** The first values along each axis of a tensor, as many as a smaller shape has. */
+export const firstValues = (tensor, shape) => select(tensor.values, shape, 0, strides(tensor.shape));
 
 /** The distance of neighbours along each axis of a shape, in values. */
 const strides = (shape) => shape.map((_, axis) => size(shape.slice(axis + 1)));
@@ -393,6 +399,9 @@ const GELU_TANH = elementwise((value) => 0.5 * value * (1 + Math.tanh(GELU_SLOPE
 const ADD = loop((result, start, count, one, first, a, two, second, b) => {
   for (let place = 0; place < count; place += 1) result[start + place] = one[first + place * a] + two[second + place * b];
 });
+const SUB = loop((result, start, count, one, first, a, two, second, b) => {
+  for (let place = 0; place < count; place += 1) result[start + place] = one[first + place * a] - two[second + place * b];
+});
 const SQUARED_DIFFERENCE = loop((result, start, count, one, first, a, two, second, b) => {
   for (let place = 0; place < count; place += 1) {
     const difference = one[first + place * a] - two[second + place * b];
@@ -404,6 +413,9 @@ const MUL = loop((result, start, count, one, first, a, two, second, b) => {
 });
 
 const same = ([input]) => real(input);
+
+/** By LiteRT's number: operands that are not read here, as shapes of outputs say the same. */
+export const UNREAD_OPERANDS = { 22: [1], 45: [2] };
 
 /** By LiteRT's number: the name, what computes it, and what reads its options. */
 export const OPERATIONS = {
@@ -420,7 +432,7 @@ export const OPERATIONS = {
   36: ["GATHER", gather, (table) => ({ axis: table.int(0), batches: table.int(1) })],
   39: ["TRANSPOSE", transpose],
   40: ["MEAN", reduce(true)],
-  41: ["SUB", elementwise((one, other) => one - other)],
+  41: ["SUB", SUB],
   42: ["DIV", elementwise((one, other) => one / other)],
   45: ["STRIDED_SLICE", stridedSlice, (table) => ({ beginMask: table.int(0), shrinkMask: table.int(4) })],
   49: ["SPLIT", split],

@@ -32,10 +32,17 @@ export class SearchCorpus {
     return nearest;
   }
 
-  /** The dot product of numbers with the vector of a text. */
+  /** The dot product of numbers with the vector of a text, in four sums that the processor adds to at once. */
   dot(numbers, text) {
-    let sum = 0;
-    for (let place = 0, from = text * this.width; place < this.width; place += 1) sum += numbers[place] * this.codes[from + place];
-    return sum;
+    const { codes, width } = this;
+    let one = 0, two = 0, three = 0, four = 0, place = 0, at = text * width;
+    for (; place + 4 <= width; place += 4, at += 4) {
+      one += numbers[place] * codes[at];
+      two += numbers[place + 1] * codes[at + 1];
+      three += numbers[place + 2] * codes[at + 2];
+      four += numbers[place + 3] * codes[at + 3];
+    }
+    for (; place < width; place += 1, at += 1) one += numbers[place] * codes[at];
+    return one + two + three + four;
   }
 }

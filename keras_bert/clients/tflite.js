@@ -4,7 +4,9 @@
  */
 
 import { Table } from "./flatbuffer.js";
-import { BOOL, FLOAT16, FLOAT32, INT16, INT32, INT4, INT64, INT8, OPERATIONS, real, size, store } from "./operations.js";
+import {
+  BOOL, FLOAT16, FLOAT32, INT16, INT32, INT4, INT64, INT8, OPERATIONS, UNREAD_OPERANDS, firstValues, real, size, store,
+} from "./operations.js";
 
 export class TFLiteModel {
   /**
@@ -30,22 +32,26 @@ export class TFLiteModel {
       this.signatures.set(length, { graph, inputs, outputs: names(1) });
     }
     this.lengths = [...this.signatures.keys()].sort((one, other) => one - other);
+    this.axes = new Map(); // length -> see `tokenAxes`
   }
 
   /**
-   * Answers one row, in the shortest signature that holds it.
+   * Answers one row, in the shortest signature that holds it, without padding where `tokenAxes` finds how to leave it out.
    * @param {{token_ids: number[], segment_ids: number[], padding_mask: number[]}} row without padding.
-   * @returns {{values: Float32Array, shape: number[]}} the output, of which what runs along the tokens has as many as
-   * the signature.
+   * @returns {{values: Float32Array, shape: number[]}} the output, of which what runs along the tokens has at least as
+   * many as the row.
    * @throws {Error} the row is too long.
    */
   run(row) {
     const tokens = row.token_ids.length;
     const length = this.lengths.find((limit) => tokens <= limit);
     if (!length) throw new Error(`a row must have at most ${this.lengths.at(-1)} tokens, got ${tokens}`);
-    const { graph, inputs, outputs } = this.signatures.get(length);
+    const { inputs, outputs, ...signature } = this.signatures.get(length);
+    const graph = this.shorten(signature.graph, length, tokens);
     const values = new Map();
-    for (const [name, index] of inputs) values.set(index, Int32Array.from({ length }, (_, place) => row[name][place] ?? 0));
+    for (const [name, index] of inputs) {
+      values.set(index, Int32Array.from({ length: size(graph.tensors[index].shape) }, (_, place) => row[name][place] ?? 0));
+    }
     for (const { operation, options, ins, outs } of graph.operations) {
       const operands = ins.map((index) => index < 0 ? null : this.tensor(graph, values, index));
       outs.forEach((index, output) => {
@@ -55,6 +61,50 @@ export class TFLiteModel {
     }
     const [index] = outputs.values();
     return { values: real(this.tensor(graph, values, index)), shape: graph.tensors[index].shape };
+  }
+
+  /** A signature's graph for fewer tokens than its length. */
+  shorten(graph, length, tokens) {
+    if (!this.axes.has(length)) this.axes.set(length, this.tokenAxes(length));
+    const axes = this.axes.get(length);
+    if (!axes || tokens === length) return graph;
+    const tensors = graph.tensors.map((whole, index) => {
+      const shape = whole.shape.map((count, axis) => tokens * axes[index][axis] || count);
+      return { ...whole, shape, whole };
+    });
+    return { ...graph, tensors };
+  }
+
+  /**
+   * Which axes of a signature's tensors run along the tokens, by comparison with the signature of another length: of each
+   * axis its entries per token, 0 where it has as many in both. Null if there is no other length, or if the graphs
+   * differ in more than the tokens: a constant of the shorter one must be the first values of that of the longer one.
+   */
+  tokenAxes(length) {
+    const next = this.lengths.find((each) => each > length) ?? this.lengths.at(-2);
+    if (!next) return null;
+    const [one, other] = [length, next].map((each) => this.signatures.get(each).graph);
+    const text = ({ operations, tensors }) => JSON.stringify([
+      operations.map(({ code, options, ins, outs }) => [code, options, ins, outs]),
+      tensors.map(({ shape, type, scale, zero }) => [shape.length, type, scale, zero]),
+    ]);
+    if (text(one) !== text(other)) return null;
+    const axes = one.tensors.map(({ shape }, index) => shape.map((count, axis) => (
+      count === other.tensors[index].shape[axis] ? 0 : count / length)));
+    const fits = (perToken, index, axis) => Number.isInteger(perToken)
+      && (!perToken || other.tensors[index].shape[axis] === perToken * next);
+    if (!axes.every((each, index) => each.every((perToken, axis) => fits(perToken, index, axis)))) return null;
+    const computed = new Set([...this.signatures.get(length).inputs.values(), ...one.operations.flatMap(({ outs }) => outs)]);
+    const constants = one.operations.flatMap(({ code, ins }) => (
+      ins.filter((index, operand) => index >= 0 && !computed.has(index) && !UNREAD_OPERANDS[code]?.includes(operand))));
+    const [short, long] = length < next ? [one, other] : [other, one];
+    const isPart = (index) => {
+      const [few, many] = [short, long].map((graph) => this.tensor(graph, computed, index));
+      if (few === many) return true;
+      const first = firstValues(many, few.shape);
+      return few.values.every((value, place) => value === first[place]);
+    };
+    return [...new Set(constants)].every(isPart) ? axes : null;
   }
 
   graph(graph, codes) {
@@ -72,23 +122,26 @@ export class TFLiteModel {
       };
     });
     const operations = graph.tables(3).map((table) => {
-      const [name, operation, read] = OPERATIONS[codes[table.int(0)]] ?? [];
-      if (!name) throw new Error(`operation ${codes[table.int(0)]} of LiteRT is not supported here`);
+      const code = codes[table.int(0)];
+      const [name, operation, read] = OPERATIONS[code] ?? [];
+      if (!name) throw new Error(`operation ${code} of LiteRT is not supported here`);
       const optionTable = table.table(4);
-      return { operation, options: read && optionTable ? read(optionTable) : {}, ins: table.ints(1), outs: table.ints(2) };
+      return { code, operation, options: read && optionTable ? read(optionTable) : {}, ins: table.ints(1), outs: table.ints(2) };
     });
     return { tensors, operations };
   }
 
   /** A tensor with its values: of a constant those of the file, read once for all signatures. */
   tensor(graph, values, index) {
-    const tensor = graph.tensors[index];
-    if (values.has(index)) return { ...tensor, values: values.get(index) };
+    const { whole, ...part } = graph.tensors[index];
+    if (values.has(index)) return { ...part, values: values.get(index) };
+    const tensor = whole ?? part;
     const key = `${tensor.buffer} ${tensor.type} ${tensor.shape}`;
     if (!this.constants.has(key)) this.constants.set(key, { ...tensor, values: this.constant(tensor) });
     const constant = this.constants.get(key);
     if (tensor.blocks && !constant.scales) constant.scales = real(this.tensor(graph, values, tensor.blocks.scales));
-    return constant;
+    const isWhole = size(part.shape) === constant.values.length;
+    return isWhole ? constant : { ...part, values: firstValues(constant, part.shape) };
   }
 
   constant(tensor) {
