@@ -9,7 +9,8 @@ export class SearchCorpus {
     this.texts = texts;
     this.codes = codes;
     this.width = codes.length / texts.length;
-    this.norms = Float64Array.from(texts, (_, text) => Math.sqrt(this.dot(codes.subarray(text * this.width), text)));
+    const vectorOf = (text) => Float64Array.from(codes.subarray(text * this.width, (text + 1) * this.width));
+    this.norms = Float64Array.from(texts, (_, text) => Math.sqrt(this.dot(vectorOf(text), text)));
   }
 
   /**
@@ -21,8 +22,9 @@ export class SearchCorpus {
   search(vector, count) {
     const norm = Math.sqrt(vector.reduce((sum, value) => sum + value * value, 0));
     const nearest = [];
+    const numbers = Float64Array.from(vector);
     for (let index = 0; index < this.texts.length; index += 1) {
-      const similarity = Math.fround(this.dot(vector, index) / Math.max(norm * this.norms[index], Number.MIN_VALUE));
+      const similarity = Math.fround(this.dot(numbers, index) / Math.max(norm * this.norms[index], Number.MIN_VALUE));
       if (nearest.length === count && similarity <= nearest[count - 1].similarity) continue;
       let place = nearest.length;
       while (place && nearest[place - 1].similarity < similarity) place -= 1;

@@ -4,9 +4,7 @@
  */
 
 import { Table } from "./flatbuffer.js";
-import {
-  BOOL, FLOAT16, FLOAT32, INT16, INT32, INT4, INT64, INT8, OPERATIONS, UNREAD_OPERANDS, firstValues, real, size, store,
-} from "./operations.js";
+import { BOOL, FLOAT16, FLOAT32, INT16, INT32, INT4, INT64, INT8, OPERATIONS, UNREAD_OPERANDS, firstValues, real, size, store } from "./operations.js";
 
 export class TFLiteModel {
   /**
