@@ -14,6 +14,7 @@ LONGEST = (
     "tests/keras_bert/export/test_bundle.py",
     "tests/keras_bert/training/test_loop.py",
     "tests/keras_bert/training/test_trainer.py",
+    "tests/test_docstrings.py",
     "tests/test_compare.py",
     "tests/test_search_within_limits.py",
     "tests/test_notebooks.py",

@@ -9,10 +9,17 @@ TOGETHER = (
         f"tests/components/test_{step}.py"
         for step in (
             *("quantize", "distill", "fine_tune", "evaluate", "prune", "measure_footprint", "validate"),
-            *("label_with_teacher", "distill_general", "measure_distillation"),
+            *("label_with_teacher", "distill_general", "measure_distillation", "explain_models", "fit_head"),
+            *("score_held_out", "teacher_answers"),
         )
     ),
-    tuple(f"tests/keras_bert/export/test_{module}.py" for module in ("bundle", "check", "onnx", "runtimes", "tflite")),
+    tuple(
+        f"tests/keras_bert/export/{module}.py"
+        for module in (
+            *("test_bundle", "test_attachments", "test_check", "test_onnx", "test_runtimes", "test_tflite"),
+            "rules/test_lite",
+        )
+    ),
 )
 
 

@@ -34,14 +34,12 @@ from keras_bert.metrics.retrieval import METRICS
 from keras_bert.options.export import Export
 from keras_bert.options.fine_tuning import HardNegatives
 from keras_bert.options.training import Contrast
-from tests.components.tuning_job import SELECTION, TRAINING, Line, eagerly, write_checkpoint
+from tests.components.tuning_job import SELECTION, TRAINING, eagerly
 
 
 @pytest.fixture(scope="module")
-def line(tmp_path_factory):
-    folder = tmp_path_factory.mktemp("retrieval")
-    write_checkpoint(folder)
-    return Line("retrieval", folder, folder)
+def line(line):
+    return line("retrieval")
 
 
 @pytest.fixture(scope="module")

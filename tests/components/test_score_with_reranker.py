@@ -20,17 +20,15 @@ from keras_bert.options.compression import Distillation
 from keras_bert.options.training import Contrast, Training
 from keras_bert.tasks.classification import Classification
 from keras_bert.tasks.reranking import Reranking
-from tests.components.tuning_job import SELECTION, Line, eagerly, ingest, write_checkpoint
+from tests.components.tuning_job import SELECTION, eagerly, ingest
 from tests.hub import hub
 
 __all__ = ["hub"]
 
 
 @pytest.fixture(scope="module")
-def line(tmp_path_factory):
-    folder = tmp_path_factory.mktemp("retrieval")
-    write_checkpoint(folder)
-    return Line("retrieval", folder, folder)
+def line(line):
+    return line("retrieval")
 
 
 @pytest.fixture(scope="module")

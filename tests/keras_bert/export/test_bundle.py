@@ -118,10 +118,16 @@ def test_an_exported_file_is_no_keras_model(exported, use, tmp_path):
 
 
 @pytest.fixture(scope="module")
-def pushed(tmp_path_factory):
-    folder, task = tmp_path_factory.mktemp("pushed"), make_task("classification")
-    export_onnx(task.network(), folder / "model.onnx")
-    task.save_settings(folder)
+def classifier():
+    """For tests that leave it as it is."""
+    return make_task("classification")
+
+
+@pytest.fixture(scope="module")
+def pushed(classifier, tmp_path_factory):
+    folder = tmp_path_factory.mktemp("pushed")
+    export_onnx(classifier.network(), folder / "model.onnx")
+    classifier.save_settings(folder)
     return folder
 
 
@@ -241,20 +247,17 @@ def test_a_file_for_litert_must_hold_its_digest(folder, files):
         load_exported(folder)
 
 
-def test_what_was_measured_says_how_probabilities_are_made(tmp_path):
-    task = make_task("classification")
-    export_onnx(task.network(), tmp_path / "model.onnx")
-    task.save_settings(tmp_path)
-    plain = load_exported(tmp_path, "model.onnx")
+def test_what_was_measured_says_how_probabilities_are_made(classifier, folder):
+    plain = load_exported(folder, "model.onnx")
     assert plain.calibration == Calibration()
     metrics = json.dumps({"calibration": {"temperature": 4.0, "threshold": 0.75}})
-    (tmp_path / "metrics.json").write_text(metrics)
-    attach_companions(task, tmp_path / "model.onnx")
-    assert load_exported(tmp_path / "model.onnx").calibration == Calibration(), "the file alone says nothing of it yet"
-    attach_entries(tmp_path / "model.onnx", {"metrics.json": metrics.encode()})
+    (folder / "metrics.json").write_text(metrics)
+    attach_companions(classifier, folder / "model.onnx")
+    assert load_exported(folder / "model.onnx").calibration == Calibration(), "the file alone says nothing of it yet"
+    attach_entries(folder / "model.onnx", {"metrics.json": metrics.encode()})
     (logits,) = plain.outputs(TEXTS[:1])
     expected = np.exp(logits.max() / 4) / np.exp(logits / 4).sum()
-    for place in (tmp_path, tmp_path / "model.onnx"):
+    for place in (folder, folder / "model.onnx"):
         loaded = load_exported(place) if place.is_file() else load_exported(place, "model.onnx")
         assert loaded.calibration == Calibration(4.0, 0.75)
         (prediction,) = loaded.predict(TEXTS[:1])
@@ -307,11 +310,10 @@ def test_words_of_a_file_that_takes_text_have_their_tags(tmp_path):
     assert tags[0][3] == "O"
 
 
-def test_mediapipe_has_ids_of_its_own(tmp_path):
-    task = make_task("classification")
-    export_mediapipe(task, tmp_path / "model_mediapipe.tflite")
-    attach_companions(task, tmp_path / "model_mediapipe.tflite")
-    exported = load_exported(tmp_path / "model_mediapipe.tflite")
+@pytest.mark.parametrize("every_file", ["classification"], indirect=True)
+def test_mediapipe_has_ids_of_its_own(every_file):
+    task, folder = every_file
+    exported = load_exported(folder / "model_mediapipe.tflite")
     accented = "g\u00f6od"
     assert task.tokenizer.tokenize([accented]).to_list() == task.tokenizer.tokenize(["good"]).to_list()
     assert exported.tokenizer.tokenize([accented]).to_list() == [[exported.tokenizer.unknown_id]]
@@ -336,17 +338,15 @@ def test_load_opens_whatever_was_written(exported, tmp_path):
         keras_bert.load(tmp_path / "missing")
 
 
-def test_a_file_knows_whether_its_rows_are_pairs(tmp_path):
-    task = make_task("classification")
-    task.pairs = True
-    task.save_settings(tmp_path)
-    export_onnx(task.network(), tmp_path / "model.onnx")
-    attach_companions(task, tmp_path / "model.onnx")
-    assert load_exported(tmp_path).pairs is load_exported(tmp_path / "model.onnx").pairs is True
-    settings = json.loads((tmp_path / "task.json").read_text()) | {"pairs": "yes"}
-    (tmp_path / "task.json").write_text(json.dumps(settings))
+def test_a_file_knows_whether_its_rows_are_pairs(classifier, folder, monkeypatch):
+    monkeypatch.setattr(classifier, "pairs", True)
+    classifier.save_settings(folder)
+    attach_companions(classifier, folder / "model.onnx")
+    assert load_exported(folder).pairs is load_exported(folder / "model.onnx").pairs is True
+    settings = json.loads((folder / "task.json").read_text()) | {"pairs": "yes"}
+    (folder / "task.json").write_text(json.dumps(settings))
     with pytest.raises(ValueError, match="pairs must be true, false or left out, got 'yes'"):
-        load_exported(tmp_path)
+        load_exported(folder)
 
 
 @pytest.mark.parametrize("exported", long_but(("classification", "question_answering"), SETTINGS), indirect=True)
