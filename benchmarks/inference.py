@@ -3,15 +3,19 @@
     python -m benchmarks.inference --layers 6 --hidden 384 --heads 12 [--transformers-python PATH] [--openvino]
     python -m benchmarks.inference --rows 8 --threads 2 ...
 
-The model is a classifier that reads the first token, as transformers' is, and, in the row that says so, one that reads
-the mean of all. The weights are random: they do not matter for speed. Medians over alternating rounds. With an
-interpreter that has torch, transformers, onnx, onnxruntime and sympy, the peers are also transformers' model as ONNX
-Runtime's optimizer and quantizers make it fast, and with `--openvino`, which that interpreter then has beside nncf, as
-OpenVINO runs it in float32, bfloat16 and int8; it also runs our own `.onnx` files, of which the int8 one has learned
-ranges. With `--rows` an inference has as many passages, as on a server: an `.onnx` file takes them together, a
-`.tflite` file one after the other; times are those of one passage. Several rows run on several threads in the faster of
-two ways: threads share an inference, or each has a model and rows of its own. The share of the peak is that of products
-with weights, in int8, in the time that all takes.
+The model is a classifier that reads the first token, as that of transformers does; one row of the table is a model that
+reads the mean of all tokens. The weights are random, which does not change the speed. Times are medians over
+alternating rounds.
+
+Peers: our own `.onnx` files in ONNX Runtime. With `--transformers-python`, an interpreter with torch, transformers,
+onnx, onnxruntime and sympy, also transformers' model, optimized and quantized by ONNX Runtime. With `--openvino`, if
+that interpreter also has openvino and nncf, transformers' model and our `.onnx` files in OpenVINO, in float32, bfloat16
+and int8; our int8 file has learned ranges.
+
+With `--rows`, an inference has several passages, as on a server: an `.onnx` file gets them as one batch, a `.tflite`
+file one after the other. Times are those of one passage. With several threads, the faster of two ways counts: all
+threads run one inference, or each thread runs a model of its own on a part of the rows. The last row of the table
+divides the operations of the products with weights by the total time, as a share of the peak of int8 products.
 """
 
 import argparse
@@ -100,7 +104,7 @@ def main() -> None:
 
 
 def _best(seconds: Mapping[str, float], names: Collection[str]) -> float:
-    """The least of some contestants, each in its faster way."""
+    """The smallest time of some contestants, in either way of using threads."""
     return min(value for name, value in seconds.items() if name.removesuffix(APART) in names)
 
 
@@ -153,7 +157,7 @@ def export_for_openvino(config: EncoderConfig, folder: Path) -> tuple[Path, Path
 
 
 def quantize(path: Path, result: Path) -> None:
-    """By ONNX Runtime's own quantizer, as it does it by itself."""
+    """Quantizes a file by ONNX Runtime's dynamic quantizer, with its defaults."""
     from onnxruntime.quantization import QuantType, quantize_dynamic
 
     quantize_dynamic(path, result, weight_type=QuantType.QInt8)
@@ -171,7 +175,7 @@ def export_theirs(config: EncoderConfig, python: str, folder: Path) -> dict[str,
 
 
 def open_onnx(files: Mapping[str, Path], load: Load) -> dict[str, Timer]:
-    """Each in ONNX Runtime."""
+    """Contestant -> its timer: `.onnx` files in ONNX Runtime."""
     from keras_bert.export.runtimes import OnnxModel
 
     timers: dict[str, Timer] = {}
@@ -185,14 +189,14 @@ def start_openvino(python: str, load: Load, name: str, arguments: Sequence[str |
     shape = ["--rows", str(load.rows), "--threads", str(load.threads)]
     process = Contestant(python, ["benchmarks.peers.openvino_models", *map(str, arguments), *shape])
 
-    def make_asking(mode: str) -> Timer:
+    def make_openvino_timer(mode: str) -> Timer:
         return lambda length: process.ask([mode, length, count_calls(load.rows)]) / load.rows
 
-    return {f"{name}, {mode}": make_asking(mode) for mode in process.hello["modes"]}
+    return {f"{name}, {mode}": make_openvino_timer(mode) for mode in process.hello["modes"]}
 
 
 def make_timers(name: str, open_model: Callable[[int], Callable[..., Any]], load: Load) -> dict[str, Timer]:
-    """The timers of a model of this process that is opened with a number of threads: one for each way of the load."""
+    """The timers of a model in this process: one for each way of using the threads of the load."""
     timers = {}
     for way, count in load.ways.items():
         models = [open_model(load.threads // count) for _ in range(count)]
@@ -201,7 +205,7 @@ def make_timers(name: str, open_model: Callable[[int], Callable[..., Any]], load
 
 
 def join_models(models: Sequence[Callable[..., Any]]) -> Callable[..., Any]:
-    """A model that gives each of some models a part of the rows, and a thread."""
+    """A model that splits its rows among several models, each in a thread of its own."""
     threads = ThreadPoolExecutor(len(models))
 
     def classify(**passages: Any) -> list[Any]:
@@ -230,11 +234,11 @@ def count_calls(rows: int) -> int:
 def count_operations(config: EncoderConfig, length: int) -> int:
     """Additions and multiplications of the products with weights that an answer needs, without the head.
 
-    In the last layer those are keys and values of all tokens, and the rest of the first one.
+    The last layer needs keys and values of all tokens, and all other products of the first token only.
     """
-    kept = 2 * config.hidden_size**2
-    rest = kept + 2 * config.hidden_size * config.intermediate_size
-    return 2 * (length * (config.num_layers * kept + (config.num_layers - 1) * rest) + rest)
+    keys_values = 2 * config.hidden_size**2
+    others = keys_values + 2 * config.hidden_size * config.intermediate_size
+    return 2 * (length * (config.num_layers * keys_values + (config.num_layers - 1) * others) + others)
 
 
 def measure_peak(threads: int = 1) -> float:

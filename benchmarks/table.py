@@ -1,10 +1,11 @@
 """A Markdown table of jobs: the scores of their models on test rows, mean and sample standard deviation over seeds.
 
-    python -m benchmarks.table JOB.toml ... [--seeds 3] [--draws 10] [--teachers] [--beside JOB] [--set KEY=VALUE]
+    python -m benchmarks.table JOB.toml ... [--seeds 3] [--draws 10] [--teachers] [--baseline JOB] [--set KEY=VALUE]
 
-The jobs of a benchmark stand in a folder beside this file; the first lines of its first job say how it is run, and what
-was fixed before any figure was seen. Of one job all models and metrics are shown, of several jobs the deciding metric
-of the model that each would push. Jobs that share steps and the root run them once. Nothing is pushed.
+The jobs of a benchmark are in a folder of `benchmarks/jobs`. The first lines of its first job say how it is run, and
+which choices were made before any result was known. The table of one job shows all models and metrics; the table of
+several jobs shows, for each, the deciding metric of the model that it would push. Jobs with the same root share steps.
+Nothing is pushed.
 """
 
 import argparse
@@ -54,11 +55,11 @@ def main() -> None:
     parser.add_argument("--seeds", type=int, help="models of each job, by default as the job says")
     parser.add_argument("--draws", type=int, default=1, help="runs of each job; {draw} in its paths is 0, 1, 2, ...")
     parser.add_argument("--teachers", action="store_true", help="no students and no files")
-    parser.add_argument("--beside", help="name of a job; differences from it are shown, seed by seed")
+    parser.add_argument("--baseline", help="a job of the table; shows differences from it, seed by seed")
     parser.add_argument("--lengths", type=int, nargs="+", default=[], help="tokens of rows to time the files with")
     parser.add_argument("--steps", action="store_true", help="measure a training step, and the weights that it trains")
-    parser.add_argument("--set", action="append", default=[], metavar="KEY=VALUE", help="laid over each job")
-    parser.add_argument("--root", type=Path, help="where artifacts live, to go on later; else a temporary folder")
+    parser.add_argument("--set", action="append", default=[], metavar="KEY=VALUE", help="sets a key of each job")
+    parser.add_argument("--root", type=Path, help="the folder for artifacts, to resume later; default: temporary")
     options = parser.parse_args()
     with tempfile.TemporaryDirectory() as temporary:
         root = (options.root or Path(temporary)).absolute()
@@ -71,7 +72,7 @@ def main() -> None:
 
 
 def measure(file: Path, draw: int, options: argparse.Namespace, root: Path) -> Measured:
-    """Runs a job up to its scores; the number of the draw is also that of the teacher's seed, if there are several."""
+    """Runs a job up to its scores; if there are several draws, the number of the draw is also the teacher's seed."""
     overrides = [*options.set, *([] if options.seeds is None else [f"seeds={options.seeds}"])]
     overrides += [f"fine_tuning.seed={draw}"] if options.draws > 1 else []
     tables = json.loads(json.dumps(read_tables(file)).replace("{draw}", str(draw)))
@@ -127,9 +128,9 @@ def describe_jobs(jobs: Mapping[str, Sequence[Measured]], options: argparse.Name
     for name, draws in jobs.items():
         first = draws[0]
         row = {"job": name, "metric": first.metrics.metric, "score": spread(scores[name])}
-        if options.beside is not None:
-            pairs = zip(scores[name], scores[options.beside], strict=True)
-            row[f"from {options.beside}"] = "" if name == options.beside else spread([a - b for a, b in pairs])
+        if options.baseline is not None:
+            pairs = zip(scores[name], scores[options.baseline], strict=True)
+            row[f"from {options.baseline}"] = "" if name == options.baseline else spread([a - b for a, b in pairs])
         row |= costs(TEACHER if options.teachers else first.metrics.shipped, draws, first.metrics.shipped_model)
         row |= {f"ms, {length} tokens": f"{value:.2f}" for length, value in first.milliseconds.items()}
         rows.append(row | (describe_step(first) if options.steps else {}))
@@ -139,7 +140,7 @@ def describe_jobs(jobs: Mapping[str, Sequence[Measured]], options: argparse.Name
 def seed_scores(draws: Sequence[Measured], model: str, metric: str | None = None) -> list[float]:
     """The points of a model in a metric, by default the deciding one, for each seed of each draw."""
     metrics = [draw.metrics for draw in draws]
-    return [100 * score for one in metrics for score in one.models[model].metrics[metric or one.metric].seeds]
+    return [100 * score for draw in metrics for score in draw.models[model].metrics[metric or draw.metric].seeds]
 
 
 def costs(name: str, draws: Sequence[Measured], model: MeasuredModel) -> dict[str, str]:
@@ -156,7 +157,7 @@ def costs(name: str, draws: Sequence[Measured], model: MeasuredModel) -> dict[st
 
 
 def describe_step(measured: Measured) -> dict[str, str]:
-    """A step of the teacher's training in a process of its own, and what the job keeps beside the checkpoint."""
+    """Time and memory of a step of the teacher's training, in its own process, and the size of the files to keep."""
     watched = watch("benchmarks.harness.job_steps", [json.dumps(measured.tables)])
     share = 100 * measured.teacher.manifest()["counts"].get("trained_share", 1.0)
     figures = {"ms a step": f"{watched.answer['ms']:.0f}", "peak MB": f"{watched.peak:.0f}"}

@@ -118,7 +118,7 @@ def _find_float_layers(
     from keras_bert.compress.diagnosis import search_float_layers
 
     def score_with(layers: "Sequence[str]") -> float:
-        with quantized.aware.left_float(layers):
+        with quantized.aware.float_products(layers):
             return score()
 
     tried: list[tuple[list[str], float]] = []

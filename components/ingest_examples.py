@@ -26,7 +26,7 @@ from components.examples.row_schema import SCHEMA_FILE, infer_schema
 from components.examples.source_rows import AnySource, Splits, read_source
 from components.sources.label_sets import LabelSetSource
 from components.sources.shared import SPLITS
-from components.sources.teacher_columns import TaughtFiles, UnlabelledSource
+from components.sources.teacher_columns import FilesWithTeacherAnswers, UnlabelledSource
 from keras_bert.core.checks import check
 from keras_bert.options.data import Prompts
 
@@ -93,13 +93,19 @@ def ingest_examples(
 
     tokenizer = load_tokenizer(vocabulary.path)
     precision = source.label_precision if isinstance(source, LabelSetSource) else None
-    is_taught = unlabelled is not None or (isinstance(source, TaughtFiles) and source.is_taught)
+    has_answers = isinstance(source, FilesWithTeacherAnswers) and source.has_teacher_answers
+    has_answers = has_answers or unlabelled is not None
     counts, cut, left_out = {}, {}, {}
     for number, split in enumerate(SPLITS):
         report_progress(number, len(SPLITS), f"tokenizing {split}")
         windows = (max_length, stride, max_query_length)
         encoding = Encoding(
-            tokenizer, labels, *windows, label_precision=precision, is_taught=is_taught, prompts=prompts
+            tokenizer,
+            labels,
+            *windows,
+            label_precision=precision,
+            has_teacher_answers=has_answers,
+            prompts=prompts,
         )
         counts[split] = write_records(examples.file(f"{split}.tfrecord"), task.records(splits[split], encoding))
         # Tasks that read long rows in several windows count no truncated rows.
@@ -121,7 +127,7 @@ def ingest_examples(
         "truncated_share": cut,
         "left_out": left_out,
     }
-    if is_taught:
+    if has_answers:
         given = given_answers(source.task).items()
         content["features"] |= {name: feature.meaning for name, feature in given}
         content[TEACHER_ANSWERS] = {"shape": task.answer_shape(labels), "along": task.answers_by_word, "filling": 0.0}

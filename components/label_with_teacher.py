@@ -34,7 +34,7 @@ if TYPE_CHECKING:
 
 logger = logging.getLogger(__name__)
 
-# Rows of a batch, and batches of a part; a part is written whole or not at all.
+# Rows of a batch, and batches of a part: the rows that are written, or redone after an interruption, together.
 _ROWS, _BATCHES = 64, 64
 
 
@@ -52,8 +52,8 @@ def label_with_teacher(
     """Runs teachers once on every row that a student learns from, so that no training step runs them again.
 
     The rows are those of training and validation, copies of the training rows with some words replaced, and unlabelled
-    texts. Copies and unlabelled texts get the teacher's labels; test rows are left out, and read to find them among
-    copies and unlabelled texts. An interrupted step resumes at the next part of the rows.
+    texts. Copies and unlabelled texts get the teacher's labels. Test rows are not labelled; they are read only to find
+    copies and unlabelled texts that are equal to one of them. An interrupted step resumes at the next part of the rows.
 
     Args:
         teachers: fine-tuned models of any task; the mean of their probabilities is the answer.
@@ -63,13 +63,13 @@ def label_with_teacher(
         labelled: the rows with `teacher_answers`; its counts are the numbers of rows of each kind.
         teacher_labels: the augmentation of the training rows.
         unlabelled: texts without labels; each line is a row.
-        overlap: what happens to copies and unlabelled texts that validation or test rows have, see `CopyFilter` and
-            `resolve_leaks`.
-        near_overlap: likewise for those that they nearly have.
+        overlap: what happens to copies and unlabelled texts that are equal to a validation or test row, see
+            `CopyFilter` and `resolve_leaks`.
+        near_overlap: what happens to those that are nearly equal to such a row.
 
     Raises:
-        InputError: there are unlabelled texts, but a row of the task is more than a single text; or some may not stand
-            in validation or test rows, and do.
+        InputError: there are unlabelled texts, but a row of the task is more than a single text; or an unlabelled text
+            is also a validation or test row, and `overlap` or `near_overlap` refuses that.
     """
     from keras_bert.data.records import write_features
     from keras_bert.data.schemas import HAS_LABEL, TEACHER_ANSWERS
@@ -90,7 +90,8 @@ def label_with_teacher(
     kinds = _list_kinds(examples, task, teacher_labels, replacer, texts)
     copy_filter = CopyFilter(examples, overlap, near_overlap) if teacher_labels.copies else None
     copy_leaks = Counter[str]()
-    # Parts outlive an interruption in the step's checkpoint folder; outside of a run the folder is a temporary one.
+    # Parts are kept in the step's checkpoint folder, so that an interrupted step resumes; outside of a run there is
+    # none.
     checkpoints = step_folders().checkpoints
     if checkpoints is not None:
         checkpoints.mkdir(parents=True, exist_ok=True)
@@ -115,8 +116,10 @@ class _RowKind(NamedTuple):
     """Rows of one kind.
 
     Attributes:
+        split: the split to which the rows belong.
+        batches: the number of batches.
         has_labels: whether the rows have labels; if not, the teacher labels them.
-        read: yields the batches from a number on.
+        read: yields the batches from an index on.
     """
 
     name: str
@@ -204,9 +207,9 @@ def _write_parts(
     counts: dict[str, int],
     copy_leaks: Counter[str],
 ) -> Iterator[Path]:
-    """The files of a split, in order; those that an interrupted step left are not made again.
+    """The files of a split, in order; files of an interrupted step are reused.
 
-    `counts` gets how many rows of each kind they hold, `copy_leaks` how many copies are validation or test rows.
+    Adds the number of rows of each kind to `counts`, and the numbers of removed copies to `copy_leaks`.
     """
     from keras_bert.data.records import count_records, write_records
 
@@ -214,7 +217,7 @@ def _write_parts(
     for number, kind in enumerate(kinds):
         if kind.split != split:
             continue
-        # `describe` needs a batch, even where an interrupted step left all files.
+        # `labeler.describe` needs a batch, even if all files are reused.
         labeler.label(next(kind.read(0)))
         for start in range(0, kind.batches, _BATCHES):
             file = place / f"{number:03d}-{start:06d}.tfrecord"
@@ -230,7 +233,7 @@ def _write_parts(
                     filled = (batch for batch in batches if len(batch["token_ids"]))
                     records = (labeler.records(batch, has_labels=kind.has_labels) for batch in filled)
                     write_records(unfinished, itertools.chain.from_iterable(records))
-                    # Before the part itself, whose name says that both are there.
+                    # Written before the part gets its name: if the part exists, so does this file.
                     leaks_file.write_text(json.dumps(leaks))
             copy_leaks.update(json.loads(leaks_file.read_text()))
             counts[kind.name] = counts.get(kind.name, 0) + count_records([str(file)])

@@ -68,7 +68,7 @@ def score_with_reranker(
         content["max_length"],
         stride=0,
         max_query_length=0,
-        is_taught=True,
+        has_teacher_answers=True,
         prompts=prompts,
     )
     splits = {split: read_rows(examples, split) for split in SPLITS}

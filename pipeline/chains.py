@@ -87,7 +87,9 @@ class Chain:
             pretrained=self._start.model,
             examples=self._rows,
             teacher_labels=settings.teacher_labels or TeacherLabels(),
-            unlabelled=None if unlabelled is None or unlabelled.is_taught else select_fields(unlabelled, TextSource),
+            unlabelled=None
+            if unlabelled is None or unlabelled.has_teacher_answers
+            else select_fields(unlabelled, TextSource),
             overlap=settings.examples.overlap,
             near_overlap=settings.examples.near_overlap,
         )
@@ -100,11 +102,11 @@ class Chain:
         *below, last = stages
         settings = self._settings
         if last == "student":
-            is_taught = learns_from_column(settings)
+            has_teacher_answers = learns_from_column(settings)
             vectors = VectorSettings(settings.pooling, settings.contrast, settings.normalize)
             return distill(
-                teacher=self._start.model if is_taught else self.model(below),
-                untrained=vectors if is_taught else None,
+                teacher=self._start.model if has_teacher_answers else self.model(below),
+                untrained=vectors if has_teacher_answers else None,
                 examples=self.student_rows(),
                 shape=settings.student,
                 general_student=self._start.student,
@@ -157,20 +159,20 @@ def wire_fine_tuning(settings: Settings, start: Start, rows: Handle[TaskExamples
         normalize=settings.normalize,
         training=seeded(table, seed),
         selection=select_fields(table, Selection),
-        distillation=select_fields(settings.distillation, Distillation) if settings.is_taught() else None,
+        distillation=select_fields(settings.distillation, Distillation) if settings.has_teacher_answers() else None,
     )
 
 
 def labels_rows(settings: Settings) -> bool:
     """Whether teachers label rows before a student learns from them."""
-    further = settings.unlabelled is not None and not settings.unlabelled.is_taught
+    further = settings.unlabelled is not None and not settings.unlabelled.has_teacher_answers
     return settings.teacher_labels is not None or further or settings.distillation.teachers == "seeds"
 
 
 def learns_from_column(settings: Settings) -> bool:
     """Whether a student learns only from answers in the user's data, so that it needs no fine-tuned teacher."""
     needs_teacher = labels_rows(settings) or settings.distillation.is_on or "fine_tuning" in settings.model_fields_set
-    return settings.student is not None and settings.is_taught() and not needs_teacher
+    return settings.student is not None and settings.has_teacher_answers() and not needs_teacher
 
 
 def with_student(settings: Settings, start: Start, task: str = "") -> Start:

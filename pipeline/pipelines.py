@@ -276,7 +276,7 @@ def ingest_rows(settings: Settings, vocabulary: Handle[Vocabulary], corpus: Hand
         stride=settings.stride,
         max_query_length=settings.max_query_length,
         prompts=settings.prompts(),
-        unlabelled=settings.unlabelled if settings.unlabelled and settings.unlabelled.is_taught else None,
+        unlabelled=settings.unlabelled if settings.unlabelled and settings.unlabelled.has_teacher_answers else None,
         corpus=searched,
         beam=settings.beam,
     )

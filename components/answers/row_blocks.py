@@ -7,13 +7,13 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from components.dsl.errors import InputError
 from components.files.arrow_files import read_batches
 from components.files.columns import find_columns
-from components.files.record_files import JSON_LINES, as_text, parse_object, read_cells, read_lines
+from components.files.record_files import ABSENT, JSON_LINES, as_text, parse_object, read_cells, read_lines
 from components.files.text_files import Lines, extension
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
-# The only column of the rows of JSON lines, which need not have the same fields; and what tells them from other rows.
+# Rows of JSON lines may have different fields. Their table has a single column with the lines, and these metadata.
 _LINE = "line"
 _JSON_LINES = {b"rows": b"JSON lines"}
 
@@ -21,11 +21,8 @@ _JSON_LINES = {b"rows": b"JSON lines"}
 _BLOCK_ROWS = 256
 _BLOCK_BYTES = 1 << 20
 
-# What is nested more deeply cannot be written: Python's recursion is limited.
+# Deeper values cannot be written, because Python limits recursion.
 _DEEPEST = 100
-
-# The place of a field that a JSON line has not, where null is a value.
-_ABSENT = object()
 
 
 class RowBlock(NamedTuple):
@@ -68,19 +65,19 @@ def parse_lines(rows: "pa.Table") -> list[dict[str, Any]]:
 
 
 def column_values(rows: "pa.Table", column: str) -> list[Any]:
-    """The values of a column, or of a field of JSON lines: `_ABSENT` for a line without the field."""
+    """The values of a column, or of a field of JSON lines: `ABSENT` for a line without the field."""
     if not are_lines(rows):
         return list(rows[column].to_pylist())
-    return [record.get(column, _ABSENT) for record in parse_lines(rows)]
+    return [record.get(column, ABSENT) for record in parse_lines(rows)]
 
 
 def texts_of(values: Sequence[Any], column: str, *, words: bool = False) -> Iterator[tuple[Any, str | None]]:
-    """Each value as a text, and the reason why it is none, if it is none.
+    """Each value as a text, with the reason if it cannot be used as one, else None.
 
-    Numbers are texts; null, white space, lists and half characters are none. With `words` a list of texts is one, too.
+    Numbers become texts. Null, blank texts, lists and lone surrogates cannot be used. With `words` a list of texts can.
     """
     for value in values:
-        if value is _ABSENT:
+        if value is ABSENT:
             yield "", f"field {column!r} must be there, got none"
             continue
         try:
@@ -170,7 +167,7 @@ def _read_arrow(file: str) -> Iterator[RowBlock]:
 
 
 def _plain_column(column: "pa.Array") -> "pa.Array":
-    """A column as one of a type whose rows can be chosen and written."""
+    """A column converted to a type whose rows can be selected and written."""
     import pyarrow as pa
     from pyarrow import compute
 
@@ -183,7 +180,7 @@ def _plain_column(column: "pa.Array") -> "pa.Array":
 
 
 def _undecodable(table: "pa.Table") -> Iterator[tuple[int, str]]:
-    """The rows in which a string is not UTF-8, which Parquet and Arrow do not check, and where."""
+    """The rows in which a string is not UTF-8, which Parquet and Arrow do not check, each with the reason."""
     import pyarrow as pa
 
     for name in reversed(table.column_names):

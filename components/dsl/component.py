@@ -2,7 +2,7 @@
 
 A component is a typed function that returns None. Its annotations are its specification:
 `Input[Corpus]` and `Output[Vocabulary]` are artifacts, `Input[list[Model]]` is any number of artifacts, `Local[int]`
-says where or how to run and never changes the result, everything else is a parameter. A call makes a `Node` for a
+says where or how to run and never changes the result, and everything else is a parameter. A call makes a `Node` for a
 pipeline; `run` runs the function at once, on plain folders.
 """
 
@@ -23,7 +23,7 @@ A = TypeVar("A", bound=Artifact)
 A_co = TypeVar("A_co", bound=Artifact, covariant=True)
 
 StepKind = Literal["data", "training", "measurement"]
-"""The needs of a step: cores and memory; an accelerator for its models; or a quiet machine, as it measures time."""
+"""What a step needs: `data` cores and memory, `training` an accelerator, `measurement` a machine without other load."""
 
 
 class Role(enum.Enum):
@@ -267,7 +267,7 @@ def find_component(module: str, name: str) -> Component:
     """The component `name` of a module; components are pickled as these two names.
 
     Raises:
-        TypeError: the name stands for something else.
+        TypeError: the name is not that of a component.
     """
     attribute = getattr(importlib.import_module(module), name)
     if not isinstance(attribute, Component):

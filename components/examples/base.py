@@ -30,7 +30,7 @@ class Encoding:
         stride: for questions, tokens from the start of one window of a context to the start of the next.
         max_query_length: for questions, the maximum number of tokens of a question.
         label_precision: for several labels, the precision that their thresholds have to reach; None for the best F1.
-        is_taught: whether records hold a teacher's answers.
+        has_teacher_answers: whether records hold a teacher's answers.
         prompts: for retrieval, the texts in front of queries and passages.
         cut: counts the inputs, texts or pairs, that were truncated (True) and those that were not.
         left_out: the numbers of the rows without records: questions whose answer stands whole in no window.
@@ -42,7 +42,7 @@ class Encoding:
     stride: int
     max_query_length: int
     label_precision: float | None = None
-    is_taught: bool = False
+    has_teacher_answers: bool = False
     prompts: Prompts = Prompts()
     cut: Counter[bool] = dataclasses.field(default_factory=Counter)
     left_out: list[int] = dataclasses.field(default_factory=list)
@@ -92,7 +92,7 @@ class TaskRows(abc.ABC, Generic[R]):
 
     def teacher_features(self, row: R, encoding: Encoding) -> dict[str, Any]:
         """The features of a row's answer by a teacher, see `keras_bert.data.schemas`; none where no row has any."""
-        if not encoding.is_taught:
+        if not encoding.has_teacher_answers:
             return {}
         import numpy as np
 

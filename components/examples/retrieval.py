@@ -118,13 +118,13 @@ class RetrievalRows(TaskRows[QueryRow]):
                     "row": [number],
                 }
                 scores = _find_scores(row)
-                if encoding.is_taught:
+                if encoding.has_teacher_answers:
                     texts_of_row = (corpus.passages[index] for index in corpus.negatives[number])
                     negative_scores = np.array([scores.get(text, np.nan) for text in texts_of_row], np.float32)
                     shared["negative_scores"] = negative_scores
                 for passage, index in zip(row.passages, corpus.row_passages[number], strict=True):
                     second = {f"second_{name}": values for name, values in tokens[passage].items()}
-                    if encoding.is_taught:
+                    if encoding.has_teacher_answers:
                         # A list of one candidate says nothing.
                         is_answered = passage in scores and not np.isnan(negative_scores).all()
                         answers = {"has_answers": [int(is_answered)], "has_label": [1]}

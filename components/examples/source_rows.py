@@ -14,7 +14,7 @@ from components.sources.retrieval import RetrievalSource
 from components.sources.shared import SPLITS, LabelledFiles
 from components.sources.table import TableSource
 from components.sources.tagged_words import SentenceSource
-from components.sources.teacher_columns import TaughtFiles, UnlabelledSource
+from components.sources.teacher_columns import FilesWithTeacherAnswers, UnlabelledSource
 
 AnySource = TableSource | LabelSetSource | DocstringTask | SentenceSource | QuestionSource | RetrievalSource
 Splits = dict[str, list[Any]]
@@ -80,9 +80,10 @@ def read_unlabelled(source: AnySource, unlabelled: UnlabelledSource) -> list[Any
     """The rows of a table of texts with a teacher's answers.
 
     Raises:
-        InputError: the task has no rows of texts, the rows are of no files, or see `TaughtFiles.read_unlabelled`.
+        InputError: the task has no rows of texts, the rows are of no files, or see
+            `FilesWithTeacherAnswers.read_unlabelled`.
     """
     check_unlabelled(source.task)
-    if not isinstance(source, TaughtFiles):
+    if not isinstance(source, FilesWithTeacherAnswers):
         raise InputError("unlabelled.probabilities is only allowed beside tables, got it beside built-in examples")
     return source.read_unlabelled(unlabelled)

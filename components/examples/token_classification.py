@@ -63,7 +63,7 @@ class TaggedRows(TaskRows[Sentence]):
             first = np.unique(packed.row, return_index=True)[1]
             sentence_ids = start + np.searchsorted(words.splits, packed.word[first], side="right") - 1
             along, beside = {"label": label}, {"row": sentence_ids}
-            if encoding.is_taught:
+            if encoding.has_teacher_answers:
                 # (words, tags): zeros for the words of sentences without an answer.
                 answers = np.zeros((len(tags), len(encoding.labels)), np.float32)
                 starts = np.cumsum([0, *(len(sentence.words) for sentence in part)])

@@ -18,9 +18,9 @@ JSON_LINES = (".jsonl", ".ndjson")
 RECORD_KINDS = (*JSON_LINES, ".csv", ".tsv", ".parquet", ".arrow")
 
 _NO_HEADER = "; is the header missing? The first line was read as the names of the columns"
-# The value of an optional field that a file, or a line of JSON, does not have; null is another value.
+# The value of an optional field that a file, or a JSON line, does not have. (A field that is null has the value None.)
 ABSENT = object()
-# In characters. Without a limit a quote that is never closed would bring a whole file into memory.
+# In characters. Without a limit, a quote that is never closed would read the whole file into memory.
 _LONGEST_CELL = 1 << 28
 
 
@@ -29,10 +29,10 @@ class Record(NamedTuple):
 
     Attributes:
         place: `line 3` of a text file, where the row starts; `row 3`, from 1, of a Parquet or Arrow file.
-        values: of the requested fields: strings in CSV and TSV, else what the file holds, strings of
-            Parquet and Arrow as bytes.
-        problem: what could not be decoded in the row's lines, see `Lines.take_problem`.
-        cells: all fields of the row by their names, where `read_records` was asked for them.
+        values: the values of the requested fields: strings for CSV and TSV, the types of JSON for JSON lines, and those
+            of the file for Parquet and Arrow, with strings as bytes.
+        problem: what could not be decoded in the row's lines, see `Lines.take_problem`; None if there is nothing.
+        cells: all fields of the row by their names; empty without `has_cells` of `read_records`.
     """
 
     file: str
@@ -67,9 +67,9 @@ def read_records(
 ) -> Iterator[Record]:
     """The rows of a file, empty lines left out, in constant memory; the file is opened once.
 
-    Unless it is `strict`, bytes that are not UTF-8 are a problem of the record. With `has_cells`, records have all
-    cells, but for columns of text files whose name another column has. Those `fields` that are `optional` are `ABSENT`
-    where the file, or the line of JSON, has none of the name.
+    Bytes that are not UTF-8 are an error if `strict`, otherwise a problem of the record. With `has_cells`, records have
+    all fields, except columns of a text file that share their name. Those of `fields` that are also `optional` have the
+    value `ABSENT` where the file, or the JSON line, does not have them.
 
     Raises:
         InputError: the file is missing, broken, of another kind, or lacks a field; a row is malformed.
@@ -130,8 +130,8 @@ def read_table(
 def as_text(value: Any, where: str, field: str, *, is_filled: bool = False, problems: list[str] | None = None) -> str:
     """A value as a string.
 
-    `where` is the start of errors; with `is_filled` white space alone is one. With `problems`, a value that is not
-    valid Unicode is repaired, and what was wrong with it is added there.
+    `where` is the start of error messages. With `is_filled`, a blank value is an error. With `problems`, a value that
+    is not valid Unicode is repaired, and a description of the problem is appended to the list.
     """
     if value is None or (isinstance(value, float) and math.isnan(value)):
         raise InputError(f"{where}: field {field!r} must be text, got {value}; fill it in or leave the row out")
@@ -175,10 +175,8 @@ def read_lines(lines: Lines) -> Iterator[tuple[str, str, str | None]]:
 def read_cells(lines: Lines, *, tabs: bool) -> Iterator[tuple[str, list[str], str | None]]:
     """The rows of a CSV or TSV file: the place of each, its cells, and what could not be decoded in its lines.
 
-    The first row has the names of the columns.
-
-    With `tabs`, tabs separate the cells, without quotes; else commas do, or semicolons where the first line has some
-    and no comma.
+    The first row has the names of the columns. With `tabs`, tabs separate the cells, and quotes have no meaning.
+    Otherwise commas separate the cells, or semicolons if the first line has semicolons but no comma.
 
     Raises:
         InputError: the file is empty, or not valid CSV.

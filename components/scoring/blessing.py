@@ -20,13 +20,12 @@ UNTRAINED = "checkpoint, not trained"
 BelowBaseline = Literal["warn", "refuse"]
 # The start of the reason for ignoring the version that was pushed before.
 NOT_COMPARED = "not compared: "
-# Setting -> the column of the table that it bounds.
 Points = Annotated[float, pydantic.Field(ge=0, le=100)]
+# Setting -> the column of the table that it limits.
 BUDGETS = {"max_megabytes": "megabytes", "max_milliseconds": "milliseconds"}
 
-
-# A shipped file with less than the first share of its teacher's score is warned of, or less than the second of what
-# that is above the trivial answer's. Both say the same where the trivial answer has half of the teacher's score.
+# A shipped file gets a warning if its score is less than 0.9 of the teacher's, or if its lead over the trivial answer
+# is less than 0.8 of the teacher's lead. Both limits are equal if the trivial answer has half of the teacher's score.
 FAR_BELOW_TEACHER, FAR_BELOW_ADDED = 0.9, 0.8
 # Correlations do not show that numbers are a thousand times too small; these do.
 _EXPLAINED, _ERROR = "r2", "rmse"
@@ -39,8 +38,9 @@ Differences = Mapping[str, Mapping[str, PairedDifference]]
 class Thresholds:
     """Requirements for a model to be blessed; scores are points of a metric on test rows, 0 to 100.
 
-    A loss, or a baseline that is better, counts where the difference exceeds its limit significantly: with its paired
-    bootstrap interval as a whole, and with McNemar's test where test rows are right or wrong.
+    A loss against another model, or a baseline with a higher score, counts only if it exceeds its limit significantly:
+    the whole paired bootstrap interval lies beyond the limit and, if each test row is right or wrong, McNemar's test
+    agrees.
 
     Attributes:
         metric: the metric that decides; empty for the main metric of the task.
@@ -50,17 +50,17 @@ class Thresholds:
             for a regression in R2, too.
         max_regression: maximum loss in points of the shipped file against the version pushed before, if that version
             has the same task and labels; for a regression in R2, too.
-        min_share_of_teacher: minimum ratio of the shipped file's score to the teacher's, 0 to 1. At 0, a ratio below
-            0.9 gives a warning, and one below 0.8 of what the scores are above the trivial answer's.
-        below_baseline: the verdict on a shipped file significantly below a baseline: no blessing (`refuse`), or a
-            warning (`warn`).
+        min_share_of_teacher: minimum ratio of the shipped file's score to the teacher's, 0 to 1. At 0, there is only a
+            warning, for a ratio below 0.9 of the scores, or below 0.8 of their leads over the trivial answer.
+        below_baseline: what happens to a shipped file that is significantly below a baseline: it is not blessed
+            (`refuse`), or there is a warning (`warn`).
         max_megabytes: maximum size of the shipped file in megabytes, as it is pushed; None for no limit.
         max_milliseconds: maximum time in milliseconds of one answer of the shipped file, as the median of test rows on
             one thread; None for no limit.
-        slice_columns: columns of the table of the examples; the rows of each value are scored apart, as those of each
-            length and share of unknown tokens are.
+        slice_columns: columns of the table of the examples; the rows of each value are scored separately. Rows are also
+            scored by length and by the share of unknown tokens.
         min_slice_scores: slice -> its minimum score in points: `NAME=VALUE`, as in the report, or `NAME` for all
-            values. A file is refused if the whole interval of a slice lies below.
+            values. A file is refused if the whole confidence interval of a slice lies below its minimum.
         min_precision: minimum share of correct answers among the confident ones, above 0 and at most 1: validation rows
             must give a confidence threshold that reaches it. None answers all rows without a threshold.
         accelerator_rows: the number of test rows that are scored on each engine of `[export] accelerators`, or on its
@@ -105,9 +105,18 @@ def decide(
 
     The reasons say what was compared; the reason of a refusal names the setting that would allow it.
 
-    `files` are all rows whose files are pushed, if the shipped one is not alone. Losses and baselines that
-    `differences` do not name are compared by their scores. `slices` are the scores of the shipped file on parts of the
-    test rows. `engines` are what chips answer: reference models by name, the model, its differences from them.
+    Args:
+        rows: the models of the table by name.
+        metric: the metric that decides.
+        shipped: the name of the shipped file in `rows`.
+        thresholds: the requirements.
+        calibration: the confidence threshold and its figures; None if it was not measured.
+        files: the names of all files that are pushed, if there are others than the shipped one.
+        differences: the differences of the shipped file from its references; a reference that is missing here is
+            compared by its score.
+        slices: the scores of the shipped file on slices of the test rows.
+        engines: the shipped file in the engine of a chip, by the engine's name: its reference models by name, the
+            model in the engine, and its differences from the references.
     """
     points = {name: 100 * row.metrics[metric].mean for name, row in rows.items()}
     score = points[shipped]
@@ -124,7 +133,7 @@ def decide(
     for name in (name for name, row in rows.items() if row.trivial):
         beaten = score > points[name]
         verdicts.append((beaten, f"{shipped} {metric} {score:.2f} must be above the {name}'s {points[name]:.2f}"))
-        # Of numbers the error of each file, against that of the training mean.
+        # For a regression, the error of each file is compared with the error of the mean of the training rows.
         for file in files or (shipped,):
             if _ERROR in rows[file].metrics:
                 error, limit = (rows[row].metrics[_ERROR].mean for row in (file, name))
@@ -161,7 +170,7 @@ def decide(
 
 
 def _teacher_of(rows: Mapping[str, MeasuredModel]) -> str:
-    """The teacher that a file is compared with: a fine-tuned model, or else the answers in the examples."""
+    """The name of the teacher's row: a fine-tuned model, or else the teacher's answers in the examples."""
     return TEACHER if TEACHER in rows else COLUMN
 
 
@@ -173,7 +182,7 @@ def _reaches(score: float, floor: float) -> bool:
 def _judge_losses(
     rows: Mapping[str, MeasuredModel], metric: str, shipped: str, thresholds: Thresholds, differences: Differences
 ) -> Iterator[tuple[bool, str]]:
-    """Against the float model that the shipped file was made of, and against the version before."""
+    """Compares the shipped file with the float model that it was made from, and with the previous version."""
     source = next((name for name in (STUDENT, TEACHER) if name in rows and name != shipped), None)
     references = ((source, "max_export_loss", f"the {source}'s"), (PREVIOUS, "max_regression", "the version before's"))
     for reference, setting, whose in references:
@@ -192,15 +201,15 @@ def _judge_losses(
 
 
 def loss_metrics(metrics: Collection[str], metric: str) -> list[str]:
-    """The metrics that a file must keep: the main one, and for regression R2, which falls with a wrong scale."""
+    """The metrics whose loss is limited: the main one, and for regression R2, which falls if the scale is wrong."""
     return [metric, *([_EXPLAINED] if _EXPLAINED in metrics and metric != _EXPLAINED else [])]
 
 
 def describe_lost_share(rows: Mapping[str, MeasuredModel], metric: str, shipped: str) -> tuple[float, str]:
-    """The share of what the teacher adds to the trivial answer that the shipped file loses, 0 to 1, and a clause on it.
+    """The share of the teacher's lead over the trivial answer that the shipped file loses, 0 to 1, with a clause on it.
 
-    0 and an empty clause where nothing is lost, where the trivial answer scores 0, so that the ratio of both scores
-    says the same, and where the teacher adds nothing.
+    The share is 0 and the clause empty if nothing is lost, if the trivial answer scores 0 (the share then is 1 minus
+    the ratio of the scores), or if the teacher has no lead.
     """
     name = next((name for name, row in rows.items() if row.trivial), shipped)
     names = (shipped, _teacher_of(rows), name)
@@ -223,16 +232,16 @@ def _warnings(
     way = '; evaluation.below_baseline = "refuse" keeps such a file from being pushed'
     for is_significant, comparison in below:
         if not is_significant:
-            warnings.append(f"{comparison}, which chance explains")
+            warnings.append(f"{comparison}; the difference is not significant")
         elif thresholds.below_baseline == "warn":
             warnings.append(comparison + way)
-    # A share of a negative score, as correlations and R2 may be, says nothing.
+    # A ratio has no meaning if the teacher's score is negative, as a correlation or R2 may be.
     names = (shipped, _teacher_of(rows))
     score, teacher = (100 * rows[row].metrics[metric].mean if row in rows else 0.0 for row in names)
     lost, clause = describe_lost_share(rows, metric, shipped)
     is_far_below = score < FAR_BELOW_TEACHER * teacher or 1 - lost < FAR_BELOW_ADDED
     if not thresholds.min_share_of_teacher and teacher > 0 and is_far_below:
         share = f"{100 * score / teacher:.0f} % of the teacher's {teacher:.2f}{clause and f', and {clause}'}"
-        rule = "evaluation.min_share_of_teacher sets the least share"
+        rule = "evaluation.min_share_of_teacher sets a minimum"
         warnings.append(f"{shipped} {metric} {score:.2f} is {share}; {rule}")
     return warnings

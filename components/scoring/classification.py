@@ -10,7 +10,7 @@ from components.scoring.baselines import COSINE, NGRAMS, classify_by_cosine, cla
 from components.scoring.mistakes import Mistake, Mistakes, displayed_texts, worst_first
 from components.scoring.row_statistics import RowStatistics, label_statistics
 from components.sources.table import TextRow
-from components.sources.teacher_columns import likeliest
+from components.sources.teacher_columns import most_likely_label
 
 if TYPE_CHECKING:
     from keras_bert.tasks.base import Task
@@ -79,7 +79,7 @@ class ClassificationScoring(TaskScoring[TextRow]):
 
     def given_answers(self, rows: Sequence[TextRow], labels: Sequence[str]) -> list[str]:
         """The likeliest labels."""
-        return [likeliest(row.teacher.numbers, labels) for row in rows if row.teacher]
+        return [most_likely_label(row.teacher.numbers, labels) for row in rows if row.teacher]
 
     def trivial(self, train: Sequence[TextRow], test: Sequence[TextRow]) -> tuple[str, list[str]]:
         """Predicts the most frequent training label for every row."""

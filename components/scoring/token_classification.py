@@ -10,7 +10,7 @@ from components.scoring.classification import OF_LABELS, score_labels
 from components.scoring.mistakes import Mistake, Mistakes, cut_words, worst_first
 from components.scoring.row_statistics import RowStatistics, divide, label_statistics
 from components.sources.tagged_words import Sentence
-from components.sources.teacher_columns import likeliest
+from components.sources.teacher_columns import most_likely_label
 
 if TYPE_CHECKING:
     import numpy as np
@@ -83,7 +83,10 @@ class TaggedScoring(TaskScoring[Sentence]):
         """The likeliest tag of each word."""
         size = len(labels)
         return [
-            [likeliest(row.teacher.numbers[size * word : size * (word + 1)], labels) for word in range(len(row.words))]
+            [
+                most_likely_label(row.teacher.numbers[size * word : size * (word + 1)], labels)
+                for word in range(len(row.words))
+            ]
             for row in rows
             if row.teacher
         ]

@@ -10,13 +10,18 @@ from components.dsl.errors import InputError
 from components.files.record_files import Record, as_text, read_table
 from components.sources.shared import LocatedRow, check_label, check_labels
 from components.sources.table import locate_rows
-from components.sources.teacher_columns import AnyAnswer, TaughtFiles, TeacherAnswer, UnlabelledSource, read_logits
+from components.sources.teacher_columns import (
+    AnyAnswer,
+    FilesWithTeacherAnswers,
+    TeacherAnswer,
+    UnlabelledSource,
+    read_logits,
+)
 from keras_bert.core.checks import check
 from keras_bert.core.validation import NonEmptyStr, PositiveShare, validated_dataclass
 
-# Values of a column for one label, as JSON, Parquet and text files hold them.
+# The values in a column of `label_columns`, as JSON, Parquet and text files write them.
 _FLAGS: Mapping[Any, bool] = {"0": False, "1": True, "0.0": False, "1.0": True, "false": False, "true": True}
-# The names of such columns, or the default of `label`.
 _DEFAULT_LABEL = "label"
 
 
@@ -30,12 +35,12 @@ class LabelSetRow(NamedTuple):
 
 
 @validated_dataclass(kw_only=False)
-class LabelSetSource(TaughtFiles):
+class LabelSetSource(FilesWithTeacherAnswers):
     """Rows with any number of labels, in tables with named columns, as `TableSource` reads them.
 
-    A row without labels has none of the labels; it is not unlabelled. With a teacher's answers, rows where the column
-    of the labels is absent or null, or all `label_columns` are empty, have no labels of their own; they get those of
-    a probability of at least 0.5.
+    A row with an empty list of labels is a labelled row to which no label applies. If there are teacher's answers, rows
+    are unlabelled where the column of the labels is absent or null, or all `label_columns` are empty. They get the
+    labels to which the teacher gives a probability of at least 0.5.
 
     Attributes:
         text: the column of the text.
@@ -59,28 +64,32 @@ class LabelSetSource(TaughtFiles):
     @pydantic.model_validator(mode="after")
     def _check_columns(self) -> Self:
         columns = self.columns()
-        check("LabelSetSource", "text", len(set(columns)) == len(columns), "be another column than all others", columns)
+        check("LabelSetSource", "text", len(set(columns)) == len(columns), "differ from all other columns", columns)
         if self.label_columns is not None:
             check("LabelSetSource", "label_columns", len(self.label_columns) > 1, "be at least 2", self.label_columns)
-            for field, usual in (("label", _DEFAULT_LABEL), ("separator", ",")):
+            for field, default in (("label", _DEFAULT_LABEL), ("separator", ",")):
                 value = getattr(self, field)
-                check("LabelSetSource", field, value == usual, "be left out beside label_columns", value)
+                check("LabelSetSource", field, value == default, "be left out if label_columns is set", value)
         return self
 
     def splits(self) -> dict[str, list[LabelSetRow]]:
         """Reads the rows of each configured split.
 
         Raises:
-            InputError: a table is missing, empty, not UTF-8 or without a named column; a cell holds no labels as the
-                settings describe them; the separator stands in no training cell, or a column of a label is 0 in all
-                training rows; or there are fewer than two labels, or a validation or test label that training never
-                saw.
+            InputError: a table is missing, empty, not UTF-8 or without a named column; a cell does not hold
+                labels in the form of the settings; no training cell contains the separator, or a column of a label is
+                0 in all training rows; or there are fewer than two labels, or a validation or test label that no
+                training row has.
         """
         paths = self.paths()
-        label_names = self._known()
+        label_names = self._answer_labels()
         tables = {
             split: self._parse(
-                path, self._records(path), label_names, must_separate=split == "train", may_lack=split == "train"
+                path,
+                self._records(path),
+                label_names,
+                requires_separator=split == "train",
+                labels_optional=split == "train",
             )
             for split, path in paths.items()
         }
@@ -91,7 +100,7 @@ class LabelSetSource(TaughtFiles):
                     f"column {column!r} of {self.train} must be 1 somewhere, got 0 in all rows; leave it out"
                 )
         names = {split: self._label_names(rows) for split, rows in tables.items()}
-        self.check_known(label_names, names["train"])
+        self.check_answer_labels(label_names, names["train"])
         check_labels(names, f"{owner} of {self.train}")
         return tables
 
@@ -110,7 +119,7 @@ class LabelSetSource(TaughtFiles):
     def training_rows(self) -> list[LocatedRow]:
         """The training rows of `splits`, each with its file and line and with all columns as texts."""
         records = list(self._records(self.train, has_cells=True))
-        return locate_rows(self.make_rows(self.train, records, must_separate=True), records, self.train)
+        return locate_rows(self.make_rows(self.train, records, requires_separator=True), records, self.train)
 
     def record(self, row: LabelSetRow) -> dict[str, Any]:
         """Converts a row to a record with this source's columns, which `read` reads from a `.jsonl` file."""
@@ -131,13 +140,13 @@ class LabelSetSource(TaughtFiles):
         return {label for row in rows for label in row.labels}
 
     def columns(self) -> tuple[str, ...]:
-        """The columns that are read: of the texts, then of the labels."""
+        """The columns that are read: those of the texts, then those of the labels."""
         second = () if self.second_text is None else (self.second_text,)
         return (self.text, *second, *(self.label_columns or (self.label,)))
 
-    def _known(self) -> list[str]:
-        """The labels in the order of a teacher's numbers; none where there are none."""
-        return self.known_labels(self.columns()[: self._texts]) if self.is_taught else []
+    def _answer_labels(self) -> list[str]:
+        """The labels in the order of the teacher's answers; empty without answers."""
+        return self.answer_labels(self.columns()[: self._texts]) if self.has_teacher_answers else []
 
     def own_labels(self, record: Record) -> Collection[str]:
         """The labels of a row, or all of `label_columns`."""
@@ -145,13 +154,13 @@ class LabelSetSource(TaughtFiles):
             return self.label_columns
         value = record.cells.get(self.label)
         place = f"{record.where}: column {self.label!r}"
-        return [] if value is None else _read_list(value, place, _Separated(self.separator))
+        return [] if value is None else _read_list(value, place, _CellSplitter(self.separator))
 
     def read_unlabelled(self, unlabelled: UnlabelledSource) -> list[LabelSetRow]:
-        """See `TaughtFiles.read_unlabelled`."""
-        label_names, table = self._known() or self.labels(self.read(self.train)), self.as_unlabelled(unlabelled)
+        """See `FilesWithTeacherAnswers.read_unlabelled`."""
+        label_names, table = self._answer_labels() or self.labels(self.read(self.train)), self.as_unlabelled(unlabelled)
         table = dataclasses.replace(table, label_columns=None, label=_DEFAULT_LABEL, separator=",")
-        # A column of labels that happens to be there is not read.
+        # Labels in the unlabelled table are ignored.
         records = (
             record._replace(cells={**record.cells, _DEFAULT_LABEL: None}) for record in table._records(table.train)
         )
@@ -162,20 +171,20 @@ class LabelSetSource(TaughtFiles):
         return 1 if self.second_text is None else 2
 
     def _records(self, path: str, *, has_cells: bool = False) -> Iterator[Record]:
-        """Records; where rows may have a teacher's answer, the columns of the labels may be absent."""
+        """The records of a table; if rows may have a teacher's answer, the columns of the labels may be absent."""
         columns = self.columns()
         return read_table(
-            path, columns[: self._texts] if self.is_taught else columns, has_cells=has_cells or self.is_taught
+            path,
+            columns[: self._texts] if self.has_teacher_answers else columns,
+            has_cells=has_cells or self.has_teacher_answers,
         )
 
-    def make_rows(
-        self, path: str, records: Iterable[Record], *, must_separate: bool = False, may_lack: bool = True
-    ) -> list[LabelSetRow]:
+    def make_rows(self, path: str, records: Iterable[Record], *, requires_separator: bool = False) -> list[LabelSetRow]:
         """The rows of records with the values of `columns`; raises as `splits`.
 
-        With `must_separate`, a separator that no cell has is an error; unless a row `may_lack` labels, it has its own.
+        With `requires_separator`, at least one cell must contain the separator.
         """
-        return self._parse(path, records, self._known(), must_separate=must_separate, may_lack=may_lack)
+        return self._parse(path, records, self._answer_labels(), requires_separator=requires_separator)
 
     def _parse(
         self,
@@ -183,27 +192,28 @@ class LabelSetSource(TaughtFiles):
         records: Iterable[Record],
         label_names: Sequence[str],
         *,
-        must_separate: bool = False,
-        may_lack: bool = True,
+        requires_separator: bool = False,
+        labels_optional: bool = True,
     ) -> list[LabelSetRow]:
-        separated, columns, rows = _Separated(self.separator), self.columns(), list[LabelSetRow]()
+        """See `make_rows`; with `labels_optional`, a row with a teacher's answer may have no labels of its own."""
+        separated, columns, rows = _CellSplitter(self.separator), self.columns(), list[LabelSetRow]()
         texts = self._texts
         for record in records:
             cells = record.values
-            if self.is_taught:
+            if self.has_teacher_answers:
                 cells = (*cells, *(record.cells.get(column) for column in columns[texts:]))
             values = list(zip(columns, cells, strict=True))
-            firsts = [as_text(value, record.where, column, is_filled=True) for column, value in values[:texts]]
-            second = firsts[1] if texts == 2 else None
+            row_texts = [as_text(value, record.where, column, is_filled=True) for column, value in values[:texts]]
+            second = row_texts[1] if texts == 2 else None
             logits, raw = None, self.raw_answer(record)
             if raw is not None:
                 place = f"{record.where}: column {self.answer_column!r}"
                 logits = read_logits(raw, label_names, place, log=self.log_probabilities, independent=True)
-            # Of columns of flags an empty text is absent, too; of one of names it is an empty list.
+            # An empty text in `label_columns` is a missing value; in the column of labels it is an empty list.
             absent = (None,) if self.label_columns is None else (None, "")
-            if logits is not None and may_lack and all(value in absent for _, value in values[texts:]):
+            if logits is not None and labels_optional and all(value in absent for _, value in values[texts:]):
                 names = [label for label, logit in zip(label_names, logits, strict=True) if logit >= 0]
-                rows.append(LabelSetRow(firsts[0], tuple(names), second, TeacherAnswer(logits, is_label=True)))
+                rows.append(LabelSetRow(row_texts[0], tuple(names), second, TeacherAnswer(logits, is_label=True)))
                 continue
             places = ((f"{record.where}: column {column!r}", column, value) for column, value in values[texts:])
             if self.label_columns is None:
@@ -211,13 +221,13 @@ class LabelSetSource(TaughtFiles):
             else:
                 labels = [column for place, column, value in places if _read_flag(value, place)]
             answer = () if logits is None else TeacherAnswer(logits, is_label=False)
-            rows.append(LabelSetRow(firsts[0], tuple(sorted(set(labels))), second, answer))
+            rows.append(LabelSetRow(row_texts[0], tuple(sorted(set(labels))), second, answer))
         if len(separated.flag_lengths) == 1 and (length := separated.flag_lengths.pop()):
             raise InputError(
                 f"column {self.label!r} of {path} must hold the names of labels, got {length} numbers in every row, 0 "
                 "or 1; write the names of those that are 1, or a column for each label and examples.label_columns"
             )
-        if must_separate and separated.is_in_no_cell:
+        if requires_separator and separated.is_in_no_cell:
             raise InputError(
                 f"examples.separator must stand in column {self.label!r} of {path}, got {self.separator!r}, which is "
                 f"in none of {separated.cells} cells; name the separator, or set examples.task to 'classification' if "
@@ -227,7 +237,7 @@ class LabelSetSource(TaughtFiles):
 
 
 @dataclasses.dataclass
-class _Separated:
+class _CellSplitter:
     """Splits cells at the separator, and counts cells with and without it.
 
     `flag_lengths` has the lengths of lists with nothing but 0 and 1, and 0 for all other lists.
@@ -248,7 +258,7 @@ class _Separated:
         return cell.split(self.separator)
 
 
-def _read_list(value: Any, place: str, separated: _Separated) -> list[str]:
+def _read_list(value: Any, place: str, separated: _CellSplitter) -> list[str]:
     """The labels of a cell: a list, or text with a separator; empty for an empty list or a blank cell."""
     if value is None:
         raise InputError(f"{place} must be a list or text, got None; write an empty list for a row without labels")

@@ -8,7 +8,7 @@ import pydantic
 
 from components.dsl.errors import InputError
 from components.files.record_files import Record, as_text, read_table
-from components.sources.teacher_columns import AnyAnswer, TaughtFiles, TeacherAnswer, read_score
+from components.sources.teacher_columns import AnyAnswer, FilesWithTeacherAnswers, TeacherAnswer, read_score
 from keras_bert.core.checks import check
 from keras_bert.core.folding import fold
 from keras_bert.core.validation import NonEmptyStr, validated_dataclass
@@ -25,7 +25,7 @@ class QueryRow(NamedTuple):
 
 
 @validated_dataclass(kw_only=False)
-class RetrievalSource(TaughtFiles):
+class RetrievalSource(FilesWithTeacherAnswers):
     """Pairs of a query and a passage that answers it, and perhaps negatives, in tables with named columns.
 
     Tables are `.tsv`, `.csv`, `.jsonl`, `.parquet` or `.arrow`; text formats may be compressed: `.gz`, `.bz2`, `.zst`.
@@ -60,14 +60,14 @@ class RetrievalSource(TaughtFiles):
             InputError: a table is missing, empty, not UTF-8 or without a named column; a query has no passage, or a
                 passage of its own as a negative.
         """
-        self.known_labels(self._columns())
+        self.answer_labels(self._columns())
         return {split: self._read(path) for split, path in self.paths().items()}
 
     def _read(self, path: str) -> list[QueryRow]:
         # Query -> its passages, each with its place, its negatives, and the scores of both.
         rows = dict[str, tuple[dict[str, str], dict[str, None], dict[str, float]]]()
         columns = self._columns()
-        for record in read_table(path, tuple(columns), has_cells=self.is_taught):
+        for record in read_table(path, tuple(columns), has_cells=self.has_teacher_answers):
             pairs = zip(record.values, columns, strict=True)
             queries, answers, *others = (_read_texts(value, record.where, column) for value, column in pairs)
             if len(queries) != 1:

@@ -21,20 +21,20 @@ from components.sources.shared import (
 )
 from components.sources.teacher_columns import (
     AnyAnswer,
-    TaughtFiles,
+    FilesWithTeacherAnswers,
     TeacherAnswer,
     UnlabelledSource,
     describe_agreement,
     is_missing,
-    likeliest,
+    most_likely_label,
     read_logits,
     read_score,
 )
 from keras_bert.core.checks import broken_float32_rule, check
 from keras_bert.core.validation import NonEmptyStr, validated_dataclass
 
-# Tasks whose rows are pairs.
-_OF_PAIRS = ("embedding", "reranking")
+# Tasks whose rows are pairs of texts.
+_PAIR_TASKS = ("embedding", "reranking")
 
 
 class TextRow(NamedTuple):
@@ -47,7 +47,7 @@ class TextRow(NamedTuple):
 
 
 @validated_dataclass(kw_only=False)
-class TableSource(TaughtFiles):
+class TableSource(FilesWithTeacherAnswers):
     """Rows with a label or a number, in tables with named columns: `.tsv`, `.csv`, `.jsonl`, `.parquet` or `.arrow`.
 
     Text formats may be compressed: `.gz`, `.bz2`, `.zst`. A `.csv` file is read with semicolons if its
@@ -55,7 +55,7 @@ class TableSource(TaughtFiles):
 
     Attributes:
         text: the column of the text.
-        label: the column of the label: a string, or a finite number for the other tasks.
+        label: the column of the label: a string for `classification`, otherwise a finite number.
         second_text: the column of the second text of pairs; None for single texts.
         task: the task of the labels: `classification` of names, `regression` of numbers, `embedding` of pairs whose
             numbers are similarities, or `reranking` of queries and passages whose numbers are relevances.
@@ -73,7 +73,7 @@ class TableSource(TaughtFiles):
         columns, is_embedding = self.columns(), self.task == "embedding"
         different = len(set(columns)) == len(columns)
         check("TableSource", "text", different, "be another column than label and second_text", columns)
-        has_pairs = self.task not in _OF_PAIRS or self.second_text is not None
+        has_pairs = self.task not in _PAIR_TASKS or self.second_text is not None
         check("TableSource", "second_text", has_pairs, f"be set for {self.task}", None)
         check("TableSource", "scale", is_embedding or self.scale == 1.0, "be 1 unless task is embedding", self.scale)
         return self
@@ -82,12 +82,12 @@ class TableSource(TaughtFiles):
         """Reads the rows of each configured split.
 
         Raises:
-            InputError: a table is missing, empty, not UTF-8 or without a named column; has fewer than two labels,
-                or a validation or test label that training never saw; or, for a regression, what is not a number, only
-                one number in validation or test, or training numbers that `check_spread` refuses; or a teacher's answer
-                does not fit the labels.
+            InputError: a table is missing, empty, not UTF-8 or without a named column; there are fewer than two labels,
+                or a validation or test label that no training row has; a number is malformed, all numbers of validation
+                or test rows are equal, or `check_spread` refuses those of training rows; or a teacher's answer does not
+                fit the labels.
         """
-        label_names = self.known_labels(self._needed())
+        label_names = self.answer_labels(self._required_columns())
         tables = {
             split: self._parse(self._records(path), label_names, labels="some" if split == "train" else "all")
             for split, path in self.paths().items()
@@ -95,7 +95,7 @@ class TableSource(TaughtFiles):
         labels = {split: {row.label for row in rows} for split, rows in tables.items()}
         owner = f"column {self.label!r} of {self.train}"
         if self.task == "classification":
-            self.check_known(label_names, labels["train"])
+            self.check_answer_labels(label_names, labels["train"])
             check_labels(labels, owner)
             return tables
         if self.task == "regression":
@@ -114,7 +114,7 @@ class TableSource(TaughtFiles):
 
     def make_rows(self, path: str, records: Iterable[Record]) -> list[TextRow]:
         """The rows of records with the values of `columns`; raises as `read`."""
-        return self._scale(self._parse(records, self.known_labels(self._needed())), path)
+        return self._scale(self._parse(records, self.answer_labels(self._required_columns())), path)
 
     def column_values(
         self, columns: Sequence[str], rows: Sequence[TextRow], split: str = "train"
@@ -153,7 +153,7 @@ class TableSource(TaughtFiles):
                 ("teacher's number", sum(row.teacher and row.teacher[0])),
             ):
                 if abs(number) > self.scale:
-                    rule = f"be at most {self.scale:g}, examples.scale"
+                    rule = f"be at most examples.scale, {self.scale:g}"
                     raise InputError(f"{split}: the {name} of {row.text[:40]!r} must {rule}, got {number:g}")
         return [
             row._replace(
@@ -167,12 +167,12 @@ class TableSource(TaughtFiles):
         """The columns that are read."""
         return (self.text, self.label) if self.second_text is None else (self.text, self.label, self.second_text)
 
-    def _needed(self) -> tuple[str, ...]:
+    def _required_columns(self) -> tuple[str, ...]:
         """The columns that each row has; a row with a teacher's answer may have no label."""
-        return tuple(column for column in self.columns() if column != self.label or not self.is_taught)
+        return tuple(column for column in self.columns() if column != self.label or not self.has_teacher_answers)
 
     def _records(self, path: str, columns: Sequence[str] = (), *, has_cells: bool = False) -> Iterator[Record]:
-        return read_table(path, (*self._needed(), *columns), has_cells=has_cells or self.is_taught)
+        return read_table(path, (*self._required_columns(), *columns), has_cells=has_cells or self.has_teacher_answers)
 
     def own_labels(self, record: Record) -> Collection[str]:
         """The label of a row, if it has one."""
@@ -181,13 +181,13 @@ class TableSource(TaughtFiles):
         return [as_text(label, record.where, self.label).strip()] if is_name else []
 
     def describe(self, splits: Mapping[str, Sequence[Any]]) -> list[str]:
-        """How often a teacher's likeliest label is that of the row."""
-        if not self.is_taught or self.task != "classification":
+        """How often the teacher's most likely label is that of the row."""
+        if not self.has_teacher_answers or self.task != "classification":
             return []
-        label_names = self.known_labels(self._needed())
+        label_names = self.answer_labels(self._required_columns())
         agreements = {
             split: [
-                likeliest(row.teacher.numbers, label_names) == row.label
+                most_likely_label(row.teacher.numbers, label_names) == row.label
                 for row in rows
                 if row.teacher and not row.teacher.is_label
             ]
@@ -196,23 +196,31 @@ class TableSource(TaughtFiles):
         return describe_agreement(agreements, label_names)
 
     def read_unlabelled(self, unlabelled: UnlabelledSource) -> list[TextRow]:
-        """See `TaughtFiles.read_unlabelled`."""
-        label_names = self.known_labels(self._needed()) or sorted({row.label for row in self.read(self.train)})
+        """See `FilesWithTeacherAnswers.read_unlabelled`."""
+        label_names = self.answer_labels(self._required_columns()) or sorted(
+            {row.label for row in self.read(self.train)}
+        )
         table = self.as_unlabelled(unlabelled)
         return table._scale(table._parse(table._records(unlabelled.path), label_names, labels="none"), unlabelled.path)
 
     def _parse(
         self, records: Iterable[Record], label_names: Sequence[str], *, labels: Literal["all", "some", "none"] = "some"
     ) -> list[TextRow]:
-        columns, rows = self._needed(), list[TextRow]()
+        """The rows of records. A row without a label of its own has the teacher's.
+
+        `labels` says which rows have one of their own: `all`, `some` (the others have a teacher's answer) or `none`.
+        """
+        columns, rows = self._required_columns(), list[TextRow]()
         for record in records:
             where, values = record.where, dict(zip(columns, record.values, strict=False))
             texts = [column for column in (self.text, self.second_text) if column is not None]
             text, *second = (as_text(values[column], where, column, is_filled=True) for column in texts)
             numbers = self._read_answer(record, label_names)
-            cell = record.cells.get(self.label) if self.is_taught else values[self.label]
-            is_own = labels != "none" and not (self.is_taught and labels == "some" and is_missing(cell))
-            if is_own:
+            cell = record.cells.get(self.label) if self.has_teacher_answers else values[self.label]
+            has_own_label = labels != "none" and not (
+                self.has_teacher_answers and labels == "some" and is_missing(cell)
+            )
+            if has_own_label:
                 label = as_text(cell, where, self.label, is_filled=True).strip()
             elif numbers is None:
                 if labels == "none":
@@ -222,12 +230,12 @@ class TableSource(TaughtFiles):
                 columns_of_both = f"a label in column {self.label!r} or a teacher's answer in {self.answer_column!r}"
                 raise InputError(f"{where}: the row must have {columns_of_both}, got neither")
             else:
-                label = likeliest(numbers, label_names) if self.task == "classification" else str(numbers[0])
+                label = most_likely_label(numbers, label_names) if self.task == "classification" else str(numbers[0])
             if self.task == "classification":
                 check_label(label, f"{where}: column {self.label!r}")
             elif (rule := broken_float32_rule(parse_number(label))) is not None:
                 raise InputError(f"{where}: column {self.label!r} must {rule}, got {label!r}")
-            answer: AnyAnswer = () if numbers is None else TeacherAnswer(numbers, is_label=not is_own)
+            answer: AnyAnswer = () if numbers is None else TeacherAnswer(numbers, is_label=not has_own_label)
             rows.append(TextRow(text, label, second[0] if second else None, answer))
         return rows
 

@@ -13,13 +13,21 @@ from components.files.text_files import Lines, extension
 from components.sources.shared import LocatedRow, check_label, check_labels
 from components.sources.table import locate_rows
 from components.sources.tag_schemes import begin_entities, find_tag_error, suggest_scheme, to_bio
-from components.sources.teacher_columns import AnyAnswer, TaughtFiles, TeacherAnswer, is_missing, likeliest, read_logits
+from components.sources.teacher_columns import (
+    AnyAnswer,
+    FilesWithTeacherAnswers,
+    TeacherAnswer,
+    is_missing,
+    most_likely_label,
+    read_logits,
+)
 from keras_bert.core.checks import check
 from keras_bert.core.validation import NonEmptyStr, validated_dataclass
 from keras_bert.data.conllu import TAG_COLUMNS, parse_conllu
 from keras_bert.metrics.entities import OUTSIDE
 
-# What holds lists of words; all other files have columns, whatever they are called, and TSV files, too.
+# The kinds of files whose rows hold lists of words. All other files, including TSV, have a word on each line, in
+# columns.
 _LIST_KINDS = tuple(kind for kind in RECORD_KINDS if kind != ".tsv")
 _TREEBANK_KIND = ".conllu"
 _KINDS = (".conll", ".txt", _TREEBANK_KIND, *RECORD_KINDS)
@@ -39,7 +47,7 @@ class Sentence(NamedTuple):
 
 
 class SentenceSplits(dict[str, list[Sentence]]):
-    """The sentences of each split, and what else their files say of them.
+    """The sentences of each split, with the heads of their words and the number of corrected tags.
 
     Attributes:
         heads: the heads of the words of each sentence, by split, see `TreebankSentence.heads`; empty for sentences of
@@ -54,12 +62,14 @@ class SentenceSplits(dict[str, list[Sentence]]):
 
 
 class _ReadSentence(NamedTuple):
-    """A sentence as its file has it.
+    """A sentence with its location in its file.
 
     Attributes:
-        where: the start of an error about one of its words.
-        first: the number of its first word there.
+        place: the location, such as `line 3`.
+        where: the start of an error message about a word; the number of the word or line follows.
+        first: the number that this message has for the first word.
         record: the row of a table; None for other files.
+        corrected: see `SentenceSplits`.
     """
 
     row: Sentence
@@ -72,25 +82,25 @@ class _ReadSentence(NamedTuple):
 
 
 @validated_dataclass(kw_only=False)
-class SentenceSource(TaughtFiles):
+class SentenceSource(FilesWithTeacherAnswers):
     """Sentences with a tag for each word.
 
-    Files hold a word a line in columns, as CoNLL's (any extension, `.tsv` too), or a sentence a row with a list of
-    words and one of tags (`.jsonl`, `.parquet`, `.arrow`; in `.csv` strings parted by blanks). Treebanks (`.conllu`)
-    give their forms and universal parts of speech.
+    Files have a word on each line, in columns as in CoNLL's files (any extension, also `.tsv`), or a sentence in each
+    row, with a list of words and a list of tags (`.jsonl`, `.parquet`, `.arrow`; in `.csv` strings with blanks between
+    the words). Of treebanks (`.conllu`) the forms and the universal parts of speech are read.
 
     Attributes:
-        word_column: the number of the column of words, from 0; negative numbers count from the end.
-        tag_column: the number of the column of tags, from 0; negative numbers count from the end. In `.conllu` files 3
+        word_column: the index of the column of words, from 0; negative indices count from the end.
+        tag_column: the index of the column of tags, from 0; negative indices count from the end. In `.conllu` files 3
             (UPOS, the default), 4 (XPOS) or 7 (DEPREL).
-        prefix: text in front of every word that is removed, such as `en:` in WikiANN.
+        prefix: a text that every word begins with and that is removed, such as `en:` in WikiANN.
         words: the field of the list of words in a row.
         tags: the field of the list of tags in a row.
         scheme: the tagging scheme of entities: `BIO`, where each entity starts with a `B-` tag (an `I-` that continues
-            no entity is counted, and read as `B-`, as conlleval does); `IOB1`, where only an
-            entity right behind another one of its type does, as CoNLL-2003 is distributed; `IOBES` or `BILOU`, with
-            further tags for the last word and for entities of one word. All are converted to BIO. `any` is for tags
-            that mark no entities, such as parts of speech.
+            no entity is counted, and read as `B-`, as conlleval does); `IOB1`, where only an entity
+            directly after another one of its type starts with `B-`, as in the distributed files of CoNLL-2003; `IOBES`
+            or `BILOU`, with further tags for the last word and for entities of one word. All are converted to BIO.
+            `any` is for tags that do not mark entities, such as parts of speech.
         task: `token_classification`.
     """
 
@@ -109,8 +119,8 @@ class SentenceSource(TaughtFiles):
         for field, other in (("tag_column", "word_column"), ("tags", "words")):
             value = getattr(self, field)
             check("SentenceSource", field, value != getattr(self, other), f"be another than {other}", value)
-        is_plain = not self.is_taught or self.scheme in ("BIO", "any")
-        check("SentenceSource", "scheme", is_plain, "be 'BIO' or 'any' beside probabilities", self.scheme)
+        is_plain = not self.has_teacher_answers or self.scheme in ("BIO", "any")
+        check("SentenceSource", "scheme", is_plain, "be 'BIO' or 'any' if there are probabilities", self.scheme)
         return self
 
     def splits(self) -> SentenceSplits:
@@ -126,18 +136,18 @@ class SentenceSource(TaughtFiles):
                 raise InputError(
                     f"{split} must have tags in all rows, as models are measured on them; leave others out"
                 )
-        self.check_known(self._known(), self._known_tags(splits["train"]))
-        tags = {split: self._known_tags(sentences) for split, sentences in splits.items()}
+        self.check_answer_labels(self._answer_labels(), self._tag_set(splits["train"]))
+        tags = {split: self._tag_set(sentences) for split, sentences in splits.items()}
         check_labels(tags, self.train)
         if any(tag[:2] in _ENTITY_TAGS for tag in tags["train"]) and OUTSIDE not in tags["train"]:
             raise InputError(f"{self.train} must have the tag O besides those of entities, got {sorted(tags['train'])}")
         return splits
 
     def labels(self, sentences: list[Sentence]) -> list[str]:
-        """The tags that a model of these sentences is to know, sorted; of an entity both, `B-` and `I-`."""
-        return sorted(self._known_tags(sentences))
+        """The tags that a model of these sentences predicts, sorted; each type of entity has `B-` and `I-`."""
+        return sorted(self._tag_set(sentences))
 
-    def _known_tags(self, sentences: list[Sentence]) -> set[str]:
+    def _tag_set(self, sentences: list[Sentence]) -> set[str]:
         tags = {tag for sentence in sentences for tag in sentence.tags}
         if self.scheme == "any":
             return tags
@@ -148,7 +158,7 @@ class SentenceSource(TaughtFiles):
         return match_files(path, _KINDS, what="the file of sentences")
 
     def read(self, path: str) -> list[Sentence]:
-        """The sentences of files, with these settings; whether they know the same tags is not checked.
+        """The sentences of files, read with these settings; their tags are not compared with those of other files.
 
         Raises:
             InputError: a file is missing, malformed or holds no sentence; a tag breaks the scheme.
@@ -156,9 +166,9 @@ class SentenceSource(TaughtFiles):
         return [sentence.row for sentence in self._read(path)]
 
     def training_rows(self) -> list[LocatedRow]:
-        """The training sentences of `splits` with the places of their starts, as `train.conll line 3`.
+        """The training sentences of `splits` with their locations, such as `train.conll line 3`.
 
-        Those of tables have all their columns as texts, too.
+        Sentences of tables also have all columns of their row, as texts.
         """
         read = self._read(self.train, has_cells=True)
         records = [sentence.record for sentence in read if sentence.record is not None]
@@ -167,18 +177,18 @@ class SentenceSource(TaughtFiles):
         return locate_rows([sentence.row for sentence in read], records, self.train)
 
     def _read(self, path: str, *, has_cells: bool = False) -> list[_ReadSentence]:
-        """The sentences of files with their tags in BIO, and with their places as `train.conll line 3`."""
-        read, label_names = list[_ReadSentence](), self._known()
+        """The sentences of files with their tags in BIO, and with their locations, such as `train.conll line 3`."""
+        read, label_names = list[_ReadSentence](), self._answer_labels()
         for file in self._files(path):
             parsed = list(self._parse_file(file, label_names, has_cells=has_cells))
             for sentence in parsed:
                 for number, tag in enumerate(sentence.row.tags, sentence.first):
                     check_label(tag, f"{sentence.where} {number}: the tag")
-            is_marked = any(tag[:2] in _ENTITY_TAGS for sentence in parsed for tag in sentence.row.tags)
+            has_entity_tags = any(tag[:2] in _ENTITY_TAGS for sentence in parsed for tag in sentence.row.tags)
             for sentence in parsed:
                 row, corrected, place = sentence.row, 0, f"{short_name(file, path)} {sentence.place}"
                 tags = begin_entities(row.tags) if self.scheme == "BIO" else row.tags
-                if (self.scheme != "any" or is_marked) and (error := find_tag_error(tags, self.scheme)):
+                if (self.scheme != "any" or has_entity_tags) and (error := find_tag_error(tags, self.scheme)):
                     is_comment = row.words[error[0]].split()[0] == "#"
                     hint = suggest_scheme([other.row.tags for other in parsed], self.scheme)
                     advice = "; remove the line if it is a comment" if is_comment else hint
@@ -192,12 +202,16 @@ class SentenceSource(TaughtFiles):
         return read
 
     def read_tags(self, path: str) -> list[tuple[str, ...]]:
-        """The tags of each sentence of files as they are written there, whatever their scheme.
+        """The tags of each sentence of files as they are written there, in any scheme.
 
         Raises:
             InputError: a file is missing or malformed.
         """
-        return [sentence.row.tags for file in self._files(path) for sentence in self._parse_file(file, self._known())]
+        return [
+            sentence.row.tags
+            for file in self._files(path)
+            for sentence in self._parse_file(file, self._answer_labels())
+        ]
 
     def describe(self, splits: Mapping[str, Sequence[Any]]) -> list[str]:
         """The number of entities of each split whose first tag is an `I-` that was read as a `B-`."""
@@ -210,22 +224,22 @@ class SentenceSource(TaughtFiles):
         return {self.words: list(row.words), self.tags: list(row.tags)}
 
     def own_labels(self, record: Record) -> Collection[str]:
-        """The tags of a row; none where it has none of its own."""
+        """The tags of a row; empty if it has no tags of its own."""
         tags = record.cells.get(self.tags)
         return () if is_missing(tags) else _split(tags, record.where, self.tags)
 
-    def _known(self) -> list[str]:
-        """The tags in the order of a teacher's numbers; none where there are none."""
-        if not self.is_taught:
+    def _answer_labels(self) -> list[str]:
+        """The tags in the order of the teacher's answers; empty without answers."""
+        if not self.has_teacher_answers:
             return []
         for file in (file for path in self.paths().values() for file in self._files(path)):
             if extension(file) not in _LIST_KINDS:
                 rule = f"be left out for files other than {', '.join(_LIST_KINDS)}"
-                raise InputError(f"examples.probabilities must {rule}, got it beside {file}; write a table of lists")
-        return self.labels([Sentence((), tuple(self.known_labels([self.words])))])
+                raise InputError(f"examples.probabilities must {rule}, got it with {file}; write a table of lists")
+        return self.labels([Sentence((), tuple(self.answer_labels([self.words])))])
 
     def _parse_taught(self, record: Record, label_names: Sequence[str]) -> Sentence:
-        """The sentence of a row that may have a teacher's answer, or no tags."""
+        """The sentence of a row that has tags, a teacher's answer, or both."""
         words, raw = _split(record.values[0], record.where, self.words), self.raw_answer(record)
         place = f"{record.where}: column {self.answer_column!r}"
         if raw is not None and not (isinstance(raw, list) and len(raw) == len(words)):
@@ -242,18 +256,18 @@ class SentenceSource(TaughtFiles):
             return sentence._replace(teacher=answer)
         if raw is None:
             raise InputError(f"{record.where}: the row must have tags in column {self.tags!r} or a teacher's answer")
-        tags = tuple(likeliest(part, label_names) for part in logits)
+        tags = tuple(most_likely_label(part, label_names) for part in logits)
         tags = begin_entities(tags) if self.scheme == "BIO" else tags
         return Sentence(words, tags, TeacherAnswer(numbers, is_label=True))
 
     def _parse_file(self, file: str, label_names: Sequence[str], *, has_cells: bool = False) -> Iterator[_ReadSentence]:
-        """The sentences of a file, their tags as they are written there; `label_names` order a teacher's numbers."""
+        """The sentences of a file, with unconverted tags; `label_names` are in the order of the teacher's answers."""
         if extension(file) in _LIST_KINDS:
-            fields = (self.words,) if self.is_taught else (self.words, self.tags)
-            for record in read_records(file, fields, has_cells=has_cells or self.is_taught):
+            fields = (self.words,) if self.has_teacher_answers else (self.words, self.tags)
+            for record in read_records(file, fields, has_cells=has_cells or self.has_teacher_answers):
                 row = (
                     self._parse_taught(record, label_names)
-                    if self.is_taught
+                    if self.has_teacher_answers
                     else parse_lists(record, (self.words, self.tags))
                 )
                 yield _ReadSentence(row, record.place, f"{record.where}, word", record=record)
@@ -280,13 +294,13 @@ class SentenceSource(TaughtFiles):
 def parse_columns(
     lines: Lines, *, word_column: int = 0, tag_column: int = -1, prefix: str = ""
 ) -> Iterator[tuple[Sentence, int]]:
-    """Sentences from lines with one word each; a line of white space, or `-DOCSTART-`, ends a sentence.
+    """Sentences from lines with one word each; a blank line, or one that starts with `-DOCSTART-`, ends a sentence.
 
-    Tabs separate the columns of a line that has tabs, blanks those of others. Columns count from 0, negative ones from
-    the end. `prefix` is cut off every word, as `en:` in WikiANN.
+    Tabs separate the columns of a line with tabs, otherwise blanks do. Columns count from 0, negative ones from the
+    end. `prefix` is removed from every word, such as `en:` in WikiANN.
 
     Yields:
-        Each sentence, and the line of its first word; its others stand on the lines below.
+        Each sentence, and the number of the line of its first word; each further word is on the next line.
 
     Raises:
         InputError: a line has too few columns, an empty one, or a word without the prefix; or see `Lines`.
@@ -306,7 +320,7 @@ def parse_columns(
 
 
 def parse_lists(record: Record, fields: tuple[str, str]) -> Sentence:
-    """The sentence of a row: two lists of strings, or two strings parted by blanks."""
+    """The sentence of a row: two lists of strings, or two strings with blanks between words and between tags."""
     words, tags = (_split(value, record.where, field) for field, value in zip(fields, record.values, strict=True))
     if len(words) != len(tags):
         rule = f"field {fields[1]!r} must hold a tag for each of {len(words)} words"
@@ -316,11 +330,11 @@ def parse_lists(record: Record, fields: tuple[str, str]) -> Sentence:
 
 def _parse_line(line: str, where: str, columns: tuple[int, int], prefix: str) -> tuple[str, str]:
     cells = line.split("\t") if "\t" in line else _BLANKS.split(line.strip(" "))
-    # Columns are counted from either end, so the place -2 needs two of them, and the place 1, too.
+    # Column 1 needs two columns, and so does column -2.
     least = max(column + 1 if column >= 0 else -column for column in columns)
     if len(cells) < max(least, 2):
         raise InputError(f"{where} must have at least {max(least, 2)} columns, got {len(cells)}: {line[:40]!r}")
-    # White space of any kind, as `parse_lists`: rows that were read here are written, and read again there.
+    # Any white space is removed, as by `parse_lists`, which reads these words again after they have been written.
     word, tag = (cells[column].strip() for column in columns)
     if not word.startswith(prefix):
         raise InputError(f"{where}: the word must start with prefix {prefix!r}, got {word!r}")

@@ -69,11 +69,17 @@ class TeacherColumns:
         single = self.probabilities is None or not columns
         check(owner, "probability_columns", single, "be left out beside probabilities", columns)
         rule = "be left out where there are no probabilities"
-        check(owner, "log_probabilities", self.is_taught or not self.log_probabilities, rule, self.log_probabilities)
+        check(
+            owner,
+            "log_probabilities",
+            self.has_teacher_answers or not self.log_probabilities,
+            rule,
+            self.log_probabilities,
+        )
         return self
 
     @property
-    def is_taught(self) -> bool:
+    def has_teacher_answers(self) -> bool:
         """Whether rows may have a teacher's answers."""
         return self.probabilities is not None or bool(self.probability_columns)
 
@@ -96,8 +102,8 @@ class UnlabelledSource(TextSource, TeacherColumns):
 
 
 @validated_dataclass(kw_only=False)
-class TaughtFiles(LabelledFiles, TeacherColumns):
-    """Labelled files whose rows may have a teacher's answers, beside their labels or in place of them."""
+class FilesWithTeacherAnswers(LabelledFiles, TeacherColumns):
+    """Labelled files whose rows may have a teacher's answer, in addition to a label or instead of one."""
 
     @pydantic.model_validator(mode="after")
     def _check_kind(self) -> Self:
@@ -127,15 +133,16 @@ class TaughtFiles(LabelledFiles, TeacherColumns):
         """The labels of a row; none where it has no label of its own."""
         raise NotImplementedError
 
-    def known_labels(self, needed: Sequence[str]) -> list[str]:
-        """The sorted labels of the training rows; where no row has a label, those that the teacher names.
+    def answer_labels(self, required_columns: Sequence[str]) -> list[str]:
+        """The labels in the order of the teacher's answers: the sorted labels of the training rows.
 
-        `needed` are the columns that each row has.
+        If no row has a label, these are the sorted names in the teacher's answers; without answers the list is empty.
+        `required_columns` are the columns that each row has.
         """
-        if not self.is_taught:
+        if not self.has_teacher_answers:
             return []
         labels, named, columns, answers = set[str](), set[str](), set[str](), 0
-        for record in read_table(self.train, tuple(needed), has_cells=True):
+        for record in read_table(self.train, tuple(required_columns), has_cells=True):
             labels.update(self.own_labels(record))
             raw = self.raw_answer(record)
             answers += raw is not None
@@ -150,8 +157,8 @@ class TaughtFiles(LabelledFiles, TeacherColumns):
             )
         return sorted(labels or named)
 
-    def check_known(self, label_names: Collection[str], labels: Collection[str]) -> None:
-        """Raises InputError where a label is that of no training row, nor a teacher's likeliest one."""
+    def check_answer_labels(self, label_names: Collection[str], labels: Collection[str]) -> None:
+        """Raises InputError if a label is never that of a training row, nor a teacher's most likely one."""
         for label in sorted(set(label_names).difference(labels)):
             raise InputError(
                 f"the label {label!r} must be that of a training row, or the likeliest one in column "
@@ -227,7 +234,7 @@ def read_logits(
     return tuple(round(math.log(max(share / total, _LEAST)), 5) for share in shares)
 
 
-def likeliest(logits: Sequence[float], labels: Sequence[str]) -> str:
+def most_likely_label(logits: Sequence[float], labels: Sequence[str]) -> str:
     """The label with the largest logit; the first of equal ones."""
     return labels[max(range(len(labels)), key=lambda number: logits[number])]
 

@@ -70,11 +70,11 @@ def resume_student(teacher: "Task", shape: Student, general_student: "Task") -> 
         InputError: the shape is invalid, or differs from the general student's.
     """
     from keras_bert.compress.new_students import build_student
-    from keras_bert.compress.students import initialize_from_teacher, take_head
+    from keras_bert.compress.students import copy_head, initialize_from_teacher
 
     with input_errors("student: "):
         student, small = build_student(teacher, shape)
         copied = initialize_from_teacher(student.network(), general_student.network(), range(small.num_layers))
-    head = take_head(student.network(), teacher.network())
+    head = copy_head(student.network(), teacher.network())
     logger.info("the student continues from %s and takes %s from the teacher", list(copied), head)
     return student

@@ -44,7 +44,7 @@ def make_losses(
     losses = [_make_loss(name, settings, student, teacher) for name in settings.weights]
     for loss in losses:
         for role, needs, states in (("student", loss.student, student), ("teacher", loss.teacher, teacher)):
-            missing = sorted(needs.attended.keys() & states.unreadable)
+            missing = sorted(needs.attention_layers.keys() & states.unreadable)
             rule = f"be 0 where the attention of the {role}, {states.attention}, does not return {', '.join(missing)}"
             check("Imitation", loss.name, not missing, rule, getattr(settings, loss.name))
     return losses
@@ -65,11 +65,15 @@ def _make_loss(
             return HiddenStates(StateSelection(states=ours), StateSelection(states=theirs))
         case "attentions":
             ours = tuple(range(student.layers))
-            return Attentions(StateSelection(attended={"scores": ours}), StateSelection(attended={"scores": layers}))
+            return Attentions(
+                StateSelection(attention_layers={"scores": ours}), StateSelection(attention_layers={"scores": layers})
+            )
         case "relations":
             kinds = ("query", "key", "value") if settings.relation_kind == "query_key_value" else ("scores", "value")
             last, chosen = student.layers - 1, settings.teacher_layer % teacher.layers
-            read, imitated = (StateSelection(attended=dict.fromkeys(kinds, (layer,))) for layer in (last, chosen))
+            read, imitated = (
+                StateSelection(attention_layers=dict.fromkeys(kinds, (layer,))) for layer in (last, chosen)
+            )
             return Relations(read, imitated, settings.relation_heads or teacher.heads)
         case "cosine":
             return Cosine(StateSelection(states=(student.layers,)), StateSelection(states=(teacher.layers,)))
@@ -139,24 +143,26 @@ class _Reader:
 
     def __init__(self, model: keras.Model, needs: dict[str, StateSelection]) -> None:
         self.model, self._needs = model, needs
-        attended: dict[str, list[int]] = {}
+        attention_layers: dict[str, list[int]] = {}
         for need in needs.values():
-            for kind, layers in need.attended.items():
-                attended.setdefault(kind, []).extend(layer for layer in layers if layer not in attended[kind])
-        self._attended = attended
-        self._reader = AttentionReader(model, attended)
+            for kind, layers in need.attention_layers.items():
+                attention_layers.setdefault(kind, []).extend(
+                    layer for layer in layers if layer not in attention_layers[kind]
+                )
+        self._attention_layers = attention_layers
+        self._reader = AttentionReader(model, attention_layers)
 
     def run(self, inputs: dict[str, Any], training: bool) -> tuple[Any, dict[str, States]]:
         outputs, states = self._reader.run(inputs, training)
         tensors = {
             (kind, layer): states[kind][place]
-            for kind, layers in self._attended.items()
+            for kind, layers in self._attention_layers.items()
             for place, layer in enumerate(layers)
         }
         return outputs[_ANSWERS], {
             name: States(
                 [outputs[_name(name, place)] for place in range(len(need.states))],
-                {kind: [tensors[kind, layer] for layer in layers] for kind, layers in need.attended.items()},
+                {kind: [tensors[kind, layer] for layer in layers] for kind, layers in need.attention_layers.items()},
             )
             for name, need in self._needs.items()
         }

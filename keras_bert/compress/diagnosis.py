@@ -69,7 +69,7 @@ class QuantizationDiagnosis:
 
     def distance_with(self, float_layers: Sequence[str]) -> float:
         """Returns the distance with the products of some layers left float."""
-        with self.aware.left_float(float_layers):
+        with self.aware.float_products(float_layers):
             outputs = self._run()
         return float(np.square(outputs - self._float).mean() / max(float(np.square(self._float).mean()), 1e-30))
 

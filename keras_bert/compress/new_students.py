@@ -59,7 +59,7 @@ def make_student(
         teacher.network(),
         layers,
         importance=None if same else measure(teacher, batches),
-        piece_counts=count_token_ids(batches, config.vocabulary_size) if factorized else None,
+        token_counts=count_token_ids(batches, config.vocabulary_size) if factorized else None,
     )
     logger.info("the student starts from the teacher's layers: %s", copied)
     return student, len(layers)

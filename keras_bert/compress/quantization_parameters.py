@@ -10,7 +10,7 @@ from typing import NamedTuple
 import keras
 
 from keras_bert.compress.fake_quantizers import quantize_rows
-from keras_bert.compress.quantize import read_taps
+from keras_bert.compress.quantize import product_input_taps
 from keras_bert.compress.ranges import Ranges, fixed_ranges
 from keras_bert.core.folders import QUANTIZATION_FILE
 from keras_bert.models.traces import transformed
@@ -39,7 +39,7 @@ def quantized_activations(model: keras.Model, quantization: QuantizationParamete
         ValueError: see `fixed_ranges`.
     """
     recipe = RECIPES[quantization.recipe]
-    rows = read_taps(model, quantization.float_layers) if recipe.activations == "rows" else []
+    rows = product_input_taps(model, quantization.float_layers).values() if recipe.activations == "rows" else ()
     ranges = fixed_ranges(model, quantization.ranges, recipe.activation_bits)
     with ranges, transformed(model, dict.fromkeys(rows, quantize_rows)):
         yield

@@ -28,13 +28,20 @@ from keras_bert.options.quantization import RECIPES, Recipe, RecipeName
 # Ends of the paths of the taps that stay float where activations are quantized around products. Products with
 # weights read and write int8; attention, residual sums, GELU, tanh and LayerNorm between them run in float: XNNPACK
 # knows them in float only, and LiteRT's own integer kernels take longer (an L4 H256 at 128 tokens: 4.9 ms, against
-# 2.0 ms this way and 8.5 ms in float32). Without a grid on the query its scaling folds into the projection.
-FLOATING = ("query/output_tap", "scores_tap", "probabilities_tap", "sum_tap", "pooler/output_tap")
-# Ends of the paths of the taps that products with kernels read from.
-READ = ("embeddings_norm_tap", "attention_norm_tap", "feed_forward_norm_tap", "context_tap", "activation_tap")
-# Ends of the paths of the taps on vectors that do not depend on inputs, besides those of `table_taps`: constants of
-# files, which have a grid even where those of activations are found row by row.
-CONSTANT = ("relative_embedding/output_tap",)
+# 2.0 ms this way and 8.5 ms in float32). The query stays float, too, so that LiteRT folds its scaling into the
+# projection.
+FLOAT_TAPS = ("query/output_tap", "scores_tap", "probabilities_tap", "sum_tap", "pooler/output_tap")
+# Ends of the paths of the taps whose tensors are the inputs of products with kernels.
+PRODUCT_INPUT_TAPS = (
+    "embeddings_norm_tap",
+    "attention_norm_tap",
+    "feed_forward_norm_tap",
+    "context_tap",
+    "activation_tap",
+)
+# Ends of the paths of the taps on vectors that do not depend on the model's inputs, in addition to `table_taps`. They
+# are constants in a file, and have a learned range even in recipes that measure the ranges of activations at run time.
+CONSTANT_TAPS = ("relative_embedding/output_tap",)
 
 
 class QuantizationAware:
@@ -77,29 +84,26 @@ class QuantizationAware:
                     raise ValueError(
                         f"{weight.path} must be from {-largest} to {largest} as float16, got a weight of {size:g}"
                     )
-        left = {*float_layers, *(() if settings.heads else heads)}
-        self.kernels = {path: layer for path, layer in kernels.items() if path not in left}
+        unquantized = {*float_layers, *(() if settings.heads else heads)}
+        self.kernels = {path: layer for path, layer in kernels.items() if path not in unquantized}
         grids: dict[str, KernelQuantizer | Float16Kernel] = {
             path: KernelQuantizer(tuple(layer.kernel.shape), settings.weight_bits, settings.block)
             if settings.integers
             else Float16Kernel()
             for path, layer in self.kernels.items()
         }
-        opened = taps(model)
+        all_taps = taps(model)
         self._tables = {path: TableQuantizer(layer) for path, layer in int8_tables(model, settings).items()}
-        moving = _with_ranges(opened.keys() - table_taps(model).keys(), heads, settings)
-        freed = {tap for layer in float_layers for tap in taps_around(layer)}
-        moving -= freed
+        moving = _taps_with_ranges(all_taps.keys() - table_taps(model).keys(), heads, settings)
+        float_taps = {tap for layer in float_layers for tap in taps_around(layer)}
+        moving -= float_taps
         self._moving = {
             path: ActivationQuantizer(settings.activation_bits, path.endswith(CENTRED))
-            for path in opened
+            for path in all_taps
             if path in moving
         }
-        by_rows = [
-            path for path in opened if settings.activations == "rows" and path.endswith(READ) and path not in freed
-        ]
-        self._rows = {path: opened[path] for path in by_rows}
-        self._taps = {path: opened[path] for path in opened if path in self._tables or path in self._moving}
+        self._rows = product_input_taps(model, float_layers) if settings.activations == "rows" else {}
+        self._taps = {path: tap for path, tap in all_taps.items() if path in self._tables or path in self._moving}
         self._calibrate(batches)
         for path, layer in self.kernels.items():
             layer.kernel_transform = grids[path]
@@ -109,8 +113,8 @@ class QuantizationAware:
             tap.transform = quantize_rows
         forget_traces(model)
 
-    def left_float(self, layers: Sequence[str]) -> AbstractContextManager[None]:
-        """Inside the block, the products of some layers are float: their kernels, and the taps around them."""
+    def float_products(self, layers: Sequence[str]) -> AbstractContextManager[None]:
+        """A context in which the products of some layers are float: their kernels, and the taps around them."""
         rounded = {**self._taps, **self._rows}
         kernels = [self.kernels[path] for path in layers]
         taps = [rounded[tap] for path in layers for tap in taps_around(path) if tap in rounded]
@@ -146,7 +150,8 @@ class QuantizationAware:
     def _calibrate(self, batches: Iterable[Any]) -> None:
         """Initializes each moving range with the mean over the batches.
 
-        tfmot's moving average forgets 0.1 % a step: from its default it would not converge in a short training.
+        tfmot's moving average has a decay of 0.999 a step: from its default range it would not converge in a short
+        training.
         """
         for path, grid in self._moving.items():
             self._taps[path].transform = grid.observe
@@ -160,7 +165,7 @@ class QuantizationAware:
             if empty:
                 raise ValueError("QuantizationAware.batches must hold at least one batch, got none")
         except BaseException:
-            # Ctrl-C in a notebook, where the model lives on.
+            # The model outlives an error, and Ctrl-C in a notebook.
             for path in self._moving:
                 self._taps[path].transform = None
             forget_traces(self._model)
@@ -172,25 +177,27 @@ class QuantizationAware:
 def taps_around(layer: str) -> tuple[str, ...]:
     """Returns the paths of the taps of a layer's product: of its output, and of inputs that it alone reads."""
     parent, _, name = layer.rpartition("/")
-    # A query is scaled behind its product; an output projection is the only reader of its input.
+    # A query is scaled after its product; an output projection is the only product that reads its input.
     beside = {"query": ["query_tap"], "output_projection": ["context_tap", "activation_tap"]}.get(name, [])
     return (f"{layer}/output_tap", *(f"{parent}/{tap}" for tap in beside))
 
 
-def _with_ranges(paths: Iterable[str], heads: Iterable[str], recipe: Recipe) -> set[str]:
+def _taps_with_ranges(paths: Iterable[str], heads: Iterable[str], recipe: Recipe) -> set[str]:
     """Returns the taps whose tensor is quantized with a learned range."""
     if recipe.activations == "all":
         return set(paths)
     if recipe.activations == "none":
         return set()
     if recipe.activations == "rows":
-        return {path for path in paths if path.endswith(CONSTANT)}
+        return {path for path in paths if path.endswith(CONSTANT_TAPS)}
     # Layers that make logits stay float: quantized logits would tie.
-    left = (*FLOATING, *(f"{path}/output_tap" for path in heads))
-    return {path for path in paths if not path.endswith(left)}
+    float_taps = (*FLOAT_TAPS, *(f"{path}/output_tap" for path in heads))
+    return {path for path in paths if not path.endswith(float_taps)}
 
 
-def read_taps(model: keras.Model, float_layers: Sequence[str] = ()) -> list[Tap]:
-    """The taps from which quantized products with kernels read."""
-    freed = {tap for layer in float_layers for tap in taps_around(layer)}
-    return [tap for path, tap in taps(model).items() if path.endswith(READ) and path not in freed]
+def product_input_taps(model: keras.Model, float_layers: Sequence[str] = ()) -> dict[str, Tap]:
+    """The taps, by path, whose tensors are the inputs of quantized products with kernels."""
+    float_taps = {tap for layer in float_layers for tap in taps_around(layer)}
+    return {
+        path: tap for path, tap in taps(model).items() if path.endswith(PRODUCT_INPUT_TAPS) and path not in float_taps
+    }

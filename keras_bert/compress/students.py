@@ -50,7 +50,7 @@ def initialize_from_teacher(
     layers: Sequence[int],
     *,
     importance: Sequence[Importance] | None = None,
-    piece_counts: Any = None,
+    token_counts: Any = None,
 ) -> dict[str, str]:
     """Copies layers of a teacher to a student of the same width (Sanh et al. 2019, section 3).
 
@@ -61,31 +61,33 @@ def initialize_from_teacher(
     Args:
         student: a model with the same head as the teacher.
         teacher: the trained model.
-        layers: the number of a block of the teacher, from 0, for each block of the student.
+        layers: for each block of the student, the index, from 0, of the teacher's block that it copies.
         importance: the importance of the parts of each block of the teacher; None if all parts are copied.
-        piece_counts: the number of times that each token occurs in texts (vocabulary,), the weights of the errors of
-            its vector; None for equal weights.
+        token_counts: how often each token occurs in texts (vocabulary,), the weights of the tokens in the error of the
+            factorized table; None for equal weights.
 
     Returns:
-        The names of the student's layers -> the names of the teacher's layers that were copied.
+        The name of each layer of the student that was copied -> the name of the teacher's layer.
     """
     check_attached(teacher)
-    config, of = config_of(student), config_of(teacher)
-    if len(layers) != config.num_layers or not all(0 <= layer < of.num_layers for layer in layers):
+    config, teacher_config = config_of(student), config_of(teacher)
+    if len(layers) != config.num_layers or not all(0 <= layer < teacher_config.num_layers for layer in layers):
         raise ValueError(
-            f"layers must name {config.num_layers} of the teacher's {of.num_layers} from 0 on, got {list(layers)}"
+            f"layers must be {config.num_layers} of the teacher's layers 0 to {teacher_config.num_layers - 1}, got "
+            f"{list(layers)}"
         )
-    if config.num_layers > 1 and config.shared_layers != of.shared_layers:
-        raise ValueError(f"shared_layers must be {of.shared_layers} as in the teacher, got {config.shared_layers}")
-    if config.num_heads != of.num_heads and importance is None:
-        raise ValueError(f"num_heads must be {of.num_heads!r} as in the teacher, got {config.num_heads!r}")
-    if config.variant not in (of.variant, of.variant and of.variant.of_layers(layers)):
-        raise ValueError(f"variant must be {of.variant!r} as in the teacher, got {config.variant!r}")
+    shared, heads, variant = teacher_config.shared_layers, teacher_config.num_heads, teacher_config.variant
+    if config.num_layers > 1 and config.shared_layers != shared:
+        raise ValueError(f"shared_layers must be {shared} as in the teacher, got {config.shared_layers}")
+    if config.num_heads != heads and importance is None:
+        raise ValueError(f"num_heads must be {heads!r} as in the teacher, got {config.num_heads!r}")
+    if config.variant not in (variant, variant and variant.of_layers(layers)):
+        raise ValueError(f"variant must be {variant!r} as in the teacher, got {config.variant!r}")
     copied = {name: name for name in _SHARED if has_layer(student, name) and has_layer(teacher, name)}
-    copied |= {f"block_{index}": f"block_{layer}" for index, layer in enumerate((0,) if of.shared_layers else layers)}
-    parts = dict(zip((f"block_{layer}" for layer in range(of.num_layers)), importance or (), strict=False))
+    copied |= {f"block_{index}": f"block_{layer}" for index, layer in enumerate((0,) if shared else layers)}
+    parts = dict(zip((f"block_{layer}" for layer in range(teacher_config.num_layers)), importance or (), strict=False))
     weights = {
-        name: _take_over(student.get_layer(name), teacher.get_layer(kept), parts.get(kept), piece_counts)
+        name: _initial_weights(student.get_layer(name), teacher.get_layer(kept), parts.get(kept), token_counts)
         for name, kept in copied.items()
     }
     for name, values in weights.items():
@@ -93,7 +95,7 @@ def initialize_from_teacher(
     return copied
 
 
-def take_head(student: keras.Model, teacher: keras.Model) -> list[str]:
+def copy_head(student: keras.Model, teacher: keras.Model) -> list[str]:
     """Copies the layers of a teacher's head and pooler that have the same shapes; returns their names.
 
     Raises:
@@ -102,26 +104,28 @@ def take_head(student: keras.Model, teacher: keras.Model) -> list[str]:
     check_attached(teacher)
     copied = []
     for name in (name for name in _HEADS if has_layer(student, name) and has_layer(teacher, name)):
-        held = weights_by_path(teacher.get_layer(name))
-        weights = {path: (weight, held.get(path)) for path, weight in weights_by_path(student.get_layer(name)).items()}
+        source = weights_by_path(teacher.get_layer(name))
+        weights = {
+            path: (weight, source.get(path)) for path, weight in weights_by_path(student.get_layer(name)).items()
+        }
         if all(theirs is not None and theirs.shape == ours.shape for ours, theirs in weights.values()):
-            student.get_layer(name).set_weights([held[path].numpy() for path in weights])
+            student.get_layer(name).set_weights([source[path].numpy() for path in weights])
             copied.append(name)
     return copied
 
 
-def _take_over(
-    layer: keras.layers.Layer, source: keras.layers.Layer, importance: Importance | None, piece_counts: Any
+def _initial_weights(
+    layer: keras.layers.Layer, source: keras.layers.Layer, importance: Importance | None, token_counts: Any
 ) -> list[Any]:
-    """The teacher's weights for a layer of the student; positions are cut to the student's number."""
+    """The teacher's weights for a layer of the student; a position table is cut to the student's length."""
     if isinstance(layer, TransformerBlock):
         weights = layer.weights_from(source) if importance is None else _most_important(layer, source, importance)
     elif isinstance(layer, TokenEmbedding) and layer.rank is not None and layer.rank != source.rank:
-        weights = [*factorize(np.asarray(source.matrix()), layer.rank, piece_counts)]
+        weights = [*factorize(np.asarray(source.matrix()), layer.rank, token_counts)]
     else:
         # By name: the teacher's layer may have an adapter, which a student does not have.
-        held = weights_by_path(source)
-        weights = [held[place].numpy() for place in weights_by_path(layer) if place in held]
+        by_path = weights_by_path(source)
+        weights = [by_path[path].numpy() for path in weights_by_path(layer) if path in by_path]
     if isinstance(layer, PositionEmbedding):
         weights = [table[: layer.offset + layer.max_length] for table in weights]
     shapes, expected = [weight.shape for weight in weights], [tuple(weight.shape) for weight in layer.weights]
@@ -139,9 +143,9 @@ def _most_important(layer: Any, source: Any, importance: Importance) -> list[Any
     kept = {f"attention/{name}/{kind}": (columns, -1) for name in ("query", "key", "value") for kind in _DENSE}
     kept |= {f"feed_forward/intermediate/{kind}": (units, -1) for kind in _DENSE}
     kept |= {"attention/output_projection/kernel": (columns, 0), "feed_forward/output_projection/kernel": (units, 0)}
-    held = {place: weight.numpy() for place, weight in weights_by_path(source).items()}
-    weights = [(place, held[place]) for place in weights_by_path(layer) if place in held]
-    return [weight.take(*kept[place]) if place in kept else weight for place, weight in weights]
+    by_path = {path: weight.numpy() for path, weight in weights_by_path(source).items()}
+    weights = [(path, by_path[path]) for path in weights_by_path(layer) if path in by_path]
+    return [weight.take(*kept[path]) if path in kept else weight for path, weight in weights]
 
 
 def _highest(values: Any, count: int) -> Any:

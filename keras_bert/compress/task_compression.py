@@ -21,7 +21,7 @@ from keras_bert.options.quantization import Quantization, RecipeName
 from keras_bert.options.training import Training
 from keras_bert.tasks.base import Task
 from keras_bert.tasks.checks import check_keras_model
-from keras_bert.training.fit import Rows, batches, columns, count_steps, read_rows, read_taught, train
+from keras_bert.training.fit import Rows, batches, columns, count_steps, read_rows, read_rows_with_answers, train
 
 # The learning rates of the pipeline's steps.
 _DISTILLATION_RATE, _PRUNING_RATE, _QUANTIZATION_RATE = 1e-4, 5e-5, 2e-5
@@ -42,17 +42,18 @@ def distill(
     """Trains a smaller student on a teacher's answers.
 
     Args:
-        teacher: a trained task with a Keras model, which stays as it is; with `probabilities` it may be one that is not
-            trained, whose layers the student begins with.
-        data: the arguments of `teacher.examples`; classifiers and regressions take texts alone, too, which the teacher
-            labels. See `keras_bert.fit` for their types.
+        teacher: a trained task with a Keras model, which stays as it is; with `probabilities` it may be
+            untrained, as the student only starts from its layers.
+        data: the arguments of `teacher.examples`. Of a classifier or a regression texts alone suffice, which the
+            teacher labels. See `keras_bert.fit` for their types.
         pairs: the second text of each row.
-        layers: the teacher's layers, from 0, that the student keeps; or `student`.
+        layers: indices, from 0, of the teacher's layers that the student keeps; set either `layers` or `student`.
         student: how the student differs from the teacher.
-        probabilities: the answers of any other teacher, in place of `teacher`'s: of the labels (rows, labels), in
-            the order of `teacher.labels`; of a regression its numbers, of an embedding the cosines (rows,).
-        distillation: temperature, and the share of the labels in the loss; texts alone have no share.
-        imitation: weights of further losses between the states of both.
+        probabilities: the answers of another teacher, such as a large language model, instead of those of `teacher`:
+            probabilities of the labels (rows, labels), in the order of `teacher.labels`; of a regression the numbers
+            (rows,), of an embedding the cosines (rows,).
+        distillation: the temperature, and the share of the labels in the loss, which is 0 for texts alone.
+        imitation: weights of further losses, on the hidden states and attentions of teacher and student.
         verbose: 1 shows a progress bar, 0 none.
         training: settings of `Training`, such as `epochs`; the learning rate is 1e-4 by default.
 
@@ -69,14 +70,14 @@ def distill(
         (('no', 'yes'), True)
     """
     check_keras_model(teacher, "distilled")
-    one = (layers is None) != (student is None)
-    check("distill", "layers", one, "be given, or student", (layers, student))
+    is_one_set = (layers is None) != (student is None)
+    check("distill", "layers", is_one_set, "be set, or else student", (layers, student))
     plan = Training(**{"precision": "auto", "learning_rate": _DISTILLATION_RATE, **training})
     is_given = probabilities is not None
     if not is_given:
         rows, distillation = _read_rows(teacher, data, pairs, distillation)
     else:
-        rows = read_taught(teacher, data, pairs, probabilities)
+        rows = read_rows_with_answers(teacher, data, pairs, probabilities)
     measure = measure_by_states if teacher.has_new_head else measure_by_loss
     first = batches(teacher, rows, plan.micro_batch_size, shuffle=True, seed=plan.seed).after(0, stop=STARTING_BATCHES)
     with teacher._attached(teacher.adapter):
@@ -89,13 +90,13 @@ def distill(
                 objective, network, teacher.network(), distillation, imitation, has_answers=is_given
             )
             steps = count_steps(small, rows, plan)
-            alone = round(imitation.intermediate_steps * steps)
-            if alone:
-                alone = min(max(1, alone), steps - 1)
-                part = dataclasses.replace(plan, steps=alone)
-                train(small, imitating.joint, imitating.without_answers(), rows, part, verbose=verbose)
-            rest = dataclasses.replace(plan, steps=steps - alone)
-            train(small, imitating.joint, imitating, rows, rest, verbose=verbose)
+            without_answers = round(imitation.intermediate_steps * steps)
+            if without_answers:
+                without_answers = min(max(1, without_answers), steps - 1)
+                first_plan = dataclasses.replace(plan, steps=without_answers)
+                train(small, imitating.joint, imitating.without_answers(), rows, first_plan, verbose=verbose)
+            second_plan = dataclasses.replace(plan, steps=steps - without_answers)
+            train(small, imitating.joint, imitating, rows, second_plan, verbose=verbose)
         else:
             plain = DistillationObjective(objective, None if is_given else teacher.network(), distillation)
             train(small, network, plain, rows, plan, verbose=verbose)
@@ -139,7 +140,7 @@ def prune(
         objective = DistillationObjective(task.objective(), teacher, distillation)
         variables, after_step = masks.variables(), masks.after_step
         train(task, network, objective, rows, plan, verbose=verbose, variables=variables, after_step=after_step)
-        # A running mean of the weights holds values from before the last masks.
+        # The running mean of the weights may have values where the last masks have zeros.
         masks.after_step(steps + 1)
 
 
@@ -203,9 +204,9 @@ def quantize(
 def _check_float(task: Task, use: str, learning_rate: float, training: dict[str, Any]) -> Training:
     """Refuses a task that is an exported file, quantized or adapted; returns the settings of the training."""
     check_keras_model(task, use)
-    rule = f"be merged or dropped for a model to be {use}: call task.merge_adapter() or task.drop_adapter()"
+    rule = f"be merged or dropped before a model is {use}: call task.merge_adapter() or task.drop_adapter()"
     check(type(task).__name__, "adapter", task.adapter is None, rule, task.adapter and task.adapter.adaptation.kind)
-    rule = f"be None to be {use}, as the model has been quantized already"
+    rule = f"be None for a model that is {use}, but it has been quantized already"
     check(type(task).__name__, "quantization", task.quantization is None, rule, task.quantization)
     return Training(**{"precision": "auto", "epochs": 1.0, "learning_rate": learning_rate, **training})
 
@@ -213,11 +214,11 @@ def _check_float(task: Task, use: str, learning_rate: float, training: dict[str,
 def _read_rows(
     task: Task, data: Sequence[Any], pairs: Sequence[str] | None, distillation: Distillation
 ) -> tuple[Rows, Distillation]:
-    """Rows for training; texts alone get the labels of the task, which then have no share in the loss."""
-    objective, given = task.objective(), columns(data)
-    if len(given) != 1 or not task.learns_from_texts:
+    """Rows for training. Texts alone get the task's own answers as labels, whose share in the loss is 0."""
+    objective, arguments = task.objective(), columns(data)
+    if len(arguments) != 1 or not task.learns_from_texts:
         return read_rows(task, data, pairs), distillation
-    features = task.encode(given[0], pairs)
+    features = task.encode(arguments[0], pairs)
     labels = objective.labels_from(np.stack(task.forward(features)), features)
     return {**features, **labels}, dataclasses.replace(distillation, hard_weight=0.0)
 

@@ -23,7 +23,7 @@ class ArrayBatches:
         rows: arrays (rows, ...) by name; inputs, and labels of tokens, are (rows, length). Arrays without rows, as the
             inputs of negatives that no row has, are part of each batch.
         batch_size: number of rows in a batch.
-        along_tokens: names of the labels of tokens, which are cut as inputs are.
+        token_labels: names of arrays with a label for each token, which are truncated as the inputs are.
         shuffle: whether every epoch has a new random order.
         seed: seed of the order.
         mixed: whether rows of all lengths share batches, see `BatchPlan`.
@@ -38,7 +38,7 @@ class ArrayBatches:
         rows: Mapping[str, Array],
         batch_size: int,
         *,
-        along_tokens: Sequence[str] = (),
+        token_labels: Sequence[str] = (),
         shuffle: bool = False,
         seed: int = 0,
         mixed: bool = False,
@@ -46,7 +46,7 @@ class ArrayBatches:
     ) -> None:
         masks = [array for name, array in rows.items() if name.endswith("padding_mask") and len(array)]
         lengths = np.max([mask.sum(axis=1) for mask in masks], axis=0).astype("int64")
-        self._rows, self._along = rows, (*INPUT_NAMES, *along_tokens)
+        self._rows, self._along = rows, (*INPUT_NAMES, *token_labels)
         self._plan = BatchPlan(
             len(lengths),
             batch_size,

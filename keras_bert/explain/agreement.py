@@ -144,7 +144,7 @@ class _RowPair(NamedTuple):
             is_same = first.answer == answer.answer
         else:
             is_same = first.choice_among(answer.tokens) == answer.target.choice
-        return cls(first, first.beside(student), is_same)
+        return cls(first, first.for_task(student), is_same)
 
     def explain(self, teacher: Task, student: Task, method: Method) -> tuple[Attribution, Attribution]:
         return attribute(teacher, self.first, method), attribute(student, self.second, method)

@@ -20,7 +20,7 @@ Method = Literal["integrated_gradients", "input_x_gradient", "occlusion"]
 
 # Tokens of one batch of gradients: some 4 GB of activations with BERT base and rows of 512 tokens.
 _TOKENS_AT_ONCE = 2048
-# More steps are a slip of the hand: 64 leave gaps of some 0.01 %.
+# An upper limit for mistyped numbers: 64 steps already leave gaps of about 0.01 %.
 _MOST_STEPS = 10_000
 
 
@@ -33,10 +33,10 @@ class Attribution:
         target: the name of the number, such as a label.
         method: the method.
         score: the number for the text, such as the logit of the label.
-        baseline_score: the number for the baseline, in which nothing of the text is left; None for other methods than
-            integrated gradients.
-        token_scores: the share of each token, float32 (tokens,): above 0 if it raises the number. Of integrated
-            gradients they sum to `score - baseline_score`.
+        baseline_score: the number for the baseline, in which every word of the text is replaced; None for methods other
+            than integrated gradients.
+        token_scores: the share of each token, float32 (tokens,), above 0 if the token raises the number. With
+            integrated gradients the shares sum to `score - baseline_score`.
 
     Examples:
         >>> from keras_bert.explain import Tokens
@@ -69,10 +69,9 @@ class Attribution:
     def gap(self) -> float | None:
         """The completeness gap: `absolute_gap` as a share of `score - baseline_score`.
 
-        0 for exact integrals (Sundararajan et al. 2017, proposition 1); more steps make it smaller. It is near 1 where
-        the straight line says nothing, as from a `[PAD]` of zeros in ModernBERT, which normalizes token embeddings
-        alone: take the baseline `[MASK]` there. It is large, and says little, where both scores are nearly the same:
-        look at `absolute_gap` there.
+        It is 0 for exact integrals (Sundararajan et al. 2017, proposition 1); more steps make it smaller. It is near 1
+        in a model that normalizes the token embeddings alone, such as ModernBERT, if the embedding of `[PAD]` is zero:
+        then use the baseline `[MASK]`. It is also large if both scores are nearly equal: then look at `absolute_gap`.
         """
         if self.absolute_gap is None or self.baseline_score is None:
             return None
@@ -101,10 +100,10 @@ def attributions(
     - `integrated_gradients`: the gradient with respect to the token embeddings, integrated on the straight line from
       those of a baseline to those of the text, times their difference (Sundararajan et al. 2017, equation 1). The
       integral is the mean over the midpoints of equal steps.
-    - `input_x_gradient`: the token embeddings times the gradient; one step, so rough.
+    - `input_x_gradient`: the token embeddings times the gradient at the text itself; a rough approximation.
     - `occlusion`: the number for the text less that with one word replaced by the baseline's token (Zeiler and Fergus
-      2014, section 4.1). It needs no gradient, and so explains exported files, too. The tokens of a word share its
-      score alike.
+      2014, section 4.1). It needs no gradient, and so explains exported files, too. The tokens of a word get
+      equal shares of its score.
 
     Position and segment embeddings stay as they are, and so do special tokens of the row. Text beyond `task.max_length`
     is not read; `Attribution.row.dropped` counts it.
@@ -120,8 +119,8 @@ def attributions(
         steps: steps of the integral, 1 to 10,000.
 
     Raises:
-        ValueError: there is no such target, method or baseline; gradients of an exported file, which has none; or
-            the file takes text instead of tokens.
+        ValueError: there is no such target, method or baseline; the method needs gradients and the model is an
+            exported file; or the file takes text instead of tokens.
 
     Examples:
         >>> attribution = attributions(task, "film film", "yes")
@@ -140,8 +139,8 @@ def check_method(task: Task, method: Method, baseline: Baseline | None = None, s
     """Checks the settings of `attributions`.
 
     Raises:
-        ValueError: there is no such method or baseline, no whole number of steps from 1 to 10,000, or no gradient, as
-            in an exported file.
+        ValueError: there is no such method or baseline, `steps` is not a whole number from 1 to 10,000, or the method
+            needs gradients and the model is an exported file.
     """
     owner = "attributions"
     check(owner, "method", method in get_args(Method), f"be one of {get_args(Method)}", method)
@@ -159,18 +158,18 @@ def attribute(
 ) -> Attribution:
     """The attribution of a row that is encoded already, see `attributions`."""
     baseline = baseline or ("[MASK]" if method == "occlusion" else "[PAD]")
-    empty, baseline_score = baseline_id(task.tokenizer, baseline), None
+    baseline_token, baseline_score = baseline_id(task.tokenizer, baseline), None
     if method == "occlusion":
         # The score less that without the word of each token, shared by the tokens of the word.
         words, count = row.tokens.words, len(row.tokens.word_texts)
-        scores = scores_without(task, row, empty, np.eye(count + 1, count, k=-1, dtype=bool))
+        scores = scores_without(task, row, baseline_token, np.eye(count + 1, count, k=-1, dtype=bool))
         sizes = np.bincount(words[words >= 0], minlength=count)
         shares = np.append((scores[0] - scores[1:]) / np.maximum(sizes, 1), 0.0)  # word -1, special tokens: 0
         score, token_scores = float(scores[0]), shares[words].astype("float32")
     elif method == "input_x_gradient":
         score, token_scores = _Embeddings(task, row).times_gradient()
     else:
-        score, baseline_score, token_scores = _Embeddings(task, row).integrate(empty, steps)
+        score, baseline_score, token_scores = _Embeddings(task, row).integrate(baseline_token, steps)
     return Attribution(row.tokens, row.target.name, method, score, baseline_score, token_scores)
 
 
@@ -189,9 +188,9 @@ class _Embeddings:
             scores, gradients = self._gradients(vectors)
         return float(scores[0]), self._token_scores(vectors * gradients)
 
-    def integrate(self, empty: int, steps: int) -> tuple[float, float, Array]:
+    def integrate(self, baseline_token: int, steps: int) -> tuple[float, float, Array]:
         words, ids = self._row.tokens.words, self._batch["token_ids"].copy()
-        ids[0, : len(words)][words >= 0] = empty
+        ids[0, : len(words)][words >= 0] = baseline_token
         midpoints = (np.arange(steps, dtype="float32") + 0.5) / steps
         with self._task._answering():
             vectors, start = self._vectors(self._batch["token_ids"]), self._vectors(ids)

@@ -41,10 +41,10 @@ class ExplainedRow:
         texts = as_texts("text", [text]) + ([] if pair is None else as_texts("pair", [pair]))
         return cls._choose(task, *read_row(task, task.explained_texts(texts)), choice)
 
-    def beside(self, task: Task) -> Self:
-        """The same number of another model of the same task for the same texts, which it may split into other words.
+    def for_task(self, task: Task) -> Self:
+        """The same number of another model of the same task for the same texts, which that model may split differently.
 
-        Where long texts have several rows, it is the row with the most text of this one.
+        If a long text has several rows, the row that shares the most text with this one is used.
         """
         _check_task(task)
         last = len(self.tokens.texts) - 1
@@ -80,7 +80,7 @@ def read_row(
 
 
 def _check_task(task: Task) -> None:
-    rule = "take tokens; a file that takes text has no token to replace: explain the file with tokens beside it"
+    rule = "take tokens; a file that takes text has no token to replace: explain the file with token inputs instead"
     check("Task", "model", hasattr(task.model, "predict_on_batch"), rule, type(task.model).__name__)
     if type(task).target is Task.target:
         # A model for pre-training needs further inputs: it is refused before it runs.

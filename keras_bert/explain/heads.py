@@ -10,16 +10,15 @@ from keras_bert.explain.attention import attentions
 from keras_bert.explain.tokens import Array
 from keras_bert.tasks.base import Task
 
-# Numbers of one step in memory, 8 bytes each; there are a few such arrays at a time.
-_NUMBERS_AT_ONCE = 2**22
+# The largest number of float64 entries of a temporary array, of which there are a few at a time.
+_MOST_ENTRIES = 2**22
 
-
-# A head that gives more than half of its attention to one place has that place as its kind: the share by which Clark
-# et al. 2019, section 3.1, count heads for the previous and the next token.
+# A head that gives more than half of its attention to, for example, the previous token is of the kind `previous token`;
+# Clark et al. 2019, section 3.1, use the same share.
 _MAIN_SHARE = 0.5
-# The entropy of two tokens with equal shares; at most this is `narrow`.
+# The largest entropy of a `narrow` head: that of two tokens with equal shares.
 _NARROW_ENTROPY = math.log(2)
-# The share of the largest possible entropy, of equal shares for all tokens; at least this is `broad`.
+# The least entropy of a `broad` head, as a share of the largest possible one, which all tokens with equal shares have.
 _BROAD_PART = 0.9
 
 # The name of each share in `HeadStatistics` -> the kind of a head with that main share.
@@ -36,25 +35,25 @@ _KINDS = {
 class HeadStatistics:
     """Statistics of the attention heads of a model over texts.
 
-    A query is a token that looks at the tokens of its row; every token is one, special tokens and the learned vectors
-    of a prompt included. The queries of all texts count alike. A query at the end of a row without a previous or next
-    token gives it 0. As in Clark et al. 2019, section 3.
+    Every token of a row is a query, including special tokens and the learned vectors of a prompt. The queries of all
+    texts have equal weight. The first token of a row has the share 0 for its previous token, and the last one for its
+    next token. The statistics are those of Clark et al. 2019, section 3.
 
     Attributes:
         entropy: the entropy of the shares that a query gives, in nats, mean over queries: float64 (layers, heads).
         to_first: the share that `[CLS]` gets, mean over queries (layers, heads).
         to_separators: the share that the `[SEP]`s of the row get, added up, mean over queries (layers, heads).
-        to_itself: the share of a query for its token, mean over queries (layers, heads).
-        to_previous: the share of a query for the token before it, mean over queries (layers, heads).
-        to_next: the share of a query for the token after it, mean over queries (layers, heads).
+        to_itself: the share that a query gives to itself, mean over queries (layers, heads).
+        to_previous: the share that a query gives to the token before it, mean over queries (layers, heads).
+        to_next: the share that a query gives to the token after it, mean over queries (layers, heads).
         first_entropy: the entropy of the shares that `[CLS]` gives, in nats, mean over texts (layers, heads).
         uniform_entropy: the entropy of equal shares, the logarithm of the length of the row, mean over queries.
         kind: the kind of each head, strings (layers, heads): `previous token`, `next token`, `itself`, `separator` or
             `first token` if the largest of these shares is above 0.5; else `narrow` if the entropy is at most log 2,
             `broad` if it is at least 0.9 of `uniform_entropy`, else `mixed`.
         distances: the Jensen-Shannon distances of heads, with base 2 from 0 to 1, mean over queries (layers x heads,
-            layers x heads), the heads of the first layer first; None if they were not asked for. Clark et al. 2019,
-            section 6, add up its square.
+            layers x heads), the heads of the first layer first; None without `distances=True`. Clark et al. 2019,
+            section 6, sum the squared distances instead.
         positions: the heads as points in the plane whose distances are close to `distances` (layers x heads, 2), by
             classical scaling; None without distances.
 
@@ -107,8 +106,8 @@ def head_statistics(
     for attention in attentions(task, texts, pairs):
         # A text may hold the names of special tokens, as plain text; a prompt stands in front of `[CLS]`.
         tokens, special = np.array(attention.tokens, object), attention.row.words == -1
-        first = int(np.flatnonzero(special & (tokens == names[task.tokenizer.cls_id]))[0])
-        sums = attention_sums(attention.weights, first, special & (tokens == names[task.tokenizer.sep_id]))
+        cls_index = int(np.flatnonzero(special & (tokens == names[task.tokenizer.cls_id]))[0])
+        sums = attention_sums(attention.weights, cls_index, special & (tokens == names[task.tokenizer.sep_id]))
         totals = {name: totals.get(name, 0) + array for name, array in sums.items()}
         length = len(attention.tokens)
         count, queries, uniform = count + 1, queries + length, uniform + length * math.log(length)
@@ -126,18 +125,18 @@ def head_statistics(
     )
 
 
-def attention_sums(weights: Array, first: int, separators: Array) -> dict[str, Array]:
+def attention_sums(weights: Array, cls_index: int, separators: Array) -> dict[str, Array]:
     """The sums over the queries of one text, by the names of `HeadStatistics`; `first_entropy` is of one query.
 
-    Weights are (layers, heads, tokens, tokens), queries before keys; `first` is the place of `[CLS]`. The sums are
-    float64 (layers, heads).
+    Weights are (layers, heads, tokens, tokens), queries before keys; `cls_index` is the position of `[CLS]`. The sums
+    are float64 (layers, heads).
     """
     # Layer by layer, as the copies with 8 bytes a number are large.
-    layers = [_layer_sums(np.asarray(layer, "float64"), first, separators) for layer in weights]
+    layers = [_layer_sums(np.asarray(layer, "float64"), cls_index, separators) for layer in weights]
     return {name: np.stack([sums[name] for sums in layers]) for name in layers[0]}
 
 
-def _layer_sums(weights: Array, first: int, separators: Array) -> dict[str, Array]:
+def _layer_sums(weights: Array, cls_index: int, separators: Array) -> dict[str, Array]:
     """The sums of one layer (heads, tokens, tokens), each (heads,)."""
     from scipy.special import entr
 
@@ -148,10 +147,10 @@ def _layer_sums(weights: Array, first: int, separators: Array) -> dict[str, Arra
     }
     return {
         "entropy": entropy.sum(axis=-1),
-        "to_first": weights[..., first].sum(axis=-1),
+        "to_first": weights[..., cls_index].sum(axis=-1),
         "to_separators": weights[..., separators].sum(axis=(-2, -1)),
         **diagonals,
-        "first_entropy": entropy[..., first],
+        "first_entropy": entropy[..., cls_index],
     }
 
 
@@ -177,7 +176,7 @@ def distance_sums(weights: Array) -> Array:
     *layers_and_heads, queries, keys = weights.shape
     heads = math.prod(layers_and_heads)
     sums = np.zeros((heads, heads))
-    rows = max(_NUMBERS_AT_ONCE // (heads * keys), 1)
+    rows = max(_MOST_ENTRIES // (heads * keys), 1)
     for start in range(0, queries, rows):
         shares = np.asarray(weights[..., start : start + rows, :], "float64").reshape(heads, -1, keys)
         entropy = entr(shares).sum(axis=-1)
@@ -193,20 +192,20 @@ def distance_sums(weights: Array) -> Array:
 def plane_positions(distances: Array) -> Array:
     """Points (points, 2) in the plane with distances close to given ones, by classical scaling (Torgerson 1952).
 
-    The points are the first two principal coordinates. Their mean is 0, and the point that is farthest from it along an
-    axis, the first of several, lies on its positive side: the same distances give the same picture.
+    The points are the first two principal coordinates, with mean 0. The sign of each axis is fixed, so that the same
+    distances give the same picture: the point farthest from 0 along an axis, or the first of several, is positive.
     """
     count = len(distances)
     centering = np.eye(count) - 1 / count
     values, vectors = np.linalg.eigh(-0.5 * centering @ np.square(distances) @ centering)
-    # Rounding must not become a second coordinate, as the square root makes it larger.
+    # The square root would turn an eigenvalue that is only rounding noise into a visible second coordinate.
     values = np.where(values > 1e-12 * max(values[-1], 0), values, 0.0)
     positions = np.zeros((count, 2))
     axes = min(count, 2)
     positions[:, :axes] = (vectors * np.sqrt(values))[:, ::-1][:, :axes]
     for axis in positions.T:
         farthest = np.abs(axis).max()
-        # Of two points that are equally far, rounding must not choose.
+        # The tolerance keeps rounding from choosing between two points that are equally far.
         if axis[np.argmax(np.abs(axis) >= farthest * (1 - 1e-6))] < 0:
             axis *= -1
     return positions

@@ -21,19 +21,19 @@ logger = logging.getLogger(__name__)
 
 SCHEME = "hf://"
 COMMIT = re.compile("[0-9a-f]{40}")
-# A repository as people write it; no path of this machine that begins with `.`, `~` or `/`.
+# `OWNER/NAME`. A path on this machine that begins with `.`, `~` or `/` does not match.
 _REPOSITORY = re.compile(r"\w[\w.-]*/\w[\w.-]*")
 # The folder of a checkpoint, and the folders of the modules of sentence-transformers.
 _FOLDER = re.compile(r"(\d+_\w+/)?")
 _TEXTS = re.compile(rf"{_FOLDER.pattern}[^/]+\.(json|txt|model)")
-# Small files that are looked for: a card with a license, and a pickled head of SetFit, which is refused.
-_OTHERS = ("README.md", "model_head.pkl")
+# Further small files: the model card with the license, and the pickled head of a SetFit model, which is refused later.
+_EXTRA_FILES = ("README.md", "model_head.pkl")
 _SHOWN = 6
 
 
 @dataclasses.dataclass(frozen=True)
 class HubAddress:
-    """A place on the hub: `hf://OWNER/NAME`, `hf://datasets/OWNER/NAME`, each with `@REVISION` and `/PATH` if needed.
+    """An address on the hub: `hf://OWNER/NAME` or `hf://datasets/OWNER/NAME`, with `@REVISION` and `/PATH` if needed.
 
     Attributes:
         kind: `model` or `dataset`.
@@ -49,10 +49,10 @@ class HubAddress:
 
     @classmethod
     def parse(cls, address: str) -> "HubAddress":
-        """The place that an address names.
+        """Parses an address.
 
         Raises:
-            ValueError: it is no such address.
+            ValueError: the string is not such an address.
         """
         from huggingface_hub import parse_hf_uri
         from huggingface_hub.errors import HfUriError
@@ -68,7 +68,7 @@ class HubAddress:
 
     def __str__(self) -> str:
         revision = self.revision or ""
-        # A slash would begin the path, except in the names of git.
+        # A slash would begin the path, except in git's own names, `refs/...`.
         revision = revision if revision.startswith("refs/") else revision.replace("/", "%2F")
         revision = f"@{revision}" if revision else ""
         return f"{SCHEME}{self._prefix}{self.repository}{revision}/{self.path}".rstrip("/")
@@ -85,7 +85,7 @@ class HubAddress:
         return f"{constants.ENDPOINT}/{self._prefix}{self.repository}"
 
     def resolve(self) -> "HubAddress":
-        """The same place with the commit that the revision names now, or, without a connection, named last.
+        """The same address with the commit that the revision names now or, without a connection, at the last download.
 
         Raises:
             ValueError: there is no such repository or revision, it is not open to the user, or it is unknown here and
@@ -109,25 +109,25 @@ class HubAddress:
         from huggingface_hub.errors import CachedRepoTreeNotFoundError
         from huggingface_hub.hf_api import RepoFile
 
-        place = {"repo_type": self.kind, "revision": self.revision}
+        source = {"repo_type": self.kind, "revision": self.revision}
         with self.errors():
             try:
-                return sorted(file.path for file in get_cached_repo_tree(self.repository, **place))
+                return sorted(file.path for file in get_cached_repo_tree(self.repository, **source))
             except CachedRepoTreeNotFoundError:
                 if not is_offline_mode():
-                    tree = HfApi().list_repo_tree(self.repository, recursive=True, **place)
+                    tree = HfApi().list_repo_tree(self.repository, recursive=True, **source)
                     return sorted(file.path for file in tree if isinstance(file, RepoFile))
-            # A client that downloads single files keeps no list.
-            folder = Path(snapshot_download(self.repository, local_files_only=True, **place))
+            # A client that downloaded single files has not cached the list.
+            folder = Path(snapshot_download(self.repository, local_files_only=True, **source))
         return sorted(file.relative_to(folder).as_posix() for file in folder.rglob("*") if file.is_file())
 
     def download(self, select: Callable[[Iterable[str]], Iterable[str]] = list) -> Path:
-        """The file or the folder of the path in the hub's cache, see `fetch`.
+        """Downloads the file or the folder of the path, and returns its path in the hub's cache, see `fetch`.
 
         `select` chooses the files of a folder by their names in it.
 
         Raises:
-            ValueError: nothing is there; or see `fetch`.
+            ValueError: the commit has no such file or folder; or see `fetch`.
         """
         names, start = self.list_files(), f"{self.path}/" if self.path else ""
         if self.path in names:
@@ -138,29 +138,29 @@ class HubAddress:
         return self.fetch([f"{start}{name}" for name in select(inside)]) / self.path
 
     def fetch(self, names: Sequence[str]) -> Path:
-        """The folder of a commit in the hub's cache, in which at least these files are; needs no network if they are.
+        """Downloads files of a commit, and returns the folder of the commit in the hub's cache.
 
-        The digest of each downloaded file is compared with that in the commit. A large file that a killed process began
-        is continued.
+        Needs no network if all files are in the cache. The digest of each downloaded file is compared with the digest
+        in the commit. The download of a large file that was interrupted is resumed.
 
         Raises:
-            ValueError: see `resolve`; or a file was damaged on its way.
+            ValueError: see `resolve`; or a file was damaged in transit.
         """
         from huggingface_hub import HfApi, snapshot_download, try_to_load_from_cache
 
-        place = {"repo_type": self.kind, "revision": self.revision}
-        cached = {name: try_to_load_from_cache(self.repository, name, **place) for name in names}
+        source = {"repo_type": self.kind, "revision": self.revision}
+        cached = {name: try_to_load_from_cache(self.repository, name, **source) for name in names}
         missing = [name for name, file in cached.items() if not isinstance(file, str)]
         if not missing:
             return Path(cached[names[0]]).parents[names[0].count("/")]
         with self.errors():
-            tree = HfApi().list_repo_tree(self.repository, recursive=True, **place)
+            tree = HfApi().list_repo_tree(self.repository, recursive=True, **source)
             files = [file for file in tree if file.path in missing]
             for file in files:
                 if file.lfs is not None:
                     self._fetch_large(file.path, file.lfs.sha256, file.lfs.size)
             patterns = [glob.escape(name) for name in names]
-            folder = Path(snapshot_download(self.repository, allow_patterns=patterns, **place))
+            folder = Path(snapshot_download(self.repository, allow_patterns=patterns, **source))
         for file in files:
             if file.lfs is None:
                 content = (folder / file.path).read_bytes()
@@ -170,7 +170,7 @@ class HubAddress:
         return folder
 
     def _fetch_large(self, name: str, sha256: str, size: int) -> None:
-        """Downloads a file to its place in the cache, where the client looks for it; the client would begin again."""
+        """Downloads a file into the cache of the client, which could not resume an interrupted download itself."""
         from huggingface_hub import constants, hf_hub_url
         from huggingface_hub.file_download import http_get, repo_folder_name
         from huggingface_hub.utils import WeakFileLock, build_hf_headers
@@ -199,7 +199,7 @@ class HubAddress:
         if digest != expected:
             file.unlink()
             rule = f"have the digest {expected} that the hub names, got {digest}"
-            raise ValueError(f"a file of {self} must {rule}; it was damaged on its way: run again")
+            raise ValueError(f"a file of {self} must {rule}; it was damaged in transit: run again")
 
     @contextlib.contextmanager
     def errors(self) -> Iterator[None]:
@@ -243,33 +243,33 @@ class HubAddress:
 def fetch_checkpoint(address: str) -> Path:
     """The folder of a checkpoint in the hub's cache, with the files that are read: configuration, tokenizer, weights.
 
-    Weights that are not read, as those for other libraries, are not downloaded. Code of the repository is never run.
+    Weights for other libraries are not downloaded. Code of the repository is never run.
 
     Raises:
-        ValueError: it is not on the hub, see `HubAddress.resolve`, holds no weights that are read, or is of no known
-            family.
+        ValueError: it is not on the hub, see `HubAddress.resolve`; it has no weights in a format that is read; or it is
+            of no known family.
     """
-    place = HubAddress.parse(address).resolve()
-    names = place.list_files()
+    resolved = HubAddress.parse(address).resolve()
+    names = resolved.list_files()
     if TASK_FILE in names:  # this library saved it
-        return place.download()
+        return resolved.download()
     weights = choose_weights(names)
     if not any(_folder_of(name) in ("", "0_Transformer/") for name in weights):
         others = [name for name in names if not _TEXTS.fullmatch(name) and not name.startswith(".")] or names
         more = f" and {len(others) - _SHOWN} more" if len(others) > _SHOWN else ""
-        rule = f"weights that are read, {' or '.join(WEIGHT_FILES)}"
+        rule = f"weights in {' or '.join(WEIGHT_FILES)}"
         raise ValueError(f"{address} must hold {rule}, got {', '.join(others[:_SHOWN]) or 'no file'}{more}")
-    texts = [name for name in names if _TEXTS.fullmatch(name) or name in _OTHERS]
-    folder = place.fetch(texts)
+    texts = [name for name in names if _TEXTS.fullmatch(name) or name in _EXTRA_FILES]
+    folder = resolved.fetch(texts)
     from keras_bert.interop.configs import CONFIG_FILE, read_family  # imports pydantic, which planning does without
 
     # Before the weights, which are large.
     read_family(folder / CONFIG_FILE)
-    return place.fetch([*texts, *weights])
+    return resolved.fetch([*texts, *weights])
 
 
 def choose_weights(names: Sequence[str]) -> list[str]:
-    """The weights that are read among a checkpoint's files: one file or its shards in each folder of a module."""
+    """The names of the files of weights to read: one file, or its shards, for each folder of a module."""
     chosen: dict[str, list[str]] = {}
     for weights in reversed(WEIGHT_FILES):
         whole = weights.removesuffix(".index.json")

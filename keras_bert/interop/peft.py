@@ -64,7 +64,7 @@ def to_peft(task: Task, folder: str | os.PathLike[str], *, family: str | None = 
 
     Args:
         task: a task with a LoRA adapter that is not merged.
-        folder: the folder of the files, which is made.
+        folder: the folder of the files; it is made if necessary.
         family: the `model_type` of the base, see `to_hugging_face`.
         base: the name or path of the base, for peft's loaders.
 
@@ -105,11 +105,11 @@ def to_peft(task: Task, folder: str | os.PathLike[str], *, family: str | None = 
 
 
 def from_peft(folder: str | os.PathLike[str], task: Task, *, family: str | None = None) -> Adapter:
-    """Reads a LoRA adapter of peft into a task, with its head where the files have one.
+    """Reads a LoRA adapter of peft into a task, and its head if the files have one.
 
     Args:
         folder: a folder with `adapter_config.json` and `adapter_model.safetensors`.
-        task: a task on the encoder with which the adapter was trained, which is not checked.
+        task: a task whose encoder is the one with which the adapter was trained. This is not checked.
         family: the `model_type` of the base, see `to_hugging_face`.
 
     Raises:
@@ -128,11 +128,12 @@ def from_peft(folder: str | os.PathLike[str], task: Task, *, family: str | None 
         raise FileNotFoundError(f"{folder} is not an adapter of peft's: it has no {WEIGHTS_FILE}")
     content = read_json(folder / CONFIG_FILE)
     check_only(folder / CONFIG_FILE, content, _ONLY)
-    start = content.get("init_lora_weights")
-    if not any(start is value for value in _INITIALIZATIONS[:3]) and start not in _INITIALIZATIONS[3:]:
+    initialization = content.get("init_lora_weights")
+    is_flag = any(initialization is value for value in _INITIALIZATIONS[:3])
+    if not is_flag and initialization not in _INITIALIZATIONS[3:]:
         raise ValueError(
             f"{folder / CONFIG_FILE}: init_lora_weights must be true, false or one of {_INITIALIZATIONS[3:]}, got "
-            f"{start!r}, which changes the base's weights: convert the adapter with peft, "
+            f"{initialization!r}, which changes the base's weights: convert the adapter with peft, "
             "`model.save_pretrained(folder, path_initial_model_for_weight_conversion=...)`, or merge it into its base"
         )
     tensors = open_file(folder / WEIGHTS_FILE)
@@ -150,11 +151,11 @@ def from_peft(folder: str | os.PathLike[str], task: Task, *, family: str | None 
 
 def _assign_weights(adapter: Adapter, names: Mapping[str, Foreign], tensors: Tensors, path: Path) -> None:
     """Assigns the weights of the adapter, and the weights of the head if the file has them."""
-    weights = {names[place].name: (weight, names[place]) for place, weight in adapter.weights().items()}
+    weights = {names[our_path].name: (weight, names[our_path]) for our_path, weight in adapter.weights().items()}
     unmatched = [name for name in weights if name not in tensors and ".lora_" in name]
     unmatched += [name for name in tensors if name not in weights]
     if unmatched:
-        raise ValueError(f"{path} does not fit the task: {unmatched[0]!r} is on one side only")
+        raise ValueError(f"{path} does not fit the task: {unmatched[0]!r} is only in the file, or only in the task")
     for name, (weight, foreign) in weights.items():
         if name not in tensors:
             continue
@@ -177,39 +178,41 @@ def _read_lora(
     for key in ("r", "lora_alpha"):
         if isinstance(content.get(key), bool) or not isinstance(content.get(key), int | float):
             raise ValueError(f"{path}: {key} must be a number, got {content.get(key)!r}")
-    form, strip = _form(task, family)
+    tensor_names, prefix = _base_names(task, family)
     kernels = [weight.path for weight in task.encoder.weights if weight.path.endswith("/kernel")]
     stems = {
-        _module(form, kernel, strip): kernel.removesuffix("/kernel") for kernel in kernels if kernel.startswith("block")
+        _module(tensor_names, kernel, prefix): kernel.removesuffix("/kernel")
+        for kernel in kernels
+        if kernel.startswith("block")
     }
     modules = {name.removeprefix(_WRAPPER).partition(".lora_")[0] for name in tensors if ".lora_" in name}
     unknown = sorted(modules - stems.keys())
     if unknown or not modules:
         module = unknown[0] if unknown else None
-        raise ValueError(f"{path}: adapters must stand beside layers of the encoder's blocks, got {module!r}")
-    places = tuple(sorted({stems[module].partition("/")[2] for module in modules}))
+        raise ValueError(f"{path}: adapters must belong to layers of the encoder's blocks, got {module!r}")
+    layers = tuple(sorted({stems[module].partition("/")[2] for module in modules}))
     rate = content.get("lora_dropout") or 0.0
-    return Lora(rank=int(content["r"]), alpha=float(content["lora_alpha"]), dropout=float(rate), layers=places)
+    return Lora(rank=int(content["r"]), alpha=float(content["lora_alpha"]), dropout=float(rate), layers=layers)
 
 
 def _names(task: Task, family: str | None) -> dict[str, Foreign]:
     """Our weight of a task's adapter or head -> its name in peft, where the matrices of LoRA are transposed."""
-    form, strip = _form(task, family)
+    tensor_names, prefix = _base_names(task, family)
     assert task.adapter is not None
     names = {}
     for path in task.adapter.weights():
-        place, _, matrix = path.rpartition("/low_rank/")
-        if place:
-            module = _module(form, f"{place}/kernel", strip)
+        layer, _, matrix = path.rpartition("/low_rank/")
+        if layer:
+            module = _module(tensor_names, f"{layer}/kernel", prefix)
             names[path] = Foreign(_WRAPPER + module + _MATRICES[matrix], transposed=True)
         else:
-            (foreign,) = form.names([path]).values()
-            names[path] = Foreign(_WRAPPER + foreign.name.removeprefix(strip), foreign.transposed)
+            (foreign,) = tensor_names.names([path]).values()
+            names[path] = Foreign(_WRAPPER + foreign.name.removeprefix(prefix), foreign.transposed)
     return names
 
 
-def _form(task: Task, family: str | None) -> tuple[TensorNames, str]:
-    """The names of the base's tensors, and their prefix that an encoder without a head omits."""
+def _base_names(task: Task, family: str | None) -> tuple[TensorNames, str]:
+    """The names of the base model's tensors, and the prefix that they lack in a model without a head."""
     pooler = has_layer(task.model, "pooler")
     kind: Family = family_of(config_of(task.model), family, pooler=pooler)
     head = head_of(task).task
@@ -222,9 +225,9 @@ def _saved_module(name: str) -> str:
     return "classifier" if module.startswith("classifier.") else module
 
 
-def _module(form: TensorNames, kernel: str, strip: str) -> str:
-    (foreign,) = form.names([kernel]).values()
-    return foreign.name.removesuffix(".weight").removeprefix(strip)
+def _module(tensor_names: TensorNames, kernel: str, prefix: str) -> str:
+    (foreign,) = tensor_names.names([kernel]).values()
+    return foreign.name.removesuffix(".weight").removeprefix(prefix)
 
 
 def _transpose(array: Array, foreign: Foreign) -> Array:

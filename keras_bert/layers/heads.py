@@ -78,10 +78,11 @@ class FirstTokenPooler(keras.layers.Layer):
 
 @keras.saving.register_keras_serializable("keras_bert")
 class StatePooler(SavedLayer):
-    """The poolings of `VECTOR_POOLINGS`, the vectors of several side by side, as sentence-transformers computes them.
+    """A pooling of `VECTOR_POOLINGS`, or several joined by `+`, whose vectors are concatenated (sentence-transformers).
 
-    `max` is the greatest number of all tokens, `mean_sqrt_len_tokens` the sum divided by the root of their number,
-    `weightedmean` the mean with the weights 1, 2, 3 and so on (Muennighoff 2022), `lasttoken` the last state.
+    `cls` is the first state, `lasttoken` the last one, `max` the largest number of all states at each entry,
+    `mean_sqrt_len_tokens` the sum divided by the square root of the number of tokens, and `weightedmean` the mean with
+    the weights 1, 2, 3 and so on (Muennighoff 2022).
     """
 
     def __init__(self, pooling: str, **kwargs: Any) -> None:
@@ -94,8 +95,8 @@ class StatePooler(SavedLayer):
         names = self.pooling.split("+")
         vectors = [self._pool(name, inputs, padding_mask) for name in names]
         if len(names) > 1 and "mean_sqrt_len_tokens" in names:
-            # In a file of integers, states that are only copied would give the joined vectors their own grid, which is
-            # too small for a sum.
+            # In an integer file, a state that is only copied would impose its own range on the concatenated vector. The
+            # range of a state is too small for a sum of states.
             vectors = [ops.multiply(vector, SEPARATOR) for vector in vectors]
         return self.pooled_tap(ops.concatenate(vectors, axis=-1), training)
 
@@ -103,7 +104,7 @@ class StatePooler(SavedLayer):
         if name == "cls":
             return states[:, 0]
         if name == "max":
-            # The least number of a row is in nobody's way.
+            # Padding gets the smallest number of the row, which does not change the maximum.
             least = ops.min(states, axis=1, keepdims=True)
             return ops.max(ops.where(ops.expand_dims(padding_mask, 2) > 0, states, least), axis=1)
         mask = ops.cast(padding_mask, "float32")
@@ -112,7 +113,7 @@ class StatePooler(SavedLayer):
         if name == "weightedmean":
             weights = mask * ops.cast(positions, "float32")
         elif name == "lasttoken":
-            # Whole numbers: of two grids of int8, no position would be equal to a count.
+            # In int32, because int8 would quantize position and count differently, and they would never be equal.
             count = ops.sum(ops.cast(padding_mask, "int32"), axis=1, keepdims=True)
             weights = mask * ops.cast(ops.equal(positions, count), "float32")
         total = ops.maximum(ops.sum(weights, axis=1, keepdims=True), 1.0)
@@ -131,7 +132,7 @@ class Projections(SavedLayer):
             Dense(projection["units"], use_bias=projection["use_bias"], name=f"dense_{number}", dtype=self.dtype_policy)
             for number, projection in enumerate(self.projections)
         ]
-        # Each product reads from a tap of its own; without an activation, from that of the layer in front of it.
+        # Each product reads from a tap: that of the activation before it or, without one, of the layer before it.
         for number, projection in enumerate(self.projections):
             if projection["activation"] != "none":
                 setattr(self, f"output_tap_{number}", Tap(f"output_tap_{number}"))
@@ -154,7 +155,7 @@ class Projections(SavedLayer):
 
 @keras.saving.register_keras_serializable("keras_bert")
 class Truncation(SavedLayer):
-    """The first `width` numbers of a vector, which Matryoshka training makes a vector, too (Kusupati et al. 2022)."""
+    """The first `width` numbers of a vector, which can be compared after Matryoshka training (Kusupati et al. 2022)."""
 
     def __init__(self, width: int, **kwargs: Any) -> None:
         super().__init__(**kwargs)

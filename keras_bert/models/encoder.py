@@ -170,17 +170,17 @@ def has_layer(model: keras.Model, name: str) -> bool:
 def padding_effect(encoder: keras.Model) -> float:
     """The largest change of a token's state when a row is padded, as a share of the largest state.
 
-    It is 0 but for rounding, unless attention scores reach beyond what `MASK_BIAS` hides.
+    It is 0 apart from rounding, unless attention scores are so large that `MASK_BIAS` does not hide padding.
     """
     config = config_of(encoder)
     length = min(16, config.max_length // 2)
     mask = np.broadcast_to(np.arange(2 * length) < length, (4, 2 * length)).astype("int32")
     ids = np.random.default_rng(0).integers(0, config.vocabulary_size, mask.shape, "int32")
     rows = {"token_ids": ids, "segment_ids": np.zeros_like(mask), "padding_mask": mask}
-    cut, padded = (
+    unpadded, padded = (
         keras.ops.convert_to_numpy(
             encoder({name: rows[name][:, :width] for name in input_names(encoder)})["sequence_output"]
         )
         for width in (length, 2 * length)
     )
-    return float(np.abs(padded[:, :length] - cut).max() / np.abs(cut).max())
+    return float(np.abs(padded[:, :length] - unpadded).max() / np.abs(unpadded).max())

@@ -83,16 +83,16 @@ class AttentionReader:
     """Runs a model, and returns its outputs together with queries, keys, values or scores of its attention layers.
 
     The tensors are recorded at taps, see `recording`; a block with recorded taps does not use its `training_call`.
-    `attended` has names in `ATTENTION_TENSORS` and the indices of the layers, from 0.
+    `attention_layers` has names in `ATTENTION_TENSORS` and the indices of the layers, from 0.
     """
 
-    def __init__(self, model: keras.Model, attended: Mapping[str, Sequence[int]]) -> None:
-        self._model, self._attended, self._prompt = model, attended, _prompt(model)
+    def __init__(self, model: keras.Model, attention_layers: Mapping[str, Sequence[int]]) -> None:
+        self._model, self._attention_layers, self._prompt = model, attention_layers, _prompt(model)
         blocks, layers = blocks_of(model), config_of(model).num_layers
         self._calls = layers // len(blocks)
         self._points = {
             (kind, layer): _points_of(blocks[layer // self._calls])[kind]
-            for kind, layers_of_kind in attended.items()
+            for kind, layers_of_kind in attention_layers.items()
             for layer in layers_of_kind
         }
 
@@ -107,7 +107,8 @@ class AttentionReader:
             outputs = self._model(inputs, training=training)
         rows = ops.shape(inputs["padding_mask"])[0]
         return outputs, {
-            kind: [self._find(seen, kind, layer, rows) for layer in layers] for kind, layers in self._attended.items()
+            kind: [self._find(seen, kind, layer, rows) for layer in layers]
+            for kind, layers in self._attention_layers.items()
         }
 
     def _find(self, seen: RecordedTensors, kind: str, layer: int, rows: Tensor) -> Tensor:

@@ -20,10 +20,15 @@ State = int | str
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class StateSelection:
-    """What a loss reads of a model: layers of states, and blocks, from 0, of `query`, `key`, `value`, `scores`."""
+    """The tensors that a loss reads from a model.
+
+    Attributes:
+        states: the layers whose hidden states are read.
+        attention_layers: `query`, `key`, `value` or `scores` -> the blocks, from 0, whose tensors are read.
+    """
 
     states: tuple[State, ...] = ()
-    attended: Mapping[str, tuple[int, ...]] = dataclasses.field(default_factory=dict)
+    attention_layers: Mapping[str, tuple[int, ...]] = dataclasses.field(default_factory=dict)
 
 
 class States(NamedTuple):
@@ -31,11 +36,11 @@ class States(NamedTuple):
 
     Attributes:
         states: arrays (batch, length, width); for `OUTPUT` (batch, width).
-        attended: `scores` (batch, heads, length, length), all others (batch, length, width).
+        attention_tensors: `scores` (batch, heads, length, length), all others (batch, length, width).
     """
 
     states: Sequence[Any]
-    attended: Mapping[str, Sequence[Any]]
+    attention_tensors: Mapping[str, Sequence[Any]]
 
 
 @dataclasses.dataclass(frozen=True)
@@ -69,8 +74,8 @@ class ImitationLoss(abc.ABC):
         return f"{self.name}_projection"
 
 
-def per_token(values: Tensor, mask: Tensor) -> Tensor:
-    """The sum over tokens: values and mask (batch, length) -> a scalar; padding may hold anything but NaN."""
+def sum_over_tokens(values: Tensor, mask: Tensor) -> Tensor:
+    """The sum over tokens: values and mask (batch, length) -> a scalar; values at padding may be anything but NaN."""
     return ops.sum(values * mask)
 
 
@@ -81,21 +86,22 @@ def cosines(first: Tensor, second: Tensor) -> Tensor:
 
 
 class Attentions(ImitationLoss):
-    """Mean over heads and pairs of tokens of (A_S - A_T)^2, added up over the pairs of layers (equation 7).
+    """Mean over heads and pairs of tokens of (A_S - A_T)^2, summed over the pairs of layers.
 
-    A are the scores before the softmax, which converge faster (same paper). A pair of tokens that either model masks,
-    such as one outside of a window, counts as equal, as padding does in the paper's code.
+    Equation 7 of Jiao et al. 2020. A are the scores before the softmax, which converge faster (same paper). The
+    difference is 0 for a pair of tokens that either model masks, such as a pair outside of a window, as it is for
+    padding in the paper's code.
     """
 
     name = "attentions"
 
     def distance(self, student: States, teacher: States, mask: Tensor) -> Tensor:
         """See `ImitationLoss`."""
-        pairs = zip(student.attended["scores"], teacher.attended["scores"], strict=True)
+        pairs = zip(student.attention_tensors["scores"], teacher.attention_tensors["scores"], strict=True)
         return sum(ops.sum(score_difference(*pair) * token_pairs(mask)) for pair in pairs)
 
     def weight(self, mask: Tensor) -> Tensor:
-        """The pairs of tokens."""
+        """The number of pairs of tokens."""
         return ops.sum(token_pairs(mask))
 
 
@@ -121,14 +127,14 @@ class Cosine(ImitationLoss):
 
     def distance(self, student: States, teacher: States, mask: Tensor) -> Tensor:
         """See `ImitationLoss`."""
-        return per_token(1.0 - cosines(student.states[0], teacher.states[0]), mask)
+        return sum_over_tokens(1.0 - cosines(student.states[0], teacher.states[0]), mask)
 
 
 class HiddenStates(ImitationLoss):
-    """Mean over tokens and width of (H_S W - H_T)^2, added up over the pairs of layers (equations 8 and 9).
+    """Mean over tokens and width of (H_S W - H_T)^2, summed over the pairs of layers.
 
-    Where widths are equal there is no W. As in the paper, the embeddings have one matrix, and all further layers
-    share another one.
+    Equations 8 and 9 of Jiao et al. 2020. Where widths are equal there is no W. As in the paper, the embeddings have
+    one matrix, and all further layers share another one.
     """
 
     name = "hidden_states"
@@ -137,7 +143,7 @@ class HiddenStates(ImitationLoss):
     def distance(self, student: States, teacher: States, mask: Tensor) -> Tensor:
         """See `ImitationLoss`."""
         pairs = zip(student.states, teacher.states, strict=True)
-        return sum(per_token(squared_difference(*pair), mask) for pair in pairs)
+        return sum(sum_over_tokens(squared_difference(*pair), mask) for pair in pairs)
 
     def projection(self, state: State) -> str:
         """See `ImitationLoss`."""
@@ -151,11 +157,11 @@ def squared_difference(first: Tensor, second: Tensor) -> Tensor:
 
 @dataclasses.dataclass(frozen=True)
 class Relations(ImitationLoss):
-    """Mean over heads and tokens of KL(R_T || R_S), added up over the kinds of tensors, in nats.
+    """Mean over heads and tokens of KL(R_T || R_S), summed over the kinds of tensors, in nats.
 
     R are the rows of softmax(X X^T / sqrt(width of a head)), where X are queries, keys or values, split into the same
-    number of relation heads in both models, whatever their widths (Wang et al. 2021, equations 4 to 8). Where `scores`
-    are read, R are the attention probabilities (Wang et al. 2020, equation 4).
+    number of relation heads in both models, which may differ in width (Wang et al. 2021, equations 4 to 8). Where
+    `scores` are read, R are the attention probabilities (Wang et al. 2020, equation 4).
     """
 
     name = "relations"
@@ -165,11 +171,11 @@ class Relations(ImitationLoss):
     def distance(self, student: States, teacher: States, mask: Tensor) -> Tensor:
         """See `ImitationLoss`."""
         total: Any = 0.0
-        for kind, (ours,) in student.attended.items():
-            (theirs,) = teacher.attended[kind]
+        for kind, (ours,) in student.attention_tensors.items():
+            (theirs,) = teacher.attention_tensors[kind]
             if kind != "scores":
                 ours, theirs = (relation_scores(states, self.heads) for states in (ours, theirs))
-            total += per_token(relation_divergence(ours, theirs, mask), mask)
+            total += sum_over_tokens(relation_divergence(ours, theirs, mask), mask)
         return total
 
 
@@ -193,10 +199,10 @@ def relation_divergence(student: Any, teacher: Any, mask: Tensor) -> Tensor:
 
 
 class Similarities(ImitationLoss):
-    """Mean over all pairs of a batch's texts of (cos(v_S, v_S') - cos(v_T, v_T'))^2, whatever the widths.
+    """Mean over all pairs of a batch's texts of (cos(v_S, v_S') - cos(v_T, v_T'))^2.
 
-    The similarity matrix of Tung and Mori 2019, section 3.1, with cosines, as embeddings are compared by them. Texts of
-    different parts of a batch, or of different devices, are not compared.
+    The similarity matrix of Tung and Mori 2019, section 3.1, with cosines, by which embeddings are compared. The widths
+    of the models may differ. Texts of different micro-batches or devices are not compared.
     """
 
     name = "similarities"
@@ -231,5 +237,5 @@ class Vectors(ImitationLoss):
         return ops.sum(1.0 - cosines(student.states[0], teacher.states[0]))
 
     def weight(self, mask: Tensor) -> Tensor:
-        """The texts."""
+        """The number of texts."""
         return ops.sum(ops.ones_like(mask[:, 0]))

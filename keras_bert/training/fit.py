@@ -1,4 +1,4 @@
-"""Trains and scores a task on rows in memory; the methods of a task and `keras_bert.distill` begin here."""
+"""Trains and scores a task on rows in memory; the methods of a task and `keras_bert.distill` use this module."""
 
 import itertools
 from collections.abc import Callable, Mapping, Sequence
@@ -42,12 +42,12 @@ def fit(
 
     Args:
         task: a task with a Keras model, which is trained in place.
-        data: the arguments of `task.examples`, such as texts and labels: lists, NumPy arrays or pandas columns; or one
-            `tf.data.Dataset` of rows of them.
+        data: the arguments of `task.examples`, such as texts and labels: lists, NumPy arrays or pandas columns; or a
+            single `tf.data.Dataset`, whose elements are rows of these arguments.
         pairs: the second text of each row, where the task takes one.
-        probabilities: a teacher's answers, which the task learns beside the labels or, if `data` are only texts
-            or a label is None, in their place, see `read_taught`.
-        distillation: temperature, and the share of the labels in the loss of rows that have both.
+        probabilities: a teacher's answers, see `read_rows_with_answers`. The task learns from answers and labels, or
+            from the answers alone where `data` has no labels or a label is None.
+        distillation: the temperature, and the share of the label in the loss of rows with a label and an answer.
         class_weights: weights of the labels, see `Task.objective`.
         validation_split: share of the rows, the last ones, that choose the weights to keep; 0 keeps the last weights.
         verbose: 1 shows a progress bar, 0 none.
@@ -70,7 +70,10 @@ def fit(
     rule = "be None, as training moves weights off their grid; train the float model and quantize it again"
     check(type(task).__name__, "quantization", task.quantization is None, rule, task.quantization)
     settings = Training(**{"precision": "auto", **training})
-    rows = read_rows(task, data, pairs) if probabilities is None else read_taught(task, data, pairs, probabilities)
+    if probabilities is None:
+        rows = read_rows(task, data, pairs)
+    else:
+        rows = read_rows_with_answers(task, data, pairs, probabilities)
     count = len(rows["padding_mask"])
     check("fit", "validation_split", 0 <= validation_split < 1, "be at least 0 and below 1", validation_split)
     first = count - round(validation_split * count)
@@ -114,7 +117,7 @@ def train(
 ) -> list[Entry]:
     """Trains a network of a task on rows in memory; see `fit` and `Trainer` for the arguments."""
     source = batches(task, rows, training.micro_batch_size, shuffle=True, seed=training.seed)
-    # Without a validation nothing reads the rows of one.
+    # Without held-out rows there are no validations, and the trainer does not read this argument.
     validation = source if held_out is None else batches(task, held_out, validation_rows(task.max_length))
     steps = count_steps(task, rows, training)
     bar = keras.utils.Progbar(steps, verbose=verbose)
@@ -129,7 +132,7 @@ def train(
 
 
 def count_steps(task: Task, rows: Rows, training: Training) -> int:
-    """The number of steps of a training on rows in memory; an epoch has every row once, also in batches not full."""
+    """The number of steps of a training on rows in memory; an epoch has every row once, so batches may not be full."""
     per_epoch = batches(task, rows, training.micro_batch_size).per_epoch
     return training.steps or max(1, round(training.epochs * per_epoch / training.accumulation))
 
@@ -143,25 +146,29 @@ def read_rows(task: Task, data: Sequence[Any], pairs: Sequence[str] | None = Non
         task.has_new_head = is_new
 
 
-def read_taught(task: Task, data: Sequence[Any], pairs: Sequence[str] | None, probabilities: Any) -> dict[str, Array]:
+def read_rows_with_answers(
+    task: Task, data: Sequence[Any], pairs: Sequence[str] | None, probabilities: Any
+) -> dict[str, Array]:
     """The rows of `read_rows`, or of texts without labels, with a teacher's answers.
 
     Args:
         task: a classifier of texts, a regression or an embedding.
         data: see `fit`; a label is None where there is none.
         pairs: see `fit`.
-        probabilities: of the labels (rows, labels), in the order of `task.labels`; of a regression its numbers, of an
-            embedding the cosines (rows,). NaN in a row that the teacher did not answer and that has a label.
+        probabilities: of a classifier the probabilities of the labels (rows, labels), in the order of `task.labels`; of
+            a regression the numbers (rows,), of an embedding the cosines (rows,). NaN where a row has a label, but no
+            answer.
 
     Raises:
-        ValueError: there are not as many as rows, they are out of range, or a row has neither label nor answer.
+        ValueError: the number of answers differs from the number of rows, an answer is out of range, or a row has
+            neither label nor answer.
     """
     objective, arguments = task.objective(), columns(data)
     answers = objective.answers_from(np.asarray(probabilities, "float64"))
     count, width = len(arguments[0]), len(getattr(task, "labels", ())) or 1
-    fit = len(answers) == count and answers.size == count * width
+    has_shape = len(answers) == count and answers.size == count * width
     rule = f"be {width} numbers for each of {count} rows"
-    check(type(task).__name__, "probabilities", fit, rule, np.shape(probabilities))
+    check(type(task).__name__, "probabilities", has_shape, rule, np.shape(probabilities))
     has_answers = np.isfinite(answers).reshape(count, -1).all(axis=1)
     answers = np.where(np.isfinite(answers), answers, np.float32(0))
     texts = arguments[: 2 if task.second_text == "compared" else 1]
@@ -175,9 +182,10 @@ def read_taught(task: Task, data: Sequence[Any], pairs: Sequence[str] | None, pr
     else:
         rows = _read_answered(task, texts, pairs, answers)
         if has_label.any():
-            some = [list(itertools.compress(column, has_label)) for column in (*texts, labels)]
-            given = read_rows(task, some, None if pairs is None else list(itertools.compress(pairs, has_label)))
-            rows[task.label_name][has_label] = given[task.label_name]
+            columns_with_label = [list(itertools.compress(column, has_label)) for column in (*texts, labels)]
+            pairs_with_label = None if pairs is None else list(itertools.compress(pairs, has_label))
+            labelled = read_rows(task, columns_with_label, pairs_with_label)
+            rows[task.label_name][has_label] = labelled[task.label_name]
     return {
         **rows,
         "teacher_answers": answers,
@@ -187,7 +195,7 @@ def read_taught(task: Task, data: Sequence[Any], pairs: Sequence[str] | None, pr
 
 
 def _read_answered(task: Task, texts: Sequence[Any], pairs: Sequence[str] | None, answers: Array) -> dict[str, Array]:
-    """The rows of texts without labels, with the labels of a teacher's answers."""
+    """The rows of texts without labels; the labels are made of a teacher's answers."""
     if task.second_text == "compared":
         return read_rows(task, [*texts, answers], pairs)
     features = task.encode(texts[0], pairs)
@@ -223,10 +231,10 @@ def evaluate(task: Task, *data: Any, pairs: Sequence[str] | None = None, batch_s
 
 
 def batches(task: Task, rows: Rows, batch_size: int, *, shuffle: bool = False, seed: int = 0) -> ArrayBatches:
-    """Rows of a task as batches; rows of all lengths share them where the loss compares rows."""
-    along = [name for name, feature in SCHEMAS.get(task.name, {}).items() if feature.kind == "labels"]
+    """Rows of a task as batches. Where the loss compares rows, a batch has rows of all lengths."""
+    token_labels = [name for name, feature in SCHEMAS.get(task.name, {}).items() if feature.kind == "labels"]
     options: dict[str, Any] = {"mixed": compares_rows(task.name), "lists": rows.get(list_feature(task.name) or "")}
-    return ArrayBatches(rows, batch_size, along_tokens=along, shuffle=shuffle, seed=seed, **options)
+    return ArrayBatches(rows, batch_size, token_labels=token_labels, shuffle=shuffle, seed=seed, **options)
 
 
 def columns(data: Sequence[Any]) -> list[Any]:
@@ -234,16 +242,16 @@ def columns(data: Sequence[Any]) -> list[Any]:
     if len(data) != 1 or not hasattr(data[0], "as_numpy_iterator"):
         return list(data)
     rows = [row if isinstance(row, tuple) else (row,) for row in data[0].as_numpy_iterator()]
-    return [[_plain(value) for value in column] for column in zip(*rows, strict=True)]
+    return [[_to_python(value) for value in column] for column in zip(*rows, strict=True)]
 
 
-def _plain(value: Any) -> Any:
-    """A value of a `tf.data.Dataset` as one of Python: bytes as text, arrays as lists."""
+def _to_python(value: Any) -> Any:
+    """Converts a value of a `tf.data.Dataset`: bytes to a string, an array to a list."""
     if isinstance(value, bytes):
         return value.decode()
     if isinstance(value, tuple):
-        return tuple(_plain(item) for item in value)
-    return [_plain(item) for item in value] if isinstance(value, np.ndarray) and value.ndim else value
+        return tuple(_to_python(item) for item in value)
+    return [_to_python(item) for item in value] if isinstance(value, np.ndarray) and value.ndim else value
 
 
 class _FileModel:

@@ -40,11 +40,16 @@ class CrossMicroBatchObjective(Protocol):
 class GradientCache:
     """Runs each micro-batch twice: first for its outputs, then for its gradient when the loss of all outputs is known.
 
-    The gradient is as for the undivided batch (Gao et al. 2021, section 3.2). Both runs of a micro-batch draw the
+    The gradient is that of the undivided batch (Gao et al. 2021, section 3.2). Both runs of a micro-batch draw the
     same dropout: variables that a run changes, such as seed states and activation ranges, are restored in between.
 
-    `forward` runs the model on a micro-batch in training; `states` are the variables that this may change. The gradient
-    of each weight is added to its variable in `gradients`. `compile_function` makes graphs for rows of any length.
+    Args:
+        objective: the loss that compares rows across micro-batches.
+        forward: runs the model on a micro-batch in training.
+        weights: the weights to train.
+        states: the variables that `forward` may change.
+        gradients: a variable for each weight, to which its gradient is added.
+        compile_function: makes a graph function for micro-batches of any length.
 
     Attributes:
         used: indices of the weights with a gradient, known after the first step.
@@ -62,8 +67,8 @@ class GradientCache:
         self._objective, self._states, self._gradients = objective, states, gradients
         self._weights = weights
         self.used: list[int] = []
-        self._run: Any = compile_function(lambda part: (forward(part), objective.find_target(part)))
-        self._cross = tf.function(self._differentiate_outputs, reduce_retracing=True, autograph=False)
+        self._run: Any = compile_function(lambda batch: (forward(batch), objective.find_target(batch)))
+        self._output_gradients = tf.function(self._differentiate_outputs, reduce_retracing=True, autograph=False)
         self._add: Any = compile_function(functools.partial(self._add_gradients, forward))
 
     def trace(self, spec: Any) -> None:
@@ -71,26 +76,26 @@ class GradientCache:
         outputs, _ = self._run.get_concrete_function(spec).structured_outputs
         self._add.get_concrete_function(spec, outputs)
 
-    def accumulate(self, parts: Sequence[Batch], scale: Any) -> Sums:
+    def accumulate(self, micro_batches: Sequence[Batch], scale: Any) -> Sums:
         """Adds the gradient of a batch, times `scale`, to `gradients`; returns the sums of all metrics."""
         before, outputs, targets = [], [], []
-        for part in parts:
+        for micro_batch in micro_batches:
             before.append([tf.identity(state) for state in self._states])
-            output, target = self._run(part)
+            output, target = self._run(micro_batch)
             outputs.append(output)
             targets.append(target)
-        labels = [self._objective.select_labels(part) for part in parts]
-        shares, sums = self._cross(outputs, targets, labels, scale)
-        for part, share, values in zip(parts, shares, before, strict=True):
+        labels = [self._objective.select_labels(micro_batch) for micro_batch in micro_batches]
+        output_gradients, sums = self._output_gradients(outputs, targets, labels, scale)
+        for micro_batch, output_gradient, values in zip(micro_batches, output_gradients, before, strict=True):
             for state, value in zip(self._states, values, strict=True):
                 state.assign(value)
-            self._add(part, share)
-        return {**sums, "tokens": (sum(map(count_tokens, parts)), tf.constant(float(len(parts))))}
+            self._add(micro_batch, output_gradient)
+        return {**sums, "tokens": (sum(map(count_tokens, micro_batches)), tf.constant(float(len(micro_batches))))}
 
     def _differentiate_outputs(
         self, outputs: list[Any], targets: list[Any], labels: list[Batch], scale: Any
     ) -> tuple[list[Any], Sums]:
-        """The gradient of the loss with respect to the outputs of each part, and the sums of all metrics."""
+        """The gradient of the loss with respect to the outputs of each micro-batch, and the sums of all metrics."""
         with tf.GradientTape() as tape:
             tape.watch(outputs)
             joined, batch = self._objective.join_micro_batches(outputs, labels)
@@ -100,9 +105,9 @@ class GradientCache:
             loss = tf.add_n([sums[name][0] / tf.maximum(weight, 1e-9) for name, weight in weights.items()]) * scale
         return tape.gradient(loss, outputs), sums
 
-    def _add_gradients(self, forward: Callable[[Batch], Any], part: Batch, share: Any) -> None:
+    def _add_gradients(self, forward: Callable[[Batch], Any], micro_batch: Batch, output_gradient: Any) -> None:
         with tf.GradientTape() as tape:
-            total = tf.reduce_sum(forward(part) * share)
+            total = tf.reduce_sum(forward(micro_batch) * output_gradient)
         gradients = tape.gradient(total, [weight.value for weight in self._weights])
         self.used = [index for index, gradient in enumerate(gradients) if gradient is not None]
         for index in self.used:

@@ -25,8 +25,8 @@ from pipeline.commands.command import (
 _STEPS, _ROWS = 64, 100
 
 # The options of one kind of MODEL, which the other kind would not read.
-_OF_TEXTS = ("target", "method", "baseline", "steps", "beside", "out")
-_OF_JOBS = ("rows", "set", "seeds")
+_TEXT_OPTIONS = ("target", "method", "baseline", "steps", "compare_with", "out")
+_JOB_OPTIONS = ("rows", "set", "seeds")
 
 
 @click.command(cls=Verb, example='explain runs/pushed/reviews/1 "A film to remember." --out page.html')
@@ -62,7 +62,7 @@ _OF_JOBS = ("rows", "set", "seeds")
 )
 @click.option("--steps", type=int, metavar="N", help=f"Steps of integrated gradients. Default: {_STEPS}.")
 @click.option(
-    "--beside",
+    "--compare-with",
     type=PathOrAddress(),
     multiple=True,
     metavar="MODEL",
@@ -87,11 +87,11 @@ def explain_command(options: SimpleNamespace, console: Console) -> int:
         return _explain_job(options, console)
     if options.text is None:
         raise InputError("TEXT must follow MODEL, got none")
-    refuse_options(options, _OF_JOBS, "where TEXT is explained")
+    refuse_options(options, _JOB_OPTIONS, "where TEXT is explained")
     if options.out is not None:
         check_output("--out", options.out)
-    places = (options.model, *options.beside)
-    models = [model for place in places for model in (*_trained_model(place, options.root), *models_of(place))]
+    paths = (options.model, *options.compare_with)
+    models = [model for path in paths for model in (*_trained_model(path, options.root), *models_of(path))]
     with native_logs_hidden():
         explanations = explain_text(
             models,
@@ -132,7 +132,7 @@ def _explain_job(options: SimpleNamespace, console: Console) -> int:
 
     if options.text is not None:
         raise InputError(f"TEXT must be left out for a job, got {options.text!r}")
-    refuse_options(options, _OF_TEXTS, "for a job")
+    refuse_options(options, _TEXT_OPTIONS, "for a job")
     errors = Console(stderr=True)
     progress = errors if options.json else console  # only JSON on standard output
     settings = load_job(options.model, options, progress)

@@ -22,7 +22,7 @@ from pipeline.draft.source import DraftRequest, guess_source
 from pipeline.job.checks import check_data
 from pipeline.job.files import PATHS, load_settings
 from pipeline.proposal import Setting, SettingsTable
-from pipeline.settings.schema import LONGEST_NAME
+from pipeline.settings.schema import MAX_NAME_LENGTH
 from pipeline.settings.toml_text import format_value
 from pipeline.views.terminal import format_minutes
 from pipeline.workload import TimeGuess, estimate_seconds
@@ -167,7 +167,7 @@ def name_job(path: str) -> str:
     if stem.lower() in _COMMON_STEMS and folders:
         stem = folders[-1]
     name = re.sub(r"[^A-Za-z0-9_-]+", "_", stem).strip("_-")
-    return name[:LONGEST_NAME] or "model"
+    return name[:MAX_NAME_LENGTH] or "model"
 
 
 def _with_paths_from(table: SettingsTable, folder: Path) -> SettingsTable:

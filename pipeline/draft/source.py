@@ -35,10 +35,10 @@ _KINDS = (*RECORD_KINDS, *_TAGGED_KINDS, ".json")
 _MOST_NUMERIC_LABELS = 20
 _LINES = 1000
 # Tasks whose labels are numbers.
-_OF_NUMBERS = ("regression", "embedding", "reranking")
+_NUMERIC_TASKS = ("regression", "embedding", "reranking")
 _SEPARATORS = (",", ";", "|")
 _PREFIX = re.compile(r"[a-z]{2,3}:")
-# Schemes in the order in which they are tried; tags that fit several mean the same in the first.
+# The first scheme that most sentences follow is taken; tags that follow several schemes mean the same in the first.
 _SCHEMES = ("BIO", "IOB1", "IOBES", "BILOU")
 _FITTING_SHARE = 0.9
 
@@ -49,7 +49,7 @@ AnySource = TableSource | LabelSetSource | SentenceSource | QuestionSource
 
 
 class DraftRequest(NamedTuple):
-    """The user's answers to the questions that `guess_source` would otherwise guess.
+    """The choices of the user; `guess_source` guesses the others.
 
     Attributes:
         train: the training rows: a file, a folder or a pattern.
@@ -67,7 +67,7 @@ class DraftRequest(NamedTuple):
     second_text: str | None = None
 
     def paths(self) -> dict[str, Any]:
-        """The splits that are given."""
+        """The paths of the splits that the user named."""
         splits = {"train": self.train, "validation": self.validation, "test": self.test}
         return {split: path for split, path in splits.items() if path is not None}
 
@@ -78,7 +78,7 @@ class Guess(NamedTuple):
     Attributes:
         source: the source.
         reasons: a line each.
-        advice: the end of an error about the source's rows; what may have been guessed wrongly.
+        advice: the end of an error message about the source's rows: which guess may be wrong.
     """
 
     source: AnySource
@@ -90,8 +90,8 @@ def guess_source(request: DraftRequest) -> Guess:
     """The source of rows that suits a file.
 
     Raises:
-        InputError: there is no file of a known kind, it cannot be read, its columns leave no task to guess, or a source
-            refuses what was chosen.
+        InputError: there is no file of a known kind, it cannot be read, no task fits its columns, or the choices do not
+            go together.
     """
     try:
         return _guess_source(request)
@@ -118,7 +118,7 @@ def _guess_source(request: DraftRequest) -> Guess:
     has_queries = {RetrievalSource.query, RetrievalSource.passage} <= set(names)
     if has_queries and request.task is request.label is None and not set(LABEL_NAMES) & set(names):
         raise InputError(
-            f"the table {files[0]} must hold no queries with their passages, for which nothing is guessed, got "
+            f"the table {files[0]} has queries and passages, for which no job is drafted: "
             f"{', '.join(names)}; docs/guides/retrieval.md has a job for them; --label names a column of labels"
         )
     tagged = find_tagged_columns(columns) if request.task in (None, SentenceSource.task) else None
@@ -129,7 +129,7 @@ def _guess_source(request: DraftRequest) -> Guess:
         )
     if request.task == SentenceSource.task:
         raise InputError(f"the table {files[0]} must have a list of words and one of tags, got {', '.join(names)}")
-    numbers = request.task in _OF_NUMBERS
+    numbers = request.task in _NUMERIC_TASKS
     roles = find_roles(columns, files[0], request.text, request.label, request.second_text, numbers=numbers)
     if roles.text.count_distinct() < 2:
         text = str(next(iter(roles.text.values), ""))[:40]
@@ -144,10 +144,10 @@ def _guess_source(request: DraftRequest) -> Guess:
 
 
 def _find_label_sets(roles: Roles, columns: Sequence[TableColumn]) -> dict[str, Any]:
-    """How a table gives several labels to a row; empty if it does not.
+    """The settings with which a table has several labels in a row; empty if it has one label in each row.
 
-    It has a list, two columns or more with 0 or 1, or a separator by which cells become fewer different labels, most of
-    which are also cells.
+    Several labels are in lists, in at least two columns of 0 and 1, or in cells with a separator. A separator is only
+    recognized if splitting gives fewer different labels than cells, and more than half of the labels are cells, too.
     """
     if roles.label.holds_lists:
         return {"label": roles.label.name}
@@ -186,7 +186,7 @@ def _as_table(request: DraftRequest, roles: Roles, names: Sequence[str]) -> Gues
     """A table, whose label and number of texts decide the task."""
     label, second = roles.label, roles.second_text
     task, reason = _guess_table_task(roles) if request.task is None else (request.task, "named by --task")
-    if task in _OF_NUMBERS and not label.is_numeric:
+    if task in _NUMERIC_TASKS and not label.is_numeric:
         other = next((value for value in label.values if not is_number(value)), "nothing")
         raise InputError(f"--task {task} needs numbers in column {label.name!r}, got {str(other)[:40]!r}")
     columns: dict[str, Any] = {"text": roles.text.name, "label": label.name, "task": task}
@@ -204,22 +204,22 @@ def _as_table(request: DraftRequest, roles: Roles, names: Sequence[str]) -> Gues
         f"label: column {label.name!r}, {label.count_distinct()} different values",
         f"task: {task}, {reason}",
     ]
-    several, count = label.count_distinct(), len(label.values)
-    advice = f"; column {label.name!r} has {several} different values in {count} rows: --label names another"
+    distinct, count = label.count_distinct(), len(label.values)
+    advice = f"; column {label.name!r} has {distinct} different values in {count} rows: --label names another"
     if label.is_numeric:
         advice = f"; --task regression reads column {label.name!r} as amounts"
     return Guess(TableSource(**request.paths(), **columns), reasons, advice * (task == "classification"))
 
 
 def _guess_table_task(roles: Roles) -> tuple[str, str]:
-    label, several = roles.label, roles.label.count_distinct()
+    label, distinct = roles.label, roles.label.count_distinct()
     names = (roles.text.name, roles.second_text and roles.second_text.name)
     if names == (RetrievalSource.query, RetrievalSource.passage) and label.name in RELEVANCE_NAMES and label.is_numeric:
         return "reranking", f"as {label.name!r} holds numbers for queries and passages"
-    is_category = not label.is_numeric or (all_whole(label.values) and several <= _MOST_NUMERIC_LABELS)
+    is_category = not label.is_numeric or (all_whole(label.values) and distinct <= _MOST_NUMERIC_LABELS)
     if is_category:
         numbers = ", not numbers (else --task regression)" if label.is_numeric else ""
-        return "classification", f"as {label.name!r} has {several} different values that are names{numbers}"
+        return "classification", f"as {label.name!r} has {distinct} different values that are names{numbers}"
     if roles.second_text is None:
         return "regression", f"as {label.name!r} holds numbers"
     reason = f"as {label.name!r} holds numbers for pairs of texts (--task regression reads both texts at once)"
@@ -241,7 +241,7 @@ def _as_tagged_words(request: DraftRequest, file: str, fields: dict[str, str], f
     sentences = SentenceSource(train=request.train, **fields).read_tags(request.train)  # type: ignore[arg-type]
     fitting = {name: sum(find_tag_error(tags, name) is None for tags in sentences) for name in _SCHEMES}
     scheme = max(_SCHEMES, key=fitting.__getitem__)
-    # Single tags are wrong in many files, and are named when the rows are read.
+    # Many files have a few wrong tags; errors name them when the rows are read.
     if fitting[scheme] < _FITTING_SHARE * len(sentences):
         scheme = "any"
     if scheme != "BIO":
@@ -267,7 +267,7 @@ def _looks_tagged(file: str) -> bool:
 
 
 def _find_prefix(file: str) -> str:
-    """What all words of a file of columns start with, as `en:` in WikiANN; empty if nothing."""
+    """The prefix of all words in a file of columns, such as `en:` in WikiANN; empty if there is none."""
     if extension(file) in RECORD_KINDS and extension(file) != ".tsv":
         return ""
     lines = (line for line in itertools.islice(Lines(file), _LINES) if line.strip())

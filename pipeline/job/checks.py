@@ -16,7 +16,7 @@ from pipeline.settings.graphs import check_float_layers, check_shapes, check_siz
 from pipeline.settings.page import check_page
 from pipeline.settings.pretraining import check_pretraining
 from pipeline.settings.runtimes import check_models_of_runtimes, check_runtimes
-from pipeline.settings.schema import AnswersSettings, DistillationSettings, QuantizationSettings, Settings
+from pipeline.settings.schema import DistillationSettings, QuantizationSettings, Settings, TrainingWithTeacher
 
 # Table or key -> the table without which it would be read by no step.
 _NEEDS = {
@@ -88,7 +88,9 @@ def check_tables(settings: Settings) -> None:
         )
     check_runtimes(settings)
     quantization, usual = settings.quantization, QuantizationSettings()
-    for field in dataclasses.fields(AnswersSettings) if quantization is not None and quantization.post_training else ():
+    for field in (
+        dataclasses.fields(TrainingWithTeacher) if quantization is not None and quantization.post_training else ()
+    ):
         # A key with its default value passes, as it looks like a key that is left out.
         value = getattr(quantization, field.name)
         if value != getattr(usual, field.name):
@@ -121,7 +123,10 @@ def check_teachers(settings: Settings) -> None:
     source, unlabelled, table = settings.examples, settings.unlabelled, settings.distillation
     if unlabelled is not None and source is not None:
         check_unlabelled(source.task)
-    readers = {"unlabelled": unlabelled is not None and unlabelled.is_taught, "distillation": settings.is_taught()}
+    readers = {
+        "unlabelled": unlabelled is not None and unlabelled.has_teacher_answers,
+        "distillation": settings.has_teacher_answers(),
+    }
     for name, is_read in readers.items() if settings.student is None else ():
         if name in settings.model_fields_set and not is_read:
             raise InputError(f"{name} must be left out without [student], as no step would read it")
@@ -139,10 +144,10 @@ def check_teachers(settings: Settings) -> None:
         raise InputError("distillation.teachers must be 'own' for the task 'retrieval', whose loss compares batches")
     if settings.reranker is not None and not source.negatives and settings.hard_negatives is None:
         raise InputError("reranker needs negatives to score, got none; set examples.negatives or [hard_negatives]")
-    if source.is_taught and not source.negatives:
+    if source.has_teacher_answers and not source.negatives:
         rule = "be left out where examples.negatives is empty, as the score of one passage alone says nothing"
         raise InputError(f"examples.probabilities must {rule}")
-    if settings.is_taught() and settings.contrast is not None and settings.contrast.across_micro_batches:
+    if settings.has_teacher_answers() and settings.contrast is not None and settings.contrast.across_micro_batches:
         raise InputError("contrast.across_micro_batches must be false beside examples.probabilities, got true")
 
 

@@ -35,7 +35,7 @@ def check_examples(settings: Settings) -> list[str]:
         _check_labels(settings, source.task, source.labels())
         return []
     splits, task, complete = source.splits(), TASK_ROWS[source.task], None
-    if settings.unlabelled is not None and settings.unlabelled.is_taught:
+    if settings.unlabelled is not None and settings.unlabelled.has_teacher_answers:
         splits["train"] += read_unlabelled(source, settings.unlabelled)
     labels = task.labels(source, splits["train"])
     _check_labels(settings, source.task, labels)
@@ -58,7 +58,7 @@ def check_examples(settings: Settings) -> list[str]:
         check_overlap(splits, task, "in")
     if source.near_overlap == "error":
         check_overlap(splits, task, "near")
-    is_text = settings.unlabelled is not None and not settings.unlabelled.is_taught
+    is_text = settings.unlabelled is not None and not settings.unlabelled.has_teacher_answers
     if settings.unlabelled is not None and is_text and "error" in (source.overlap, source.near_overlap):
         texts = list(read_lines(settings.unlabelled))
         resolve_leaks(texts, splits, task, overlap=source.overlap, near_overlap=source.near_overlap)

@@ -34,12 +34,12 @@ _CHECKPOINTS = (("checkpoint", "path"), ("reranker", "path"))
 PATHS = (*_CHECKPOINTS, *_PATTERNS, ("push", "folder"))
 
 
-# The keys of these tables choose one of several kinds, so a file that extends another replaces the whole table.
-_OF_KINDS = ("corpus", "examples", "student")
+# Tables whose keys choose one of several kinds. A file that extends another one replaces such a table as a whole.
+_REPLACED_TABLES = ("corpus", "examples", "student")
 
 Tables = dict[str, Any]
 
-# From this similarity on a key is taken for a misspelt one of its own table, not for one of another table.
+# A key at least this similar to a key of its table counts as misspelt; otherwise other tables are searched for it.
 _SIMILAR = 0.8
 # Far above the depth of any setting; Python's own limit ends in a traceback.
 _DEEPEST = 20
@@ -51,8 +51,8 @@ def load_settings(path: Path | None, overrides: Iterable[str] = ()) -> Settings:
 
     Args:
         path: the file.
-        overrides: the newest word on single keys, such as `pretraining.steps=7`; their paths are relative to the
-            working directory, those of a file to its folder.
+        overrides: single keys, such as `pretraining.steps=7`, that take precedence over the file. Relative paths in
+            overrides start from the working directory, those in a file from the file's folder.
 
     Raises:
         InputError: the file is missing or not TOML, a key is unknown, a value breaks a rule, tables do not go together,
@@ -63,7 +63,7 @@ def load_settings(path: Path | None, overrides: Iterable[str] = ()) -> Settings:
 
 
 def hub_overrides(settings: Settings) -> list[str]:
-    """Overrides with the commits that settings were pinned to, for processes that read the job on other machines."""
+    """Overrides that pin addresses on the hub to their commits, for processes that read the job on other machines."""
     tables = ((section, key, getattr(settings, section, None)) for section, key in (*_CHECKPOINTS, *_PATTERNS))
     values = ((f"{section}.{key}", getattr(table, key, None)) for section, key, table in tables)
     return [f"{name}={value}" for name, value in values if isinstance(value, str) and is_hub_address(value)]
@@ -95,7 +95,7 @@ def make_settings(tables: Mapping[str, Any], overrides: Iterable[str] = ()) -> S
     try:
         settings = JobSettings.model_validate_json(json.dumps(raw, default=str))
     except pydantic.ValidationError as error:
-        # Pydantic calls a list too short, too, if only its items have errors, which it lists before.
+        # If items of a list have errors, Pydantic also reports the list as too short, although it is not.
         problems = [
             problem
             for problem in error.errors()
@@ -134,16 +134,19 @@ def override_tables(tables: Mapping[str, Any], overrides: Iterable[str]) -> Tabl
                 raise InputError(f"--set {key}: {section} is a value, not a table")
         table[last] = value
         if last == "epochs":
-            table.pop("steps", None)  # the newest word counts: steps would overrule epochs
+            table.pop("steps", None)  # steps of the file would take precedence over these epochs
     _check_values(raw)
-    # Those of files are absolute by now. One that was left relative would mean another place in another directory, with
+    # Paths of files are absolute by now. A relative path would mean another file in another working directory, but have
     # the same cache key.
     _resolve_paths(raw, Path.cwd())
     return raw
 
 
-def read_tables(path: Path, inside: Sequence[Path] = ()) -> Tables:
-    """The content of a TOML file, merged into the content of the file that `extends` names; paths are absolute."""
+def read_tables(path: Path, extending: Sequence[Path] = ()) -> Tables:
+    """The content of a TOML file, merged into the content of the file that `extends` names; paths are absolute.
+
+    `extending` are the files that extend this one.
+    """
     try:
         raw = tomllib.loads(path.read_text(encoding="utf-8"))
     except FileNotFoundError:
@@ -157,29 +160,29 @@ def read_tables(path: Path, inside: Sequence[Path] = ()) -> Tables:
         return raw
     if not isinstance(extended, str):
         raise InputError(f"extends must be the path of a settings file, got {extended!r}")
-    below = path.parent / Path(extended).expanduser()
-    here = [*inside, path.resolve()]
-    if below.resolve() in here:
+    base = path.parent / Path(extended).expanduser()
+    extending = [*extending, path.resolve()]
+    if base.resolve() in extending:
         raise InputError(f"extends must not lead back to the file itself, got {extended} in {path}")
-    return merge_tables(read_tables(below, here), raw)
+    return merge_tables(read_tables(base, extending), raw)
 
 
-def merge_tables(below: Mapping[str, Any], above: Mapping[str, Any]) -> Tables:
-    """Merges two job files key by key; tables of several kinds (`_OF_KINDS`) are replaced as a whole."""
-    laid = dict(below)
-    for name, value in above.items():
-        under = laid.get(name)
-        if not isinstance(value, dict) or not isinstance(under, dict) or name in _OF_KINDS:
-            laid[name] = value
+def merge_tables(base: Mapping[str, Any], changes: Mapping[str, Any]) -> Tables:
+    """Merges a job file into the file that it extends, key by key, except for the tables in `_REPLACED_TABLES`."""
+    merged = dict(base)
+    for name, value in changes.items():
+        table = merged.get(name)
+        if not isinstance(value, dict) or not isinstance(table, dict) or name in _REPLACED_TABLES:
+            merged[name] = value
             continue
-        # Steps would overrule the epochs above them.
-        kept = {key: item for key, item in under.items() if not (key == "steps" and "epochs" in value)}
-        laid[name] = {**kept, **value}
-    return laid
+        # Steps of the base would take precedence over these epochs.
+        kept = {key: item for key, item in table.items() if not (key == "steps" and "epochs" in value)}
+        merged[name] = {**kept, **value}
+    return merged
 
 
 def _check_values(raw: Tables) -> None:
-    """Raises InputError for a zero byte in a text, which no path can have, and for tables as deep as none is."""
+    """Raises InputError for a text with a zero byte, which no path can have, and for tables nested too deeply."""
     level: list[tuple[str, Any]] = [*raw.items()]
     for _ in range(_DEEPEST):
         inner: list[tuple[str, Any]] = []
@@ -196,7 +199,7 @@ def _check_values(raw: Tables) -> None:
 
 
 def _resolve_paths(raw: Tables, folder: Path) -> None:
-    """Makes relative paths absolute, in place; those that are empty stay so."""
+    """Makes relative paths absolute, in place; empty ones stay empty."""
     for section, key in PATHS:
         table = raw.get(section)
         if isinstance(table, dict) and isinstance(table.get(key), str) and table[key]:
@@ -212,7 +215,7 @@ def _explain(problem: Mapping[str, Any], tables: Tables) -> str:
     if problem["type"] in ("extra_forbidden", "unexpected_keyword_argument"):
         key, valid_keys = ".".join(place), _valid_keys(place[:-1])
         if place[-1] in valid_keys:
-            # A key of another kind of this table, which its other keys choose.
+            # The other keys of the table choose a kind without this key.
             return f"{key} must be left out, as it does not go with the other keys of [{'.'.join(place[:-1])}]"
         # Similar keys of its table, else tables that have the key.
         similar = difflib.get_close_matches(place[-1], valid_keys, n=1, cutoff=_SIMILAR)

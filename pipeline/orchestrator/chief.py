@@ -40,7 +40,7 @@ class JoinRequest(NamedTuple):
 
 
 class Chief:
-    """Asks workers to join trainings; its session begins and ends with `leading`.
+    """Asks workers to join trainings; its session begins and ends with `chief_session`.
 
     Attributes:
         has_failed: whether the run has failed; workers then end with an error, too.
@@ -104,7 +104,7 @@ class Chief:
 
 
 @contextlib.contextmanager
-def leading(root: Path, cluster: Cluster, join_seconds: float) -> Iterator[Chief]:
+def chief_session(root: Path, cluster: Cluster, join_seconds: float) -> Iterator[Chief]:
     """The session of a chief under a root that it has locked; workers learn how it ended.
 
     Raises:

@@ -15,7 +15,7 @@ from components.dsl.errors import InputError, input_errors
 from components.objects.mirror import root_address
 from keras_bert.training.cluster import Cluster, find_cluster
 from pipeline.machine import ONE_BY_ONE, Machine
-from pipeline.orchestrator.chief import leading
+from pipeline.orchestrator.chief import chief_session
 from pipeline.orchestrator.disk import disk_full_as_input_error
 from pipeline.orchestrator.executor import PRELOAD
 from pipeline.orchestrator.fingerprint import FIRST_PARTY
@@ -42,10 +42,10 @@ class RunResult:
     """The result of a run.
 
     Attributes:
-        state: `done`, or `refused` or `failed` if a step was; after a failure no step has run, after a refusal none
-            that reads from the refused one.
-        fetch: makes sure that an artifact is on this machine; one of a root in object storage may not be.
-        read_json: reads one JSON file of an artifact, without the others.
+        state: `done`, `failed` after the first step that failed, which ends a run, or `refused` if a step was refused;
+            steps that read from a refused one have not run.
+        fetch: downloads an artifact, if the root is in object storage and the artifact is not on this machine.
+        read_json: reads one JSON file of an artifact without downloading the others.
     """
 
     run: int
@@ -74,14 +74,14 @@ class RunResult:
         return artifact
 
     def artifacts(self, kind: type[A]) -> list[A]:
-        """All artifacts of a type that the run made or reused, in the order of the steps."""
+        """All artifacts of a type that the run made or took from the cache, in the order of the steps."""
         outputs = self._outputs(kind)
         for artifact in outputs:
             self.fetch(artifact)
         return outputs
 
     def json_files(self, kind: type[Artifact], name: str) -> list[Any]:
-        """The contents of one JSON file of all artifacts of a type; the rest of them is not downloaded."""
+        """The contents of one JSON file of all artifacts of a type; their other files are not downloaded."""
         return [self.read_json(artifact, name) for artifact in self._outputs(kind)]
 
     def _outputs(self, kind: type[A]) -> list[A]:
@@ -110,8 +110,8 @@ def run_pipeline(
 ) -> RunResult:
     """Runs a pipeline under a root.
 
-    A step that fails ends the run, and one that is refused those that read from it; the result says so. The outputs of
-    finished steps stay published, so that the same call continues after them.
+    A step that fails ends the run. If a step is refused, the steps that read from it do not run. The result says so.
+    The outputs of finished steps stay in the root, so that the same call continues after them.
 
     Args:
         pipeline: the pipeline to run.
@@ -119,7 +119,7 @@ def run_pipeline(
         request: the requested steps.
         machine: the resources that the run may use.
         settings: JSON values to record with the run.
-        observer: receives the progress.
+        observer: receives the progress of the run.
         preload: modules that the fork server imports once, before the first step that runs.
         first_party: top-level packages whose code is part of the cache keys.
         part_of: the first run of the search that this run belongs to, if any.
@@ -145,7 +145,7 @@ def run_pipeline(
         place.sweep(store)
         chief = None
         if cluster is not None:
-            chief = stack.enter_context(leading(place.path, cluster, machine.join_seconds))
+            chief = stack.enter_context(chief_session(place.path, cluster, machine.join_seconds))
             observer.say(f"trainings run on {len(cluster.addresses)} processes (TF_CONFIG), all else on this one")
         save_cache(code)
         run = observer.run = store.start_run(pipeline.name, settings, part_of, plan_of(nodes))

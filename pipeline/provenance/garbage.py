@@ -35,7 +35,7 @@ class Garbage(NamedTuple):
 
 
 class Spared(NamedTuple):
-    """Runs and artifacts that a removal spares, by number, besides those that it keeps anyway."""
+    """The numbers of further runs and artifacts to keep."""
 
     runs: frozenset[int] = frozenset()
     artifacts: frozenset[int] = frozenset()
@@ -47,7 +47,8 @@ NOTHING = Spared()
 def find_garbage(history: History, root: Path, keep: int, spared: Spared = NOTHING) -> Garbage:
     """Finds artifacts and logs that neither the newest `keep` runs of a pipeline nor an existing pushed version need.
 
-    All runs of a search count as one; what runs on other machines need is spared.
+    All runs of a search count as one. `spared` are runs and artifacts to keep in any case, as those of runs that are
+    still running on other machines.
     """
     kept_runs = _kept_runs(history.runs(), keep) | spared.runs
     stored = [published.artifact for published in history.artifacts()]
@@ -81,11 +82,11 @@ def remove_garbage(store: Store, root: Path, garbage: Garbage) -> None:
 def _kept_runs(runs: Sequence[Run], keep: int) -> set[int]:
     """The newest finished runs of every pipeline, and all runs after them, because unfinished runs can be resumed.
 
-    An orchestrator's run is kept while steps of it have yet to run, as it is alive between two of them.
+    A run of an external orchestrator is kept until all its steps have run, as no process runs between two of them.
     """
     kept: set[int] = set()
     finished = {_search_of(run) for run in runs if run.state in _FINISHED}
-    # The last run of a search pushes under the name of its job, of which it is no run.
+    # A search counts under the name of its first run. Its last run has the name of the job, as it pushes the winner.
     pipelines = {run.id: run.pipeline for run in runs}
     counted: dict[str, set[int]] = {}
     for run in runs:

@@ -1,4 +1,4 @@
-"""The trials of one stage in Optuna's storage, in which a search that was stopped finds them again."""
+"""The trials of one stage of a search, in Optuna's storage, from which an interrupted search continues."""
 
 import contextlib
 import itertools
@@ -19,13 +19,13 @@ TrialState = Literal["done", "pruned", "rejected"]
 
 # The file of all studies of a job.
 STUDIES_FILE = "studies.sqlite3"
-# Trials before the sampler learns from earlier ones, and before the median of a validation is one.
+# The number of random trials before the sampler learns from earlier trials, and before trials are pruned.
 STARTUP_TRIALS = 5
-# Fewer trials give a regression of the scores no ground, see `Study.importances`.
-LEAST_FOR_IMPORTANCE = 20
-# So many proposals in a row that were tried before mean that few are left.
-_MOST_REPEATED = 20
-# The parts of a range in the table of what each setting is worth.
+# `Study.importances` fits a regression to the scores, which needs this many trials.
+MIN_TRIALS_FOR_IMPORTANCE = 20
+# After this many repeated proposals in a row, nearly all values of the space have been tried.
+_MAX_REPEATED = 20
+# The number of parts of a range in the table of the scores by setting.
 _PARTS = 3
 _COSTS, _REASON, _REPEATED = "costs", "reason", "repeated"
 
@@ -36,8 +36,8 @@ class Trial(NamedTuple):
     Attributes:
         state: `pruned` in the middle of its training; `rejected` if its values cannot be trained with.
         score: on validation rows; None unless it is `done`.
-        validations: the values of its validations, of which more is better.
-        costs: place of a step's output, or another name -> its seconds.
+        validations: the values of its validations; higher is better.
+        costs: seconds by the path of a step's output, or by another name.
         reason: why it was rejected; else empty.
     """
 
@@ -61,7 +61,7 @@ class OpenTrial:
     def __init__(self, trial: Any, dimensions: Sequence[Dimension]) -> None:
         self._trial = trial
         self.number: int = trial.number
-        self.values = {one.name: one.round(trial.params[one.name]) for one in dimensions}
+        self.values = _read_values(trial, dimensions)
 
     def report(self, validations: Sequence[float]) -> bool:
         """Records the values of all validations so far, and returns whether the trial should be pruned now."""
@@ -80,6 +80,11 @@ class OpenTrial:
             self._trial.study.tell(self.number, score)
         else:
             self._trial.study.tell(self.number, state=optuna.trial.TrialState.PRUNED)
+
+
+def _read_values(trial: Any, dimensions: Sequence[Dimension]) -> dict[str, Any]:
+    """The values of a trial of Optuna's, rounded as the dimensions say."""
+    return {dimension.name: dimension.round(trial.params[dimension.name]) for dimension in dimensions}
 
 
 class Study:
@@ -112,7 +117,7 @@ class Study:
             self._study = optuna.create_study(
                 storage=storage, study_name=name, direction="maximize", pruner=pruner, load_if_exists=True
             )
-            # What Optuna stored as JSON or as a date is parsed only here.
+            # Reads all trials, as errors in stored JSON and dates are only found then.
             self.trials()
             numbers = [trial.number for trial in self._study.get_trials(deepcopy=False)]
             if numbers != list(range(len(numbers))):
@@ -125,11 +130,12 @@ class Study:
 
     def add_baseline(self, score: float, validations: Sequence[float]) -> None:
         """Adds the job's own settings as the first trial, once, if they lie in the space."""
-        if self._study.get_trials(deepcopy=False) or not all(one.allows(one.default) for one in self._dimensions):
+        are_allowed = all(dimension.allows(dimension.default) for dimension in self._dimensions)
+        if self._study.get_trials(deepcopy=False) or not are_allowed:
             return
         self._study.add_trial(
             self._optuna.create_trial(
-                params={one.name: one.default for one in self._dimensions},
+                params={dimension.name: dimension.default for dimension in self._dimensions},
                 distributions=self._distributions(),
                 value=score,
                 intermediate_values=dict(enumerate(validations, start=1)),
@@ -144,7 +150,7 @@ class Study:
         for trial in self._study.get_trials(deepcopy=False, states=(states.COMPLETE, states.PRUNED)):
             if _REPEATED not in trial.user_attrs:
                 is_done, reason = trial.state == states.COMPLETE, trial.user_attrs[_REASON]
-                values = {one.name: one.round(trial.params[one.name]) for one in self._dimensions}
+                values = _read_values(trial, self._dimensions)
                 state: TrialState = "done" if is_done else "rejected" if reason else "pruned"
                 validations = tuple(value for _, value in sorted(trial.intermediate_values.items()))
                 score, costs = trial.value if is_done else None, trial.user_attrs[_COSTS]
@@ -152,13 +158,13 @@ class Study:
         return trials
 
     def propose(self, earlier: Sequence[Mapping[str, Any]] = ()) -> OpenTrial | None:
-        """The trial that was stopped, or a new one; None if nearly all values of the space were tried."""
+        """The trial that was interrupted, or a new one; None if nearly all values of the space were tried."""
         stopped = self.stopped_trial()
         if stopped is not None:
             return stopped
         tried = [*earlier, *(trial.values for trial in self.trials())]
-        for _ in range(_MOST_REPEATED):
-            # A generator of its own for each trial: its state would be lost in a stop.
+        for _ in range(_MAX_REPEATED):
+            # Each trial has its own random generator, because the state of one is lost in an interruption.
             seed, samplers = len(self._study.get_trials(deepcopy=False)), self._optuna.samplers
             with warnings.catch_warnings():
                 # `multivariate` may change its results in a later version.
@@ -177,7 +183,7 @@ class Study:
     def stopped_trial(self) -> OpenTrial | None:
         """The trial that was running when the search was stopped; None if it was stopped between trials."""
         state = self._optuna.trial.TrialState
-        names = {one.name for one in self._dimensions}
+        names = {dimension.name for dimension in self._dimensions}
         for trial in self._study.get_trials(deepcopy=False, states=(state.RUNNING,)):
             if trial.params.keys() == names:
                 return OpenTrial(self._optuna.Trial(self._study, trial._trial_id), self._dimensions)
@@ -186,34 +192,35 @@ class Study:
         return None
 
     def best_trials(self, count: int) -> list[Trial]:
-        """The best few of the whole trials, the best first."""
+        """The best completed trials, at most `count`, best first."""
         done = [trial for trial in self.trials() if trial.score is not None]
         return sorted(done, key=lambda trial: -(trial.score or 0.0))[:count]
 
     def importances(self) -> dict[str, float]:
         """The share of each setting in the variance of the scores, by fANOVA (Hutter et al. 2014).
 
-        Empty if there are fewer than `LEAST_FOR_IMPORTANCE` whole trials, or one setting, or equal scores.
+        Empty if there are fewer than `MIN_TRIALS_FOR_IMPORTANCE` completed trials, only one setting, or only equal
+        scores.
         """
         scores = [trial.score for trial in self.trials() if trial.state == "done"]
-        if len(scores) < LEAST_FOR_IMPORTANCE or len(self._dimensions) < 2 or len({*scores}) < 2:
+        if len(scores) < MIN_TRIALS_FOR_IMPORTANCE or len(self._dimensions) < 2 or len({*scores}) < 2:
             return {}
         evaluator = self._optuna.importance.FanovaImportanceEvaluator(seed=0)
         return dict(self._optuna.importance.get_param_importances(self._study, evaluator=evaluator))
 
     def _distributions(self) -> dict[str, Any]:
         kinds, distributions = self._optuna.distributions, {}
-        for one in self._dimensions:
-            if one.scale == "choices":
-                distributions[one.name] = kinds.CategoricalDistribution(one.values)
+        for dimension in self._dimensions:
+            if dimension.scale == "choices":
+                distributions[dimension.name] = kinds.CategoricalDistribution(dimension.values)
             else:
-                kind = kinds.IntDistribution if one.is_whole else kinds.FloatDistribution
-                distributions[one.name] = kind(*one.values, log=one.scale == "logarithmic")
+                kind = kinds.IntDistribution if dimension.is_whole else kinds.FloatDistribution
+                distributions[dimension.name] = kind(*dimension.values, log=dimension.scale == "logarithmic")
         return distributions
 
 
 class Level(NamedTuple):
-    """The trials with one value of a setting, or with a value in one part of its range.
+    """The trials with one value of a setting, or with values in one part of its range.
 
     Attributes:
         low: the value, or the least of the part.
@@ -241,13 +248,13 @@ def find_levels(dimension: Dimension, trials: Sequence[Trial]) -> list[Level]:
         inner = [dimension.round(round(border) if dimension.is_whole else border) for border in borders]
         ends = list(itertools.pairwise(dict.fromkeys([low, *inner, high])))
     # A value on the border of two parts belongs to the lower one.
-    levels, rest = [], list(trials)
+    levels, remaining = [], list(trials)
     for low, high in ends:
-        part = [trial for trial in rest if low <= trial.values[dimension.name] <= high]
-        rest = [trial for trial in rest if trial not in part]
-        scores = [trial.score for trial in part if trial.score is not None]
+        inside = [trial for trial in remaining if low <= trial.values[dimension.name] <= high]
+        remaining = [trial for trial in remaining if trial not in inside]
+        scores = [trial.score for trial in inside if trial.score is not None]
         mean, best = (statistics.fmean(scores), max(scores)) if scores else (None, None)
-        levels.append(Level(low, high, len(scores), len(part) - len(scores), mean, best))
+        levels.append(Level(low, high, len(scores), len(inside) - len(scores), mean, best))
     return levels
 
 

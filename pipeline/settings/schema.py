@@ -23,7 +23,7 @@ from components.sources.retrieval import RetrievalSource
 from components.sources.search_texts import SearchTexts
 from components.sources.table import TableSource
 from components.sources.tagged_words import SentenceSource
-from components.sources.teacher_columns import TaughtFiles, UnlabelledSource
+from components.sources.teacher_columns import FilesWithTeacherAnswers, UnlabelledSource
 from components.sources.text import TextSource
 from components.training.on_rows import VALIDATIONS
 from keras_bert.core.checks import check
@@ -48,9 +48,9 @@ T = TypeVar("T")
 OWN, BUILT_IN = "<own>", "<built in>"
 _NAMED, _TABLE = "<named>", "<table>"
 # The maximum number of tokens of an input, as in the released models with the longest inputs.
-LONGEST = 8192
+MAX_LENGTH = 8192
 # The maximum number of characters of a folder's name.
-LONGEST_NAME = 255
+MAX_NAME_LENGTH = 255
 TASKS = {task: f"<{task}>" for task in TASK_ROWS}
 
 
@@ -159,7 +159,7 @@ class FineTuningSettings(Training, Selection):
 
 
 @validated_dataclass
-class AnswersSettings(Training, Distillation):
+class TrainingWithTeacher(Training, Distillation):
     """Settings of a training on the outputs of a teacher."""
 
     learning_rate: pydantic.PositiveFloat = 1e-4
@@ -167,19 +167,19 @@ class AnswersSettings(Training, Distillation):
 
 
 @validated_dataclass
-class DistillationSettings(AnswersSettings, Imitation):
+class DistillationSettings(TrainingWithTeacher, Imitation):
     """Settings of the distillation of a teacher into a student.
 
     Attributes:
-        teachers: whose answers a student learns from: those of its `own` teacher, or the mean probabilities of the
-            teachers of all `seeds`, which teach one student.
+        teachers: the teachers of a student: its `own`, or those of all `seeds`, whose mean probabilities one student
+            learns.
     """
 
     teachers: Literal["own", "seeds"] = "own"
 
 
 @validated_dataclass
-class PruningSettings(AnswersSettings, Pruning):
+class PruningSettings(TrainingWithTeacher, Pruning):
     """Settings of pruning, and of the training of the remaining weights."""
 
     epochs: pydantic.PositiveFloat = 1.0
@@ -187,7 +187,7 @@ class PruningSettings(AnswersSettings, Pruning):
 
 
 @validated_dataclass
-class QuantizationSettings(AnswersSettings, Quantization):
+class QuantizationSettings(TrainingWithTeacher, Quantization):
     """Settings of quantization and of quantization-aware training, in which the float model is the teacher.
 
     Attributes:
@@ -221,7 +221,7 @@ class PushSettings:
 
 
 def _discriminate_built_in(built_in: type) -> pydantic.Discriminator:
-    """Reads a table as the built-in kind if it has only keys of that kind, so that an error is reported once."""
+    """Chooses the built-in kind for a table with only its keys, so that errors are reported for one kind only."""
     built_in_keys = {field.name for field in dataclasses.fields(built_in)}
 
     def choose(value: Any) -> str:
@@ -267,11 +267,11 @@ class Settings(pydantic.BaseModel):
         page: texts that `index.html` of an embedding or a retrieval searches.
     """
 
-    # Building takes a third of a second, so commands that read no settings do not build it.
+    # Building the validators takes a third of a second, so it is deferred until settings are read.
     model_config = pydantic.ConfigDict(**STRICT, frozen=True, defer_build=True)
 
-    name: Annotated[str, pydantic.Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9._-]*$", max_length=LONGEST_NAME)] = "model"
-    max_length: Annotated[int, pydantic.Field(ge=8, le=LONGEST)] = 128
+    name: Annotated[str, pydantic.Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9._-]*$", max_length=MAX_NAME_LENGTH)] = "model"
+    max_length: Annotated[int, pydantic.Field(ge=8, le=MAX_LENGTH)] = 128
     stride: Annotated[int, pydantic.Field(ge=1)] | None = None
     max_query_length: Annotated[int, pydantic.Field(ge=1)] | None = None
     pooling: Pooling | None = None
@@ -342,11 +342,11 @@ class Settings(pydantic.BaseModel):
             return source.prompts or Prompts()
         return self.checkpoint.prompts()
 
-    def is_taught(self) -> bool:
+    def has_teacher_answers(self) -> bool:
         """Returns whether a teacher's answers stand in the examples or in the unlabelled texts."""
         examples, unlabelled = self.examples, self.unlabelled
-        given = isinstance(examples, TaughtFiles) and examples.is_taught
-        return given or (unlabelled is not None and unlabelled.is_taught) or self.reranker is not None
+        given = isinstance(examples, FilesWithTeacherAnswers) and examples.has_teacher_answers
+        return given or (unlabelled is not None and unlabelled.has_teacher_answers) or self.reranker is not None
 
     def run_options(self) -> dict[str, Any]:
         """Returns the settings of the run itself, as arguments of `run_pipeline`."""
@@ -354,6 +354,6 @@ class Settings(pydantic.BaseModel):
 
 
 def select_fields(settings: Any, kind: type[T]) -> T:
-    """Selects the fields of a base class from a table: a step with more fields would run again when others change."""
+    """The fields of a base class in a table: with all fields, a step would run again if one that it ignores changes."""
     fields = {field.name: getattr(settings, field.name) for field in dataclasses.fields(kind)}  # type: ignore[arg-type]
     return kind(**fields)

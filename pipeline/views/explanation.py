@@ -91,7 +91,9 @@ def explain_text(
     try:
         for path, task in zip(models, tasks, strict=True):
             if task.name != tasks[0].name:
-                raise ValueError(f"--beside must be for {tasks[0].name}, as {models[0]}, got {path} for {task.name}")
+                raise ValueError(
+                    f"--compare-with must be for {tasks[0].name}, like {models[0]}, got {path} for {task.name}"
+                )
             check_method(task, chosen, baseline, steps)
         if tasks[0].second_text == "compared":
             if target is not None:
@@ -103,7 +105,7 @@ def explain_text(
         if not first.tokens.word_texts:
             raise ValueError(f"TEXT must hold a word that the model reads, got {text!r}")
         for path, task in zip(models, tasks, strict=True):
-            row = first if task is tasks[0] else first.beside(task)
+            row = first if task is tasks[0] else first.for_task(task)
             rows = [(row.tokens, row.features)]
             attention = next(attend(task, rows)) if is_keras_model(task.model) else None
             explanations.append(
@@ -153,7 +155,7 @@ def _short_names(models: Sequence[str]) -> list[str]:
 def _notes(explanations: Sequence[ModelReasons]) -> Iterator[str]:
     first = explanations[0].attribution
     if not any(explanation.attention for explanation in explanations):
-        yield "a page with attention needs a trained model: --beside MODEL, or --root of the run that made the files"
+        yield "a page with attention needs a trained model: --compare-with MODEL, or --root of the files' run"
     yield f"{first.method.replace('_', ' ')}: what each word adds to the score; {_METHODS[first.method]}"
     for explanation in explanations:
         for cut in _cuts(explanation.attribution.row):

@@ -33,7 +33,7 @@ class LiveLines:
         self._live: Live | None = None
 
     def draw(self, line: "StepLine", now: float) -> None:
-        """Draws a line, the others as they stand."""
+        """Draws all lines, including `line`, which is added if it is new."""
         if line not in self._lines:
             self._lines.append(line)
         if self._live is None:
@@ -42,7 +42,7 @@ class LiveLines:
         self._live.update(self._texts(now), refresh=True)
 
     def remove(self, line: "StepLine") -> None:
-        """Takes a line away."""
+        """Removes a line."""
         if self._live is None or line not in self._lines:
             return
         self._lines.remove(line)
@@ -63,12 +63,15 @@ class StepLine(Watcher):
 
     Args:
         console: the output; if it is not a terminal, plain lines are written from time to time.
-        beside: the live lines of all running steps; None if the step runs alone.
+        expected: the expected duration in seconds; None if it is unknown.
+        live_lines: the live lines of all running steps; None if the step runs alone.
     """
 
-    def __init__(self, console: Console, title: str, expected: float | None, beside: LiveLines | None = None) -> None:
+    def __init__(
+        self, console: Console, title: str, expected: float | None, live_lines: LiveLines | None = None
+    ) -> None:
         self._console = console
-        self._beside = beside or LiveLines(console)
+        self._live_lines = live_lines or LiveLines(console)
         self._title = title
         self._expected = expected
         self._began = time.monotonic()
@@ -81,7 +84,7 @@ class StepLine(Watcher):
         return self
 
     def __exit__(self, *_: object) -> None:
-        self._beside.remove(self)
+        self._live_lines.remove(self)
 
     def progress(self, done: float, total: float, note: str) -> None:
         """Receives the progress of the step; a smaller share than before, or a total of 0, restarts the estimate."""
@@ -103,13 +106,13 @@ class StepLine(Watcher):
                 self._next_plain = now + PLAIN_EVERY_SECONDS
                 write(self._console, self.text(now))
         else:
-            self._beside.draw(self, now)
+            self._live_lines.draw(self, now)
 
     def text(self, now: float) -> str:
-        """The line as it stands at a time of the monotonic clock."""
+        """The text of the line at a time of the monotonic clock."""
         parts = [f"{self._title}  {format_seconds(now - self._began)}"]
         if self._reached is not None:
-            # Rounded down, but for what a float lacks: 100 % is the end.
+            # Rounded down, so that 100 % is the end; the addition makes up for rounding errors.
             parts.append(f"{math.floor(100 * self._reached[1] + 1e-9)}%")
         left = self._seconds_left(now)
         if left is not None:
@@ -158,7 +161,7 @@ class Terminal(Observer):
         self.say(f"{self._title(name)}  {results.get(state, state)}")
 
     def say(self, text: str) -> None:
-        """A line of its own."""
+        """Prints a line."""
         write(self._console, text)
 
     def _title(self, name: str) -> str:
@@ -233,7 +236,7 @@ def format_seconds(seconds: float) -> str:
 
 @contextlib.contextmanager
 def native_logs_hidden() -> Iterator[None]:
-    """Keeps the C++ libraries' start-up notes, which no setting silences, off a person's terminal."""
+    """Hides start-up notes of C++ libraries, which no setting silences, from the terminal."""
     kept = os.dup(2)
     with open(os.devnull, "wb") as nowhere:
         os.dup2(nowhere.fileno(), 2)

@@ -1,4 +1,4 @@
-"""Pushing: numbered folders, all or nothing."""
+"""Pushing: numbered folders, complete or not at all."""
 
 import errno
 import json
@@ -23,11 +23,11 @@ from components.sources.pushed_version import list_versions
 from components.sources.search_texts import SearchTexts
 from keras_bert.export.attachments import DIGEST_FILE, read_attachments
 
-# Locks a folder, says so, and waits.
+# Locks a folder, prints a line when it has the lock, and waits.
 HOLD = (
     "import fcntl, os, sys; fcntl.flock(os.open(sys.argv[1], os.O_RDONLY), fcntl.LOCK_EX); print(flush=True); input()"
 )
-# Of subwords whose normalizer the tokenizers for apps do not know, so that none goes along.
+# A tokenizer with a normalizer that the tokenizers for apps do not support, so that no tokenizer for apps is pushed.
 TOKENIZER = json.dumps({"normalizer": {"type": "Nmt"}, "model": {"type": "Unigram"}})
 EDGE_FILES = ("model.tflite", "model.onnx", "labels.json", *ALWAYS_FILES)
 
@@ -52,13 +52,13 @@ def edge_model(path: Path, content: str = "model") -> Artifact:
     files["tokenizer.json"] = TOKENIZER
     outputs = {name: [0.5] for name in ("model.tflite", "model_float32.tflite", "model.onnx")}
     files["golden.json"] = json.dumps([{"text": content, "outputs": outputs}])
-    # Beside an int8 file it stays behind.
+    # The float file is not pushed if there is an int8 file.
     files["model_float32.tflite"] = content
     return seal(EdgeModel(path), files)
 
 
 def contents_of(version: Path) -> set[str]:
-    """What the models of a version were made of, see `edge_model`."""
+    """The `content` of the models of a version, see `edge_model`."""
     tflite = (version / "model.tflite").read_bytes().partition(b"PK")[0].decode()
     return {tflite, onnx.load_model(version / "model.onnx").producer_name, (version / "vocab.txt").read_text()}
 
@@ -103,7 +103,7 @@ def push_once(
     return int(pushed.manifest()["counts"]["version"])
 
 
-def test_versions_count_up_and_hold_everything(tmp_path: Path) -> None:
+def test_versions_are_numbered_and_hold_all_files(tmp_path: Path) -> None:
     assert push_once(tmp_path, 1, edge_model(tmp_path / "a", "first")) == 1
     assert push_once(tmp_path, 2, edge_model(tmp_path / "b", "second")) == 2
     assert list_versions(tmp_path / "models") == [1, 2]
@@ -137,13 +137,13 @@ def test_a_folder_under_the_root_is_found_after_a_move(tmp_path: Path, monkeypat
     assert Pushed(tmp_path / "moved" / "pushed-1").is_intact()
 
 
-def test_of_several_seeds_the_files_of_the_one_that_was_kept_are_pushed(tmp_path: Path) -> None:
+def test_pushes_files_of_the_kept_seed(tmp_path: Path) -> None:
     edges = [edge_model(tmp_path / name, name) for name in ("a", "b", "c")]
     push_once(tmp_path, 1, *edges, kept=1)
     assert contents_of(tmp_path / "models" / "1") == {"b"}
 
 
-def test_float_files_alone_are_pushed_as_such(tmp_path: Path) -> None:
+def test_pushes_float_files_if_there_are_no_others(tmp_path: Path) -> None:
     edge = EdgeModel(tmp_path / "a")
     files = {"model_float32.tflite": "float", "export.json": '{"model_float32.tflite": {"lengths": [8]}}'}
     settings = {"task.json": json.dumps({"task": "embedding", "max_length": 8}), "vocab.txt": "", "golden.json": "[]"}
@@ -153,7 +153,7 @@ def test_float_files_alone_are_pushed_as_such(tmp_path: Path) -> None:
     assert {path.name for path in (tmp_path / "models" / "1").iterdir()} == names
 
 
-def test_each_file_says_what_was_measured_of_it_and_what_it_comes_from(tmp_path: Path) -> None:
+def test_model_files_have_metrics_and_origin_attached(tmp_path: Path) -> None:
     push_once(tmp_path, 1, edge_model(tmp_path / "a"))
     version = tmp_path / "models" / "1"
     for name in ("model.tflite", "model.onnx"):
@@ -168,10 +168,8 @@ def test_each_file_says_what_was_measured_of_it_and_what_it_comes_from(tmp_path:
     }
 
 
-def test_a_saved_model_is_pushed_with_its_parts_and_gets_the_calibration(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    # It would answer with a model.
+def test_pushes_all_files_of_a_saved_model_with_calibration(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    # It would run the model, which is a stub here.
     monkeypatch.setattr("keras_bert.clients.golden.add_calibrated_answers", lambda folder: None)
     edge = EdgeModel(tmp_path / "a")
     files = dict.fromkeys(("saved_model.pb", "variables/variables.index", "triton/model/1/model.onnx"), "a")
@@ -200,14 +198,14 @@ WEB = ("transformers_js/config.json", "transformers_js/onnx/model.onnx", "transf
 
 
 def web_model(path: Path) -> Artifact:
-    """With a folder for the web, whose files go along whatever they are."""
+    """A model with a folder for the web, all of whose files are pushed."""
     settings = {"task.json": json.dumps({"task": "embedding", "max_length": 8}), "vocab.txt": "", "golden.json": "[]"}
     settings["tokenizer.json"] = TOKENIZER
     files = {"model.onnx": "float", "export.json": '{"model.onnx": {"lengths": [8]}}', **settings}
     return seal(EdgeModel(path), {**files, **dict.fromkeys(WEB, "web")})
 
 
-def test_a_folder_is_pushed_with_all_that_is_in_it(tmp_path: Path) -> None:
+def test_pushes_all_files_of_a_folder(tmp_path: Path) -> None:
     edge = web_model(tmp_path / "a")
     assert push_once(tmp_path, 1, edge) == push_once(tmp_path, 2, edge) == 1
     version = tmp_path / "models" / "1"
@@ -223,7 +221,7 @@ def test_the_same_model_is_not_copied_twice(tmp_path: Path) -> None:
     assert list_versions(tmp_path / "models") == [1]
 
 
-def test_the_same_model_with_other_figures_is_another_version(tmp_path: Path) -> None:
+def test_same_model_with_other_metrics_is_another_version(tmp_path: Path) -> None:
     edge = edge_model(tmp_path / "a")
     assert [push_once(tmp_path, number, edge, accuracy=0.1 * number) for number in (5, 6)] == [1, 2]
     metrics = json.loads((tmp_path / "models" / "2" / "metrics.json").read_text())
@@ -232,9 +230,7 @@ def test_the_same_model_with_other_figures_is_another_version(tmp_path: Path) ->
 
 @pytest.mark.parametrize("file", [*EDGE_FILES, "metrics.json", "schema.json", "origin.json", *WEB])
 @pytest.mark.parametrize("spoil", [Path.unlink, lambda path: path.write_bytes(path.read_bytes().swapcase())])
-def test_a_version_that_was_spoilt_is_not_taken_for_the_model(
-    tmp_path: Path, file: str, spoil: Callable[[Path], object]
-) -> None:
+def test_damaged_version_is_not_reused(tmp_path: Path, file: str, spoil: Callable[[Path], object]) -> None:
     edge = (web_model if file in WEB else edge_model)(tmp_path / "a")
     push_once(tmp_path, 1, edge)
     spoil(tmp_path / "models" / "1" / file)
@@ -243,7 +239,7 @@ def test_a_version_that_was_spoilt_is_not_taken_for_the_model(
     assert Pushed(tmp_path / "pushed-2").is_intact()
 
 
-def test_a_person_may_add_to_a_version(tmp_path: Path) -> None:
+def test_version_with_added_files_is_reused(tmp_path: Path) -> None:
     edge = edge_model(tmp_path / "a")
     push_once(tmp_path, 1, edge)
     (tmp_path / "models" / "1" / "README.md").write_text("in use since May")

@@ -91,7 +91,7 @@ def test_a_student_learns_from_probabilities_without_a_teacher(name: str) -> Non
     task.fit(*texts, probabilities=answers, **training)
     for model in (small, task):
         objective = model.objective()
-        rows = fitting.read_taught(model, texts, None, answers)
+        rows = fitting.read_rows_with_answers(model, texts, None, answers)
         outputs = objective.run(model.network(), rows, training=False)
         distances = objective.distances(outputs, rows["teacher_answers"], rows, 1.0)
         assert float(np.mean(distances)) < 0.2, "the model answers as the teacher"
@@ -101,12 +101,12 @@ def test_a_student_learns_from_probabilities_without_a_teacher(name: str) -> Non
 def test_rows_with_labels_or_answers_or_both() -> None:
     task = make_task("classification")
     some = np.where(np.arange(6)[:, None] < 2, np.nan, SHARES)
-    rows = fitting.read_taught(task, (TEXTS, LABELS), None, some)
+    rows = fitting.read_rows_with_answers(task, (TEXTS, LABELS), None, some)
     assert rows["has_answers"].tolist() == [0, 0, 1, 1, 1, 1]
     assert rows["has_label"].tolist() == [1] * 6
     np.testing.assert_allclose(np.exp(rows["teacher_answers"][2:]), np.maximum(SHARES[2:], 1e-6), rtol=1e-5)
     labels = [*LABELS[:3], None, None, None]
-    mixed = fitting.read_taught(task, (TEXTS, labels), None, some)
+    mixed = fitting.read_rows_with_answers(task, (TEXTS, labels), None, some)
     assert mixed["has_label"].tolist() == [1, 1, 1, 0, 0, 0]
     assert mixed["label"].tolist() == [*rows["label"][:3], *SHARES[3:].argmax(1)]
     np.testing.assert_array_equal(mixed["token_ids"], rows["token_ids"])
@@ -293,9 +293,9 @@ def test_epochs_have_every_row_and_missing_arguments_are_told() -> None:
             change(task)
     with pytest.raises(TypeError, match=r"^texts must be a list of strings, got 'great film'$"):
         task.export("model.tflite", "great film")
-    with pytest.raises(ValueError, match=r"^distill\.layers must be given, or student"):
+    with pytest.raises(ValueError, match=r"^distill\.layers must be set, or else student"):
         keras_bert.distill(task, TEXTS)
-    with pytest.raises(ValueError, match="layers must name 1 of the teacher's 2"):
+    with pytest.raises(ValueError, match="layers must be 1 of the teacher's layers 0 to 1"):
         keras_bert.distill(task, TEXTS, layers=[7], verbose=0)
 
 

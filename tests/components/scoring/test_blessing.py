@@ -159,7 +159,7 @@ def test_only_a_significantly_better_baseline_refuses_a_file(high: float, p_valu
     assert decision.blessed is blessed
     comparison = f"tflite int8 accuracy 90.00 is below 91.00 of the baseline bag of n-grams: {difference}"
     if blessed:
-        assert decision.warnings == [f"{comparison}, which chance explains"]
+        assert decision.warnings == [f"{comparison}; the difference is not significant"]
     else:
         assert f"NO: {comparison} (evaluation.below_baseline)" in decision.reasons
 
@@ -169,7 +169,7 @@ def test_a_file_far_below_its_teacher_is_warned_of() -> None:
     # 37 of the 45 points that the teacher has above the majority class.
     share = "61 % of the teacher's 95.00, and 82 % of what the teacher adds over the majority class is lost"
     assert ask(rows).warnings == [
-        f"tflite int8 accuracy 58.00 is {share}; evaluation.min_share_of_teacher sets the least share"
+        f"tflite int8 accuracy 58.00 is {share}; evaluation.min_share_of_teacher sets a minimum"
     ]
     assert not ask(rows, min_share_of_teacher=0.5).warnings
     # Where the majority class is good, what a file loses is seen above it alone.

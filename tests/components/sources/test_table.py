@@ -139,7 +139,7 @@ def test_a_likeness_beyond_the_scale_is_named_with_its_split(tmp_path):
     train, dev = (str(tmp_path / f"{name}.tsv") for name in ("train", "dev"))
     source = TableSource(train, second_text="b", task="embedding", scale=5.0)
     source.check()
-    message = r"^validation: the label of 'long text' must be at most 5, examples\.scale, got 5\.5$"
+    message = r"^validation: the label of 'long text' must be at most examples\.scale, 5, got 5\.5$"
     with pytest.raises(InputError, match=message):
         dataclasses.replace(source, validation=dev).check()
     (tmp_path / "dev.tsv").write_text("text\tb\tlabel\nx\ty\thigh\n")

@@ -37,7 +37,7 @@ EXPECTED = [
 ]
 
 
-def test_each_row_has_a_label_or_an_answer(tmp_path):
+def test_rows_have_a_label_a_teachers_answer_or_both(tmp_path):
     source = TableSource(write(tmp_path, ROWS), probabilities="p")
     rows = source.splits()
     assert rows["train"] == EXPECTED
@@ -51,7 +51,7 @@ def test_each_row_has_a_label_or_an_answer(tmp_path):
     )
 
 
-def test_all_kinds_of_tables_say_the_same(tmp_path):
+def test_teachers_answers_are_equal_in_all_kinds_of_tables(tmp_path):
     shares = [[0.8, 0.2], None, [0.0, 1.0], [0.75, 0.25]]
     lines = [
         f"{row['text']}\t{row.get('label') or ''}\t{'' if part is None else part}"
@@ -71,14 +71,14 @@ def test_all_kinds_of_tables_say_the_same(tmp_path):
     assert TableSource(str(tmp_path / "rows.csv"), probability_columns=("n", "y")).splits()["train"] == EXPECTED
 
 
-def test_logarithms_are_divided_by_their_sum(tmp_path):
+def test_log_probabilities_are_normalized(tmp_path):
     rows = [{"text": "a", "p": {"x": math.log(0.3), "y": math.log(0.1)}}, {"text": "b", "p": {"y": -0.1, "x": -9.0}}]
     rows = TableSource(write(tmp_path, rows), probabilities="p", log_probabilities=True).splits()["train"]
     assert rows[0] == TextRow("a", "x", None, TeacherAnswer(logs(0.75, 0.25), is_label=True))
     assert rows[1].label == "y", "without any label the names are those of the objects"
 
 
-def test_several_labels_have_a_probability_each(tmp_path):
+def test_multi_label_answers_have_independent_probabilities(tmp_path):
     rows = [{"text": "a", "label": ["x", "y"]}, {"text": "b", "label": [], "p": {"x": 0.5, "y": 0.0}}]
     rows += [{"text": "c", "p": [0.5, 0.2]}]
     half, fifth, never = 0.0, round(math.log(0.25), 5), round(math.log(1e-6 / (1 - 1e-6)), 5)
@@ -87,7 +87,7 @@ def test_several_labels_have_a_probability_each(tmp_path):
     assert LabelSetSource(write(tmp_path, rows), probabilities="p").splits()["train"][2].labels == ("x",)
 
 
-def test_numbers_and_pairs_have_a_score(tmp_path):
+def test_regression_and_pairs_have_a_number_as_answer(tmp_path):
     rows = [{"text": "a", "label": 1, "p": 1.5}, {"text": "b", "p": "2.5"}]
     train = TableSource(write(tmp_path, rows), task="regression", probabilities="p").splits()["train"]
     assert [(row.label, row.teacher) for row in train] == [("1", ((1.5,), False)), ("2.5", ((2.5,), True))]
@@ -99,7 +99,7 @@ def test_numbers_and_pairs_have_a_score(tmp_path):
     ]
 
 
-def test_tags_have_a_list_for_each_word(tmp_path):
+def test_tags_have_probabilities_for_each_word(tmp_path):
     rows = [{"words": ["a", "b"], "tags": ["O", "B-X"]}]
     rows += [{"words": ["c", "d"], "p": [{"O": 1.0}, {"B-X": 0.25, "I-X": 0.75}]}]
     train = SentenceSource(write(tmp_path, rows), probabilities="p").splits()["train"]
@@ -117,7 +117,7 @@ def test_retrieval_has_a_score_of_each_passage(tmp_path):
     assert train[1].teacher == ()
 
 
-def test_texts_without_labels_are_further_rows(tmp_path):
+def test_reads_unlabelled_texts_with_answers(tmp_path):
     more = write(tmp_path, [{"body": "x", "label": "pos", "q": [0.9, 0.1]}], "more.jsonl")
     unlabelled = UnlabelledSource(more, text="body", probabilities="q")
     expected = [TextRow("x", "neg", None, TeacherAnswer(logs(0.9, 0.1), is_label=True))]
@@ -173,18 +173,18 @@ def bad_rows():
 
 
 @pytest.mark.parametrize(("rows", "message"), list(bad_rows()))
-def test_bad_answers_are_named_with_their_place(tmp_path, rows, message):
+def test_refuses_bad_answers_with_their_location(tmp_path, rows, message):
     with pytest.raises(InputError, match=message):
         TableSource(write(tmp_path, rows), probabilities="p").check()
 
 
-def test_each_text_without_label_has_an_answer(tmp_path):
+def test_refuses_unlabelled_text_without_answer(tmp_path):
     more = write(tmp_path, [{"text": "x", "q": [0.9, 0.1]}, {"text": "y"}], "more.jsonl")
     with pytest.raises(InputError, match=r"more\.jsonl line 2: column 'q' must hold a teacher's answer, got none"):
         TableSource(write(tmp_path, ROWS), probabilities="p").read_unlabelled(UnlabelledSource(more, probabilities="q"))
 
 
-def test_rows_to_measure_on_have_labels_of_their_own(tmp_path):
+def test_refuses_test_rows_without_labels(tmp_path):
     test = write(tmp_path, [{"text": "a", "p": [1, 0]}], "test.jsonl")
     with pytest.raises(InputError, match=r"test\.jsonl line 1: .*'label'"):
         TableSource(write(tmp_path, ROWS), test=test, probabilities="p").check()
@@ -199,6 +199,6 @@ def test_rows_to_measure_on_have_labels_of_their_own(tmp_path):
         ({"task": "regression", "probabilities": "p", "log_probabilities": True}, "which has no labels"),
     ],
 )  # fmt: skip
-def test_settings_that_do_not_go_together_are_refused(settings, message):
+def test_refuses_inconsistent_settings(settings, message):
     with pytest.raises(ValueError, match=message):
         TableSource("rows.tsv", **settings)

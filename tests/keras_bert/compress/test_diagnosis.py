@@ -66,13 +66,13 @@ def test_the_planted_layer_comes_first_and_what_is_said_of_a_layer(diagnosed):
     assert by_name["block_0/attention/query"].output_db is not None, "behind its scaling"
 
 
-def test_left_float_is_as_before_and_the_model_is_rounded_again(diagnosed):
+def test_float_products_restores_float_answers_and_then_quantizes_again(diagnosed):
     _, patient, _ = diagnosed
     everything = list(patient.aware.kernels)
     # What several products read stays rounded.
     assert 0 < patient.distance_with(everything) < patient.distance / 2
     assert patient.distance_with(()) == pytest.approx(patient.distance)
-    with pytest.raises(RuntimeError, match="inside"), patient.aware.left_float(everything):
+    with pytest.raises(RuntimeError, match="inside"), patient.aware.float_products(everything):
         raise RuntimeError("inside")
     assert patient.distance_with(()) == pytest.approx(patient.distance)
 

@@ -198,7 +198,7 @@ def test_what_losses_compare_and_that_what_has_no_weight_is_not_there():
     assert map_layers(Imitation(), 2, 6) == (2, 5)
     assert map_layers(Imitation(hidden_states=1.0, layer_map=(5, 1)), 2, 6) == (5, 1)
     (relations,) = losses_of(relations=1.0, relation_kind="attention_value")
-    assert list(relations.student.attended) == ["scores", "value"]
+    assert list(relations.student.attention_layers) == ["scores", "value"]
     assert losses_of(relations=1.0, relation_heads=1)[0].heads == 1
 
 
@@ -214,7 +214,10 @@ def test_what_each_loss_reads():
     states, scores = losses_of(hidden_states=1.0, attentions=1.0, layer_map=(0, 4))
     # Of states 0 is what the embeddings give.
     assert (states.student.states, states.teacher.states) == ((0, 1, 2), (0, 1, 5))
-    assert (scores.student.attended, scores.teacher.attended) == ({"scores": (0, 1)}, {"scores": (0, 4)})
+    assert (scores.student.attention_layers, scores.teacher.attention_layers) == (
+        {"scores": (0, 1)},
+        {"scores": (0, 4)},
+    )
     (cosine,) = losses_of(cosine=1.0)
     assert (cosine.student.states, cosine.teacher.states) == ((2,), (6,))
     for loss in losses_of(vectors=1.0, similarities=1.0):
@@ -225,8 +228,8 @@ def test_what_each_loss_reads():
 def test_relations_are_those_of_one_layer_of_the_teacher(chosen, layer):
     (relations,) = losses_of(relations=1.0, teacher_layer=chosen)
     kinds = ("query", "key", "value")
-    assert relations.student.attended == dict.fromkeys(kinds, (1,))
-    assert relations.teacher.attended == dict.fromkeys(kinds, (layer,))
+    assert relations.student.attention_layers == dict.fromkeys(kinds, (1,))
+    assert relations.teacher.attention_layers == dict.fromkeys(kinds, (layer,))
     assert relations.heads == 2
 
 

@@ -109,7 +109,7 @@ def test_layers_labels_and_parts_that_the_teacher_has_not_are_refused():
     student, teacher = tiny.build(num_layers=2), tiny.build(num_layers=4)
     before = student.get_weights()
     for layers in ((0,), (0, 1, 2), (0, 4), (-1, 0), ()):
-        with pytest.raises(ValueError, match=r"layers must name 2 of the teacher's 4 from 0 on, got \["):
+        with pytest.raises(ValueError, match=r"layers must be 2 of the teacher's layers 0 to 3, got \["):
             initialize_from_teacher(student, teacher, layers)
     np.testing.assert_equal(student.get_weights(), before)
     student, teacher = (build_tagger(build_encoder(tiny.CONFIG), labels) for labels in (2, 3))

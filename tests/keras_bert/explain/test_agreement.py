@@ -162,7 +162,7 @@ def test_answers_are_the_same_with_start_and_end_and_both_explain_the_teachers()
         same.append((answer.start, answer.end) == (expected.start, expected.end))
         assert agreement.same_answers.tolist() == same[-1:]
         first, second = ExplainedRow.of(teacher, question, pair=context), agreement.student[0]
-        row = first.beside(student)
+        row = first.for_task(student)
         assert row.target.choice == first.target.choice
         place = np.flatnonzero(row.tokens.words == int(row.target.choice.split("=")[1]))
         starts = student.forward(student.encode([question], [context]))[0][place, 0]

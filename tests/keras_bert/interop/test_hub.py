@@ -188,7 +188,7 @@ def test_a_cache_that_cannot_be_written_is_one_line(hub: Hub, tmp_path: Path, mo
 def test_a_repository_without_weights_says_what_it_has(hub: Hub) -> None:
     hub.add(NAME, {name: FILES[name] for name in ("config.json", "onnx/model.onnx", "tf_model.h5", "vocab.txt")})
     assert fails(ADDRESS) == (
-        f"{ADDRESS} must hold weights that are read, {' or '.join(WEIGHT_FILES)}, got onnx/model.onnx, tf_model.h5"
+        f"{ADDRESS} must hold weights in {' or '.join(WEIGHT_FILES)}, got onnx/model.onnx, tf_model.h5"
     )
     assert hub.downloads() == []
 

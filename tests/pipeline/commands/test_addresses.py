@@ -89,7 +89,7 @@ REFUSED = {
     "none": (None, {}, "hf://ann/none must be a repository that exists and is open to you, the hub says 401"),
     "private": ({}, {"needs": "hf_other"}, "hf://ann/private must be a repository that exists and is open to you"),
     "gated": ({"model.safetensors": ""}, {"needs": "hf_other", "gated": True}, "hf://ann/gated@.* is gated: ask for "),
-    "onnx": ({"onnx/model.onnx": "x"}, {}, "hf://ann/onnx@.* must hold weights that are read, .*, got onnx/model.onnx"),
+    "onnx": ({"onnx/model.onnx": "x"}, {}, "hf://ann/onnx@.* must hold weights in .*, got onnx/model.onnx"),
     "code": (
         {"model.safetensors": "", "config.json": {"model_type": "mine", "auto_map": {"AutoModel": "code.Mine"}}},
         {},

@@ -67,7 +67,7 @@ def test_a_saved_model_by_its_gradients(folder: Path, capfd: pytest.CaptureFixtu
 
 
 def test_files_beside_their_model_explain_one_answer(folder: Path, capfd: pytest.CaptureFixture[str]) -> None:
-    content = json.loads(explain(capfd, folder / "saved", TEXT, "--beside", folder / "pushed", "--json"))
+    content = json.loads(explain(capfd, folder / "saved", TEXT, "--compare-with", folder / "pushed", "--json"))
     names = [Path(model["model"]).name for model in content["models"]]
     assert names == ["saved", "model.onnx", "model.tflite"]
     assert len({model["target"] for model in content["models"]}) == 1
@@ -106,11 +106,12 @@ def test_the_trained_model_of_a_root_has_a_name(
 ) -> None:
     trained = tmp_path / "artifacts" / "quantize" / "quantized-21df275a9611"
     shutil.copytree(folder / "saved", trained)
-    printed = explain(capfd, trained, TEXT, "--beside", folder / "pushed" / "model.onnx")
+    printed = explain(capfd, trained, TEXT, "--compare-with", folder / "pushed" / "model.onnx")
     assert "trained model" in printed.splitlines()[1]
     assert "21df275a9611" not in printed
-    shutil.copytree(trained, tmp_path / "artifacts" / "distill" / "student-21df275a9612")
-    printed = explain(capfd, trained, TEXT, "--beside", tmp_path / "artifacts" / "distill" / "student-21df275a9612")
+    student = tmp_path / "artifacts" / "distill" / "student-21df275a9612"
+    shutil.copytree(trained, student)
+    printed = explain(capfd, trained, TEXT, "--compare-with", student)
     # A heading may have several lines.
     heading = "".join(printed.partition("┡")[0].split())
     assert "quantize/" in heading
@@ -145,7 +146,7 @@ def table(capfd: pytest.CaptureFixture[str], *arguments: object) -> tuple[list[l
 def test_words_of_models_that_read_other_words_stand_at_their_places(
     folder: Path, capfd: pytest.CaptureFixture[str]
 ) -> None:
-    options = "--method", "occlusion", "--beside", folder / "short", "--beside", folder / "other"
+    options = "--method", "occlusion", "--compare-with", folder / "short", "--compare-with", folder / "other"
     rows, printed = table(capfd, folder / "saved", LONGER, *options)
     assert [row[0] for row in rows[:-1]] == LONGER.split()
     assert all(row[1] for row in rows)
@@ -212,7 +213,7 @@ def test_answers_beside_one_another_explain_one_word(folder: Path) -> None:
         (["job.toml", TEXT], f"TEXT must be left out for a job, got '{TEXT}'"),
         (["saved", TEXT, "--out", "nowhere/a/page.html"], "--out must be in a folder that exists, got"),
         ([".", TEXT], "is not a saved task: it has no model.keras"),
-        (["saved", "a", "--beside", "answering"], "--beside must be for classification, as "),
+        (["saved", "a", "--compare-with", "answering"], "--compare-with must be for classification, like "),
         (["saved", "a", "--rows", "3"], "--rows must be left out where TEXT is explained, got 3"),
         (["saved", "a", "--set", "seeds=3"], "--set must be left out where TEXT is explained, got seeds=3"),
         (["saved", "a", "--out", "."], "--out must be a file, got the folder"),
@@ -220,7 +221,7 @@ def test_answers_beside_one_another_explain_one_word(folder: Path) -> None:
         (["job.toml", "--target", "a"], "--target must be left out for a job, got a"),
         (["job.toml", "--steps", "64"], "--steps must be left out for a job, got 64"),
         (["job.toml", "--method", "occlusion"], "--method must be left out for a job, got occlusion"),
-        (["job.toml", "--beside", "saved"], "--beside must be left out for a job, got"),
+        (["job.toml", "--compare-with", "saved"], "--compare-with must be left out for a job, got"),
         (["job.toml", "--out", "page.html"], "--out must be left out for a job, got"),
         (
             [str(GOLDEN / "hugging_face_masked_lm"), "the cat"],

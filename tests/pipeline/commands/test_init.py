@@ -156,7 +156,7 @@ TEXTS = make_texts(60)
         ),
         (
             _rows("query,passage\n" + "".join(f"{text},{text[::-1]}\n" for text in TEXTS)),
-            "the table {rows} must hold no queries with their passages, for which nothing is guessed, got query, "
+            "the table {rows} has queries and passages, for which no job is drafted: query, "
             "passage; docs/guides/retrieval.md has a job for them; --label names a column of labels",
         ),
         (_rows("text,label\na caf\xe9,drink\n"), "{rows} must be UTF-8, got byte 0xe9 at offset 16"),

@@ -380,14 +380,14 @@ COMBINATIONS = {
         ("examples.label_columns=['x']", "examples.label_columns must be at least 2, got ('x',)"),
         (
             "examples.label_columns=['x', 'x']",
-            "examples.text must be another column than all others, got ('text', 'x', 'x')",
+            "examples.text must differ from all other columns, got ('text', 'x', 'x')",
         ),
         (
             "examples.label_columns=['x', 'text']",
-            "examples.text must be another column than all others, got ('text', 'x', 'text')",
+            "examples.text must differ from all other columns, got ('text', 'x', 'text')",
         ),
-        ("examples.separator=;", "examples.separator must be left out beside label_columns, got ';'"),
-        ("examples.label=z", "examples.label must be left out beside label_columns, got 'z'"),
+        ("examples.separator=;", "examples.separator must be left out if label_columns is set, got ';'"),
+        ("examples.label=z", "examples.label must be left out if label_columns is set, got 'z'"),
     ],
     CHECKPOINT + SENTENCES: [
         ("examples.train=", "examples.train must not be empty, got ''"),

@@ -1,4 +1,4 @@
-"""Single steps as orchestrators run them: one after the other, at the same time, killed, beside a run."""
+"""Single steps as orchestrators run them: sequentially, concurrently, killed, and during a run."""
 
 import contextlib
 import json
@@ -36,7 +36,7 @@ def runs(root: Path) -> list[tuple[str, str | None, list[str]]]:
         ]
 
 
-def test_steps_one_after_the_other_give_what_a_run_gives(tmp_path: Path) -> None:
+def test_single_steps_give_the_outputs_of_a_run(tmp_path: Path) -> None:
     whole = run_pipeline(Pipeline("toy", [chain("hello")]), tmp_path / "whole", preload=())
     for name in ("write", "initial", "shout"):
         result = step(tmp_path / "root", name, invocation="monday")
@@ -48,7 +48,7 @@ def test_steps_one_after_the_other_give_what_a_run_gives(tmp_path: Path) -> None
     assert set(states(cached).values()) == {"cached"}
 
 
-def test_a_step_whose_inputs_are_missing_names_the_first_that_is(tmp_path: Path) -> None:
+def test_refuses_step_with_missing_inputs_and_names_the_first(tmp_path: Path) -> None:
     root = tmp_path / "new" / "root"
     message = f"shout needs the steps before it done, but write is not in {root}; run the step write first"
     with pytest.raises(InputError, match=f"^{message}$"):
@@ -60,7 +60,7 @@ def test_a_step_whose_inputs_are_missing_names_the_first_that_is(tmp_path: Path)
     assert len(runs(root)) == 1
 
 
-def test_a_step_that_another_version_has_run_names_what_changed(tmp_path: Path) -> None:
+def test_refuses_inputs_of_another_version_and_names_what_changed(tmp_path: Path) -> None:
     step(tmp_path, "write")
     step(tmp_path, "initial")
     with pytest.raises(InputError, match=r"but write is not in .* as it is here: its last run had another setting"):
@@ -82,7 +82,7 @@ def test_refuses_unknown_step(tmp_path: Path) -> None:
     assert list(tmp_path.iterdir()) == []
 
 
-def test_a_step_that_is_done_is_recorded_once_a_run(tmp_path: Path) -> None:
+def test_finished_step_is_recorded_once_per_invocation(tmp_path: Path) -> None:
     for _ in range(2):
         step(tmp_path, "write", invocation="monday")
     assert states(step(tmp_path, "write", invocation="tuesday")) == {"write": "cached"}
@@ -94,7 +94,7 @@ def test_a_step_that_is_done_is_recorded_once_a_run(tmp_path: Path) -> None:
     ]
 
 
-def test_a_failure_ends_an_orchestrators_run_and_a_retry_goes_on(tmp_path: Path) -> None:
+def test_failed_step_ends_the_invocation_and_a_retry_resumes_it(tmp_path: Path) -> None:
     def go(name: str, how: str) -> str:
         pipeline = Pipeline("toy", toy.misbehaving(how))
         return run_step(pipeline, name, tmp_path, invocation="i", preload=()).state
@@ -108,13 +108,13 @@ def test_a_failure_ends_an_orchestrators_run_and_a_retry_goes_on(tmp_path: Path)
     assert runs(tmp_path) == [("done", "i", ["ran", "failed", "refused", "ran", "ran"])]
 
 
-def test_an_identifier_is_of_one_job(tmp_path: Path) -> None:
+def test_refuses_invocation_of_another_job(tmp_path: Path) -> None:
     step(tmp_path, "write", invocation="i")
     with pytest.raises(InputError, match=r"--run must identify a run of the job 'other', got 'i' of 'toy'"):
         run_step(Pipeline("other", [toy.write()]), "write", tmp_path, invocation="i", preload=())
 
 
-def test_what_an_unfinished_run_of_an_orchestrator_made_is_no_garbage(tmp_path: Path) -> None:
+def test_artifacts_of_an_unfinished_invocation_are_no_garbage(tmp_path: Path) -> None:
     step(tmp_path, "write", "first", invocation="i")
     run_pipeline(Pipeline("toy", [chain("hello")]), tmp_path, preload=())
     with contextlib.closing(Store(tmp_path)) as store:
@@ -157,7 +157,7 @@ def wait_for(file: Path) -> None:
         time.sleep(0.02)
 
 
-def test_two_steps_run_at_the_same_time_and_the_same_step_once(tmp_path: Path) -> None:
+def test_two_steps_run_concurrently_and_the_same_step_runs_once(tmp_path: Path) -> None:
     DrivenStep(tmp_path, "write").end()
     first = DrivenStep(tmp_path, "meet_a")
     wait_for(tmp_path / "place" / "a")
@@ -176,7 +176,7 @@ def test_two_steps_run_at_the_same_time_and_the_same_step_once(tmp_path: Path) -
     assert texts.count("True") == 2, "each saw the other"
 
 
-def test_a_measurement_waits_for_the_other_steps_of_its_machine(tmp_path: Path) -> None:
+def test_measurement_waits_for_other_steps_on_the_machine(tmp_path: Path) -> None:
     DrivenStep(tmp_path, "write").end()
     slow = DrivenStep(tmp_path, "meet_a", seconds=1.5)
     wait_for(tmp_path / "place" / "a")
@@ -190,7 +190,7 @@ def test_a_measurement_waits_for_the_other_steps_of_its_machine(tmp_path: Path) 
     assert measured.read_text() == "False"
 
 
-def test_what_sweeps_a_root_waits_for_no_step_and_removes_none(tmp_path: Path) -> None:
+def test_refuses_run_while_single_steps_run_and_keeps_their_staging(tmp_path: Path) -> None:
     DrivenStep(tmp_path, "write").end()
     slow = DrivenStep(tmp_path, "meet_a")
     wait_for(tmp_path / "place" / "a")
@@ -208,7 +208,7 @@ def test_what_sweeps_a_root_waits_for_no_step_and_removes_none(tmp_path: Path) -
     assert list((tmp_path / "root" / ".locks").iterdir()) == []
 
 
-def test_a_step_waits_for_no_run(tmp_path: Path) -> None:
+def test_refuses_step_while_a_run_holds_the_root(tmp_path: Path) -> None:
     with (
         locked_root(tmp_path),
         pytest.raises(InputError, match=rf"another run holds it \(run, process {os.getpid()} on"),
@@ -217,7 +217,7 @@ def test_a_step_waits_for_no_run(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("number", [signal.SIGKILL, signal.SIGTERM])
-def test_a_step_that_is_killed_is_run_again_and_its_remains_are_removed(tmp_path: Path, number: signal.Signals) -> None:
+def test_killed_step_runs_again_and_its_staging_is_removed(tmp_path: Path, number: signal.Signals) -> None:
     DrivenStep(tmp_path, "write").end()
     slow = DrivenStep(tmp_path, "meet_a", seconds=60.0)
     wait_for(tmp_path / "place" / "a")
