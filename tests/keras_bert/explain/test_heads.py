@@ -122,7 +122,7 @@ def test_heads_are_called_by_what_they_look_at():
 def test_distances_of_long_rows_and_points_in_the_plane(monkeypatch):
     weights = np.random.default_rng(0).dirichlet(np.ones(7), (5, 7))
     whole = distance_sums(weights)
-    monkeypatch.setattr("keras_bert.explain.heads._NUMBERS_AT_ONCE", 5 * 7 * 2)
+    monkeypatch.setattr("keras_bert.explain.heads._MOST_ENTRIES", 5 * 7 * 2)
     np.testing.assert_allclose(distance_sums(weights), whole, rtol=1e-12)
     np.testing.assert_allclose(whole / 7, plain_distances([(weights[None], 0, [])]), atol=1e-9)
     points = np.random.default_rng(0).normal(size=(9, 2))

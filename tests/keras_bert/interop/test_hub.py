@@ -141,7 +141,7 @@ def test_a_damaged_file_is_refused_and_comes_again(hub: Hub) -> None:
     hub.damages = 1
     message = fails(ADDRESS)
     assert message.startswith(f"a file of {ADDRESS}@")
-    assert message.endswith("it was damaged on its way: run again")
+    assert message.endswith("it was damaged in transit: run again")
     assert (fetch_checkpoint(ADDRESS) / "model.safetensors").read_bytes() == FILES["model.safetensors"]
 
 
