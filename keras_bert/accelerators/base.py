@@ -31,13 +31,13 @@ class AcceleratorError(ValueError):
 
 
 class Coverage(NamedTuple):
-    """What an accelerator says of a file.
+    """How much of a file an accelerator runs.
 
     Attributes:
         operations: the number of operations of the file's first signature; all signatures have the same ones.
         taken: the number of operations that the accelerator runs.
-        parts: the number of connected parts that it runs; values are copied between them.
-        left: kind of operation, and the reason where the tool says one -> number of operations left to the processor.
+        parts: the number of connected parts of the graph that it runs; values are copied between parts.
+        left: number of operations that the processor runs, by their kind, and by the reason if the tool gives one.
         figures: what the tool measures or estimates, by name with its unit.
         operators: for LiteRT for Microcontrollers, the methods of its resolver that register the file's operations.
     """
@@ -58,7 +58,7 @@ class EngineAnswers(NamedTuple):
     """Answers of an engine, or of a simulator.
 
     Attributes:
-        engine: the engine for a table: "HTP, simulated".
+        engine: the name of the engine in a table, such as "HTP, simulated".
         numbers: number format of the file that is run, "int8"; empty if it is the `.tflite` file.
     """
 
@@ -82,7 +82,7 @@ class Accelerator(abc.ABC):
     """The suffixes of the files that are made, all with the name of `file_name`."""
 
     runs_whole: ClassVar[bool] = False
-    """True if an exported file has to run on it as a whole; else the processor runs what is left."""
+    """True if an exported file must run on it as a whole; else the processor may run some operations."""
 
     takes_onnx: ClassVar[bool] = False
     """True if the maker also has an engine for ONNX Runtime, see `compile_onnx`."""
@@ -112,7 +112,7 @@ class Accelerator(abc.ABC):
             raise AcceleratorError(f"{self.name} takes files of {taken}, got {recipe or 'float32'}")
 
     def cover(self, file: Path, folder: Path, largest_id: int) -> Coverage:
-        """Says what is taken of a file, as `compile`, where possible without the compiler of the maker."""
+        """The same as `compile` returns, without the maker's compiler if that is possible."""
         return self.compile(file, folder, largest_id)
 
     @abc.abstractmethod
@@ -175,7 +175,8 @@ def exchange_rows(
 ) -> tuple[Rows, str]:
     """Runs a tool with `folder` as its last argument, which reads `rows_N.npz` there and writes `answers_N.npz`.
 
-    Returns the answers, and all that the tool printed. If it fails, `reasons` has messages for what it may print.
+    Returns the answers, and all that the tool printed. `reasons` has the error messages for texts that a tool prints if
+    it fails.
 
     Raises:
         AcceleratorError: it failed, crashed or took too long; or answers are not finite, or all are 0.
@@ -279,7 +280,7 @@ def find_reason(output: str) -> str:
 
 
 def count_operations(file: Path) -> Counter[str]:
-    """The built-in operations of a file's first graph by kind; what a compiler put in their place is not counted.
+    """The built-in operations of a file's first graph by kind, without the custom operations of a compiler.
 
     Raises:
         AcceleratorError: it is no `.tflite` file.

@@ -43,8 +43,8 @@ _REFUSAL = "Following operations are not supported by GPU delegate:"
 _REASON = re.compile(r"^([A-Z][A-Z0-9_]+): (.+)$", re.MULTILINE)
 _SHARE = re.compile(r"(\d+) operations will run on the GPU, and the remaining (\d+) operations will run on the CPU")
 _ROWS = 8
-# Of the answers' range. Products of floats are summed in another order; an int8 activation whose range is found row by
-# row then moves by a step now and then.
+# As a share of the range of the answers. The engine sums products of floats in another order, which sometimes moves an
+# int8 activation whose range is measured row by row by a step.
 _TOLERANCE = 0.1
 
 
@@ -57,7 +57,7 @@ class Gpu(Accelerator):
     runs_whole = True
 
     def compile(self, file: Path, folder: Path, largest_id: int) -> Coverage:
-        """See `Accelerator`; `largest difference` is that to the processor's answers, as a share of their range."""
+        """See `Accelerator`; `largest difference` is relative to the range of the processor's answers."""
         operations = count_operations(file)
         command = [*_command(file, "compare"), str(largest_id)]
         difference, output = ask_tool(self.name, command, _environment(folder))

@@ -28,7 +28,7 @@ from keras_bert.export.sharing import read_model, write_model
 
 _ROWS = 8
 _ARENA_STEP = 64
-# In steps of an answer's 256: sums are rounded otherwise, in one layer after the other.
+# In quantization steps, of which an answer has 256. Sums are rounded differently, in each layer again.
 _LARGEST_STEPS = 5
 
 
@@ -39,7 +39,7 @@ class TfliteMicro(Microcontroller):
     runs_whole = True
 
     def compile(self, file: Path, folder: Path, largest_id: int) -> Coverage:
-        """See `Accelerator`; `largest difference` is that to LiteRT's answers, in steps of an answer's 256."""
+        """See `Accelerator`; `largest difference` compares the answers with LiteRT's, in steps of 256."""
         source = folder / self.file_name
         source.write_bytes(replace_gelu(keep_integers(file.read_bytes())))
         command = [sys.executable, "-m", "keras_bert.accelerators.micro", str(file), str(source), str(largest_id)]
@@ -74,7 +74,7 @@ class _GeluPass(LiteGraphWriter):
             return
         source, shape = int(gelu.inputs[0]), self._shape(int(gelu.inputs[0]))
         places = self._tensor(result.name, "places", shape, schema.TensorType.INT32)
-        # The grid of the input, from 0 on.
+        # The grid of the input, shifted so that it begins at 0.
         self._graph.tensors[places].quantization = grid = copy.deepcopy(given.quantization)
         grid.zeroPoint = given.quantization.zeroPoint + 128
         table = self._constant(result.name, "table", _tabulate(gelu, given.quantization, result.quantization))

@@ -28,7 +28,7 @@ from keras_bert.accelerators.plugins import Npu
 from keras_bert.core.folders import ACCELERATORS_FOLDER, INPUT_NAMES
 
 # Chip, the newest last -> its number in the compiler (`SnapdragonModel` in LiteRT's sources). Without the number the
-# compiler takes a chip that has no floats, and says "Memory allocation related error" of a graph that has some.
+# compiler assumes a chip without floats, and reports a "Memory allocation related error" for a graph with floats.
 _SOC_MODELS = {
     "SA8255": 52,
     "SA8295": 39,
@@ -43,7 +43,7 @@ _SOC_MODELS = {
 }
 _PROVIDER = "QNNExecutionProvider"
 _ROWS = 2
-# Of the answers' range: floats are float16 on the chip, whose differences were 0.01 of it.
+# As a share of the range of the answers. Floats are float16 on the chip; the measured differences were 0.01.
 _TOLERANCE = 0.1
 
 

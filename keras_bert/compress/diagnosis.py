@@ -77,9 +77,9 @@ class QuantizationDiagnosis:
         self, on_progress: Callable[[int, int], None] = lambda done, total: None
     ) -> list[LayerDiagnosis]:
         """Diagnoses all layers; returns those with the largest gain first."""
-        opened, layers = taps(self._network), list(self.aware.kernels.items())
-        noise_by_tap = {path: _Noise(opened[path]) for path in self._ranges}
-        with transformed(self._network, {opened[path]: noise for path, noise in noise_by_tap.items()}):
+        all_taps, layers = taps(self._network), list(self.aware.kernels.items())
+        noise_by_tap = {path: _Noise(all_taps[path]) for path in self._ranges}
+        with transformed(self._network, {all_taps[path]: noise for path, noise in noise_by_tap.items()}):
             self._network(dict(self._rows), training=False)
         diagnoses = []
         for number, (path, layer) in enumerate(layers):
@@ -134,8 +134,8 @@ def search_float_layers(
 ) -> Iterator[tuple[list[str], float]]:
     """Searches a small set of float layers with which a model has a minimum score; yields each set and its score.
 
-    Layers are added, those with the largest gain first, until the score is reached; then those that are not needed are
-    quantized again, the last first. The last set is the answer if it reaches the score; else no set does.
+    Layers are added, largest gain first, until the score is reached. Then each layer without which the score is still
+    reached is quantized again, last one first. The last set is the answer if it reaches the score; else no set does.
     """
     chosen: list[str] = []
     value = score(chosen)

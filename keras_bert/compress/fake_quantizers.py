@@ -71,9 +71,9 @@ class LearnedRange:
 class ActivationQuantizer(LearnedRange):
     """Quantizes a tensor to 8 or 16 bits with one scale and zero point, and learns the range from training batches.
 
-    With 8 bits the range is a moving average over the batches; it is from -128 to 127 steps if `centred`. With 16 bits
-    it is symmetric around 0, see `is_symmetric`, begins `HEADROOM` times as wide as the values of calibration, and
-    holds those of all batches: its steps are fine enough to clip nothing.
+    With 8 bits the range is a moving average over the batches; if `centred`, it is from -128 to 127 steps, so that 0 is
+    in the middle. With 16 bits the range is symmetric around 0, see `is_symmetric`. It is at first `HEADROOM` times as
+    wide as the values of calibration, and then covers the values of all batches: its steps are fine enough for that.
     """
 
     def __init__(self, bits: int = 8, centred: bool = False) -> None:
@@ -96,7 +96,7 @@ class ActivationQuantizer(LearnedRange):
         return x
 
     def start(self) -> None:
-        """Sets the range by the recorded ranges, so that it holds 0 and is not empty."""
+        """Sets the range by the recorded ranges; it contains 0 and is not empty."""
         lows, highs = zip(*self._observed, strict=True)
         if self._wide:
             low, high = (HEADROOM * end for end in (min(lows), max(highs)))
@@ -111,7 +111,7 @@ class ActivationQuantizer(LearnedRange):
 
 
 class TableQuantizer(LearnedRange):
-    """Quantizes a layer's `embeddings` with the range of the whole table: rows in no batch are not clipped."""
+    """Quantizes a layer's `embeddings` with the range of the whole table, so that rows in no batch are not clipped."""
 
     def __init__(self, layer: keras.layers.Layer) -> None:
         self.layer = layer

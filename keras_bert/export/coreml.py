@@ -129,14 +129,14 @@ def _compress(converted: Any, quantization: QuantizationParameters | None) -> An
 
 
 def _is_on_grid(weight: np.ndarray[Any, Any], recipe: Recipe) -> bool:
-    """True if training put a weight (units, inputs), or (inputs, units), on the grid of a recipe; others stay float."""
+    """True if a weight (units, inputs), or (inputs, units), is on the grid of a recipe; others stay float."""
     largest = 2 ** (recipe.weight_bits - 1) - 1
     for kernel in (weight, weight.T) if weight.ndim == 2 else ():
         blocks = kernel.astype(np.float32)
         if recipe.block is not None and kernel.shape[1] % recipe.block == 0:
             blocks = blocks.reshape(-1, recipe.block)
         steps = blocks / np.maximum(np.abs(blocks).max(axis=1, keepdims=True) / largest, np.finfo(np.float32).tiny)
-        # Float16 moves 127 by 0.06, and the largest number, of which the step is made, by as much.
+        # Float16 rounds 127 steps by up to 0.06, and the step itself, a share of the largest number, by as much.
         if np.abs(steps - np.round(steps)).max() < _MOST_OFF_GRID:
             return True
     return False
@@ -173,7 +173,7 @@ def _complete(file: Path, output: str, description: str, metadata: Mapping[str, 
 def _register_fusion() -> None:
     """Makes a normalization of Keras one operation, `layer_norm`: in float16 its epsilon of 1e-12 would be 0.
 
-    coremltools' own pass knows that of older versions of Keras.
+    coremltools' own pass only knows the normalization of older versions of Keras.
     """
     from coremltools.converters.mil.mil import Builder
     from coremltools.converters.mil.mil.passes.graph_pass import AbstractGraphPass

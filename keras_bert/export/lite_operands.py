@@ -22,10 +22,10 @@ def simplify_operands(model: Any) -> None:
 
     - No negation is left: the compiler for Intel's NPU has none. `-a * c + b`, as in each normalization, becomes
       `b - a * c`, and any other negation a product with -1.
-    - An operand with fewer axes gets axes of size 1 in front, but constants of one row stay: LiteRT's GPU engine reads
-      two axes as rows and channels, so that (32, 384) does not match (1, 32, 384); and to scores in int8 it adds a mask
-      with fewer axes by a program that does not compile, after which all answers are 0.
-    - A product with weights gets its rows as a matrix if its result is one: the engine keeps other axes.
+    - An operand with fewer axes gets axes of size 1 in front, except constants of one row. LiteRT's GPU engine reads
+      two axes as rows and channels, so that (32, 384) does not match (1, 32, 384). And its program that adds a mask
+      with fewer axes to int8 scores does not compile, after which all answers are 0.
+    - A product with weights whose result is a matrix gets its rows as a matrix, too: the engine keeps other axes.
     - The mask becomes float by a lookup in [0, 1], not by `CAST`: Ethos-U has no cast of int32.
     """
     for number, graph in enumerate(model.subgraphs):
@@ -39,16 +39,16 @@ def simplify_operands(model: Any) -> None:
 
 
 def read_integers_directly(model: Any) -> None:
-    """Lets sums, products and means read integers that lay between `DEQUANTIZE` and `QUANTIZE`, in place.
+    """Removes `DEQUANTIZE` and `QUANTIZE` from the operands of sums, products and means, in place.
 
-    Each of their operands has a grid of its own: the row of a table need not be rounded to another one before.
+    Each operand may have its own grid, so that the row of a table need not be rounded to another grid first.
     """
     for graph in model.subgraphs:
         _GridPass(model, graph).rewrite()
 
 
 class _GridPass(LiteGraphWriter):
-    """Takes roundings from one grid to another out of a graph."""
+    """Removes roundings from one grid to another from a graph."""
 
     def rewrite(self) -> None:
         """Rewrites the operands of all sums, differences, products and means."""
@@ -125,7 +125,7 @@ class _OperandPass(LiteGraphWriter):
                     return
 
     def _multiplied(self, negation: Any) -> Any:
-        """A product with -1 in place of a negation; numbers that are no floats keep theirs."""
+        """A product with -1 that replaces a negation of floats; other negations stay."""
         given, result = int(negation.inputs[0]), int(negation.outputs[0])
         if self._graph.tensors[given].type != schema.TensorType.FLOAT32:
             return negation
@@ -171,7 +171,7 @@ class _OperandPass(LiteGraphWriter):
             yield self._reshaped(rows, int(product.inputs[0]), name)
 
     def _unpacked(self, number: int) -> list[int]:
-        """The constant behind a tensor that is an unpacked constant."""
+        """The tensor that `DEQUANTIZE` makes this one of; empty for other tensors."""
         maker = self._makers.get(number)
         return [int(maker.inputs[0])] if maker is not None and self._kind(maker) == _Kind.DEQUANTIZE else []
 

@@ -1,4 +1,4 @@
-"""Passes over the graphs of a `.tflite` file: constants become integers, delegates get other lookups and slices."""
+"""Passes over the graphs of a `.tflite` file: constants in integers, and lookups and slices that delegates run."""
 
 import re
 from collections.abc import Iterator, Mapping
@@ -25,10 +25,10 @@ _STEPS, _LOWEST = 255, -128
 def store_constants_as_integers(model: Any, ranges: Mapping[str, tuple[float, float]]) -> None:
     """Replaces float constants that are on a grid of training by int8 constants and `DEQUANTIZE`, in place.
 
-    The positions that a signature reads do not depend on its inputs: TensorFlow's converter computes their rounded
-    vectors in advance, and writes them as float32 in every signature where what reads them is float: a fifth of a file
-    of 1 MB. Inference takes as long as with floats. `ranges` has the smallest and the largest value of the grid of each
-    tap, by its path; the constants are those that the rounding of a layer's result left.
+    The position vectors of a signature do not depend on its inputs. TensorFlow's converter computes them in advance
+    and, if floats are computed with them, writes them as float32 in every signature: a fifth of a file of 1 MB.
+    Inference takes as long as with floats. `ranges` has the smallest and the largest value of the grid of each tap, by
+    its path. A constant is replaced if its name says that it is the rounded result of a layer with such a tap.
     """
     layers = {tap.removesuffix(_RESULT): span for tap, span in ranges.items() if tap.endswith(_RESULT)}
     for graph in model.subgraphs:
@@ -83,7 +83,8 @@ def simplify_lookups(model: Any) -> None:
     compute with integers: the lookup reads the ids themselves, and LiteRT refuses a negative id.
     - Ids become a list instead of a matrix: the GPU delegate has no other lookup.
     - The operations on ids come first, so that those that stay on the processor do not split a delegate's part.
-    - Rows are read from a table in float16 and then become float32: no delegate reads a table that is unpacked before.
+    - Rows are read from a table in float16 and then converted to float32: no delegate reads a table that is converted
+      first.
     """
     for graph in model.subgraphs:
         _LookupPass(model, graph).simplify()
@@ -148,7 +149,7 @@ class _LookupPass(LiteGraphWriter):
         yield self._reshaped(flat_rows, rows, name)
 
     def _unpacked(self, lookup: Any) -> Iterator[Any]:
-        """Yields a lookup; of a table that a file holds in float16, the rows become float32 afterwards."""
+        """Yields a lookup; if the file holds its table in float16, the rows are then converted to float32."""
         maker, rows = self._makers.get(int(lookup.inputs[0])), int(lookup.outputs[0])
         yield lookup
         if maker is None or self._kind(maker) != _Kind.DEQUANTIZE:

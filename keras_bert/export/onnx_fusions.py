@@ -27,7 +27,7 @@ def fuse_operations(graph: Any, opset: int) -> None:
     Graphs inside nodes, such as the branches of `If`, are rewritten, too. Weights that several nodes use stay shared.
     Unused nodes stay in the graph.
     """
-    nodes = _Nodes(graph)
+    nodes = _PatternMatcher(graph)
     for node in graph.node:
         for inner in graphs_in(node).values():
             fuse_operations(inner, opset)
@@ -53,10 +53,13 @@ class _Normalization(NamedTuple):
 
 
 class _Move(NamedTuple):
-    """A scalar factor behind a product with weights, which can be folded into the weights.
+    """A scalar factor after a product with weights, which can be folded into the weights.
 
-    The product multiplies by the factor, the value `source` stands before it; `places` are the nodes that use kernel
-    and bias, each with the index of this input.
+    Attributes:
+        product: the node that multiplies by the factor.
+        source: the node that makes the other operand.
+        factor: the factor.
+        places: the nodes that use kernel and bias, each with the index of this input.
     """
 
     product: Any
@@ -69,7 +72,7 @@ class _Move(NamedTuple):
         return [node.input[place] for node, place in self.places]
 
 
-class _Nodes:
+class _PatternMatcher:
     """The nodes of a graph with lookups by value: constants, the producing node, and the number of uses."""
 
     def __init__(self, graph: Any) -> None:
@@ -85,20 +88,22 @@ class _Nodes:
         table, wrapped = lookup.input
         if any(attribute.name == "axis" and attribute.i for attribute in lookup.attribute):
             return
-        for moved, kept in self._parts(wrapped, "Add"):
-            for chosen, summed in self._parts(moved, "Mul"):
-                below = self._under(chosen, "Cast")
-                for ids, count in self._parts(summed, "Add"):
+        for moved, kept in self._operands(wrapped, "Add"):
+            for chosen, summed in self._operands(moved, "Mul"):
+                below = self._input_of(chosen, "Cast")
+                for ids, count in self._operands(summed, "Add"):
                     if self._is_length(count, table) and self._is_below_zero(below, ids):
                         others = [
-                            self._under(other, "Cast") for factor, other in self._parts(kept, "Mul") if factor == ids
+                            self._input_of(other, "Cast")
+                            for factor, other in self._operands(kept, "Mul")
+                            if factor == ids
                         ]
-                        if below in [self._under(other, "Not") for other in others]:
+                        if below in [self._input_of(other, "Not") for other in others]:
                             lookup.input[1] = ids
 
     def write_quotient(self, erf: Any) -> None:
         """Rewrites x * (1 / sqrt 2) as x / sqrt 2."""
-        for rows, factor in self._parts(erf.input[0], "Mul"):
+        for rows, factor in self._operands(erf.input[0], "Mul"):
             if self._is_number(factor) and float(self._values[factor]) == _SHARE:
                 node = self._makers[erf.input[0]]
                 node.op_type = "Div"
@@ -132,7 +137,7 @@ class _Nodes:
 
     def _find_move(self, product: Any) -> _Move | None:
         """Finds the factor in (rows @ kernel + bias) * factor, or behind a reshape of the sum."""
-        for scaled, factor in self._parts(product.output[0], "Mul"):
+        for scaled, factor in self._operands(product.output[0], "Mul"):
             reshape = self._read_once(scaled, "Reshape")
             if self._is_number(factor):
                 places = self._weights_of(scaled if reshape is None else reshape.input[0])
@@ -149,10 +154,10 @@ class _Nodes:
 
     def _find_normalization(self, name: str) -> _Normalization | None:
         """Matches `x * factor + (offset - mean * factor)` with the factor scale / sqrt(variance + epsilon)."""
-        for product, shift in self._parts(name, "Add"):
-            for rows, factor in self._parts(product, "Mul"):
-                for root, scale in self._parts(factor, "Mul"):
-                    variance = self._find_variance(rows, self._under(self._under(root, "Reciprocal"), "Sqrt"))
+        for product, shift in self._operands(name, "Add"):
+            for rows, factor in self._operands(product, "Mul"):
+                for root, scale in self._operands(factor, "Mul"):
+                    variance = self._find_variance(rows, self._input_of(self._input_of(root, "Reciprocal"), "Sqrt"))
                     if variance is not None and self._is_row(scale):
                         mean, epsilon = variance
                         offset = self._find_offset(shift, mean, factor)
@@ -162,12 +167,17 @@ class _Nodes:
 
     def _find_variance(self, rows: str, name: str) -> tuple[str, float] | None:
         """Matches mean((x - mean) * (x - mean)) + epsilon; returns the name of the mean of x, and epsilon."""
-        for variance, epsilon in self._parts(name, "Add"):
-            for one, other in self._parts(self._under_mean(variance), "Mul"):
-                difference = self._makers.get(one)
-                if one == other and difference is not None and difference.op_type == "Sub" and self._is_number(epsilon):
+        for variance, epsilon in self._operands(name, "Add"):
+            for first, second in self._operands(self._input_of_mean(variance), "Mul"):
+                difference = self._makers.get(first)
+                if (
+                    first == second
+                    and difference is not None
+                    and difference.op_type == "Sub"
+                    and self._is_number(epsilon)
+                ):
                     minuend, mean = difference.input
-                    if minuend == rows == self._under_mean(mean):
+                    if minuend == rows == self._input_of_mean(mean):
                         return mean, float(self._values[epsilon])
         return None
 
@@ -175,7 +185,7 @@ class _Nodes:
         """Finds the constant that is added to -mean * factor: "" if there is none, None for other nodes."""
         if self._is_product(shift, mean, factor, negative=True):
             return ""
-        for moved, offset in self._parts(shift, "Add"):
+        for moved, offset in self._operands(shift, "Add"):
             if offset in self._values and self._is_product(moved, mean, factor, negative=True):
                 return offset
         node = self._makers.get(shift)
@@ -185,8 +195,8 @@ class _Nodes:
 
     def _is_product(self, name: str, mean: str, factor: str, *, negative: bool) -> bool:
         return any(
-            right == factor and (self._under(left, "Neg") if negative else left) == mean
-            for left, right in self._parts(name, "Mul")
+            right == factor and (self._input_of(left, "Neg") if negative else left) == mean
+            for left, right in self._operands(name, "Mul")
         )
 
     def _is_number(self, name: str) -> bool:
@@ -207,22 +217,22 @@ class _Nodes:
         node = self._makers.get(name)
         if node is None or node.op_type != "Less" or node.input[1] not in self._values:
             return False
-        return ids in (node.input[0], self._under(node.input[0], "Cast")) and not self._values[node.input[1]].any()
+        return ids in (node.input[0], self._input_of(node.input[0], "Cast")) and not self._values[node.input[1]].any()
 
-    def _parts(self, name: str, kind: str) -> list[tuple[str, str]]:
+    def _operands(self, name: str, kind: str) -> list[tuple[str, str]]:
         """The two operands of a sum or product in both orders; an empty list for other nodes."""
         node = self._makers.get(name)
         if node is None or node.op_type != kind:
             return []
-        one, other = node.input
-        return [(one, other), (other, one)]
+        first, second = node.input
+        return [(first, second), (second, first)]
 
-    def _under(self, name: str, kind: str) -> str:
-        """The input of the node of this kind that makes a value; empty for other nodes."""
+    def _input_of(self, name: str, kind: str) -> str:
+        """The input of the node that makes a value, if it is of this kind; else empty."""
         node = self._makers.get(name)
         return str(node.input[0]) if node is not None and node.op_type == kind else ""
 
-    def _under_mean(self, name: str) -> str:
+    def _input_of_mean(self, name: str) -> str:
         """The input of a mean along the last axis that keeps this axis with size 1; empty for other nodes."""
         node = self._makers.get(name)
         if node is None or node.op_type != "ReduceMean":

@@ -139,13 +139,13 @@ def convert_to_static_int8(graph: "onnx.ModelProto") -> "onnx.ModelProto":
 
     copy = onnx.ModelProto()
     copy.CopyFrom(graph)
-    _Steps(copy.graph).replace()
+    _IntegerConstants(copy.graph).replace()
     make_canonical(copy.graph)
     onnx.checker.check_model(copy)
     return copy
 
 
-class _Steps:
+class _IntegerConstants:
     """Replaces float constants of a graph by integers."""
 
     def __init__(self, graph: "onnx.GraphProto") -> None:
@@ -175,9 +175,9 @@ class _Steps:
         replaced = {}
         for node in self._graph.node:
             if node.op_type == "Mul":
-                for one, other in (node.input, reversed(node.input)):
-                    if other in self._values and self._values[other].tolist() == SEPARATOR:
-                        replaced[node.output[0]] = one
+                for value, factor in (node.input, reversed(node.input)):
+                    if factor in self._values and self._values[factor].tolist() == SEPARATOR:
+                        replaced[node.output[0]] = value
             node.input[:] = [replaced.get(name, name) for name in node.input]
 
     def _has_grid(self, quantize: "onnx.NodeProto") -> bool:

@@ -57,7 +57,7 @@ def export_quantized(
     else:
         if recipe.activations == "all" and not (rows and len(rows["padding_mask"])):
             raise ValueError(f"{quantization.recipe} needs rows that calibrate the activation ranges, got none")
-        # Where rows are quantized, training only gave ranges to tables and constants.
+        # If each row is quantized with its own range, only tables and constants have learned ranges.
         taps = quantization.ranges if recipe.activations == "rows" else int8_tables(model, recipe)
         constants = {tap: quantization.ranges[tap] for tap in taps}
         with tempfile.TemporaryDirectory() as folder:
@@ -66,13 +66,13 @@ def export_quantized(
             if recipe.activations == "all":
                 base.write_bytes(replace_with_products(base.read_bytes()))
             samples = {} if rows is None else _by_signature(rows, input_names(model), lengths)
-            unit = (NORMALIZATION,) if has_layer(model, NORMALIZATION) else ()
-            float_layers = (*quantization.float_layers, *unit)
-            made = read_model(_with_integers(base, recipe, samples, float_layers))
-            _replace_zero_scales(made)
+            unit_length = (NORMALIZATION,) if has_layer(model, NORMALIZATION) else ()
+            float_layers = (*quantization.float_layers, *unit_length)
+            quantized = read_model(_with_integers(base, recipe, samples, float_layers))
+            _replace_zero_scales(quantized)
             if recipe.activations == "all":
-                read_integers_directly(made)
-            Path(path).write_bytes(write_model(made))
+                read_integers_directly(quantized)
+            Path(path).write_bytes(write_model(quantized))
 
 
 def _with_integers(

@@ -72,10 +72,10 @@ class FixedLengthModel:
         self._signatures, self._names, self._shapes = signatures, sorted(names), shapes
         # An interpreter has one set of buffers, for inputs and outputs: threads take turns.
         self._turn = threading.Lock()
-        self.output = _for_task({name: Output((None, *shape[1:])) for name, shape in shapes.items()})
+        self.output = _as_keras_output({name: Output((None, *shape[1:])) for name, shape in shapes.items()})
 
     def predict_on_batch(self, batch: Mapping[str, Array]) -> Any:
-        """The outputs for a batch of inputs by name, of which it takes its own, as a Keras model gives them."""
+        """The outputs of a Keras model for a batch of inputs by name; other entries of the batch are ignored."""
         return self(**{name: batch[name] for name in self._names})
 
     def __call__(self, **inputs: Array) -> Any:
@@ -88,10 +88,10 @@ class FixedLengthModel:
         """
         rows = [self._run(dict(zip(inputs, row, strict=True))) for row in zip(*inputs.values(), strict=True)]
         width = inputs["token_ids"].shape[1]
-        return _for_task({name: self._stack(name, [row[name] for row in rows], width) for name in self._shapes})
+        return _as_keras_output({name: self._stack(name, [row[name] for row in rows], width) for name in self._shapes})
 
     def _run(self, row: dict[str, Array]) -> dict[str, Array]:
-        """Runs one row, inputs (length,); outputs along the tokens are as long as the row without its padding."""
+        """Runs one row, inputs (length,); outputs per token are as long as the row without its padding."""
         tokens = count_tokens(row["padding_mask"])
         length = next((length for length in self.lengths if tokens <= length), None)
         if length is None:
@@ -100,7 +100,7 @@ class FixedLengthModel:
         for name, values in row.items():
             inputs[name][0, :tokens] = values[:tokens]
         outputs = self._answer(length, inputs)
-        return {name: value[0, :tokens] if self._runs_along(name) else value[0] for name, value in outputs.items()}
+        return {name: value[0, :tokens] if self._is_per_token(name) else value[0] for name, value in outputs.items()}
 
     def _answer(self, length: int, inputs: dict[str, Array]) -> Mapping[str, Array]:
         """Runs a signature, inputs (1, length)."""
@@ -108,11 +108,11 @@ class FixedLengthModel:
             outputs: dict[str, Array] = self._signatures[length](**inputs)
         return outputs
 
-    def _runs_along(self, name: str) -> bool:
+    def _is_per_token(self, name: str) -> bool:
         return len(self._shapes[name]) == 3
 
     def _stack(self, name: str, rows: list[Array], width: int) -> Array:
-        if not self._runs_along(name):
+        if not self._is_per_token(name):
             return np.stack(rows)
         stacked = np.zeros((len(rows), width, self._shapes[name][-1]), np.float32)
         for number, row in enumerate(rows):
@@ -170,7 +170,7 @@ class CoreMLModel(FixedLengthModel):
 
 
 class LogProbabilityClassifier:
-    """Runs a classifier file that returns probabilities, such as MediaPipe's, and returns logits that give them.
+    """Runs a classifier file that returns probabilities, such as MediaPipe's, and converts them to logits.
 
     With `independent` each label has a probability of its own; otherwise the probabilities of a row add up to 1.
     """
@@ -193,7 +193,7 @@ class LogProbabilityClassifier:
 
 
 def logits_of(probabilities: Array, *, independent: bool) -> Array:
-    """Probabilities (..., labels) -> float32 logits whose softmax, or sigmoid if they are independent, they are."""
+    """Probabilities (..., labels) -> float32 logits with these as softmax, or as sigmoid if labels are independent."""
     smallest = np.finfo(np.float32)
     logs = np.log(np.maximum(probabilities, smallest.tiny))
     odds = logs - np.log(np.maximum(1 - probabilities, smallest.epsneg)) if independent else logs
@@ -220,10 +220,10 @@ class OnnxModel:
         self._names = [output.name for output in self._session.get_outputs()]
         self.max_length = max_length
         outputs = {output.name: Output(tuple(output.shape)) for output in self._session.get_outputs()}
-        self.output = _for_task(our_outputs(outputs, lambda start, _: Output((*start.shape, 2))))
+        self.output = _as_keras_output(our_outputs(outputs, lambda start, _: Output((*start.shape, 2))))
 
     def predict_on_batch(self, batch: Mapping[str, Array]) -> Any:
-        """The outputs for a batch of inputs by name, of which it takes its own, as a Keras model gives them."""
+        """The outputs of a Keras model for a batch of inputs by name; other entries of the batch are ignored."""
         return self(**{name: batch[name] for name in self.inputs})
 
     def __call__(self, **inputs: Array) -> Any:
@@ -234,7 +234,7 @@ class OnnxModel:
         except Exception as error:
             # The runtime's errors have no common class.
             raise ValueError(f"{self._path} cannot answer: {_in_one_line(error)}") from error
-        return _for_task(our_outputs(outputs, lambda start, end: np.stack([start, end], axis=-1)))
+        return _as_keras_output(our_outputs(outputs, lambda start, end: np.stack([start, end], axis=-1)))
 
 
 def open_session(path: str | os.PathLike[str], num_threads: int = 1, profile: str = "") -> Any:
@@ -267,7 +267,7 @@ class SavedModel:
     name = "TensorFlow"
 
     def __init__(self, path: str | os.PathLike[str], max_length: int) -> None:
-        # Functions go with the object that holds their variables.
+        # Kept, because its functions stop working without the object that holds their variables.
         self._loaded = load_saved_model(path)
         if IDS_SIGNATURE not in self._loaded.signatures:
             raise ValueError(f"{path} must have a signature {IDS_SIGNATURE}, got {list(self._loaded.signatures)}")
@@ -275,10 +275,10 @@ class SavedModel:
         self._names = sorted(self._serve.structured_input_signature[1])
         self.max_length = max_length
         outputs = self._serve.structured_outputs
-        self.output = _for_task({name: Output(tuple(outputs[name].shape)) for name in outputs})
+        self.output = _as_keras_output({name: Output(tuple(outputs[name].shape)) for name in outputs})
 
     def predict_on_batch(self, batch: Mapping[str, Array]) -> Any:
-        """The outputs for a batch of inputs by name, of which it takes its own, as a Keras model gives them."""
+        """The outputs of a Keras model for a batch of inputs by name; other entries of the batch are ignored."""
         return self(**{name: batch[name] for name in self._names})
 
     def __call__(self, **inputs: Array) -> Any:
@@ -286,7 +286,7 @@ class SavedModel:
         import tensorflow as tf
 
         given = {name: tf.constant(values, tf.int32) for name, values in inputs.items()}
-        return _for_task({name: output.numpy() for name, output in self._serve(**given).items()})
+        return _as_keras_output({name: output.numpy() for name, output in self._serve(**given).items()})
 
 
 def load_saved_model(path: str | os.PathLike[str]) -> Any:
@@ -337,7 +337,7 @@ _LONGEST_REASON = 500
 _LENGTH = re.compile(SIGNATURE.format(length=r"(\d+)"))
 
 
-def _for_task(outputs: dict[str, Any]) -> Any:
+def _as_keras_output(outputs: dict[str, Any]) -> Any:
     """Returns only the logits, as Keras models of most tasks do, or outputs with other names by their names."""
     return outputs.get(LOGITS, outputs)
 

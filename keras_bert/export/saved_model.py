@@ -32,8 +32,8 @@ class TextSignature(NamedTuple):
     prompts: tuple[str, ...]
 
 
-class _Settings(tf.lookup.TextFileInitializer):
-    """A table in a file; by default its name holds the path of the file, and no two exports would be equal."""
+class _CalibrationTable(tf.lookup.TextFileInitializer):
+    """A table in a file. Its default name would have the path of the file, so that no two exports were equal."""
 
     _shared_name = "calibration"
 
@@ -78,8 +78,8 @@ def export_saved_model(task: Task, folder: Path) -> None:
     with temporary_folder() as made:
         table = Path(made) / Path(CALIBRATION_FILE).name
         write_table(table, task.calibration)
-        settings = _Settings(str(table), tf.string, 0, tf.float64, 1, delimiter="\t")
-        module.calibration = tf.lookup.StaticHashTable(settings, default_value=1.0)
+        initializer = _CalibrationTable(str(table), tf.string, 0, tf.float64, 1, delimiter="\t")
+        module.calibration = tf.lookup.StaticHashTable(initializer, default_value=1.0)
         if isinstance(task.tokenizer, Tokenizer):
             served = Served(
                 task.tokenizer,
@@ -90,7 +90,7 @@ def export_saved_model(task: Task, folder: Path) -> None:
                 signatures[name] = _serve_text(task, served, signature)
         module.serve = signatures[next(iter(find_signatures(task)), IDS_SIGNATURE)]
         tf.saved_model.save(module, f"{made}/saved", signatures={DEFAULT_SIGNATURE: module.serve, **signatures})
-        # Holds a random number, and is read by no server.
+        # The file has a random number, and no server reads it.
         (Path(made) / "saved" / "fingerprint.pb").unlink(missing_ok=True)
         shutil.copytree(f"{made}/saved", folder, dirs_exist_ok=True)
 

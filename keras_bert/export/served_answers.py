@@ -106,8 +106,9 @@ def _embed(task: Embedding, served: Served, *texts: tf.Tensor) -> Outputs:
 def _tag_words(task: TokenClassification, served: Served, *texts: tf.Tensor) -> Outputs:
     """The tag of each word, its probability, and the characters where it starts and ends: (batch, most words).
 
-    Behind the words of a text stand empty tags, 0 and -1. Long texts are read in rows that overlap, as by
-    `TokenClassification.predict`; in which row a word is read, `pack_words` and `WordRows.most_central` say.
+    A text with fewer words than another one has empty tags, probability 0 and offsets -1 after its last word. Long
+    texts are read in rows that overlap, as by `TokenClassification.predict`. Like `pack_words` and
+    `WordRows.most_central`, a word in several rows is read in the row in which it is the most central.
     """
     (text,) = (_as_unicode(text) for text in texts)
     room = task.max_length - 2
@@ -125,7 +126,7 @@ def _tag_words(task: TokenClassification, served: Served, *texts: tf.Tensor) -> 
     firsts, lengths = tf.gather(before, runs[:, 0]), tf.gather(before, runs[:, 1]) - tf.gather(before, runs[:, 0])
     tokens = tf.ragged.range(firsts, firsts + lengths)
     tokens = tokens.with_values(tf.gather(tf.boolean_mask(ids.flat_values, kept), tokens.values))
-    shares = served.probabilities(served.run(_lay_out(served.tokenizer, [tokens], [lengths])))
+    shares = served.probabilities(served.run(_build_inputs(served.tokenizer, [tokens], [lengths])))
     held = tf.ragged.range(runs[:, 0], runs[:, 1])
     row, word = tf.cast(held.value_rowids(), tf.int32), held.values
     column = tf.gather(before, word) - tf.gather(firsts, row)
@@ -135,7 +136,7 @@ def _tag_words(task: TokenClassification, served: Served, *texts: tf.Tensor) -> 
     shares = tf.gather(tf.gather_nd(shares, tf.stack([row, column + 1], 1)), order)
     tags = tf.gather(tf.constant(task.labels), tf.argmax(shares, axis=1))
     text_of_word = tf.gather(ids.value_rowids(), first_tokens)
-    word_ends = _behind_marks(tf.gather(text, text_of_word), tf.gather(ends.flat_values, last_tokens))
+    word_ends = _extend_over_marks(tf.gather(text, text_of_word), tf.gather(ends.flat_values, last_tokens))
     answers = {
         "tags": (tags, ""),
         "probabilities": (tf.cast(tf.reduce_max(shares, axis=1), tf.float32), 0.0),
@@ -187,7 +188,7 @@ def _find_answers(task: QuestionAnswering, served: Served, *texts: tf.Tensor) ->
     firsts, columns = tf.gather(splits, rows) + skipped, tf.gather(question_lengths, rows) + special - 1
     parts = tf.ragged.range(firsts, firsts + lengths)
     parts = parts.with_values(tf.gather(ids.flat_values, parts.values))
-    inputs = _lay_out(
+    inputs = _build_inputs(
         served.tokenizer, [tf.gather(question_ids, rows), parts], [tf.gather(question_lengths, rows), lengths]
     )
     logits = tf.cast(served.run(inputs), tf.float64)
@@ -219,7 +220,7 @@ def _find_answers(task: QuestionAnswering, served: Served, *texts: tf.Tensor) ->
         tf.where(silent, 0, tf.gather(tf.concat([offsets.flat_values, [0]], 0), tf.where(silent, 0, token)))
         for offsets, token in ((starts, first), (ends, last))
     )
-    end = tf.where(silent, 0, _behind_marks(contexts, end))
+    end = tf.where(silent, 0, _extend_over_marks(contexts, end))
     return {
         "answer": tf.strings.substr(contexts, start, end - start, unit="UTF8_CHAR"),
         "start": start,
@@ -260,15 +261,15 @@ def _expected_answers(task: QuestionAnswering, *texts: Sequence[str]) -> tuple[s
     return "probability", [answer.probability for answer in task.predict(*texts)]
 
 
-def _lay_out(tokenizer: Tokenizer, parts: list[tf.RaggedTensor], lengths: list[tf.Tensor]) -> Outputs:
+def _build_inputs(tokenizer: Tokenizer, parts: list[tf.RaggedTensor], lengths: list[tf.Tensor]) -> Outputs:
     """The model's inputs of the first `lengths` tokens of one or two parts, as wide as the longest row."""
     width = tf.reduce_max(tf.add_n(lengths)) + tokenizer.special_count(len(parts))
-    # The least integer of an empty batch.
-    return tokenizer._lay_out(parts, lengths, tf.range(tf.maximum(width, 0))[tf.newaxis])
+    # The maximum over an empty batch is the smallest integer.
+    return tokenizer._build_inputs(parts, lengths, tf.range(tf.maximum(width, 0))[tf.newaxis])
 
 
 def _is_first_best(scores: tf.Tensor, groups: tf.Tensor, count: tf.Tensor) -> tf.Tensor:
-    """Whether each of some items has the greatest score of its group, the first on a tie; all are (items,)."""
+    """Whether an item has the largest score of its group, and is the first one with it; all tensors are (items,)."""
     numbers = tf.range(tf.size(scores))
     scores = tf.maximum(scores, scores.dtype.min)
     is_best = scores == tf.gather(tf.math.unsorted_segment_max(scores, groups, count), groups)
@@ -284,11 +285,11 @@ def _log_segment_sum(values: tf.Tensor, groups: tf.Tensor) -> tf.Tensor:
 
 
 def _as_unicode(texts: tf.Tensor) -> tf.Tensor:
-    """Texts whose bytes that are not UTF-8 are U+FFFD, as the offsets of the tokenizer count them."""
+    """Texts with U+FFFD for bytes that are not UTF-8, which is how the tokenizer counts its offsets."""
     return tf.strings.unicode_transcode(texts, "UTF-8", "UTF-8", errors="replace")
 
 
-def _behind_marks(texts: tf.Tensor, ends: tf.Tensor) -> tf.Tensor:
-    """`end_with_marks` for an end in each text (batch,)."""
+def _extend_over_marks(texts: tf.Tensor, ends: tf.Tensor) -> tf.Tensor:
+    """The ends of tokens after the marks that follow them, as `end_with_marks`; texts and ends are (batch,)."""
     rest = tf.strings.substr(texts, ends, tf.strings.length(texts), unit="UTF8_CHAR")
     return ends + tf.strings.length(tf.strings.regex_replace(rest, r"(?s)^(\pM*).*$", r"\1"), unit="UTF8_CHAR")

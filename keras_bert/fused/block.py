@@ -138,7 +138,7 @@ def _seed(dropout: keras.layers.Dropout) -> Any:
 
 
 def _add_bias(x: Tensor, bias: Tensor, seed: Tensor) -> Tensor:
-    """Adds in float32. The bias's gradient is a sum over all rows: in bfloat16 it soon stops to grow."""
+    """Adds in float32. The bias's gradient is a sum over all rows: in bfloat16 it soon stops growing."""
     return tf.cast(tf.cast(x, tf.float32) + bias, x.dtype)
 
 
@@ -183,8 +183,9 @@ def _biased_activation(name: str) -> Callable[..., Any]:
 def fused_blocks(model: keras.Model) -> Iterator[None]:
     """A context in which the encoder blocks of a model, if it has any, compute with `FusedBlock` in training.
 
-    Blocks with transforms at their taps or kernels compute as before. Functions must be traced inside, and keep the
-    blocks of that time. Weights, seeds, saved models and inference do not change.
+    Blocks with transforms at their taps or kernels compute as before. Functions must be traced inside the context; a
+    traced function then also runs outside of it with the fused blocks. Weights, seeds, saved models and inference do
+    not change.
     """
     # `FusedBlock` computes BERT's attention only.
     blocks = [layer for layer in model._flatten_layers() if type(layer) is EncoderBlock]

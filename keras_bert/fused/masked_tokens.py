@@ -36,12 +36,12 @@ def masked_token_loss(states: Any, table: Any, bias: Any, labels: Any, chunk: in
     def head(states: Any, table: Any, bias: Any) -> tuple[Any, Any]:
         tables = [tf.cast(table[start:end], states.dtype) for start, end in bounds]
         biases = [bias[start:end] for start, end in bounds]
-        places = [labels - start for start, _ in bounds]
+        label_rows = [labels - start for start, _ in bounds]
         scores = [tf.matmul(part, states, transpose_b=True) for part in tables]
-        chunks = list(zip(scores, biases, places, strict=True))
+        chunks = list(zip(scores, biases, label_rows, strict=True))
         normalizers = tf.reduce_logsumexp(tf.stack([_normalizer(*part) for part in chunks]), axis=0)
-        right = tf.add_n([_chosen(*part) for part in chunks])
-        beaten = tf.reduce_max(tf.stack([_beaten(*part, right) for part in chunks]), axis=0)
+        label_scores = tf.add_n([_label_scores(*part) for part in chunks])
+        exceeded = tf.reduce_max(tf.stack([_is_exceeded(*part, label_scores) for part in chunks]), axis=0)
 
         def gradient(upstream: Any, _: Any) -> tuple[Any, Any, Any]:
             gradients = [_gradient(upstream, *part, normalizers) for part in chunks]
@@ -51,7 +51,7 @@ def masked_token_loss(states: Any, table: Any, bias: Any, labels: Any, chunk: in
             to_bias = tf.concat([tf.matmul(part, one)[:, 0] for part in gradients], axis=0)
             return tf.add_n(to_states), tf.cast(to_table, tf.float32), tf.cast(to_bias, tf.float32)
 
-        return (normalizers - right, 1.0 - beaten), gradient
+        return (normalizers - label_scores, 1.0 - exceeded), gradient
 
     return head(states, table, bias)
 
@@ -72,9 +72,9 @@ def draw_tokens(states: Any, table: Any, bias: Any, first: Any, second: Any, chu
         )
         for start, end in _bounds(table.shape[0], chunk)
     ]
-    highest, places = (tf.stack(parts) for parts in zip(*candidates, strict=True))
+    highest, token_ids = (tf.stack(parts) for parts in zip(*candidates, strict=True))
     # The first of equal scores, as within a chunk.
-    return tf.reduce_min(tf.where(highest == tf.reduce_max(highest, axis=0), places, table.shape[0]), axis=0)
+    return tf.reduce_min(tf.where(highest == tf.reduce_max(highest, axis=0), token_ids, table.shape[0]), axis=0)
 
 
 def _bounds(vocabulary: int, chunk: int) -> list[tuple[int, int]]:
@@ -89,44 +89,47 @@ def _biased(scores: Any, bias: Any) -> Any:
     return tf.cast(scores, tf.float32) + bias[:, None]
 
 
-def _numbers(scores: Any) -> Any:
+def _row_indices(scores: Any) -> Any:
     return tf.range(tf.shape(scores)[0])[:, None]
 
 
 @_compiled
-def _normalizer(scores: Any, bias: Any, places: Any) -> Any:
+def _normalizer(scores: Any, bias: Any, label_rows: Any) -> Any:
     """Computes log sum exp over a chunk: (chunk, rows) -> (rows,)."""
     return tf.reduce_logsumexp(_biased(scores, bias), axis=0)
 
 
-def _chosen(scores: Any, bias: Any, places: Any) -> Any:
-    """Returns the labels' scores (rows,), 0 for rows with a label in another chunk."""
+def _label_scores(scores: Any, bias: Any, label_rows: Any) -> Any:
+    """The scores of the labels (rows,), 0 for a label in another chunk.
+
+    `label_rows` are the indices of the labels in the chunk.
+    """
     size = tf.shape(scores)[0]
-    here = tf.clip_by_value(places, 0, size - 1)
+    here = tf.clip_by_value(label_rows, 0, size - 1)
     products = tf.gather_nd(scores, tf.stack([here, tf.range(tf.shape(scores)[1])], axis=1))
-    return tf.where((places >= 0) & (places < size), tf.cast(products, tf.float32) + tf.gather(bias, here), 0.0)
+    return tf.where((label_rows >= 0) & (label_rows < size), tf.cast(products, tf.float32) + tf.gather(bias, here), 0.0)
 
 
 @_compiled
-def _beaten(scores: Any, bias: Any, places: Any, right: Any) -> Any:
-    """Returns 1 for rows where a score is larger than the label's, or as large and before it, else 0: (rows,)."""
+def _is_exceeded(scores: Any, bias: Any, label_rows: Any, label_scores: Any) -> Any:
+    """1 where a score is larger than the label's, or equal and before it in the vocabulary, else 0: (rows,)."""
     biased = _biased(scores, bias)
-    beaten = tf.where(_numbers(scores) < places, biased >= right, biased > right)
-    return tf.reduce_max(tf.cast(beaten, tf.float32), axis=0)
+    exceeded = tf.where(_row_indices(scores) < label_rows, biased >= label_scores, biased > label_scores)
+    return tf.reduce_max(tf.cast(exceeded, tf.float32), axis=0)
 
 
 @_compiled
 def _noisiest(scores: Any, bias: Any, start: Any, first: Any, second: Any) -> tuple[Any, Any]:
     """Returns the highest score of a chunk after Gumbel noise is added, and its token id; both (rows,)."""
-    token_ids = _numbers(scores) + start
+    token_ids = _row_indices(scores) + start
     noisy = _biased(scores, bias) + gumbel_noise(tf.cast(token_ids, tf.uint32), first, second)
     highest = tf.reduce_max(noisy, axis=0)
     return highest, tf.reduce_min(tf.where(noisy == highest, token_ids, token_ids.dtype.max), axis=0)
 
 
 @_compiled
-def _gradient(upstream: Any, scores: Any, bias: Any, places: Any, normalizers: Any) -> Any:
+def _gradient(upstream: Any, scores: Any, bias: Any, label_rows: Any, normalizers: Any) -> Any:
     """Computes the gradient of the loss by the scores of a chunk."""
     shares = tf.exp(_biased(scores, bias) - normalizers)
-    right = tf.cast(_numbers(scores) == places, tf.float32)
-    return tf.cast(upstream * (shares - right), scores.dtype)
+    is_label = tf.cast(_row_indices(scores) == label_rows, tf.float32)
+    return tf.cast(upstream * (shares - is_label), scores.dtype)

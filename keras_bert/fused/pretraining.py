@@ -31,7 +31,7 @@ class FusedObjective(abc.ABC):
         return self._plain.weights(batch)
 
     def identity(self) -> dict[str, Any]:
-        """The identity of the plain objective, with the name of this class, as results are rounded otherwise."""
+        """The identity of the plain objective, with the name of this class, as its results are rounded differently."""
         return {**self._plain.identity(), "class": type(self).__name__}
 
     def __call__(self, model: keras.Model, batch: Batch, training: bool) -> Sums:
@@ -83,7 +83,7 @@ class FusedPretrainingObjective(FusedObjective):
     def output_weights(self, name: str = "masked") -> tuple[Any, Any]:
         """The output matrix (vocabulary, units) and the bias (vocabulary,) of a head, float32.
 
-        Where the head of masked tokens reads wider states, the matrix has further columns beside the token embedding.
+        If the head of masked tokens reads wider states, the matrix has further columns after the token embedding.
         """
         matrix = tf.convert_to_tensor(self._model.get_layer("token_embedding").matrix())
         bias = self._model.get_layer(f"{_HEADS[name]}_bias").bias

@@ -146,7 +146,7 @@ class BaseTokenizer(abc.ABC):
 
 
 def vocabulary_lines(tokens: Sequence[str]) -> list[str]:
-    """The lines of `vocab.txt`: tokens, with Unicode's pictures of line ends in place of those, as Gemma has them."""
+    """The lines of `vocab.txt`: tokens, with Unicode's symbols for line ends in place of line ends (as in Gemma)."""
     return [token.replace("\n", "\u2424").replace("\r", "\u240d") for token in tokens]
 
 

@@ -1,8 +1,9 @@
 """A map from UTF-8 sequences to numbers as a double-array trie, in the layout of Darts-clone.
 
-A unit has the label of the edge that leads to it in bits 0-7, in bit 8 whether a value hangs on it, and from bit 10 on
-what, XORed with its place, gives the base of its children; the child of label `c` stands at `base ^ c`, the value at
-`base`, with bit 31 set (github.com/s-yata/darts-clone; tensorflow-text reads it with its `DartsCloneTrieWrapper`).
+The trie is an array of units, one for each node. Bits 0-7 of a unit are the label of the edge that leads to its node,
+and bit 8 says whether the node has a value. The bits from 10 on, XORed with the index of the unit, are the base of its
+children: the child with label `c` is the unit at `base ^ c`. The value is the unit at `base`, with bit 31 set
+(github.com/s-yata/darts-clone; tensorflow-text reads it with its `DartsCloneTrieWrapper`).
 """
 
 import itertools
@@ -42,12 +43,12 @@ def build_double_array(
     units = np.zeros((max(bases) // _BLOCK + 1) * _BLOCK, np.uint32)
     for edges, base in zip(nodes, bases, strict=True):
         for label, child in edges:
-            place = base ^ label
+            index = base ^ label
             if label == _VALUE:
-                units[place] = child | _IS_VALUE
+                units[index] = child | _IS_VALUE
             else:
                 has_value = _HAS_VALUE if nodes[child][0][0] == _VALUE else 0
-                units[place] = label | has_value | (place ^ bases[child]) << _BASE_BIT
+                units[index] = label | has_value | (index ^ bases[child]) << _BASE_BIT
     return units
 
 
@@ -72,7 +73,7 @@ def _find(node: Node, key: bytes) -> Node:
 def _intern(node: Node, numbers: dict[Edges, int], memo: dict[int, int]) -> int:
     """Returns the number of a node; equal nodes have the same number.
 
-    `numbers` has that of the nodes so far by their edges, `memo` by their `id`.
+    `numbers` has the numbers of the nodes so far by their edges, `memo` by the `id` of the dictionary.
     """
     number = memo.get(id(node))
     if number is None:

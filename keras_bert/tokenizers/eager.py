@@ -47,9 +47,9 @@ class EagerTokenizer(BaseTokenizer):
             [part.row_lengths() for part in parts], max_length - self.special_count(len(parts)), np
         )
         width = int(np.sum(lengths, axis=0).max()) + self.special_count(len(parts)) if pad_to_longest else max_length
-        return self._lay_out([part.to_list() for part in parts], lengths, width)
+        return self._build_inputs([part.to_list() for part in parts], lengths, width)
 
-    def _lay_out(self, parts: list[list[list[int]]], lengths: list[Array], width: int) -> dict[str, Array]:
+    def _build_inputs(self, parts: list[list[list[int]]], lengths: list[Array], width: int) -> dict[str, Array]:
         """Builds the model's inputs (batch, width) from the first tokens of each part."""
         token_ids = np.full((len(parts[0]), width), self.pad_id, np.int32)
         segment_ids, padding_mask = np.zeros_like(token_ids), np.zeros_like(token_ids)

@@ -32,26 +32,26 @@ class GraphTokenizer(BaseTokenizer):
         self, texts: Any, pairs: Any = None, *, max_length: int, pad_to_longest: bool = False
     ) -> dict[str, tf.Tensor]:
         """See `BaseTokenizer`."""
-        parts = [self.tokenize(side) for side in self._sides(texts, pairs, max_length)]
-        lengths = self._fit(parts, max_length)
+        parts = [self.tokenize(side) for side in self._texts_of_rows(texts, pairs, max_length)]
+        lengths = self._count_kept(parts, max_length)
         width = max_length
         if pad_to_longest:
             longest = tf.reduce_max(tf.add_n(lengths) + self.special_count(len(parts)))
             width = tf.maximum(longest, 0)  # 0 for an empty batch
-        return self._lay_out(parts, lengths, tf.range(width)[tf.newaxis])
+        return self._build_inputs(parts, lengths, tf.range(width)[tf.newaxis])
 
-    def _sides(self, texts: Any, pairs: Any, max_length: int) -> list[tf.Tensor]:
+    def _texts_of_rows(self, texts: Any, pairs: Any, max_length: int) -> list[tf.Tensor]:
         """The texts of rows, or both texts of pairs, each (batch,); see `encode`."""
         self.check_room(1 if pairs is None else 2, max_length)
         texts = as_strings("texts", texts)
         return [texts] if pairs is None else [texts, as_strings("pairs", pairs, like=texts)]
 
-    def _fit(self, parts: Sequence[tf.RaggedTensor], max_length: int) -> list[tf.Tensor]:
+    def _count_kept(self, parts: Sequence[tf.RaggedTensor], max_length: int) -> list[tf.Tensor]:
         """The number of tokens of each part in a row, (batch,) int32."""
         room = max_length - self.special_count(len(parts))
         return count_kept_tokens([tf.cast(part.row_lengths(), tf.int32) for part in parts], room, tf)
 
-    def _lay_out(
+    def _build_inputs(
         self, parts: list[tf.RaggedTensor], lengths: list[tf.Tensor], columns: tf.Tensor
     ) -> dict[str, tf.Tensor]:
         """The model's inputs of the first `lengths` tokens of one or two parts, in operations that TFLite has, too.
@@ -80,10 +80,10 @@ class GraphTokenizer(BaseTokenizer):
 def gather_values(part: tf.RaggedTensor, mask: tf.Tensor, columns: tf.Tensor) -> tf.Tensor:
     """Gathers values of ragged rows (batch, values) int32, with operations that TFLite has, too.
 
-    `columns` has for each place of the mask (batch, width) the column of its value in the row; any value stands at the
-    other places of the result (batch, width).
+    Where the mask (batch, width) is true, the result (batch, width) has the value of the row at the index in `columns`;
+    elsewhere it has any value.
     """
-    places = tf.cast(part.row_starts(), tf.int32)[:, tf.newaxis] + columns
+    indices = tf.cast(part.row_starts(), tf.int32)[:, tf.newaxis] + columns
     # One more value, so that indices of rows without values are valid.
     values = tf.concat([part.flat_values, [0]], axis=0)
-    return tf.gather(values, tf.where(mask, places, 0))
+    return tf.gather(values, tf.where(mask, indices, 0))

@@ -60,11 +60,11 @@ def _one_thread() -> Iterator[None]:
 def _learn_bpe(texts: Iterable[str], size: int, lowercase: bool) -> str:
     from tokenizers import AddedToken, Tokenizer, decoders, models, normalizers, pre_tokenizers, processors, trainers
 
-    made = Tokenizer(models.BPE())
+    tokenizer = Tokenizer(models.BPE())
     if lowercase:
-        made.normalizer = normalizers.Lowercase()
-    made.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=False)
-    made.decoder = decoders.ByteLevel()
+        tokenizer.normalizer = normalizers.Lowercase()
+    tokenizer.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=False)
+    tokenizer.decoder = decoders.ByteLevel()
     # The mask token includes the space in front of it.
     special = [*_BPE_SPECIAL[:-1], AddedToken(_BPE_SPECIAL[-1], lstrip=True, special=True)]
     trainer = trainers.BpeTrainer(
@@ -73,34 +73,36 @@ def _learn_bpe(texts: Iterable[str], size: int, lowercase: bool) -> str:
         initial_alphabet=sorted(pre_tokenizers.ByteLevel.alphabet()),
         show_progress=False,
     )
-    made.train_from_iterator(texts, trainer)
+    tokenizer.train_from_iterator(texts, trainer)
     # RoBERTa's rows and offsets, but the second text of a pair has a segment of its own, which RoBERTa has not.
-    marks = [_numbered(made, token) for token in ("<s>", "</s>")]
+    marks = [_numbered(tokenizer, token) for token in ("<s>", "</s>")]
     rows = processors.TemplateProcessing(
         single="<s> $A </s>", pair="<s> $A </s> </s> $B:1 </s>:1", special_tokens=marks
     )
-    made.post_processor = processors.Sequence([processors.ByteLevel(trim_offsets=True, add_prefix_space=False), rows])
-    return str(made.to_str())
+    tokenizer.post_processor = processors.Sequence(
+        [processors.ByteLevel(trim_offsets=True, add_prefix_space=False), rows]
+    )
+    return str(tokenizer.to_str())
 
 
 def _learn_unigram(texts: Iterable[str], size: int, lowercase: bool) -> str:
     from tokenizers import Tokenizer, decoders, models, normalizers, pre_tokenizers, processors, trainers
 
-    made = Tokenizer(models.Unigram())
+    tokenizer = Tokenizer(models.Unigram())
     steps = [normalizers.NFKC(), *([normalizers.Lowercase()] if lowercase else [])]
-    made.normalizer = normalizers.Sequence(steps)
+    tokenizer.normalizer = normalizers.Sequence(steps)
     # `Metaspace` alone splits words at spaces only, and leaves line ends and tabs inside tokens.
-    made.pre_tokenizer = pre_tokenizers.Sequence([pre_tokenizers.WhitespaceSplit(), pre_tokenizers.Metaspace()])
-    made.decoder = decoders.Metaspace()
+    tokenizer.pre_tokenizer = pre_tokenizers.Sequence([pre_tokenizers.WhitespaceSplit(), pre_tokenizers.Metaspace()])
+    tokenizer.decoder = decoders.Metaspace()
     trainer = trainers.UnigramTrainer(
         vocab_size=size, special_tokens=list(_UNIGRAM_SPECIAL), unk_token=_UNIGRAM_SPECIAL[1], show_progress=False
     )
-    made.train_from_iterator(texts, trainer)
-    marks = [_numbered(made, token) for token in ("[CLS]", "[SEP]")]
-    made.post_processor = processors.TemplateProcessing(
+    tokenizer.train_from_iterator(texts, trainer)
+    marks = [_numbered(tokenizer, token) for token in ("[CLS]", "[SEP]")]
+    tokenizer.post_processor = processors.TemplateProcessing(
         single="[CLS] $A [SEP]", pair="[CLS] $A [SEP] $B:1 [SEP]:1", special_tokens=marks
     )
-    return str(made.to_str())
+    return str(tokenizer.to_str())
 
 
 def _make_canonical(model: dict[str, Any]) -> None:
@@ -111,6 +113,6 @@ def _make_canonical(model: dict[str, Any]) -> None:
     model["vocab"] = [*fixed, *sorted(learnt, key=lambda entry: (-entry[1], entry[0]))]
 
 
-def _numbered(made: Any, token: str) -> tuple[str, int]:
+def _numbered(tokenizer: Any, token: str) -> tuple[str, int]:
     """A special token with its id."""
-    return token, made.token_to_id(token)
+    return token, tokenizer.token_to_id(token)

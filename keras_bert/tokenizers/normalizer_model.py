@@ -14,7 +14,7 @@ from keras_bert.options.data import Lowercasing
 from keras_bert.tokenizers.double_array import build_double_array
 from keras_bert.tokenizers.unicode_rules import FORMER_PUNCTUATION, LATER_PUNCTUATION, normalize, stays
 
-# Chinese characters for the operation that the reference's ranges leave out.
+# Characters that the operation treats as Chinese, but the reference does not.
 _SKIPPED_CHINESE = frozenset(range(0x2B820, 0x2B920))
 
 # Stand-ins are private use characters, as normalized text has no others: BERT removes them.
@@ -106,7 +106,7 @@ def _broken_sequences() -> Iterator[bytes]:
 def matcher_vocabulary(vocabulary: Sequence[str], lowercase: Lowercasing) -> list[str]:
     r"""The vocabulary in the characters of normalized text; a token that no text can match gets another name."""
     characters = set().union(*vocabulary)
-    unmatched = {" ", *(one for one in characters if normalize(ord(one), lowercase) != one)}
+    unmatched = {" ", *(letter for letter in characters if normalize(ord(letter), lowercase) != letter)}
     # The matcher drops tokens with punctuation inside; U+E000 makes this name differ from all others.
     return [
         f"{chr(_FIRST_STAND_IN)}.{place}"

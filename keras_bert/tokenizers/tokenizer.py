@@ -74,13 +74,13 @@ class Tokenizer(WordPieceVocabulary, GraphTokenizer):
         Raises:
             TypeError, ValueError: see `encode`.
         """
-        *before, last = self._sides(texts, pairs, max_length)
+        *before, last = self._texts_of_rows(texts, pairs, max_length)
         ids, starts, ends = self._wordpiece.tokenize_with_offsets(last)
         if whole_words:
-            starts, ends = self._places_of_words(ids, starts, ends)
+            starts, ends = self._word_offsets(ids, starts, ends)
         parts = [*map(self.tokenize, before), ids]
-        lengths = self._fit(parts, max_length)
-        encoded = self._lay_out(parts, lengths, tf.range(max_length)[tf.newaxis])
+        lengths = self._count_kept(parts, max_length)
+        encoded = self._build_inputs(parts, lengths, tf.range(max_length)[tf.newaxis])
         # The end token of the row follows the tokens of the last text.
         end = tf.reduce_sum(encoded["padding_mask"], axis=1, keepdims=True) - 1
         columns = tf.range(max_length)[tf.newaxis] - (end - lengths[-1][:, tf.newaxis])
@@ -89,7 +89,7 @@ class Tokenizer(WordPieceVocabulary, GraphTokenizer):
             encoded[name] = tf.where(inside, gather_values(part, inside, columns), -1)
         return encoded
 
-    def _places_of_words(self, ids: Any, starts: Any, ends: Any) -> tuple[tf.RaggedTensor, tf.RaggedTensor]:
+    def _word_offsets(self, ids: Any, starts: Any, ends: Any) -> tuple[tf.RaggedTensor, tf.RaggedTensor]:
         """The start and end of each word at its first token, -1 at its others, in operations that TFLite has, too."""
         continues = tf.gather(tf.constant(self.word_marks().astype("int32")), ids.flat_values)
         # Texts can be treated as one sequence: no text begins with a token that continues a word.

@@ -79,7 +79,7 @@ def values(kind: str, *columns: Any) -> list[tuple[Any, ...]]:
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_each_task_answers_as_predict_does(tmp_path: Path, ask: Callable[..., TableAnswers], kind: str) -> None:
+def test_answers_of_each_task_equal_predict(tmp_path: Path, ask: Callable[..., TableAnswers], kind: str) -> None:
     table, out = write_pairs(tmp_path / "pairs.jsonl"), tmp_path / f"out{kind}"
 
     def answers(task: Any, *names: str, **request: Any) -> list[tuple[Any, ...]]:
@@ -176,9 +176,7 @@ def values_of(kind: str, codes: np.ndarray) -> list[dict[str, Any]]:
     return [{"vector": json.dumps(code) if kind == ".csv" else code} for code in codes.tolist()]
 
 
-def test_types_of_columns_stay_and_those_of_answers_are_documented(
-    tmp_path: Path, ask: Callable[..., TableAnswers]
-) -> None:
+def test_columns_keep_their_types(tmp_path: Path, ask: Callable[..., TableAnswers]) -> None:
     table = pa.table(
         {
             "text": pa.array(TEXTS),
@@ -202,7 +200,7 @@ def test_types_of_columns_stay_and_those_of_answers_are_documented(
     assert (first["at"], first["list"], last["at"]) == ("1970-01-01T00:00:00+00:00", "[1]", "")
 
 
-def test_json_lines_keep_fields_that_differ(tmp_path: Path, ask: Callable[..., TableAnswers]) -> None:
+def test_json_lines_may_have_different_fields(tmp_path: Path, ask: Callable[..., TableAnswers]) -> None:
     rows: list[dict[str, Any]] = [
         {"text": "cow", "n": 1, "tags": ["a"]},
         {"more": float("nan"), "text": "oak", "n": 0.5, "half": "\ud83d"},
@@ -222,7 +220,7 @@ def test_json_lines_keep_fields_that_differ(tmp_path: Path, ask: Callable[..., T
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_the_order_of_many_files_and_chunks(
+def test_keeps_order_of_files_and_chunks(
     tmp_path: Path, ask: Callable[..., TableAnswers], monkeypatch: pytest.MonkeyPatch, kind: str
 ) -> None:
     monkeypatch.setattr(cut_table, "CHUNK_ROWS", 256)
@@ -318,7 +316,7 @@ def test_cells_round_trip_and_csv_has_no_formulas(tmp_path: Path, ask: Callable[
         (pa.array([{}, {}], pa.struct([])), ".parquet"),
     ],
 )
-def test_columns_that_an_output_cannot_hold_are_refused_before_the_first_answer(
+def test_refuses_columns_that_the_output_format_cannot_hold(
     tmp_path: Path, ask: Callable[..., TableAnswers], column: pa.Array, refused: str
 ) -> None:
     table = pa.table({"text": ["cow", "oak"], "x": column})
@@ -350,7 +348,7 @@ def test_columns_that_change_type(tmp_path: Path, ask: Callable[..., TableAnswer
     assert rows == [("cow", str(number), "a"), ("oak", str(number), "a")]
 
 
-def test_negative_durations_are_no_formulas(tmp_path: Path, ask: Callable[..., TableAnswers]) -> None:
+def test_escapes_negative_durations_in_csv(tmp_path: Path, ask: Callable[..., TableAnswers]) -> None:
     table = pa.table({"text": ["cow", "oak"], "x": pa.array([-1, 3600], pa.duration("s"))})
     with pa.ipc.new_file(str(tmp_path / "rows.arrow"), table.schema) as writer:
         writer.write_table(table)
@@ -381,7 +379,7 @@ def test_field_missing_from_the_first_rows(tmp_path: Path, ask: Callable[..., Ta
         ask(regression(), tmp_path / "rows.jsonl", tmp_path / "out.jsonl")
 
 
-def test_a_line_that_could_not_be_written_again_is_a_bad_row(tmp_path: Path, ask: Callable[..., TableAnswers]) -> None:
+def test_too_deeply_nested_line_is_a_bad_row(tmp_path: Path, ask: Callable[..., TableAnswers]) -> None:
     deep = [f'{{"text": "cow", "x": {"[" * levels}{"]" * levels}}}\n' for levels in (99, 100, 600)]
     (tmp_path / "rows.jsonl").write_text("".join(deep))
     assert ask(regression(), tmp_path / "rows.jsonl", tmp_path / "out.jsonl").rows == 1
@@ -389,7 +387,7 @@ def test_a_line_that_could_not_be_written_again_is_a_bad_row(tmp_path: Path, ask
     assert reasons == {"the line must have at most 100 lists and objects inside each other, got more"}
 
 
-def test_texts_that_are_cut_or_empty_are_counted(tmp_path: Path, ask: Callable[..., TableAnswers]) -> None:
+def test_counts_truncated_and_empty_texts(tmp_path: Path, ask: Callable[..., TableAnswers]) -> None:
     rows = [["cow " * 5, "the"], ["cow " * 2, "\u200b"], ["\u200b", "oak " * 2]]
     (tmp_path / "a.csv").write_text("text,other\n" + "".join(",".join(row) + "\n" for row in rows))
     single = ask(classification(max_length=6), tmp_path / "a.csv", tmp_path / "out.csv")
@@ -464,7 +462,7 @@ with locked_folder(Path(sys.argv[1]), {"a": 1}):
 """
 
 
-def test_two_runs_do_not_write_one_output(tmp_path: Path, ask: Callable[..., TableAnswers]) -> None:
+def test_refuses_output_of_another_running_command(tmp_path: Path, ask: Callable[..., TableAnswers]) -> None:
     (tmp_path / "a.csv").write_text("text\ncow\n")
     command = [sys.executable, "-c", HOLD, str(tmp_path / "out.csv")]
     with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as holder:
@@ -510,7 +508,7 @@ def table(tmp_path: Path) -> Iterator[Path]:
         ),
     ],
 )
-def test_incompatible_options_are_refused(
+def test_refuses_incompatible_options(
     tmp_path: Path, table: Path, ask: Callable[..., TableAnswers], request_: dict[str, str], message: str
 ) -> None:
     (tmp_path / "empty.csv").write_text("review,n\n")

@@ -20,7 +20,7 @@ from pipeline.orchestrator.mailbox import Mailbox, StepRequest
 from pipeline.orchestrator.runner import RunResult, run_pipeline
 from pipeline.orchestrator.store import Store
 from tests.pipeline.orchestrator import toy
-from tests.pipeline.orchestrator.test_runner import REPOSITORY, Diary, Driven, chain, states
+from tests.pipeline.orchestrator.test_runner import REPOSITORY, RecordingObserver, SubprocessRun, chain, states
 
 
 @pytest.fixture(autouse=True)
@@ -87,14 +87,14 @@ def test_a_process_that_is_killed_behind_a_shell_is_tried_again(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(scheduler, "_FIRST_PAUSE_SECONDS", 0.05)
-    diary = Diary()
+    recorder = RecordingObserver()
     lively = toy.count_lives(text=toy.write().output(toy.Text), lives=2)
     # The shell reports the signal as an exit code, as srun and container runtimes do.
     machine = Machine(launch=("sh", "-c", '"$@"; exit $?', "sh"), retries=1)
-    result = run(tmp_path, lively, machine=machine, observer=diary)
+    result = run(tmp_path, lively, machine=machine, observer=recorder)
     assert states(result) == {"write": "ran", "count_lives": "ran"}
     why = "was killed by SIGKILL; the system may have run out of memory"
-    notes = [note[1] for note in diary.events if note[0] == "say"]
+    notes = [note[1] for note in recorder.events if note[0] == "say"]
     assert notes == [f"count_lives: {why}; it is tried again in 0.05 s (1 of 1)"]
     assert result.step("count_lives").outputs["result"].read() == "hello"  # type: ignore[attr-defined]
 
@@ -181,7 +181,7 @@ def test_versions_that_differ_are_named(versions: dict[str, Any], difference: st
         check_versions(toy.write, request)
 
 
-class DrivenRun(Driven):
+class DrivenRun(SubprocessRun):
     """A run with launched steps in a process of its own, in the middle of a slow step behind a shell."""
 
     def __init__(self, folder: Path) -> None:
@@ -223,7 +223,7 @@ def test_a_step_ends_by_itself_when_the_beats_of_its_launcher_stay_away(
 
 
 def test_a_waiting_program_is_ended_at_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    class Impatient(Diary):
+    class Impatient(RecordingObserver):
         def step(self, name: str, expected: float | None, record: Path) -> Any:
             watcher = super().step(name, expected, record)
             watcher.progress = self.stop  # type: ignore[method-assign]

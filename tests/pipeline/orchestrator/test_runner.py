@@ -54,7 +54,7 @@ def test_everything_runs_once_and_is_cached_afterwards(tmp_path: Path) -> None:
     assert (again.state, again.message) == ("done", "")
 
 
-def test_a_run_that_leaves_out_steps_or_that_others_complete_is_partial(tmp_path: Path) -> None:
+def test_run_without_all_steps_or_of_a_larger_command_is_partial(tmp_path: Path) -> None:
     def start(to: str | None = None, **options: Any) -> RunResult:
         return run_pipeline(Pipeline("toy", [chain("hello")]), tmp_path, request=Request(to=to), preload=(), **options)
 
@@ -65,7 +65,7 @@ def test_a_run_that_leaves_out_steps_or_that_others_complete_is_partial(tmp_path
     assert recorded == [("done", 2), ("partial", None), ("partial", None)]
 
 
-def test_another_process_parses_nothing_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_second_process_reuses_parsed_code(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     run(tmp_path, chain("hello"))
     for module, name in ((source_code, "_SOURCES"), (fingerprint, "_CODES"), (fingerprint, "_IMPORTED")):
         monkeypatch.setattr(module, name, {})
@@ -73,13 +73,13 @@ def test_another_process_parses_nothing_again(tmp_path: Path, monkeypatch: pytes
     assert set(states(run(tmp_path, chain("hello"))).values()) == {"cached"}
 
 
-def test_only_what_comes_after_a_changed_setting_runs_and_same_bytes_cut_it_off(tmp_path: Path) -> None:
+def test_changed_setting_reruns_later_steps_until_outputs_are_equal(tmp_path: Path) -> None:
     run(tmp_path, chain("hello"))
     assert states(run(tmp_path, chain("hello", mark="?"))) == {"write": "cached", "initial": "cached", "shout": "ran"}
     assert states(run(tmp_path, chain("howdy"))) == {"write": "ran", "initial": "ran", "shout": "cached"}
 
 
-def test_a_step_by_another_name_is_found_done(tmp_path: Path) -> None:
+def test_cache_ignores_the_name_of_a_node(tmp_path: Path) -> None:
     named = toy.write(value="hello")
     named.name = "write-0"
     run(tmp_path, named)
@@ -88,7 +88,7 @@ def test_a_step_by_another_name_is_found_done(tmp_path: Path) -> None:
     assert again.step("write").outputs["text"].read() == "hello"
 
 
-def test_an_edited_input_file_counts_and_its_place_does_not(tmp_path: Path) -> None:
+def test_cache_key_has_content_of_input_file_but_not_its_path(tmp_path: Path) -> None:
     mine = tmp_path / "mine.txt"
     mine.write_text("hello")
 
@@ -108,7 +108,7 @@ def test_a_root_can_be_moved(tmp_path: Path) -> None:
     assert set(states(run(tmp_path / "there", chain("hello"))).values()) == {"cached"}
 
 
-def test_edited_code_runs_again_and_comments_do_not(tmp_path: Path) -> None:
+def test_edited_code_reruns_a_step_but_edited_comments_do_not(tmp_path: Path) -> None:
     package = tmp_path / "shop"
     package.mkdir()
     (package / "__init__.py").write_text("")
@@ -159,16 +159,14 @@ def test_a_cached_run_imports_no_library(tmp_path: Path) -> None:
     subprocess.run([sys.executable, "-c", script], cwd=REPOSITORY, check=True)
 
 
-def test_a_refusal_skips_the_rest_and_is_asked_again(tmp_path: Path) -> None:
+def test_refusal_skips_later_steps_and_is_not_cached(tmp_path: Path) -> None:
     for expected in ("ran", "cached"):
         result = run(tmp_path, *toy.misbehaving("refusal"))
         assert states(result) == {"write": expected, "behave": "refused", "initial": "skipped"}
         assert (result.state, result.message) == ("refused", "not good enough")
 
 
-def test_a_crash_ends_the_run_without_noise_and_keeps_what_was_done(
-    tmp_path: Path, capfd: pytest.CaptureFixture[str]
-) -> None:
+def test_crash_ends_the_run_quietly_and_keeps_finished_steps(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
     result = run(tmp_path, *toy.misbehaving("crash"))
     assert capfd.readouterr() == ("", "")
     assert states(result) == {"write": "ran", "behave": "failed", "initial": "skipped"}
@@ -178,16 +176,14 @@ def test_a_crash_ends_the_run_without_noise_and_keeps_what_was_done(
     assert [r.state for r in Store(tmp_path).runs()] == ["done", "failed"]
 
 
-def test_bad_data_is_found_before_the_root_is_made(tmp_path: Path) -> None:
+def test_refuses_bad_data_before_making_the_root(tmp_path: Path) -> None:
     with pytest.raises(InputError, match=r"File.path"):
         run(tmp_path / "a" / "root", toy.load(source=toy.File("/no/such")))
     assert list(tmp_path.iterdir()) == []
 
 
 @pytest.mark.parametrize("is_there", [False, True])
-def test_an_input_error_in_the_first_step_leaves_nothing_but_a_root_that_was_there(
-    tmp_path: Path, is_there: bool
-) -> None:
+def test_input_error_in_the_first_step_removes_only_a_new_root(tmp_path: Path, is_there: bool) -> None:
     mine, root = tmp_path / "mine.txt", tmp_path / "a" / "root"
     mine.write_text("x")
     if is_there:
@@ -206,7 +202,7 @@ def test_an_input_error_keeps_the_checkpoints_in_a_new_root(tmp_path: Path) -> N
 
 
 @pytest.mark.parametrize("age", ["new", "old"])
-def test_an_input_error_later_keeps_what_was_published(tmp_path: Path, age: str) -> None:
+def test_input_error_in_a_later_step_keeps_published_artifacts(tmp_path: Path, age: str) -> None:
     root = tmp_path / "root"
     if age == "old":
         root.mkdir()
@@ -218,7 +214,7 @@ def test_an_input_error_later_keeps_what_was_published(tmp_path: Path, age: str)
     assert states(run(root, *toy.misbehaving("well")))["write"] == "cached"
 
 
-def test_a_folder_that_holds_something_else_is_not_taken_for_a_root(tmp_path: Path) -> None:
+def test_refuses_root_with_foreign_files(tmp_path: Path) -> None:
     foreign = tmp_path / "artifacts" / "models" / "v1"
     foreign.mkdir(parents=True)
     with pytest.raises(InputError, match=r"root must be a new or empty folder, .*: it holds artifacts"):
@@ -258,7 +254,7 @@ def mounted(folder: Path, options: str) -> Iterator[Path]:
         subprocess.run(["umount", "--lazy", str(folder)], check=True)
 
 
-def test_a_full_disk_stops_a_run_in_one_line_and_the_next_goes_on(tmp_path: Path) -> None:
+def test_full_disk_stops_a_run_with_one_line_and_the_next_run_resumes(tmp_path: Path) -> None:
     with mounted(tmp_path / "disk", "size=1m") as disk:
         run(disk / "root", toy.write())
         ballast = disk / "ballast"
@@ -272,7 +268,7 @@ def test_a_full_disk_stops_a_run_in_one_line_and_the_next_goes_on(tmp_path: Path
         assert states(run(disk / "root", chain("hello"))) == {"write": "cached", "initial": "ran", "shout": "ran"}
 
 
-def test_a_disk_that_is_full_in_the_end(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_full_disk_at_the_end_of_a_run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     def full(*_: object) -> None:
         raise sqlite3.OperationalError("database or disk is full")
 
@@ -292,7 +288,7 @@ def test_a_root_that_cannot_be_written_any_more(tmp_path: Path) -> None:
             run(disk / "root", toy.write())
 
 
-def test_what_a_killed_run_left_is_swept(tmp_path: Path) -> None:
+def test_sweeps_files_of_a_killed_run(tmp_path: Path) -> None:
     kept = run(tmp_path, chain("hello")).step("write").outputs["text"].path
     (tmp_path / ".staging" / "old" / "text").mkdir(parents=True)
     orphan = kept.with_name("text-000000000000")
@@ -303,8 +299,8 @@ def test_what_a_killed_run_left_is_swept(tmp_path: Path) -> None:
     assert kept.is_dir()
 
 
-class Diary(Observer):
-    """Writes down all that an observer is told."""
+class RecordingObserver(Observer):
+    """Records all calls."""
 
     def __init__(self) -> None:
         self.events: list[tuple[object, ...]] = []
@@ -327,7 +323,7 @@ class Diary(Observer):
         self.events.append(("say", text))
 
 
-class Judge(Observer):
+class StoppingObserver(Observer):
     """Ends the run once the training has written its record."""
 
     def __init__(self) -> None:
@@ -345,15 +341,15 @@ class Judge(Observer):
         return watcher
 
 
-def test_an_observer_ends_a_run_whose_training_will_not_go_on(tmp_path: Path) -> None:
-    judge, training = Judge(), toy.train_for_long(text=toy.write().output(toy.Text))
+def test_observer_stops_a_run_without_saving_a_checkpoint(tmp_path: Path) -> None:
+    observer, training = StoppingObserver(), toy.train_for_long(text=toy.write().output(toy.Text))
     start = time.monotonic()
     with pytest.raises(StoppedRunError):
-        run_pipeline(Pipeline("toy", [training]), tmp_path, observer=judge, preload=())
+        run_pipeline(Pipeline("toy", [training]), tmp_path, observer=observer, preload=())
     assert time.monotonic() - start < 20, "it is not asked for a last checkpoint"
-    assert judge.pid is not None
+    assert observer.pid is not None
     with pytest.raises(ProcessLookupError):
-        os.kill(judge.pid, 0)
+        os.kill(observer.pid, 0)
     assert not list((tmp_path / ".unfinished").glob("*"))
     assert not list((tmp_path / ".staging").glob("*"))
     with contextlib.closing(Store(tmp_path, create=False)) as store:
@@ -364,11 +360,11 @@ def test_an_observer_ends_a_run_whose_training_will_not_go_on(tmp_path: Path) ->
     assert states(again) == {"write": "cached", "initial": "ran"}, "the root is free"
 
 
-def test_an_observer_is_told_of_every_step(tmp_path: Path) -> None:
+def test_observer_receives_every_step(tmp_path: Path) -> None:
     def events_of(how: str) -> list[tuple[object, ...]]:
-        diary = Diary()
-        run_pipeline(Pipeline("toy", toy.misbehaving(how)), tmp_path, observer=diary, preload=())
-        return diary.events
+        recorder = RecordingObserver()
+        run_pipeline(Pipeline("toy", toy.misbehaving(how)), tmp_path, observer=recorder, preload=())
+        return recorder.events
 
     begin = ("begin", "write", "behave", "initial")
     assert events_of("refusal") == [
@@ -403,7 +399,7 @@ def test_an_observer_is_told_of_every_step(tmp_path: Path) -> None:
     ]
 
 
-class Driven:
+class SubprocessRun:
     """A run in a process of its own, in the middle of a slow step."""
 
     def __init__(self, folder: Path, *launch: str) -> None:
@@ -444,21 +440,21 @@ class Driven:
         assert folders == store.paths()
 
 
-def test_a_step_that_is_killed_finds_what_it_left_for_itself(tmp_path: Path) -> None:
+def test_killed_step_finds_its_own_checkpoints(tmp_path: Path) -> None:
     def count(text: str, lives: int) -> dict[str, str]:
         return states(run(tmp_path, toy.count_lives(text=toy.write(value=text).output(toy.Text), lives=lives)))
 
     for _ in range(2):
         assert count("hello", lives=3)["count_lives"] == "failed"
-    # Another input is another step, with a place of its own.
+    # With another input it is another step, with its own checkpoints.
     assert count("howdy", lives=2)["count_lives"] == "failed"
     assert len(list((tmp_path / ".unfinished").iterdir())) == 2
     assert count("hello", lives=3)["count_lives"] == "ran"
     assert (tmp_path / "logs" / "4" / "count_lives" / "note").read_text() == "life 3"
-    assert len(list((tmp_path / ".unfinished").iterdir())) == 1, "what another step left for itself stays"
+    assert len(list((tmp_path / ".unfinished").iterdir())) == 1, "checkpoints of another step stay"
 
 
-def test_what_a_step_left_is_as_old_as_its_newest_file(tmp_path: Path) -> None:
+def test_checkpoints_are_as_old_as_their_newest_file(tmp_path: Path) -> None:
     run(tmp_path, toy.write())
     checkpoint = tmp_path / ".unfinished" / "train-0123456789ab" / "seed-0" / "checkpoint"
     checkpoint.parent.mkdir(parents=True)
@@ -474,7 +470,7 @@ def test_what_a_step_left_is_as_old_as_its_newest_file(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
 def test_an_interrupted_run(tmp_path: Path, number: signal.Signals) -> None:
-    driven = Driven(tmp_path)
+    driven = SubprocessRun(tmp_path)
     os.killpg(driven.process.pid, number)
     output = driven.process.communicate(timeout=10)[0]
     assert driven.process.returncode == 130, output
@@ -488,7 +484,7 @@ def test_an_interrupted_run(tmp_path: Path, number: signal.Signals) -> None:
 
 
 def test_a_second_run_on_a_busy_root(tmp_path: Path) -> None:
-    driven = Driven(tmp_path)
+    driven = SubprocessRun(tmp_path)
     with pytest.raises(InputError, match=f"process {driven.process.pid}"):
         run(driven.root, chain("hello"))
     assert all(map(toy.is_running, driven.pids))
@@ -498,7 +494,7 @@ def test_a_second_run_on_a_busy_root(tmp_path: Path) -> None:
 
 
 def test_only_the_parent_is_killed(tmp_path: Path) -> None:
-    driven = Driven(tmp_path)
+    driven = SubprocessRun(tmp_path)
     driven.process.kill()
     driven.process.communicate(timeout=10)
     driven.assert_children_end()
@@ -506,7 +502,7 @@ def test_only_the_parent_is_killed(tmp_path: Path) -> None:
 
 
 def test_the_whole_tree_is_killed(tmp_path: Path) -> None:
-    driven = Driven(tmp_path)
+    driven = SubprocessRun(tmp_path)
     for pid in (*driven.pids, driven.process.pid):
         os.kill(pid, signal.SIGKILL)
     driven.process.communicate(timeout=10)

@@ -15,7 +15,7 @@ from pipeline.orchestrator.request import Request
 from pipeline.orchestrator.runner import RunResult, run_pipeline
 from pipeline.orchestrator.store import Store
 from tests.pipeline.orchestrator import toy
-from tests.pipeline.orchestrator.test_runner import Diary, chain, states
+from tests.pipeline.orchestrator.test_runner import RecordingObserver, chain, states
 
 
 def run(root: Path, *outputs: Node, **options: Any) -> RunResult:
@@ -48,12 +48,12 @@ def test_from_a_step_needs_those_before_it(tmp_path: Path) -> None:
 
 def test_a_step_that_was_killed_is_tried_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(scheduler, "_FIRST_PAUSE_SECONDS", 0.05)
-    diary = Diary()
+    recorder = RecordingObserver()
     lively = toy.count_lives(text=toy.write().output(toy.Text), lives=3)
-    result = run(tmp_path, lively, machine=Machine(retries=2), observer=diary)
+    result = run(tmp_path, lively, machine=Machine(retries=2), observer=recorder)
     assert states(result) == {"write": "ran", "count_lives": "ran"}
     why = "was killed by SIGKILL; the system may have run out of memory"
-    assert [note[1] for note in diary.events if note[0] == "say"] == [
+    assert [note[1] for note in recorder.events if note[0] == "say"] == [
         f"count_lives: {why}; it is tried again in 0.05 s (1 of 2)",
         f"count_lives: {why}; it is tried again in 0.1 s (2 of 2)",
     ]
@@ -73,14 +73,14 @@ def test_a_step_that_is_killed_too_often_fails(tmp_path: Path, monkeypatch: pyte
 
 @pytest.mark.parametrize("how", ["crash", "exit", "input_error", "refusal", "disk_full"])
 def test_what_would_break_again_is_not_tried_again(tmp_path: Path, how: str) -> None:
-    diary = Diary()
+    recorder = RecordingObserver()
     try:
-        result = run(tmp_path, *toy.misbehaving(how), machine=Machine(retries=3), observer=diary)
+        result = run(tmp_path, *toy.misbehaving(how), machine=Machine(retries=3), observer=recorder)
     except InputError:
         assert how in ("input_error", "disk_full")
     else:
         assert states(result)["behave"] in ("failed", "refused")
-    assert [note for note in diary.events if note[0] in ("step", "say")] == [
+    assert [note for note in recorder.events if note[0] in ("step", "say")] == [
         ("step", "write", False),
         ("step", "behave", False),
     ]
