@@ -33,7 +33,7 @@ class Encoding:
         has_teacher_answers: whether records hold a teacher's answers.
         prompts: for retrieval, the texts in front of queries and passages.
         cut: counts the inputs, texts or pairs, that were truncated (True) and those that were not.
-        left_out: the numbers of the rows without records: questions whose answer stands whole in no window.
+        left_out: the indices of the rows without records: questions whose answer is in no window as a whole.
     """
 
     tokenizer: "BaseTokenizer"
@@ -91,7 +91,7 @@ class TaskRows(abc.ABC, Generic[R]):
         return [len(labels)]
 
     def teacher_features(self, row: R, encoding: Encoding) -> dict[str, Any]:
-        """The features of a row's answer by a teacher, see `keras_bert.data.schemas`; none where no row has any."""
+        """The features of a teacher's answer to a row, see `keras_bert.data.schemas`; empty if no row has an answer."""
         if not encoding.has_teacher_answers:
             return {}
         import numpy as np
@@ -109,11 +109,11 @@ class TaskRows(abc.ABC, Generic[R]):
         """The texts of a row; no two splits may share all of them."""
 
     def texts(self, row: R) -> tuple[str, ...]:
-        """The texts that a model reads; all rows have as many."""
+        """The texts that a model reads; all rows have the same number of texts."""
         return self.key(row)
 
     def answer(self, row: R) -> str:
-        """The answer that a row gives; rows of the same texts and other answers contradict each other."""
+        """The answer in a row; rows with the same texts and different answers contradict each other."""
         return ""
 
     def stratum(self, row: R) -> str:
@@ -128,7 +128,7 @@ class TaskRows(abc.ABC, Generic[R]):
         return []
 
     def check(self, splits: Mapping[str, Sequence[R]]) -> None:
-        """Raises InputError where rows cannot be learnt from, or models cannot be measured on them."""
+        """Raises InputError if a model cannot learn from the rows, or cannot be scored on them."""
 
     def count_labels(self, rows: Iterable[R]) -> Counter[str] | None:
         """The number of occurrences of each label; None for tasks without labels."""
@@ -152,32 +152,36 @@ class TaskRows(abc.ABC, Generic[R]):
         return False
 
     def tune(self, task: "Task", validation: Sequence[R]) -> None:
-        """Chooses, on validation rows, a setting of a trained task that is not a weight; called where it `tunes`."""
+        """Chooses a setting of a trained task, such as a threshold, on validation rows; called if it `tunes`."""
 
     @abc.abstractmethod
     def records(self, rows: Sequence[R], encoding: Encoding) -> Iterator[bytes]:
         """The records of rows, one or several for each row, with the features of `keras_bert.data.schemas`."""
 
 
-def serialize_padded(inputs: Mapping[str, Any], along: Mapping[str, Any], beside: Mapping[str, Any]) -> Iterator[bytes]:
-    """Records of padded arrays.
+def serialize_padded(
+    inputs: Mapping[str, Any], token_arrays: Mapping[str, Any], row_arrays: Mapping[str, Any]
+) -> Iterator[bytes]:
+    """Records of padded arrays without their padding.
 
-    `inputs` and `along` are (rows, length), arrays `beside` them (rows, ...).
+    `inputs` and `token_arrays` are (rows, length, ...), and `row_arrays` (rows, ...).
     """
     from keras_bert.data.records import serialize
 
-    columns = {"token_ids": inputs["token_ids"], "segment_ids": inputs["segment_ids"], **along}
+    columns = {"token_ids": inputs["token_ids"], "segment_ids": inputs["segment_ids"], **token_arrays}
     for number, length in enumerate(inputs["padding_mask"].sum(axis=1)):
         features = {name: _as_feature(values[number, :length]) for name, values in columns.items()}
-        yield serialize({**features, **{name: values[number].reshape(-1).tolist() for name, values in beside.items()}})
+        yield serialize(
+            {**features, **{name: values[number].reshape(-1).tolist() for name, values in row_arrays.items()}}
+        )
 
 
 def _as_feature(values: Any) -> Any:
-    """Floats as the array that they are, integers as a list."""
+    """A value that `serialize` takes: an array of floats, or a list of integers."""
     return values if values.dtype.kind == "f" else values.tolist()
 
 
-def parts(rows: Sequence[R]) -> Iterator[tuple[int, Sequence[R]]]:
-    """Portions of the rows, each with the index of its first row."""
+def row_batches(rows: Sequence[R]) -> Iterator[tuple[int, Sequence[R]]]:
+    """The rows in batches of `ROWS_AT_ONCE`, each with the index of its first row."""
     for start in range(0, len(rows), ROWS_AT_ONCE):
         yield start, rows[start : start + ROWS_AT_ONCE]

@@ -5,7 +5,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from components.dsl.errors import InputError
-from components.examples.base import Encoding, TaskRows, parts, serialize_padded
+from components.examples.base import Encoding, TaskRows, row_batches, serialize_padded
 from components.files.record_files import Record
 from components.sources.questions import QUESTION_FIELDS, Question, as_fields, parse_question
 
@@ -60,10 +60,10 @@ class QuestionRows(TaskRows[Question]):
         tune_threshold(task, validation)
 
     def records(self, rows: Sequence[Question], encoding: Encoding) -> Iterator[bytes]:
-        """Records of windows, as `QuestionAnswering.examples` has them; of several answers the first one counts.
+        """Records of windows, like those of `QuestionAnswering.examples`; of several answers the first one is used.
 
         Raises:
-            InputError: an answer holds no token, or none stands whole in a window.
+            InputError: an answer has no token, or no answer is in a window as a whole.
         """
         import numpy as np
 
@@ -77,7 +77,7 @@ class QuestionRows(TaskRows[Question]):
 
         tokenizer, left_out = encoding.tokenizer, list[int]()
         windowing = {name: getattr(encoding, name) for name in ("max_length", "stride", "max_query_length")}
-        for start, part in parts(rows):
+        for start, part in row_batches(rows):
             questions = TokenizedTexts.of(tokenizer, [row.question for row in part])
             contexts = TokenizedTexts.of(tokenizer, [row.context for row in part])
             windows = cut_windows(questions, contexts, **windowing, special=tokenizer.special_count(2))
@@ -87,8 +87,8 @@ class QuestionRows(TaskRows[Question]):
             if not len(windows.rows):
                 continue
             inputs = window_features(questions, contexts, windows, tokenizer)
-            beside = {"positions": answer_positions(spans, windows), "row": start + windows.rows}
-            yield from serialize_padded(inputs, {}, beside)
+            row_arrays = {"positions": answer_positions(spans, windows), "row": start + windows.rows}
+            yield from serialize_padded(inputs, {}, row_arrays)
         encoding.left_out.extend(left_out)
         answered = sum(bool(row.answers) for row in rows)
         if answered and len(left_out) == answered:

@@ -4,7 +4,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from components.dsl.errors import InputError
-from components.examples.base import Encoding, parts
+from components.examples.base import Encoding, row_batches
 from components.examples.texts import TextRows, encode_rows, encode_texts
 from components.sources.shared import check_numbers
 from components.sources.table import TextRow
@@ -83,7 +83,7 @@ class EmbeddingRows(TextRows):
         """One record a row."""
         from keras_bert.data.records import serialize
 
-        for _, part in parts(rows):
+        for _, part in row_batches(rows):
             firsts = encode_rows([row.text for row in part], None, encoding)
             seconds = encode_rows([row.second_text or "" for row in part], None, encoding)
             for row, first, second in zip(part, firsts, seconds, strict=True):

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from components.dsl.errors import InputError
-from components.examples.base import Encoding, TaskRows, parts
+from components.examples.base import Encoding, TaskRows, row_batches
 from components.examples.texts import encode_rows
 from components.files.record_files import Record
 from components.sources.retrieval import QueryRow
@@ -101,7 +101,7 @@ class RetrievalRows(TaskRows[QueryRow]):
 
         corpus = SplitCorpus.of(rows)
         groups = group_passages(corpus.relevant, len(corpus.passages))
-        for start, part in parts(rows):
+        for start, part in row_batches(rows):
             queries = _encode(encoding.prompts.query, [row.query for row in part], encoding)
             numbers = range(start, start + len(part))
             texts = [text for row in part for text in row.passages]

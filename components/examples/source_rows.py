@@ -26,7 +26,7 @@ class SourceRows(NamedTuple):
     Attributes:
         labels: the labels in the order of their numbers; empty for tasks without labels.
         near_overlap: the counts of near texts, see `resolve_overlap`.
-        clauses: what the user should know of the rows as they were read.
+        clauses: remarks for the user about the rows as they were read.
     """
 
     splits: Splits
@@ -36,28 +36,29 @@ class SourceRows(NamedTuple):
 
 
 def read_source(source: AnySource, unlabelled: UnlabelledSource | None = None) -> SourceRows:
-    """Reads the rows, takes missing splits out of training, and treats rows that splits share as the source says.
+    """Reads the rows, makes missing splits of training rows, and treats rows that are in two splits as the source says.
 
-    Unlabelled texts with a teacher's answers are training rows, too.
+    Unlabelled texts with a teacher's answers become training rows.
 
     Raises:
-        InputError: the rows cannot be used, are too few for three splits, or are shared by splits that may share none.
+        InputError: the rows cannot be used, are too few for three splits, or are in two splits although the source
+            forbids that.
     """
-    task, given = TASK_ROWS[source.task], source.splits()
+    task, raw_splits = TASK_ROWS[source.task], source.splits()
     if unlabelled is not None:
-        given["train"] += read_unlabelled(source, unlabelled)
-    # Of all rows that are there: a rare tag may be in none of those that stay in training.
-    labels = task.labels(source, given["train"])
-    splits, _ = resolve_overlap(given, task, "in", source.overlap)
+        raw_splits["train"] += read_unlabelled(source, unlabelled)
+    # The labels of all training rows: a rare tag may be in none of the rows that remain after the splitting.
+    labels = task.labels(source, raw_splits["train"])
+    splits, _ = resolve_overlap(raw_splits, task, "in", source.overlap)
     splits, near_overlap = resolve_overlap(complete_splits(splits, task), task, "near", source.near_overlap)
     task.check(splits)
-    # Files say what the user should know of their rows; other sources, also of tasks that are registered, do not.
-    clauses = source.describe(given) if isinstance(source, LabelledFiles) else []
+    # Only sources of files have remarks, not the built-in task or the sources of registered tasks.
+    clauses = source.describe(raw_splits) if isinstance(source, LabelledFiles) else []
     return SourceRows(splits, labels, near_overlap, clauses)
 
 
 def complete_splits(splits: Splits, task: TaskRows[Any]) -> Splits:
-    """The splits, with those that are missing taken out of the training rows that have a label of their own.
+    """The splits; missing ones are made of training rows that have a label of their own.
 
     Raises:
         InputError: the training rows are too few.
@@ -65,10 +66,12 @@ def complete_splits(splits: Splits, task: TaskRows[Any]) -> Splits:
     missing = [split for split in SPLITS if split not in splits]
     if not missing:
         return splits
-    # Texts that also stand in a row without a label stay in training.
-    taught = {fold_key(task.key(row)) for row in splits["train"] if not task.has_own_label(row)}
-    kept = [row for row in splits["train"] if taught and fold_key(task.key(row)) in taught]
-    rows = [row for row in splits["train"] if fold_key(task.key(row)) not in taught] if taught else splits["train"]
+    # Rows whose texts are also in a row without a label stay in training.
+    unlabelled = {fold_key(task.key(row)) for row in splits["train"] if not task.has_own_label(row)}
+    kept = [row for row in splits["train"] if unlabelled and fold_key(task.key(row)) in unlabelled]
+    rows = (
+        [row for row in splits["train"] if fold_key(task.key(row)) not in unlabelled] if unlabelled else splits["train"]
+    )
     if not rows:
         split, advice = missing[0], "the column of the labels may hold the teacher's own ones"
         raise InputError(f"a {split} part must be taken from rows with labels, got none; add some, as {advice}")
@@ -80,10 +83,10 @@ def read_unlabelled(source: AnySource, unlabelled: UnlabelledSource) -> list[Any
     """The rows of a table of texts with a teacher's answers.
 
     Raises:
-        InputError: the task has no rows of texts, the rows are of no files, or see
+        InputError: the rows of the task are not texts, the source has no files, or see
             `FilesWithTeacherAnswers.read_unlabelled`.
     """
     check_unlabelled(source.task)
     if not isinstance(source, FilesWithTeacherAnswers):
-        raise InputError("unlabelled.probabilities is only allowed beside tables, got it beside built-in examples")
+        raise InputError("unlabelled.probabilities is only allowed with tables, got it with built-in examples")
     return source.read_unlabelled(unlabelled)

@@ -3,7 +3,7 @@
 from collections.abc import Iterator, Sequence
 from typing import Any, TypeVar
 
-from components.examples.base import Encoding, TaskRows, parts
+from components.examples.base import Encoding, TaskRows, row_batches
 from components.files.record_files import Record
 from components.sources.label_sets import LabelSetRow
 from components.sources.table import TextRow
@@ -50,7 +50,7 @@ def split_texts(rows: Sequence[TextRow] | Sequence[LabelSetRow]) -> tuple[list[s
 
 def encode_texts(rows: Sequence[R], encoding: Encoding) -> Iterator[tuple[R, dict[str, Any]]]:
     """Each row with `token_ids` and `segment_ids` of its text or pair."""
-    for _, part in parts(rows):
+    for _, part in row_batches(rows):
         yield from zip(part, encode_rows(*split_texts(part), encoding), strict=True)
 
 

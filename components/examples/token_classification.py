@@ -4,7 +4,7 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
-from components.examples.base import Encoding, TaskRows, parts, serialize_padded
+from components.examples.base import Encoding, TaskRows, row_batches, serialize_padded
 from components.files.record_files import Record
 from components.sources.tagged_words import Sentence, parse_lists
 from components.sources.teacher_columns import stored_answer
@@ -44,7 +44,7 @@ class TaggedRows(TaskRows[Sentence]):
         return {**super().settings(encoding, train), "labels": list(encoding.labels)}
 
     def records(self, rows: Sequence[Sentence], encoding: Encoding) -> Iterator[bytes]:
-        """Records as `TokenClassification.examples` has rows: a long sentence has several."""
+        """Records like the rows of `TokenClassification.examples`: a long sentence has several."""
         import numpy as np
 
         from keras_bert.core.losses import IGNORED
@@ -52,7 +52,7 @@ class TaggedRows(TaskRows[Sentence]):
 
         tokenizer = encoding.tokenizer
         numbers = {label: number for number, label in enumerate(encoding.labels)}
-        for start, part in parts(rows):
+        for start, part in row_batches(rows):
             words = tokenize_words(tokenizer, [sentence.words for sentence in part])
             packed = pack_words(words, encoding.max_length - 2)
             inputs = packed.model_inputs(cls_id=tokenizer.cls_id, sep_id=tokenizer.sep_id, pad_id=tokenizer.pad_id)
@@ -62,18 +62,18 @@ class TaggedRows(TaskRows[Sentence]):
             # Each record has a word with pieces, and all its words are of one sentence.
             first = np.unique(packed.row, return_index=True)[1]
             sentence_ids = start + np.searchsorted(words.splits, packed.word[first], side="right") - 1
-            along, beside = {"label": label}, {"row": sentence_ids}
+            token_arrays, row_arrays = {"label": label}, {"row": sentence_ids}
             if encoding.has_teacher_answers:
                 # (words, tags): zeros for the words of sentences without an answer.
                 answers = np.zeros((len(tags), len(encoding.labels)), np.float32)
                 starts = np.cumsum([0, *(len(sentence.words) for sentence in part)])
-                for place, sentence in zip(starts, part, strict=False):
+                for start_word, sentence in zip(starts, part, strict=False):
                     if sentence.teacher:
                         rows_of_words = np.reshape(sentence.teacher.numbers, (len(sentence.words), -1))
-                        answers[place : place + len(sentence.words)] = rows_of_words
-                along["teacher_answers"] = np.zeros((*label.shape, len(encoding.labels)), np.float32)
-                along["teacher_answers"][packed.row, packed.column + 1] = answers[packed.word]
+                        answers[start_word : start_word + len(sentence.words)] = rows_of_words
+                token_arrays["teacher_answers"] = np.zeros((*label.shape, len(encoding.labels)), np.float32)
+                token_arrays["teacher_answers"][packed.row, packed.column + 1] = answers[packed.word]
                 sentences = [part[number - start] for number in sentence_ids]
-                beside["has_answers"] = np.array([int(bool(sentence.teacher)) for sentence in sentences])
-                beside["has_label"] = np.array([int(self.has_own_label(sentence)) for sentence in sentences])
-            yield from serialize_padded(inputs, along, beside)
+                row_arrays["has_answers"] = np.array([int(bool(sentence.teacher)) for sentence in sentences])
+                row_arrays["has_label"] = np.array([int(self.has_own_label(sentence)) for sentence in sentences])
+            yield from serialize_padded(inputs, token_arrays, row_arrays)

@@ -4,14 +4,14 @@ from collections.abc import Sequence
 
 from components.dsl.errors import InputError, nearest
 
-# Characters of a column's name in an error: where the header is missing, the names are whole texts.
+# Characters of a column's name in an error: if the header is missing, the names are whole texts.
 _SHOWN = 40
 
 
 def find_columns(file: str, fields: Sequence[str], header: list[str], advice: str = "") -> list[int]:
-    """The places of the fields among the names of a table's columns.
+    """The index of the column of each field in the header of a table.
 
-    `advice` ends the error where a column is missing and none has a similar name.
+    `advice` is the end of the error about a missing column if no column has a similar name.
     """
     for field in fields:
         if field not in header:

@@ -1,13 +1,13 @@
-"""Lines of CSV that every reader takes for the same cells, and cells that no spreadsheet computes."""
+"""Writes CSV that all readers parse into the same cells, and cells that no spreadsheet evaluates as formulas."""
 
 import re
 from collections.abc import Iterable
 
-# Tables of likely wrong labels have escaped cells and may be read again; this column identifies them.
+# Tables of likely wrong labels have escaped cells, and are read again after corrections; this column identifies them.
 ESCAPED_COLUMN = "likely_wrong"
 
 _QUOTED = re.compile('[,"\r\n\ufeff]')
-# What a spreadsheet takes for a formula (OWASP, "CSV Injection"); a single character is none.
+# The starts of cells that a spreadsheet evaluates (OWASP, "CSV Injection"), in cells of more than one character.
 _FORMULA = re.compile("'*[=+\\-@\t\r\n\uff1d\uff0b\uff0d\uff20].", re.DOTALL)
 _NUMBER = re.compile(r"[+-][\d.,]+(e[+-]?\d+)?%?", re.IGNORECASE)
 
@@ -25,14 +25,14 @@ def csv_line(cells: Iterable[str | float | None]) -> str:
 
 
 def escape_formula(text: str) -> str:
-    """A text for a table that people open: behind an apostrophe where a spreadsheet would compute it.
+    """A text with an apostrophe in front if a spreadsheet would evaluate it as a formula; else the text itself.
 
-    Numbers, which may be negative, stay. Texts that begin with such an apostrophe get a second one, so that
-    `unescape_formula` gives each text back.
+    Numbers, which may be negative, stay. Texts that already begin with such an apostrophe get a second one, so that
+    `unescape_formula` restores all texts.
     """
     return f"'{text}" if _FORMULA.match(text) and not _NUMBER.fullmatch(text) else text
 
 
 def unescape_formula(text: str) -> str:
-    """The text that `escape_formula` was given."""
+    """The text of which `escape_formula` made this one."""
     return text[1:] if text.startswith("'") and _FORMULA.match(text) else text

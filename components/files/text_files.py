@@ -24,7 +24,7 @@ _SURROGATE = re.compile(r"[\ud800-\udfff]")
 
 
 def is_remote(path: str) -> bool:
-    """Whether a path is one of object storage, as `s3://...`, or of a file system of Beam, and not of this machine."""
+    """Whether a path is in object storage, such as `s3://...`, or another file system of Beam, not on this machine."""
     return _SCHEME.match(path) is not None
 
 
@@ -82,8 +82,8 @@ class Lines(Iterator[str]):
 
     Attributes:
         file: as given.
-        number: of the line read last; the first has 1.
-        end: of the line read last; empty where the file ends without one.
+        number: the number of the last line that was read, from 1.
+        end: the line end of that line; empty if the file ends without one.
     """
 
     def __init__(self, file: str, *, strict: bool = True) -> None:
@@ -120,18 +120,18 @@ class Lines(Iterator[str]):
         return text.removeprefix("\ufeff") if self.number == 1 else text
 
     def take_problem(self) -> str | None:
-        """What was wrong with the lines since the last call, if anything: the first bytes that are not UTF-8.
+        """The first bytes that are not UTF-8 in the lines since the last call, in words; None if there are none.
 
-        Their offset counts from the start of the file, unpacked.
+        Their offset counts from the start of the unpacked file.
         """
         bad, self._bad = self._bad, None
         return None if bad is None else f"bytes that are not UTF-8 at offset {bad}"
 
 
 def repair(value: str | bytes) -> tuple[str, str | None]:
-    r"""A value as Unicode, with U+FFFD for what is none, and what was wrong with it, if anything.
+    r"""A value as valid Unicode, with U+FFFD for invalid parts, and a description of the first of these, or None.
 
-    JSON can write half a character, such as "\ud83d", which no UTF-8 file can hold; Parquet and Arrow do not
+    JSON may contain a lone surrogate, such as "\ud83d", which no UTF-8 file can hold; Parquet and Arrow do not
     check their strings.
     """
     if isinstance(value, bytes):
@@ -144,7 +144,7 @@ def repair(value: str | bytes) -> tuple[str, str | None]:
 
 
 def is_unicode(text: str) -> bool:
-    """Whether a text has no half of a character, which no UTF-8 file can hold."""
+    """Whether a text has no lone surrogate, which no UTF-8 file can hold."""
     return _SURROGATE.search(text) is None
 
 
@@ -173,11 +173,11 @@ def _unpack_frames(stream: IO[bytes]) -> Iterator[bytes]:
 
 
 def _split_lines(chunks: Iterator[bytes]) -> Iterator[bytes]:
-    """Lines with their ends, the start of one that is too long; one that spans many chunks is put together once."""
+    """Lines with their ends, of a line that is too long only the start; a line in many chunks is joined once."""
     start: list[bytes] = []
     size = 0
     for chunk in chunks:
-        # Only now it is known that the carriage return at the end of the last chunk was no half of "\r\n".
+        # Only the next chunk shows whether a carriage return at the end of a chunk is the first half of "\r\n".
         is_ended = start and start[-1].endswith(b"\r") and not chunk.startswith(b"\n")
         if is_ended or size > _LONGEST_LINE:
             yield b"".join(start)

@@ -36,8 +36,8 @@ class TrainingPhase:
 
     Attributes:
         name: the folder of its checkpoints and its record; empty for the last training.
-        earlier: the work of the trainings before, in steps.
-        later: the work of the trainings after, in steps.
+        earlier: the work of the trainings before this one, in steps.
+        later: the work of the trainings after this one, in steps.
     """
 
     name: str = ""
@@ -116,8 +116,8 @@ def training_rows(examples: TaskExamples | TextExamples, training: Training) -> 
 
 def training_folders(training: Training, phase: str = "") -> dict[str, Any]:
     """The folders of the checkpoints and the record of a seed and a phase, as arguments of `Trainer.fit`."""
-    place = step_folders()
-    folders = {"checkpoints": place.checkpoints, "record": place.record}
+    folders_of_step = step_folders()
+    folders = {"checkpoints": folders_of_step.checkpoints, "record": folders_of_step.record}
     return {name: folder and folder / f"seed-{training.seed}" / phase for name, folder in folders.items()}
 
 
@@ -134,8 +134,8 @@ def training_work(counts: Mapping[str, int], training: Training, validations: in
 class TrainingProgress:
     """Reports the finished work of `Trainer.fit`, in steps; a validation counts as `forward_work`.
 
-    While batches of new shapes are compiled, which may take longer than hundreds of steps, the sink gets a total of 0.
-    It gets nothing while the first steps after that are timed. A rare shape that comes later is not reported.
+    While batches of new shapes are compiled, which may take longer than hundreds of steps, the total is 0. While the
+    first steps after that are timed, nothing is reported. The compilation of a rare shape later on is not reported.
     """
 
     def __init__(self, trainer: "Trainer", validation_rows: int, validations: int, sink: ProgressSink) -> None:
@@ -155,4 +155,4 @@ class TrainingProgress:
             self._sink(0, 0, "compiling")
 
     def _work(self, step: int) -> float:
-        return step + self._validation * sum(place <= step for place in self._validate_at)
+        return step + self._validation * sum(validated <= step for validated in self._validate_at)

@@ -37,14 +37,14 @@ def build_task(
     contrast: Contrast | None = None,
     **vectors: Any,
 ) -> "Task":
-    """Builds the task of the examples on an encoder, with the head of the initial task if it answers the same question.
+    """Builds the task of the examples on an encoder, with the head of the initial task if it fits the task.
 
-    A head for the same labels is kept, and so are those of a question answerer and, for re-ranking, of a cross-encoder
-    with one output. The log says which head was kept, or why it is new. The weights are shared, and a kept head has its
-    outputs in the order of the new labels: the initial task cannot be used any more.
+    A head for the same labels is kept, and so are the heads of a question answerer and, for re-ranking, of a
+    cross-encoder with one output. The log says which head was kept, or why it is new. The weights are shared, and the
+    outputs of a kept head are sorted in the order of the new labels: the initial task cannot be used any more.
 
-    `pooling` None stands for that of the initial task, or for the mean where it has no such vector; `vectors` are
-    further settings of an embedding or a retrieval.
+    `pooling` None is the pooling of the initial task, or the mean if it has none; `vectors` are further settings of an
+    embedding or a retrieval.
 
     Raises:
         InputError: the encoder has fewer positions than the longest row, no pooler, or is too narrow for a setting.
@@ -61,7 +61,7 @@ def build_task(
         settings["contrast"] = dataclasses.asdict(contrast)
     reason = _why_new_head(initial, kind, settings)
     if issubclass(kind, Embedding):
-        pass  # vectors have no head, but the pooling and the layers that the encoder brings with it
+        pass  # a model of vectors has no head, only the pooling and the projections of its encoder
     elif reason:
         logger.info("a new head for %s: %s", kind.name, reason)
     else:
@@ -71,13 +71,13 @@ def build_task(
 
 
 def _why_new_head(initial: "Task", kind: type["Task"], settings: Mapping[str, Any]) -> str:
-    """The reason why the head of the initial task cannot answer what a task of this kind asks; empty if it can."""
+    """The reason why a task of this kind cannot keep the head of the initial task; empty if it can."""
     from keras_bert.core.target_scale import TargetScale
     from keras_bert.tasks.question_answering import QuestionAnswering
     from keras_bert.tasks.regression import Regression
     from keras_bert.tasks.reranking import Reranking
 
-    labels, held = settings.get("labels", []), list(initial.labels)
+    labels, initial_labels = settings.get("labels", []), list(initial.labels)
     if kind is Reranking and isinstance(initial, Regression):
         # Scores have no unit.
         reason = "" if initial.scale == TargetScale() else "the head of the initial model has the scale of its numbers"
@@ -86,25 +86,26 @@ def _why_new_head(initial: "Task", kind: type["Task"], settings: Mapping[str, An
     elif not labels and not issubclass(kind, QuestionAnswering):
         reason = "numbers may have another unit than those of the initial model"
     else:
-        reason = "" if sorted(labels) == sorted(held) else f"the labels of the initial model are {held}, not {labels}"
-    pooling, of_head = settings.get("pooling"), initial.head().get("pooling")
+        is_same = sorted(labels) == sorted(initial_labels)
+        reason = "" if is_same else f"the labels of the initial model are {initial_labels}, not {labels}"
+    pooling, initial_pooling = settings.get("pooling"), initial.head().get("pooling")
     if not reason and initial.adapter is not None:
         reason = "the initial model has an adapter"
-    elif not reason and pooling not in (None, of_head):
-        reason = f"pooling is {pooling!r}, and {of_head!r} in the initial model"
+    elif not reason and pooling not in (None, initial_pooling):
+        reason = f"pooling is {pooling!r}, and {initial_pooling!r} in the initial model"
     return reason
 
 
 def _keep_head(initial: "Task", kind: type["Task"], settings: Mapping[str, Any]) -> "Task":
-    """The initial task with the settings of the examples; the outputs of its head change places with their labels."""
+    """The initial task with the settings of the examples; the outputs of its head are sorted like the labels."""
     labels = settings.get("labels", [])
     if labels:
         order = [initial.labels.index(label) for label in labels]
         for weight in initial.model.get_layer("classifier").weights:
             weight.assign(weight.numpy()[..., order])
     activation = {"activation": initial.activation} if hasattr(initial, "activation") else {}
-    of_task = {name: value for name, value in settings.items() if name not in ("pooling", *activation)}
-    return kind.from_settings(initial.model, initial.tokenizer, {**of_task, **activation})
+    kept_settings = {name: value for name, value in settings.items() if name not in ("pooling", *activation)}
+    return kind.from_settings(initial.model, initial.tokenizer, {**kept_settings, **activation})
 
 
 def initialize_bias(task: "Task", description: Mapping[str, Any], class_weights: Sequence[float] | None = None) -> None:

@@ -40,7 +40,7 @@ class Verb(click.Command):
         formatter.write(f"\nExample:\n  {wrap_example(self.example)}\n")
 
     def invoke(self, ctx: click.Context) -> Any:
-        """Downloads what addresses stand for, and calls the function."""
+        """Opens addresses, and calls the function."""
         from pipeline.views.terminal import open_console
 
         assert self.callback is not None
@@ -52,7 +52,7 @@ class Verb(click.Command):
 
 
 def wrap_example(example: str) -> str:
-    """A command line to be shown and copied, in lines of at most 76 characters; it goes on before an option."""
+    """A command line to be shown and copied, in lines of at most 76 characters that are broken before options."""
     lines = [PROGRAM]
     for part in re.split(r" (?=--)", example):
         if len(lines[-1]) + len(part) > 73:
@@ -62,20 +62,20 @@ def wrap_example(example: str) -> str:
 
 
 class Address(str):
-    """The address of a root, a file or a folder in the place of a path, such as `s3://bucket/prefix`."""
+    """The address of a root, a file or a folder, such as `s3://bucket/prefix`, instead of a path."""
 
     __slots__ = ()
 
 
 def absolute_path(text: str) -> Path | Address:
-    """A path as the user means it, whatever the working directory is later; an address stays for `open_addresses`."""
+    """The absolute path that a user means; an address stays as it is, for `open_addresses`."""
     from components.files.text_files import is_remote
 
     return Address(text) if is_remote(text) else Path(text).expanduser().absolute()
 
 
 class PathOrAddress(click.Path):
-    """A path as the user means it, or an address in object storage or on the hub that `open_addresses` opens."""
+    """The absolute path that a user means, or an address in object storage or on the hub, for `open_addresses`."""
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Path | Address:
         """See `absolute_path`."""
@@ -99,7 +99,7 @@ def open_addresses(options: SimpleNamespace) -> None:
     A root becomes the folder that mirrors it; a file or a folder that a command reads is downloaded into the cache.
 
     Raises:
-        InputError: an address is none of object storage or the hub, cannot be used, or nothing is there.
+        InputError: an address is not one of object storage or the hub, cannot be used, or does not exist.
     """
     for name, value in vars(options).items():
         if isinstance(value, Address):
@@ -108,10 +108,10 @@ def open_addresses(options: SimpleNamespace) -> None:
             setattr(options, name, tuple(open_address(item) if isinstance(item, Address) else item for item in value))
 
 
-def open_address(place: Path | Address, *, is_root: bool = False) -> Path:
+def open_address(path: Path | Address, *, is_root: bool = False) -> Path:
     """The path of this machine for a path or an address; raises as `open_addresses`."""
-    if isinstance(place, Path):
-        return place
+    if isinstance(path, Path):
+        return path
     from components.objects.downloads import local_file, local_folder
     from components.objects.hub import is_hub_address
     from components.objects.store import ObjectStore
@@ -119,19 +119,19 @@ def open_address(place: Path | Address, *, is_root: bool = False) -> Path:
     if is_root:
         from pipeline.remote.mirror import open_mirror
 
-        return open_mirror(place)
-    if is_hub_address(place):
-        return local_folder(place)
-    store, name = ObjectStore(place.rpartition("/")[0]), place.rstrip("/").rpartition("/")[2]
+        return open_mirror(path)
+    if is_hub_address(path):
+        return local_folder(path)
+    store, name = ObjectStore(path.rpartition("/")[0]), path.rstrip("/").rpartition("/")[2]
     if store.state(name) is not None:
-        return local_file(place)
+        return local_file(path)
     # An artifact has a folder for each run that made it.
-    runs = ObjectStore(place, tries=1).numbers() if _ARTIFACT in place else []
-    return local_folder(f"{place}/{max(runs)}" if runs else place)
+    runs = ObjectStore(path, tries=1).numbers() if _ARTIFACT in path else []
+    return local_folder(f"{path}/{max(runs)}" if runs else path)
 
 
 def refresh_commits(options: SimpleNamespace) -> None:
-    """Looks for new commits of the addresses on the hub among the arguments of a command, and of those in its jobs.
+    """Looks for new commits of the addresses on the hub in the arguments of a command and in its jobs.
 
     Raises:
         InputError: a job cannot be read, or see `pin_address`.
@@ -179,11 +179,11 @@ def job_options(command: Any) -> Any:
     return seeds_option(set_option(refresh_option(root_option(command))))
 
 
-json_option = click.option("--json", is_flag=True, help="Print all of it as JSON.")
+json_option = click.option("--json", is_flag=True, help="Print the result as JSON.")
 
 
 def job_argument(about: str) -> Any:
-    """The argument JOB, of a job with certain tables."""
+    """The argument JOB; `about` is the end of its help, such as the tables that the job must have."""
     return click.argument("settings", metavar="JOB", type=PathOrAddress(), help=f"A job (TOML file){about}.")
 
 
@@ -220,14 +220,14 @@ def load_job(job: Path, options: SimpleNamespace, console: Console) -> "Settings
     return settings
 
 
-def refuse_options(options: SimpleNamespace, names: Sequence[str], place: str) -> None:
-    """Refuses options that a command would not read."""
+def refuse_options(options: SimpleNamespace, names: Sequence[str], condition: str) -> None:
+    """Refuses options that a command would ignore; `condition` says when, such as `where TEXT is explained`."""
     for name in names:
         value = getattr(options, name)
         if value is not None and value is not False and value != ():
             flag = f"--{name.replace('_', '-')}"
             got = ", ".join(map(str, value)) if isinstance(value, tuple) else value
-            raise InputError(f"{flag} must be left out {place}" + ("" if value is True else f", got {got}"))
+            raise InputError(f"{flag} must be left out {condition}" + ("" if value is True else f", got {got}"))
 
 
 @contextlib.contextmanager

@@ -94,7 +94,7 @@ def _show(result: "RunResult", settings: "Settings", last_step: str | None, cons
 
 
 def _guess_seconds(settings: "Settings", request: "Request") -> "TimeGuess | None":
-    """The duration of a job in a new root; none of a part of it."""
+    """A guess of the duration of a job in a new root; None if only a part of it runs."""
     from pipeline.workload import guess_seconds
 
     return None if request.to is not None else guess_seconds(settings)

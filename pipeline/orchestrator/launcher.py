@@ -312,7 +312,7 @@ class Launcher:
         shutil.rmtree(self._checkpoints(plan), ignore_errors=True)
 
     def record_folder(self, node: Node) -> Path:
-        """The folder beside the log of a node, in which a training writes its history."""
+        """The folder next to the log of a node, in which a training writes its history."""
         return self._log(node).with_suffix("")
 
     def output(self, node: Node, name: str, stored: StoredArtifact) -> Artifact:

@@ -120,7 +120,7 @@ class Scheduler:
                         self._running.remove(running)
                         self._finish(running, outcome)
         except StoppedRunError:
-            # None of the running steps will be resumed.
+            # The running steps will not be resumed, so their checkpoints are deleted.
             for running in self._running:
                 running.launched.child.end(grace=0.0)
                 self._launcher.discard(running.launched.plan)
