@@ -147,13 +147,11 @@ def run_over(
     work: Iterable[Any],
     steps: Callable[[Any], Any],
     beam: BeamOptions | None = None,
-    size: int = 0,
     scale: Scale | None = None,
 ) -> dict[str, int]:
     """Runs transforms over units of work and waits for the end.
 
-    `steps` applies transforms to the collection of all units. `size` is in bytes of text; it chooses the scale where
-    none is given.
+    `steps` applies transforms to the collection of all units. `scale` is one process by default.
 
     Returns:
         The transforms' counters by name; empty if the runner has none. A bundle that ran twice may count twice.
@@ -166,7 +164,7 @@ def run_over(
     import apache_beam as beam_sdk
 
     beam = beam or BeamOptions()
-    scale = scale or choose_scale(beam, size, threaded=False)
+    scale = scale or choose_scale(beam, 0, threaded=False)
     options = make_options(beam, scale.processes)
     # The runner is always named: Beam's default local runner may look for a binary on the network.
     pipeline = beam_sdk.Pipeline(runner=beam.runner, options=options)

@@ -141,9 +141,9 @@ def sync(path: Path) -> None:
         os.close(descriptor)
 
 
-def write_whole(file: Path, content: Any, scratch: str | os.PathLike[str] | None = None) -> None:
+def write_whole(file: Path, content: Any) -> None:
     """Writes a JSON file as a whole, see `replaced_file`."""
-    with replaced_file(file, scratch) as unfinished:
+    with replaced_file(file) as unfinished:
         unfinished.write_text(json.dumps(content), encoding="utf-8")
 
 

@@ -16,10 +16,10 @@ Batch = dict[str, tf.Tensor]
 Parse = Callable[[tf.Tensor, tf.Tensor, tf.Tensor, tf.Tensor | int], Batch]
 
 _ROWS_AT_ONCE = 256
-# The end of the name of an entry with the row of each text, where rows have any number of further texts: all entries
-# that begin alike hold these texts.
+# Rows may have any number of further texts, such as negatives. The entry PREFIX_row has the row of each of these texts,
+# and all other entries that begin with PREFIX have the texts.
 TEXT_ROW = "_row"
-# The number of prefetched batches, besides the group that is being parsed.
+# The number of prefetched batches, in addition to the group that is being parsed.
 _PREFETCH = 2
 _FOREVER = np.iinfo(np.int64).max
 
@@ -27,8 +27,12 @@ _FOREVER = np.iinfo(np.int64).max
 class Batches:
     """Batches by number: batch k of epoch e depends on the rows, the seed, e and k alone.
 
-    The plan assigns rows to batches; `parse`, which may depend on the plain values `reading`, makes a batch of
-    serialized examples. All batches are padded to `width` tokens, if these do not differ (None).
+    Args:
+        records: the serialized examples.
+        plan: assigns rows to batches.
+        parse: makes a batch of serialized examples.
+        width: the length in tokens that all batches are padded to; None if lengths differ.
+        reading: the plain values that `parse` depends on.
     """
 
     def __init__(
@@ -90,10 +94,7 @@ class Batches:
             return self._parse(records, rows, epochs, self._width or width), ends
 
         groups = tf.data.Dataset.range(first, last, group).map(parse, num_parallel_calls=os.cpu_count() or 1)
-        # A static batch size where all batches are full, because accelerators compile for one size.
-        size = self._plan.batch_size // of if self._plan.is_even and self._plan.batch_size % of == 0 else None
-        split = tf.autograph.experimental.do_not_convert(lambda batch, ends: _split(batch, ends, size))
-        batches = groups.flat_map(split)
+        batches = groups.flat_map(tf.autograph.experimental.do_not_convert(_split))
         return batches.with_options(reading_options()).prefetch(_PREFETCH)
 
 
@@ -134,8 +135,8 @@ def reading_options() -> tf.data.Options:
     return options
 
 
-def _split(batches: Batch, ends: tf.Tensor, size: int | None) -> tf.data.Dataset:
-    """Splits a group of batches into single batches, with a static size if all batches have the same."""
+def _split(batches: Batch, ends: tf.Tensor) -> tf.data.Dataset:
+    """Splits a group of batches into single batches."""
     # Entries that hold any number of texts of a row, and the rows of these texts, ascending.
     places = {name.removesuffix(TEXT_ROW): name for name in batches if name.endswith(TEXT_ROW)}
     prefix_of = {name: prefix for name in batches for prefix in places if name.startswith(f"{prefix}_")}
@@ -153,7 +154,7 @@ def _split(batches: Batch, ends: tf.Tensor, size: int | None) -> tf.data.Dataset
                 first, last = spans[prefix_of[name]]
                 batch[name] = values[first:last]
             else:
-                batch[name] = tf.ensure_shape(values[start:end], [size, *values.shape[1:]])
+                batch[name] = values[start:end]
         return {
             name: values - tf.cast(start, values.dtype) if name in places.values() else values
             for name, values in batch.items()
@@ -195,11 +196,10 @@ def plan_batches(
     lengths_along: Sequence[str] = (),
     **order: Any,
 ) -> Batches:
-    """Batches of a split's records, which `parse` makes a batch of.
+    """Batches of the records of a split, see `Batches` and `BatchPlan` for the arguments.
 
-    `where` is the source of the records, for errors; `reading` has further plain values that `parse` depends on. The
-    longest feature in `along` decides the bucket of a row; `lengths_along` are numbers of tokens of further texts. The
-    other arguments are those of `BatchPlan`.
+    `where` is the source of the records, for errors. The bucket of a row depends on its longest feature in `along`, and
+    on the numbers of tokens of further texts in the features `lengths_along`.
     """
     check("dataset", "split", len(records) > 0, "hold a row", where)
     is_one = not any(boundary < longest for boundary in boundaries)

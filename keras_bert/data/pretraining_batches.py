@@ -80,7 +80,6 @@ def pretraining_batches(
     length: int | None = None,
     seed: int = 0,
     shuffle: bool = False,
-    drop_remainder: bool = False,
     bucket_boundaries: Sequence[int] = (),
 ) -> Batches:
     """Batches of rows with masked tokens, as `mask_examples` writes them.
@@ -99,7 +98,6 @@ def pretraining_batches(
         length: the length in tokens of the rows to read, if there are several lengths; None for the longest.
         seed: seed of the order, and of the masking here.
         shuffle: whether every epoch has a new random order.
-        drop_remainder: whether batches that are not full are left out.
         bucket_boundaries: ascending lengths in tokens; the rows of a batch are padded to the same boundary. Without
             them rows are padded to the longest length.
 
@@ -126,9 +124,9 @@ def pretraining_batches(
         def parse(records: tf.Tensor, rows: tf.Tensor, epochs: tf.Tensor, width: tf.Tensor | int) -> Batch:
             return hiding(plain(records, rows, epochs, width), epochs, rows)
 
-    order: dict[str, Any] = {"shuffle": shuffle, "seed": seed, "drop_remainder": drop_remainder}
+    where = f"{split} of {folder}"
     return plan_batches(
-        records, f"{split} of {folder}", parse, batch_size, longest, bucket_boundaries, reading, **order
+        records, where, parse, batch_size, longest, bucket_boundaries, reading, shuffle=shuffle, seed=seed
     )
 
 

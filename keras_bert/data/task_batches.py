@@ -48,9 +48,7 @@ def task_batches(
     *,
     seed: int = 0,
     shuffle: bool = False,
-    drop_remainder: bool = False,
     bucket_boundaries: Sequence[int] = (),
-    tokens: int | None = None,
 ) -> Batches:
     """Batches of labelled rows, as `ingest_examples` writes them.
 
@@ -83,11 +81,8 @@ def task_batches(
         batch_size: number of rows in a batch; for this and the next arguments see `BatchPlan`.
         seed: seed of the order.
         shuffle: whether every epoch has a new random order.
-        drop_remainder: whether batches that are not full are left out.
-        bucket_boundaries: ascending lengths in tokens that rows are padded to; rows of all lengths share batches where
-            the loss compares rows, as for retrieval.
-        tokens: number of tokens in a batch, padding included, instead of `batch_size`; not where the loss compares
-            rows.
+        bucket_boundaries: ascending lengths in tokens that rows are padded to. If the loss compares rows, as for
+            retrieval, batches have rows of all lengths.
 
     Raises:
         FileNotFoundError: the folder has no records of this split.
@@ -122,7 +117,6 @@ def task_batches(
             _check_range(records, where, name, 0, 2)
         elif feature.kind == "pair":
             _check_range(records, where, name, 0, longest)
-    order = {"shuffle": shuffle, "seed": seed, "drop_remainder": drop_remainder}
     along = [name for name in schema if name.endswith("token_ids")]
     lengths_along = [name for name, feature in schema.items() if feature.kind == "lengths"]
     reading = {"task": content["task"]}
@@ -139,10 +133,10 @@ def task_batches(
         reading,
         along=along,
         lengths_along=lengths_along,
-        tokens=tokens,
+        shuffle=shuffle,
+        seed=seed,
         mixed=compares_rows(content["task"]),
         lists=None if lists is None else records.values(lists).values,
-        **order,
     )
 
 

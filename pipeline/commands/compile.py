@@ -51,7 +51,7 @@ def compile_command(options: SimpleNamespace, console: Console) -> int:
     from pipeline.views.terminal import write
 
     check_target(options.to, options.image)
-    check_output("--out", options.out)
+    check_output(options.out)
     address = root_address(options.root)
     for name in ("mount", "claim"):
         if address is not None and getattr(options, name):

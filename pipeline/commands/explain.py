@@ -89,7 +89,7 @@ def explain_command(options: SimpleNamespace, console: Console) -> int:
         raise InputError("TEXT must follow MODEL, got none")
     refuse_options(options, _JOB_OPTIONS, "where TEXT is explained")
     if options.out is not None:
-        check_output("--out", options.out)
+        check_output(options.out)
     paths = (options.model, *options.compare_with)
     models = [model for path in paths for model in (*_trained_model(path, options.root), *models_of(path))]
     with native_logs_hidden():

@@ -135,7 +135,7 @@ def _table_request(options: SimpleNamespace) -> "TableRequest":
             raise InputError(f"--{name} must be given with --table, as {example}")
     if options.second is not None and len(options.second) > 1:
         raise InputError(f"--second must name one column with --table, got {len(options.second)}")
-    check_output("--out", options.out)
+    check_output(options.out)
     return TableRequest(
         model=options.model,
         table=options.table if is_remote(options.table) else join_pattern(Path.cwd(), options.table),

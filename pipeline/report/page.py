@@ -133,7 +133,7 @@ def write_page(root: Path, number: int | None = None, file: Path | None = None) 
         InputError: the folder is not a root, has no such run, an artifact is damaged, or the file cannot be written.
     """
     if file is not None:
-        check_output("--out", file)
+        check_output(file)
     record = read_record(root, number)
     figures = FigureCache(root / REPORTS / _DRAWN)
     try:

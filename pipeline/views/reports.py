@@ -12,14 +12,14 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 
-def check_output(flag: str, file: Path) -> None:
-    """Checks that a file can be written, before the work for its content."""
+def check_output(file: Path) -> None:
+    """Checks that the file of `--out` can be written, before the work for its content."""
     if not file.parent.is_dir():
-        raise InputError(f"{flag} must be in a folder that exists, got {file}")
+        raise InputError(f"--out must be in a folder that exists, got {file}")
     if file.is_dir():
-        raise InputError(f"{flag} must be a file, got the folder {file}")
+        raise InputError(f"--out must be a file, got the folder {file}")
     if not os.access(file if file.exists() else file.parent, os.W_OK):
-        raise InputError(f"{flag} must be a file that can be written, got {file}")
+        raise InputError(f"--out must be a file that can be written, got {file}")
 
 
 def write_report(

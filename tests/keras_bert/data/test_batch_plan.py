@@ -28,13 +28,6 @@ def test_batches_without_shuffling_are_in_order():
         ([5, 6], 4),
         ([3], 6),
     ]
-    plan = BatchPlan(7, 3, longest=8, drop_remainder=True)
-    assert [batch.rows.tolist() for batch in epoch(plan, 0)] == [[0, 1, 2], [3, 4, 5]]
-    assert plan.is_even
-    plan = BatchPlan(8, 1, longest=8, lengths=np.full(8, 2), boundaries=(2, 4), tokens=8)
-    assert [len(batch.rows) for batch in epoch(plan, 0)] == [4, 4]
-    assert plan.batch_size == 4
-    assert not plan.is_even
 
 
 @pytest.mark.parametrize("options", [{}, {"boundaries": (4, 6)}, {"boundaries": (4, 6), "mixed": True}])
@@ -53,7 +46,6 @@ def test_rows_of_a_list_share_batches(options):
             parts = [plan.part(number * plan.per_epoch + place, share, 2).rows.tolist() for share in (0, 1)]
             assert sorted(parts[0] + parts[1]) == sorted(rows)
             assert all(part in whole for part in parts)
-    assert not BatchPlan(4, 2, longest=9, lists=np.array([1, 1, 2, 2]), drop_remainder=True).is_even
 
 
 @settings(max_examples=60, deadline=None)
@@ -61,13 +53,12 @@ def test_rows_of_a_list_share_batches(options):
     lengths=st.lists(st.integers(1, 30), min_size=1, max_size=60),
     batch_size=st.integers(1, 9),
     boundaries=st.sets(st.integers(1, 29), max_size=4).map(sorted),
-    tokens=st.none() | st.integers(30, 90),
     shuffle=st.booleans(),
     seed=st.integers(0, 5),
 )
-def test_every_epoch_has_every_row_once(lengths, batch_size, boundaries, tokens, shuffle, seed):
+def test_every_epoch_has_every_row_once(lengths, batch_size, boundaries, shuffle, seed):
     lengths = np.array(lengths)
-    options = {"longest": 30, "lengths": lengths, "boundaries": boundaries, "tokens": tokens}
+    options = {"longest": 30, "lengths": lengths, "boundaries": boundaries}
     plan = BatchPlan(len(lengths), batch_size, shuffle=shuffle, seed=seed, **options)
     for number in range(3):
         batches = epoch(plan, number)
@@ -75,9 +66,8 @@ def test_every_epoch_has_every_row_once(lengths, batch_size, boundaries, tokens,
         for batch in batches:
             assert batch.epoch == number
             assert lengths[batch.rows].max() <= batch.width
-            assert len(batch.rows) <= (batch_size if tokens is None else tokens // batch.width)
-        full = sum(len(batch.rows) == batch_size for batch in batches)
-        assert tokens is not None or full == len(lengths) // batch_size
+            assert len(batch.rows) <= batch_size
+        assert sum(len(batch.rows) == batch_size for batch in batches) == len(lengths) // batch_size
 
 
 def test_orders_differ_by_seed_and_epoch_and_nothing_else():
@@ -98,9 +88,8 @@ def test_the_identity_of_a_plan_is_its_arguments():
     arguments = {"longest": 8, "lengths": np.array([2, 8, 3, 5]), "boundaries": (4,), "seed": 1}
     identity = BatchPlan(4, 2, **arguments).identity()
     assert identity == json.loads(json.dumps(BatchPlan(4, 2, **arguments).identity()))
-    for change in ({"longest": 9}, {"boundaries": (3,)}, {"tokens": 8}, {"shuffle": True}, {"seed": 2}):
+    for change in ({"longest": 9}, {"boundaries": (3,)}, {"shuffle": True}, {"seed": 2}):
         assert BatchPlan(4, 2, **{**arguments, **change}).identity() != identity
-    assert BatchPlan(4, 2, drop_remainder=True, **arguments).identity() != identity
     assert BatchPlan(4, 3, **arguments).identity() != identity
 
 
@@ -109,9 +98,7 @@ def test_the_identity_of_a_plan_is_its_arguments():
     [
         ({"batch_size": 0}, "batch_size must be at least 1, got 0"),
         ({"boundaries": (4, 4)}, r"bucket_boundaries must be positive and rise, got \[4, 4\]"),
-        ({"tokens": 7}, "tokens must hold the longest row, of 8 tokens, got 7"),
         ({"boundaries": (4,)}, "bucket_boundaries must come with lengths"),
-        ({"drop_remainder": True}, "batch_size must leave a batch of 3 rows, got 4"),
         ({"total": 0}, "batch_size must leave a batch of 0 rows, got 4"),
     ],
 )
@@ -129,7 +116,4 @@ def test_mixed_batches_are_drawn_by_chance_and_as_wide_as_their_longest_row():
         assert batch.rows.tolist() == plain.batch(number).rows.tolist(), "the order does not depend on lengths"
         assert batch.width == next(width for width in (8, 16, 32) if width >= lengths[batch.rows].max())
     assert plan.per_epoch == 13
-    assert BatchPlan(100, 8, mixed=True, drop_remainder=True, **settings).per_epoch == 12
     assert plan.identity() != BatchPlan(100, 8, **settings).identity()
-    with pytest.raises(ValueError, match="mixed must come with batch_size, not with tokens, got True"):
-        BatchPlan(100, 8, mixed=True, tokens=64, **settings)

@@ -39,6 +39,6 @@ def test_an_epoch_is_of_the_last_kind_and_the_identity_tells_both(kinds):
     identity = Phases(first, 4, then).identity()
     assert json.loads(json.dumps(identity)) == identity
     assert identity["first.records"] == identity["then.records"] == first.identity()["records"]
-    assert identity["first.batch_sizes"] != identity["then.batch_sizes"]
+    assert identity["first.batch_size"] != identity["then.batch_size"]
     others = [Phases(first, 5, then), Phases(then, 4, first), Phases(first, 4, first)]
     assert all(other.identity() != identity for other in others)
