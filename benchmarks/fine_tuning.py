@@ -5,7 +5,8 @@
 PATH is a Python interpreter with torch and transformers, JOB a classification of single texts from a checkpoint in
 Hugging Face's format (default: SST-2, `benchmarks/jobs/accuracy/sst2.toml`). Both train on batches of as many
 sentences, with dropout, AdamW and clipping; ours are the batches and the step of the pipeline's `fine_tune`; the peer's
-model runs eager and by `torch.compile`. Every contestant is a process of its own, in each round for as many steps;
+model runs eager and by `torch.compile`, which makes a graph for each multiple of 16 tokens, and its rows come in random
+order or grouped by length. Every contestant is a process of its own, in each round for as many steps;
 first ones, in which graphs are traced and compiled, do not count, nor does tokenizing. `benchmarks/jobs/accuracy` says
 what both reach in whole trainings.
 """
@@ -33,9 +34,12 @@ from pipeline.settings.schema import Settings
 JOB = Path(__file__).parent / "jobs" / "accuracy" / "sst2.toml"
 PRECISIONS = ("float32", "bfloat16")
 WARM_UP = 200
-# The peer compiles in its first steps, once for all lengths.
 PEER_WARM_UP = 20
-PEERS = {"Hugging Face, eager": (), "Hugging Face, torch.compile": ("--compiled",)}
+PEERS = {
+    "Hugging Face, eager": (),
+    "Hugging Face, eager, rows grouped by length": ("--grouped",),
+    "Hugging Face, torch.compile, rows grouped by length": ("--compiled", "--grouped"),
+}
 
 
 def main() -> None:

@@ -23,6 +23,9 @@ from transformers import AutoModelForSequenceClassification, AutoTokenizer, get_
 
 from benchmarks.peers.transformers_masked_tokens import groups
 
+# A compiled model has one graph for each padded length.
+MULTIPLE = 16
+
 
 def main() -> None:
     """Trains once for each seed."""
@@ -41,7 +44,8 @@ def main() -> None:
     parser.add_argument("--max-length", type=int, default=128)
     parser.add_argument("--max-steps", type=int, help="stop here; the schedule stays that of all epochs")
     parser.add_argument("--bfloat16", action="store_true", help="torch.autocast")
-    parser.add_argument("--compiled", action="store_true", help="torch.compile, for all lengths at once")
+    parser.add_argument("--compiled", action="store_true", help="torch.compile, a graph for each multiple of 16 tokens")
+    parser.add_argument("--grouped", action="store_true", help="batches of rows of similar length")
     parser.add_argument("--warm-up", type=int, default=0, help="first steps that are not timed")
     parser.add_argument("--threads", type=int, default=2)
     options = parser.parse_args()
@@ -72,21 +76,27 @@ def train(options: argparse.Namespace, seed: int) -> dict[str, float]:
     labels = torch.tensor([classes.index(name) if classes else float(name) for name in names])
     rows_of = tokenizer(*texts, truncation=True, max_length=options.max_length)
     features = {key: rows_of[key] for key in ("input_ids", "token_type_ids")}
-    call = torch.compile(model, dynamic=True) if options.compiled else model
+    lengths = [len(ids) for ids in features["input_ids"]]
+    torch._dynamo.config.recompile_limit = options.max_length
+    call = torch.compile(model, dynamic=False) if options.compiled else model
+    grouped = lengths if options.grouped else None
+    padding = {"pad_to_multiple_of": MULTIPLE} if options.compiled else {}
 
     def measure(rows: list[int]) -> torch.Tensor:
         chosen = {key: [values[row] for row in rows] for key, values in features.items()}
-        batch = tokenizer.pad(chosen, return_tensors="pt")
+        batch = tokenizer.pad(chosen, return_tensors="pt", **padding)
         with torch.autocast("cpu", torch.bfloat16, enabled=options.bfloat16):
             logits = call(**batch).logits.float()
         if classes:
             return torch.nn.functional.cross_entropy(logits, labels[rows])
         return torch.nn.functional.mse_loss(logits.squeeze(1), labels[rows])
 
+    if options.compiled:
+        compile_lengths(model, measure, lengths, options.batch_size)
     steps = round(options.epochs * len(names) / options.batch_size)
     done = min(steps, options.max_steps or steps)
     start = time.perf_counter()
-    for number in itertools.islice(train_steps(model, measure, len(names), steps, options, seed), done):
+    for number in itertools.islice(train_steps(model, measure, len(names), steps, options, seed, grouped), done):
         if number == options.warm_up:
             start = time.perf_counter()
     seconds = time.perf_counter() - start
@@ -97,6 +107,30 @@ def train(options: argparse.Namespace, seed: int) -> dict[str, float]:
     }
 
 
+def compile_lengths(
+    model: torch.nn.Module, loss: Callable[[list[int]], torch.Tensor], lengths: list[int], batch_size: int
+) -> None:
+    """Compiles forward and backward pass for every padded length, outside of what is timed."""
+    model.train()
+    by_length = sorted(range(len(lengths)), key=lengths.__getitem__)
+    padded = [-(-lengths[row] // MULTIPLE) for row in by_length]
+    for last in {length: index + 1 for index, length in enumerate(padded)}.values():
+        loss(by_length[max(0, last - batch_size) : max(last, batch_size)]).backward()
+        model.zero_grad()
+
+
+def group(rows: list[int], lengths: list[int], batch_size: int, random: np.random.Generator) -> list[int]:
+    """Sorts 50 batches at once by length, as transformers' `LengthGroupedSampler`, and shuffles their batches."""
+    grouped = []
+    for start in range(0, len(rows), 50 * batch_size):
+        part = sorted(rows[start : start + 50 * batch_size], key=lengths.__getitem__)
+        batches = [part[first : first + batch_size] for first in range(0, len(part), batch_size)]
+        # A batch that is not full stays the last one.
+        full, rest = batches[: len(part) // batch_size], batches[len(part) // batch_size :]
+        grouped += [full[index] for index in random.permutation(len(full))] + rest
+    return [row for batch in grouped for row in batch]
+
+
 def train_steps(
     model: torch.nn.Module,
     loss: Callable[[list[int]], torch.Tensor],
@@ -104,15 +138,22 @@ def train_steps(
     steps: int,
     options: argparse.Namespace,
     seed: int,
+    lengths: list[int] | None = None,
 ) -> Iterator[int]:
-    """Trains step by step, by the loss of the numbers of a batch's rows; yields the number of steps that are done."""
+    """Trains step by step, by the loss of the numbers of a batch's rows; yields the number of steps that are done.
+
+    With the rows' lengths, batches have rows of similar length.
+    """
     random, order = np.random.default_rng(seed), list[int]()
-    optimizer = torch.optim.AdamW(groups(model, 0.01), lr=options.learning_rate, betas=(0.9, 0.999), eps=1e-6)
+    optimizer = torch.optim.AdamW(
+        groups(model, 0.01), lr=options.learning_rate, betas=(0.9, 0.999), eps=1e-6, fused=True
+    )
     schedule = get_linear_schedule_with_warmup(optimizer, round(0.1 * steps), steps)
     model.train()
     for number in range(steps):
         while len(order) < options.batch_size:
-            order += random.permutation(count).tolist()
+            shuffled = random.permutation(count).tolist()
+            order += shuffled if lengths is None else group(shuffled, lengths, options.batch_size, random)
         rows, order = order[: options.batch_size], order[options.batch_size :]
         loss(rows).backward()
         torch.nn.utils.clip_grad_norm_(model.parameters(), 1.0)

@@ -1,9 +1,8 @@
 """A fused encoder block: six matrix products, with XLA programs between them."""
 
-import contextlib
 import functools
 import math
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import keras
@@ -15,7 +14,7 @@ from keras_bert.layers.feed_forward import ACTIVATIONS
 from keras_bert.layers.noise import mix, random_bits
 
 
-def compiled(function: Callable[..., Any]) -> Callable[..., Any]:
+def compiled(function: Callable[..., Any], constants: int = 1) -> Callable[..., Any]:
     """Compiles a function of tensors, and its gradient, with XLA; the gradient computes the function again.
 
     TensorFlow runs each operation over the whole tensor, which is limited by memory bandwidth; XLA fuses them into one
@@ -24,23 +23,24 @@ def compiled(function: Callable[..., Any]) -> Callable[..., Any]:
     Only the arguments are kept for the gradient: reading an intermediate result costs more than computing it again.
 
     Args:
-        function: a function of floating-point tensors and, last, an integer seed (2,) without a gradient, to a tensor.
-            Shapes may be unknown until it runs; a program is compiled once for each shape.
+        function: a function of floating-point tensors and, last, an integer seed (2,), to tensors. Shapes may be
+            unknown until it runs; a program is compiled once for each shape.
+        constants: the number of last arguments without a gradient, with the seed.
     """
     forward = tf.function(function, jit_compile=True, autograph=False, reduce_retracing=True)
 
-    def gradient(upstream: Tensor, *arguments: Any) -> list[Tensor]:
-        *inputs, seed = arguments
+    def gradient(upstream: Sequence[Tensor], *arguments: Any) -> list[Tensor]:
+        inputs = arguments[:-constants]
         with tf.GradientTape() as tape:
             tape.watch(inputs)
-            output = function(*inputs, seed)
+            output = function(*arguments)
         return tape.gradient(output, inputs, upstream)
 
     backward = tf.function(gradient, jit_compile=True, autograph=False, reduce_retracing=True)
 
     @tf.custom_gradient
     def call(*arguments: Any) -> Any:
-        return forward(*arguments), lambda upstream: [*backward(upstream, *arguments), None]
+        return forward(*arguments), lambda *upstream: [*backward(upstream, *arguments), *[None] * constants]
 
     return call
 
@@ -70,8 +70,7 @@ class FusedBlock:
         self._block, self._attention = block, block.attention
         config = block.config
         self._normalize = _residual_norm(config.dropout, config.layer_norm_epsilon)
-        self._attend = _probabilities(config.attention_dropout, 1 / math.sqrt(self._attention.head_size))
-        self._activate = _biased_activation(config.activation)
+        self._activate = biased_activation(config.activation)
 
     def __call__(self, inputs: Tensor, attention_bias: Tensor) -> Tensor:
         """(batch, length, hidden), bias (batch, 1, 1, length) -> (batch, length, hidden)."""
@@ -79,57 +78,72 @@ class FusedBlock:
         dtype = block.compute_dtype
         shape = tf.shape(inputs)
         rows = tf.reshape(inputs, (-1, inputs.shape[-1]))
-        context = self._context(rows, tf.cast(attention_bias, tf.float32), shape)
-        projected = _product(context, attention.output_projection, dtype)
-        x = self._norm(rows, projected, attention.output_projection, block.attention_norm, block.attention_dropout)
+        context = self._context(rows, attention_bias, shape)
+        projected = unbiased_product(context, attention.output_projection, dtype)
+        bias = float32_weight(attention.output_projection.bias)
+        return tf.reshape(self._add_and_feed_forward(rows, projected, bias), shape)
+
+    def finish(self, inputs: Tensor, attended: Tensor) -> Tensor:
+        """Computes the block after its attention, as `EncoderBlock._add_and_feed_forward`."""
+        rows, projected = (tf.reshape(x, (-1, inputs.shape[-1])) for x in (inputs, attended))
+        bias = tf.zeros(inputs.shape[-1:])
+        return tf.reshape(self._add_and_feed_forward(rows, projected, bias), tf.shape(inputs))
+
+    def _add_and_feed_forward(self, rows: Tensor, projected: Tensor, bias: Tensor) -> Tensor:
+        """Inputs and attention outputs without their bias, rows (batch x length, hidden) -> rows."""
+        block, dtype = self._block, self._block.compute_dtype
+        x = self._norm(rows, projected, bias, block.attention_norm, block.attention_dropout)
         hidden, outer = block.feed_forward.intermediate, block.feed_forward.output_projection
-        activated = self._activate(_product(x, hidden, dtype), _float32(hidden.bias), tf.constant(_NO_SEED, tf.uint32))
-        x = self._norm(x, _product(activated, outer, dtype), outer, block.feed_forward_norm, block.feed_forward_dropout)
-        return tf.reshape(x, shape)
+        activated = self._activate(unbiased_product(x, hidden, dtype), float32_weight(hidden.bias), no_seed())
+        bias, projected = float32_weight(outer.bias), unbiased_product(activated, outer, dtype)
+        return self._norm(x, projected, bias, block.feed_forward_norm, block.feed_forward_dropout)
 
     def _context(self, rows: Tensor, bias: Tensor, shape: Any) -> Tensor:
         """Rows (batch x length, hidden), bias (batch, 1, 1, length) -> context (batch x length, attention)."""
         attention = self._attention
         parts = attention.query, attention.key, attention.value
-        added = tf.concat([_float32(part.bias) for part in parts], axis=0)
-        projected = _biased(_products(rows, parts), added, tf.constant(_NO_SEED, tf.uint32))
+        added = tf.concat([float32_weight(part.bias) for part in parts], axis=0)
+        projected = biased(_products(rows, parts), added, no_seed())
         split = tf.reshape(projected, (shape[0], shape[1], 3, attention.num_heads, attention.head_size))
         query, key, value = tf.unstack(tf.transpose(split, (2, 0, 3, 1, 4)))
         scores = tf.matmul(query, key, transpose_b=True)
-        context = tf.matmul(self._attend(scores, bias, _seed(attention.dropout)), value)
+        shares = attention_shares(scores, bias, attention.dropout, 1 / math.sqrt(attention.head_size))
+        context = tf.matmul(shares, value)
         return tf.reshape(tf.transpose(context, (0, 2, 1, 3)), (-1, attention.num_heads * attention.head_size))
 
-    def _norm(self, x: Tensor, projected: Tensor, dense: Any, norm: Tensor, dropout: Any) -> Tensor:
-        weights = _float32(dense.bias), _float32(norm.gamma), _float32(norm.beta)
-        return self._normalize(x, projected, *weights, _seed(dropout))
+    def _norm(self, x: Tensor, projected: Tensor, bias: Tensor, norm: Any, dropout: Any) -> Tensor:
+        weights = bias, float32_weight(norm.gamma), float32_weight(norm.beta)
+        return self._normalize(x, projected, *weights, draw_seed(dropout))
 
 
-_NO_SEED = (0, 0)
+def no_seed() -> Any:
+    """The seed of a program that draws no numbers."""
+    return tf.constant((0, 0), tf.uint32)
 
 
-def _float32(variable: keras.Variable) -> Any:
+def float32_weight(variable: keras.Variable) -> Any:
     """Returns the float32 weight; Keras would return a copy in the layer's precision."""
     return tf.convert_to_tensor(variable._value)
 
 
-def _product(rows: Tensor, dense: Any, dtype: str) -> Tensor:
+def unbiased_product(rows: Tensor, dense: Any, dtype: str) -> Tensor:
     """Multiplies rows by a layer's kernel; adds the output of the layer's adapter, but no bias."""
-    product = tf.matmul(rows, tf.cast(_float32(dense.kernel), dtype))
+    product = tf.matmul(rows, tf.cast(float32_weight(dense.kernel), dtype))
     return product if dense.adapter is None else dense.adapter(rows, product, training=True)
 
 
 def _products(rows: Tensor, parts: Sequence[Any]) -> Tensor:
     """Concatenates the products of several layers; computes them as one product if no layer has an adapter."""
     if any(part.adapter is not None for part in parts):
-        return tf.concat([_product(rows, part, rows.dtype) for part in parts], axis=1)
-    kernel = tf.cast(tf.concat([_float32(part.kernel) for part in parts], axis=1), rows.dtype)
+        return tf.concat([unbiased_product(rows, part, rows.dtype) for part in parts], axis=1)
+    kernel = tf.cast(tf.concat([float32_weight(part.kernel) for part in parts], axis=1), rows.dtype)
     return tf.matmul(rows, kernel)
 
 
-def _seed(dropout: keras.layers.Dropout) -> Any:
+def draw_seed(dropout: keras.layers.Dropout) -> Any:
     """Draws the next seed of a dropout layer, uint32 (2,)."""
     if not dropout.rate:
-        return tf.constant(_NO_SEED, tf.uint32)
+        return no_seed()
     seed = tf.cast(dropout.seed_generator.next(), tf.uint32)
     # The generators of all devices have the same state; each device must drop other values.
     replica = tf.distribute.get_replica_context()
@@ -142,7 +156,7 @@ def _add_bias(x: Tensor, bias: Tensor, seed: Tensor) -> Tensor:
     return tf.cast(tf.cast(x, tf.float32) + bias, x.dtype)
 
 
-_biased = compiled(_add_bias)
+biased = compiled(_add_bias)
 
 
 @functools.cache
@@ -158,45 +172,32 @@ def _residual_norm(rate: float, epsilon: float) -> Callable[..., Any]:
     return compiled(residual_norm)
 
 
-@functools.cache
-def _probabilities(rate: float, scale: float) -> Callable[..., Any]:
-    """Dropout(softmax(scale scores + bias)) over the last axis."""
+def attention_shares(
+    scores: Tensor, bias: Tensor, dropout: keras.layers.Dropout, scale: float = 1.0, constant: bool = False
+) -> Tensor:
+    """Dropout(softmax(scale scores + bias)) over the last axis; a constant bias has no gradient."""
+    # The bias of padding, (batch, 1, 1, length). Others may be learnt, and their gradient is a pass over the scores.
+    is_constant = constant or bias.shape[2] == 1
+    return _probabilities(dropout.rate, scale, is_constant)(scores, tf.cast(bias, tf.float32), draw_seed(dropout))
 
+
+@functools.cache
+def _probabilities(rate: float, scale: float, is_constant: bool) -> Callable[..., Any]:
     def probabilities(scores: Tensor, bias: Tensor, seed: Tensor) -> Tensor:
         shares = tf.nn.softmax(tf.cast(scores, tf.float32) * scale + bias)
         return tf.cast(seeded_dropout(shares, seed, rate), scores.dtype)
 
-    return compiled(probabilities)
+    return compiled(probabilities, 1 + is_constant)
 
 
 @functools.cache
-def _biased_activation(name: str) -> Callable[..., Any]:
+def biased_activation(name: str) -> Callable[..., Any]:
     """activation(x + bias)."""
 
     def biased_activation(x: Tensor, bias: Tensor, seed: Tensor) -> Tensor:
         return tf.cast(ACTIVATIONS[name](tf.cast(x, tf.float32) + bias), x.dtype)
 
     return compiled(biased_activation)
-
-
-@contextlib.contextmanager
-def fused_blocks(model: keras.Model) -> Iterator[None]:
-    """A context in which the encoder blocks of a model, if it has any, compute with `FusedBlock` in training.
-
-    Blocks with transforms at their taps or kernels compute as before. Functions must be traced inside the context; a
-    traced function then also runs outside of it with the fused blocks. Weights, seeds, saved models and inference do
-    not change.
-    """
-    # `FusedBlock` computes BERT's attention only.
-    blocks = [layer for layer in model._flatten_layers() if type(layer) is EncoderBlock]
-    before = [block.training_call for block in blocks]
-    try:
-        for block in blocks:
-            block.training_call = FusedBlock(block)
-        yield
-    finally:
-        for block, old in zip(blocks, before, strict=True):
-            block.training_call = old
 
 
 def compiled_update(

@@ -84,7 +84,7 @@ class EncoderBlock(TransformerBlock):
             bias = attention_bias if attention_bias.shape[2] == 1 else attention_bias[:, :, :1]
             attended = self.attention(inputs, bias, query_states=first)
             return self._add_and_feed_forward(first, attended, training=False)
-        if training and self.training_call is not None and not self._has_transforms():
+        if training and self.training_call is not None and not has_transforms(self):
             return self.training_call(inputs, attention_bias)
         return self._add_and_feed_forward(inputs, self.attention(inputs, attention_bias, training=training), training)
 
@@ -97,13 +97,15 @@ class EncoderBlock(TransformerBlock):
         x = self.feed_forward_norm_tap(self.feed_forward_norm(self.feed_forward_sum_tap(total, training)), training)
         return x if len(x.shape) == len(inputs.shape) else ops.reshape(x, ops.shape(inputs))
 
-    def _has_transforms(self) -> bool:
-        # A low-rank adapter only adds a term to the outputs.
-        return any(
-            (
-                isinstance(part, Dense)
-                and (part.kernel_transform is not None or not isinstance(part.adapter, LowRankAdapter | None))
-            )
-            or any(tap.transform is not None for tap in taps_of(part).values())
-            for part in self._flatten_layers()
+
+def has_transforms(layer: keras.layers.Layer) -> bool:
+    """Whether a tap or a kernel within a layer has a transform, or a layer in it an adapter other than LoRA."""
+    # A low-rank adapter only adds a term to the outputs.
+    return any(
+        (
+            isinstance(part, Dense)
+            and (part.kernel_transform is not None or not isinstance(part.adapter, LowRankAdapter | None))
         )
+        or any(tap.transform is not None for tap in taps_of(part).values())
+        for part in layer._flatten_layers()
+    )

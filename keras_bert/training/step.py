@@ -10,7 +10,8 @@ import numpy as np
 import tensorflow as tf
 
 from keras_bert.core.checks import check
-from keras_bert.fused.block import compiled_update, fused_blocks
+from keras_bert.fused.block import compiled_update
+from keras_bert.fused.layers import fused_blocks
 from keras_bert.models.optimizer import adamw
 from keras_bert.models.traces import check_attached
 from keras_bert.objectives.base import Batch, Objective, Sums, means

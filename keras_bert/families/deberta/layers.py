@@ -118,6 +118,20 @@ def by_distance_to_pairs(scores: Tensor) -> Tensor:
     return ops.reshape(flat, (*outer, length, width - 1))[..., :length]
 
 
+def sum_scores(bias: Tensor, content: Tensor, by_query: Tensor, by_key: Tensor) -> Tensor:
+    """The sum of a bias (batch, 1, 1, length) and the attention scores, (batch, heads, length, length).
+
+    `content` are scores of pairs. Those of queries and distances and those of keys and distances are (batch, heads,
+    length, 2 x length); None for none.
+    """
+    scores = ops.add(bias, content)
+    if by_query is not None:
+        scores = ops.add(scores, by_distance_to_pairs(by_query))
+    if by_key is not None:
+        scores = ops.add(scores, ops.transpose(by_distance_to_pairs(by_key), (0, 1, 3, 2)))
+    return scores
+
+
 @keras.saving.register_keras_serializable("keras_bert")
 class DeBERTaAttention(ConfiguredAttention):
     """DeBERTa's disentangled attention to the contents and the relative positions of tokens.
@@ -173,7 +187,8 @@ class DeBERTaAttention(ConfiguredAttention):
         query = self._split_heads(self.query_tap(scaled, training), query_shape)
         key = self._split_heads(self.key(inputs), shape)
         value = self._split_heads(self.value(inputs), shape)
-        scores = ops.add(attention_bias, ops.matmul(query, ops.transpose(key, (0, 1, 3, 2))))
+        scores = ops.matmul(query, ops.transpose(key, (0, 1, 3, 2)))
+        by_query = by_key = None
         relative = self.relative_dropout(relative, training=training)
         # The first token's distances to the keys are 0, -1, ..., 1 - length: the last rows of [0], one for each key.
         from_query = relative[0, shape[1] :] if first_only else relative[0]
@@ -181,20 +196,29 @@ class DeBERTaAttention(ConfiguredAttention):
         shared = self.variant.shared_projections
         if self.variant.content_to_position:
             positions = self._columns((self.key if shared else self.position_key)(from_query))
-            by_distance = ops.matmul(query, positions)
-            scores = ops.add(scores, by_distance if first_only else by_distance_to_pairs(by_distance))
+            by_query = ops.matmul(query, positions)
         if self.variant.position_to_content:
             positions = (self.query if shared else self.position_query)(from_keys)
             positions = self._columns(self.position_query_tap(ops.multiply(positions, scale), training))
             if first_only:
                 # Each key is multiplied only by the query of its distance, not by the queries of all distances.
                 products = ops.multiply(ops.transpose(key, (0, 1, 3, 2)), positions)
-                by_query = ops.sum(products, axis=2, keepdims=True)
+                by_key = ops.sum(products, axis=2, keepdims=True)
             else:
-                by_query = ops.transpose(by_distance_to_pairs(ops.matmul(key, positions)), (0, 1, 3, 2))
-            scores = ops.add(scores, by_query)
-        context = ops.matmul(self._attention_probabilities(scores, training), value)
+                by_key = ops.matmul(key, positions)
+        if first_only:
+            given = [one for one in (scores, by_query, by_key) if one is not None]
+            probabilities = self._attention_probabilities(sum(given, attention_bias), training)
+        else:
+            probabilities = self._relative_probabilities(attention_bias, scores, by_query, by_key, training)
+        context = ops.matmul(probabilities, value)
         return self._join_heads(context, query_shape, training)
+
+    def _relative_probabilities(
+        self, bias: Tensor, content: Tensor, by_query: Tensor, by_key: Tensor, training: bool
+    ) -> Tensor:
+        """The attention probabilities of the scores of `sum_scores`."""
+        return self._attention_probabilities(sum_scores(bias, content, by_query, by_key), training)
 
     def _columns(self, x: Tensor) -> Tensor:
         """(distances, hidden) -> (1, heads, head_size, distances)."""

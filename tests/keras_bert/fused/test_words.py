@@ -3,7 +3,8 @@ import pytest
 import tensorflow as tf
 
 from keras_bert.core.losses import correct, cross_entropy
-from keras_bert.fused.block import compiled, fused_blocks, seeded_dropout
+from keras_bert.fused.block import compiled, seeded_dropout
+from keras_bert.fused.layers import fused_blocks
 from keras_bert.fused.masked_tokens import draw_tokens, masked_token_loss
 from keras_bert.fused.pretraining import FusedReplacedTokensObjective
 from keras_bert.layers.noise import gumbel_noise

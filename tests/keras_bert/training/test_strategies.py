@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
-from keras_bert.fused.block import _biased
+from keras_bert.fused.block import biased
 from keras_bert.layers.dense import Dense
 from keras_bert.models.encoder import build_encoder
 from keras_bert.models.pretraining import build_pretraining
@@ -87,7 +87,7 @@ def test_the_gradient_of_a_bias_is_summed_in_float32(add):
     layer.build((None, 8))
     bias = layer.bias.value
     with tf.GradientTape() as tape:
-        outputs = layer(rows) if add == "layer" else _biased(rows, tf.convert_to_tensor(bias), tf.zeros(2, tf.uint32))
+        outputs = layer(rows) if add == "layer" else biased(rows, tf.convert_to_tensor(bias), tf.zeros(2, tf.uint32))
         total = tf.reduce_sum(tf.cast(outputs, tf.float32))
     assert outputs.dtype == tf.bfloat16
     assert tape.gradient(total, bias).numpy().tolist() == [4096.0] * 8
