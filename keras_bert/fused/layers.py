@@ -217,10 +217,17 @@ _PROGRAMS: tuple[tuple[type, str, Callable[[Any], Callable[..., Any]]], ...] = (
 )
 
 
+def _in_training(
+    layer: keras.layers.Layer, program: Callable[..., Any], plain: Callable[..., Any]
+) -> Callable[..., Any]:
+    """The program while a model is called for training, else the plain method; some methods are not told."""
+    return lambda *inputs, **named: (program if layer._get_call_context().training else plain)(*inputs, **named)
+
+
 def _replacements(layer: keras.layers.Layer) -> dict[str, Callable[..., Any]]:
     """The functions in the place of a layer's methods, by their names; methods of other classes stay as they are."""
     found = {
-        name: make(layer)
+        name: _in_training(layer, make(layer), getattr(layer, name))
         for kind, name, make in _PROGRAMS
         if isinstance(layer, kind) and getattr(type(layer), name) is getattr(kind, name)
     }
