@@ -79,9 +79,9 @@ export class TFLiteModel {
    * differ in more than the tokens: a constant of the shorter one must be the first values of that of the longer one.
    */
   tokenAxes(length) {
-    const next = this.lengths.find((each) => each > length) ?? this.lengths.at(-2);
+    const next = this.lengths.find((count) => count > length) ?? this.lengths.at(-2);
     if (!next) return null;
-    const [one, other] = [length, next].map((each) => this.signatures.get(each).graph);
+    const [one, other] = [length, next].map((tokens) => this.signatures.get(tokens).graph);
     const text = ({ operations, tensors }) => JSON.stringify([
       operations.map(({ code, options, ins, outs }) => [code, options, ins, outs]),
       tensors.map(({ shape, type, scale, zero }) => [shape.length, type, scale, zero]),
@@ -91,7 +91,7 @@ export class TFLiteModel {
       count === other.tensors[index].shape[axis] ? 0 : count / length)));
     const fits = (perToken, index, axis) => Number.isInteger(perToken)
       && (!perToken || other.tensors[index].shape[axis] === perToken * next);
-    if (!axes.every((each, index) => each.every((perToken, axis) => fits(perToken, index, axis)))) return null;
+    if (!axes.every((entries, index) => entries.every((perToken, axis) => fits(perToken, index, axis)))) return null;
     const computed = new Set([...this.signatures.get(length).inputs.values(), ...one.operations.flatMap(({ outs }) => outs)]);
     const constants = one.operations.flatMap(({ code, ins }) => (
       ins.filter((index, operand) => index >= 0 && !computed.has(index) && !UNREAD_OPERANDS[code]?.includes(operand))));
