@@ -9,6 +9,7 @@ from keras import ops
 from keras_bert.core.tensors import Tensor
 from keras_bert.layers.attachments import Attachments
 from keras_bert.layers.dense import Dense
+from keras_bert.layers.dropout import Dropout
 from keras_bert.layers.feed_forward import gelu_erf
 from keras_bert.layers.tap import Tap
 
@@ -22,7 +23,7 @@ class LowRankAdapter(keras.layers.Layer):
     def __init__(self, rank: int, alpha: float, dropout: float = 0.0, **kwargs: Any) -> None:
         super().__init__(**kwargs)
         self.rank, self.scale = rank, alpha / rank
-        self.dropout = keras.layers.Dropout(dropout, name="dropout", dtype=self.dtype_policy)
+        self.dropout = Dropout(dropout, name="dropout", dtype=self.dtype_policy)
 
     def build(self, inputs_shape: tuple[int | None, ...], outputs_shape: tuple[int | None, ...]) -> None:
         """Makes A (inputs, rank), random, and B (rank, units), zeros: the initial update is zero (section 4.1)."""

@@ -11,6 +11,7 @@ from keras_bert.core.config import EncoderConfig
 from keras_bert.core.tensors import Tensor
 from keras_bert.layers.block import SavedLayer, as_config
 from keras_bert.layers.dense import Dense
+from keras_bert.layers.dropout import Dropout
 from keras_bert.layers.tap import Tap
 
 # Added to the attention scores of padding. Its probability, e^-120, is zero in float32, and an int8 grid over the
@@ -60,7 +61,7 @@ class SelfAttention(SavedLayer):
         self.attention_size = attention_size
         for tap in self.taps:
             setattr(self, tap, Tap(tap))
-        self.dropout = keras.layers.Dropout(dropout, dtype=self.dtype_policy, name="dropout")
+        self.dropout = Dropout(dropout, dtype=self.dtype_policy, name="dropout")
 
     def build(self, inputs_shape: tuple[int | None, ...], attention_bias_shape: Any, values_shape: Any = None) -> None:
         """Makes query and key (hidden, attention), value (values, attention) and output (attention, hidden)."""

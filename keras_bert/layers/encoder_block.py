@@ -12,6 +12,7 @@ from keras_bert.layers.adapters import LowRankAdapter
 from keras_bert.layers.attention import SelfAttention
 from keras_bert.layers.block import TransformerBlock
 from keras_bert.layers.dense import Dense, as_rows
+from keras_bert.layers.dropout import Dropout
 from keras_bert.layers.feed_forward import FeedForward
 from keras_bert.layers.tap import Tap, taps_of
 
@@ -52,7 +53,7 @@ class EncoderBlock(TransformerBlock):
         )
         for part in ("attention", "feed_forward"):
             norm = keras.layers.LayerNormalization(epsilon=config.layer_norm_epsilon, name=f"{part}_norm", dtype=policy)
-            dropout = keras.layers.Dropout(config.dropout, name=f"{part}_dropout", dtype=policy)
+            dropout = Dropout(config.dropout, name=f"{part}_dropout", dtype=policy)
             setattr(self, f"{part}_norm", norm)
             setattr(self, f"{part}_dropout", dropout)
             setattr(self, f"{part}_sum_tap", Tap(f"{part}_sum_tap"))

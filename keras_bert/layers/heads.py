@@ -9,6 +9,7 @@ from keras import ops
 from keras_bert.core.tensors import Tensor
 from keras_bert.layers.block import SavedLayer
 from keras_bert.layers.dense import Dense
+from keras_bert.layers.dropout import Dropout
 from keras_bert.layers.feed_forward import ACTIVATIONS
 from keras_bert.layers.tap import SEPARATOR, Tap
 
@@ -29,7 +30,7 @@ class Pooler(SavedLayer):
         super().__init__(**kwargs)
         self.initializer_range = initializer_range
         self.activation = activation
-        self.dropout = keras.layers.Dropout(dropout, name="dropout", dtype=self.dtype_policy)
+        self.dropout = Dropout(dropout, name="dropout", dtype=self.dtype_policy)
         self.output_tap = Tap("output_tap")
 
     def build(self, input_shape: tuple[int | None, ...]) -> None:

@@ -7,6 +7,7 @@ from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Any, Self, get_args
 
 from keras_bert.core.checks import check
+from keras_bert.layers.dropout import Dropout
 from keras_bert.metrics.calibration import probabilities
 from keras_bert.options.data import Pooling
 from keras_bert.tasks.answer_columns import ColumnType
@@ -53,7 +54,7 @@ def build_classifier(
         raise ValueError(f"num_labels must be at least 1, got {num_labels}")
     pooling = pooling or default_pooling(encoder)
     encoder = with_global_tokens(encoder, "first")
-    pooled = keras.layers.Dropout(dropout, name="classifier_dropout")(pool(encoder, pooling))
+    pooled = Dropout(dropout, name="classifier_dropout")(pool(encoder, pooling))
     return keras.Model(encoder.input, Dense(num_labels, name="classifier")(pooled), name="classification")
 
 

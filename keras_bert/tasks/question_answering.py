@@ -11,6 +11,7 @@ import numpy as np
 
 from keras_bert.core.checks import check
 from keras_bert.core.folders import END_LOGITS, START_LOGITS
+from keras_bert.layers.dropout import Dropout
 from keras_bert.tasks.answer_columns import ColumnType
 from keras_bert.tasks.answer_spans import Answer, Spans, answers_of, best_of_rows, best_spans
 from keras_bert.tasks.answer_windows import (
@@ -90,7 +91,7 @@ def build_span_classifier(
             name="span_transform",
         )(states)
         bias = QuestionBias(separator or 0, name="question_bias")(encoder.input["token_ids"], bias)
-    states = keras.layers.Dropout(dropout, name="span_dropout")(states)
+    states = Dropout(dropout, name="span_dropout")(states)
     logits = Dense(2, name="span_classifier")(states)
     bias = keras.layers.Reshape((-1, 1), name="span_bias")(bias)
     # In this order: the other way round and with one row, Keras takes the bias for that of a convolution, which the

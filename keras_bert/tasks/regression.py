@@ -10,6 +10,7 @@ import numpy as np
 
 from keras_bert.core.checks import check
 from keras_bert.core.target_scale import TargetScale
+from keras_bert.layers.dropout import Dropout
 from keras_bert.options.data import Pooling
 from keras_bert.tasks.answer_columns import ColumnType
 from keras_bert.tasks.base import Array, Features, Runtime, Task
@@ -52,7 +53,7 @@ def build_regressor(encoder: keras.Model, *, pooling: Pooling | None = None, dro
 
     pooling = pooling or default_pooling(encoder)
     encoder = with_global_tokens(encoder, "first")
-    pooled = keras.layers.Dropout(dropout, name="regressor_dropout")(pool(encoder, pooling))
+    pooled = Dropout(dropout, name="regressor_dropout")(pool(encoder, pooling))
     return keras.Model(encoder.input, RegressionHead(1, name=_HEAD)(pooled), name="regression")
 
 

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, Self, cast
 import numpy as np
 
 from keras_bert.core.checks import check
+from keras_bert.layers.dropout import Dropout
 from keras_bert.metrics.calibration import probabilities
 from keras_bert.metrics.entities import OUTSIDE
 from keras_bert.tasks.answer_columns import ColumnType
@@ -52,7 +53,7 @@ def build_tagger(encoder: keras.Model, num_labels: int, *, dropout: float = 0.1)
     if num_labels < 2:
         raise ValueError(f"num_labels must be at least 2, got {num_labels}")
     encoder = with_global_tokens(encoder, "none")
-    states = keras.layers.Dropout(dropout, name="classifier_dropout")(head_inputs(encoder, sequence_output(encoder)))
+    states = Dropout(dropout, name="classifier_dropout")(head_inputs(encoder, sequence_output(encoder)))
     return keras.Model(encoder.input, Dense(num_labels, name="classifier")(states), name="token_classification")
 
 

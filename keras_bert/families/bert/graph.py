@@ -7,6 +7,7 @@ import keras
 
 from keras_bert.core.config import EncoderConfig
 from keras_bert.layers.attention import AttentionBias
+from keras_bert.layers.dropout import Dropout
 from keras_bert.layers.embeddings import EmbeddingProjection, PositionEmbedding, SegmentEmbedding, TokenEmbedding
 from keras_bert.layers.encoder_block import EncoderBlock
 from keras_bert.layers.tap import TapLayer
@@ -44,7 +45,7 @@ def embed(config: EncoderConfig, inputs: Mapping[str, Any], *, positions: bool =
     if norm:
         x = keras.layers.LayerNormalization(epsilon=config.layer_norm_epsilon, name="embeddings_norm")(x)
         x = TapLayer(name="embeddings_norm_tap")(x)
-    x = keras.layers.Dropout(config.dropout, name="embeddings_dropout")(x)
+    x = Dropout(config.dropout, name="embeddings_dropout")(x)
     if config.embedding_size is not None:
         x = EmbeddingProjection(config.hidden_size, spread, name="embedding_projection")(x)
     return x

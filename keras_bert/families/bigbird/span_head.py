@@ -8,6 +8,7 @@ from keras import ops
 from keras_bert.core.tensors import Tensor
 from keras_bert.layers.attention import MASK_BIAS
 from keras_bert.layers.block import SavedLayer
+from keras_bert.layers.dropout import Dropout
 from keras_bert.layers.feed_forward import FeedForward
 from keras_bert.layers.separator import SeparatorReader
 
@@ -37,8 +38,8 @@ class SpanTransform(SavedLayer):
             intermediate_size, activation, initializer_range, name="feed_forward", dtype=policy
         )
         self.norm = keras.layers.LayerNormalization(epsilon=layer_norm_epsilon, name="norm", dtype=policy)
-        self.input_dropout = keras.layers.Dropout(dropout, name="input_dropout", dtype=policy)
-        self.output_dropout = keras.layers.Dropout(dropout, name="output_dropout", dtype=policy)
+        self.input_dropout = Dropout(dropout, name="input_dropout", dtype=policy)
+        self.output_dropout = Dropout(dropout, name="output_dropout", dtype=policy)
 
     def build(self, inputs_shape: tuple[int | None, ...]) -> None:
         """Builds the sublayers for inputs (batch, length, hidden)."""

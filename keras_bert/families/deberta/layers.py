@@ -16,6 +16,7 @@ from keras_bert.families.deberta.settings import DeBERTa
 from keras_bert.layers.attention import AttentionBias, ConfiguredAttention
 from keras_bert.layers.block import ConfiguredLayer
 from keras_bert.layers.dense import Dense
+from keras_bert.layers.dropout import Dropout
 from keras_bert.layers.encoder_block import EncoderBlock
 from keras_bert.layers.feed_forward import ACTIVATIONS
 from keras_bert.layers.tap import Tap
@@ -146,9 +147,7 @@ class DeBERTaAttention(ConfiguredAttention):
         self.variant = self.config.variant
         if self.variant.position_to_content:
             self.position_query_tap = Tap("position_query_tap")
-        self.relative_dropout = keras.layers.Dropout(
-            self.config.dropout, dtype=self.dtype_policy, name="relative_dropout"
-        )
+        self.relative_dropout = Dropout(self.config.dropout, dtype=self.dtype_policy, name="relative_dropout")
 
     def build(  # type: ignore[override]
         self, inputs_shape: Any, attention_bias_shape: Any, relative_shape: Any
@@ -274,7 +273,7 @@ class ConvolutionSum(ConfiguredLayer):
         self.window = settings.variant.convolution
         self.activation = {"tanh": ops.tanh, **ACTIVATIONS}[settings.variant.convolution_activation]
         self.dense = Dense(settings.hidden_size, settings.initializer_range, name="dense", dtype=policy)
-        self.dropout = keras.layers.Dropout(settings.dropout, name="dropout", dtype=policy)
+        self.dropout = Dropout(settings.dropout, name="dropout", dtype=policy)
         self.norm = keras.layers.LayerNormalization(epsilon=settings.layer_norm_epsilon, name="norm", dtype=policy)
         for tap in ("input_tap", "sum_tap", "norm_tap"):
             setattr(self, tap, Tap(tap))

@@ -15,6 +15,7 @@ from keras_bert.families.gated.settings import Gated
 from keras_bert.layers.attention import MASK_BIAS, AttentionBias, ConfiguredAttention
 from keras_bert.layers.block import ConfiguredLayer
 from keras_bert.layers.dense import Dense
+from keras_bert.layers.dropout import Dropout
 from keras_bert.layers.encoder_block import EncoderBlock
 from keras_bert.layers.feed_forward import ACTIVATIONS
 from keras_bert.layers.rotary import rotary_table, rotate
@@ -97,7 +98,7 @@ class GatedLinearUnit(ConfiguredLayer):
     def __init__(self, config: EncoderConfig | Mapping[str, Any], **kwargs: Any) -> None:
         super().__init__(config, **kwargs)
         self.activation_tap = Tap("activation_tap")
-        self.dropout = keras.layers.Dropout(self.config.dropout, dtype=self.dtype_policy, name="dropout")
+        self.dropout = Dropout(self.config.dropout, dtype=self.dtype_policy, name="dropout")
 
     def build(self, input_shape: tuple[int | None, ...]) -> None:
         """Makes G and W (hidden, intermediate), and W2 (intermediate, hidden)."""

@@ -12,6 +12,7 @@ from keras_bert.families.mobilebert.settings import MobileBERT, Normalization
 from keras_bert.layers.attention import AttentionBias, SelfAttention
 from keras_bert.layers.block import TransformerBlock
 from keras_bert.layers.dense import Dense
+from keras_bert.layers.dropout import Dropout
 from keras_bert.layers.embeddings import EmbeddingProjection, PositionEmbedding, SegmentEmbedding, TokenEmbedding
 from keras_bert.layers.feed_forward import FeedForward
 from keras_bert.layers.tap import Tap, TapLayer
@@ -97,7 +98,7 @@ class MobileBERTBlock(TransformerBlock):
                 self, name, FeedForward(settings.intermediate_size, settings.activation, spread, name=name, **policy)
             )
         self.output_bottleneck = Dense(settings.hidden_size, spread, name="output_bottleneck", **policy)
-        self.output_dropout = keras.layers.Dropout(settings.dropout, name="output_dropout", **policy)
+        self.output_dropout = Dropout(settings.dropout, name="output_dropout", **policy)
         for part in parts:
             epsilon = TORCH_EPSILON if part == "feed_forward" else settings.layer_norm_epsilon
             norm = make_norm(variant.normalization, epsilon, name=f"{part}_norm", **policy)
@@ -177,4 +178,4 @@ def _embed(config: EncoderConfig, inputs: Mapping[str, Any]) -> Any:
     x = TapLayer(name="embeddings_sum_tap")(x)
     x = make_norm(config.variant.normalization, TORCH_EPSILON, name="embeddings_norm")(x)
     x = TapLayer(name="embeddings_norm_tap")(x)
-    return keras.layers.Dropout(config.dropout, name="embeddings_dropout")(x)
+    return Dropout(config.dropout, name="embeddings_dropout")(x)

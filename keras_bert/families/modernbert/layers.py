@@ -14,6 +14,7 @@ from keras_bert.families.modernbert.settings import ModernBERT
 from keras_bert.layers.attention import MASK_BIAS, AttentionBias, SelfAttention
 from keras_bert.layers.block import SavedLayer, TransformerBlock, weights_by_path
 from keras_bert.layers.dense import Dense
+from keras_bert.layers.dropout import Dropout
 from keras_bert.layers.embeddings import TokenEmbedding
 from keras_bert.layers.feed_forward import ACTIVATIONS, FeedForward
 from keras_bert.layers.rotary import rotary_table, rotate
@@ -63,7 +64,7 @@ class RotaryAttention(SelfAttention):
         super().__init__(num_heads, dropout, initializer_range, **kwargs)
         self.theta = theta
         self.output_range = output_range
-        self.output_dropout = keras.layers.Dropout(dropout, dtype=self.dtype_policy, name="output_dropout")
+        self.output_dropout = Dropout(dropout, dtype=self.dtype_policy, name="output_dropout")
 
     def build(  # type: ignore[override]
         self, inputs_shape: tuple[int | None, ...], attention_bias_shape: Any
@@ -123,7 +124,7 @@ class GatedFeedForward(FeedForward):
     ) -> None:
         super().__init__(intermediate_size, activation, initializer_range, **kwargs)
         self.output_range = output_range
-        self.dropout = keras.layers.Dropout(dropout, dtype=self.dtype_policy, name="dropout")
+        self.dropout = Dropout(dropout, dtype=self.dtype_policy, name="dropout")
 
     def build(self, input_shape: tuple[int | None, ...]) -> None:
         """Makes W and V as one kernel (hidden, 2 x intermediate), and W2 (intermediate, hidden)."""
@@ -219,7 +220,7 @@ def modernbert_states(config: EncoderConfig, inputs: Mapping[str, Any]) -> Any:
     assert isinstance(variant, ModernBERT)
     table = TokenEmbedding(config.vocabulary_size, config.hidden_size, config.initializer_range, name="token_embedding")
     x = _norm(config, "embeddings_norm")(table(inputs["token_ids"]))
-    x = keras.layers.Dropout(variant.embedding_dropout, name="embeddings_dropout")(x)
+    x = Dropout(variant.embedding_dropout, name="embeddings_dropout")(x)
     global_bias = AttentionBias(name="attention_bias")(inputs["padding_mask"])
     local_bias = WindowBias(variant.reach, name="window_bias")(global_bias)
     for index in range(config.num_layers):

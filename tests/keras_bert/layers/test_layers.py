@@ -26,6 +26,7 @@ from keras_bert.families.pre_norm.layers import PreNormBlock
 from keras_bert.layers.adapters import DecodedStates, PromptPlaces, TokenStates
 from keras_bert.layers.attention import AttentionBias, SelfAttention
 from keras_bert.layers.dense import Dense
+from keras_bert.layers.dropout import Dropout
 from keras_bert.layers.embeddings import EmbeddingProjection, PositionEmbedding, SegmentEmbedding, TokenEmbedding
 from keras_bert.layers.encoder_block import EncoderBlock
 from keras_bert.layers.feed_forward import ACTIVATIONS, FeedForward
@@ -144,6 +145,7 @@ CASES = [
     ),
     (PredictionHead, {"activation": "relu", "initializer_range": 0.1, "use_bias": False}, [STATES]),
     (OutputBias, {}, [STATES]),
+    (Dropout, {"rate": 0.2}, [STATES]),
     (WindowBias, {"reach": 1}, [BIAS]),
     (RotaryAttention, ROTARY, [STATES, BIAS]),
     (
