@@ -226,16 +226,16 @@ def _in_training(
 
 def _replacements(layer: keras.layers.Layer) -> dict[str, Callable[..., Any]]:
     """The functions in the place of a layer's methods, by their names; methods of other classes stay as they are."""
-    found = {
+    replaced = {
         name: _in_training(layer, make(layer), getattr(layer, name))
         for kind, name, make in _PROGRAMS
         if isinstance(layer, kind) and getattr(type(layer), name) is getattr(kind, name)
     }
     if type(layer) is EncoderBlock:
-        found["training_call"] = FusedBlock(layer)
+        replaced["training_call"] = FusedBlock(layer)
     elif isinstance(layer, EncoderBlock) and type(layer.feed_forward) is FeedForward:
-        found["_add_and_feed_forward"] = _after_attention(layer)
-    return found
+        replaced["_add_and_feed_forward"] = _after_attention(layer)
+    return replaced
 
 
 @contextlib.contextmanager
