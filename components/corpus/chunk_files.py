@@ -1,12 +1,14 @@
 """Files of clean chunks: texts, index rows and hashes, so that Beam only passes their names."""
 
+import itertools
 import uuid
 from pathlib import Path
 from typing import NamedTuple
 
 import numpy as np
+from zstandard import ZstdCompressor, ZstdDecompressor
 
-from components.corpus.index import ROW, IndexedTexts, IndexRows, Ints
+from components.corpus.index import PACKING, ROW, IndexedTexts, IndexRows, Ints
 from components.corpus.partitions import lay_out, partition_of
 from components.corpus.slices import read_slices, write_slices
 from components.text.near_duplicates import Hashes
@@ -36,7 +38,9 @@ def write_chunk(texts: IndexedTexts, near: Hashes, exact: Hashes, partitions: in
     rows = texts.rows[order]
     _, ends = lay_out(rows)
     starts = _find_starts(rows["key"], partitions)
-    sections = [(b"".join(texts.lines[row] for row in order.tolist()), ends[starts])]
+    content, packer = memoryview(b"".join(texts.lines[row] for row in order.tolist())), ZstdCompressor(PACKING)
+    slices = [packer.compress(content[start:end]) for start, end in itertools.pairwise(ends[starts].tolist())]
+    sections = [(b"".join(slices), np.cumsum([0, *map(len, slices)]))]
     sections.append((rows.tobytes(), starts * ROW.itemsize))
     for table in (near, exact):
         ordered = table[np.argsort(table[:, 0])]
@@ -50,7 +54,7 @@ def read_chunk(file: str, partition: int, partitions: int) -> ChunkSlice:
     """Reads what a chunk holds of a partition."""
     texts, rows, near, exact = read_slices(Path(file), partition, partitions, sections=4)
     return ChunkSlice(
-        texts,
+        ZstdDecompressor().decompress(texts),
         np.frombuffer(rows, ROW),
         np.frombuffer(near, np.uint64).reshape(-1, _NEAR_COLUMNS),
         np.frombuffer(exact, np.uint64).reshape(-1, _EXACT_COLUMNS),

@@ -9,6 +9,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
+from zstandard import ZstdDecompressor
 
 from keras_bert.core.folders import replaced_file
 
@@ -29,6 +30,8 @@ ROW = np.dtype(
         ("first", "?"),  # whether it is the first part of its document
     ]
 )
+# The level of zstandard for texts in the scratch folder: 0.42 of their size, 4 ms a MB to pack and 1 ms to unpack.
+PACKING = 1
 IndexRows = NDArray[Any]
 Ints = NDArray[np.int64]
 
@@ -110,10 +113,14 @@ def make_line(record: dict[str, Any]) -> bytes:
 
 def read_texts(file: str, rows: IndexRows) -> Iterator[tuple[bytes, bytes]]:
     """Yields (line, note) of every row (documents,) of a partition; rows in the order of the corpus are one pass."""
+    columns = (rows[name].tolist() for name in ("frame", "offset", "line", "note"))
+    unpacked, content = -1, b""
     with open(file, "rb") as stream:
-        for offset, line, note in zip(*(rows[name].tolist() for name in ("offset", "line", "note")), strict=True):
-            stream.seek(offset)
-            yield stream.read(line), stream.read(note)
+        for frame, start, line, note in zip(*columns, strict=True):
+            if frame != unpacked:
+                stream.seek(frame)
+                unpacked, content = frame, ZstdDecompressor().stream_reader(stream, closefd=False).read()
+            yield content[start : start + line], content[start + line : start + line + note]
 
 
 def write_gzip(lines: Iterable[bytes], target: Path, scratch: str) -> None:

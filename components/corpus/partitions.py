@@ -7,8 +7,9 @@ from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
+from zstandard import ZstdCompressor
 
-from components.corpus.index import ROW, IndexRows, Ints
+from components.corpus.index import PACKING, ROW, IndexRows, Ints
 
 # A worker holds one partition at a time, with its texts: 64 MB are 32,000 documents of 2 kB, and 10 MB of index and
 # band hashes.
@@ -17,8 +18,13 @@ PARTITION_BYTES = 64_000_000
 MOST_PARTITIONS = 1024
 # No document: `kept` of a document that is no duplicate of another.
 NOBODY = -1
-# The rows of a partition say where the line is in the file of texts, and which document a duplicate repeats.
-PARTITION_ROW = np.dtype([*ROW.descr, ("offset", "i8"), ("kept", "i8")])
+# The rows of a partition say where the line is in the file of texts: where its frame of zstandard begins, and the place
+# in the unpacked frame; and which document a duplicate repeats.
+PARTITION_ROW = np.dtype([*ROW.descr, ("frame", "i8"), ("offset", "i8"), ("kept", "i8")])
+# Of the texts of a frame. A shard reads a part of two frames in vain.
+_FRAME_BYTES = 1 << 18
+# Of the rows that wait in memory for the files of their partitions.
+_WAITING_BYTES = 64_000_000
 # A document's number has 63 bits: its partition, and 40 for its row in the partition.
 _ROW_BITS = 40
 
@@ -89,15 +95,20 @@ def write_partition(number: int, texts: Sequence[bytes], rows: Sequence[IndexRow
     table = table[order]
     sorted_rows = np.empty(len(table), PARTITION_ROW)
     sorted_rows[list(ROW.names or ())] = table
-    sorted_rows["offset"], ends = lay_out(table)
     sorted_rows["kept"] = NOBODY
     stem = Path(scratch) / uuid.uuid4().hex
     partition = Partition(number, f"{stem}.rows.npy", f"{stem}.texts", find_clash(sorted_rows))
-    np.save(partition.rows, sorted_rows)
-    sizes = np.diff(ends)
+    begins, ends = lay_out(table)
+    places = list(zip(chunks[order].tolist(), starts[order].tolist(), np.diff(ends).tolist(), strict=True))
+    packer = ZstdCompressor(PACKING)
     with open(partition.texts, "wb") as stream:
-        for chunk, start, size in zip(chunks[order].tolist(), starts[order].tolist(), sizes.tolist(), strict=True):
-            stream.write(memoryview(texts[chunk])[start : start + size])
+        for _, rows_of_frame in _positions_by_number(begins // _FRAME_BYTES):
+            first, last = int(rows_of_frame[0]), int(rows_of_frame[-1]) + 1
+            sorted_rows["frame"][first:last] = stream.tell()
+            sorted_rows["offset"][first:last] = begins[first:last] - begins[first]
+            pieces = (memoryview(texts[chunk])[start : start + size] for chunk, start, size in places[first:last])
+            stream.write(packer.compress(b"".join(pieces)))
+    np.save(partition.rows, sorted_rows)
     return partition
 
 
@@ -130,19 +141,36 @@ def locate(rows: IndexRows, keys: NDArray[np.uint64], places: NDArray[np.uint64]
 
 
 class PartitionTables:
-    """Tables of 64-bit numbers in files, one a partition, for what does not fit into memory at once."""
+    """Tables of 64-bit numbers in files, one a partition, for what does not fit into memory at once.
 
-    def __init__(self, folder: Path, width: int) -> None:
-        self._stem, self._width = folder / uuid.uuid4().hex, width
+    Rows wait in memory for others: rows of each partition, one after the other, would open 1024 times 1024 files.
+    """
+
+    def __init__(self, folder: Path, width: int, name: str = "") -> None:
+        self._stem, self._width = folder / (name or uuid.uuid4().hex), width
+        self._waiting: list[tuple[Ints, Ints]] = []
+        self._waiting_bytes = 0
 
     def append(self, partitions: Ints, table: Ints) -> None:
-        """Adds the rows of a table (rows, width) to the files of their partitions (rows,)."""
+        """Adds the rows of a table (rows, width) to the tables of their partitions (rows,)."""
+        self._waiting.append((partitions, table))
+        self._waiting_bytes += partitions.nbytes + table.nbytes
+        if self._waiting_bytes > _WAITING_BYTES:
+            self.flush()
+
+    def flush(self) -> None:
+        """Writes the waiting rows to the files."""
+        if not self._waiting:
+            return
+        partitions, table = map(np.concatenate, zip(*self._waiting, strict=True))
+        self._waiting, self._waiting_bytes = [], 0
         for number, positions in _positions_by_number(partitions):
             with self._file(number).open("ab") as stream:
                 stream.write(np.ascontiguousarray(table[positions], np.int64).data)
 
     def read(self, partition: int) -> Ints:
         """The table (rows, width) of a partition."""
+        self.flush()
         file = self._file(partition)
         return (
             np.fromfile(file, np.int64).reshape(-1, self._width) if file.exists() else np.empty((0, self._width), int)

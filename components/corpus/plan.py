@@ -15,7 +15,14 @@ from components.corpus.cleaning import EXACT_DUPLICATE, NEAR_DUPLICATE, REASONS
 from components.corpus.clusters import link_to_first
 from components.corpus.index import IndexRows, Ints
 from components.corpus.links import Links, resolve_links
-from components.corpus.partitions import Partition, PartitionTables, partition_of, split_number
+from components.corpus.partitions import (
+    NOBODY,
+    Partition,
+    PartitionTables,
+    as_number,
+    partition_of,
+    split_number,
+)
 
 # Later steps read a whole shard as their unit of work. `_MANY_SHARDS` are enough for many cores. In a larger corpus
 # shards grow instead, up to `_GROWTH` times, which still fits in memory.
@@ -37,13 +44,12 @@ class CorpusPlan:
 
     Attributes:
         partitions: the partitions by number; those without documents are missing.
-        file: a file that `load_plan` reads.
+        file: a file that `load_plan` reads; `find_requests` has the originals of duplicates.
     """
 
-    def __init__(self, partitions: Sequence[Partition], tally: "CorpusTally", scratch: str) -> None:
-        self.partitions, self.tally = partitions, tally
-        self._scratch = Path(scratch)
-        self.file = str(Path(scratch) / f"{uuid.uuid4().hex}.plan")
+    def __init__(self, partitions: Sequence[Partition], tally: "CorpusTally", file: str) -> None:
+        self.partitions, self.tally, self.file = partitions, tally, file
+        self._scratch = Path(file).parent
         self._positions = lru_cache(maxsize=1)(self._find_positions)
         Path(self.file).write_text(json.dumps([partition[:3] for partition in partitions]))
 
@@ -95,6 +101,11 @@ def load_plan(file: str) -> dict[int, Partition]:
     return {partition.number: partition for partition in partitions}
 
 
+def find_requests(file: str) -> PartitionTables:
+    """The numbers of the originals of dropped duplicates and of these (duplicates, 2), by partition of the original."""
+    return PartitionTables(Path(file).parent, 2, Path(file).name)
+
+
 def make_plan(partitions: Sequence[Partition], links: Sequence[Links], scratch: str) -> CorpusPlan:
     """Marks duplicates; the order of the arguments does not matter.
 
@@ -109,7 +120,9 @@ def make_plan(partitions: Sequence[Partition], links: Sequence[Links], scratch: 
     by_kind = {kind: [part for part in links if part.kind == kind] for kind in (NEAR, EXACT)}
     near, exact = (resolve_links(parts, partitions, folder) for parts in by_kind.values())
     near = link_to_first(near, [partition.number for partition in partitions], folder)
-    tally, marked = CorpusTally(), []
+    # Unique names, here and below, because two processes may make the same plan at once.
+    file, tally, marked = str(folder / f"{uuid.uuid4().hex}.plan"), CorpusTally(), []
+    requests = find_requests(file)
     for partition in partitions:
         rows = np.load(partition.rows)
         for reason, table in ((NEAR_DUPLICATE, near), (EXACT_DUPLICATE, exact)):
@@ -118,10 +131,14 @@ def make_plan(partitions: Sequence[Partition], links: Sequence[Links], scratch: 
             rows["reason"][repeats], rows["kept"][repeats] = REASONS.index(reason), links_of_rows[:, 1]
             table.drop(partition.number)
         tally.add(rows)
-        # A file with a unique name, because two processes may make the same plan at once.
+        repeats = np.flatnonzero(rows["kept"] != NOBODY)
+        originals = rows["kept"][repeats]
+        numbers = as_number(partition.number, repeats)
+        requests.append(split_number(originals)[0], np.stack([originals, numbers], axis=1))
         marked.append(partition._replace(rows=str(folder / f"{uuid.uuid4().hex}.rows.npy")))
         np.save(marked[-1].rows, rows)
-    return CorpusPlan(marked, tally, scratch)
+    requests.flush()
+    return CorpusPlan(marked, tally, file)
 
 
 def pack(sizes: Iterable[int], count: int, total: int, most: int) -> Iterator[int]:

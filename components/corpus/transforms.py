@@ -9,22 +9,25 @@ import itertools
 import json
 import time
 import uuid
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from functools import lru_cache
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import apache_beam as beam
 import numpy as np
 from apache_beam.metrics import Metrics
+from zstandard import ZstdCompressor, ZstdDecompressor
 
 from components.beam.engine import Scale, begin, report_unit, spread
 from components.beam.threaded_fn import ThreadedFn
 from components.corpus.chunk_files import read_chunk, write_chunk
 from components.corpus.chunks import CHUNK_CHARACTERS, Chunk, chunk_size, clean_chunk, gather
 from components.corpus.cleaning import REASONS, Cleaning
-from components.corpus.index import MOST_CHUNKS, MOST_FILES, Ints, make_line, read_texts, write_gzip
+from components.corpus.index import MOST_CHUNKS, MOST_FILES, PACKING, make_line, read_texts, write_gzip
 from components.corpus.links import Links, tabulate_hashes, write_links
-from components.corpus.partitions import NOBODY, Partition, split_number, write_partition
+from components.corpus.originals import read_originals, write_originals
+from components.corpus.partitions import Partition, write_partition
 from components.corpus.plan import EXACT, NEAR, RowRange, load_plan, make_plan, shard_size
 from components.corpus.shards import CUT_DOCUMENTS, write_cut_documents
 from components.dsl.errors import InputError
@@ -35,6 +38,7 @@ from keras_bert.core.folders import write_whole
 
 STEP = "ingest_corpus"
 PLAN = "plan.json"
+CORPUS = "corpus"
 _EMPTY = "the corpus must hold at least one document, got"
 
 
@@ -75,6 +79,18 @@ class ShardPlan(NamedTuple):
     plan: str
     spans: list[RowRange]
 
+    @property
+    def is_corpus(self) -> bool:
+        """Whether it holds documents of the corpus, and not dropped ones."""
+        return self.name.startswith(CORPUS)
+
+
+class ShardGroup(NamedTuple):
+    """Files that are written together, and the files of the originals of duplicates, see `write_originals`."""
+
+    shards: list[ShardPlan]
+    originals: Sequence[str] = ()
+
 
 def build(units: Any, job: CorpusJob) -> None:
     """Applies all transforms to the units of work."""
@@ -83,8 +99,14 @@ def build(units: Any, job: CorpusJob) -> None:
     numbers = begin(units.pipeline, "Partitions", list(range(job.partitions)), job.scale)
     joined = spread(numbers, "Spread partitions", job.scale) | "Join" >> beam.FlatMap(_join, chunks, job)
     once = begin(units.pipeline, "Once", [None], job.scale)
-    shards = once | "CorpusPlan" >> beam.FlatMap(_plan, chunks, beam.pvalue.AsList(joined), job)
-    _ = spread(shards, "Spread shards", job.scale) | "Write" >> beam.ParDo(WriteFn(job))
+    groups = once | "CorpusPlan" >> beam.FlatMap(_plan, chunks, beam.pvalue.AsList(joined), job)
+    plans = beam.pvalue.AsList(groups | "Plan file" >> beam.FlatMap(_find_plan))
+    owners = begin(units.pipeline, "Owners", list(range(job.partitions)), job.scale)
+    named = spread(owners, "Spread owners", job.scale) | "Originals" >> beam.FlatMap(_name_originals, plans, job)
+    complete = spread(groups, "Spread shards", job.scale) | "Attach" >> beam.Map(
+        lambda group, files: group._replace(originals=files), beam.pvalue.AsList(named)
+    )
+    _ = complete | "Write" >> beam.ParDo(WriteFn(job))
 
 
 def find_units(source: TextSource | DocstringCorpus) -> list[Unit]:
@@ -145,7 +167,8 @@ class ReadFn(beam.DoFn):
                 content: list[Document] | str = documents
                 if not self.job.scale.alone:
                     content = str(Path(self.job.scratch) / f"{uuid.uuid4().hex}.chunk")
-                    Path(content).write_text(json.dumps(documents, ensure_ascii=False), encoding="utf-8")
+                    packed = ZstdCompressor(PACKING).compress(json.dumps(documents, ensure_ascii=False).encode())
+                    Path(content).write_bytes(packed)
                 yield Chunk(unit.number, number, content)
         except InputError as error:
             yield Problem(unit.number, str(error))
@@ -175,7 +198,8 @@ class CleanFn(ThreadedFn):
             return
         content = chunk.content
         if isinstance(content, str):
-            content = [Document(*fields) for fields in json.loads(Path(content).read_text(encoding="utf-8"))]
+            records = json.loads(ZstdDecompressor().decompress(Path(content).read_bytes()))
+            content = [Document(*fields) for fields in records]
         texts, bands, signed = clean_chunk(chunk, content, self.job.cleaning, self._signer)
         rows = texts.rows
         candidates = rows[rows["reason"] == 0] if self.job.cleaning.exact_duplicates else rows[:0]
@@ -207,7 +231,7 @@ def _join(number: int, chunks: Sequence[CleanChunk | Problem], job: CorpusJob) -
 
 def _plan(
     _: None, chunks: Sequence[CleanChunk | Problem], parts: Sequence[Partition | Links], job: CorpusJob
-) -> Iterator[ShardPlan]:
+) -> Iterator[ShardGroup]:
     """Plans all shards; the driver reads statistics and problems from a file."""
     problems = [chunk for chunk in chunks if isinstance(chunk, Problem)]
     partitions = sorted(part for part in parts if isinstance(part, Partition))
@@ -232,10 +256,30 @@ def _plan(
         return
     write_cut_documents(Path(job.scratch) / CUT_DOCUMENTS, plan.count_parts())
     write_whole(result, {"statistics": statistics})
-    for name, files in (("corpus", shards), ("dropped", list(plan.pack(4 * job.shard_bytes, kept=False)))):
-        for number, spans in enumerate(files):
-            file = f"{name}-{number:05d}-of-{len(files):05d}.jsonl.gz"
-            yield ShardPlan(file, len(files), plan.file, spans)
+    dropped = list(plan.pack(4 * job.shard_bytes, kept=False))
+    for name, files in ((CORPUS, shards), ("dropped", dropped)):
+        total = len(files)
+        plans = [
+            ShardPlan(f"{name}-{number:05d}-of-{total:05d}.jsonl.gz", total, plan.file, spans)
+            for number, spans in enumerate(files)
+        ]
+        # Dropped documents of a partition are written together, as each slice of their originals is opened once.
+        owners = range(total) if name == CORPUS else [spans[0].partition for spans in files]
+        for _, group in itertools.groupby(zip(owners, plans, strict=True), key=lambda pair: pair[0]):
+            yield ShardGroup([shard for _, shard in group])
+
+
+def _find_plan(group: ShardGroup) -> list[str]:
+    """The plan of the first file of the corpus: once."""
+    first = group.shards[0]
+    return [first.plan] if first.name.startswith(f"{CORPUS}-00000-") else []
+
+
+def _name_originals(number: int, plans: Sequence[str], job: CorpusJob) -> Iterator[str]:
+    """The file of the originals of a partition, if it has any; there is one plan, or none if there is a problem."""
+    for plan in plans:
+        file = write_originals(number, plan, job.partitions, job.scratch)
+        yield from [file] if file else []
 
 
 class WriteFn(ThreadedFn):
@@ -245,13 +289,14 @@ class WriteFn(ThreadedFn):
         super().__init__(STEP, job.scale.threads)
         self.job = job
 
-    def work(self, shard: ShardPlan) -> Iterable[Any]:
-        """Writes one file."""
-        is_corpus = shard.name.startswith("corpus")
-        lines = _corpus_lines(shard) if is_corpus else _dropped_lines(shard)
-        write_gzip(lines, Path(self.job.output) / shard.name, self.job.scratch)
-        if is_corpus:
-            report_unit(self.job.scratch, shard.name, shard.total, "writing shards")
+    def work(self, group: ShardGroup) -> Iterable[Any]:
+        """Writes the files of a group."""
+        originals = lru_cache(maxsize=1)(lambda number: read_originals(group.originals, number, self.job.partitions))
+        for shard in group.shards:
+            lines = _corpus_lines(shard) if shard.is_corpus else _dropped_lines(shard, originals)
+            write_gzip(lines, Path(self.job.output) / shard.name, self.job.scratch)
+            if shard.is_corpus:
+                report_unit(self.job.scratch, shard.name, shard.total, "writing shards")
         return ()
 
 
@@ -264,31 +309,16 @@ def _corpus_lines(shard: ShardPlan) -> Iterator[bytes]:
             yield line
 
 
-def _dropped_lines(shard: ShardPlan) -> Iterator[bytes]:
-    """The dropped documents: id, source, reason, detail and text."""
+def _dropped_lines(shard: ShardPlan, originals: Callable[[int], dict[int, str]]) -> Iterator[bytes]:
+    """The dropped documents: id, source, reason, detail and text; `originals` are the details of a partition."""
     partitions = load_plan(shard.plan)
     for span in shard.spans:
         rows = partitions[span.partition].load()[span.start : span.stop]
-        dropped = rows[rows["reason"] != 0]
-        originals = iter(_read_originals(partitions, dropped["kept"][dropped["kept"] != NOBODY]))
-        records = read_texts(partitions[span.partition].texts, dropped)
-        for (line, note), row in zip(records, dropped, strict=True):
+        positions = np.flatnonzero(rows["reason"])
+        records = read_texts(partitions[span.partition].texts, rows[positions])
+        details = originals(span.partition)
+        for (line, note), position in zip(records, positions.tolist(), strict=True):
             record, fields = json.loads(line), json.loads(note)
-            if row["kept"] != NOBODY:
-                original, original_note = next(originals)
-                fields["detail"] = f"of {json.loads(original)['id']} in {json.loads(original_note)['source']}"
-            reason = {"reason": REASONS[row["reason"]], "detail": fields["detail"]}
+            detail = details.get(span.start + position, fields["detail"])
+            reason = {"reason": REASONS[rows["reason"][position]], "detail": detail}
             yield make_line({"id": record["id"], "source": fields["source"], **reason, "text": record["text"]})
-
-
-def _read_originals(partitions: dict[int, Partition], numbers: Ints) -> list[tuple[bytes, bytes]]:
-    """(line, note) of every document, by its number; each partition is read once, from its beginning to its end."""
-    records: list[tuple[bytes, bytes]] = [(b"", b"")] * len(numbers)
-    order = np.argsort(numbers)
-    owners, positions = split_number(numbers[order])
-    for owner in np.unique(owners).tolist():
-        is_member = owners == owner
-        texts = read_texts(partitions[owner].texts, partitions[owner].load()[positions[is_member]])
-        for member, text in zip(order[is_member].tolist(), texts, strict=True):
-            records[member] = text
-    return records

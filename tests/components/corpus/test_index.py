@@ -105,7 +105,11 @@ def test_index_of_a_document_by_hand() -> None:
     assert rows[1].item() == (high, high, low, high, 10, len(unnamed), 3, 0, 0, 2, False, True)
 
 
-def test_texts_of_a_file_come_in_any_order_and_as_often_as_wanted(tmp_path: Path) -> None:
+@pytest.mark.parametrize("frame_bytes", [1, 100, 1 << 18])
+def test_texts_of_a_file_come_in_any_order_and_as_often_as_wanted(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, frame_bytes: int
+) -> None:
+    monkeypatch.setattr("components.corpus.partitions._FRAME_BYTES", frame_bytes)
     texts = [f"{number}é" * (number + 1) for number in range(5)]
     lines, rows = make_texts(*texts)
     partition = write_partition(0, [b"".join(lines)], [rows], str(tmp_path))

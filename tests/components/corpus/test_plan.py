@@ -136,7 +136,23 @@ def test_a_chain_of_a_thousand_documents_needs_few_rounds(tmp_path, monkeypatch)
     assert all((stars.read(number)[:, 1] == numbers[0]).all() for number in range(8))
     assert sum(len(stars.read(number)) for number in range(8)) == 999
     assert len(rounds) <= 8 * 12
+    stars.flush()
     assert len(list(tmp_path.iterdir())) == 8, "tables of earlier rounds are deleted"
+
+
+def test_rows_of_a_table_wait_for_others(tmp_path, monkeypatch):
+    tables = PartitionTables(tmp_path, 1)
+    for row in range(100):
+        tables.append(np.array([row % 2]), np.array([[row]]))
+    assert list(tmp_path.iterdir()) == [], "a hundred tables open no file"
+    monkeypatch.setattr("components.corpus.partitions._WAITING_BYTES", 0)
+    tables.append(np.array([0]), np.array([[100]]))
+    assert len(list(tmp_path.iterdir())) == 2
+    assert [tables.read(number)[:, 0].tolist() for number in (0, 1, 2)] == [
+        list(range(0, 101, 2)),
+        list(range(1, 100, 2)),
+        [],
+    ]
 
 
 @settings(max_examples=40, deadline=None)

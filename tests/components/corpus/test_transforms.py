@@ -3,19 +3,22 @@
 import dataclasses
 import gzip
 import json
+from collections import Counter
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
+from zstandard import ZstdCompressor, ZstdDecompressor
 
 from components.beam.engine import BeamOptions, Scale, run_over
 from components.corpus.chunk_files import ChunkSlice, read_chunk
 from components.corpus.chunks import Chunk
 from components.corpus.cleaning import REASONS, Cleaning
 from components.corpus.index import ROW, TextsIndexer, as_place, hash_text, read_texts
-from components.corpus.partitions import Partition, as_number, partition_of, write_partition
-from components.corpus.plan import CorpusPlan, CorpusTally, RowRange
+from components.corpus.originals import write_originals
+from components.corpus.partitions import NOBODY, Partition, as_number, partition_of, write_partition
+from components.corpus.plan import CorpusPlan, CorpusTally, RowRange, find_requests
 from components.corpus.transforms import (
     PLAN,
     CleanChunk,
@@ -23,6 +26,7 @@ from components.corpus.transforms import (
     CorpusJob,
     Problem,
     ReadFn,
+    ShardGroup,
     ShardPlan,
     Unit,
     WriteFn,
@@ -80,12 +84,16 @@ def test_units_are_the_files_in_their_order_or_all_docstrings_at_once(
     assert find_units(DocstringCorpus()) == [(0, ["docstrings"], 0)]
 
 
+def unpack(file: str) -> Any:
+    return json.loads(ZstdDecompressor().decompress(Path(file).read_bytes()))
+
+
 @pytest.mark.parametrize("scale", [ALONE, SPREAD])
 def test_a_file_is_read_into_chunks_that_stay_here_or_lie_in_files(folder: Path, scale: Scale) -> None:
     file = write(folder, "a.txt", "Größe.\n\nab\n\ncde\n\nf")
     chunks = list(ReadFn(job_of(folder, scale, characters=5)).process(Unit(7, [file], 0)))
     assert [(chunk.unit, chunk.number) for chunk in chunks] == [(7, 0), (7, 1), (7, 2)]
-    kept = [chunk.content if scale.alone else json.loads(Path(chunk.content).read_text("utf-8")) for chunk in chunks]
+    kept = [chunk.content if scale.alone else unpack(chunk.content) for chunk in chunks]
     documents = [document if scale.alone else list(document) for document in as_documents("Größe.", "ab", "cde", "f")]
     assert kept == [documents[:1], documents[1:3], documents[3:]]
     assert len(list((folder / "scratch").iterdir())) == (0 if scale.alone else 3)
@@ -156,7 +164,8 @@ def test_a_partition_reads_the_rows_and_hashes_of_its_range(folder: Path, partit
 
 def test_a_chunk_in_a_file_is_cleaned_as_one_at_hand(folder: Path) -> None:
     documents = as_documents("Größe.\x00 Two.", "x")
-    (folder / "scratch" / "a.chunk").write_text(json.dumps(documents, ensure_ascii=False), encoding="utf-8")
+    packed = ZstdCompressor().compress(json.dumps(documents, ensure_ascii=False).encode())
+    (folder / "scratch" / "a.chunk").write_bytes(packed)
     job = job_of(folder, near_duplicates=False, exact_duplicates=False)
     first, second = do(CleanFn(job), Chunk(0, 0, documents), Chunk(0, 0, str(folder / "scratch" / "a.chunk")))
     assert first.file != second.file
@@ -179,10 +188,10 @@ def test_a_partition_holds_the_texts_of_all_chunks_in_the_order_of_the_corpus(fo
     chunks = [*do(CleanFn(job), *groups), Problem(0, "of a file")]
     partitions = [part for number in range(3) for part in _join(number, chunks, job) if isinstance(part, Partition)]
     lines = [line for part in partitions for line, _ in read_texts(part.texts, part.load())]
-    assert b"".join(Path(part.texts).read_bytes() for part in partitions).count(b"\n") == 80
     assert [json.loads(line)["text"] for line in lines] == sorted(texts, key=lambda text: hash_text(text)[:8])
     for part in partitions:
-        assert np.diff(part.load()["offset"]).min() > 0, "a shard is read from the beginning to the end"
+        places = part.load()["frame"] * 10**6 + part.load()["offset"]
+        assert np.diff(places).min() > 0, "a shard is read from the beginning to the end"
 
 
 def partition_of_texts(folder: Path, number: int, texts: list[str]) -> Partition:
@@ -197,7 +206,7 @@ def partition_of_texts(folder: Path, number: int, texts: list[str]) -> Partition
     return write_partition(number, [b"".join(lines)], [rows], str(folder / "scratch"))
 
 
-def make_order(folder: Path, name: str) -> ShardPlan:
+def make_order(folder: Path, name: str) -> ShardGroup:
     """A dropped and a kept document, and one that is a duplicate of a document in another partition and file."""
     scratch = str(folder / "scratch")
     names = (["twin", "short", "stays"], ["kept"])
@@ -205,13 +214,19 @@ def make_order(folder: Path, name: str) -> ShardPlan:
     rows = np.load(partitions[0].rows)
     rows["kept"][rows["reason"] == REASONS.index("near duplicate")] = as_number(1, 0)
     np.save(partitions[0].rows, rows)
-    plan = CorpusPlan(partitions, CorpusTally(), scratch)
-    return ShardPlan(name, 3, plan.file, [RowRange(0, 0, 3)])
+    plan = CorpusPlan(partitions, CorpusTally(), f"{scratch}/a.plan")
+    twin = np.flatnonzero(rows["kept"] != NOBODY)
+    requests = find_requests(plan.file)
+    requests.append(np.array([1]), np.stack([rows["kept"][twin], as_number(0, twin)], axis=1))
+    requests.flush()
+    originals = [write_originals(number, plan.file, 2, scratch) for number in range(2)]
+    assert originals[0] is None
+    return ShardGroup([ShardPlan(name, 3, plan.file, [RowRange(0, 0, 3)])], originals[1:])
 
 
 def test_a_shard_holds_the_lines_of_the_corpus_and_leaves_a_mark(folder: Path) -> None:
     name = "corpus-00000-of-00003.jsonl.gz"
-    assert do(WriteFn(job_of(folder)), make_order(folder, name)) == []
+    assert do(WriteFn(job_of(folder, partitions=2)), make_order(folder, name)) == []
     lines = gzip.decompress((folder / "output" / name).read_bytes()).decode()
     assert lines == '{"id":"ä/stays","text":"stays","sentences":[]}\n'
     assert (folder / "scratch" / f"{name}.done").exists()
@@ -219,7 +234,7 @@ def test_a_shard_holds_the_lines_of_the_corpus_and_leaves_a_mark(folder: Path) -
 
 def test_dropped_documents_have_reason_and_twin(folder: Path) -> None:
     name = "dropped-00000-of-00003.jsonl.gz"
-    do(WriteFn(job_of(folder)), make_order(folder, name))
+    do(WriteFn(job_of(folder, partitions=2)), make_order(folder, name))
     records = gzip.decompress((folder / "output" / name).read_bytes()).decode().splitlines()
     assert sorted(map(json.loads, records), key=lambda record: record["id"], reverse=True) == [
         {
@@ -250,6 +265,31 @@ def test_of_several_problems_the_first_file_is_told_and_nothing_is_written(folde
 def test_nothing_but_blanks_is_a_problem(folder: Path) -> None:
     write(folder, "a.txt", " \n\n")
     assert run_all(folder, ALONE) == {"problem": "the corpus must hold at least one document, got only blank text"}
+
+
+def test_originals_are_read_in_one_pass_over_each_partition(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    texts = [f"Document {number} says {number * 7919} and ends so." for number in range(120)]
+    for file in range(3):
+        write(folder, f"{file}.txt", "\n\n".join(texts))
+    reads = Counter[str]()
+
+    def count(file: str, rows: Any) -> Any:
+        reads[file] += 1
+        return read_texts(file, rows)
+
+    monkeypatch.setattr("components.corpus.originals.read_texts", count)
+    job = dataclasses.replace(job_of(folder, partitions=4, near_duplicates=False), shard_bytes=100)
+    run_over(find_units(job.source), lambda work: build(work, job), BeamOptions(workers=1))
+    dropped = list((folder / "output").glob("dropped-*"))
+    assert len(dropped) > 8
+    assert list(reads.values()) == [1] * 4
+    lines = [line for file in dropped for line in gzip.decompress(file.read_bytes()).decode().splitlines()]
+    records = list(map(json.loads, lines))
+    assert len(records) == 240
+    # Without ids in the source, the id is the hash of the text: that of the original is the duplicate's.
+    assert {record["detail"] for record in records} == {
+        f"of {hash_text(text).hex()} in 0.txt#{number}" for number, text in enumerate(texts)
+    }
 
 
 def test_the_number_of_partitions_changes_no_byte(folder: Path) -> None:
