@@ -76,12 +76,15 @@ def scan_corpus(
         job = LeakJob(scratch, near, removed, str(folder), len(shards))
         scale = choose_scale(beam, corpus.manifest()["counts"]["bytes"], threaded=False)
         run_over(shards, lambda paths: paths | "Scan" >> apache_beam.ParDo(ScanShardFn(job)), beam, scale=scale)
-        results = [json.loads((Path(scratch) / f"{Path(shard).name}.json").read_text()) for shard in shards]
-    totals = {name: sum(result[name] for result in results) for name in ("removed", "documents", "sentences", "bytes")}
-    equal = frozenset(number for result in results for number in result["equal"])
-    near_numbers = frozenset(number for result in results for number in result["near"])
-    parts = sum((Counter(result["emptied_parts"]) for result in results), Counter[str]())
-    return CorpusLeaks(equal, near_numbers - equal, **totals, emptied_parts=parts)
+        totals = Counter(dict.fromkeys(("removed", "documents", "sentences", "bytes"), 0))
+        equal, near_numbers, parts = set[int](), set[int](), Counter[str]()
+        for shard in shards:
+            result = json.loads((Path(scratch) / f"{Path(shard).name}.json").read_text())
+            equal.update(result.pop("equal"))
+            near_numbers.update(result.pop("near"))
+            parts.update(result.pop("emptied_parts"))
+            totals.update(result)
+    return CorpusLeaks(frozenset(equal), frozenset(near_numbers - equal), **totals, emptied_parts=parts)
 
 
 class ScanShardFn(apache_beam.DoFn):
