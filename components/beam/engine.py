@@ -139,8 +139,16 @@ def make_options(beam: BeamOptions, processes: int) -> Any:
     if beam.runner == LOCAL:
         mode = "multi_processing" if processes > 1 else "in_memory"
         local = {"direct_num_workers": processes, "direct_running_mode": mode}
-    # Without `flags`, Beam would parse the command line of the running program. Beam appends to lists of options.
-    return PipelineOptions(flags=[], **{**local, **copy.deepcopy(dict(beam.options))})
+    # Beam appends to lists of options, and discards the name of a flag that differs from its attribute's.
+    given = {**local, **copy.deepcopy(dict(beam.options))}
+    attributes = PipelineOptions(flags=[]).get_all_options()
+    flags = [flag for name, value in given.items() if name not in attributes for flag in _make_flags(name, value)]
+    return PipelineOptions(flags, **given)
+
+
+def _make_flags(name: str, value: Any) -> list[str]:
+    values = value if isinstance(value, list) else [value]
+    return [f"--{name}" if one is True else f"--{name}={one}" for one in values if one is not False]
 
 
 def run_over(

@@ -55,6 +55,15 @@ def test_options_reach_beam_and_win_over_ours():
     assert make_options(BeamOptions(runner="FlinkRunner"), 1).get_all_options(drop_default=True) == {}
 
 
+def test_options_have_the_names_of_their_flags():
+    # Their attributes are `use_public_ips` and `extra_packages`.
+    given = {"no_use_public_ips": True, "extra_package": ["a.tar.gz", "b.tar.gz"], "project": "p"}
+    options = make_options(BeamOptions(runner="DataflowRunner", options=given), 0).get_all_options()
+    assert options["use_public_ips"] is False
+    assert options["extra_packages"] == ["a.tar.gz", "b.tar.gz"]
+    assert options["project"] == "p"
+
+
 def test_runners_are_those_that_beam_knows_by_name():
     from apache_beam.runners.runner import _RUNNER_MAP
 

@@ -139,6 +139,8 @@ def dask(tmp_path, worker_environment):
             stack.enter_context(running([*worker, *options], cwd=tmp_path, **logs))
         wait_for(lambda: (tmp_path / "log").read_text().count("Registered to") == 2)
         yield BeamOptions(runner=DASK, options={"dask_client_address": address})
+        # Without an address Beam would start a cluster of its own.
+        assert "Receive client connection" in (tmp_path / "log").read_text()
 
 
 @pytest.mark.dask
