@@ -28,6 +28,7 @@ from keras_bert.fused.block import (
 )
 from keras_bert.layers.attention import SelfAttention
 from keras_bert.layers.dense import Dense
+from keras_bert.layers.dropout import Dropout
 from keras_bert.layers.encoder_block import EncoderBlock, has_transforms
 from keras_bert.layers.feed_forward import ACTIVATIONS, FeedForward
 from keras_bert.layers.rotary import rotary_table, rotate
@@ -74,7 +75,7 @@ def _dropped(rate: float) -> Callable[..., Any]:
     return compiled(lambda x, seed: tf.cast(seeded_dropout(tf.cast(x, tf.float32), seed, rate), x.dtype))
 
 
-def _dropout(layer: keras.layers.Dropout) -> Callable[..., Any]:
+def _dropout(layer: Dropout) -> Callable[..., Any]:
     def call(inputs: Tensor, training: bool = False) -> Tensor:
         return _dropped(layer.rate)(inputs, draw_seed(layer)) if training and layer.rate else inputs
 
@@ -205,7 +206,7 @@ def _after_attention(layer: EncoderBlock) -> Callable[..., Any]:
 # Classes of layers, the name of a method that they define, and what makes the function in its place for a layer.
 _PROGRAMS: tuple[tuple[type, str, Callable[[Any], Callable[..., Any]]], ...] = (
     (keras.layers.LayerNormalization, "call", _norm),
-    (keras.layers.Dropout, "call", _dropout),
+    (Dropout, "call", _dropout),
     (NoNorm, "call", _no_norm),
     (Dense, "_add_bias", _bias),
     (SelfAttention, "_attend", _attend),

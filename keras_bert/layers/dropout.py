@@ -18,7 +18,7 @@ class Dropout(keras.layers.Dropout):
 
     def call(self, inputs: Tensor, training: bool = False) -> Tensor:
         """In training, sets a share `rate` of the inputs, of any shape, to 0 and divides the others by 1 - `rate`."""
-        if keras.backend.backend() != "jax" or not training or self.rate == 0:
+        if keras.backend.backend() != "jax" or self.noise_shape or not training or self.rate == 0:
             return super().call(inputs, training=training)
         smallest = ops.convert_to_tensor(round(self.rate * 2**32), "uint32")
         keeps = ops.greater_equal(self._random_bits(inputs.shape), smallest)

@@ -11,6 +11,8 @@ from keras_bert.families.modernbert.settings import ModernBERT
 from keras_bert.fused.block import compiled_update
 from keras_bert.fused.layers import fused_blocks
 from keras_bert.fused.pretraining import FusedPretrainingObjective
+from keras_bert.layers.dense import Dense
+from keras_bert.layers.dropout import Dropout
 from keras_bert.models.encoder import blocks_of, build_encoder
 from keras_bert.models.optimizer import adamw
 from keras_bert.models.pretraining import add_span_boundary, build_pretraining
@@ -83,6 +85,10 @@ def test_other_families_are_those_of_the_plain_model(shape, variant):
     # Every layer with a program is restored behind the block.
     before = [dict(vars(layer)) for layer in model._flatten_layers()]
     with fused_blocks(model):
+        changed = [
+            type(layer) for layer, old in zip(model._flatten_layers(), before, strict=True) if vars(layer) != old
+        ]
+        assert {Dropout, Dense} <= set(changed)
         results = differentiate(model, FusedPretrainingObjective(model))
     assert [dict(vars(layer)) for layer in model._flatten_layers()] == before
     compare(model, results, expected)
