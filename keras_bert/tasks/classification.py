@@ -7,7 +7,6 @@ from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Any, Self, get_args
 
 from keras_bert.core.checks import check
-from keras_bert.layers.dropout import Dropout
 from keras_bert.metrics.calibration import probabilities
 from keras_bert.options.data import Pooling
 from keras_bert.tasks.answer_columns import ColumnType
@@ -48,6 +47,7 @@ def build_classifier(
     import keras
 
     from keras_bert.layers.dense import Dense
+    from keras_bert.layers.dropout import Dropout
     from keras_bert.models.global_tokens import with_global_tokens
 
     if num_labels < 1:

@@ -11,7 +11,6 @@ import numpy as np
 
 from keras_bert.core.checks import check
 from keras_bert.core.folders import END_LOGITS, START_LOGITS
-from keras_bert.layers.dropout import Dropout
 from keras_bert.tasks.answer_columns import ColumnType
 from keras_bert.tasks.answer_spans import Answer, Spans, answers_of, best_of_rows, best_spans
 from keras_bert.tasks.answer_windows import (
@@ -74,6 +73,7 @@ def build_span_classifier(
 
     from keras_bert.families.bigbird.span_head import QuestionBias, SpanTransform
     from keras_bert.layers.dense import Dense
+    from keras_bert.layers.dropout import Dropout
     from keras_bert.models.encoder import config_of, head_inputs, output_of, sequence_output
     from keras_bert.models.global_tokens import with_global_tokens
 

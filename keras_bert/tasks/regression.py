@@ -10,7 +10,6 @@ import numpy as np
 
 from keras_bert.core.checks import check
 from keras_bert.core.target_scale import TargetScale
-from keras_bert.layers.dropout import Dropout
 from keras_bert.options.data import Pooling
 from keras_bert.tasks.answer_columns import ColumnType
 from keras_bert.tasks.base import Array, Features, Runtime, Task
@@ -48,6 +47,7 @@ def build_regressor(encoder: keras.Model, *, pooling: Pooling | None = None, dro
     """
     import keras
 
+    from keras_bert.layers.dropout import Dropout
     from keras_bert.layers.regression_head import RegressionHead
     from keras_bert.models.global_tokens import with_global_tokens
 

@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING, Any, Self, cast
 import numpy as np
 
 from keras_bert.core.checks import check
-from keras_bert.layers.dropout import Dropout
 from keras_bert.metrics.calibration import probabilities
 from keras_bert.metrics.entities import OUTSIDE
 from keras_bert.tasks.answer_columns import ColumnType
@@ -47,6 +46,7 @@ def build_tagger(encoder: keras.Model, num_labels: int, *, dropout: float = 0.1)
     import keras
 
     from keras_bert.layers.dense import Dense
+    from keras_bert.layers.dropout import Dropout
     from keras_bert.models.encoder import head_inputs, sequence_output
     from keras_bert.models.global_tokens import with_global_tokens
 
