@@ -139,11 +139,11 @@ def make_options(beam: BeamOptions, processes: int) -> Any:
     if beam.runner == LOCAL:
         mode = "multi_processing" if processes > 1 else "in_memory"
         local = {"direct_num_workers": processes, "direct_running_mode": mode}
-    # Beam appends to lists of options, and discards the name of a flag that differs from its attribute's.
-    given = {**local, **copy.deepcopy(dict(beam.options))}
-    attributes = PipelineOptions(flags=[]).get_all_options()
-    flags = [flag for name, value in given.items() if name not in attributes for flag in _make_flags(name, value)]
-    return PipelineOptions(flags, **given)
+    options = copy.deepcopy(dict(beam.options))  # Beam appends to lists of options
+    # Beam discards a flag's name that is not the name of its attribute, unless it is given as a flag.
+    attributes = PipelineOptions(flags=[]).get_all_options() if options else {}
+    flags = [flag for name, value in options.items() if name not in attributes for flag in _make_flags(name, value)]
+    return PipelineOptions(flags, **{**local, **options})
 
 
 def _make_flags(name: str, value: Any) -> list[str]:

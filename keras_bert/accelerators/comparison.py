@@ -35,9 +35,14 @@ def largest_difference(expected: Sequence[Mapping[str, Any]], got: Sequence[Mapp
 
 
 def check_difference(
-    name: str, file: str, difference: float, limit: float, unit: str = "of the range of the answers"
+    name: str,
+    file: str,
+    difference: float,
+    limit: float,
+    unit: str = "of the range of the answers",
+    reason: str = "",
 ) -> None:
-    """Checks a difference from the answers of the processor.
+    """Checks a difference from the answers of the processor; `reason` ends the message.
 
     Raises:
         AcceleratorError: it exceeds the limit, or is NaN.
@@ -45,5 +50,5 @@ def check_difference(
     if not difference <= limit:
         raise AcceleratorError(
             f"{name} answers {file} otherwise than the processor: the largest difference must be at most {limit:g} "
-            f"{unit}, got {difference:.3g}"
+            f"{unit}, got {difference:.3g}{reason and f': {reason}'}"
         )

@@ -70,7 +70,7 @@ class Gpu(Accelerator):
             return Coverage(sum(map(int, share.groups())), int(share[1]), 1, left)
         if difference is None:
             raise AcceleratorError(f"{self.name} refuses {file.name}: {find_reason(output)}")
-        check_difference(self.name, file.name, difference, _TOLERANCE)
+        check_difference(self.name, file.name, difference, _TOLERANCE, reason=find_reason(output))
         total = sum(operations.values())
         return Coverage(total, total, 1, figures={"largest difference": float(f"{difference:.1e}")})
 

@@ -11,9 +11,9 @@ from keras_bert.layers.noise import mix, random_bits
 
 @keras.saving.register_keras_serializable("keras_bert")
 class Dropout(keras.layers.Dropout):
-    """`keras.layers.Dropout`, which on Keras' JAX backend hashes the number of each element in place of `jax.random`.
+    """`keras.layers.Dropout`; on Keras' JAX backend the hash of an element's index replaces `jax.random`.
 
-    JAX's generator takes 7 % of a training step of BERT-base on a GPU more than the hash.
+    On an H200 a training step of BERT-base takes 7 % less with such a hash.
     """
 
     def call(self, inputs: Tensor, training: bool = False) -> Tensor:
