@@ -1,6 +1,7 @@
-"""How tests are spread over workers: whole modules, the longest first."""
+"""How tests are spread over workers, whole modules, the longest first, and that each begins with the same weights."""
 
 import gc
+import random
 from typing import Any
 
 import pytest
@@ -30,6 +31,12 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 def pytest_collection_finish() -> None:
     """What was imported stays, and is not looked through for garbage again and again."""
     gc.freeze()
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_runtest_setup() -> None:
+    """Seeds what Keras' initializers and dropout draw their own seeds from: a test passes always or never."""
+    random.seed(0)
 
 
 @pytest.hookimpl(optionalhook=True)

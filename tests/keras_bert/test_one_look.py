@@ -49,9 +49,9 @@ def test_every_task_is_fitted_distilled_pruned_quantized_and_exported(
         request.getfixturevalue("eager")
     task, rows = new_task(name), ROWS[name]
     before = keras_bert.evaluate(task, *rows)["loss"]
-    history = task.fit(*rows, epochs=4, learning_rate=1e-2, **SMALL)
+    history = task.fit(*rows, epochs=8, learning_rate=1e-2, **SMALL)
     assert keras_bert.evaluate(task, *rows)["loss"] < before
-    assert history[-1]["step"] == 4 * 6 / 2
+    assert history[-1]["step"] == 8 * 6 / 2
 
     small = keras_bert.distill(task, *rows, layers=[1], epochs=1, **SMALL)
     assert len(small.encoder.layers) < len(task.encoder.layers)
