@@ -41,7 +41,7 @@ def masked_token_loss(states: Any, table: Any, bias: Any, labels: Any, chunk: in
         chunks = list(zip(scores, biases, label_rows, strict=True))
         normalizers = tf.reduce_logsumexp(tf.stack([_normalizer(*part) for part in chunks]), axis=0)
         label_scores = tf.add_n([_label_scores(*part) for part in chunks])
-        exceeded = tf.reduce_max(tf.stack([_is_exceeded(*part, label_scores) for part in chunks]), axis=0)
+        exceeded = tf.reduce_any(tf.stack([_is_exceeded(*part, label_scores) for part in chunks]), axis=0)
 
         def gradient(upstream: Any, _: Any) -> tuple[Any, Any, Any]:
             gradients = [_gradient(upstream, *part, normalizers) for part in chunks]
@@ -51,7 +51,7 @@ def masked_token_loss(states: Any, table: Any, bias: Any, labels: Any, chunk: in
             to_bias = tf.concat([tf.matmul(part, one)[:, 0] for part in gradients], axis=0)
             return tf.add_n(to_states), tf.cast(to_table, tf.float32), tf.cast(to_bias, tf.float32)
 
-        return (normalizers - label_scores, 1.0 - exceeded), gradient
+        return (normalizers - label_scores, tf.cast(~exceeded, tf.float32)), gradient
 
     return head(states, table, bias)
 
@@ -112,10 +112,9 @@ def _label_scores(scores: Any, bias: Any, label_rows: Any) -> Any:
 
 @_compiled
 def _is_exceeded(scores: Any, bias: Any, label_rows: Any, label_scores: Any) -> Any:
-    """1 where a score is larger than the label's, or equal and before it in the vocabulary, else 0: (rows,)."""
-    biased = _biased(scores, bias)
-    exceeded = tf.where(_row_indices(scores) < label_rows, biased >= label_scores, biased > label_scores)
-    return tf.reduce_max(tf.cast(exceeded, tf.float32), axis=0)
+    """Whether a score is larger than the label's, or equal and before it in the vocabulary: bool (rows,)."""
+    biased, is_before = _biased(scores, bias), _row_indices(scores) < label_rows
+    return tf.reduce_any((biased > label_scores) | (is_before & (biased == label_scores)), axis=0)
 
 
 @_compiled
