@@ -59,10 +59,19 @@ class Devices:
         self.workers: int = strategy.extended._num_workers if many else 1
         self.is_chief: bool = strategy.extended._is_chief if many else True
 
-    def on_all(self, replica: Callable[..., Any], results: tuple[str, ...], *, reduce_retracing: bool) -> Any:
+    def on_all(
+        self,
+        replica: Callable[..., Any],
+        results: tuple[str, ...],
+        *,
+        reduce_retracing: bool,
+        within: Callable[[], contextlib.AbstractContextManager[Any]] = contextlib.nullcontext,
+    ) -> Any:
         """A `tf.function` that runs `replica` on every device and combines the results, a tuple or None.
 
-        Each result is combined as the `sum` over the devices, or is the `same` on all.
+        Each result is combined as the `sum` over the devices, or is the `same` on all. All devices run in one context,
+        which `within` makes: TensorFlow traces them in threads that take turns, so a context of a device would end
+        while another device is inside of its own.
         """
 
         def collect(kind: str, value: Any) -> Any:
@@ -72,7 +81,8 @@ class Devices:
             return tf.nest.map_structure(lambda part: self._strategy.reduce(add, part, axis=None), value)
 
         def run(*arguments: Any) -> tuple[Any, ...]:
-            values = self._strategy.run(replica, arguments)
+            with within():
+                values = self._strategy.run(replica, arguments)
             return tuple(collect(kind, value) for kind, value in zip(results, values or (), strict=True))
 
         # Without autograph, which takes seconds a process; no loop or condition here depends on a tensor.

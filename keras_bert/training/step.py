@@ -122,13 +122,14 @@ class TrainingStep:
         # Batches have several lengths. One graph serves all of them, but XLA needs one a length.
         on_all = functools.partial(self.devices.on_all, reduce_retracing=not whole)
         self._differentiate = compiled(self._find_gradients)
-        self._measure = compiled(self._evaluate)
-        self._run_whole = on_all(self._step_at_once, ("sum", "same"))
+        self._measure = compiled(lambda batch: self.objective(self.model, batch, False))
+        training, testing = (functools.partial(self._computing, training=training) for training in (True, False))
+        self._run_whole = on_all(self._step_at_once, ("sum", "same"), within=training)
         self._run_weights = on_all(lambda batch: (self._whole_weights(batch),), ("same",))
-        self._run_part = on_all(self._accumulate, ("sum",))
+        self._run_part = on_all(self._accumulate, ("sum",), within=training)
         self._run_norm = on_all(lambda scale: (tf.linalg.global_norm(self._accumulated()) / scale,), ("same",))
         self._run_apply = on_all(self._apply_parts, ())
-        self._run_test = on_all(lambda batch: (self._measure(batch),), ("sum",))
+        self._run_test = on_all(lambda batch: (self._measure(batch),), ("sum",), within=testing)
 
     def _make_cache(self) -> GradientCache | None:
         """The cache of an objective that compares the rows of all parts; None where rows of one part are enough."""
@@ -165,8 +166,7 @@ class TrainingStep:
     def _find_gradients(self, batch: Batch, weights: Mapping[str, Any], scale: Any) -> tuple[list[Any], Sums]:
         """The gradients of this device's rows, for weights that have one, and the sums of its losses and metrics."""
         with tf.GradientTape() as tape:
-            with self._computing(training=True):
-                sums = self.objective(self.model, batch, True) | {"tokens": (count_tokens(batch), tf.constant(1.0))}
+            sums = self.objective(self.model, batch, True) | {"tokens": (count_tokens(batch), tf.constant(1.0))}
             # The weight is 0 if there is nothing to learn, as in a batch without masked tokens.
             loss = tf.add_n([sums[name][0] / tf.maximum(weight, 1e-9) for name, weight in weights.items()]) * scale
         gradients = tape.gradient(loss, [weight.value for weight in self._trained])
@@ -174,10 +174,6 @@ class TrainingStep:
         self._used = [index for index, gradient in enumerate(gradients) if gradient is not None]
         # Dense gradients, because a sparse one may contain a row several times, which makes its norm wrong.
         return [tf.convert_to_tensor(gradients[index]) for index in self._used], sums
-
-    def _evaluate(self, batch: Batch) -> Sums:
-        with self._computing(training=False):
-            return self.objective(self.model, batch, False)
 
     @contextlib.contextmanager
     def _computing(self, training: bool) -> Iterator[None]:

@@ -23,6 +23,9 @@ from keras_bert.families.deberta.settings import DeBERTa
 from keras_bert.layers.dense import Dense
 from keras_bert.layers.tap import TapLayer
 from keras_bert.models.saving import load_model, save_model
+from keras_bert.objectives.tasks import ClassificationObjective
+from keras_bert.options.training import Training
+from keras_bert.training.step import TrainingStep
 from tests import forked
 from tests.keras_bert.compress import tiny
 
@@ -125,17 +128,22 @@ def round_on_two_devices():
     cpu = tf.config.list_physical_devices("CPU")[0]
     tf.config.set_logical_device_configuration(cpu, [tf.config.LogicalDeviceConfiguration()] * 2)
     strategy = tf.distribute.MirroredStrategy(["CPU:0", "CPU:1"])
+    tf.config.run_functions_eagerly(True)
     with strategy.scope():
         model = tiny.build()
         quantized_activations = QuantizationAware(model, tiny.batches(1))
-    before = quantized_activations.ranges()
-    rows = tiny.make_rows(8)[0]
-    tf.function(lambda: strategy.run(lambda: model(rows, training=True)))()
+    before, attributes = quantized_activations.ranges(), [dict(vars(layer)) for layer in model._flatten_layers()]
+    rows, labels = tiny.make_rows(8)
+    variables = quantized_activations.variables()
+    step = TrainingStep(model, ClassificationObjective(), Training(precision="bfloat16"), 1, strategy, variables)
+    step.step([{**rows, "label": labels}], 1)
     assert quantized_activations.ranges() != before
+    # A device waits for the other one at each range, inside of its forward pass.
+    assert [dict(vars(layer)) for layer in model._flatten_layers()] == attributes
     quantized_activations.finish()
 
 
-def test_two_replicas_keep_one_range():
+def test_two_replicas_keep_one_range_and_leave_the_layers_as_they_were():
     forked.run(round_on_two_devices)
 
 
