@@ -11,7 +11,7 @@ import tensorflow as tf
 from keras_bert.core.tensors import Tensor
 from keras_bert.layers.encoder_block import EncoderBlock
 from keras_bert.layers.feed_forward import ACTIVATIONS
-from keras_bert.layers.noise import mix, random_bits
+from keras_bert.layers.noise import mix, seeded_bits
 
 
 def compiled(function: Callable[..., Any], constants: int = 1) -> Callable[..., Any]:
@@ -40,7 +40,11 @@ def compiled(function: Callable[..., Any], constants: int = 1) -> Callable[..., 
 
     @tf.custom_gradient
     def call(*arguments: Any) -> Any:
-        return forward(*arguments), lambda *upstream: [*backward(upstream, *arguments), *[None] * constants]
+        def differentiate(*upstream: Tensor) -> list[Any]:
+            # Copies, as a compiled call in the gradient of a `tf.cond` cannot read what a branch computed.
+            return [*backward(upstream, *map(tf.identity, arguments)), *[None] * constants]
+
+        return forward(*arguments), differentiate
 
     return call
 
@@ -54,9 +58,7 @@ def seeded_dropout(x: Tensor, seed: Tensor, rate: float) -> Tensor:
     if not rate:
         return x
     places = tf.reshape(tf.cast(tf.range(tf.size(x)), tf.uint32), tf.shape(x))
-    first = mix(seed[0])
-    drawn = random_bits(places, first, mix(tf.bitwise.bitwise_xor(first, seed[1])))
-    return tf.where(drawn >= tf.constant(round(rate * 2**32), tf.uint32), x / (1.0 - rate), 0.0)
+    return tf.where(seeded_bits(places, seed) >= tf.constant(round(rate * 2**32), tf.uint32), x / (1.0 - rate), 0.0)
 
 
 class FusedBlock:
@@ -68,9 +70,7 @@ class FusedBlock:
 
     def __init__(self, block: EncoderBlock) -> None:
         self._block, self._attention = block, block.attention
-        config = block.config
-        self._normalize = _residual_norm(config.dropout, config.layer_norm_epsilon)
-        self._activate = biased_activation(config.activation)
+        self._activate = biased_activation(block.config.activation)
 
     def __call__(self, inputs: Tensor, attention_bias: Tensor) -> Tensor:
         """(batch, length, hidden), bias (batch, 1, 1, length) -> (batch, length, hidden)."""
@@ -113,7 +113,7 @@ class FusedBlock:
 
     def _norm(self, x: Tensor, projected: Tensor, bias: Tensor, norm: Any, dropout: Any) -> Tensor:
         weights = bias, float32_weight(norm.gamma), float32_weight(norm.beta)
-        return self._normalize(x, projected, *weights, draw_seed(dropout))
+        return _residual_norm(dropout.rate, norm.epsilon)(x, projected, *weights, draw_seed(dropout))
 
 
 def no_seed() -> Any:
@@ -148,7 +148,8 @@ def draw_seed(dropout: keras.layers.Dropout) -> Any:
     # The generators of all devices have the same state; each device must drop other values.
     replica = tf.distribute.get_replica_context()
     number = 0 if replica is None else replica.replica_id_in_sync_group
-    return tf.bitwise.bitwise_xor(seed, tf.stack([tf.constant(0, tf.uint32), tf.cast(number, tf.uint32)]))
+    # The second number counts the calls: without `mix`, a device would drop what another drops in a neighbouring step.
+    return tf.bitwise.bitwise_xor(seed, tf.stack([tf.constant(0, tf.uint32), mix(tf.cast(number, tf.uint32))]))
 
 
 def _add_bias(x: Tensor, bias: Tensor, seed: Tensor) -> Tensor:

@@ -167,11 +167,11 @@ def _relative_probabilities(layer: DeBERTaAttention) -> Callable[..., Any]:
 
 
 @functools.cache
-def _rotated(heads: int, theta: float) -> Callable[..., Any]:
+def _rotated(heads: int, size: int, theta: float) -> Callable[..., Any]:
     """Queries, keys and values (batch, length, 3 x hidden) -> each (batch, heads, length, size), rotated and scaled."""
 
     def rotated(x: Tensor, seed: Tensor) -> tuple[Tensor, ...]:
-        shape, size = tf.shape(x), x.shape[-1] // (3 * heads)
+        shape = tf.shape(x)
         table = rotary_table(shape[1], size, theta)
         split = tf.reshape(x, (shape[0], shape[1], 3, heads, size))
         query, key, value = tf.unstack(tf.transpose(split, (2, 0, 3, 1, 4)))
@@ -185,7 +185,8 @@ def _rotary_attention(layer: RotaryAttention) -> Callable[..., Any]:
     def call(inputs: Tensor, attention_bias: Tensor, first_only: bool = False, training: bool = False) -> Tensor:
         if first_only or not training or has_transforms(layer):
             return type(layer).call(layer, inputs, attention_bias, first_only, training)
-        query, key, value = _rotated(layer.num_heads, layer.theta)(layer.query_key_value(inputs), no_seed())
+        program = _rotated(layer.num_heads, layer.head_size, layer.theta)
+        query, key, value = program(layer.query_key_value(inputs), no_seed())
         context = layer._attend(query, key, value, attention_bias, training)
         return layer.output_dropout(layer._join_heads(context, ops.shape(inputs), training), training=training)
 

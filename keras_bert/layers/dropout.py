@@ -6,7 +6,7 @@ import keras
 from keras import ops
 
 from keras_bert.core.tensors import Tensor
-from keras_bert.layers.noise import mix, random_bits
+from keras_bert.layers.noise import seeded_bits
 
 
 @keras.saving.register_keras_serializable("keras_bert")
@@ -21,12 +21,6 @@ class Dropout(keras.layers.Dropout):
         if keras.backend.backend() != "jax" or self.noise_shape or not training or self.rate == 0:
             return super().call(inputs, training=training)
         smallest = ops.convert_to_tensor(round(self.rate * 2**32), "uint32")
-        keeps = ops.greater_equal(self._random_bits(inputs.shape), smallest)
+        counters = ops.reshape(ops.arange(math.prod(inputs.shape), dtype="uint32"), inputs.shape)
+        keeps = ops.greater_equal(seeded_bits(counters, ops.cast(self.seed_generator.next(), "uint32")), smallest)
         return ops.where(keeps, ops.divide(inputs, 1 - self.rate), ops.zeros_like(inputs))
-
-    def _random_bits(self, shape: tuple[int, ...]) -> Tensor:
-        # The second number counts the calls; without `mix`, an even one and the next would give the same bits.
-        seed = ops.cast(self.seed_generator.next(), "uint32")
-        second = mix(seed[1])
-        counters = ops.reshape(ops.arange(math.prod(shape), dtype="uint32"), shape)
-        return random_bits(counters, mix(ops.add(second, seed[0])), second)

@@ -24,6 +24,13 @@ def random_bits(counters: Tensor, first: Tensor, second: Tensor) -> Tensor:
     return mix(ops.multiply(ops.add(counters, first), ops.bitwise_or(second, _number(1))))
 
 
+def seeded_bits(counters: Tensor, seed: Tensor) -> Tensor:
+    """A random uint32 for each counter; the seed, uint32 (2,), is the number of a layer and that of its call."""
+    # A permutation for each layer and call: layers that share one draw the same sequence from different offsets.
+    first = mix(seed[0])
+    return random_bits(counters, first, mix(ops.bitwise_xor(first, seed[1])))
+
+
 def row_seeds(seed: Tensor, positions: Tensor, ids: Tensor) -> tuple[Tensor, Tensor]:
     """Two seeds for each position of each row: they depend only on `seed`, the contents of the row and the position.
 

@@ -1,3 +1,5 @@
+from types import SimpleNamespace
+
 import keras
 import numpy as np
 import pytest
@@ -7,8 +9,9 @@ from keras_bert.adaptation.adapter import Adapter
 from keras_bert.families.bigbird.settings import BigBird
 from keras_bert.families.deberta.settings import DeBERTa
 from keras_bert.families.mobilebert.settings import MobileBERT
+from keras_bert.families.modernbert.layers import RotaryAttention
 from keras_bert.families.modernbert.settings import ModernBERT
-from keras_bert.fused.block import compiled_update
+from keras_bert.fused.block import compiled_update, draw_seed
 from keras_bert.fused.layers import fused_blocks
 from keras_bert.fused.pretraining import FusedPretrainingObjective
 from keras_bert.layers.dense import Dense
@@ -169,6 +172,37 @@ def test_dropout_follows_the_layers_seeds():
     plain = run()
     np.testing.assert_array_equal(after, plain[2])
     assert np.abs(first - plain[0]).max() > 0.01
+
+
+def test_the_rates_are_those_of_the_layers():
+    model = make_model(dropout=0.5)
+    inputs = {**TEXT, "mask_positions": BATCH["mask_positions"]}
+    for layer in model._flatten_layers():
+        if isinstance(layer, Dropout):
+            layer.rate = 0.0
+    with fused_blocks(model):
+        logits = model(inputs, training=True)["masked_tokens"]
+    np.testing.assert_allclose(logits, model(inputs)["masked_tokens"], atol=1e-5)
+
+
+def test_no_device_drops_what_another_drops_in_a_step_nearby(monkeypatch):
+    seeds = set()
+    for device in range(4):
+        replica = SimpleNamespace(replica_id_in_sync_group=device)
+        monkeypatch.setattr(tf.distribute, "get_replica_context", lambda replica=replica: replica)
+        layer = Dropout(0.5, seed=1)
+        seeds |= {tuple(draw_seed(layer).numpy().tolist()) for _ in range(4)}
+    assert len(seeds) == 16
+
+
+def test_models_of_two_widths_share_a_process():
+    for width in (8, 12):
+        states, bias = keras.Input((None, width)), keras.Input((1, 1, None))
+        model = keras.Model([states, bias], RotaryAttention(2, 100.0)(states, bias))
+        inputs = [np.random.default_rng(0).normal(size=(2, 5, width)), np.zeros((2, 1, 1, 5))]
+        with fused_blocks(model):
+            fused = model(inputs, training=True)
+        np.testing.assert_allclose(fused, model(inputs, training=True), atol=1e-6)
 
 
 def test_only_within_only_in_training_and_only_of_its_model():

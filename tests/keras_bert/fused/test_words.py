@@ -161,3 +161,18 @@ def test_the_gradient_draws_the_same_numbers_in_any_shape():
     traced = tf.function(lambda x: doubled(x, SEED), input_signature=[tf.TensorSpec((None, 3))])
     for rows in (2, 5):
         np.testing.assert_array_equal(traced(tf.ones((rows, 3))), np.full((rows, 3), 2.0))
+
+
+def test_a_gradient_in_a_branch():
+    # The attention of a BigBird chooses by a length that is known only when it runs.
+    squared = compiled(lambda x, seed: x * x)
+
+    @tf.function
+    def differentiate(x):
+        with tf.GradientTape() as tape:
+            tape.watch(x)
+            y = tf.cond(x[0] > 0, lambda: squared(x + 1.0, SEED), lambda: squared(x, SEED))
+        return tape.gradient(y, x)
+
+    np.testing.assert_array_equal(differentiate(tf.constant([1.0, 2.0])), [4.0, 6.0])
+    np.testing.assert_array_equal(differentiate(tf.constant([-1.0, 2.0])), [-2.0, 4.0])

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from keras_bert.layers.adapters import BottleneckAdapter, LowRankAdapter, PromptPlaces, SoftPrompt, TokenStates
-from keras_bert.layers.noise import gumbel_noise, mix, row_seeds
+from keras_bert.layers.noise import gumbel_noise, mix, row_seeds, seeded_bits
 from keras_bert.layers.replacement import TokenReplacement
 from keras_bert.layers.span_boundary import SPAN_POSITIONS, SpanBoundaryTransform, find_boundaries
 from tests.conformance import check_config, check_gradients, check_precision, make_model
@@ -28,6 +28,19 @@ def test_mix_is_the_published_permutation():
     assert int(mix(np.array([123456789], "uint32"))[0]) == x ^ x >> 15
     numbers = np.asarray(mix(np.arange(2**16, dtype="uint32")))
     assert len(set(numbers.tolist())) == 2**16
+
+
+def test_layers_do_not_draw_one_sequence_from_other_offsets():
+    # The numbers of two layers that are hashed to neighbours.
+    hashes = np.asarray(mix(np.arange(4096, dtype="uint32"))).astype("int64")
+    order = np.argsort(hashes)
+    nearest = np.diff(hashes[order]).argmin()
+    offset = hashes[order[nearest + 1]] - hashes[order[nearest]]
+    counters = np.arange(offset + 1000, dtype="uint32")
+    one, other = (
+        np.asarray(seeded_bits(counters, np.array([number, 0], "uint32"))) for number in order[nearest : nearest + 2]
+    )
+    assert not np.isin(one[offset:], other[:1000]).any()
 
 
 def test_seeds_follow_from_the_row_and_not_from_those_beside_it():
