@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from components.corpus.index import IndexRows, Ints
+from components.corpus.index import IndexRows
 from components.corpus.partitions import (
     Partition,
     PartitionTables,
@@ -21,15 +21,15 @@ from components.text.near_duplicates import Hashes, find_repeats
 
 
 class Links(NamedTuple):
-    """Pairs of documents with equal hashes in a file, sorted by the partition of the later document.
+    """Pairs of documents with equal hashes in a file (links, 4): key and place of the later document and of the first.
 
     Attributes:
-        starts: (partitions + 1,) where the links of each partition begin.
+        partitions: number of ranges of keys.
     """
 
     kind: str
     file: str
-    starts: Ints
+    partitions: int
 
 
 def tabulate_hashes(hashes: Hashes, rows: IndexRows) -> Hashes:
@@ -50,31 +50,29 @@ def write_links(kind: str, table: Hashes, partitions: int, scratch: str) -> Link
     repeats, firsts = find_repeats(table[:, :-2], *documents.T)
     if not len(repeats):
         return None
-    links = np.concatenate([documents[repeats], documents[firsts]], axis=1)
-    links = links[np.argsort(links[:, 0], kind="stable")]
     file = Path(scratch) / f"{uuid.uuid4().hex}.links.npy"
-    np.save(file, links)
-    numbers = partition_of(links[:, 0], partitions)
-    return Links(kind, str(file), np.searchsorted(numbers, np.arange(partitions + 1)))
+    np.save(file, np.concatenate([documents[repeats], documents[firsts]], axis=1))
+    return Links(kind, str(file), partitions)
 
 
 def resolve_links(links: Sequence[Links], partitions: Sequence[Partition], folder: Path) -> PartitionTables:
     """The links as numbers of documents (links, 2), later and first one, by the partition of the later one.
 
-    One partition is in memory at a time, with its links.
+    One partition is in memory at a time, with its links, and one file of links, which is read once.
     """
-    count = len(links[0].starts) - 1 if links else 0
-    half_resolved, resolved = PartitionTables(folder, 3), PartitionTables(folder, 2)
+    unresolved, half_resolved, resolved = (PartitionTables(folder, width) for width in (4, 3, 2))
+    for part in links:
+        pairs = np.load(part.file)
+        unresolved.append(partition_of(pairs[:, 0], part.partitions), pairs.view(np.int64))
     for partition in partitions:
-        number = partition.number
-        parts = [np.load(part.file, mmap_mode="r")[part.starts[number] : part.starts[number + 1]] for part in links]
         # Near duplicates share several bands.
-        if not sum(map(len, parts)):
+        table = unique_rows(unresolved.read(partition.number).view(np.uint64))
+        if not len(table):
             continue
-        table = unique_rows(np.concatenate(parts))
-        repeats = as_number(number, locate(partition.load(), table[:, 0], table[:, 1]))
+        repeats = as_number(partition.number, locate(partition.load(), table[:, 0], table[:, 1]))
         columns = np.stack([repeats, table[:, 2].view(np.int64), table[:, 3].view(np.int64)], axis=1)
-        half_resolved.append(partition_of(table[:, 2], count), columns)
+        half_resolved.append(partition_of(table[:, 2], links[0].partitions), columns)
+        unresolved.drop(partition.number)
     for partition in partitions:
         table = half_resolved.read(partition.number)
         if not len(table):

@@ -1,8 +1,10 @@
 import itertools
+import resource
 import tempfile
 from pathlib import Path
 
 import numpy as np
+import psutil
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -105,6 +107,20 @@ def test_documents_with_one_key_are_told_apart_by_their_places(count, tmp_path):
     planned = rows_of(make_plan(partitions_of(rows, count, tmp_path), [near], str(tmp_path)))
     assert planned["place"][planned["kept"] != NOBODY].tolist() == [7, 9]
     assert planned["kept"][planned["kept"] != NOBODY].tolist() == [4, 4]
+
+
+def test_a_plan_of_many_partitions_and_files_of_links_holds_few_files_open(tmp_path):
+    rows = [(number << 54, 0, number) for number in range(150)]
+    links = [links_of(NEAR, [(number, number - 1)], rows, 1024, tmp_path) for number in range(1, 150)]
+    partitions = partitions_of(rows, 1024, tmp_path)
+    assert len(partitions) == 150
+    limits = resource.getrlimit(resource.RLIMIT_NOFILE)
+    resource.setrlimit(resource.RLIMIT_NOFILE, (psutil.Process().num_fds() + 20, limits[1]))
+    try:
+        plan = make_plan(partitions, links, str(tmp_path))
+    finally:
+        resource.setrlimit(resource.RLIMIT_NOFILE, limits)
+    assert rows_of(plan)["kept"].tolist() == [NOBODY] + [as_number(0, 0)] * 149
 
 
 @settings(max_examples=40, deadline=None)
