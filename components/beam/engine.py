@@ -16,7 +16,7 @@ import psutil
 import pydantic
 
 from components.beam.remote import check_servers, make_project_check, translate_error
-from components.dsl.errors import nearest
+from components.dsl.errors import InputError, nearest
 from components.dsl.step_folders import report_progress
 from keras_bert.core.checks import FieldError
 from keras_bert.core.processor import usable_processors
@@ -68,6 +68,11 @@ class BeamOptions:
             raise FieldError("BeamOptions", "runner", rule, self.runner, hint)
         return self
 
+    @property
+    def is_local(self) -> bool:
+        """Whether the runner is FnApiRunner; Beam takes its name in any case and also without "Runner"."""
+        return self.runner.lower().removesuffix("runner") == "fnapi"
+
 
 def count_processes(beam: BeamOptions, size: int, bytes_a_process: int = BYTES_A_PROCESS) -> int:
     """Number of local worker processes.
@@ -99,11 +104,11 @@ def choose_scale(beam: BeamOptions, size: int, *, threaded: bool) -> Scale:
 
     `beam.workers` wins if it is set; `size` is in bytes of text.
     """
-    if beam.runner != LOCAL:
+    if not beam.is_local:
         return Scale(processes=0, threads=1)
     processes = count_processes(beam, size, THREADED_BYTES_A_PROCESS if threaded else BYTES_A_PROCESS)
-    # Beam's own option wins.
-    processes = int(beam.options.get("direct_num_workers", processes))  # type: ignore[arg-type]
+    # Beam's own option wins; 0 are all cores.
+    processes = int(beam.options.get("direct_num_workers", processes)) or usable_processors()  # type: ignore[arg-type]
     return Scale(processes, max(1, min(_MOST_THREADS, usable_processors() // max(processes, 1))) if threaded else 1)
 
 
@@ -132,16 +137,32 @@ def make_options(beam: BeamOptions, processes: int) -> Any:
     """Beam's pipeline options.
 
     The options of `beam` win over the computed ones.
+
+    Raises:
+        InputError: Beam has no such option; a job service may have further ones.
     """
     from apache_beam.options.pipeline_options import PipelineOptions
 
     local: dict[str, Any] = {}
-    if beam.runner == LOCAL:
+    if beam.is_local:
         mode = "multi_processing" if processes > 1 else "in_memory"
         local = {"direct_num_workers": processes, "direct_running_mode": mode}
+    if not beam.options:
+        return PipelineOptions(flags=[], **local)
+    from apache_beam.runners.portability.portable_runner import PortableRunner
+    from apache_beam.runners.runner import create_runner
+
+    runner = create_runner(beam.runner)  # its module may define options
+    flag_names = set[str]()
+    attributes = PipelineOptions(flags=[]).get_all_options(
+        add_extra_args_fn=lambda parser: flag_names.update(flag[2:] for flag in parser._option_string_actions)
+    )
+    for name in sorted(beam.options.keys() - flag_names - attributes.keys()):
+        if not isinstance(runner, PortableRunner):
+            rule = f"be an option of Beam, got {beam.options[name]!r}{nearest(name, flag_names | attributes.keys())}"
+            raise InputError(f"BeamOptions.options.{name} must {rule}")
     options = copy.deepcopy(dict(beam.options))  # Beam appends to lists of options
     # Beam discards a flag's name that is not the name of its attribute, unless it is given as a flag.
-    attributes = PipelineOptions(flags=[]).get_all_options() if options else {}
     flags = [flag for name, value in options.items() if name not in attributes for flag in _make_flags(name, value)]
     return PipelineOptions(flags, **{**local, **options})
 
@@ -165,7 +186,8 @@ def run_over(
         The transforms' counters by name; empty if the runner has none. A bundle that ran twice may count twice.
 
     Raises:
-        InputError: a server that the options name does not answer, or a worker has another version of this project.
+        InputError: Beam has no such option, a server that the options name does not answer, or a worker has another
+            version of this project.
         ConnectionError: a remote runner lost a worker and did not recover.
         RuntimeError: the pipeline failed.
     """

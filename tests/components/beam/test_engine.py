@@ -17,6 +17,7 @@ from components.beam.engine import (
     report_unit,
     run_over,
 )
+from components.dsl.errors import InputError
 from components.dsl.step_folders import set_progress_sink
 
 
@@ -36,6 +37,8 @@ def test_as_many_processes_as_the_work_is_worth(monkeypatch):
         (BeamOptions(workers=2), 0, Scale(2, 3)),
         (BeamOptions(workers=40), 0, Scale(40, 1)),
         (BeamOptions(options={"direct_num_workers": 3}), 0, Scale(3, 2)),
+        (BeamOptions(options={"direct_num_workers": 0}), 0, Scale(6, 1)),
+        (BeamOptions(runner="fnapi", workers=3), 0, Scale(3, 2)),
         (BeamOptions(runner="FlinkRunner"), 100 * THREADED_BYTES_A_PROCESS, Scale(0, 1)),
     ],
 )
@@ -62,6 +65,24 @@ def test_options_have_the_names_of_their_flags():
     assert options["use_public_ips"] is False
     assert options["extra_packages"] == ["a.tar.gz", "b.tar.gz"]
     assert options["project"] == "p"
+
+
+@pytest.mark.parametrize(
+    ("runner", "name", "near"),
+    [
+        ("FnApiRunner", "direct_num_worker", "direct_num_workers"),
+        ("DataflowRunner", "no-use-public-ips", "no_use_public_ips"),
+    ],
+)
+def test_an_option_that_beam_does_not_have(runner, name, near):
+    rule = rf"^BeamOptions.options.{name} must be an option of Beam, got 3; did you mean '{near}'\?$"
+    with pytest.raises(InputError, match=rule):
+        make_options(BeamOptions(runner=runner, options={"project": "p", name: 3}), 1)
+
+
+def test_a_job_service_may_have_options_of_its_own():
+    options = make_options(BeamOptions(runner="FlinkRunner", options={"parallelism": 8}), 1)
+    assert options.get_all_options(retain_unknown_options=True)["parallelism"] == 8
 
 
 def test_runners_are_those_that_beam_knows_by_name():
