@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from components.dsl.errors import InputError, nearest
-from components.files.text_files import extension, is_remote
+from components.files.text_files import extension, is_remote, is_unicode
 from components.objects.downloads import is_downloaded, local_file
 from components.objects.hub import is_hub_address, match_hub
 from components.objects.store import ObjectStore, is_object_address
@@ -72,8 +72,8 @@ def match_files(path: str, kinds: Sequence[str], split: str = "", *, what: str) 
         what: the setting that the path belongs to, for errors, as `the corpus`.
 
     Raises:
-        InputError: nothing matches, no file is of these kinds, a folder cannot be read, or the split is missing or not
-            named.
+        InputError: nothing matches, no file is of these kinds, a folder cannot be read, a name is not UTF-8, or the
+            split is missing or not named.
     """
     path = _normal(path)
     if is_hub_address(path):
@@ -85,6 +85,8 @@ def match_files(path: str, kinds: Sequence[str], split: str = "", *, what: str) 
         files, folder = inside or _ask_beam(path, _list_remote), bool(inside)
     else:
         files, folder = _match_local(path)
+    if halves := [file for file in files if not is_unicode(file) and (not folder or extension(file) in kinds)]:
+        raise InputError(f"{what} must hold files with names in UTF-8, got {min(halves)!r}; rename it")
     if not files and not folder:
         rule = "a pattern that matches a file" if _MAGIC.search(path) else "a file or a folder that exists"
         raise InputError(f"{what} must be {rule}, got {path}")

@@ -135,6 +135,19 @@ def test_a_file_whose_name_looks_like_a_pattern(tmp_path):
     assert match(tmp_path, "/a[1].txt") == ["a[1].txt"]
 
 
+def test_a_name_that_is_not_utf8_is_refused_where_the_file_is_read(tmp_path):
+    make(tmp_path, "a.txt", "b.md")
+    (tmp_path / "b.md").rename(tmp_path / "caf\udce9.md")
+    assert match(tmp_path, "") == ["a.txt"]
+    make(tmp_path, "b/c.txt")
+    (tmp_path / "b" / "c.txt").rename(tmp_path / "b" / "caf\udce9.txt")
+    for path in ("", "/**/*.txt"):
+        with pytest.raises(
+            InputError, match=r"the data must hold files with names in UTF-8, got .*b/caf\\udce9.txt'; r"
+        ):
+            match(tmp_path, path)
+
+
 @pytest.mark.parametrize(
     ("path", "message"),
     [
