@@ -12,7 +12,8 @@ import pydantic
 from components.dsl.errors import InputError
 from components.files.paths import file_digest, match_files, short_name
 from components.files.record_files import RECORD_KINDS, as_text, read_records
-from components.files.text_files import Lines, extension
+from components.files.text_files import COMPRESSIONS, Lines, extension
+from components.objects.downloads import is_downloaded, local_file
 from components.sources.shared import digest
 from keras_bert.core.checks import check
 from keras_bert.core.validation import NonEmptyStr, validated_dataclass
@@ -22,8 +23,10 @@ DOCUMENT_KINDS = (TEXT, *RECORD_KINDS)
 
 # How much of a file is read before a run starts.
 _CHECKED_CHARACTERS = 64_000_000
-# The assumed size of a remote file, so that no request is made for it.
+# The assumed size of a file on a file system of Beam, so that no request is made for it.
 _REMOTE_BYTES = 1 << 30
+# How often text is longer than its packed file, about.
+_PACKING = 3
 
 
 class Document(NamedTuple):
@@ -133,8 +136,10 @@ class TextSource:
             raise InputError(f"a file of documents must be {', '.join(DOCUMENT_KINDS)}, got {file}")
 
     def size(self, file: str) -> int:
-        """About how many bytes of text a file has; one on another machine counts as large."""
-        return Path(file).stat().st_size if Path(file).is_file() else _REMOTE_BYTES
+        """About how many bytes of text a file has; one on a file system of Beam counts as large."""
+        copy = local_file(file) if is_downloaded(file) else Path(file)
+        packing = _PACKING if file.lower().endswith((*COMPRESSIONS, ".parquet")) else 1
+        return packing * copy.stat().st_size if copy.is_file() else _REMOTE_BYTES
 
 
 def _read_text(lines: Lines, name: str, *, whole: bool) -> Iterator[Document]:

@@ -15,6 +15,7 @@ from components.objects.mirror import (
     show_addresses,
 )
 from components.objects.store import ObjectStore
+from components.sources.text import TextSource
 from tests.pipeline.remote.conftest import ADDRESS, memory
 
 __all__ = ["memory"]
@@ -34,6 +35,13 @@ def test_a_file_is_downloaded_once_and_again_after_a_change(memory: ObjectStore)
     memory.write("rows.tsv", b"other")
     assert local_file(f"{ADDRESS}/rows.tsv").read_bytes() == b"other"
     assert not list(cache_folder().rglob(".*"))
+
+
+def test_a_corpus_is_as_large_as_its_copies_unpacked(memory: ObjectStore) -> None:
+    for name in ("a.txt", "b.jsonl.gz", "c.parquet"):
+        memory.write(name, b"1234567")
+    source = TextSource(ADDRESS)
+    assert list(map(source.size, source.files())) == [7, 21, 21]
 
 
 def test_a_folder_keeps_its_name_and_the_files_that_are_read(memory: ObjectStore) -> None:
