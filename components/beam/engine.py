@@ -186,8 +186,8 @@ def run_over(
         The transforms' counters by name; empty if the runner has none. A bundle that ran twice may count twice.
 
     Raises:
-        InputError: Beam has no such option, a server that the options name does not answer, or a worker has another
-            version of this project.
+        InputError: Beam has no such runner or option, a server that the options name does not answer, or a worker has
+            another version of this project.
         ConnectionError: a remote runner lost a worker and did not recover.
         RuntimeError: the pipeline failed.
     """
@@ -195,9 +195,15 @@ def run_over(
 
     beam = beam or BeamOptions()
     scale = scale or choose_scale(beam, 0, threaded=False)
-    options = make_options(beam, scale.processes)
-    # The runner is always named: Beam's default local runner may look for a binary on the network.
-    pipeline = beam_sdk.Pipeline(runner=beam.runner, options=options)
+    try:
+        options = make_options(beam, scale.processes)
+        # The runner is always named: Beam's default local runner may look for a binary on the network.
+        pipeline = beam_sdk.Pipeline(runner=beam.runner, options=options)
+    except InputError:
+        raise
+    except (AttributeError, ImportError, ValueError) as error:
+        reason = " ".join(str(error).split())
+        raise InputError(f"[beam] must name an installed runner and options that it takes, got {reason}") from None
     units = list(work)
     steps(spread(begin(pipeline, "Work", units, scale), "Spread", scale))
     is_remote = scale.processes == 0
@@ -208,9 +214,9 @@ def run_over(
             result = _run_watched(pipeline) if scale.processes > 1 else pipeline.run()
             state = result.wait_until_finish()
         except Exception as error:
-            if is_remote:
-                raise translate_error(error, beam.runner) from error
-            raise
+            if (translated := translate_error(error, beam.runner)) is error:
+                raise
+            raise translated from error
     if state not in (None, "DONE"):
         raise RuntimeError(f"the Beam pipeline on {beam.runner} ended in the state {state}; the runner's log says why")
     return _read_counters(result)

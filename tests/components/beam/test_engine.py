@@ -85,6 +85,23 @@ def test_a_job_service_may_have_options_of_its_own():
     assert options.get_all_options(retain_unknown_options=True)["parallelism"] == 8
 
 
+@pytest.mark.parametrize(
+    ("beam", "reason"),
+    [
+        (BeamOptions(runner="none.such.Runner"), "No module named 'none'"),
+        (BeamOptions(runner="json.Runner"), "module 'json' has no attribute 'Runner'"),
+        (
+            BeamOptions(options={"experiments": "x"}),
+            "Pipeline has validations errors: .*need to be specified as a list.",
+        ),
+    ],
+)
+def test_a_runner_or_an_option_that_beam_refuses_is_one_line(beam, reason):
+    rule = rf"^\[beam\] must name an installed runner and options that it takes, got {reason}$"
+    with pytest.raises(InputError, match=rule):
+        run_over([1], lambda work: work, beam)
+
+
 def test_runners_are_those_that_beam_knows_by_name():
     from apache_beam.runners.runner import _RUNNER_MAP
 

@@ -71,3 +71,15 @@ def test_a_lost_worker_may_be_tried_again_and_other_errors_stay():
     assert str(lost).startswith("the Beam pipeline on Prism lost a worker: Pipeline job-1")
     error = RuntimeError("division by zero")
     assert translate_error(error, "Prism") is error
+
+
+def test_a_worker_process_sends_a_traceback_whose_last_line_is_the_error():
+    lines = ["Traceback (most recent call last):", '  File "a.py", line 1, in b', ""]
+    lost = translate_error(
+        RuntimeError("\n".join([*lines, "TimeoutError: no answer [while running 'x']"])), "FnApiRunner"
+    )
+    assert type(lost) is TimeoutError
+    assert str(lost) == "no answer [while running 'x']"
+    other = translate_error(RuntimeError("\n".join([*lines, "KeyError: 'a'", ""])), "FnApiRunner")
+    assert type(other) is RuntimeError
+    assert str(other) == "KeyError: 'a'"
