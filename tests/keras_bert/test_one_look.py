@@ -83,7 +83,7 @@ def test_a_student_learns_from_probabilities_without_a_teacher(name: str) -> Non
     task = make_task(name)
     answers = SHARES[:, 0] if name in ("regression", "embedding") else SHARES
     texts = ROWS[name][:2] if name == "embedding" else ROWS[name][:1]
-    training = {**SMALL, "learning_rate": 1e-2, "epochs": 20}
+    training = {**SMALL, "batch_size": 6, "learning_rate": 1e-2, "epochs": 20}
     before = [weight.numpy() for weight in task.model.weights]
     small = keras_bert.distill(task, *texts, probabilities=answers, layers=[1], **training)
     for weight, was in zip(task.model.weights, before, strict=True):
@@ -94,7 +94,7 @@ def test_a_student_learns_from_probabilities_without_a_teacher(name: str) -> Non
         rows = fitting.read_rows_with_answers(model, texts, None, answers)
         outputs = objective.run(model.network(), rows, training=False)
         distances = objective.distances(outputs, rows["teacher_answers"], rows, 1.0)
-        assert float(np.mean(distances)) < 0.2, "the model answers as the teacher"
+        assert float(np.mean(distances)) < 0.15, "the model answers as the teacher; it begins at 0.25 or more"
 
 
 @pytest.mark.usefixtures("eager")
