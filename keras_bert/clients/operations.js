@@ -9,8 +9,9 @@
 import { integerProducts } from "./integers.js";
 
 export const FLOAT32 = 0, FLOAT16 = 1, INT32 = 2, INT64 = 4, BOOL = 6, INT16 = 7, INT8 = 9, INT4 = 17;
+/** Of `FLOAT16` there is no array: the values, which are read as `Float32Array`, are only looked up and unpacked. */
 const ARRAYS = {
-  [FLOAT32]: Float32Array, [INT32]: Int32Array, [BOOL]: Uint8Array, [INT16]: Int16Array, [INT8]: Int8Array,
+  [FLOAT32]: Float32Array, [FLOAT16]: Float32Array, [INT32]: Int32Array, [BOOL]: Uint8Array, [INT16]: Int16Array, [INT8]: Int8Array,
 };
 /** The greatest number of the types whose tensors have a grid. */
 const GREATEST = { [INT8]: 127, [INT16]: 32767 };
