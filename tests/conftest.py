@@ -1,4 +1,4 @@
-"""How tests are spread over workers, whole modules, the longest first, and that each begins with the same weights."""
+"""How tests are spread over workers, whole modules, the longest first; each test begins with the same random state."""
 
 import gc
 import random
@@ -35,7 +35,7 @@ def pytest_collection_finish() -> None:
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_runtest_setup() -> None:
-    """Seeds what Keras' initializers and dropout draw their own seeds from: a test passes always or never."""
+    """Seeds what Keras' initializers and dropout draw their seeds from: a test trains the same weights each time."""
     random.seed(0)
 
 

@@ -13,9 +13,9 @@ _SERVERS = ("job_endpoint", "flink_master", "spark_master_url")
 _NO_SERVER = re.compile(r"\[(local|auto)\]|local(\[.+\])?|embed")
 _SECONDS = 10
 _OTHER_PROJECT = "the workers of Beam must have this very project installed"
-# Prism: "SDK worker disconnected"; Flink and Spark pass on gRPC's status of a lost worker.
 # Errors of a worker after which a step may be tried again; other processes only send their names.
 _REPEATABLE = {kind.__name__: kind for kind in (ConnectionError, TimeoutError, MemoryError)}
+# Prism: "SDK worker disconnected"; Flink and Spark pass on gRPC's status of a lost worker.
 _LOST_WORKER = re.compile(r"SDK worker disconnected|StatusRuntimeException: (UNAVAILABLE|CANCELLED)")
 
 
@@ -76,12 +76,12 @@ def make_project_check() -> Callable[[Any], Any]:
 def translate_error(error: Exception, runner: str) -> Exception:
     """The error that says what happened, for the error that a runner passes on from another process."""
     text = str(error)
-    if text.startswith("Traceback"):
-        last = text.rstrip().splitlines()[-1]
-        name, _, message = last.partition(": ")
-        return _REPEATABLE[name](message) if name in _REPEATABLE else RuntimeError(last)
     if _OTHER_PROJECT in text:
         return InputError(text[text.index(_OTHER_PROJECT) :].splitlines()[0].split(" [while running")[0])
     if _LOST_WORKER.search(text):
         return ConnectionError(f"the Beam pipeline on {runner} lost a worker: {text.splitlines()[0]}")
+    if text.startswith("Traceback"):
+        last = text.rstrip().splitlines()[-1]
+        name, _, message = last.partition(": ")
+        return _REPEATABLE[name](message) if name in _REPEATABLE else RuntimeError(last)
     return error
