@@ -29,7 +29,7 @@ def find_reason(history: History, step: str, run: int | None = None) -> Reason:
     """Explains why a step ran, or did not, in a run."""
     runs = history.runs() if run is None else [history.run_of(run, "--run")]
     for candidate in runs:
-        for past in history.past_executions(candidate.id):
+        for past in reversed(history.past_executions(candidate.id)):
             if past.execution.node == step:
                 return _explain(history, past, candidate.pipeline)
     steps = {execution.node for newest in runs[:1] for execution in history.executions(newest.id)}

@@ -86,10 +86,12 @@ def read_record(root: Path, number: int | None = None) -> RunRecord:
             raise InputError(f"--root must be a folder that a run has written to, got {root}: it knows no run")
         chosen = max(runs) if number is None else store.run_of(number).id
         steps = []
-        for past in store.past_executions(chosen):
+        # Of a step that was tried again the last try counts.
+        for past in {past.execution.node: past for past in store.past_executions(chosen)}.values():
             done, ingredients = past.execution, store.ingredients(past.execution.key)
-            made = store.ran_under(done.key) if done.state in ("ran", "cached") else None
             inputs, outputs = store.artifacts_of(past.id, "input"), store.artifacts_of(past.id, "output")
+            # Not the newest execution with this key: a later run may have forced the step.
+            made = store.maker_of(next(iter(outputs.values())).id).execution if outputs else None
             steps.append(RunStep(done, made, inputs, outputs, {} if ingredients is None else ingredients.files))
             for stored in outputs.values():
                 if stored.path is not None and stored.type not in _NOT_PULLED:

@@ -12,6 +12,7 @@ from components.dsl.errors import InputError
 from pipeline.orchestrator import launcher
 from pipeline.orchestrator.fingerprint import Code
 from pipeline.orchestrator.graph import Pipeline
+from pipeline.orchestrator.records import Execution
 from pipeline.orchestrator.runner import run_pipeline
 from pipeline.orchestrator.store import Store
 from pipeline.provenance.why import Reason, find_reason
@@ -47,6 +48,13 @@ def test_nothing_has_changed(store: Store, tmp_path: Path) -> None:
     run(tmp_path)
     run(tmp_path)
     assert text_of(find_reason(store, "shout")) == "shout, run 2: cached; nothing has changed since run 1\n"
+
+
+def test_of_a_step_that_was_tried_again_the_last_try_is_explained(store: Store) -> None:
+    run = store.start_run("toy")
+    store.record(Execution(run, "shout", "shout", "key", "failed", 1.0), {})
+    store.record(Execution(run, "shout", "shout", "key", "ran", 1.0), {})
+    assert text_of(find_reason(store, "shout")) == "shout, run 1: ran; it never ran before\n"
 
 
 def test_a_changed_setting(store: Store, tmp_path: Path) -> None:

@@ -32,6 +32,29 @@ def test_a_cached_step_is_told_with_the_run_that_made_it(tmp_path: Path) -> None
     ]
 
 
+def test_a_step_that_a_later_run_forced_is_told_with_its_own_execution(tmp_path: Path) -> None:
+    root = Root(tmp_path)
+    for state in ("ran", "cached", "ran"):
+        root.run(node("load", state=state, makes=MAKES))
+    makers = [step.made and step.made.run for run in (1, 2, 3) for step in read_record(tmp_path, run).steps]
+    assert makers == [1, 1, 3]
+
+
+def test_of_a_step_that_was_tried_again_the_last_try_counts(tmp_path: Path) -> None:
+    root = Root(tmp_path)
+    root.run(
+        node("load", makes=MAKES),
+        node("train", "load", state="failed", message="was killed by SIGKILL"),
+        node("check", "load", makes=MAKES),
+        node("train", "load", makes=MAKES),
+        node("push", "train", makes=MAKES),
+    )
+    steps = read_record(tmp_path).steps
+    assert [(step.name, step.done.state) for step in steps] == [
+        *(("load", "ran"), ("train", "ran"), ("check", "ran"), ("push", "ran")),
+    ]
+
+
 def test_artifacts_that_are_gone_are_left_out(tmp_path: Path) -> None:
     root = Root(tmp_path)
     root.run(node("load", makes=MAKES))
