@@ -64,6 +64,10 @@ class Chain:
         of_vectors = settings.examples is not None and settings.examples.task in ("embedding", "retrieval")
         return self._start.model if is_checkpoint and of_vectors else None
 
+    def teachers(self) -> list[Handle[Model]]:
+        """The teacher of the seed, and the further ones."""
+        return [self.model(), *self._further_teachers]
+
     def model(self, stages: Sequence[Stage] = ()) -> Handle[Model]:
         """The model that stages make of the teacher, one after the other; the teacher for no stages."""
         key = tuple(stages)
@@ -83,7 +87,7 @@ class Chain:
             return self._rows
         assert settings.examples is not None
         node = label_with_teacher(
-            teachers=[self.model(), *self._further_teachers],
+            teachers=self.teachers(),
             pretrained=self._start.model,
             examples=self._rows,
             teacher_labels=settings.teacher_labels or TeacherLabels(),
@@ -137,6 +141,17 @@ class Chain:
     def _add_name(self, node: Node, below: Sequence[Stage]) -> Node:
         append_name(node, *(below if self._name_by_stage else ()), self._label)
         return append_seed(self._settings, self._seed, node)
+
+
+def wire_chains(
+    settings: Settings, start: Start, rows: Handle[TaskExamples], *, name_by_stage: bool = False
+) -> list[Chain]:
+    """The chain of each seed; a single one where the teachers of all seeds teach one student."""
+    chains = [Chain(settings, start, rows, seed, name_by_stage=name_by_stage) for seed in range(settings.seeds)]
+    if settings.distillation.teachers == "own":
+        return chains
+    further = [chain.model() for chain in chains[1:]]
+    return [Chain(settings, start, rows, 0, name_by_stage=name_by_stage, further_teachers=further)]
 
 
 def wire_fine_tuning(settings: Settings, start: Start, rows: Handle[TaskExamples], seed: int, label: str = "") -> Node:

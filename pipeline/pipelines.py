@@ -35,7 +35,15 @@ from keras_bert.options.pretraining import PretrainingRows
 from keras_bert.options.quantization import Quantization
 from keras_bert.options.training import Training
 from pipeline.capabilities import enabled_capabilities
-from pipeline.chains import Chain, Stage, enabled_stages, learns_from_column, wire_fine_tuning, with_student
+from pipeline.chains import (
+    Chain,
+    Stage,
+    enabled_stages,
+    learns_from_column,
+    wire_chains,
+    wire_fine_tuning,
+    with_student,
+)
 from pipeline.nodes import Start, append_name, append_seed, seeded
 from pipeline.orchestrator.graph import Pipeline
 from pipeline.settings.schema import Settings, select_fields
@@ -89,10 +97,8 @@ def build_pipeline(settings: Settings, root: Path) -> Pipeline:
     if settings.examples is None:
         return Pipeline(settings.name, [_start(settings).model.node])
     start, rows = wire_start(settings)
-    chains = [Chain(settings, start, rows, seed) for seed in range(settings.seeds)]
-    teachers = [] if learns_from_column(settings) else [chain.model() for chain in chains]
-    if settings.distillation.teachers == "seeds":
-        chains = [Chain(settings, start, rows, 0, teacher=teachers[0], further_teachers=teachers[1:])]
+    chains = wire_chains(settings, start, rows)
+    teachers = [] if learns_from_column(settings) else [teacher for chain in chains for teacher in chain.teachers()]
     outputs = add_evaluation_and_push(settings, root, rows, teachers, chains)
     return Pipeline(settings.name, [outputs.pushed.node, *wire_capabilities(settings, start, rows)])
 
@@ -207,13 +213,13 @@ def ladder_pipeline(
 ) -> tuple[Pipeline, dict[str, RungOutputs]]:
     """Exports and measures the files of each rung, which names its compression stages; rungs share equal nodes."""
     start, rows = wire_start(settings)
-    chains = [Chain(settings, start, rows, seed, name_by_stage=True) for seed in range(settings.seeds)]
+    chains = wire_chains(settings, start, rows, name_by_stage=True)
     nodes, outputs = [], {}
     for name, stages in rungs.items():
         edges = [chain.edge(stages) for chain in chains]
         measured = evaluate(
             examples=rows,
-            teachers=[chain.model() for chain in chains],
+            teachers=[teacher for chain in chains for teacher in chain.teachers()],
             students=[],
             edges=edges,
             source=_slice_source(settings),
@@ -231,7 +237,7 @@ def diagnosis_pipeline(settings: Settings, allowed_loss: float | None) -> tuple[
     """Measures the effect of quantization on the float model of the first seed."""
     start, rows = wire_start(settings)
     stages = [stage for stage in enabled_stages(settings) if stage != "quantization"]
-    model = Chain(settings.model_copy(update={"seeds": 1}), start, rows, 0).model(stages)
+    model = wire_chains(settings, start, rows)[0].model(stages)
     quantization = select_fields(settings.quantization, Quantization)
     node = diagnose(model=model, examples=rows, quantization=quantization, allowed_loss=allowed_loss)
     return Pipeline(settings.name, [node]), node.output(Diagnosis)
@@ -241,7 +247,7 @@ def explanation_pipeline(settings: Settings, rows: int) -> tuple[Pipeline, Handl
     """Explains the answers of the first seed's teacher, student and exported file."""
     start, examples = wire_start(settings)
     stages = enabled_stages(settings)
-    chain = Chain(settings, start, examples, 0)
+    chain = wire_chains(settings, start, examples)[0]
     node = explain_models(
         teacher=chain.model(),
         student=chain.model(stages),

@@ -121,6 +121,11 @@ def _make_search(
     settings, seeds = make_settings(tables), options.seeds
     if settings.examples is None:
         raise InputError("there must be [examples] to search settings or a model for")
+    if settings.distillation.teachers == "seeds":
+        raise InputError(
+            "distillation.teachers must be 'own' for a search, whose students have one teacher each, got 'seeds'; "
+            "search with --set distillation.teachers=own"
+        )
     if limits is None:
         budget = SearchBudget.of(options.minutes, options.trials, _SEEDS if seeds is None else seeds)
         search = SettingsSearch(tables, options.space, budget, options.sampler, options.root, observer)

@@ -47,8 +47,8 @@ def run_ladder(
     pipeline.name += "/ladder"
     result = run_to_end(pipeline, root, observer=observer, **settings.run_options())
     records = {name: _read(stages, outputs[name], result) for name, stages in rungs.items()}
-    content = {"name": settings.name, "seeds": settings.seeds, "lengths": lengths}
     first = records[TEACHER]
+    content = {"name": settings.name, "seeds": len(first["score"]["seeds"]), "lengths": lengths}
     return {**content, "metric": first["metric"], "rows": first["rows"], "rungs": _with_shares(records)}
 
 

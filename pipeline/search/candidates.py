@@ -8,7 +8,7 @@ from components.artifacts.measurements import SearchBounds
 from keras_bert.core.config import EncoderConfig
 from keras_bert.options.compression import Student
 from keras_bert.options.quantization import RecipeName, undivided_inputs
-from pipeline.settings.schema import QuantizationSettings, Settings
+from pipeline.settings.schema import LEAST_VOCABULARY, FittedVocabulary, QuantizationSettings, Settings
 
 # From the most to the least precise: no recipe keeps more than the ones before it.
 _BY_PRECISION: tuple[RecipeName, ...] = (
@@ -77,14 +77,15 @@ class Grid(NamedTuple):
         ranked = teacher.variant is None and teacher.embedding_rank is None
         # Rows that hold the teacher's answers, and a teacher with an adapter, keep its vocabulary.
         fixed = settings.teacher_labels or settings.unlabelled or settings.adaptation
-        first, *fewer = bounds.vocabularies
+        first, *others = bounds.vocabularies
+        fewer = [entry.size for entry in others if entry.size >= LEAST_VOCABULARY and entry.kept_share >= _LEAST_KEPT]
         recipe = (settings.quantization or QuantizationSettings()).recipe
         levels = (
             _levels(teacher.num_layers, _LAYERS, student_layers, also=(1,)),
             _levels(teacher.num_heads, _WIDTHS if free else (1,), student.num_heads if free else None),
             _levels(teacher.intermediate_size, _WIDTHS if free else (1,), student.intermediate_size if free else None),
             _levels(whole, _RANKS if ranked else (1,), student.embedding_rank if ranked else None),
-            (first.size, *(entry.size for entry in fewer if not fixed and entry.kept_share >= _LEAST_KEPT)),
+            (first.size, *([] if fixed else fewer)),
             tuple(name for name in _BY_PRECISION if name in (recipe, *_FOUR_BIT)),
         )
         grid = cls(settings, teacher, levels, frozenset())
@@ -133,7 +134,7 @@ class Grid(NamedTuple):
         return self.shape(candidate).config(teacher, teacher.max_length)
 
     def settings_of(self, candidate: Candidate, share: float | None = None) -> Settings:
-        """The job's settings with the student and the recipe of a candidate."""
+        """The job's settings with the student, the recipe and the vocabulary of a candidate."""
         distillation = self.settings.distillation
         # `float_layers` of the job were chosen for another model.
         quantization: dict[str, Any] = {"recipe": candidate.recipe, "float_layers": ()}
@@ -146,6 +147,8 @@ class Grid(NamedTuple):
             "quantization": _replaced(self.settings.quantization or QuantizationSettings(), **quantization),
             "distillation": distillation,
         }
+        if candidate.vocabulary_size != self.whole_vocabulary:
+            update["fitted_vocabulary"] = FittedVocabulary(size=candidate.vocabulary_size)
         return self.settings.model_copy(update=update)
 
     def tables(self, candidate: Candidate) -> dict[str, dict[str, Any]]:

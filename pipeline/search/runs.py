@@ -43,21 +43,36 @@ class SearchRuns:
             write_holder(lock, "search")
             yield
 
-    def run(self, pipeline: Pipeline, *, is_whole: bool = False, observer: Observer | None = None) -> RunResult:
-        """Runs a pipeline to its end.
+    def run(
+        self,
+        pipeline: Pipeline,
+        settings: Settings | None = None,
+        *,
+        is_whole: bool = False,
+        observer: Observer | None = None,
+    ) -> RunResult:
+        """Runs a pipeline to its end; it is recorded with the settings of a trial, else with those of the job.
 
         Raises:
             InputError: the user's input cannot be used.
             RunFailedError: a step failed or refused.
         """
-        result = self.start(pipeline, is_whole=is_whole, observer=observer)
+        result = self.start(pipeline, settings, is_whole=is_whole, observer=observer)
         if result.state != "done":
             raise RunFailedError(result.message)
         return result
 
-    def start(self, pipeline: Pipeline, *, is_whole: bool = True, observer: Observer | None = None) -> RunResult:
-        """Runs a pipeline; the result says whether a step failed or refused."""
-        options: dict[str, Any] = {"part_of": self._first_run, "is_whole": is_whole, **self._settings.run_options()}
+    def start(
+        self,
+        pipeline: Pipeline,
+        settings: Settings | None = None,
+        *,
+        is_whole: bool = True,
+        observer: Observer | None = None,
+    ) -> RunResult:
+        """Runs a pipeline as `run`; the result says whether a step failed or refused."""
+        of_run: dict[str, Any] = (settings or self._settings).run_options()
+        options = {"part_of": self._first_run, "is_whole": is_whole, **of_run}
         result = run_pipeline(pipeline, self._root, observer=observer or self._observer, **options)
         self._first_run = self._first_run or result.run
         self.count(self.costs(result))

@@ -260,7 +260,7 @@ class _StageSearch:
         settings = make_settings(apply_values(self._tables, values))
         outputs = wire_trial(settings, seed, _STAGES[self._stage], later)
         pipeline = search_pipeline(settings, [outputs.validation, outputs.last_validation])
-        result = self._runs.run(pipeline, is_whole=completes, observer=observer)
+        result = self._runs.run(pipeline, settings, is_whole=completes, observer=observer)
         scored = result.artifact(outputs.validation).read()
         self._metric, self._rows = scored.metric, scored.rows
         return _Training(

@@ -197,7 +197,8 @@ class StudentSearch:
                     self._say(f"round {number} ends after {len(scores)} of {count}: time is short")
                     break
                 validation = self._wiring.try_candidate(candidate, grid, share, number)
-                scores[candidate] = self._run([validation]).artifact(validation).read().score
+                result = self._run([validation], grid.settings_of(candidate, share))
+                scores[candidate] = result.artifact(validation).read().score
                 self._record(grid.name(candidate), self._footprint(candidate, grid), [scores[candidate]], share)
                 # Trials cheaper than planned may have been cached, so that costs are only corrected upwards.
                 ratio = (self.runs.spent - spent_before) / (len(scores) * costs.trial(share))
@@ -209,7 +210,8 @@ class StudentSearch:
     def _finish(self, winner: Candidate, grid: Grid) -> None:
         """Trains the winner as the job does, and pushes it if it meets the limits."""
         name, outputs = grid.name(winner), self._wiring.train_winner(winner, grid)
-        result = self._run([handle for seed in outputs for handle in seed], is_whole=True)
+        settings = grid.settings_of(winner)
+        result = self._run([handle for seed in outputs for handle in seed], settings, is_whole=True)
         scores = [result.artifact(seed.validation).read().score for seed in outputs]
         timed = _footprint_of(result.artifact(outputs[0].latency).read(), self._length)
         # The lower of two measurements of the same graph, because disturbances only add time.
@@ -221,7 +223,7 @@ class StudentSearch:
         if self._result.missed:
             return
         push = self._wiring.push_winner(winner, grid, self._root, self._limits.megabytes)
-        result = self.runs.start(pipeline_of(self.settings.name, [push.pushed]))
+        result = self.runs.start(pipeline_of(self.settings.name, [push.pushed]), settings)
         if result.state == "failed":
             raise RunFailedError(result.message)
         self._result.refused = result.message
@@ -234,8 +236,10 @@ class StudentSearch:
         share = score.mean / self._whole_score if self._whole_score else 0.0
         self._result.rungs[name] = Rung(footprint.megabytes, milliseconds, score, share, trained)
 
-    def _run(self, handles: Sequence[Handle[Artifact]], *, is_whole: bool = False) -> RunResult:
-        return self.runs.run(search_pipeline(self.settings, handles), is_whole=is_whole)
+    def _run(
+        self, handles: Sequence[Handle[Artifact]], settings: Settings | None = None, *, is_whole: bool = False
+    ) -> RunResult:
+        return self.runs.run(search_pipeline(self.settings, handles), settings, is_whole=is_whole)
 
 
 def _with_whole_vocabulary(candidate: Candidate, grid: Grid) -> Candidate:

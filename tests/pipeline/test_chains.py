@@ -4,7 +4,13 @@ from pathlib import Path
 
 from components.sources.text import TextSource
 from keras_bert.options.compression import StateImitation
-from pipeline.pipelines import build_pipeline, comparison_pipeline, ladder_pipeline
+from pipeline.pipelines import (
+    build_pipeline,
+    comparison_pipeline,
+    diagnosis_pipeline,
+    explanation_pipeline,
+    ladder_pipeline,
+)
 from tests.pipeline.settings.texts import CHECKPOINT, CORPUS, EXAMPLES, load
 from tests.pipeline.test_pipelines import FITTED, STUDENT, reads, values
 
@@ -55,3 +61,17 @@ def test_what_has_no_student_makes_none(tmp_path: Path) -> None:
         "ingest_examples",
         "distill_general",
     }
+
+
+def test_one_student_of_all_teachers_is_that_of_the_job_for_every_command(tmp_path: Path) -> None:
+    text = CHECKPOINT + EXAMPLES + STUDENT + "[quantization]\n[distillation]\nteachers = 'seeds'\n"
+    settings = load(tmp_path, text, "seeds=3")
+    ladder = ladder_pipeline(settings, {"teacher": (), "student": ("student",)}, (8,))[0]
+    for pipeline in (ladder, diagnosis_pipeline(settings, None)[0], explanation_pipeline(settings, 4)[0]):
+        inputs = reads(pipeline)
+        assert inputs["label_with_teacher-0"] == reads(build_pipeline(settings, Path("root")))["label_with_teacher-0"]
+        assert [name for name in inputs if name.startswith("distill")] == ["distill-0"]
+    assert reads(ladder)["evaluate-teacher"] > {f"fine_tune-{seed}" for seed in range(3)}
+    # Each seed has its own student else.
+    own = reads(diagnosis_pipeline(load(tmp_path, text, "seeds=3", "distillation.teachers=own"), None)[0])
+    assert own["distill-0"] == {"fine_tune-0", "ingest_examples"}

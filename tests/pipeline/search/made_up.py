@@ -45,20 +45,31 @@ class MadeUpRuns:
     Attributes:
         trained: the trainings that have begun, each as its component, learning rate and seed.
         recorded: `part_of` and `is_whole` of each run.
+        settings: the settings that each run is recorded with.
     """
 
     def __init__(self, root: Path, score: Score = peak, stop_at: int = 0, version: str = "") -> None:
         self._root, self._score, self._stop_at, self._version = root, score, stop_at, version
         self.trained = list[tuple[str, float, int]]()
         self.recorded = list[tuple[int | None, bool]]()
+        self.settings = list[dict[str, Any]]()
         self._executions = dict[int, list[Execution]]()
         self._earlier_runs = max((int(log.name) for log in (root / "logs").glob("*")), default=0)
 
     def run_pipeline(
-        self, pipeline: Pipeline, root: Path, *, observer: Observer, part_of: int | None, is_whole: bool, **_: Any
+        self,
+        pipeline: Pipeline,
+        root: Path,
+        *,
+        observer: Observer,
+        part_of: int | None,
+        is_whole: bool,
+        settings: dict[str, Any],
+        **_: Any,
     ) -> RunResult:
         """Runs the nodes; those that ran before, in this process or an earlier one, are cached."""
         self.recorded.append((part_of, is_whole))
+        self.settings.append(settings)
         run, steps = self._earlier_runs + len(self.recorded), list[StepResult]()
         observer.run = run
         executions = self._executions[run] = []

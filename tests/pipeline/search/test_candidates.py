@@ -7,6 +7,7 @@ import pytest
 
 from keras_bert.options.compression import Student
 from pipeline.search.candidates import Candidate
+from pipeline.settings.schema import FittedVocabulary
 from tests.pipeline.search.grids import CONFIG, WHOLE, grid
 
 
@@ -116,5 +117,12 @@ def test_a_candidate_as_a_job(tmp_path: Path) -> None:
     fewer = grid(tmp_path).tables(candidate._replace(vocabulary_size=4000))
     assert fewer["quantization"] == {"recipe": "weights_wi4"}
     assert fewer["fitted_vocabulary"] == {"size": 4000}
+    assert candidates.settings_of(candidate._replace(vocabulary_size=4000)).fitted_vocabulary == FittedVocabulary(
+        size=4000
+    )
     epochs = grid(tmp_path).settings_of(candidate, 1 / 3).distillation
     assert (epochs.steps, epochs.epochs) == (None, 1.0)
+
+
+def test_no_vocabulary_is_smaller_than_a_job_may_have_it(tmp_path: Path) -> None:
+    assert grid(tmp_path, pieces=[(300, 1.0), (100, 0.99), (99, 0.99)]).levels[4] == (300, 100)

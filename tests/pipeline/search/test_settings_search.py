@@ -104,6 +104,13 @@ def test_no_training_begins_twice_and_the_start_does_not_count(searches: Searche
     assert (first, {*others}, last) == ((None, False), {(1, False)}, (1, True)), "parts of the first, and completed"
 
 
+def test_each_run_is_recorded_with_the_settings_of_its_training(searches: Searches) -> None:
+    searches.tune(seeds=1)
+    rates = [settings["fine_tuning"]["learning_rate"] for settings in searches.runs.settings]
+    assert {rate for _, rate, _ in searches.runs.trained} == {*rates}
+    assert len({*rates}) == 9, "the job's, and those of eight trials"
+
+
 @pytest.mark.parametrize("stop_at", [1, 2, 4, 10, 12])
 def test_a_search_that_was_stopped_ends_as_one_that_was_not(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, stop_at: int

@@ -49,6 +49,11 @@ def test_without_optuna_one_line_names_what_to_install(
             "error: there must be [examples] to search settings or a model for\n",
         ),
         (
+            f"seeds = 2\n{CHECKPOINT}{EXAMPLES}[student]\nnum_layers = 1\n[distillation]\nteachers = 'seeds'\n",
+            ["--max-megabytes", "3"],
+            "error: distillation.teachers must be 'own' for a search, whose students have one teacher each, got 'seeds'; search with --set distillation.teachers=own\n",  # noqa: E501
+        ),
+        (
             CHECKPOINT + EXAMPLES + "validation = 'dev.tsv'\ntest = 'dev.tsv'\n",
             [],
             "error: examples.validation must not be the test rows, on which nothing may be chosen, got {folder}/dev.tsv\n",  # noqa: E501
