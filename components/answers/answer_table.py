@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from components.answers.columns import name_answers
 from components.answers.cut_table import CutTable, cut_table, read_chunk, read_texts
-from components.answers.model_inputs import check_second
+from components.answers.model_inputs import check_second, open_task
 from components.answers.part_files import OutputFormat, join_parts, write_part
 from components.answers.table_request import TableRequest, digest_request, match_table
 from components.answers.work_folder import PARTS, locked_folder
@@ -95,8 +95,6 @@ def answer_table(request: TableRequest, progress: Progress = lambda done, total,
         InputError: something in the request does not go with the model or the table, or another run writes the output.
         RuntimeError: the Beam pipeline failed.
     """
-    from components.answers.model_handler import open_task
-
     files = match_table(request)
     try:
         task = open_task(request.model, request.prompt, request.vectors, words=request.words)

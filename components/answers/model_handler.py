@@ -2,18 +2,14 @@
 
 from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple, cast
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from apache_beam.ml.inference.base import ModelHandler
 
-from components.answers.model_inputs import find_unread
-from components.dsl.errors import InputError
-from keras_bert.core.folders import MODEL_FILE
+from components.answers.model_inputs import find_unread, open_task
 
 if TYPE_CHECKING:
-    from keras_bert.core.vector_codes import VectorCode
     from keras_bert.tasks.base import Task
-    from keras_bert.tasks.embedding import PromptName
 
 
 class TextBatch(NamedTuple):
@@ -90,41 +86,6 @@ class TaskModelHandler(ModelHandler[TextBatch, AnsweredBatch, "Task"]):
     def get_metrics_namespace(self) -> str:
         """The namespace of Beam's metrics of this handler."""
         return "TaskModelHandler"
-
-
-def open_task(place: Path, prompt: str | None = None, vectors: str | None = None, *, words: bool = False) -> "Task":
-    """Loads a pushed version, one of its files, or a trained model's folder; files need neither Keras nor TensorFlow.
-
-    Args:
-        place: the file or folder.
-        prompt: the prompt in front of single texts, `query` or `passage`, see `Embedding.single_prompt`; None for the
-            default of the task.
-        vectors: the code of vectors in tables, `float32`, `int8` or `binary`, see `Embedding.vector_code`; likewise.
-        words: whether a tagger gives each word its tag, see `TokenClassification.answers_words`.
-
-    Raises:
-        FileNotFoundError: there is no model.
-        InputError: the task has no prompts, vectors or tags of words, and one of them is given.
-        ValueError: a file is damaged.
-    """
-    from keras_bert.export import bundle
-    from keras_bert.tasks import registry
-    from keras_bert.tasks.embedding import Embedding
-    from keras_bert.tasks.token_classification import TokenClassification
-
-    task = registry.load(place) if (place / MODEL_FILE).is_file() else bundle.load_exported(place)
-    if words:
-        if not isinstance(task, TokenClassification):
-            raise InputError(f"--words is only allowed for token_classification, got it for {task.name}")
-        task.answers_words = True
-    if isinstance(task, Embedding):
-        task.single_prompt = cast("PromptName", prompt or task.single_prompt)
-        task.vector_code = cast("VectorCode", vectors or task.vector_code)
-        return task
-    for option, value in (("prompt", prompt), ("vectors", vectors)):
-        if value is not None:
-            raise InputError(f"--{option} is only allowed for embedding and retrieval, got it for {task.name}")
-    return task
 
 
 def registered_tasks() -> tuple[type["Task"], ...]:

@@ -1,12 +1,16 @@
-"""Checks of the texts for a task: single texts or pairs, and texts that the model ignores or truncates."""
+"""Models that answer, and the texts that they take: single ones or pairs, and what of them they ignore or truncate."""
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, NamedTuple
+from pathlib import Path
+from typing import TYPE_CHECKING, NamedTuple, cast
 
 from components.dsl.errors import InputError
+from keras_bert.core.folders import MODEL_FILE
 
 if TYPE_CHECKING:
+    from keras_bert.core.vector_codes import VectorCode
     from keras_bert.tasks.base import Task
+    from keras_bert.tasks.embedding import PromptName
 
 
 class UnreadTexts(NamedTuple):
@@ -19,6 +23,41 @@ class UnreadTexts(NamedTuple):
 
     empty: tuple[list[int], list[int]]
     cut: dict[int, int]
+
+
+def open_task(place: Path, prompt: str | None = None, vectors: str | None = None, *, words: bool = False) -> "Task":
+    """Loads a pushed version, one of its files, or a trained model's folder; files need neither Keras nor TensorFlow.
+
+    Args:
+        place: the file or folder.
+        prompt: the prompt in front of single texts, `query` or `passage`, see `Embedding.single_prompt`; None for the
+            default of the task.
+        vectors: the code of vectors in tables, `float32`, `int8` or `binary`, see `Embedding.vector_code`; likewise.
+        words: whether a tagger gives each word its tag, see `TokenClassification.answers_words`.
+
+    Raises:
+        FileNotFoundError: there is no model.
+        InputError: the task has no prompts, vectors or tags of words, and one of them is given.
+        ValueError: a file is damaged.
+    """
+    from keras_bert.export import bundle
+    from keras_bert.tasks import registry
+    from keras_bert.tasks.embedding import Embedding
+    from keras_bert.tasks.token_classification import TokenClassification
+
+    task = registry.load(place) if (place / MODEL_FILE).is_file() else bundle.load_exported(place)
+    if words:
+        if not isinstance(task, TokenClassification):
+            raise InputError(f"--words is only allowed for token_classification, got it for {task.name}")
+        task.answers_words = True
+    if isinstance(task, Embedding):
+        task.single_prompt = cast("PromptName", prompt or task.single_prompt)
+        task.vector_code = cast("VectorCode", vectors or task.vector_code)
+        return task
+    for option, value in (("prompt", prompt), ("vectors", vectors)):
+        if value is not None:
+            raise InputError(f"--{option} is only allowed for embedding and retrieval, got it for {task.name}")
+    return task
 
 
 def find_unread(task: "Task", texts: Sequence[str], seconds: Sequence[str] | None) -> UnreadTexts:
@@ -45,10 +84,10 @@ def takes_pairs(task: "Task") -> bool | None:
     return {"required": True, "unused": False, "compared": None, "optional": task.pairs}[task.second_text]
 
 
-def check_second(task: "Task", *, given: bool) -> None:
-    """Checks that there are second texts if the task needs them, and none if it takes none."""
+def check_second(task: "Task", *, given: bool, name: str = "--second") -> None:
+    """Checks that there are second texts if the task needs them, and none if it takes none; `name` is their option."""
     pairs = takes_pairs(task)
     if pairs and not given:
-        raise InputError(f"--second must give the {task.second_name}, got none")
+        raise InputError(f"{name} must give the {task.second_name}, got none")
     if given and pairs is False:
-        raise InputError("--second must be left out: the model takes single texts")
+        raise InputError(f"{name} must be left out: the model takes single texts")

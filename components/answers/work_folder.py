@@ -53,13 +53,16 @@ def _locked(folder: Path, output: Path) -> Iterator[None]:
     if not folder.parent.is_dir():
         raise InputError(f"--out must be in a folder that exists, got {output}")
     while True:
+        place = None
         try:
             folder.mkdir(exist_ok=True)
-            place = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
-        except FileNotFoundError:
-            continue  # the run that held it has just removed it
+            # The run that held it may just have removed it.
+            with contextlib.suppress(FileNotFoundError):
+                place = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
         except OSError as error:
             raise InputError(f"--out must be in a folder that can be written, got {output}: {error.strerror}") from None
+        if place is None:
+            continue
         try:
             if not lock_file(place):
                 raise InputError(f"--out must be free, got {output}: another run is writing it")

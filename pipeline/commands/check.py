@@ -34,7 +34,7 @@ def check_command(options: SimpleNamespace, console: Console) -> int:
     from components.scoring.confidence_drift import compare_confidences
     from keras_bert.tokenizers.loading import load_eager_tokenizer
     from pipeline.views.tables import Table
-    from pipeline.views.terminal import write
+    from pipeline.views.terminal import native_logs_hidden, write
 
     schema = _read_schema(options.against)
     rows, is_labelled = read_new_rows(schema, str(options.rows))
@@ -43,7 +43,8 @@ def check_command(options: SimpleNamespace, console: Console) -> int:
     except (OSError, ValueError) as error:
         raise InputError(f"--against must be a pushed model with its tokenizer, got an error: {error}") from None
     differences = compare_rows(schema, rows, tokenizer, is_labelled=is_labelled)
-    differences += compare_confidences(options.against, rows)
+    with native_logs_hidden():
+        differences += compare_confidences(options.against, rows)
     headings = ("property", "training rows", "these rows", "measure, and its limit", "verdict")
     cells = [
         [row.name, row.expected, row.got, row.measure, "differs" if row.differs else "as before"] for row in differences

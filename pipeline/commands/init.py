@@ -1,5 +1,6 @@
 """`init`: writes a job for rows."""
 
+import shlex
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -81,5 +82,5 @@ def init_command(options: SimpleNamespace, console: Console) -> int:
     write_warnings(console, warnings)
     if job.time is not None:
         write(console, f"time on this machine: about {format_minutes(*job.time)}")
-    write(console, f"written: {file}; next: {PROGRAM} run {file} --dry-run")
+    write(console, f"written: {file}; next: {shlex.join([PROGRAM, 'run', str(file), '--dry-run'])}")
     return DONE

@@ -91,7 +91,7 @@ def predict_command(options: SimpleNamespace, console: Console) -> int:
     a table with the same rows and columns, and the answers in additional columns. The same command resumes a stopped
     run.
     """
-    from components.answers.model_handler import open_task
+    from components.answers.model_inputs import open_task
     from pipeline.prediction.table import answer_and_show
     from pipeline.views.answers import answer_lines, note_lines
     from pipeline.views.terminal import native_logs_hidden

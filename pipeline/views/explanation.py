@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from rich.console import Console
 
+from components.answers.model_inputs import check_second
 from components.dsl.errors import InputError
 from components.objects.mirror import display_path
 from keras_bert.core.folders import MODEL_FILE, ONNX_FILE, TASK_FILE, TFLITE_FILE
@@ -95,6 +96,7 @@ def explain_text(
                     f"--compare-with must be for {tasks[0].name}, like {models[0]}, got {path} for {task.name}"
                 )
             check_method(task, chosen, baseline, steps)
+            check_second(task, given=second is not None, name="SECOND")
         if tasks[0].second_text == "compared":
             if target is not None:
                 raise ValueError(

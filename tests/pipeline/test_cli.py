@@ -195,6 +195,11 @@ def test_help_of_all_commands_loads_nothing_slow() -> None:
     _check_nothing_heavy_is_imported(code, SLOW)
 
 
+def test_answers_to_texts_load_no_beam() -> None:
+    code = "from pipeline.cli import main; assert main(['predict', 'missing', 'a text']) == 2"
+    _check_nothing_heavy_is_imported(code, ["apache_beam"])
+
+
 def test_the_page_of_a_cached_run_loads_nothing_heavy(tmp_path: Path) -> None:
     job(Root(tmp_path))
     assert main(["report", "--root", str(tmp_path)]) == 0, "draws the figures, which later pages reuse"

@@ -19,9 +19,8 @@ import pytest
 
 from components.answers import cut_table
 from components.answers.answer_table import PartWriter, TableAnswers, answer_table
-from components.answers.model_handler import open_task
 from components.answers.table_request import TableRequest
-from components.answers.work_folder import work_folder
+from components.answers.work_folder import locked_folder, work_folder
 from components.beam.engine import BeamOptions
 from components.dsl.errors import InputError
 from keras_bert.core.vector_codes import binary_codes, int8_codes
@@ -129,9 +128,7 @@ def test_each_word_of_a_list_has_a_tag(
     lists = [["the", "cow", "hen."], ["oak"], ["a cow", "-"], [], ["cow", " "], ["cow", 1], None, ["cow", None]]
     (tmp_path / "rows.jsonl").write_text("".join(json.dumps({"tokens": words}) + "\n" for words in lists))
     out, loaded = tmp_path / f"out{kind}", tmp_path / "model.onnx"
-    open_any_task = open_task
     assert ask(speech(), tmp_path / "rows.jsonl", out, text="tokens", words=True).rows == 4
-    monkeypatch.setattr("components.answers.model_handler.open_task", open_any_task)
     monkeypatch.setattr("keras_bert.export.bundle.load_exported", lambda place: entities())
     settings = {"model": loaded, "table": str(tmp_path / "rows.jsonl"), "text": "tokens", "out": out}
     result = answer_table(TableRequest(**settings, words=True, beam=BeamOptions(workers=1)))
@@ -156,12 +153,11 @@ def test_vectors_in_fewer_bytes(
     table, out = tmp_path / "rows.csv", tmp_path / f"out{kind}"
     table.write_text("\n".join(["text", *TEXTS]) + "\n")
     expected = {"int8": int8_codes(embedding().predict(TEXTS)), "binary": binary_codes(embedding().predict(TEXTS))}
-    model, open_any_task = tmp_path / "model.onnx", open_task
+    model = tmp_path / "model.onnx"
     for code, codes in expected.items():
         ask(embedding(), table, out)
         assert [row["vector"] for row in read(out)] != [row["vector"] for row in values_of(kind, codes)]
         # Another vector code does not reuse the earlier answers.
-        monkeypatch.setattr("components.answers.model_handler.open_task", open_any_task)
         monkeypatch.setattr("keras_bert.export.bundle.load_exported", lambda place: embedding())
         beam = BeamOptions(workers=1)
         answer_table(TableRequest(model=model, table=str(table), text="text", out=out, vectors=code, beam=beam))
@@ -525,7 +521,6 @@ def test_refuses_incompatible_options(
 
 
 def test_a_folder_that_cannot_be_written(tmp_path: Path) -> None:
-    from components.answers.work_folder import locked_folder
     from tests import unprivileged
 
     (tmp_path / "closed").mkdir()
@@ -537,3 +532,9 @@ def test_a_folder_that_cannot_be_written(tmp_path: Path) -> None:
         return 0
 
     assert unprivileged.run(refused) == 0
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="no folder of Linux's kernel")
+def test_a_folder_that_takes_no_folder() -> None:
+    with pytest.raises(InputError, match=r"^--out must be in a folder that can be written, .*: No such file"):
+        locked_folder(Path("/proc/out.csv"), {}).__enter__()

@@ -14,7 +14,8 @@ from apache_beam.ml.inference.base import RunInference
 from apache_beam.testing.util import assert_that, equal_to
 
 from components.answers.answer_table import answer_table
-from components.answers.model_handler import AnsweredBatch, TaskModelHandler, TextBatch, open_task
+from components.answers.model_handler import AnsweredBatch, TaskModelHandler, TextBatch
+from components.answers.model_inputs import open_task
 from components.answers.table_request import TableRequest
 from components.beam.engine import BeamOptions
 from keras_bert.tasks.registry import TASKS

@@ -129,6 +129,21 @@ def test_an_embedding_has_no_target_but_the_second_text(
     assert content["models"][0]["target"] == "cosine with 'g a'"
 
 
+def test_a_second_text_is_read_as_predict_reads_it(
+    folder: Path, tmp_path: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
+    task = keras_bert.load(folder / "saved")
+    for name, pairs in (("single", False), ("paired", True)):
+        task.pairs = pairs
+        task.save(tmp_path / name)
+    line = refused(capfd, "explain", tmp_path / "single", TEXT, "g a")
+    assert line == "SECOND must be left out: the model takes single texts"
+    line = refused(capfd, "explain", tmp_path / "paired", TEXT)
+    assert line == "SECOND must give the second text of each pair, got none"
+    line = refused(capfd, "explain", folder / "answering", TEXT)
+    assert line == "SECOND must give the context of each question, got none"
+
+
 def test_models_of_a_place(folder: Path) -> None:
     assert models_of(folder / "pushed") == [folder / "pushed" / "model.onnx", folder / "pushed" / "model.tflite"]
     assert models_of(folder / "saved") == [folder / "saved"]

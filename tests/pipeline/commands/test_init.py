@@ -54,7 +54,7 @@ def test_what_was_seen_stands_in_the_job_and_on_the_screen(
     first = rows.read_text().splitlines()[1].split(",")
     # Planted: the first text once more with its label in other case, and once with another label.
     rows.write_text(rows.read_text() + f"60,{first[1].upper()},{first[2]}\n61,{first[1]},fish\n62,да близ the,fish\n")
-    job = tmp_path / "job.toml"
+    job = tmp_path / "a job.toml"
     assert main(["init", str(rows), "--checkpoint", checkpoint, "--out", str(job)]) == 0
     printed, text = capfd.readouterr().out, " ".join(job.read_text().replace("#  ", "").split())
     for fact in (
@@ -67,6 +67,7 @@ def test_what_was_seen_stands_in_the_job_and_on_the_screen(
         assert fact in text
     assert re.search(r"scripts of letters: Latin 99.\d* %, Cyrillic 0.\d* %", printed)
     assert "another vocabulary" not in printed
+    assert f"next: keras-bert-edge run '{job}' --dry-run\n" in printed
     settings = load_settings(job)
     assert settings.max_length == 16
     assert settings.student is not None

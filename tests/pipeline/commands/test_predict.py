@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from components.answers.model_handler import open_task
+from components.answers.model_inputs import open_task
 from components.beam.engine import BeamOptions
 from components.dsl.errors import InputError
 from keras_bert.tasks.classification import Classification
