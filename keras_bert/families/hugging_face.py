@@ -158,6 +158,7 @@ class Family:
             classification. If the key is absent or null, the rate is the encoder's `dropout`.
         classifier_pooling: the key of the pooling before a classifier; None if it is always the first token.
         text_activation: whether the layer in place of the pooler before a classifier has the encoder's `activation`.
+        transform_activation: the activation of the masked-token head; None for the encoder's.
         separator: whether heads search for the token with the id `sep_token_id`.
         dropout_before_pooler: whether the dropout of the classifier also acts before the layer in place of the pooler.
         variant: the class of the settings of a graph that differs from BERT's; None for BERT's.
@@ -194,6 +195,7 @@ class Family:
     )
     classifier_pooling: str | None = None
     text_activation: bool = False
+    transform_activation: Activation | None = None
     separator: bool = False
     dropout_before_pooler: bool = False
     variant: type[Variant] | None = None

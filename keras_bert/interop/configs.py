@@ -29,6 +29,7 @@ class Head:
         dropout: the dropout rate before the output layer, which embeddings and pre-training do not have; None for the
             default of the task.
         next_sentence: for pre-training, whether there is a head for the next sentence.
+        transform_activation: for pre-training, the activation of the head; None for the encoder's.
         pooling: the pooling of an embedding, of classification of texts and of regression.
         normalize: whether the vectors of an embedding have length 1.
         separator: the id of the separator behind a question, for question answering with a graph that reads it.
@@ -42,6 +43,7 @@ class Head:
     labels: tuple[str, ...] = ()
     dropout: float | None = None
     next_sentence: bool = False
+    transform_activation: Activation | None = None
     pooling: str = "cls"
     normalize: bool = True
     separator: int | None = None

@@ -25,6 +25,8 @@ from keras_bert.tasks.token_classification import build_tagger
 if TYPE_CHECKING:
     from keras_bert.tokenizers.base import BaseTokenizer
 
+_MASKED_TOKENS = "masked_token_transform"
+
 
 def build_model(config: EncoderConfig, head: Head, *, pooler: bool) -> keras.Model:
     """Builds the model of a head with new weights; the encoder of an embedding has BERT's pooler with `pooler`."""
@@ -37,7 +39,7 @@ def build_model(config: EncoderConfig, head: Head, *, pooler: bool) -> keras.Mod
         case "embedding":
             return build_embedder(encoder, pooling=head.pooling, normalize=head.normalize, projections=head.projections)
         case "pretraining":
-            return build_pretraining(encoder, next_sentence=head.next_sentence)
+            return build_pretraining(encoder, next_sentence=head.next_sentence, activation=head.transform_activation)
         case "question_answering":
             return build_span_classifier(encoder, separator=head.separator, **rate)
         case "regression":
@@ -76,6 +78,7 @@ def head_of(task: Task) -> Head:
         labels=task.labels,
         dropout=dropout,
         next_sentence=has_layer(model, "next_sentence"),
+        transform_activation=model.get_layer(_MASKED_TOKENS).activation if has_layer(model, _MASKED_TOKENS) else None,
         pooling=pooling_of(model) if classifies_texts(name) else vectors.get("pooling", "mean"),
         normalize=has_layer(model, "normalization"),
         separator=separator_of(model),

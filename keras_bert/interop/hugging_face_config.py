@@ -181,7 +181,8 @@ def read_head(folder: Path, family: Family, content: Mapping[str, Any]) -> Head:
     """
     path, task = folder / CONFIG_FILE, task_of(family, content)
     if task == "pretraining":
-        return Head(task=task, next_sentence=content["architectures"][0].endswith(BOTH_HEADS))
+        both = content["architectures"][0].endswith(BOTH_HEADS)
+        return Head(task=task, next_sentence=both, transform_activation=family.transform_activation)
     separator = None
     if family.separator and task == "question_answering":
         separator = int(read_number(f"{path}: sep_token_id", content.get("sep_token_id"), whole=True))
@@ -213,13 +214,20 @@ def write_config(
     """The content of `config.json` of a family, which `read_encoder` and `read_head` read.
 
     Raises:
-        ValueError: the family has no such head, no pooling by the mean, or another activation in front of a classifier.
+        ValueError: the family has no such head, no pooling by the mean, or another activation in front of a classifier
+            or in the head for masked tokens.
     """
     expected = config.activation if classifies_texts(head.task) else "tanh"
     if family.text_activation and head.reads_pooler and config.pooler_activation != expected:
         raise ValueError(
             f"pooler_activation must be {expected!r} under a head for {head.task}, as transformers has no other, got "
             f"{config.pooler_activation!r}"
+        )
+    expected = family.transform_activation or config.activation
+    if head.transform_activation not in (None, expected):
+        raise ValueError(
+            f"the activation of the head for masked tokens must be {expected!r}, as transformers has no other in "
+            f"{family.title}, got {head.transform_activation!r}; an embedding of the encoder can be written"
         )
     architecture = family.architecture(head.task, next_sentence=head.next_sentence)
     if family.classifier_pooling is None:

@@ -5,6 +5,7 @@ from typing import Any
 import keras
 
 from keras_bert.core.checks import check
+from keras_bert.core.config import Activation
 from keras_bert.families.deberta.settings import DeBERTa
 from keras_bert.families.mobilebert.settings import MobileBERT
 from keras_bert.layers.adapters import DecodedStates
@@ -28,13 +29,20 @@ POSITIONS = "mask_decoder_positions"
 _CALLS = 2
 
 
-def build_pretraining(encoder: keras.Model, *, next_sentence: bool = True, mask_decoder: bool = False) -> keras.Model:
+def build_pretraining(
+    encoder: keras.Model,
+    *,
+    next_sentence: bool = True,
+    mask_decoder: bool = False,
+    activation: Activation | None = None,
+) -> keras.Model:
     """Adds the heads for masked tokens and next sentence prediction to an encoder.
 
     Args:
         encoder: an encoder as `build_encoder` returns it; the result shares its weights.
         next_sentence: whether the head for next sentence prediction is added, which needs a pooler.
         mask_decoder: whether masked tokens are predicted from `decoded_states`, which need DeBERTa's graph.
+        activation: the activation of the head for masked tokens; None for the encoder's.
 
     Returns:
         A model with the inputs of the encoder and `mask_positions` int32 (batch, predictions), and the outputs
@@ -49,7 +57,7 @@ def build_pretraining(encoder: keras.Model, *, next_sentence: bool = True, mask_
     # MobileBERT's states are wider than its token embedding: its output matrix has extra columns.
     further = config.hidden_size - (config.embedding_size or 0) if isinstance(config.variant, MobileBERT) else 0
     transform = MaskedTokenTransform(
-        config.activation,
+        activation or config.activation,
         config.layer_norm_epsilon,
         config.initializer_range,
         None if further else config.embedding_size,

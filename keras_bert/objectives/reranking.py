@@ -8,7 +8,7 @@ from keras import ops
 
 from keras_bert.core.losses import correct, cross_entropy, weighted_sums
 from keras_bert.core.tensors import Tensor
-from keras_bert.objectives.base import Array, Batch, Sums
+from keras_bert.objectives.base import Array, Batch, Sums, TaskObjective
 from keras_bert.objectives.contrast import EXCLUDED
 from keras_bert.objectives.tasks import RegressionObjective
 
@@ -33,6 +33,9 @@ class RerankingObjective(RegressionObjective):
         """The sum and weight of `accuracy`: the share of passages above all less relevant ones, over lists."""
         _, first, shares = order_losses(outputs[:, 0], batch["value"], batch["list"])
         return {"accuracy": weighted_sums(first, shares)}
+
+    # Rows are sorted by query, so that an array in the order of the user's rows would belong to other passages.
+    answers_from = TaskObjective.answers_from
 
     def labels_from(self, outputs: Array, batch: Mapping[str, Array]) -> dict[str, Array]:
         """`value` (batch,), of scores (batch, 1), and the lists as they are."""

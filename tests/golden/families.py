@@ -111,6 +111,9 @@ OTHERWISE = {
     ("ModernBert", "ForSequenceClassification"): {"mean": {"classifier_pooling": "mean"}},
     # So large blocks that a row is seen whole.
     ("BigBird", "Model"): {"short": {"block_size": 6}},
+    # An activation that their heads for masked tokens do not have.
+    ("Roberta", "ForMaskedLM"): {"relu": {"hidden_act": "relu"}},
+    ("Electra", "ForMaskedLM"): {"relu": {"hidden_act": "relu"}},
 }
 NO_QUESTIONS = ("NomicBert", "Gte")
 LABELLED = ("ForSequenceClassification", "ForTokenClassification")

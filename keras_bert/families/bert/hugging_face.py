@@ -26,6 +26,7 @@ ROBERTA = Family(
     # The position of the first token is pad_token_id + 1.
     only={**_POSITIONS, "type_vocab_size": 1, "pad_token_id": 1},
     dropout_before_pooler=True,
+    transform_activation="gelu_erf",
 )
 
 # Devlin et al. 2019.
@@ -119,6 +120,7 @@ FAMILIES = (
         fixed={"pooler_activation": "gelu_erf"},
         only=_POSITIONS,
         dropout_before_pooler=True,
+        transform_activation="gelu_erf",
     ),
     # Lan et al. 2020.
     Family(

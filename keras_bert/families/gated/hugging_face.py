@@ -177,6 +177,7 @@ FAMILIES = (
             "rope_parameters": {"rope_theta": 160_000.0},
             "type_vocab_size": 1,
         },
+        transform_activation="gelu_erf",
         variant=Gated,
         fixed_of_variant={"positions": "rotary", "attention_bias": True, "output_bias": True},
         read_variant=lambda content: _read(content, has_biases=True),

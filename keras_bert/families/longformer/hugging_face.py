@@ -58,6 +58,7 @@ FAMILIES = (
         },
         classifier_dropout=dict.fromkeys(("classification", "token_classification"), "hidden_dropout_prob"),
         dropout_before_pooler=True,
+        transform_activation="gelu_erf",
         separator=True,
         variant=Longformer,
         read_variant=_read,

@@ -46,6 +46,7 @@ FAMILIES = (
         },
         classifier_dropout=dict.fromkeys(("classification", "token_classification"), "hidden_dropout_prob"),
         dropout_before_pooler=True,
+        transform_activation="gelu_erf",
         variant=MPNet,
         fixed_of_variant={"position_buckets": 32, "max_distance": 128},
         read_variant=lambda content: MPNet(),

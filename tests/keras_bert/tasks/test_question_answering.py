@@ -244,6 +244,7 @@ def test_probabilities_and_empty_contexts(task):
     assert empty == Answer("", 0, 0, 1.0, np.inf)
     assert (one.text, one.probability) == ("bob", pytest.approx(1))
     assert contexts[2][many.start : many.end] == many.text != ""
+    assert task.predict(iter([QUESTION] * 3), iter(contexts)) == [empty, one, many]
 
 
 def test_rows_do_not_depend_on_their_company(task, monkeypatch):

@@ -71,6 +71,8 @@ def test_a_student_needs_the_relevances():
     assert type(student) is Reranking
     with pytest.raises(TypeError, match="missing 2 required positional arguments: 'passages' and 'relevances'"):
         keras_bert.distill(teacher, QUERIES, **options)
+    with pytest.raises(ValueError, match=r"^RerankingObjective has no answers that could be given as an array$"):
+        teacher.fit(QUERIES, PASSAGES, RELEVANCES, probabilities=RELEVANCES, epochs=1, verbose=0)
     with pytest.raises(ValueError, match=r"^relevances\[1\] must be .*finite.*, got nan$"):
         teacher.examples(["good", "bad"], ["a", "film"], [1.0, float("nan")])
 
