@@ -36,6 +36,7 @@ def mine_hard_negatives(
     If the model is not a retrieval model, its encoder makes vectors with `pooling`, see `build_task`.
     """
     from keras_bert.data.records import write_features, write_records
+    from keras_bert.data.schemas import TEACHER_ANSWERS
     from keras_bert.tasks.retrieval import Retrieval
 
     content = examples.features()
@@ -54,7 +55,15 @@ def mine_hard_negatives(
     )
     report_progress(1, 2, "tokenizing train")
     task_rows, length = TASK_ROWS[RetrievalRows.name], content["max_length"]
-    encoding = Encoding(task.tokenizer, [], length, stride=0, max_query_length=0, prompts=task.prompts)
+    encoding = Encoding(
+        task.tokenizer,
+        [],
+        length,
+        stride=0,
+        max_query_length=0,
+        has_teacher_answers=TEACHER_ANSWERS in content,
+        prompts=task.prompts,
+    )
     content["counts"]["train"] = write_records(mined.file("train.tfrecord"), task_rows.records(result.rows, encoding))
     content["truncated_share"]["train"] = round(encoding.cut[True] / max(1, encoding.cut.total()), 4)
     write_rows(mined.file("train.jsonl.gz"), task_rows, result.rows)

@@ -120,23 +120,23 @@ class RetrievalRows(TaskRows[QueryRow]):
                 scores = _find_scores(row)
                 if encoding.has_teacher_answers:
                     texts_of_row = (corpus.passages[index] for index in corpus.negatives[number])
-                    negative_scores = np.array([scores.get(text, np.nan) for text in texts_of_row], np.float32)
+                    negative_scores = np.array([scores.get(fold(text), np.nan) for text in texts_of_row], np.float32)
                     shared["negative_scores"] = negative_scores
                 for passage, index in zip(row.passages, corpus.row_passages[number], strict=True):
                     second = {f"second_{name}": values for name, values in tokens[passage].items()}
                     if encoding.has_teacher_answers:
                         # A list of one candidate says nothing.
-                        is_answered = passage in scores and not np.isnan(negative_scores).all()
+                        is_answered = fold(passage) in scores and not np.isnan(negative_scores).all()
                         answers = {"has_answers": [int(is_answered)], "has_label": [1]}
-                        shared |= {**answers, "teacher_answers": float(scores.get(passage, 0.0))}
+                        shared |= {**answers, "teacher_answers": float(scores.get(fold(passage), 0.0))}
                     yield serialize({**shared, **second, "passage_group": [groups[index]]})
 
 
 def _find_scores(row: QueryRow) -> dict[str, float]:
-    """Passage or negative -> a teacher's score; negatives that were mined later have none."""
+    """Passage or negative, folded -> a teacher's score; negatives that were mined later have none."""
     numbers = row.teacher.numbers if row.teacher else ()
     scores = zip((*row.passages, *row.negatives), numbers, strict=False)
-    return {text: score for text, score in scores if not math.isnan(score)}
+    return {fold(text): score for text, score in scores if not math.isnan(score)}
 
 
 def _encode(prompt: str, texts: Sequence[str], encoding: Encoding) -> dict[str, Tokens]:

@@ -156,7 +156,7 @@ def _name_classes(value: Any, names: list[str]) -> Any:
 
 
 def _cells(column: Any, names: list[str]) -> list[Any]:
-    """The values of a column, strings as bytes: pyarrow would fail at the first that is not UTF-8."""
+    """The values of a column, decimals as numbers, strings as bytes: pyarrow would fail where they are not UTF-8."""
     import pyarrow as pa
 
     if pa.types.is_dictionary(column.type):
@@ -166,4 +166,7 @@ def _cells(column: Any, names: list[str]) -> list[Any]:
     elif pa.types.is_large_string(column.type):
         column = column.cast(pa.large_binary())
     values: list[Any] = column.to_pylist()
+    if pa.types.is_decimal(column.type):
+        number = float if column.type.scale > 0 else int
+        values = [value if value is None else number(value) for value in values]
     return [_name_classes(value, names) for value in values] if names else values

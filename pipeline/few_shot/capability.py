@@ -53,6 +53,10 @@ class FewShotCapability(Capability[FewShot]):
         if settings.adaptation is not None:
             rule = "be left out with [few_shot], whose head is fitted to the weights of the encoder itself"
             raise InputError(f"adaptation must {rule}")
+        for name in ("examples", "unlabelled"):
+            if getattr(getattr(settings, name), "has_teacher_answers", False):
+                rule = "be left out with [few_shot], whose head is fitted to labels alone"
+                raise InputError(f"{name}.probabilities must {rule}")
 
     def check_rows(self, table: FewShot, source: AnySource, splits: Mapping[str, Sequence[Any]]) -> None:
         """Raises InputError if no two training rows have a label in common."""

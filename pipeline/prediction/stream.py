@@ -73,7 +73,8 @@ def _split_lines(lines: Sequence[bytes], width: int, before: int) -> tuple[list[
     for number, line in enumerate(lines, start=before + 1):
         try:
             # Other characters that end lines, such as U+2028, are part of a text.
-            row = line.removesuffix(b"\r").decode().split("\t")
+            text = line.removesuffix(b"\r").decode()
+            row = (text.removeprefix("\ufeff") if number == 1 else text).split("\t")
         except UnicodeDecodeError as error:
             return rows, InputError(f"standard input must be UTF-8: line {number}, {error}")
         if len(row) != width:

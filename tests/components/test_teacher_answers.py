@@ -15,6 +15,7 @@ from components.examples.registry import read_rows
 from components.fine_tune import fine_tune
 from components.ingest_examples import ingest_examples
 from components.label_with_teacher import label_with_teacher
+from components.mine_hard_negatives import mine_hard_negatives
 from components.scoring.scorer import ModelScorer
 from components.sources.retrieval import RetrievalSource
 from components.sources.table import TableSource
@@ -23,6 +24,7 @@ from components.sources.teacher_columns import UnlabelledSource
 from components.training.tuning import VectorSettings
 from keras_bert.data.task_batches import task_batches
 from keras_bert.options.compression import Distillation, Student
+from keras_bert.options.fine_tuning import HardNegatives
 from tests.components import tuning_job
 from tests.components.tuning_job import LENGTH, TRAINING, Line
 
@@ -111,6 +113,32 @@ def test_answers_of_each_task_are_the_outputs_that_a_student_is_compared_with(ch
     assert batch["has_answers"].tolist() == answered
     assert batch["teacher_answers"].tolist() == [2.0 * one for one in answered]
     np.testing.assert_array_equal(batch["negative_scores"], [1.0 if one else np.nan for one in answered])
+
+
+def test_scores_of_queries_stay_where_negatives_are_mined_and_texts_are_spelt_in_two_ways(
+    checkpoint: Path, tmp_path: Path
+) -> None:
+    queries = [
+        {
+            "query": f"{'one ' * number}cow",
+            "passage": f"hen {'old ' * number}",
+            "n": "fir  Oak" if number % 2 else "fir oak",
+            "p": [2, 1],
+        }
+        for number in range(20)
+    ]
+    source = RetrievalSource(write(tmp_path, queries), negatives=("n",), probabilities="p")
+    examples = ingest(tmp_path, checkpoint, source)
+    before = batch_of(examples)
+    np.testing.assert_array_equal(before["negative_scores"], 1.0)
+    mined = TaskExamples(tmp_path / "mined")
+    options = HardNegatives(count=1, margin=0.0)
+    mine_hard_negatives.run(model=Model(checkpoint / "model"), examples=examples, mined=mined, hard_negatives=options)
+    after = batch_of(mined)
+    for name in ("teacher_answers", "has_answers", "has_label"):
+        np.testing.assert_array_equal(after[name], before[name])
+    assert np.isfinite(after["negative_scores"]).sum() == len(before["negative_scores"])
+    assert np.isnan(after["negative_scores"]).sum() == mined.counts["mined"] > 0
 
 
 @pytest.mark.parametrize("step", ["fine_tune", "distill"])

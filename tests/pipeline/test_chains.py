@@ -73,5 +73,5 @@ def test_one_student_of_all_teachers_is_that_of_the_job_for_every_command(tmp_pa
         assert [name for name in inputs if name.startswith("distill")] == ["distill-0"]
     assert reads(ladder)["evaluate-teacher"] > {f"fine_tune-{seed}" for seed in range(3)}
     # Each seed has its own student else.
-    own = reads(diagnosis_pipeline(load(tmp_path, text, "seeds=3", "distillation.teachers=own"), None)[0])
-    assert own["distill-0"] == {"fine_tune-0", "ingest_examples"}
+    inputs = reads(diagnosis_pipeline(load(tmp_path, text, "seeds=3", "distillation.teachers=own"), None)[0])
+    assert inputs["distill-0"] == {"fine_tune-0", "ingest_examples"}

@@ -40,6 +40,12 @@ def test_both_texts_of_a_pair_count_and_of_other_tasks_all_words_or_the_context(
     assert count_overlap(questions, TASK_ROWS["question_answering"].key) == {"test": {"train": 1}}
 
 
+def test_a_similarity_holds_in_both_directions() -> None:
+    rows = {"train": [TextRow("a cow", "1", "B")], "test": [TextRow("b", "1", "A  cow"), TextRow("b", "1", "b")]}
+    assert count_overlap(rows, TASK_ROWS["embedding"].key) == {"test": {"train": 1}}
+    assert count_overlap(rows, TASK_ROWS["regression"].key) == {"test": {"train": 0}}
+
+
 def test_what_is_shared_is_told_with_its_share() -> None:
     overlap = {"validation": {"train": 1}, "test": {"train": 0, "validation": 2}}
     assert describe_overlap(overlap, {"validation": 2, "test": 4}, "contexts") == [

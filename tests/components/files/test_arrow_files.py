@@ -2,6 +2,7 @@ import json
 import random
 import subprocess
 import sys
+from decimal import Decimal
 from pathlib import Path
 from typing import Any
 
@@ -48,6 +49,15 @@ def test_any_rows_come_back_with_their_strings_as_bytes(
     folder = tmp_path_factory.mktemp("rows")
     for kind in KINDS:
         assert list(read_columns(write(folder, table, kind, rows=group), ("n", "text"))) == expected
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_decimals_of_databases_are_numbers(tmp_path: Path, kind: str) -> None:
+    values = [Decimal("1.50"), None], [Decimal(3), Decimal(-4)]
+    columns = {"n": pa.array(values[0], pa.decimal128(5, 2)), "whole": pa.array(values[1], pa.decimal256(40, 0))}
+    rows = list(read_columns(write(tmp_path, pa.table(columns), kind), ("n", "whole")))
+    assert rows == [(1.5, 3), (None, -4)]
+    assert [*map(type, rows[0])] == [float, int]
 
 
 @pytest.mark.parametrize("kind", KINDS)

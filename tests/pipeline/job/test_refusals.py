@@ -431,6 +431,14 @@ COMBINATIONS = {
             "adaptation.kind=lora",
             "adaptation must be left out with [few_shot], whose head is fitted to the weights of the encoder itself",
         ),
+        (
+            "examples.probabilities=p",
+            "examples.probabilities must be left out with [few_shot], whose head is fitted to labels alone",
+        ),
+        (
+            "unlabelled.path=more.csv --set unlabelled.probabilities=p",
+            "unlabelled.probabilities must be left out with [few_shot], whose head is fitted to labels alone",
+        ),
         ("few_shot.pairs=-1", "few_shot.pairs must be at least 0, got -1"),
         ("few_shot.l2=0.0", "few_shot.l2 must be positive, got 0.0"),
         ("few_shot.pears=2", "there is no setting 'few_shot.pears'; did you mean 'pairs'?"),

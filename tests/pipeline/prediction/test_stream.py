@@ -76,6 +76,13 @@ def test_lines_before_a_wrong_one_are_answered(task: Classification) -> None:
         next(answers)
 
 
+def test_a_byte_order_mark_is_no_part_of_the_first_text(task: Classification, monkeypatch: pytest.MonkeyPatch) -> None:
+    texts = list[str]()
+    monkeypatch.setattr(stream, "answer_lines", lambda task, part, second: texts.extend(part) or [])
+    list(answer_stream(task, io.BytesIO(b"\xef\xbb\xbfcow\n\xef\xbb\xbfoak\n")))
+    assert texts == ["cow", "\ufeffoak"]
+
+
 def test_notes_count_all_lines(task: Classification) -> None:
     rows = [b"cow\n"] * 300 + [b"\n", b"cow " * 9]
     notes = [note for answered in answer_stream(task, io.BytesIO(b"".join(rows))) for note in answered.notes]
