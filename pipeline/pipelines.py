@@ -402,6 +402,8 @@ def _with_hard_negatives(
         return rows
     miner = start.model
     if table.miner == "fine_tuned":
+        # The re-ranker scores rows after negatives are mined: the miner has no answers to learn from.
+        settings = settings.model_copy(update={"reranker": None})
         miner = append_name(wire_fine_tuning(settings, start, rows, 0), "miner", task).output(Model)
     node = mine_hard_negatives(model=miner, examples=rows, pooling=settings.pooling, hard_negatives=table)
     return append_name(node, task).output(TaskExamples)

@@ -427,6 +427,10 @@ def test_a_re_ranker_scores_the_mined_negatives_once(tmp_path: Path) -> None:
     for seed in "01":
         assert steps[f"fine_tune-{seed}"] == {"import_checkpoint", "score_with_reranker"}
     assert read_by(tmp_path, text, "distillation.hard_weight=0.1") >= {"distill"}
+    # The rows that the miner learns from have no scores yet.
+    parameters = values(wire(tmp_path, text + "[fine_tuning]\n", "hard_negatives.miner=fine_tuned"))
+    assert parameters["fine_tune-miner"]["distillation"] is None
+    assert parameters["fine_tune"]["distillation"] == Distillation()
 
 
 def test_the_loss_of_retrieval_reaches_the_teacher_and_prompts_the_rows(tmp_path: Path) -> None:
