@@ -1,6 +1,7 @@
 """`show`: the runs of a root, or one run, step, artifact or file."""
 
 import re
+from pathlib import Path
 from types import SimpleNamespace
 
 import click
@@ -23,7 +24,8 @@ from pipeline.commands.command import DONE, Verb, absolute_path, open_address, o
 def show_command(options: SimpleNamespace, console: Console) -> int:
     """Show runs and artifacts, why a step ran, or the origin of a file.
 
-    A number is a run; a name of letters, digits and _ is a step; anything else is a path. Write ./1 for a folder 1.
+    A number is a run; a name of letters, digits and _ is a step, and so is one with - or + that no file has; anything
+    else is a path. Write ./1 for a folder 1.
     """
     from pipeline.provenance.lineage import find_lineage
     from pipeline.provenance.why import find_reason
@@ -31,7 +33,9 @@ def show_command(options: SimpleNamespace, console: Console) -> int:
     from pipeline.views.statistics import is_artifact, read_artifact, show_statistics
 
     what = options.what
-    is_step = what is not None and what.isidentifier()
+    # The steps of several seeds are named as `fine_tune-0`, those of ladders as `evaluate-pruning+quantization`.
+    is_step = what is not None and re.sub("[-+]", "_", what).isidentifier()
+    is_step = is_step and (what.isidentifier() or not Path(what).exists())
     if not is_step:
         refuse_options(options, ["run"], "without STEP")
     path = None

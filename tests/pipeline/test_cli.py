@@ -138,6 +138,7 @@ def test_show_shows_names_as_they_are(tmp_path: Path, capsys: pytest.CaptureFixt
     [
         (["4"], "RUN must be a number that show lists, 1 to 1, got 4"),
         (["chain"], "STEP must be a step of a run, got 'chain'; known: load"),
+        (["load-0"], "STEP must be a step of a run, got 'load-0'; did you mean 'load'?"),
         (["1", "--run", "1"], "--run must be left out without STEP, got 1"),
         (["./missing"], "FILE must be a file or a folder that exists, got {here}/missing"),
     ],
@@ -147,6 +148,19 @@ def test_show_refuses_what_is_not_there(
 ) -> None:
     Root(tmp_path).run(node("load"))
     assert refused(capfd, "show", *arguments, "--root", tmp_path) == message.format(here=Path.cwd())
+
+
+def test_show_explains_a_step_of_several_seeds_unless_a_file_has_its_name(
+    tmp_path: Path, capfd: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    root = tmp_path / "root"
+    root.mkdir()
+    Root(root).run(node("load-0"), node("load-pruning+quantization"))
+    for name in ("load-0", "load-pruning+quantization"):
+        assert said(capfd, "show", name, "--root", root) == f"{name}, run 1: ran; it never ran before\n"
+    Path("load-0").touch()
+    assert "no pushed version or artifact holds it" in refused(capfd, "show", "load-0", "--root", root)
 
 
 def test_report_writes_the_page_of_a_run(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
