@@ -5,7 +5,6 @@ from typing import TYPE_CHECKING, Any
 from components.artifacts.measurements import Diagnosis, DiagnosisReport
 from components.artifacts.standard import Model, TaskExamples
 from components.dsl.component import Input, Output, component
-from components.dsl.errors import InputError
 from components.dsl.step_folders import report_progress
 from components.examples.registry import read_rows
 from components.scoring.base import choose_metric
@@ -13,7 +12,7 @@ from components.scoring.latency import measure_file
 from components.scoring.registry import TASK_SCORING
 from components.training.model_folder import read_model
 from components.training.on_rows import training_rows
-from keras_bert.options.quantization import RECIPES, Quantization
+from keras_bert.options.quantization import Quantization
 from keras_bert.options.training import Training
 
 if TYPE_CHECKING:
@@ -45,12 +44,7 @@ def diagnose(
 
     With `allowed_loss`, the smallest set of layers is searched that must stay float to lose no more than this. The loss
     is in points of the task's main metric on the first `rows` validation rows.
-
-    Raises:
-        InputError: the recipe has no integers.
     """
-    if not RECIPES[quantization.recipe].integers:
-        raise InputError(f"quantization.recipe must have integers to be diagnosed, got {quantization.recipe!r}")
     from keras_bert.compress.diagnosis import QuantizationDiagnosis
     from keras_bert.compress.quantization_parameters import QuantizationParameters
     from keras_bert.data.task_batches import task_batches

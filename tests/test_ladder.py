@@ -153,6 +153,7 @@ def test_a_doctor_looks_into_the_same_job(job: Path, capsys: pytest.CaptureFixtu
     [
         (JOB[: JOB.index("[quantization]")], [], "there must be [examples] and a [quantization] to look into"),
         (JOB, ["--fix", "-1"], "--fix must be from 0 to 100 points, got -1"),
+        (JOB, ["--set", "quantization.recipe=float16"], "quantization.recipe must have integers to be diagnosed, got"),
     ],
 )
 def test_what_a_doctor_cannot_look_into(
@@ -160,4 +161,5 @@ def test_what_a_doctor_cannot_look_into(
 ) -> None:
     (files / "other.toml").write_text(text)
     assert main(["doctor", str(files / "other.toml"), "--root", str(files / "other"), *more]) == 2
+    assert not (files / "other" / "artifacts").exists(), "nothing was trained"
     assert message in " ".join(capsys.readouterr().err.split())

@@ -23,6 +23,7 @@ def doctor_command(options: SimpleNamespace, console: Console) -> int:
 
     It also measures what keeping them in float32 costs.
     """
+    from keras_bert.options.quantization import RECIPES
     from pipeline.orchestrator.runner import run_to_end
     from pipeline.pipelines import diagnosis_pipeline
     from pipeline.views.diagnosis import diagnosis_table, draw_gains
@@ -32,6 +33,11 @@ def doctor_command(options: SimpleNamespace, console: Console) -> int:
     settings = load_job(options.settings, options, console)
     if settings.examples is None or settings.quantization is None:
         raise InputError("there must be [examples] and a [quantization] to look into")
+    if not RECIPES[settings.quantization.recipe].integers:
+        raise InputError(
+            f"quantization.recipe must have integers to be diagnosed, got {settings.quantization.recipe!r}; --set "
+            "quantization.recipe=mixed_wi8_ai8 diagnoses another recipe"
+        )
     if options.fix is not None and not 0 <= options.fix <= 100:
         raise InputError(f"--fix must be from 0 to 100 points, got {options.fix:g}")
     pipeline, diagnosis = diagnosis_pipeline(settings, options.fix)
