@@ -13,10 +13,11 @@ The key `architectures` of `config.json` decides which task a folder becomes, he
 
 import dataclasses
 import functools
+import logging
 import os
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import keras
 import numpy as np
@@ -62,8 +63,7 @@ from keras_bert.tasks.checks import check_keras_model
 from keras_bert.tasks.embedding import Embedding
 from keras_bert.tasks.registry import TASKS
 
-if TYPE_CHECKING:
-    pass
+logger = logging.getLogger(__name__)
 
 _TOKENIZER_LIBRARIES = ("tensorflow", "tensorflow_text")
 # Files that transformers or sentence-transformers would read besides the written ones.
@@ -92,7 +92,8 @@ def from_hugging_face(folder: str | os.PathLike[str], task: str | None = None, *
             that are read are downloaded into its cache; none of their code is run.
         task: a key of `TASKS`, for a new head on the checkpoint's encoder with its pooling and longest input; None for
             the task of the checkpoint's head. A head for the same task and labels is kept, and that of a cross-encoder
-            with one label for `reranking`.
+            with one label for `reranking`; where another pooling, dropout or scale is asked for, it is new, and the log
+            says so.
         settings: arguments of the task's `build`, such as `labels`.
 
     Raises:
@@ -111,32 +112,41 @@ def from_hugging_face(folder: str | os.PathLike[str], task: str | None = None, *
     if task is not None and task not in TASKS:
         hint = nearest_name(task, TASKS)
         raise ValueError(f"from_hugging_face.task must be one of {sorted(TASKS)}, got {task!r}{hint}")
-    loaded = _read_task(find_checkpoint(folder))
+    loaded = _read_task(find_checkpoint(folder), settings.get("max_length"))
     kind = type(loaded) if task is None else TASKS[task]
     of_model = {"max_length": loaded.max_length}
     if isinstance(loaded, Embedding) and issubclass(kind, Embedding):
         # Vectors keep the prompts and the comparison that they were trained with.
         of_model |= {**loaded.settings(), **loaded.head()}
-    of_head = {name: value for name, value in settings.items() if name != "max_length"}
     # A task that other libraries know by the name of another one has the head of that one.
-    if not issubclass(kind, type(loaded)) or not _has_settings(loaded, of_head):
+    if not issubclass(kind, type(loaded)):
         return kind.build(loaded.encoder, loaded.tokenizer, **{**of_model, **settings})
-    if "max_length" in settings or type(loaded) is not kind:
-        return kind.from_settings(loaded.model, loaded.tokenizer, {**loaded.settings(), **settings})
-    return loaded
+    of_head = {"dropout": head_of(loaded).dropout, **loaded.head()}
+    if changed := _find_changes(loaded, of_head, settings):
+        if not isinstance(loaded, Embedding):
+            logger.warning("%s: its head for %s is replaced by a new one with other %s", folder, loaded.name, changed)
+        return kind.build(loaded.encoder, loaded.tokenizer, **{**of_model, **settings})
+    own = {name: value for name, value in settings.items() if name not in of_head}
+    return kind.from_settings(loaded.model, loaded.tokenizer, {**loaded.settings(), **own})
 
 
-def _has_settings(task: Task, settings: Mapping[str, Any]) -> bool:
-    """Whether a task has these settings already; lists and tuples are equal where their items are."""
-    held = task.settings() | task.head()
-    return all(
-        name in held and (list(held[name]) == list(value) if isinstance(value, list | tuple) else held[name] == value)
-        for name, value in settings.items()
+def _find_changes(task: Task, of_head: Mapping[str, Any], settings: Mapping[str, Any]) -> list[str]:
+    """The settings with which a task needs another head, or, of vectors, another graph.
+
+    Lists and tuples are equal where their items are.
+    """
+    held = {**task.settings(), **of_head}
+    names = set(settings) if isinstance(task, Embedding) else set(settings) & {"labels", *of_head}
+    return sorted(
+        name
+        for name in names
+        if name not in held
+        or (list(held[name]) != list(settings[name]) if isinstance(held[name], list) else held[name] != settings[name])
     )
 
 
-def _read_task(folder: Path) -> Task:
-    """The task of a checkpoint's head, see `from_hugging_face`."""
+def _read_task(folder: Path, max_length: int | None = None) -> Task:
+    """The task of a checkpoint's head, see `from_hugging_face`; the longest input is that of the files for None."""
     # Tokenizers need TensorFlow; the rest of this module does not.
     try:
         from keras_bert.tokenizers.subwords import SubwordTokenizer
@@ -158,7 +168,8 @@ def _read_task(folder: Path) -> Task:
     model, head, longest = _read_model(folder, family, content, root)
     longest = longest or tokenizer_length
     positions = config_of(model).max_length
-    return build_task(model, head, tokenizer, positions if longest is None else min(positions, longest))
+    of_files = positions if longest is None else min(positions, longest)
+    return build_task(model, head, tokenizer, of_files if max_length is None else max_length)
 
 
 def read_model(folder: str | os.PathLike[str]) -> keras.Model:

@@ -19,6 +19,7 @@ from tests.keras_bert.interop.checkpoints import (
     change_tensors,
     check_equal_weights,
     copy_golden,
+    known_model,
     known_task,
     make_task,
     run,
@@ -88,6 +89,21 @@ def test_poolings_and_scales_are_kept(tokenizer, tmp_path):
     result = from_hugging_face(tmp_path / "numbers")
     assert result.scale == (0.0, 1.0)
     np.testing.assert_allclose(result.predict(texts), task.predict(texts), rtol=1e-5)
+
+
+def test_settings_of_answers_keep_the_head(caplog):
+    folder = GOLDEN / "hugging_face_question_answering"
+    task = from_hugging_face(folder, max_length=12, null_threshold=None, max_answer_length=5)
+    check_equal_weights(task.model, known_model("hugging_face_question_answering"))
+    assert (task.max_length, task.stride, task.null_threshold, task.max_answer_length) == (12, 2, None, 5)
+    numbers = known_model("hugging_face_regression")
+    reranker = from_hugging_face(GOLDEN / "hugging_face_regression", task="reranking", activation="sigmoid")
+    check_equal_weights(reranker.model, numbers)
+    assert (reranker.activation, caplog.messages) == ("sigmoid", [])
+    other = from_hugging_face(GOLDEN / "hugging_face_regression", dropout=0.3)
+    assert not np.array_equal(other.model.get_layer("regressor").kernel, numbers.get_layer("regressor").kernel)
+    (message,) = caplog.messages
+    assert message.endswith("its head for regression is replaced by a new one with other ['dropout']")
 
 
 def test_a_saved_task_can_be_written(tokenizer, tmp_path):
