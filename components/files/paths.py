@@ -63,8 +63,8 @@ def match_files(path: str, kinds: Sequence[str], split: str = "", *, what: str) 
     """The files that a path matches, sorted by name.
 
     Args:
-        path: a file; a folder, searched to any depth for files of `kinds`; or a pattern, as `texts/*.txt` or
-            `texts/**/*.jsonl.gz`. Links to folders are followed, except links to a folder above them.
+        path: a file; a folder, searched to any depth for files of `kinds`, but no hidden ones; or a pattern, as
+            `texts/*.txt` or `texts/**/*.jsonl.gz`. Links to folders are followed, except links to a folder above them.
             `s3://bucket/texts` and `gs://bucket/texts` are object storage, `hf://datasets/OWNER/NAME/texts` is on the
             Hugging Face hub; other schemes go to Apache Beam.
         kinds: the extensions to look for in a folder, without compression extensions.
@@ -94,7 +94,9 @@ def match_files(path: str, kinds: Sequence[str], split: str = "", *, what: str) 
         if split:
             raise InputError(f"{what} must be a folder with {_SPLITS_FILE} to have the split {split!r}, got {path}")
         return sorted(files)
-    names = _choose_split(path, [file[len(path) + 1 :] for file in files], split)
+    # Notebooks and systems keep copies of data in hidden files and folders, as in `.ipynb_checkpoints`.
+    visible = [name for file in files if "/." not in (name := file[len(path) :])]
+    names = _choose_split(path, [name[1:] for name in visible], split)
     # Other files of `datasets` are not data: descriptions, indices, and cached results of `map`.
     last = {name: name.rpartition("/")[2] for name in names if extension(name) in kinds}
     caches = {name for name in last if last[name].startswith(_CACHE) and extension(name) == ".arrow"}
@@ -164,10 +166,10 @@ def _match_local(path: str) -> tuple[list[str], bool]:
     return list({os.path.normpath(file) for file in _expand(path) if os.path.isfile(file)}), False
 
 
-def _walk(folder: str, *, hidden: bool = True) -> Iterator[tuple[str, list[str]]]:
+def _walk(folder: str) -> Iterator[tuple[str, list[str]]]:
     """Walks a folder and its subfolders, following links; yields each folder with the names of its files.
 
-    Folders whose names begin with a dot are entered if `hidden` is true.
+    Folders whose names begin with a dot are not entered.
     """
 
     def refuse(error: OSError) -> None:
@@ -177,7 +179,7 @@ def _walk(folder: str, *, hidden: bool = True) -> Iterator[tuple[str, list[str]]
     for path, inner, names in os.walk(folder, followlinks=True, onerror=refuse):
         # A link to one of these folders would be followed forever.
         ancestors = above.pop(path) | {os.path.realpath(path)}
-        inner[:] = [name for name in inner if hidden or not name.startswith(".")]
+        inner[:] = [name for name in inner if not name.startswith(".")]
         inner[:] = [name for name in inner if os.path.realpath(os.path.join(path, name)) not in ancestors]
         above.update((os.path.join(path, name), ancestors) for name in inner)
         yield path, names
@@ -192,7 +194,7 @@ def _expand(pattern: str) -> Iterator[str]:
     index = parts.index("**")
     head, tail = "/".join(parts[:index]), "/".join(parts[index + 1 :]) or "*"
     for root in filter(os.path.isdir, glob.glob(head or ("/" if index else "."))):
-        for folder, _ in _walk(root, hidden=False):
+        for folder, _ in _walk(root):
             yield from _expand(f"{glob.escape(folder).rstrip('/')}/{tail}")
 
 

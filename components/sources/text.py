@@ -53,8 +53,9 @@ class TextSource:
     Text formats may be compressed: `.gz`, `.bz2`, `.zst`.
 
     Attributes:
-        path: a file; a folder, searched to any depth; a pattern, such as `texts/**/*.txt`; or any of them in
-            object storage, such as `s3://bucket/texts`, or on a file system of Apache Beam.
+        path: a file; a folder, searched to any depth but for hidden files and folders; a pattern, such as
+            `texts/**/*.txt`; or any of them in object storage, such as `s3://bucket/texts`, or on a file system of
+            Apache Beam.
         text: the field or column of the text; a `.txt` file has none.
         id: the field or column of an identifier that is stored with the document; empty for none.
         document_end: the end of a document in a `.txt` file: a `blank line`, or the end of the `file`.

@@ -113,7 +113,13 @@ def test_patterns_from_the_working_folder(tmp_path, monkeypatch):
     assert match_files("**/*.txt", KINDS, what="the data") == paths
     assert match_files("**", KINDS, what="the data") == paths
     assert match_files("b*/**", KINDS, what="the data") == paths[1:]
-    assert match_files(".", KINDS, what="the data") == ["./.hidden/e.txt", *(f"./{file}" for file in paths)]
+    assert match_files(".", KINDS, what="the data") == [f"./{file}" for file in paths]
+
+
+def test_hidden_copies_of_data_are_left_out_of_a_folder(tmp_path):
+    make(tmp_path, ".x/a.txt", ".x/.ipynb_checkpoints/a-checkpoint.txt", ".x/b/.c/d.txt", ".x/._a.txt")
+    assert match(tmp_path, "/.x") == [".x/a.txt"]
+    assert match(tmp_path, "/.x/._a.txt") == [".x/._a.txt"], "as it is named"
 
 
 def test_a_folder_that_cannot_be_read_is_named(tmp_path, monkeypatch):
