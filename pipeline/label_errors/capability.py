@@ -47,13 +47,17 @@ class LabelErrorCapability(Capability[LabelErrorSearch]):
     unlisted_files = (Folds.record_file, LabelErrors.record_file)
 
     def check_tables(self, table: LabelErrorSearch, settings: Settings) -> None:
-        """Raises InputError for a task without labels, and for the built-in examples."""
+        """Raises InputError for a task without labels, and for rows whose labels nobody gave."""
         source = settings.examples
         assert source is not None
         if not TASK_SCORING[source.task].has_probabilities:
             raise InputError(f"label_errors must be left out for the task {source.task!r}, which has no labels")
         if isinstance(source, DocstringTask):
             raise InputError("label_errors must be left out for the built-in examples, whose labels are right")
+        if settings.unlabelled is not None and settings.unlabelled.has_teacher_answers:
+            raise InputError(
+                "label_errors must be left out beside unlabelled.probabilities, whose rows have no labels to correct"
+            )
 
     def check_rows(self, table: LabelErrorSearch, source: AnySource, splits: Mapping[str, Sequence[Any]]) -> None:
         """Raises InputError where a label has too few rows, or a column would stand twice in the table to correct."""

@@ -48,6 +48,10 @@ def test_rows_in_a_reduced_vocabulary_are_those_of_the_teacher(tmp_path: Path) -
         (EXAMPLES + "task = 'question_answering'\n", "for the task 'question_answering', which has no labels"),
         (QUERIES, "for the task 'retrieval', which has no labels"),
         ("[examples]\nrows = 300\n", "for the built-in examples, whose labels are right"),
+        (
+            EXAMPLES + "[unlabelled]\npath = 'more.jsonl'\nprobabilities = 'p'\n",
+            "beside unlabelled.probabilities, whose rows have no labels to correct",
+        ),
         ("[corpus]\npath = 'texts'\n", r"without \[examples\], as no step would read it"),
     ],
 )
