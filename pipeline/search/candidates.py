@@ -75,8 +75,9 @@ class Grid(NamedTuple):
         student_layers = len(student.layers or ()) or student.num_layers
         whole = teacher.embedding_rank or teacher.embedding_size or teacher.hidden_size
         ranked = teacher.variant is None and teacher.embedding_rank is None
-        # Rows that hold the teacher's answers, and a teacher with an adapter, keep its vocabulary.
-        fixed = settings.teacher_labels or settings.unlabelled or settings.adaptation
+        # Rows with answers or negatives of a model, and a teacher with an adapter, keep its vocabulary.
+        tables = ("teacher_labels", "unlabelled", "adaptation", "hard_negatives", "reranker")
+        fixed = any(getattr(settings, name) is not None for name in tables)
         first, *others = bounds.vocabularies
         fewer = [entry.size for entry in others if entry.size >= LEAST_VOCABULARY and entry.kept_share >= _LEAST_KEPT]
         recipe = (settings.quantization or QuantizationSettings()).recipe

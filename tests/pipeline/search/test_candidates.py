@@ -6,9 +6,10 @@ from pathlib import Path
 import pytest
 
 from keras_bert.options.compression import Student
-from pipeline.search.candidates import Candidate
+from pipeline.search.candidates import Candidate, Grid
 from pipeline.settings.schema import FittedVocabulary
-from tests.pipeline.search.grids import CONFIG, WHOLE, grid
+from tests.pipeline.search.grids import CONFIG, WHOLE, grid, make_bounds
+from tests.pipeline.settings.texts import CHECKPOINT, QUERIES, load
 
 
 def test_levels_are_shares_of_the_teachers_from_the_most_down(tmp_path: Path) -> None:
@@ -54,6 +55,12 @@ def test_other_graphs_keep_heads_units_and_tables(tmp_path: Path) -> None:
 @pytest.mark.parametrize("table", ["[adaptation]\nkind = 'lora'\n", "[student]\nnum_layers = 2\n[teacher_labels]\n"])
 def test_the_vocabulary_stays_where_something_hangs_on_it(tmp_path: Path, table: str) -> None:
     assert grid(tmp_path, table).levels[4] == (30000,)
+
+
+@pytest.mark.parametrize("table", ["[hard_negatives]\n", "negatives = ['n']\n[reranker]\npath = 'folder'\n"])
+def test_rows_that_were_mined_or_scored_are_those_of_all_candidates(tmp_path: Path, table: str) -> None:
+    assert Grid.of(load(tmp_path, CHECKPOINT + QUERIES + table), make_bounds()).levels[4] == (30000,)
+    assert len(Grid.of(load(tmp_path, CHECKPOINT + QUERIES), make_bounds()).levels[4]) == 3
 
 
 def test_what_a_distillation_cannot_teach_is_left_out(tmp_path: Path) -> None:
