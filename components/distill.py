@@ -80,7 +80,7 @@ def _train(
         return train_on_rows(trained, objective, examples, training, scored_after=scored)
     counts = examples.features()["counts"]
     steps = training.count_steps(counts["train"])
-    first = min(max(1, round(imitation.intermediate_steps * steps)), steps - 1) if imitation.intermediate_steps else 0
+    first = imitation.count_intermediate_steps(steps)
     rest = dataclasses.replace(training, steps=steps - first)
     if not first:
         return train_on_rows(trained, objective, examples, rest, scored_after=scored)

@@ -136,7 +136,11 @@ def _list_kinds(
     replacer: "WordReplacer | None",
     texts: list[str],
 ) -> list[_RowKind]:
+    from keras_bert.data.schemas import list_feature
     from keras_bert.data.task_batches import task_batches
+
+    content = examples.features()
+    lists, rows = list_feature(content["task"]), content["counts"]["train"]
 
     def labelled(name: str, split: str, copy: int = 0) -> _RowKind:
         batches = task_batches(examples.path, split, _ROWS, bucket_boundaries=LENGTH_BUCKETS)
@@ -146,6 +150,9 @@ def _list_kinds(
                 batch = {name: tensor.numpy() for name, tensor in tensors.items()}
                 if copy and replacer is not None:
                     _replace_words(batch, replacer, number, copy)
+                    if lists is not None:
+                        # A loss compares the rows of a list: copies are not in that of the rows themselves.
+                        batch[lists] = batch[lists] + copy * rows
                 yield batch
 
         return _RowKind(name, split, batches.per_epoch, not copy, read)

@@ -15,7 +15,7 @@ from components.training.mined_negatives import mine_rows
 from components.training.model_folder import read_model
 from components.training.tuning import build_task
 from keras_bert.core.checks import check
-from keras_bert.options.data import Pooling
+from keras_bert.options.data import Pooling, Prompts
 from keras_bert.options.fine_tuning import HardNegatives
 
 logger = logging.getLogger(__name__)
@@ -62,7 +62,7 @@ def mine_hard_negatives(
         stride=0,
         max_query_length=0,
         has_teacher_answers=TEACHER_ANSWERS in content,
-        prompts=task.prompts,
+        prompts=Prompts(**content["settings"]["prompts"]),
     )
     content["counts"]["train"] = write_records(mined.file("train.tfrecord"), task_rows.records(result.rows, encoding))
     content["truncated_share"]["train"] = round(encoding.cut[True] / max(1, encoding.cut.total()), 4)

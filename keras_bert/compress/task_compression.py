@@ -90,9 +90,8 @@ def distill(
                 objective, network, teacher.network(), distillation, imitation, has_answers=is_given
             )
             steps = count_steps(small, rows, plan)
-            without_answers = round(imitation.intermediate_steps * steps)
+            without_answers = imitation.count_intermediate_steps(steps)
             if without_answers:
-                without_answers = min(max(1, without_answers), steps - 1)
                 first_plan = dataclasses.replace(plan, steps=without_answers)
                 train(small, imitating.joint, imitating.without_answers(), rows, first_plan, verbose=verbose)
             second_plan = dataclasses.replace(plan, steps=steps - without_answers)

@@ -52,8 +52,7 @@ def count_token_ids(batches: Iterable[Batch], vocabulary_size: int) -> Any:
     """Counts each token id in batches, without padding: (vocabulary,) int64."""
     counts = np.zeros(vocabulary_size, np.int64)
     for batch in batches:
-        for name in ("", "second_"):
-            if f"{name}token_ids" in batch:
-                present = np.asarray(batch[f"{name}padding_mask"], bool)
-                counts += np.bincount(np.asarray(batch[f"{name}token_ids"])[present], minlength=vocabulary_size)
+        for prefix in (name.removesuffix("token_ids") for name in batch if name.endswith("token_ids")):
+            present = np.asarray(batch[f"{prefix}padding_mask"], bool)
+            counts += np.bincount(np.asarray(batch[f"{prefix}token_ids"])[present], minlength=vocabulary_size)
     return counts

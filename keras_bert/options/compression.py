@@ -246,6 +246,10 @@ class Imitation(StateImitation):
         self._check_use("intermediate_steps", self.is_on, f"{', '.join(WEIGHTS)} are 0")
         return self
 
+    def count_intermediate_steps(self, steps: int) -> int:
+        """The number of the first steps of a training without the loss on outputs; at least one step remains."""
+        return min(max(1, round(self.intermediate_steps * steps)), steps - 1) if self.intermediate_steps else 0
+
 
 @validated_dataclass
 class TeacherLabels:

@@ -235,7 +235,9 @@ class Task(Adaptable):
 
     def rebuilt(self, encoder: keras.Model) -> Self:
         """The same task on another encoder, with a new head."""
-        return type(self).build(encoder, self.tokenizer, **self.settings(), **self.head())
+        task = type(self).build(encoder, self.tokenizer, **self.settings(), **self.head())
+        task.pairs = self.pairs
+        return task
 
     def head(self) -> dict[str, Any]:
         """The head's settings: arguments of `build` that `settings` does not hold."""

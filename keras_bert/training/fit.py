@@ -180,7 +180,8 @@ def read_rows_with_answers(
     if has_label.all():
         rows = read_rows(task, data, pairs)
     else:
-        rows = _read_answered(task, texts, pairs, answers)
+        # A copy, of which labels may be a view: the labels of the rows replace some of them.
+        rows = _read_answered(task, texts, pairs, answers.copy())
         if has_label.any():
             columns_with_label = [list(itertools.compress(column, has_label)) for column in (*texts, labels)]
             pairs_with_label = None if pairs is None else list(itertools.compress(pairs, has_label))

@@ -15,9 +15,11 @@ from components.examples.registry import read_rows
 from components.label_with_teacher import label_with_teacher
 from components.sources.table import TableSource
 from components.sources.text import TextSource
+from components.training.model_folder import read_model
 from keras_bert.data.records import read_features
 from keras_bert.data.task_batches import task_batches
 from keras_bert.options.compression import Student, TeacherLabels
+from keras_bert.tasks.reranking import Reranking
 from tests.components import tuning_job
 from tests.components.tuning_job import TRAINING, Line
 from tests.samples import long_but
@@ -25,11 +27,11 @@ from tests.samples import long_but
 Lines = Callable[[str], Line]
 
 
-def answer(artifacts: Line, folder: Path, **settings: object) -> TaskExamples:
+def answer(artifacts: Line, folder: Path, **settings: Any) -> TaskExamples:
     labelled = TaskExamples(folder / "labelled")
     labelled.path.mkdir(parents=True)
     given = {
-        "teachers": [artifacts.teacher],
+        "teachers": settings.get("teachers") or [artifacts.teacher],
         "pretrained": artifacts.pretrained,
         "examples": artifacts.examples,
         **settings,
@@ -125,6 +127,18 @@ def test_copies_and_texts_get_the_labels_that_reach_the_teachers_thresholds(line
     rows, count = rows_of(labelled.path), read_features(artifacts.examples.path)["counts"]["train"]
     assert [row["label"].tolist() for row in rows[count:]] == [[[1, 0]]] * (count + 2)
     assert len({tuple(row["label"][0]) for row in rows[:count]}) > 2, "rows keep labels of their own"
+
+
+def test_copies_are_in_lists_of_their_own(line: Lines, tmp_path: Path) -> None:
+    artifacts, teacher = line("reranking"), Model(tmp_path / "teacher")
+    start: Any = read_model(artifacts.pretrained)
+    Reranking.build(start.encoder, start.tokenizer, max_length=tuning_job.LENGTH).save(teacher.path)
+    teacher.seal({})
+    labelled = answer(artifacts, tmp_path, teachers=[teacher], teacher_labels=TeacherLabels(copies=2))
+    lists = [batch["list"].numpy() for batch in task_batches(labelled.path, "train", 1).epoch()]
+    # A list is a batch of its own, of the same rows as before.
+    assert len(np.unique(np.concatenate(lists))) == len(lists) == 3 * len(lists[::3])
+    assert {len(numbers) for numbers in lists} == {4}
 
 
 def test_an_interrupted_step_makes_the_parts_that_are_missing(

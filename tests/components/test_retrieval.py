@@ -18,6 +18,7 @@ from components.examples.registry import read_rows
 from components.examples.retrieval import SplitCorpus
 from components.export_model import export_model
 from components.fine_tune import fine_tune
+from components.ingest_examples import ingest_examples
 from components.mine_hard_negatives import mine_hard_negatives
 from components.push import push
 from components.scoring.blessing import UNTRAINED, Thresholds
@@ -31,10 +32,12 @@ from keras_bert.core.vector_codes import int8_codes
 from keras_bert.data.task_batches import task_batches
 from keras_bert.export.bundle import load, load_exported
 from keras_bert.metrics.retrieval import METRICS
+from keras_bert.options.data import Prompts
 from keras_bert.options.export import Export
 from keras_bert.options.fine_tuning import HardNegatives
 from keras_bert.options.training import Contrast
-from tests.components.tuning_job import SELECTION, TRAINING, eagerly
+from keras_bert.tasks.retrieval import Retrieval
+from tests.components.tuning_job import SELECTION, TRAINING, eagerly, write_rows
 
 
 @pytest.fixture(scope="module")
@@ -155,6 +158,21 @@ def test_hard_negatives_are_mined_for_training_rows_alone(line, tmp_path):
     mine_hard_negatives.run(model=line.pretrained, examples=line.examples, mined=again, hard_negatives=options)
     for name in ("train.tfrecord", "train.jsonl.gz", "features.json"):
         assert mined.file(name).read_bytes() == again.file(name).read_bytes()
+
+
+def test_mined_rows_have_the_prompts_of_the_rows_not_of_the_model(line, tmp_path):
+    start, (examples, mined) = Model(tmp_path / "start"), (TaskExamples(tmp_path / name) for name in ("rows", "mined"))
+    source, prompts = write_rows(tmp_path, "retrieval", count=20), Prompts(query="one ", passage="old ")
+    ingest_examples.run(vocabulary=line.vocabulary, examples=examples, source=source, max_length=16, prompts=prompts)
+    base = read_model(line.pretrained)
+    Retrieval.build(base.encoder, base.tokenizer, max_length=16, prompts={"query": "near "}).save(start.path)
+    start.seal({})
+    options = HardNegatives(count=1, margin=0.0)
+    mine_hard_negatives.run(model=start, examples=examples, mined=mined, hard_negatives=options)
+    assert mined.counts["mined"] > 0
+    (before,), (after,) = (task_batches(rows.path, "train", 20).epoch() for rows in (examples, mined))
+    for name in ("token_ids", "second_token_ids"):
+        np.testing.assert_array_equal(after[name], before[name])
 
 
 def truncate(vectors):

@@ -120,6 +120,12 @@ def test_rows_with_labels_or_answers_or_both() -> None:
     ):
         with pytest.raises(ValueError, match=rf"probabilities must .*{message}"):
             task.fit(TEXTS, probabilities=answers)
+    # The labels of a regression replace some of the answers, but only as labels.
+    numbers = fitting.read_rows_with_answers(
+        make_task("regression"), (TEXTS[:3], [1.0, None, 3.0]), None, [10.0, 20.0, np.nan]
+    )
+    assert numbers["value"].tolist() == [1.0, 20.0, 3.0]
+    assert numbers["teacher_answers"].tolist() == [[10.0], [20.0], [0.0]]
 
 
 @pytest.mark.usefixtures("eager")

@@ -82,7 +82,9 @@ def test_an_adapter_is_refused(tmp_path):
         reduce_vocabulary(task, range(task.tokenizer.vocabulary_size))
 
 
-def test_pieces_are_counted_without_padding_in_both_texts():
+def test_pieces_are_counted_without_padding_in_all_texts():
     row = {"token_ids": np.array([[2, 5, 5, 0]]), "padding_mask": np.array([[1, 1, 1, 0]])}
     pair = {**row, "second_token_ids": np.array([[5, 3, 0, 0]]), "second_padding_mask": np.array([[1, 1, 0, 0]])}
     np.testing.assert_array_equal(count_token_ids([row, pair], 7), [0, 0, 2, 1, 0, 5, 0])
+    negatives = {"negative_token_ids": np.array([[6, 0]]), "negative_padding_mask": np.array([[1, 0]])}
+    np.testing.assert_array_equal(count_token_ids([{**pair, **negatives}], 7), [0, 0, 1, 1, 0, 3, 1])

@@ -37,6 +37,10 @@ def test_rules_of_students_and_imitation():
     Imitation(hidden_states=1.0).check_layers(4, 4)
     Imitation(hidden_states=1.0, layer_map=(0, 0, 1)).check_layers(3, 2)
     Imitation(relations=1.0, teacher_layer=-4).check_layers(9, 4)
+    counts = [Imitation(cosine=1.0, intermediate_steps=0.6).count_intermediate_steps(steps) for steps in (1, 2, 10)]
+    assert counts == [0, 1, 6]
+    assert Imitation(cosine=1.0, intermediate_steps=0.1).count_intermediate_steps(4) == 1
+    assert Imitation(cosine=1.0).count_intermediate_steps(4) == 0
 
 
 @pytest.mark.parametrize(("width", "message"), [(3, 3), (None, 4)])

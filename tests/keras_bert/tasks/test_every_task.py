@@ -53,8 +53,10 @@ def build(name, encoder, **changes):
 def test_the_same_task_on_another_encoder(name, head):
     task, encoder = build(name, make_encoder(num_layers=1), **head), make_encoder(hidden_size=8, num_layers=1)
     assert task.head() == head
+    task.pairs = True
     again = task.rebuilt(encoder)
     assert type(again) is type(task)
+    assert again.pairs is True, "a student reads what its teacher reads"
     assert (again.settings(), again.head()) == (task.settings(), head)
     shared = {id(weight) for weight in encoder.weights}
     assert {id(weight) for weight in again.encoder.weights} <= shared
