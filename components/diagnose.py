@@ -61,7 +61,7 @@ def diagnose(
     before = score()
     report_progress(0, 1, "timing the float file")
     times = [_time(task, None, features)]
-    quantized = QuantizationDiagnosis(network, batches, features, quantization.recipe)
+    quantized = QuantizationDiagnosis(network, batches, features, quantization.recipe, task.float_layers)
     findings = quantized.diagnose_layers(
         lambda done, total: report_progress(done, total, "layers left float, one by one")
     )
@@ -70,7 +70,7 @@ def diagnose(
         fixed = _find_float_layers(
             quantized, [finding.layer for finding in findings], score, before - allowed_loss / 100
         )
-    parameters = QuantizationParameters(quantization.recipe, quantized.aware.finish())
+    parameters = QuantizationParameters(quantization.recipe, quantized.aware.finish(), task.float_layers)
     times.append(_time(task, parameters, features))
     whole = sum(finding.weights for finding in findings)
     slower = max(0.0, times[0] - times[1])

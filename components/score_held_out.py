@@ -3,7 +3,7 @@
 from components.artifacts.standard import Model, TaskExamples
 from components.dsl.component import Input, Output, component
 from components.dsl.step_folders import report_progress
-from components.examples.registry import read_rows
+from components.examples.registry import TASK_ROWS, read_rows
 from components.label_errors.artifacts import Folds, HeldOutProbabilities, LabelDecisions
 from components.scoring.registry import TASK_SCORING
 from components.training.model_folder import read_model
@@ -19,7 +19,7 @@ def score_held_out(
 ) -> None:
     """Computes the probabilities of the labels of each training row with the model of its fold.
 
-    There is a model for each fold, trained on the rows of all others.
+    There is a model for each fold, trained on the rows of all others. Rows whose label is a teacher's are not judged.
     """
     import numpy as np
 
@@ -28,6 +28,7 @@ def score_held_out(
     description, fold_of_row = examples.features(), np.array(folds.read())
     fold_count = int(fold_of_row.max()) + 1
     check("score_held_out", "models", len(models) == fold_count, f"be one for each of {fold_count} folds", len(models))
+    task = TASK_ROWS[description["task"]]
     scoring, rows = TASK_SCORING[description["task"]], read_rows(examples, "train")
     numbers = {name: number for number, name in enumerate(scoring.classes(description["settings"]["labels"]))}
     parts = []
@@ -37,8 +38,11 @@ def score_held_out(
         result = scoring.logits(read_model(model), [rows[row] for row in members])
         given = np.array([numbers[label] for label in result.truth])
         shares = softmax(result.logits).astype("float32")
-        parts.append(LabelDecisions(members[result.rows], result.places, given, shares))
-    arrays = LabelDecisions(*(np.concatenate(column) for column in zip(*parts, strict=True)))
-    order = np.lexsort((arrays.places, arrays.rows))
-    probabilities.write(LabelDecisions(*(array[order] for array in arrays)))
+        decided = members[result.rows]
+        is_own = np.array([task.has_own_label(rows[row]) for row in decided], bool)
+        arrays = (decided, result.places, given, shares)
+        parts.append(LabelDecisions(*(array[is_own] for array in arrays)))
+    decisions = LabelDecisions(*(np.concatenate(column) for column in zip(*parts, strict=True)))
+    order = np.lexsort((decisions.places, decisions.rows))
+    probabilities.write(LabelDecisions(*(array[order] for array in decisions)))
     probabilities.counts = {"rows": len(rows), "decisions": len(order)}

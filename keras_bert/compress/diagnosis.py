@@ -48,7 +48,8 @@ class LayerDiagnosis(NamedTuple):
 class QuantizationDiagnosis:
     """A float model compared with its quantization without training; the model is quantized from here on.
 
-    `batches` calibrate the ranges, and outputs are compared on `rows` (rows, length). The recipe has integers.
+    `batches` calibrate the ranges, and outputs are compared on `rows` (rows, length). The recipe has integers;
+    `float_layers` stay float.
 
     Attributes:
         distance: the mean squared difference of quantized and float outputs, over the mean square of float outputs.
@@ -60,10 +61,11 @@ class QuantizationDiagnosis:
         batches: Sequence[Mapping[str, Any]],
         rows: Mapping[str, Array],
         recipe: RecipeName,
+        float_layers: Sequence[str] = (),
     ) -> None:
         self._network, self._rows, self._recipe = network, rows, RECIPES[recipe]
         self._float = self._run()
-        self.aware = QuantizationAware(network, batches, recipe)
+        self.aware = QuantizationAware(network, batches, recipe, float_layers)
         self._ranges = self.aware.ranges()
         self.distance = self.distance_with(())
 

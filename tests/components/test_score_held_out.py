@@ -6,6 +6,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from components.examples.base import TaskRows
 from components.examples.registry import read_rows
 from components.label_errors.artifacts import Folds, HeldOutProbabilities
 from components.score_held_out import score_held_out
@@ -20,7 +21,9 @@ TASKS = ("classification", "multi_label", "token_classification")
 
 
 @pytest.mark.parametrize("task", long_but(("token_classification",), TASKS))
-def test_each_row_is_judged_by_the_model_of_its_fold(line: Lines, tmp_path: Path, task: str) -> None:
+def test_each_row_is_judged_by_the_model_of_its_fold(
+    line: Lines, tmp_path: Path, task: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
     made = line(task)
     folds, scored = Folds(tmp_path / "folds"), HeldOutProbabilities(tmp_path / "scored")
     rows = read_rows(made.examples, "train")
@@ -38,6 +41,11 @@ def test_each_row_is_judged_by_the_model_of_its_fold(line: Lines, tmp_path: Path
         members = decisions.rows % 2 == fold
         np.testing.assert_allclose(decisions.probabilities[members], softmax(expected.logits), atol=1e-5)
         assert [classes[number] for number in decisions.given[members]] == expected.truth
+    monkeypatch.setattr(TaskRows, "has_own_label", lambda self, row: row != rows[0])
+    own = HeldOutProbabilities(tmp_path / "own")
+    score_held_out.run(models=models, examples=made.examples, folds=folds, probabilities=own)
+    for array, all_values in zip(own.read(), decisions, strict=True):
+        np.testing.assert_array_equal(array, all_values[decisions.rows > 0], "labels of a teacher are not judged")
     given = {(row, place): classes[number] for row, place, number in zip(*decisions[:3], strict=True)}
     assert list(given) == sorted(given)
     assert len(given) == len(decisions.rows)
