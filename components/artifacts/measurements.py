@@ -154,7 +154,7 @@ class ModelAgreement(NamedTuple):
     """How alike a model and its teacher decide, see `keras_bert.explain.compare`.
 
     Attributes:
-        same_answers: the share of the compared rows with the teacher's answer.
+        same_answers: the share of the compared rows with the teacher's answer; None where answers are numbers.
         rank_correlation: the median over rows of Spearman's correlation of the words' shares; None if no row has
             enough words.
         layers: the teacher's layer for each of the model's; None for a file.
@@ -165,7 +165,7 @@ class ModelAgreement(NamedTuple):
     """
 
     model: str
-    same_answers: float
+    same_answers: float | None
     rank_correlation: float | None
     compared: int
     layers: Sequence[int] | None

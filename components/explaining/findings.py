@@ -47,7 +47,7 @@ def describe_agreement(
         different.append(content)
     return ModelAgreement(
         name,
-        float(agreement.same_answers.mean()),
+        None if agreement.same_answers is None else float(agreement.same_answers.mean()),
         float(np.median(correlations)) if len(correlations) else None,
         len(correlations),
         agreement.layers,
@@ -156,6 +156,11 @@ def hold_sentences(
             for rows, most in parts
         )
     )
+    tags = sorted({tag for sentence in sentences.train for tag in sentence.tags})
+    if len(tags) < 2:
+        raise InputError(
+            f"probes must have at least two different tags in the first {MOST_TRAINING} training sentences, got {tags}"
+        )
     if not sentences.tagged()[1][0]:
         raise InputError("probes must have a test sentence whose tags all occur in training sentences, got none")
     return sentences

@@ -69,13 +69,19 @@ class RerankingScoring(TaskScoring[TextRow]):
     def mistakes(
         self, rows: Sequence[TextRow], answers: Sequence[float], confidences: Sequence[float] | None
     ) -> Mistakes:
-        """Queries whose most relevant passage is not first, those with the last ranks first."""
+        """Queries whose most relevant passage is not first, those with the last ranks first.
+
+        Equal scores are ordered as in `keras_bert.metrics.retrieval.score_list`.
+        """
         wrong, lists = [], _lists(rows, answers)
         for ranked in lists:
-            best = max(range(len(ranked.rows)), key=lambda index: (ranked.relevances[index], ranked.scores[index]))
-            rank = 1 + sum(score > ranked.scores[best] for score in ranked.scores)
+            order = sorted(
+                zip(ranked.scores, ranked.relevances, ranked.rows, strict=True), key=lambda one: (-one[0], one[1])
+            )
+            best = max(order, key=lambda one: one[1])
+            rank = 1 + order.index(best)
             if rank > 1:
-                row, first = ranked.rows[best], ranked.rows[ranked.scores.index(max(ranked.scores))]
+                row, first = best[2], order[0][2]
                 texts = cut(row.text), cut(row.second_text or "")
                 wrong.append(Mistake(texts, "rank 1", cut(first.second_text or ""), float(rank)))
         return Mistakes("rank", worst_first(wrong), len(wrong), len(lists))

@@ -30,7 +30,7 @@ class Agreement:
         teacher: the first model's attribution of each row, of the number of its own answer.
         student: the second model's attributions, of the same numbers.
         same_answers: whether both models choose the same label, tag of a word, or start and end of an answer, bool
-            (rows,); always True where answers are numbers: compare the scores.
+            (rows,); None where answers are numbers: compare the scores.
         rank_correlations: Spearman's correlation of the shares of the words that both models read, float64 (rows,); NaN
             for rows of fewer than 3 such words, and where all words of one have the same share.
         layers: the teacher's layer for each of the student's, from 0; None if one of the models is a file.
@@ -49,7 +49,7 @@ class Agreement:
     rows: Array
     teacher: tuple[Attribution, ...]
     student: tuple[Attribution, ...]
-    same_answers: Array
+    same_answers: Array | None
     rank_correlations: Array
     layers: tuple[int, ...] | None
     attention_distances: Array | None
@@ -115,12 +115,13 @@ def compare(
     rule = f"hold a row that both models can explain; {next(iter(left_out.values()), '')}"
     check(owner, "texts", bool(compared), rule, f"none of {len(left_out)}")
     row_pairs = list(compared.values())
+    has_choices = bool(teacher.labels) or row_pairs[0].first.answer is not None
     attributions = [row_pair.explain(teacher, student, method) for row_pair in row_pairs]
     return Agreement(
         np.array(list(compared)),
         tuple(first for first, _ in attributions),
         tuple(second for _, second in attributions),
-        np.array([row_pair.same_answer for row_pair in row_pairs]),
+        np.array([row_pair.same_answer for row_pair in row_pairs]) if has_choices else None,
         np.array([_rank_correlation(*both) for both in attributions]),
         compared_layers,
         None if compared_layers is None else _attention_distances(teacher, student, compared_layers, row_pairs),

@@ -20,7 +20,7 @@ def agreement_tables(report: ExplanationReport) -> list[Table]:
     rows = [
         [
             agreement.model,
-            f"{100 * agreement.same_answers:.1f}",
+            "" if agreement.same_answers is None else f"{100 * agreement.same_answers:.1f}",
             "" if agreement.rank_correlation is None else f"{agreement.rank_correlation:.2f}",
             ", ".join(f"{distance:.2f}" for distance in agreement.attention_distances or ()),
         ]

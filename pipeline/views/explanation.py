@@ -146,12 +146,14 @@ def _format_share(share: float) -> str:
 
 
 def _short_names(models: Sequence[str]) -> list[str]:
-    """Returns the last part of each path, with its folder if two are equal, or a name for trained models of a root."""
+    """Returns the last part of each path, with folders until all differ, or a name for trained models of a root."""
     names = ["trained model" if _ARTIFACT.search(model) else Path(model).name for model in models]
-    return [
-        "/".join(Path(model).parts[-2:]) if names.count(name) > 1 else name
-        for model, name in zip(models, names, strict=True)
-    ]
+    for count in range(2, 1 + max(len(Path(model).parts) for model in models)):
+        names = [
+            str(Path(*Path(model).parts[-count:])) if names.count(name) > 1 else name
+            for model, name in zip(models, names, strict=True)
+        ]
+    return names
 
 
 def _notes(explanations: Sequence[ModelReasons]) -> Iterator[str]:
@@ -194,14 +196,14 @@ def write_page(explanations: Sequence[ModelReasons], file: Path) -> None:
     from keras_bert.explain.show import show
 
     names = _short_names([explanation.model for explanation in explanations])
-    attributions = [explanation.attribution for explanation in explanations]
-    attentions = {
-        name: explanation.attention
+    labelled = [
+        (name, item)
         for name, explanation in zip(names, explanations, strict=True)
-        if explanation.attention is not None
-    }
+        for item in (explanation.attribution, explanation.attention)
+        if item is not None
+    ]
     try:
-        show(*attributions, *attentions.values(), labels=[*names, *attentions]).save(file)
+        show(*(item for _, item in labelled), labels=[name for name, _ in labelled]).save(file)
     except OSError as error:
         raise InputError(f"--out cannot be written: {error}") from None
 

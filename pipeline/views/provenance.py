@@ -6,6 +6,7 @@ from typing import Any
 from rich.console import Console
 from rich.tree import Tree
 
+from components.scoring.base import IN_LABEL_UNITS
 from pipeline.orchestrator.changes import Change
 from pipeline.orchestrator.observer import Estimate
 from pipeline.orchestrator.preview import Preview
@@ -127,10 +128,12 @@ def show_difference(difference: RunDifference, one: int, other: int, console: Co
     rows = []
     for model, figures in difference.scores.items():
         for figure, pair in figures.items():
-            factor = 1 if figure in ("megabytes", "milliseconds") else 100
-            texts = [f"{factor * value:.2f}" if isinstance(value, float) else "" for value in pair]
+            is_error = figure in IN_LABEL_UNITS
+            factor = 1 if is_error or figure in ("megabytes", "milliseconds") else 100
+            form = ".4g" if is_error else ".2f"
+            texts = [f"{factor * value:{form}}" if isinstance(value, float) else "" for value in pair]
             both = isinstance(pair.one, float) and isinstance(pair.other, float)
-            change = f"{factor * (pair.other - pair.one):+.2f}" if both else ""
+            change = f"{factor * (pair.other - pair.one):+{form}}" if both else ""
             rows.append([model, figure.replace("_", " "), *texts, change])
     Table(["model", "figure", *headings, "difference"], rows, title="scores", justify="left").show(console)
 

@@ -22,6 +22,11 @@ def test_rows_that_are_left_out_are_counted_and_the_others_keep_their_texts() ->
         assert " ".join(row["words"]) == row["text"]
 
 
+def test_numbers_have_no_share_of_same_answers() -> None:
+    task = family_task("bert", Tokenizer(PIECES, True), kind="regression")
+    assert describe_agreement("student", compare(task, task, ["a b c"]), ["a b c"], None).same_answers is None
+
+
 def test_words_that_one_model_does_not_read_are_left_out() -> None:
     teacher = family_task("bert", Tokenizer(PIECES, True))
     texts = ["abc d ef g abc"]

@@ -38,14 +38,21 @@ def test_tagged_words_have_no_trees(tmp_path: Path) -> None:
 
 
 def test_tags_that_training_lacks_are_not_measured() -> None:
-    train, test, unseen = (ProbeSentence((word,), (tag,)) for word, tag in (("a", "X"), ("b", "X"), ("c", "Y")))
-    assert hold_sentences([train], [unseen, test]).tagged()[1] == ([test.words], [test.tags])
+    train = [ProbeSentence(("a", "b"), ("X", "Z"))]
+    test, unseen = ProbeSentence(("b",), ("X",)), ProbeSentence(("c",), ("Y",))
+    assert hold_sentences(train, [unseen, test]).tagged()[1] == ([test.words], [test.tags])
     with pytest.raises(InputError, match=r"^probes must have a test sentence whose tags all occur in training"):
-        hold_sentences([train], [unseen])
+        hold_sentences(train, [unseen])
+
+
+def test_refuses_one_kind_of_tag() -> None:
+    row = ProbeSentence(("a",), ("X",))
+    with pytest.raises(InputError, match=r"^probes must have at least two different tags in .*, got \['X'\]$"):
+        hold_sentences([row], [row])
 
 
 def test_long_files_are_cut() -> None:
-    row = Sentence(("a",), ("X",))
+    row = Sentence(("a", "b"), ("X", "Y"))
     sentences = hold_sentences([row] * (MOST_TRAINING + 1), [row] * (MOST_TEST + 1))
     assert (len(sentences.train), len(sentences.test)) == (MOST_TRAINING, MOST_TEST)
 

@@ -59,8 +59,10 @@ def test_mistakes_are_queries_whose_best_passage_is_not_first() -> None:
         "measure": "rank",
         "rows": [
             {"texts": ["Cow", "a cow"], "truth": "rank 1", "answer": "cows", "value": 2.0, "words": []},
+            # Of equal scores the less relevant passage is first, as in the metrics.
+            {"texts": ["owl", "an owl"], "truth": "rank 1", "answer": "an oak", "value": 2.0, "words": []},
         ],
-        "wrong": 1,
+        "wrong": 2,
         "total": 2,
     }
     assert SCORING.mistakes(ROWS, RIGHT, None).wrong == 0

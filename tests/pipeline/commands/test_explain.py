@@ -118,6 +118,19 @@ def test_the_trained_model_of_a_root_has_a_name(
     assert "distill/" in heading
 
 
+def test_models_of_one_name_all_have_their_attention(
+    folder: Path, tmp_path: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
+    for root in ("a", "b"):
+        shutil.copytree(folder / "saved", tmp_path / root / "reviews" / "1")
+    one, other = (tmp_path / root / "reviews" / "1" for root in ("a", "b"))
+    page = tmp_path / "page.html"
+    explain(capfd, one, TEXT, "--compare-with", other, "--compare-with", one, "--steps", 1, "--out", page)
+    (section,) = json.loads(page.read_text().split('id="data">')[1].split("</script>")[0])
+    labels = [item["label"] for item in section["attentions"]]
+    assert labels == [item["label"] for item in section["attributions"]] == [str(one), "b/reviews/1", str(one)]
+
+
 def test_an_embedding_has_no_target_but_the_second_text(
     folder: Path, tmp_path: Path, capfd: pytest.CaptureFixture[str]
 ) -> None:

@@ -6,7 +6,7 @@ from pathlib import Path
 from rich.console import Console
 
 from pipeline.orchestrator.store import Store
-from pipeline.provenance.difference import find_difference
+from pipeline.provenance.difference import Pair, RunDifference, find_difference
 from pipeline.views.provenance import show_difference
 from tests.pipeline.provenance.made_up import Jobs
 
@@ -21,6 +21,16 @@ def test_settings_states_and_scores(tmp_path: Path) -> None:
     file = io.StringIO()
     show_difference(difference, one, other, Console(width=120, file=file))
     assert "│ teacher │ accuracy  │ 50.00 │ 62.50 │ +12.50" in file.getvalue()
+
+
+def test_errors_are_in_the_unit_of_the_labels() -> None:
+    scores = {"teacher": {"r2": Pair(0.5, 0.625), "rmse": Pair(0.5, 0.625), "mae": Pair(0.25, None)}}
+    file = io.StringIO()
+    show_difference(RunDifference({}, {}, scores), 1, 2, Console(width=120, file=file))
+    rows = [
+        [cell.strip() for cell in line.split("│")[2:-1]] for line in file.getvalue().splitlines() if "teacher" in line
+    ]
+    assert rows == [["r2", "50.00", "62.50", "+12.50"], ["rmse", "0.5", "0.625", "+0.125"], ["mae", "0.25", "", ""]]
 
 
 def test_equal_runs(tmp_path: Path) -> None:

@@ -25,7 +25,7 @@ REPORT = ExplanationReport(
     rows=40,
     agreements=[
         ModelAgreement("student", 0.975, 0.8124, 38, [1, 3], [0.123, 0.456], [DIFFERENT], {"no word": 2}),
-        ModelAgreement("model.tflite", 0.95, None, 0, None, None, [], {}),
+        ModelAgreement("model.tflite", None, None, 0, None, None, [], {}),
     ],
     heads=[
         HeadReport(
@@ -52,7 +52,7 @@ def test_a_row_for_each_model() -> None:
     printed = "\n".join(lines_of(console))
     assert cells(lines_of(console)) == [
         ["student", "97.5", "0.81", "0.12, 0.46"],
-        ["model.tflite", "95.0", "", ""],
+        ["model.tflite", "", "", ""],
         ["teacher", "4", "3 broad, 1 itself", "1.0 +0.500, 0.0 +0.250, 1.1 +0.000"],
         ["teacher", "embeddings", "50.0", "25.0", "30.0"],
         ["teacher", "1", "75.0", "50.0", "55.0"],
