@@ -10,7 +10,7 @@ from components.files.record_files import read_records
 from components.files.text_files import repair
 from components.sources.table import parse_number
 
-# The roles of columns are guessed from this many rows.
+# The roles of columns are guessed from at least so many rows, if there are as many.
 _ROWS = 5000
 # Names of public data sets, in the order in which they are preferred.
 _TEXTS = ("text", "sentence", "review", "content", "body", "message", "comment", "utterance", "query", "title")
@@ -40,10 +40,12 @@ class TableColumn(NamedTuple):
 
     Attributes:
         values: its values that are not empty, as they are; of a sample of rows.
+        stride: the distance of neighbours of the sample in the table, in rows.
     """
 
     name: str
     values: list[Any]
+    stride: int = 1
 
     @property
     def is_numeric(self) -> bool:
@@ -62,12 +64,12 @@ class TableColumn(NamedTuple):
 
     @property
     def counts_rows(self) -> bool:
-        """Whether all values are numbers, each of them the one before plus 1."""
-        return self.is_numeric and all(float(b) - float(a) == 1 for a, b in itertools.pairwise(self.values))
+        """Whether all values are numbers that grow by 1 from row to row."""
+        return self.is_numeric and all(float(b) - float(a) == self.stride for a, b in itertools.pairwise(self.values))
 
     def count_distinct(self) -> int:
-        """The number of different values."""
-        return len(set(map(str, self.values)))
+        """The number of different values, as labels are read: without white space around them."""
+        return len({str(value).strip() for value in self.values})
 
     def mean_words(self) -> float:
         """Words of a value on average; 0 for numbers, lists and empty columns."""
@@ -86,20 +88,28 @@ class Roles(NamedTuple):
     second_text: TableColumn | None
 
 
-def read_sample(file: str) -> list[TableColumn]:
-    """The columns of a table with the values of its first 5,000 rows.
+def read_sample(files: Sequence[str]) -> list[TableColumn]:
+    """The columns of a table with the values of 5,000 to 10,000 rows at equal distances, or of all its rows.
+
+    Tables are often sorted by their labels: the first rows would have one of them.
 
     Raises:
-        InputError: the table is missing, broken, or without rows.
+        InputError: a file is missing or broken, or there is no row.
     """
-    rows = [record.cells for record in itertools.islice(read_records(file, (), has_cells=True), _ROWS)]
+    rows, stride = list[Any](), 1
+    records = itertools.chain.from_iterable(read_records(file, (), has_cells=True) for file in files)
+    for number, record in enumerate(records):
+        if number % stride == 0:
+            rows.append(record.cells)
+        if len(rows) == 2 * _ROWS:
+            rows, stride = rows[::2], 2 * stride
     if not rows:
-        raise InputError(f"the table {file} must hold at least one row, got none")
+        raise InputError(f"the table {files[0]} must hold at least one row, got none")
     # Others can be read by no job: spreadsheets write empty columns without names.
     names = [name for name in rows[0] if name.strip() and all(name in row for row in rows)]
     values = {name: [_decode(row[name]) for row in rows] for name in names}
     return [
-        TableColumn(name, [value for value in values[name] if value is not None and str(value).strip()])
+        TableColumn(name, [value for value in values[name] if value is not None and str(value).strip()], stride)
         for name in names
     ]
 

@@ -111,7 +111,7 @@ def _guess_source(request: DraftRequest) -> Guess:
         return _as_questions(request, files[0])
     if kind not in RECORD_KINDS or (kind == ".tsv" and _looks_tagged(files[0])):
         return _as_tagged_words(request, files[0], {}, "a word and its tag a line")
-    columns = read_sample(files[0])
+    columns = read_sample(files)
     names = [column.name for column in columns]
     if request.task is None and set(QUESTION_FIELDS) <= set(names):
         return _as_questions(request, files[0])

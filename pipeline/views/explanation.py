@@ -102,6 +102,8 @@ def explain_text(
                 raise ValueError(
                     f"--target must be left out for {tasks[0].name}, which compares TEXT with SECOND, got {target!r}"
                 )
+            if second is None:
+                raise ValueError("SECOND must give the text that TEXT is compared with, got none")
             target, second = second, None
         first = ExplainedRow.of(tasks[0], text, target, second)
         if not first.tokens.word_texts:

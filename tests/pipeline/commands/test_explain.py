@@ -138,6 +138,8 @@ def test_an_embedding_has_no_target_but_the_second_text(
     Embedding.build(task.encoder, task.tokenizer, max_length=task.max_length).save(tmp_path / "vectors")
     error = refused(capfd, "explain", tmp_path / "vectors", TEXT, "g a", "--target", "mid")
     assert "--target must be left out for embedding, which compares TEXT with SECOND, got 'mid'" in error
+    line = refused(capfd, "explain", tmp_path / "vectors", TEXT)
+    assert line == "SECOND must give the text that TEXT is compared with, got none"
     content = json.loads(explain(capfd, tmp_path / "vectors", TEXT, "g a", "--json", "--steps", 4))
     assert content["models"][0]["target"] == "cosine with 'g a'"
 

@@ -1,0 +1,52 @@
+"""The columns of a table as `init` sees them: a sample of all rows, wherever they stand."""
+
+from pathlib import Path
+
+import pytest
+
+from pipeline.draft import columns
+from pipeline.draft.source import DraftRequest, guess_source
+from tests.pipeline.draft.tiny_rows import make_texts
+
+
+def write_sorted(folder: Path, labels: list[str], name: str = "rows.csv") -> Path:
+    """A table that is sorted by its labels, as exports of databases are."""
+    rows = (
+        f"{row},{text},{label}\n"
+        for row, (text, label) in enumerate(zip(make_texts(len(labels)), sorted(labels), strict=True))
+    )
+    (folder / name).write_text("id,review,label\n" + "".join(rows))
+    return folder / name
+
+
+def draft_request(rows: Path) -> DraftRequest:
+    return DraftRequest(str(rows))
+
+
+@pytest.fixture
+def _small_sample(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(columns, "_ROWS", 30)
+
+
+@pytest.mark.usefixtures("_small_sample")
+@pytest.mark.parametrize(("labels", "task"), [(["a", "b"], "classification"), ([*map(str, range(30))], "regression")])
+def test_labels_of_a_sorted_table(tmp_path: Path, labels: list[str], task: str) -> None:
+    table = write_sorted(tmp_path, labels * (240 // len(labels)))
+    sample = {column.name: column for column in columns.read_sample([str(table)])}
+    assert len(sample["label"].values) == 30
+    assert sample["id"].counts_rows
+    assert not sample["label"].counts_rows
+    source = guess_source(draft_request(table)).source
+    assert (source.task, source.text, source.label) == (task, "review", "label")
+
+
+def test_labels_of_files_that_have_one_each(tmp_path: Path) -> None:
+    for name in "ab":
+        write_sorted(tmp_path, [name] * 8, f"{name}.csv")
+    guess = guess_source(draft_request(tmp_path))
+    assert guess.source.label == "label"
+    assert "label: column 'label', 2 different values" in guess.reasons
+
+
+def test_labels_are_counted_without_white_space() -> None:
+    assert columns.TableColumn("label", ["a", " a", "b "]).count_distinct() == 2
