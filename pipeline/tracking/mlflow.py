@@ -3,7 +3,10 @@
 import contextlib
 import importlib.metadata
 import json
+import posixpath
+import re
 import tempfile
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -46,7 +49,10 @@ class RunSummary(NamedTuple):
 def summarize_run(record: RunRecord, history: History) -> RunSummary:
     """Summarizes a run."""
     settings = flatten(history.settings(record.run.id) or {})
-    parameters = {name: value if isinstance(value, str) else json.dumps(value) for name, value in settings.items()}
+    names = make_names(settings)
+    parameters = {
+        names[name]: value if isinstance(value, str) else json.dumps(value) for name, value in settings.items()
+    }
     pushed = [Pushed(folder).location() for _, folder in record.outputs(Pushed.__name__)]
     folder = next((place for place in pushed if place.is_dir()), None)
     points = []
@@ -60,7 +66,21 @@ def summarize_run(record: RunRecord, history: History) -> RunSummary:
             points += [MetricPoint(f"{name}/{figure}", value, 0) for figure, value in figures_of(model).items()]
             spreads = {metric: score.sd for metric, score in model.metrics.items() if score.sd is not None}
             points += [MetricPoint(f"{name}/{metric} sd", sd, 0) for metric, sd in spreads.items()]
-    return RunSummary(parameters, points, folder)
+    names = make_names(point.name for point in points)
+    return RunSummary(parameters, [point._replace(name=names[point.name]) for point in points], folder)
+
+
+def make_names(names: Iterable[str]) -> dict[str, str]:
+    """Name -> the name that MLflow takes, with `_` for other characters; different names stay different."""
+    taken: dict[str, str] = {}
+    for name in dict.fromkeys(names):
+        made = re.sub(r"[^\w ./-]", "_", name)
+        # Slashes part the names of charts, and none may be empty.
+        made = made if posixpath.normpath(made) == made else made.replace("/", "_")
+        while made in taken.values():
+            made += "_"
+        taken[name] = made
+    return taken
 
 
 _DISTRIBUTION = "keras-bert-edge"
