@@ -137,6 +137,11 @@ class Retrieval(Embedding):
         """See `Task.training_rows`; rows have no negatives but the passages of other queries."""
         features, groups = self.examples(*data, **pairs)
         rows = {name.removeprefix("first_"): array for name, array in features.items()}
+        # The objective widens queries to the width of passages, which must not be narrower.
+        missing = max(0, rows["token_ids"].shape[1] - rows["second_token_ids"].shape[1])
+        rows |= {
+            name: np.pad(array, ((0, 0), (0, missing))) for name, array in rows.items() if name.startswith("second_")
+        }
         none = {f"negative_{name}": rows[f"second_{name}"][:0] for name in INPUT_NAMES}
         numbers = {name: np.zeros(0, "int32") for name in ("negative_group", "negative_row")}
         return {**rows, **none, **numbers, "answer_groups": groups, "passage_group": groups[:, 0]}

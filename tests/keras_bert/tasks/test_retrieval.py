@@ -38,6 +38,14 @@ def test_labels_are_those_of_folded_texts():
     assert labels.tolist() == [[0, 1], [1, 0], [0, -1], [2, -1]]
 
 
+def test_queries_may_be_longer_than_passages_where_both_are_read_at_once():
+    task = build()
+    rows = task.training_rows([" ".join(WORDS[:4]), WORDS[0]], [WORDS[1], WORDS[2]])
+    inputs = task.objective().inputs(task.network(), rows)
+    assert {name: tuple(array.shape) for name, array in inputs.items()} == dict.fromkeys(inputs, (4, 6))
+    assert np.asarray(inputs["padding_mask"]).sum(axis=1).tolist() == [6, 3, 3, 3]
+
+
 def test_prompts_stand_in_front_of_what_they_are_for():
     task = build(prompts=PROMPTS)
     plain = Retrieval(task.model, task.tokenizer, max_length=30)
