@@ -117,6 +117,4 @@ def compile_task(task: Task, *, num_threads: int = 1) -> Task:
         export_tflite(task.network(), file, lengths, output=task.output_name)
         attach_companions(task, file)
         # The runtime has mapped the file, which may then be removed.
-        compiled = load_exported(file, num_threads=num_threads)
-    compiled.calibration = task.calibration
-    return compiled
+        return load_exported(file, num_threads=num_threads)

@@ -126,8 +126,8 @@ def from_hugging_face(folder: str | os.PathLike[str], task: str | None = None, *
         if not isinstance(loaded, Embedding):
             logger.warning("%s: its head for %s is replaced by a new one with other %s", folder, loaded.name, changed)
         return kind.build(loaded.encoder, loaded.tokenizer, **{**of_model, **settings})
-    own = {name: value for name, value in settings.items() if name not in of_head}
-    return kind.from_settings(loaded.model, loaded.tokenizer, {**loaded.settings(), **own})
+    kept = {name: value for name, value in settings.items() if name not in of_head}
+    return kind.from_settings(loaded.model, loaded.tokenizer, {**loaded.settings(), **kept})
 
 
 def _find_changes(task: Task, of_head: Mapping[str, Any], settings: Mapping[str, Any]) -> list[str]:

@@ -125,7 +125,8 @@ class Task(Adaptable):
     """Whether a text may have several labels, each with its own probability: sigmoids instead of a softmax."""
 
     calibration = Calibration()
-    """Temperature and threshold of tasks with labels; a pushed file has its calibration beside it, or in it."""
+    """Temperature and threshold of tasks with labels. A pushed file has its calibration beside it, or in it; `save` and
+    `export` keep that of an instance."""
 
     pairs: bool | None = None
     """Whether the task was trained on pairs of texts or on single ones; None if that is unknown."""
@@ -417,8 +418,11 @@ class Task(Adaptable):
         With `adapted`, the folder has an adapter beside the model; exported files hold it in their graphs.
         """
         self.tokenizer.save(folder)
-        pairs = {} if self.pairs is None else {"pairs": self.pairs}
-        content = {"task": self.name, **self.settings(), **pairs, **({"adapted": True} if adapted else {})}
+        more: dict[str, Any] = {} if self.pairs is None else {"pairs": self.pairs}
+        if self.calibration != Calibration():
+            numbers = self.calibration._asdict().items()
+            more["calibration"] = {name: float(number) for name, number in numbers if number is not None}
+        content = {"task": self.name, **self.settings(), **more, **({"adapted": True} if adapted else {})}
         (Path(folder) / TASK_FILE).write_text(json.dumps(content, indent=1, sort_keys=True) + "\n")
 
     @classmethod

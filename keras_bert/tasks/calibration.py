@@ -1,7 +1,7 @@
 """The calibration of an exported file: its temperature, and the confidence below which it is not sure."""
 
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from keras_bert.core.folders import read_json_file
 
@@ -32,7 +32,15 @@ def read_calibration(file: Path) -> Calibration:
     Raises:
         ValueError: the file is damaged.
     """
-    table = read_json_file(file).get("calibration")
+    return calibration_of(read_json_file(file).get("calibration"), file)
+
+
+def calibration_of(table: Any, file: Path) -> Calibration:
+    """The calibration that a file holds under this name; that which changes nothing for None.
+
+    Raises:
+        ValueError: it holds anything but positive numbers.
+    """
     table = {} if table is None else table
     fields = Calibration._fields if isinstance(table, dict) else ()
     numbers = {name: table[name] for name in fields if table.get(name) is not None}

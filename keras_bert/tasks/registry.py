@@ -11,6 +11,7 @@ from keras_bert.core.checks import check
 from keras_bert.core.folders import ADAPTER_FOLDER, MODEL_FILE, TASK_FILE, read_json_file
 from keras_bert.data.schemas import SCHEMAS, Feature
 from keras_bert.tasks.base import Runtime, Task
+from keras_bert.tasks.calibration import calibration_of
 from keras_bert.tasks.classification import Classification
 from keras_bert.tasks.embedding import Embedding
 from keras_bert.tasks.multi_label import MultiLabelClassification
@@ -145,13 +146,14 @@ def restore(
     pairs = settings.pop("pairs", None)
     if pairs not in (None, True, False):
         raise ValueError(f"{file}: pairs must be true, false or left out, got {pairs!r}")
+    calibration = calibration_of(settings.pop("calibration", None), file)
     try:
         restored = task.from_settings(model, tokenizer, settings)
     except ValueError as error:
         raise ValueError(f"{file} does not fit the model beside it: {error}") from None
     except TypeError as error:
         raise ValueError(f"{file} must hold the settings of {task.name}, got {settings}: {error}") from None
-    restored.pairs = pairs
+    restored.pairs, restored.calibration = pairs, calibration
     return restored
 
 

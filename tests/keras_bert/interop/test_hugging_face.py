@@ -220,15 +220,17 @@ def test_a_family_comes_back_with_its_tokenizer(family, tmp_path):
 @pytest.mark.transformers
 def test_transformers_reads_every_family(tmp_path):
     text = "the old bridge"
-    known = [family for family in FAMILIES if family != "jina_bert"]  # code of its own, which transformers has not
-    tasks = {family: make_checkpoint(tmp_path / family, family, text.split()) for family in known}
+    in_library = [family for family in FAMILIES if family != "jina_bert"]  # code of its own, which transformers has not
+    tasks = {family: make_checkpoint(tmp_path / family, family, text.split()) for family in in_library}
     # A multiple of both windows of the Longformer, which transformers fills up to one of them alone; and no padding for
     # MobileBERT, whose last token sees it there.
     rows = {family: task.tokenizer.encode([text, "old"], max_length=12) for family, task in tasks.items()}
     rows["mobilebert"] = tasks["mobilebert"].tokenizer.encode([text], max_length=12, pad_to_longest=True)
     for family, inputs in rows.items():
         np.savez(tmp_path / family / "inputs.npz", **inputs, text=text)
-    subprocess.run([os.environ["TRANSFORMERS_PYTHON"], CHECK, *(tmp_path / family for family in known)], check=True)
+    subprocess.run(
+        [os.environ["TRANSFORMERS_PYTHON"], CHECK, *(tmp_path / family for family in in_library)], check=True
+    )
     for family, task in tasks.items():
         report = json.loads((tmp_path / family / "report.json").read_text())
         assert not report["keys"]["unexpected_keys"]

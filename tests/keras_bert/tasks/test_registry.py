@@ -8,6 +8,7 @@ import keras
 import numpy as np
 
 import keras_bert
+from keras_bert.tasks.calibration import Calibration
 from keras_bert.tasks.registry import TASKS, load, load_adapter
 from keras_bert.tokenizers.tokenizer import Tokenizer
 from keras_bert.tokenizers.wordpiece_vocabulary import SPECIAL_TOKENS
@@ -83,6 +84,9 @@ def test_the_optimizer_is_not_saved_and_numbers_of_numpy_are(tmp_path):
     task.model.set_weights(before)
     task.save(tmp_path / "fitted")
     assert (tmp_path / "plain/model.keras").read_bytes() == (tmp_path / "fitted/model.keras").read_bytes()
+    task.calibration = Calibration(np.float32(1.5), 0.75)
+    task.save(tmp_path / "calibrated")
+    assert load(tmp_path / "calibrated").calibration == Calibration(1.5, 0.75)
     task = make_task("question_answering")
     task.null_threshold = np.float32(0.5)
     task.save(tmp_path)
