@@ -52,7 +52,8 @@ class QuantizationDiagnosis:
     `float_layers` stay float.
 
     Attributes:
-        distance: the mean squared difference of quantized and float outputs, over the mean square of float outputs.
+        distance: the mean squared difference of quantized and float outputs, over the mean square of float outputs;
+            outputs at padding do not count.
     """
 
     def __init__(
@@ -111,7 +112,9 @@ class QuantizationDiagnosis:
         # `predict` would trace the model for each layer that is left float, which takes twice as long.
         starts = range(0, len(self._rows["token_ids"]), _ROWS)
         parts = ({name: rows[start : start + _ROWS] for name, rows in self._rows.items()} for start in starts)
-        return np.concatenate([np.asarray(self._network(part, training=False), np.float64) for part in parts])
+        outputs = np.concatenate([np.asarray(self._network(part, training=False), np.float64) for part in parts])
+        # Nobody reads outputs at padding; rows are as long as the longest that the model reads.
+        return outputs[self._rows["padding_mask"] == 1] if outputs.ndim == 3 else outputs
 
 
 class _Noise:

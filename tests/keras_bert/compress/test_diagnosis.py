@@ -1,10 +1,13 @@
 """A layer that is planted to hurt is found, and the fewest layers that mend it."""
 
+import keras
 import pytest
 
 from keras_bert.compress.diagnosis import QuantizationDiagnosis, search_float_layers
 from keras_bert.compress.ranges import sublayers
 from keras_bert.layers.dense import Dense
+from keras_bert.models.encoder import build_encoder
+from keras_bert.tasks.token_classification import build_tagger
 from tests.keras_bert.compress import tiny
 from tests.keras_bert.models.test_encoder import randomize
 
@@ -93,3 +96,15 @@ def test_the_fewest_layers(worth, least, answer):
     layers, value = tried[-1]
     assert value == sum(worth[layer] for layer in layers)
     assert (layers if value >= least else None) == answer
+
+
+def test_outputs_at_padding_do_not_count():
+    distances = []
+    for pad_id in (0, 7):
+        keras.utils.set_random_seed(0)
+        model = build_tagger(build_encoder(tiny.CONFIG), 3)
+        randomize(model)
+        rows = tiny.make_rows(8, seed=9)[0]
+        rows["token_ids"][rows["padding_mask"] == 0] = pad_id
+        distances.append(QuantizationDiagnosis(model, tiny.batches(1), rows, "mixed_wi8_ai8").distance)
+    assert distances[0] == pytest.approx(distances[1], rel=1e-5)
