@@ -57,11 +57,13 @@ class QuestionScoring(TaskScoring[Question]):
         self, metric: str, rows: Sequence[Question], answers: Sequence[str], labels: Sequence[str]
     ) -> RowStatistics:
         """The mean F1 or exact match of the answers."""
-        from keras_bert.metrics.squad import exact_match, f1
+        from keras_bert.metrics.squad import score_v1, score_v2
 
-        measure = {"f1": f1, "exact": exact_match}[metric]
+        score = score_v1 if all(row.answers for row in rows) else score_v2
         golds = [[text for text, _ in row.answers] for row in rows]
-        return RowStatistics.of_scores(measure(answer, texts) for answer, texts in zip(answers, golds, strict=True))
+        return RowStatistics.of_scores(
+            score({"": answer}, {"": texts})[metric] / 100 for answer, texts in zip(answers, golds, strict=True)
+        )
 
     def trivial(self, train: Sequence[Question], test: Sequence[Question]) -> tuple[str, list[str]]:
         """Never an answer: right about the questions that have none."""

@@ -36,7 +36,6 @@ PAGE_STYLE: dict[Any, Any] = {
     "axes.titlesize": 9,
     "axes.titleweight": "bold",
     "savefig.transparent": True,
-    "text.parse_math": False,
 }
 _NO_METADATA = {"Date": None, "Creator": None, "Format": None, "Type": None}
 

@@ -29,6 +29,7 @@ STYLE: dict[Any, Any] = {
     "grid.linewidth": 0.7,
     "svg.hashsalt": "loss over compute",
     "svg.fonttype": "none",
+    "text.parse_math": False,
 }
 # Of the axis: from there on its ends are so far apart that equal factors tell more than equal steps.
 LOGARITHMIC_FROM = 10.0

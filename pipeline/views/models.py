@@ -62,8 +62,11 @@ def export_warnings(exports: Iterable[Mapping[str, Any]]) -> list[str]:
 
 
 def worst_classes(report: Report) -> tuple[str, Report]:
-    """Returns the classes in their order, of many classes the worst, and a note about the choice."""
-    worst = sorted(report, key=lambda name: report[name]["f1"])[:_MOST_CLASSES]
+    """Returns the classes in their order, of many classes the worst, and a note about the choice.
+
+    The F1 of a class without test rows is always 0: such classes are chosen last.
+    """
+    worst = sorted(report, key=lambda name: (not report[name]["support"], report[name]["f1"]))[:_MOST_CLASSES]
     if len(worst) == len(report):
         return "", report
     remark = f", the worst {len(worst)} of {len(report)} classes"

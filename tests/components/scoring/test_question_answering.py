@@ -2,6 +2,7 @@
 
 import types
 
+import numpy as np
 import pytest
 
 from components.scoring.question_answering import QuestionScoring
@@ -26,6 +27,16 @@ def test_answers_where_some_questions_have_none() -> None:
     assert scores.metrics == pytest.approx({"f1": (2 / 3 + 1) / 3, "exact": 1 / 3})
     assert scores.report["answer"] == pytest.approx({"f1": 2 / 3, "exact": 0.0, "support": 1})
     assert scores.report["no answer"] == {"f1": 0.5, "exact": 0.5, "support": 2}
+
+
+@pytest.mark.parametrize("further", [[], [question(4)]])
+def test_samples_are_scored_as_all_rows(further: list[Question]) -> None:
+    # Answers without words: SQuAD v1.1 gives them an F1 of 0, v2.0 reads no gold answer without words.
+    rows = [question(1, "The"), question(2, "...", "Rome"), question(3, "big ship"), *further]
+    answers = ["a", "", "ship", *("" for _ in further)]
+    for metric, score in SCORING.score(rows, answers, []).metrics.items():
+        measure = SCORING.sample_measure(metric, rows, answers, [])
+        assert measure(np.ones((1, len(rows)), int)) == pytest.approx([score])
 
 
 def test_a_task_is_asked_for_the_text_of_each_answer() -> None:

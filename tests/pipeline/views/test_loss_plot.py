@@ -9,7 +9,7 @@ from tests.pipeline.views.contents import content, pretraining
 
 LINES = {
     "base": {"pretraining": pretraining([4.0, 3.5, 3.2])},
-    "spans": {"pretraining": pretraining([4.4, 3.9, 3.21], ["masking"])},
+    "spans $^$": {"pretraining": pretraining([4.4, 3.9, 3.21], ["masking"])},
     "start": {},
 }
 
@@ -21,7 +21,7 @@ def test_names_stand_at_the_ends_and_equal_comparisons_give_equal_files(tmp_path
         assert draw_losses(content(LINES), folder) == [folder / name for name in FILES]
     assert all((first / name).read_bytes() == (again / name).read_bytes() for name in FILES)
     text = (first / FILES[0]).read_text()
-    assert all(text.count(f">{name}<") == 2 for name in ("base", "spans")), "once a panel"
+    assert all(text.count(f">{name}<") == 2 for name in ("base", "spans $^$")), "once a panel, as text"
     assert ">start<" not in text
     assert "held-out loss, nats a prediction" in text
     assert ">1e12<" in text

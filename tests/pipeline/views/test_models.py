@@ -71,6 +71,8 @@ def test_of_many_classes_the_worst_are_shown_in_their_order() -> None:
     lines = shown_classes({f"label {n:02d}": REPORT["yes"] | {"f1": 1 - n / 100} for n in range(40)})
     assert any(line.strip() == "on test rows, the worst 30 of 40 classes" for line in lines)
     assert [row[0] for row in cells(lines)[1:]] == [f"label {n:02d}" for n in range(10, 40)]
+    unseen = {f"unseen {n:02d}": REPORT["yes"] | {"f1": 0.0, "support": 0} for n in range(40)}
+    assert [row[0] for row in cells(shown_classes(unseen | REPORT))[1:]] == [*list(unseen)[:29], "yes"]
 
 
 def test_warnings_follow_the_table_in_red() -> None:
