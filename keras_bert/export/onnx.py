@@ -49,6 +49,8 @@ def make_onnx(
     import onnx
     import tf2onnx
 
+    # Else tf2onnx copies the whole graph with its weights before each of its passes, and leaves out a pass that fails.
+    os.environ.setdefault("TF2ONNX_CATCH_ERRORS", "false")
     signature = [tf.TensorSpec((None, None), kind, name=name) for name, kind in inputs.items()]
 
     @tf.function(input_signature=signature, autograph=False)
