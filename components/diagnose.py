@@ -53,7 +53,7 @@ def diagnose(
     task = read_model(model)
     network = task.network()
     names = input_names(network)
-    plan = training_rows(examples, Training()).after(0, stop=quantization.calibration_batches)
+    plan = training_rows(examples, Training()).first(quantization.calibration_batches)
     batches = [{name: batch[name] for name in names} for batch in plan]
     batch = next(iter(task_batches(examples.path, "validation", rows).epoch()))
     features = {name: batch[name].numpy() for name in names}

@@ -40,7 +40,7 @@ def distill_general(
         # As an embedding task, which has no head.
         teacher = Embedding.build(pretrained.encoder, pretrained.tokenizer, max_length=length)
         task, copied = make_student(
-            teacher, shape, training_rows(texts, training).after(0, stop=STARTING_BATCHES), measure_by_states
+            teacher, shape, training_rows(texts, training).first(STARTING_BATCHES), measure_by_states
         )
         try:
             objective = StatesObjective(task.network(), teacher.network(), imitation)

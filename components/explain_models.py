@@ -104,4 +104,4 @@ def _read_batches(examples: TaskExamples, rows: int) -> list[Any]:
 
     size = validation_rows(examples.features()["max_length"])
     batches = task_batches(examples.path, "validation", size, shuffle=True, bucket_boundaries=LENGTH_BUCKETS)
-    return list(batches.after(0, stop=min(-(-rows // size), batches.per_epoch)))
+    return list(batches.first(-(-rows // size)))

@@ -63,7 +63,7 @@ def measure_footprint(
     _add_noise(network)
     if quantization is not None:
         quantization = dataclasses.replace(quantization, calibration_batches=1)
-        batch = next(iter(training_rows(examples, _ROWS).after(0, stop=1)))
+        batch = next(iter(training_rows(examples, _ROWS).first(1)))
         rows = {name: batch[name].numpy() for name in input_names(network)}
         with input_errors(f"quantization, recipe {quantization.recipe}: "):
             float_layers = (*quantization.float_layers, *task.float_layers)

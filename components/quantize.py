@@ -43,7 +43,7 @@ def quantize(
     with reproducible_scope(plan.seed):
         task = read_trainable_task(student)
         network = task.network()
-        batches = training_rows(examples, plan).after(0, stop=quantization.calibration_batches)
+        batches = training_rows(examples, plan).first(quantization.calibration_batches)
         names = input_names(network)
         sparsity = find_sparsity(student.path)
         float_layers = (*quantization.float_layers, *task.float_layers)

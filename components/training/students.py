@@ -27,7 +27,7 @@ def initialize_student(
     """Creates a student and initializes it on the first training rows, see `make_student`."""
     from keras_bert.compress.new_students import STARTING_BATCHES
 
-    return make_student(teacher, shape, training_rows(examples, training).after(0, stop=STARTING_BATCHES), measure)
+    return make_student(teacher, shape, training_rows(examples, training).first(STARTING_BATCHES), measure)
 
 
 def make_student(

@@ -79,7 +79,7 @@ def distill(
     else:
         rows = read_rows_with_answers(teacher, data, pairs, probabilities)
     measure = measure_by_states if teacher.has_new_head else measure_by_loss
-    first = batches(teacher, rows, plan.micro_batch_size, shuffle=True, seed=plan.seed).after(0, stop=STARTING_BATCHES)
+    first = batches(teacher, rows, plan.micro_batch_size, shuffle=True, seed=plan.seed).first(STARTING_BATCHES)
     with teacher._attached(teacher.adapter):
         small, _ = make_student(teacher, student or Student(layers=tuple(layers or ())), first, measure)
         if small.has_new_head and "label" in rows:
@@ -183,7 +183,7 @@ def quantize(
     settings = quantization or Quantization(recipe=recipe)
     rows, distillation = _read_rows(task, data, pairs, distillation)
     network, order = task.network(), batches(task, rows, plan.micro_batch_size, shuffle=True, seed=plan.seed)
-    calibration = order.after(0, stop=settings.calibration_batches)
+    calibration = order.first(settings.calibration_batches)
     inputs = [{name: batch[name] for name in input_names(network)} for batch in calibration]
     float_layers = (*settings.float_layers, *task.float_layers)
     with task._attached(None), _unchanged_if_failed(network) as teacher:

@@ -78,6 +78,10 @@ class ArrayBatches:
         """The batches from number `done` on, without end or before number `stop`, see `Batches.after`."""
         return self._read(itertools.count(done) if stop is None else range(done, stop), shares, of)
 
+    def first(self, count: int) -> tf.data.Dataset:
+        """The first batches of epoch 0, see `Batches.first`."""
+        return self.after(0, stop=min(count, self.per_epoch))
+
     def _read(self, numbers: Iterable[int], shares: Sequence[int], of: int) -> tf.data.Dataset:
         def read() -> Iterator[dict[str, Array]]:
             for number in numbers:

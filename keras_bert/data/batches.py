@@ -67,6 +67,10 @@ class Batches:
         """
         return self._read(done, stop, tuple(shares), of)
 
+    def first(self, count: int) -> tf.data.Dataset:
+        """The first batches of epoch 0, or all of its batches if there are fewer: no row is read twice."""
+        return self.after(0, stop=min(count, self.per_epoch))
+
     def _read(self, start: int, stop: int | None, shares: tuple[int, ...], of: int) -> tf.data.Dataset:
         # Parsing and masking a few rows takes as long as many, so batches of equal width are parsed in groups.
         group = 1 if self._width is None else max(1, _ROWS_AT_ONCE * of // self._plan.batch_size)

@@ -75,8 +75,8 @@ class Quantization:
     Attributes:
         recipe: the numbers of weights and activations, see `RECIPES`: `mixed_wi8_ai8`, `dynamic_wi8`, `static_wi8_ai8`,
             `static_wi8_ai16`, `weights_wi4`, `weights_wi4_block32` or `float16`.
-        calibration_batches: number of training batches whose activations give the first activation ranges; training
-            moves the ranges.
+        calibration_batches: number of training batches, of at most one epoch, whose activations give the first
+            activation ranges; training moves the ranges.
         float_layers: names of the products with weights that stay float32, such as `block_0/attention/key`; the command
             `doctor` measures their worth.
 

@@ -89,8 +89,8 @@ def teacher(tmp_path_factory: pytest.TempPathFactory) -> Callable[[str, int], Te
 
 @pytest.fixture
 def eagerly(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
-    """To compile takes longer than a step, and 32 batches are all rows again and again."""
-    monkeypatch.setattr("keras_bert.compress.new_students.STARTING_BATCHES", 2)
+    """To compile takes longer than a step, and one batch tells which parts a student could have."""
+    monkeypatch.setattr("keras_bert.compress.new_students.STARTING_BATCHES", 1)
     tf.config.run_functions_eagerly(True)
     yield
     tf.config.run_functions_eagerly(False)

@@ -1,7 +1,9 @@
 import json
 
+import numpy as np
 import pytest
 
+from keras_bert.data.array_batches import ArrayBatches
 from keras_bert.data.batches import Phases
 from keras_bert.data.pretraining_batches import pretraining_batches
 from tests.keras_bert.data.rows import write_dynamic_rows
@@ -29,6 +31,15 @@ def test_one_kind_comes_after_the_other_from_any_batch_on(kinds):
         *contents(first.after(3, shares=(1,), of=2).take(1)),
         *contents(then.after(0, shares=(1,), of=2).take(1)),
     ]
+
+
+def test_the_first_batches_hold_no_row_twice(kinds):
+    batches, _ = kinds
+    assert contents(batches.first(2)) == contents(batches.after(0).take(2))
+    assert contents(batches.first(16)) == contents(batches.epoch())
+    batches = ArrayBatches({"padding_mask": np.ones((5, 2), "int32"), "label": np.arange(5)}, 2, shuffle=True)
+    assert contents(batches.first(2)) == contents(batches.after(0).take(2))
+    assert contents(batches.first(16)) == contents(batches.epoch())
 
 
 def test_an_epoch_is_of_the_last_kind_and_the_identity_tells_both(kinds):
