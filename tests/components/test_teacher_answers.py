@@ -151,12 +151,11 @@ def test_a_model_learns_from_the_answers_alone(checkpoint: Path, tmp_path: Path,
     model, distillation = Model(tmp_path / "model"), Distillation(hard_weight=0.0, temperature=1.0)
     training = dataclasses.replace(TRAINING, steps=60)
     given = {"examples": examples, "distillation": distillation, "training": training}
-    with tuning_job.eagerly():
-        if step == "fine_tune":
-            fine_tune.run(**given, pretrained=Model(checkpoint / "model"), model=model)
-        else:
-            start, shape = Model(checkpoint / "model"), Student(num_heads=1)
-            distill.run(**given, teacher=start, student=model, shape=shape, untrained=VectorSettings())
+    if step == "fine_tune":
+        fine_tune.run(**given, pretrained=Model(checkpoint / "model"), model=model)
+    else:
+        start, shape = Model(checkpoint / "model"), Student(num_heads=1)
+        distill.run(**given, teacher=start, student=model, shape=shape, untrained=VectorSettings())
     task = tuning_job.read_model(model)
     answers = [answer.label for answer in task.predict(["cow hen", "oak fir"])]
     assert answers == ["animal", "plant"]

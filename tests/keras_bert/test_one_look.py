@@ -41,12 +41,9 @@ def new_task(name: str) -> Task:
     return keras_bert.TASKS[name].build(base.encoder, base.tokenizer, max_length=16)
 
 
+@pytest.mark.usefixtures("eager")
 @pytest.mark.parametrize("name", long_but({"classification", "token_classification", "retrieval"}, ROWS))
-def test_every_task_is_fitted_distilled_pruned_quantized_and_exported(
-    name: str, tmp_path: Path, request: pytest.FixtureRequest
-) -> None:
-    if name != "classification":
-        request.getfixturevalue("eager")
+def test_every_task_is_fitted_distilled_pruned_quantized_and_exported(name: str, tmp_path: Path) -> None:
     task, rows = new_task(name), ROWS[name]
     before = keras_bert.evaluate(task, *rows)["loss"]
     history = task.fit(*rows, epochs=8, learning_rate=1e-2, **SMALL)
@@ -77,15 +74,17 @@ SHARES = np.array(
 
 
 @pytest.mark.usefixtures("eager")
-@pytest.mark.parametrize("name", ["classification", "multi_label", "regression", "embedding"])
-def test_a_student_learns_from_probabilities_without_a_teacher(name: str) -> None:
+@pytest.mark.parametrize(
+    ("name", "epochs"), [("classification", 16), ("multi_label", 12), ("regression", 10), ("embedding", 6)]
+)
+def test_a_student_learns_from_probabilities_without_a_teacher(name: str, epochs: int) -> None:
     keras.utils.set_random_seed(1)
-    task = make_task(name)
+    task = make_task(name, num_layers=1, dropout=0.0, attention_dropout=0.0)
     answers = SHARES[:, 0] if name in ("regression", "embedding") else SHARES
     texts = ROWS[name][:2] if name == "embedding" else ROWS[name][:1]
-    training = {**SMALL, "batch_size": 6, "learning_rate": 1e-2, "epochs": 20}
+    training = {**SMALL, "batch_size": 6, "learning_rate": 2e-2, "epochs": epochs}
     before = [weight.numpy() for weight in task.model.weights]
-    small = keras_bert.distill(task, *texts, probabilities=answers, layers=[1], **training)
+    small = keras_bert.distill(task, *texts, probabilities=answers, layers=[0], **training)
     for weight, was in zip(task.model.weights, before, strict=True):
         np.testing.assert_array_equal(weight, was)
     task.fit(*texts, probabilities=answers, **training)
@@ -94,7 +93,7 @@ def test_a_student_learns_from_probabilities_without_a_teacher(name: str) -> Non
         rows = fitting.read_rows_with_answers(model, texts, None, answers)
         outputs = objective.run(model.network(), rows, training=False)
         distances = objective.distances(outputs, rows["teacher_answers"], rows, 1.0)
-        assert float(np.mean(distances)) < 0.15, "the model answers as the teacher; it begins at 0.25 or more"
+        assert float(np.mean(distances)) < 0.15, "the model answers as the teacher; it begins at 0.23 or more"
 
 
 @pytest.mark.usefixtures("eager")
