@@ -161,7 +161,7 @@ class MultiLabelClassification(TextClassifier):
             labels: the labels of each row.
 
         Raises:
-            ValueError: a label is unknown.
+            ValueError: a label is unknown, or there are not as many rows of labels as of logits.
 
         Examples:
             >>> topics = MultiLabelClassification.build(task.encoder, task.tokenizer, labels=["a", "b"], max_length=16)
@@ -169,6 +169,7 @@ class MultiLabelClassification(TextClassifier):
             >>> [round(threshold, 2) for threshold in topics.thresholds]
             [0.84, 0.19]
         """
+        check_same_length("logits", logits, "labels", labels)
         columns = zip(label_probabilities(logits).T, self.flags(labels).T.astype(bool), strict=True)
         precision = self.label_precision
         if precision is None:

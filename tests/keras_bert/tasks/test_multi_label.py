@@ -76,6 +76,8 @@ def test_thresholds_are_chosen_and_kept(shared):
     again = MultiLabelClassification.from_settings(task.model, task.tokenizer, task.settings())
     assert (again.thresholds, again.label_precision) == (task.thresholds, None)
     assert again.predict(TEXTS) == task.predict(TEXTS)
+    with pytest.raises(ValueError, match=r"^labels must be as many as logits \(3\), got 4$"):
+        task.choose_thresholds(logits, [*truth, ["action"]])
     precise = make_task(label_precision=1.0)
     precise.choose_thresholds(logits, truth)
     assert precise.thresholds[1] is None
