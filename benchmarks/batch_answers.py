@@ -60,7 +60,9 @@ def race(options: argparse.Namespace, folder: Path) -> dict[str, tuple[list[Watc
     """Each contestant's runs, and the least cosine of its vectors to those of the plain loop."""
     table = folder / "table.csv"
     records = zip(read_records(str(options.table), (options.text,)), range(options.rows), strict=False)
-    csv.write_csv(pa.table({"text": [record.values[0] for record, _ in records]}), table)
+    texts = [record.values[0] for record, _ in records]
+    options.rows = len(texts)  # fewer where the table is shorter
+    csv.write_csv(pa.table({"text": texts}), table)
     checkpoint = load_settings(None).checkpoint
     assert checkpoint is not None
     source = str(checkpoint.folder())

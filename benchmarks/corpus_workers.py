@@ -93,12 +93,12 @@ def ingest(text: Path, workers: int) -> dict[str, Any]:
         digests = [content_digest(corpus.path / name) for name in list_files(corpus.path) if "manifest" not in name]
     # Linux's `ru_maxrss` of this process would include that of the process that started it.
     usages = [resource.getrusage(who) for who in (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN)]
-    unit = 1e6 if sys.platform == "darwin" else 1e3
+    unit = 1 if sys.platform == "darwin" else 1024
     return {
         "seconds": seconds,
         "cores": sum(usage.ru_utime + usage.ru_stime for usage in usages),
-        "launcher": peak_megabytes() or usages[0].ru_maxrss / unit,
-        "worker": usages[1].ru_maxrss / unit,
+        "launcher": peak_megabytes() or usages[0].ru_maxrss * unit / 1e6,
+        "worker": usages[1].ru_maxrss * unit / 1e6,
         "digest": sha256("".join(digests).encode()).hexdigest(),
     }
 

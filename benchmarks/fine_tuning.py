@@ -27,6 +27,7 @@ from benchmarks.harness.contestants import Contestant, answer, questions, turns
 from benchmarks.table import run
 from components.artifacts.standard import TaskExamples
 from components.sources.table import TableSource
+from keras_bert.core.processor import usable_processors
 from pipeline.job.files import load_settings
 from pipeline.pipelines import pipeline_of, wire_start
 from pipeline.settings.schema import Settings
@@ -127,6 +128,7 @@ def time_peer(precision: str, mode: Sequence[str], settings: Settings, options: 
     flags = [*mode, *(["--bfloat16"] if precision == "bfloat16" else [])]
     sizes = ["--batch-size", str(options.batch_size), "--max-steps", str(PEER_WARM_UP + options.steps)]
     sizes += ["--warm-up", str(PEER_WARM_UP), "--text", source.text, "--label", source.label]
+    sizes += ["--threads", str(usable_processors())]  # as many as TensorFlow takes
     done = subprocess.run([*command, *sizes, *flags], check=True, capture_output=True, text=True)
     return float(json.loads(done.stdout.splitlines()[-1])["sentences_per_second"])
 

@@ -1,7 +1,7 @@
 """Wrong labels that were planted: how many a ranking of the training rows has among its first ones.
 
     python -m benchmarks.make_rows planted [--rows 3000] [--share 0.05]
-    python -m benchmarks.label_errors benchmarks/label_errors/sst2.toml [--root FOLDER] [--set KEY=VALUE]
+    python -m benchmarks.label_errors benchmarks/jobs/label_errors/sst2.toml [--root FOLDER] [--set KEY=VALUE]
 
 One run makes all rankings: confident learning (`[label_errors]`, its issues first), the out-of-fold loss alone, and, as
 the baseline, the loss of the job's teacher, which has learnt from the planted labels itself. Labels that were wrong

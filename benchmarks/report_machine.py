@@ -29,7 +29,7 @@ from typing import Any
 
 import psutil
 
-from keras_bert.core.processor import native_precision
+from keras_bert.core.processor import native_precision, usable_processors
 
 PACKAGES = ("tensorflow", "keras", "ai-edge-litert", "onnxruntime", "numpy")
 # Those that decide which kernels libraries choose, of x86 and of Arm.
@@ -111,7 +111,9 @@ def measure_products(options: argparse.Namespace) -> dict[str, float]:
     from benchmarks.train import MATRIX, PEAKS, product
 
     floats = {peak.removeprefix("peak "): 2 * MATRIX**3 / time_call(product(peak), options.rounds) for peak in PEAKS}
-    return {name: round(speed / 1e9, 1) for name, speed in {**floats, "int8": measure_peak()}.items()}
+    return {
+        name: round(speed / 1e9, 1) for name, speed in {**floats, "int8": measure_peak(usable_processors())}.items()
+    }
 
 
 def measure_inference(options: argparse.Namespace) -> dict[str, dict[str, float]]:

@@ -61,14 +61,28 @@ def main() -> None:
     parser.add_argument("--set", action="append", default=[], metavar="KEY=VALUE", help="sets a key of each job")
     parser.add_argument("--root", type=Path, help="the folder for artifacts, to resume later; default: temporary")
     options = parser.parse_args()
+    options.jobs = list(dict.fromkeys(options.jobs))
+    check_options(parser, options)
     with tempfile.TemporaryDirectory() as temporary:
         root = (options.root or Path(temporary)).absolute()
         jobs = {
-            file.stem: [measure(file, draw, options, root) for draw in range(options.draws)]
-            for file in dict.fromkeys(options.jobs)
+            file.stem: [measure(file, draw, options, root) for draw in range(options.draws)] for file in options.jobs
         }
         rows = describe_models(*jobs.values()) if len(jobs) == 1 else describe_jobs(jobs, options)
     print_table(rows)
+
+
+def check_options(parser: argparse.ArgumentParser, options: argparse.Namespace) -> None:
+    """Ends the program for options that fit no table, before a job runs."""
+    names = [file.stem for file in options.jobs]
+    if len(set(names)) < len(names):
+        parser.error(f"jobs must have different file names, which name their rows, got {', '.join(names)}")
+    if options.baseline not in (None, *names):
+        parser.error(f"--baseline must be the name of a job of the table, {', '.join(names)}, got {options.baseline!r}")
+    if len(names) == 1 and (options.baseline is not None or options.steps):
+        parser.error("--baseline and --steps must stand beside several jobs, as the table of one job shows its models")
+    if options.teachers and options.lengths:
+        parser.error("--lengths must be left out with --teachers, which makes no files")
 
 
 def measure(file: Path, draw: int, options: argparse.Namespace, root: Path) -> Measured:

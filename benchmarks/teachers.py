@@ -22,6 +22,7 @@ import numpy as np
 
 from benchmarks.table import print_table, spread
 from components.sources.table import TableSource
+from keras_bert.core.digests import digest
 
 
 class DataSet(NamedTuple):
@@ -121,14 +122,13 @@ def read_draw(options: argparse.Namespace, number: int) -> Draw:
     """Labelled rows and texts of the training file, and all test rows; equal texts count once."""
     data = DATA_SETS[options.name]
 
-    def read(file: str) -> list[Any]:
+    def read(file: str) -> dict[str, Any]:
         table = TableSource(options.name, text=data.text, label=data.label)
         rows = table.read(str(options.data / options.name / file))
-        return list({" ".join(row.text.casefold().split()): row for row in rows}.values())
+        return {" ".join(row.text.casefold().split()): row for row in rows}
 
-    rows, tests = read(data.train), read(data.test)
-    taken = {row.text.strip() for row in tests}
-    rows = [row for row in rows if row.text.strip() not in taken]
+    by_text = read(data.test)
+    rows, tests = [row for text, row in read(data.train).items() if text not in by_text], list(by_text.values())
     tests = tests if len(tests) <= MOST_TESTS else random.Random(0).sample(tests, MOST_TESTS)
     random.Random(number).shuffle(rows)
     count = options.texts if number else max([options.texts, *options.growth])
@@ -173,7 +173,8 @@ def teach(
         report(f"{options.name}, teacher {name}: {len(every)} answers, accuracy {accuracy(tests, draw):.2f}", begin)
         return {"texts": every[: len(draw.texts)], "tests": tests}
 
-    shares = stored(options.root / f"{options.name}-teacher-{name}.npz", answer)
+    inputs = digest([repr((checkpoint or options.checkpoint, rows, draw)).encode()])
+    shares = stored(options.root / f"{options.name}-teacher-{name}-{inputs}.npz", answer)
     return shares["texts"], shares["tests"]
 
 
@@ -203,11 +204,12 @@ def learn(options: argparse.Namespace, draw: Draw, kind: str, answers: Any, numb
         report(f"{name}: {STUDENT_STEPS} steps, accuracy {accuracy(tests, draw):.2f}", begin)
         return {"tests": tests}
 
-    return stored(options.root / f"{name}.npz", answer)["tests"]
+    inputs = digest([repr((options.checkpoint, draw)).encode(), answers.tobytes()])
+    return stored(options.root / f"{name}-{inputs}.npz", answer)["tests"]
 
 
 def stored(file: Path, make: Callable[[], dict[str, Any]]) -> dict[str, Any]:
-    """The arrays of a file, which is written first if it is missing."""
+    """The arrays of a file, which is written first if it is missing; its name holds a digest of what they depend on."""
     if not file.exists():
         file.parent.mkdir(parents=True, exist_ok=True)
         np.savez(file, **make())

@@ -28,4 +28,4 @@ def _megabytes(field: str) -> float | None:
         return None
     match = re.search(rf"^{field}:\s+(\d+) kB", _STATUS.read_text(), re.MULTILINE)
     assert match is not None
-    return int(match[1]) / 1000
+    return int(match[1]) * 1024 / 1e6  # Linux's kB are 1,024 bytes

@@ -32,6 +32,13 @@ def test_a_section_that_fails_says_why(monkeypatch: pytest.MonkeyPatch) -> None:
     assert report_machine.run_section("training", options) == {"failed": "no message", "status": 1}
 
 
+def test_all_products_run_on_all_processors(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(report_machine, "usable_processors", lambda: 3)
+    monkeypatch.setattr(report_machine, "time_call", lambda call, rounds: 1.0)
+    monkeypatch.setattr("benchmarks.inference.measure_peak", lambda threads=1: 1e9 * threads)
+    assert report_machine.measure_products(argparse.Namespace(rounds=1))["int8"] == 3.0
+
+
 def test_times_are_of_one_call() -> None:
     calls = []
     seconds = report_machine.time_call(lambda: calls.append(None), rounds=1)

@@ -4,6 +4,7 @@ from pathlib import Path
 
 import pytest
 
+from benchmarks import table
 from benchmarks.table import print_table, spread
 from pipeline.job.files import load_settings
 
@@ -24,3 +25,23 @@ def test_table_leaves_out_columns_without_cells(capsys: pytest.CaptureFixture[st
         "| a | 50.00 (one seed) |  |",
         "| b | 2.00 ± 1.41 | 2 |",
     ]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["jobs/accuracy/sst2.toml", "jobs/few_rows/sst2.toml"], "jobs must have different file names"),
+        (["jobs/accuracy/sst2.toml", "jobs/accuracy/stsb.toml", "--baseline", "jobs/accuracy/sst2.toml"], "--baseline"),
+        (["jobs/multi_label.toml", "--baseline", "multi_label"], "must stand beside several jobs"),
+        (["jobs/multi_label.toml", "--steps"], "must stand beside several jobs"),
+        (["jobs/multi_label.toml", "--teachers", "--lengths", "32"], "--lengths must be left out with --teachers"),
+    ],
+)
+def test_refuses_before_a_job_runs(
+    arguments: list[str], message: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr("sys.argv", ["table", *arguments])
+    monkeypatch.setattr(table, "measure", lambda *_: pytest.fail("a job ran"))
+    with pytest.raises(SystemExit, match="2"):
+        table.main()
+    assert message in capsys.readouterr().err
