@@ -163,6 +163,8 @@ class Grid(NamedTuple):
             tables["quantization"]["float_layers"] = []
         if candidate.vocabulary_size != self.whole_vocabulary:
             tables["fitted_vocabulary"] = {"size": candidate.vocabulary_size}
+            if self.settings.fitted_vocabulary is not None and self.settings.fitted_vocabulary.min_count != 1:
+                tables["fitted_vocabulary"]["min_count"] = 1  # a size has no minimum beside it
         return tables
 
     def recipes(self) -> list[RecipeName]:

@@ -6,10 +6,11 @@ from pathlib import Path
 import pytest
 
 from keras_bert.options.compression import Student
+from pipeline.job.files import make_settings, merge_tables, read_tables
 from pipeline.search.candidates import Candidate, Grid
 from pipeline.settings.schema import FittedVocabulary
 from tests.pipeline.search.grids import CONFIG, WHOLE, grid, make_bounds
-from tests.pipeline.settings.texts import CHECKPOINT, QUERIES, load
+from tests.pipeline.settings.texts import CHECKPOINT, EXAMPLES, QUERIES, load
 
 
 def test_levels_are_shares_of_the_teachers_from_the_most_down(tmp_path: Path) -> None:
@@ -133,3 +134,10 @@ def test_a_candidate_as_a_job(tmp_path: Path) -> None:
 
 def test_no_vocabulary_is_smaller_than_a_job_may_have_it(tmp_path: Path) -> None:
     assert grid(tmp_path, pieces=[(300, 1.0), (100, 0.99), (99, 0.99)]).levels[4] == (300, 100)
+
+
+def test_a_smaller_vocabulary_takes_the_place_of_a_minimum_of_the_job(tmp_path: Path) -> None:
+    text = CHECKPOINT + EXAMPLES + "[fitted_vocabulary]\nmin_count = 2\n"
+    winner = Grid.of(load(tmp_path, text), make_bounds()).tables(WHOLE._replace(vocabulary_size=4000))
+    tables = merge_tables(read_tables(tmp_path / "my.toml"), winner)
+    assert make_settings(tables).fitted_vocabulary == FittedVocabulary(size=4000)
