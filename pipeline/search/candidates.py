@@ -5,9 +5,11 @@ from collections.abc import Iterable, Iterator
 from typing import Any, NamedTuple, Self
 
 from components.artifacts.measurements import SearchBounds
+from components.dsl.errors import InputError
 from keras_bert.core.config import EncoderConfig
 from keras_bert.options.compression import Student
 from keras_bert.options.quantization import RecipeName, undivided_inputs
+from pipeline.settings.runtimes import check_runtimes
 from pipeline.settings.schema import LEAST_VOCABULARY, FittedVocabulary, QuantizationSettings, Settings
 
 # From the most to the least precise: no recipe keeps more than the ones before it.
@@ -87,7 +89,9 @@ class Grid(NamedTuple):
             _levels(teacher.intermediate_size, _WIDTHS if free else (1,), student.intermediate_size if free else None),
             _levels(whole, _RANKS if ranked else (1,), student.embedding_rank if ranked else None),
             (first.size, *([] if fixed else fewer)),
-            tuple(name for name in _BY_PRECISION if name in (recipe, *_FOUR_BIT)),
+            tuple(
+                name for name in _BY_PRECISION if name == recipe or (name in _FOUR_BIT and _can_export(settings, name))
+            ),
         )
         grid = cls(settings, teacher, levels, frozenset())
         combinations = (Candidate(*values) for values in itertools.product(*levels))
@@ -195,6 +199,16 @@ class Grid(NamedTuple):
         except ValueError:
             return False
         return not undivided_inputs(candidate.recipe, config)
+
+
+def _can_export(settings: Settings, recipe: RecipeName) -> bool:
+    """Whether the runtimes and accelerators of a job take files of a recipe."""
+    quantization = _replaced(settings.quantization or QuantizationSettings(), recipe=recipe, float_layers=())
+    try:
+        check_runtimes(settings.model_copy(update={"quantization": quantization}))
+    except InputError:
+        return False
+    return True
 
 
 def _replaced(table: Any, **changes: Any) -> Any:

@@ -141,3 +141,8 @@ def test_a_smaller_vocabulary_takes_the_place_of_a_minimum_of_the_job(tmp_path: 
     winner = Grid.of(load(tmp_path, text), make_bounds()).tables(WHOLE._replace(vocabulary_size=4000))
     tables = merge_tables(read_tables(tmp_path / "my.toml"), winner)
     assert make_settings(tables).fitted_vocabulary == FittedVocabulary(size=4000)
+
+
+def test_no_recipe_is_one_that_a_chip_of_the_job_refuses(tmp_path: Path) -> None:
+    assert grid(tmp_path, "[export]\naccelerators = ['gpu']\n").recipes() == ["mixed_wi8_ai8", "weights_wi4"]
+    assert grid(tmp_path).recipes() == ["mixed_wi8_ai8", "weights_wi4_block32", "weights_wi4"]
