@@ -17,6 +17,7 @@ from keras_bert.options.compression import Distillation
 from keras_bert.options.training import Training
 from keras_bert.tasks.base import Task
 from keras_bert.tasks.checks import check_keras_model, check_same_length, is_keras_model
+from keras_bert.tasks.retrieval import Retrieval
 from keras_bert.training.history import Entry
 from keras_bert.training.trainer import Trainer, validation_rows
 
@@ -116,6 +117,9 @@ def train(
     after_step: Callable[[int], None] | None = None,
 ) -> list[Entry]:
     """Trains a network of a task on rows in memory; see `fit` and `Trainer` for the arguments."""
+    is_triplet = isinstance(task, Retrieval) and task.contrast.loss == "triplet"
+    rule = "be 'multiple_negatives' for rows in memory, which have no negatives"
+    check("Contrast", "loss", not is_triplet, rule, "triplet")
     source = batches(task, rows, training.micro_batch_size, shuffle=True, seed=training.seed)
     # Without held-out rows there are no validations, and the trainer does not read this argument.
     validation = source if held_out is None else batches(task, held_out, validation_rows(task.max_length))

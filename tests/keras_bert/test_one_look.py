@@ -67,6 +67,19 @@ def test_every_task_is_fitted_distilled_pruned_quantized_and_exported(name: str,
         assert score == pytest.approx(expected[metric], rel=0.3, abs=0.4)
 
 
+def test_triplets_need_negatives_that_rows_in_memory_do_not_have() -> None:
+    base = make_task("embedding")
+    task = keras_bert.TASKS["retrieval"].build(
+        base.encoder, base.tokenizer, contrast={"loss": "triplet"}, max_length=16
+    )
+    rule = "be 'multiple_negatives' for rows in memory without negatives"
+    for train in (keras_bert.fit, keras_bert.prune):
+        with pytest.raises(ValueError, match=rf"^Contrast\.loss must {rule}, got 'triplet'$"):
+            train(task, *ROWS["retrieval"], **SMALL)
+    keras_bert.quantize(task, *ROWS["retrieval"], post_training=True)
+    assert task.quantization is not None
+
+
 # Texts, and a teacher's answers in the order of the labels bad, good and neither; of numbers or cosines.
 SHARES = np.array(
     [[0.1, 0.8, 0.1], [0.7, 0.2, 0.1], [0.2, 0.2, 0.6], [0.1, 0.9, 0.0], [0.9, 0.1, 0.0], [0.3, 0.6, 0.1]]
