@@ -102,12 +102,11 @@ def head_statistics(
     """
     totals: dict[str, Array] = {}
     count, queries, uniform, between = 0, 0, 0.0, np.zeros(())
-    names = task.tokenizer.vocabulary
+    separator = task.tokenizer.vocabulary[task.tokenizer.sep_id]
     for attention in attentions(task, texts, pairs):
-        # A text may hold the names of special tokens, as plain text; a prompt stands in front of `[CLS]`.
-        tokens, special = np.array(attention.tokens, object), attention.row.words == -1
-        cls_index = int(np.flatnonzero(special & (tokens == names[task.tokenizer.cls_id]))[0])
-        sums = attention_sums(attention.weights, cls_index, special & (tokens == names[task.tokenizer.sep_id]))
+        # A text may hold the names of special tokens, as plain text.
+        separators = (attention.row.words == -1) & (np.array(attention.tokens, object) == separator)
+        sums = attention_sums(attention.weights, attention.row.cls_index, separators)
         totals = {name: totals.get(name, 0) + array for name, array in sums.items()}
         length = len(attention.tokens)
         count, queries, uniform = count + 1, queries + length, uniform + length * math.log(length)

@@ -152,7 +152,7 @@ def _attention_data(attention: Attention, label: str, bits: int, packed: Sequenc
     shares = np.zeros(len(row.word_texts))
     inside = row.words >= 0
     if layers:
-        np.add.at(shares, row.words[inside], rollout(attention.weights)[-1, 0, inside])
+        np.add.at(shares, row.words[inside], rollout(attention.weights)[-1, row.cls_index, inside])
     return {
         "label": label,
         "tokens": attention.tokens,

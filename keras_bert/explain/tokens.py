@@ -105,6 +105,11 @@ class Tokens:
         )
 
     @property
+    def cls_index(self) -> int:
+        """The position of `[CLS]`, behind the vectors of a prompt."""
+        return next(place for place, token in enumerate(self.tokens) if token != _LEARNED_VECTOR)
+
+    @property
     def word_offsets(self) -> Array:
         """The place of each word: its start and end in its text, and the number of the text: int32 (words, 3)."""
         places = np.flatnonzero(self.words >= 0)

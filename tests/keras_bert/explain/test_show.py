@@ -66,6 +66,20 @@ def test_what_is_shown_comes_back(task):
     assert "<title>Mine &amp; yours</title>" in page.html
 
 
+def test_rollout_ends_at_the_first_token_behind_a_prompt():
+    attention = random_attention(2, 1, 4)
+    row = attention.row
+    prompted = Tokens(
+        row.texts,
+        row.tokens[:1] + row.tokens[2:],
+        *(part[:3] for part in (row.segments, row.offsets)),
+        np.array([-1, 0, 1], "int32"),
+        (0,),
+    ).behind_prompt(1)
+    shown = data_of(show(Attention(prompted, attention.weights)))[0]["attentions"][0]["rollout"]["shares"]
+    np.testing.assert_allclose(shown, rollout(attention.weights)[-1, 1, 2:], rtol=1e-3)
+
+
 def test_items_of_a_text_stand_together(task):
     texts = ["abc d", "g"]
     items = [*attentions(task, texts), *(attributions(task, text, method="occlusion") for text in reversed(texts))]
