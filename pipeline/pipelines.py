@@ -212,6 +212,8 @@ def ladder_pipeline(
     settings: Settings, rungs: Mapping[str, Sequence[Stage]], lengths: Sequence[int]
 ) -> tuple[Pipeline, dict[str, RungOutputs]]:
     """Exports and measures the files of each rung, which names its compression stages; rungs share equal nodes."""
+    # No file of a rung is for a chip, of which some take no float files.
+    settings = settings.model_copy(update={"export": dataclasses.replace(settings.export, accelerators=())})
     start, rows = wire_start(settings)
     chains = wire_chains(settings, start, rows, name_by_stage=True)
     nodes, outputs = [], {}

@@ -1,5 +1,6 @@
 """What students begin with, and which of their steps seeds and rungs share."""
 
+import dataclasses
 from pathlib import Path
 
 from components.sources.text import TextSource
@@ -75,3 +76,10 @@ def test_one_student_of_all_teachers_is_that_of_the_job_for_every_command(tmp_pa
     # Each seed has its own student else.
     inputs = reads(diagnosis_pipeline(load(tmp_path, text, "seeds=3", "distillation.teachers=own"), None)[0])
     assert inputs["distill-0"] == {"fine_tune-0", "ingest_examples"}
+
+
+def test_the_files_of_rungs_are_for_no_chip(tmp_path: Path) -> None:
+    settings = load(tmp_path, CHECKPOINT + EXAMPLES + "[quantization]\n[export]\naccelerators = ['gpu']\n")
+    parameters = values(ladder_pipeline(settings, {"teacher": (), "quantization": ("quantization",)}, (8,))[0])
+    exports = [given["export"] for name, given in parameters.items() if name.startswith("export_model")]
+    assert exports == [dataclasses.replace(settings.export, accelerators=())] * 2
