@@ -1,9 +1,11 @@
 """Runs a job step by step in a notebook: `Job("reviews.toml").run("fine_tune")`; `show` displays its outputs."""
 
+import multiprocessing
 from collections.abc import Iterable
 from pathlib import Path
 
 from components.dsl.artifact import Artifact
+from components.dsl.errors import InputError
 from pipeline.commands.command import absolute_path, open_address
 from pipeline.job.checks import check_data
 from pipeline.job.files import load_settings
@@ -49,14 +51,22 @@ class Job:
     def run(self, to: str | None = None, *, force: bool = False) -> dict[str, Artifact]:
         """Runs a step and the steps that it depends on; returns the outputs of the step by name.
 
+        A script calls it below `if __name__ == "__main__":`, because the processes of steps import the script.
+
         Args:
             to: the name of the step; None for the last one.
             force: whether to run the step even if it is cached.
 
         Raises:
-            InputError: there is no such step, or the user's input cannot be used.
+            InputError: there is no such step, the user's input cannot be used, or a script calls it as it is imported.
             RunFailedError: a step failed or was refused.
         """
+        # As `multiprocessing` asks before it starts a process.
+        if getattr(multiprocessing.current_process(), "_inheriting", False):
+            raise InputError(
+                'a script must run a job below `if __name__ == "__main__":`, got a run while the process of a step '
+                "imports the script"
+            )
         name = to or self.steps[-1]
         request = Request(to=name, force=(name,) if force else ())
         observer = Terminal(open_console())

@@ -1,5 +1,6 @@
 """A job step by step, without one that trains."""
 
+import multiprocessing
 from pathlib import Path
 
 import pytest
@@ -42,6 +43,15 @@ def test_other_settings_are_another_job(settings: Path) -> None:
     assert "fine_tune-1" in Job(settings, overrides=["seeds=2"]).steps
     with pytest.raises(InputError, match="--to must name a step of the run, got 'train'"):
         Job(settings, root=settings.parent / "runs").run("train")
+
+
+def test_a_script_that_runs_a_job_as_it_is_imported(settings: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    job = Job(settings, root=settings.parent / "scripts")
+    # As in the process of a step, which imports the script before it runs the step.
+    monkeypatch.setattr(multiprocessing.current_process(), "_inheriting", True, raising=False)
+    with pytest.raises(InputError, match=r"^a script must run a job below `if __name__ == .__main__.:`"):
+        job.run("ingest_examples")
+    assert not (settings.parent / "scripts").exists()
 
 
 def test_bad_data_and_a_step_that_breaks(settings: Path, monkeypatch: pytest.MonkeyPatch) -> None:
