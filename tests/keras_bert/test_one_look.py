@@ -72,7 +72,7 @@ def test_triplets_need_negatives_that_rows_in_memory_do_not_have() -> None:
     task = keras_bert.TASKS["retrieval"].build(
         base.encoder, base.tokenizer, contrast={"loss": "triplet"}, max_length=16
     )
-    rule = "be 'multiple_negatives' for rows in memory without negatives"
+    rule = "be 'multiple_negatives' for rows in memory, which have no negatives"
     for train in (keras_bert.fit, keras_bert.prune):
         with pytest.raises(ValueError, match=rf"^Contrast\.loss must {rule}, got 'triplet'$"):
             train(task, *ROWS["retrieval"], **SMALL)
