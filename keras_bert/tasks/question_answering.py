@@ -274,7 +274,7 @@ class QuestionAnswering(Task):
 
     def predict(self, questions: Sequence[str], contexts: Sequence[str], *, batch_size: int = 32) -> list[Answer]:
         """The answer to each question from its context; no answer where the context is empty."""
-        contexts = as_texts("contexts", contexts)
+        questions, contexts = as_texts("questions", questions), as_texts("contexts", contexts)
         question_tokens, context_tokens, windows = self._windows(questions, contexts)
         spans = self._best_spans(question_tokens, context_tokens, windows, batch_size)
         return answers_of(spans, context_tokens, contexts, self.null_threshold)
