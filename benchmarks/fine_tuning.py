@@ -126,7 +126,9 @@ def time_peer(precision: str, mode: Sequence[str], settings: Settings, options: 
     files = [str(checkpoint.folder()), source.train, str(source.test)]
     command = [options.peers_python, "-m", "benchmarks.peers.hugging_face_loop", *files]
     flags = [*mode, *(["--bfloat16"] if precision == "bfloat16" else [])]
+    # Epochs beyond the last step: few rows must not end the training before the steps that are timed.
     sizes = ["--batch-size", str(options.batch_size), "--max-steps", str(PEER_WARM_UP + options.steps)]
+    sizes += ["--epochs", str(options.batch_size * (PEER_WARM_UP + options.steps))]
     sizes += ["--warm-up", str(PEER_WARM_UP), "--text", source.text, "--label", source.label]
     sizes += ["--threads", str(usable_processors())]  # as many as TensorFlow takes
     done = subprocess.run([*command, *sizes, *flags], check=True, capture_output=True, text=True)

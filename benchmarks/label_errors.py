@@ -47,10 +47,12 @@ def main() -> None:
             table = list(csv.DictReader(stream))
         in_sample = in_sample_scores(result.artifact(teacher), result.artifact(examples))
     is_planted = np.array([row["planted"] == "yes" for row in table])
+    if is_planted.sum() < 2:
+        raise SystemExit(f"at least two of the {len(table)} training rows must be planted; make_rows takes more --rows")
     issues, count = sum(row["likely_wrong"] == "yes" for row in table), int(is_planted.sum())
     right = int(is_planted[:issues].sum())
     print(f"{settings.name}: {count} planted among {len(table)} training rows")
-    print(f"likely wrong: {issues} rows; precision {right / issues:.1%}, recall {right / count:.1%}\n")
+    print(f"likely wrong: {issues} rows; precision {right / max(issues, 1):.1%}, recall {right / count:.1%}\n")
     losses = {
         "loss, out of fold": [float(row["score"]) for row in table],
         "loss, in sample": [in_sample[int(row["row"])] for row in table],
@@ -66,7 +68,7 @@ def describe(ranked: np.ndarray, count: int) -> dict[str, str]:
     shares = {
         "precision at k / 2": hits[half - 1] / half,
         "precision = recall at k": hits[count - 1] / count,
-        "recall at 2 k": hits[2 * count - 1] / count,
+        "recall at 2 k": hits[: 2 * count][-1] / count,
         "average precision": (hits / np.arange(1, len(ranked) + 1))[ranked].mean(),
     }
     return {name: f"{share:.1%}" for name, share in shares.items()}

@@ -53,6 +53,8 @@ def main() -> None:
     parser.add_argument("--words", type=int, default=520, help="of the filler, at least 512")
     parser.add_argument("--deciding", type=int, default=300, help="words")
     options = parser.parse_args()
+    if options.kind == "documents" and not (options.documents and options.filler):
+        parser.error("documents must have --documents LABEL=FILE and --filler FILE")
     make, rows = KINDS[options.kind]
     options.rows = options.rows or rows
     for name, content in make(options):

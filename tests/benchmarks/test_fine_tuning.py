@@ -25,3 +25,6 @@ def test_the_peer_gets_all_processors(monkeypatch: pytest.MonkeyPatch) -> None:
     assert fine_tuning.time_peer("bfloat16", ("--grouped",), settings, options) == 8.0
     (command,) = commands
     assert command[command.index("--threads") + 1] == "5"
+    # A training set of one row has enough steps.
+    epochs, most = (float(command[command.index(name) + 1]) for name in ("--epochs", "--max-steps"))
+    assert epochs / options.batch_size >= most == 23
