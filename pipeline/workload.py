@@ -141,7 +141,9 @@ def list_trainings(settings: Settings) -> list[TrainingWork] | None:
     ]
     further = sum(capability.count_teachers(table) for capability, table in enabled)
     others = [teacher._replace(rows=further * teacher.rows)] if further else []
-    return [*shared, *[teacher, *smaller] * settings.seeds, *others]
+    # Where the teachers of all seeds teach one student, there is one of each smaller model.
+    teachers, students = (settings.seeds - 1, 1) if settings.distillation.teachers == "seeds" else (0, settings.seeds)
+    return [*shared, *[teacher] * teachers, *[teacher, *smaller] * students, *others]
 
 
 def guess_seconds(settings: Settings) -> TimeGuess | None:

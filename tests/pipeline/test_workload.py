@@ -95,6 +95,12 @@ def test_trainings_follow_the_settings(tmp_path: Path) -> None:
     assert 6 <= works[0].tokens <= 9, "four to seven words, and two special tokens"
 
 
+def test_one_student_of_all_teachers_trains_once(tmp_path: Path) -> None:
+    distillation = {"steps": 7, "batch_size": 10, "teachers": "seeds"}
+    works = list_trainings(load_job(tmp_path, distillation=distillation, seeds=3))
+    assert [work.rows for work in works or ()] == [120, 120, 120, 70]
+
+
 def test_a_search_for_wrong_labels_trains_on_each_row_once_less_than_it_has_folds(tmp_path: Path) -> None:
     works = list_trainings(load_job(tmp_path, label_errors={"folds": 4}))
     assert works is not None
