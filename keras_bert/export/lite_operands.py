@@ -12,6 +12,8 @@ from keras_bert.export.lite_writer import LiteGraphWriter
 _Kind = schema.BuiltinOperator
 _Options = schema.BuiltinOptions
 _ELEMENTWISE = (_Kind.ADD, _Kind.SUB, _Kind.MUL, _Kind.DIV, _Kind.MAXIMUM, _Kind.MINIMUM, _Kind.SQUARED_DIFFERENCE)
+# Operations that LiteRT computes in the memory of an operand.
+_IN_PLACE = (_Kind.ADD, _Kind.SUB, _Kind.MUL, _Kind.DIV, _Kind.SOFTMAX)
 # The input with 1 for a token and 0 for padding.
 _MASK = b"padding_mask"
 _NO_ACTIVATION = schema.ActivationFunctionType.NONE
@@ -45,6 +47,55 @@ def read_integers_directly(model: Any) -> None:
     """
     for graph in model.subgraphs:
         _GridPass(model, graph).rewrite()
+
+
+def protect_reshaped_tensors(model: Any) -> None:
+    """Keeps LiteRT from overwriting tensors that are read later, in place; answers stay the same bits elsewhere.
+
+    A reshape shares the memory of its input, and LiteRT's own kernels write a sum into the memory of an operand that
+    nothing else reads. Where `b` is `a` with another shape, `b + c` then overwrites `a`, even if `a` is read later, as
+    the embeddings are by DeBERTa's convolution behind the first block. The later reader gets a reshape of `b`, which so
+    has two readers. XNNPACK plans memory of its own, but does not run activations of 16 bits.
+    """
+    for graph in model.subgraphs:
+        _MemoryPass(model, graph).rewrite()
+
+
+class _MemoryPass(LiteGraphWriter):
+    """Rewrites the readers of tensors that share memory with reshaped ones."""
+
+    def rewrite(self) -> None:
+        """Rewrites all readers of a tensor that LiteRT overwrites before, and removes reshapes that nobody reads."""
+        while (overwritten := self._find_overwritten()) is not None:
+            place, number, reshaped = overwritten
+            reader, name = self._graph.operators[place], self._graph.tensors[number].name
+            again = self._like(number, name, "again", self._shape(number))
+            given = np.asarray(reader.inputs)
+            reader.inputs = np.where(given == number, again, given).astype(np.int32)
+            self._graph.operators.insert(place, self._reshaped(reshaped, again, name))
+        read = {*map(int, self._graph.outputs)}.union(*(map(int, made.inputs) for made in self._graph.operators))
+        self._graph.operators = [
+            made for made in self._graph.operators if self._kind(made) != _Kind.RESHAPE or int(made.outputs[0]) in read
+        ]
+        self._remove_unused_tensors()
+
+    def _find_overwritten(self) -> tuple[int, int, int] | None:
+        """A reader's place, the tensor that it reads, and the reshaped tensor whose only reader overwrites this one."""
+        shared: dict[int, int] = {}  # reshaped tensor -> the first tensor in its memory
+        readers: dict[int, list[int]] = {}
+        for place, operation in enumerate(self._graph.operators):
+            if self._kind(operation) == _Kind.RESHAPE:
+                source = int(operation.inputs[0])
+                shared[int(operation.outputs[0])] = shared.get(source, source)
+            for number in map(int, operation.inputs):
+                readers.setdefault(number, []).append(place)
+        for reshaped, source in shared.items():
+            places = readers.get(reshaped, [])
+            if len(places) == 1 and self._kind(self._graph.operators[places[0]]) in _IN_PLACE:
+                for number in (source, *(other for other, first in shared.items() if first == source)):
+                    if later := [place for place in readers.get(number, ()) if place > places[0]]:
+                        return later[0], number, reshaped
+        return None
 
 
 class _GridPass(LiteGraphWriter):

@@ -11,7 +11,7 @@ from tensorflow.python.framework.convert_to_constants import convert_variables_t
 
 from keras_bert.compress.ranges import fixed_ranges
 from keras_bert.core.folders import LOGITS, temporary_folder
-from keras_bert.export.lite_operands import simplify_operands
+from keras_bert.export.lite_operands import protect_reshaped_tensors, simplify_operands
 from keras_bert.export.lite_passes import (
     keep_head_float,
     simplify_lookups,
@@ -87,6 +87,7 @@ def export_tflite(
     simplify_operands(written)
     simplify_lookups(written)
     simplify_slices(written)
+    protect_reshaped_tensors(written)
     Path(path).write_bytes(write_model(written))
 
 

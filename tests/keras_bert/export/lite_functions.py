@@ -1,7 +1,7 @@
 """Small functions as files for LiteRT: what they answer, and their operations."""
 
 import tensorflow as tf
-from ai_edge_litert.interpreter import Interpreter
+from ai_edge_litert.interpreter import Interpreter, OpResolverType
 
 from keras_bert.export.rules.lite_graphs import read_graphs
 from keras_bert.export.sharing import read_model, write_model
@@ -16,8 +16,9 @@ def convert(function, shape, kind=tf.float32, **options):
     return converter.convert()
 
 
-def answer(content, given):
-    interpreter = Interpreter(model_content=content)
+def answer(content, given, *, delegates=True):
+    resolver = OpResolverType.AUTO if delegates else OpResolverType.BUILTIN_WITHOUT_DEFAULT_DELEGATES
+    interpreter = Interpreter(model_content=content, experimental_op_resolver_type=resolver)
     interpreter.allocate_tensors()
     interpreter.set_tensor(interpreter.get_input_details()[0]["index"], given)
     interpreter.invoke()

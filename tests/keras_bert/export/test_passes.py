@@ -3,14 +3,16 @@
 import numpy as np
 import pytest
 import tensorflow as tf
+from ai_edge_litert.interpreter import Interpreter, OpResolverType
 from keras import ops
 
-from keras_bert.export.lite_operands import read_integers_directly, simplify_operands
+from keras_bert.export.lite_operands import protect_reshaped_tensors, read_integers_directly, simplify_operands
 from keras_bert.export.lite_passes import simplify_lookups, simplify_slices
 from keras_bert.export.products import replace_with_products
 from keras_bert.export.runtimes import TFLiteModel
 from keras_bert.export.sharing import read_model
 from keras_bert.export.tflite import export_tflite
+from keras_bert.families.deberta.settings import DeBERTa
 from tests.keras_bert.compress import tiny
 from tests.keras_bert.export.grids import export_on_grids
 from tests.keras_bert.export.lite_functions import answer, convert, graph_of, kinds_of, rewritten
@@ -51,6 +53,43 @@ def test_sums_of_squares_are_products_of_rows_with_themselves(function, products
     kinds = kinds_of(made, tmp_path)
     assert kinds.count("BATCH_MATMUL") == products
     assert not {"SQUARE", "SQUARED_DIFFERENCE"} & set(kinds)
+
+
+def _sum_two_reshapes(values):
+    first, second = tf.reshape(values, (32,)) + STEPS, tf.reshape(values, (2, 16)) - STEPS[:16]
+    return tf.reshape(tf.cos(first), (4, 8)) * tf.reshape(tf.cos(second), (4, 8))
+
+
+STEPS = np.arange(1, 33, dtype="float32")
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        lambda values: tf.reshape(tf.cos(tf.reshape(values, (32,)) / STEPS), (4, 8)),
+        lambda values: tf.reshape(tf.nn.softmax(tf.reshape(values, (1, 32))), (4, 8)),
+        _sum_two_reshapes,
+    ],
+)
+def test_a_tensor_that_is_read_after_its_reshape_was_changed_keeps_its_values(change):
+    def function(x):
+        values = tf.exp(x) * 3.0
+        return change(values) - values
+
+    given = np.random.default_rng(0).normal(size=(4, 8)).astype("float32")
+    made = rewritten(convert(function, given.shape), protect_reshaped_tensors)
+    np.testing.assert_allclose(answer(made, given, delegates=False), function(given), atol=1e-5)
+
+
+def test_deberta_answers_alike_without_xnnpack(tmp_path):
+    variant = DeBERTa(position_buckets=4, max_distance=6, convolution=3)
+    model = tiny.build(variant=variant, num_segments=0, num_layers=2)
+    row = {name: tiny.make_rows(1)[0][name] for name in ("token_ids", "padding_mask")}
+    export_tflite(model, tmp_path / "model.tflite", [tiny.LENGTH])
+    resolver = OpResolverType.BUILTIN_WITHOUT_DEFAULT_DELEGATES
+    interpreter = Interpreter(str(tmp_path / "model.tflite"), experimental_op_resolver_type=resolver)
+    (logits,) = interpreter.get_signature_runner()(**row).values()
+    np.testing.assert_allclose(logits, model(row), atol=1e-5)
 
 
 def slices_of(content):
