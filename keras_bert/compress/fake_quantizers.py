@@ -95,8 +95,10 @@ class ActivationQuantizer(LearnedRange):
         self._observed.append((float(tf.reduce_min(x)), float(tf.reduce_max(x))))
         return x
 
-    def start(self) -> None:
-        """Sets the range by the recorded ranges; it contains 0 and is not empty."""
+    def start(self) -> bool:
+        """Sets the range by the recorded ranges; it contains 0 and is not empty. False if there are none."""
+        if not self._observed:
+            return False
         lows, highs = zip(*self._observed, strict=True)
         if self._wide:
             low, high = (HEADROOM * end for end in (min(lows), max(highs)))
@@ -108,6 +110,7 @@ class ActivationQuantizer(LearnedRange):
             low = self._ratio * high
         self._variables["min_var"].assign(low)
         self._variables["max_var"].assign(high)
+        return True
 
 
 class TableQuantizer(LearnedRange):

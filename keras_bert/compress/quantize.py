@@ -170,8 +170,10 @@ class QuantizationAware:
                 self._taps[path].transform = None
             forget_traces(self._model)
             raise
-        for grid in self._moving.values():
-            grid.start()
+        # A tap that the model does not call has no range, as those of Longformer's global tokens where there are none.
+        for path in [path for path, grid in self._moving.items() if not grid.start()]:
+            del self._moving[path]
+            self._taps.pop(path).transform = None
 
 
 def taps_around(layer: str) -> tuple[str, ...]:

@@ -20,11 +20,14 @@ from keras_bert.compress.quantization_parameters import (
 from keras_bert.compress.quantize import QuantizationAware
 from keras_bert.compress.ranges import fixed_ranges, sublayers, taps
 from keras_bert.families.deberta.settings import DeBERTa
+from keras_bert.families.longformer.settings import Longformer
 from keras_bert.layers.dense import Dense
 from keras_bert.layers.tap import TapLayer
+from keras_bert.models.encoder import build_encoder
 from keras_bert.models.saving import load_model, save_model
 from keras_bert.objectives.tasks import ClassificationObjective
 from keras_bert.options.training import Training
+from keras_bert.tasks.token_classification import build_tagger
 from keras_bert.training.step import TrainingStep
 from tests import forked
 from tests.keras_bert.compress import tiny
@@ -172,6 +175,14 @@ def test_attention_without_one_kind_of_positions_has_a_range_at_each_tap(kind):
     ranges = QuantizationAware(model, batches, "static_wi8_ai8").finish()
     assert any("position_query_tap" in path for path in ranges) == (kind == "content_to_position")
     assert all(low < high for low, high in ranges.values())
+
+
+def test_a_tap_that_the_model_does_not_call_has_no_range():
+    model = build_tagger(build_encoder(tiny.changed(variant=Longformer(windows=(4,)), num_segments=1)), 2)
+    ranges = QuantizationAware(model, tiny.batches(1)).finish()
+    assert "block_0/attention/key/output_tap" in ranges
+    assert not any("global" in path for path in ranges), "no token is global where each one has a tag"
+    assert taps(model)["block_0/attention/global_key/output_tap"].transform is None
 
 
 @pytest.mark.parametrize("name", ["block_0/attention/key/kernel", "embeddings_norm/gamma"])
