@@ -4,7 +4,6 @@ import dataclasses
 from collections.abc import Sequence
 from typing import Any, Self
 
-from keras_bert.core.checks import check
 from keras_bert.explain.tokens import Tokens
 from keras_bert.tasks.base import Features, Task
 from keras_bert.tasks.checks import as_texts
@@ -80,8 +79,6 @@ def read_row(
 
 
 def _check_task(task: Task) -> None:
-    rule = "take tokens; a file that takes text has no token to replace: explain the file with token inputs instead"
-    check("Task", "model", hasattr(task.model, "predict_on_batch"), rule, type(task.model).__name__)
     if type(task).target is Task.target:
         # A model for pre-training needs further inputs: it is refused before it runs.
         task.target(None, None, Tokens.of(task.tokenizer, [""], max_length=task.max_length))

@@ -203,7 +203,7 @@ def _find_answers(task: QuestionAnswering, served: Served, *texts: tf.Tensor) ->
     most = task.max_answer_length
     end_scores = tf.pad(tf.where(inside, logits[:, :, 1], nothing), [[0, 0], [0, most - 1]], constant_values=nothing)
     scores = start_scores[:, :, None] + tf.signal.frame(end_scores, most, 1, axis=1)
-    scores = tf.reshape(scores, (tf.shape(scores)[0], -1))
+    scores = tf.reshape(scores, (tf.shape(logits)[0], tf.shape(logits)[1] * most))
     best, top, totals = tf.argmax(scores, 1, tf.int32), tf.reduce_max(scores, 1), tf.reduce_logsumexp(scores, 1)
     first = tf.gather(tokens, best // most, batch_dims=1)
     chosen = _is_first_best(top, rows, texts_count)
@@ -263,9 +263,9 @@ def _expected_answers(task: QuestionAnswering, *texts: Sequence[str]) -> tuple[s
 
 def _build_inputs(tokenizer: Tokenizer, parts: list[tf.RaggedTensor], lengths: list[tf.Tensor]) -> Outputs:
     """The model's inputs of the first `lengths` tokens of one or two parts, as wide as the longest row."""
-    width = tf.reduce_max(tf.add_n(lengths)) + tokenizer.special_count(len(parts))
     # The maximum over an empty batch is the smallest integer.
-    return tokenizer._build_inputs(parts, lengths, tf.range(tf.maximum(width, 0))[tf.newaxis])
+    width = tf.maximum(tf.reduce_max(tf.add_n(lengths)), 0) + tokenizer.special_count(len(parts))
+    return tokenizer._build_inputs(parts, lengths, tf.range(width)[tf.newaxis])
 
 
 def _is_first_best(scores: tf.Tensor, groups: tf.Tensor, count: tf.Tensor) -> tf.Tensor:

@@ -13,7 +13,7 @@ from keras_bert.metrics.calibration import probabilities
 from keras_bert.metrics.entities import OUTSIDE
 from keras_bert.tasks.answer_spans import Answer, answers_of, best_of_rows, best_spans
 from keras_bert.tasks.answer_windows import TokenizedTexts, Windows
-from keras_bert.tasks.base import Task
+from keras_bert.tasks.base import Features, Task, take_row
 from keras_bert.tasks.checks import as_texts, check_same_length
 from keras_bert.tasks.entities import Entity, decode
 from keras_bert.tasks.places import Places
@@ -33,6 +33,10 @@ class TextRuntime(TextModel):
         outputs = {name: Output((None, *shape[1:])) for name, shape in shapes.items()}
         self.output = outputs.get("logits", outputs)
 
+    def predict_on_batch(self, batch: Features) -> Any:
+        """Refuses tokens."""
+        raise ValueError(f"{self._path} takes text, not tokens: load a file of the model that takes token ids instead")
+
 
 class _TextTask(Task):
     """A task on a model with text as input: each text is one row, truncated to `max_length`."""
@@ -48,8 +52,10 @@ class _TextTask(Task):
         keep: Callable[[Any], Any] = lambda outputs: outputs,
     ) -> Iterator[Any]:
         """See `Task`; the file runs one text at a time with every `batch_size`."""
-        outputs = self.model(as_texts("texts", texts), None if pairs is None else as_texts("pairs", pairs))
-        yield from keep(outputs.get("logits", outputs))
+        texts = as_texts("texts", texts)
+        outputs = self.model(texts, None if pairs is None else as_texts("pairs", pairs))
+        kept = keep(outputs.get("logits", outputs))
+        yield from (take_row(kept, row) for row in range(len(texts)))
 
 
 class TextTagger(_TextTask, TokenClassification):

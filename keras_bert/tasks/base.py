@@ -498,16 +498,16 @@ def run_rows(
         batch = pad_batch(features, chosen, int(lengths[chosen].max()), positions)
         outputs = keep(model.predict_on_batch({name: batch[name] for name in names}))
         for index, row in enumerate(chosen):
-            answers[row] = _take_row(outputs, index)
+            answers[row] = take_row(outputs, index)
     return answers
 
 
-def _take_row(outputs: Any, row: int) -> Any:
+def take_row(outputs: Any, row: int) -> Any:
     """One row of a batch of outputs: of an array, or of each array of a dictionary, list or tuple."""
     if isinstance(outputs, Mapping):
-        return {name: _take_row(output, row) for name, output in outputs.items()}
+        return {name: take_row(output, row) for name, output in outputs.items()}
     if isinstance(outputs, list | tuple):
-        return type(outputs)(_take_row(output, row) for output in outputs)
+        return type(outputs)(take_row(output, row) for output in outputs)
     return outputs[row]
 
 

@@ -265,6 +265,17 @@ def test_what_was_measured_says_how_probabilities_are_made(classifier, folder):
         assert prediction.label == plain.predict(TEXTS[:1])[0].label
 
 
+def test_a_saved_or_exported_task_keeps_its_calibration(classifier, folder, monkeypatch):
+    monkeypatch.setattr(classifier, "calibration", Calibration(4.0, 0.75))
+    (expected,) = classifier.predict(TEXTS[:1])
+    attach_companions(classifier, folder / "model.onnx")
+    classifier.save(folder / "saved")
+    for place in (folder / "model.onnx", folder / "saved"):
+        loaded = keras_bert.load(place)
+        assert loaded.calibration == Calibration(4.0, 0.75)
+        assert loaded.predict(TEXTS[:1])[0].probability == pytest.approx(expected.probability, abs=1e-5)
+
+
 @pytest.fixture(scope="module", params=long_but(("classification", "question_answering"), SETTINGS))
 def every_file(request, tmp_path_factory):
     """A task, and a pushed version with each file that is not in `exported`."""
@@ -308,6 +319,18 @@ def test_words_of_a_file_that_takes_text_have_their_tags(tmp_path):
     assert tags[1] == task.predict_tags([["film"]])[0]
     assert [tags[0][number] for number in (0, 1, 2, 4)] == task.predict_tags([["a", "good", "film", "very"]])[0]
     assert tags[0][3] == "O"
+    loaded = load_exported(tmp_path / "model_text.tflite")
+    for ask_tokens in (loaded.word_logits, lambda words: keras_bert.evaluate(loaded, words, [["O"]])):
+        with pytest.raises(ValueError, match=r"model_text\.tflite takes text, not tokens: load .* takes token ids"):
+            ask_tokens([["film"]])
+
+
+def test_outputs_of_a_file_that_takes_text_are_rows(tmp_path):
+    task, file = make_task("embedding"), tmp_path / "model_text.tflite"
+    export_text(task, file)
+    attach_companions(task, file)
+    vectors = [row["embedding"] for row in load_exported(file).outputs(TEXTS[1:])]
+    np.testing.assert_allclose(vectors, task.predict(TEXTS[1:]), atol=1e-5)
 
 
 @pytest.mark.parametrize("every_file", ["classification"], indirect=True)

@@ -125,6 +125,10 @@ def test_tags_and_answers_have_the_places_of_the_task_in_long_texts(tmp_path: Pa
         answered = (served["answer"][row].decode(), served["start"][row], served["end"][row])
         assert answered == (answer.text, answer.start, answer.end)
         assert served["null_score_difference"][row] == pytest.approx(answer.null_score_difference, abs=1e-4)
+    nothing = np.zeros(0, "S1")
+    for name, signature, sides in (("tags", "serve_text", [nothing]), ("answers", "serve_pair", [nothing, nothing])):
+        answers = ask(tmp_path / name / "saved_model.pb", signature, *sides)
+        assert {len(values) for values in answers.values()} == {0}
 
 
 def test_a_calibration_that_is_chosen_later_changes_probabilities_and_what_is_sure(
