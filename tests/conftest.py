@@ -2,6 +2,7 @@
 
 import gc
 import random
+from collections.abc import Iterator
 from typing import Any
 
 import pytest
@@ -37,6 +38,15 @@ def pytest_collection_finish() -> None:
 def pytest_runtest_setup() -> None:
     """Seeds what Keras' initializers and dropout draw their seeds from: a test trains the same weights each time."""
     random.seed(0)
+
+
+@pytest.fixture
+def eager() -> Iterator[None]:
+    """To trace takes longer than the trainings of many tests."""
+    tf = pytest.importorskip("tensorflow")
+    tf.config.run_functions_eagerly(True)
+    yield
+    tf.config.run_functions_eagerly(False)
 
 
 @pytest.hookimpl(optionalhook=True)

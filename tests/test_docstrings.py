@@ -63,6 +63,7 @@ def doctests(file: Path) -> Iterator[doctest.DocTest]:
             yield test
 
 
+@pytest.mark.usefixtures("eager")
 @pytest.mark.parametrize("file", WITH_EXAMPLES, ids=module_name)
 def test_the_examples_of_a_module_give_what_they_show(
     file: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
