@@ -42,9 +42,9 @@ def test_each_row_is_judged_by_the_model_of_its_fold(
         np.testing.assert_allclose(decisions.probabilities[members], softmax(expected.logits), atol=1e-5)
         assert [classes[number] for number in decisions.given[members]] == expected.truth
     monkeypatch.setattr(TaskRows, "has_own_label", lambda self, row: row != rows[0])
-    own = HeldOutProbabilities(tmp_path / "own")
-    score_held_out.run(models=models, examples=made.examples, folds=folds, probabilities=own)
-    for array, all_values in zip(own.read(), decisions, strict=True):
+    judged = HeldOutProbabilities(tmp_path / "judged")
+    score_held_out.run(models=models, examples=made.examples, folds=folds, probabilities=judged)
+    for array, all_values in zip(judged.read(), decisions, strict=True):
         np.testing.assert_array_equal(array, all_values[decisions.rows > 0], "labels of a teacher are not judged")
     given = {(row, place): classes[number] for row, place, number in zip(*decisions[:3], strict=True)}
     assert list(given) == sorted(given)
