@@ -141,6 +141,14 @@ def test_a_run_of_pre_training_only_is_told_by_its_validation(tmp_path: Path) ->
         ),
         (
             {
+                "measure": "wrong labels",
+                "wrong": 1,
+                "rows": [{"texts": ["a"], "truth": "sea", "answer": "sky", "value": 2.0, "words": []}],
+            },
+            ["1 are shown, the most wrong labels first."],
+        ),
+        (
+            {
                 "measure": "difference",
                 "wrong": None,
                 "rows": [{"texts": ["a"], "truth": "0.5", "answer": "0.25", "value": 0.25, "words": []}],
