@@ -241,13 +241,18 @@ class Embedding(Task):
         return cls(model, tokenizer, max_length=max_length, **settings)
 
     def truncated(self, dimension: int) -> Self:
-        """The same task with vectors of only the first numbers, on the same encoder.
+        """The same task with vectors of only the first numbers, on the same encoder; a quantized task stays quantized.
 
         Raises:
             ValueError: the vectors are not wider.
         """
-        head = {**self.head(), "dimension": dimension}
-        return type(self).build(self.encoder, self.tokenizer, **self.settings(), **head)
+        task = type(self).build(self.encoder, self.tokenizer, **self._settings_of(dimension))
+        task.quantization = self.quantization
+        return task
+
+    def _settings_of(self, dimension: int) -> dict[str, Any]:
+        """The arguments of `build` for vectors of this width."""
+        return {**self.settings(), **self.head(), "dimension": dimension}
 
     def settings(self) -> dict[str, Any]:
         """`max_length`, how vectors are compared, and the prompts that are set."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 import dataclasses
 import functools
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any, Self
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -72,12 +72,11 @@ class Retrieval(Embedding):
         plain = {name: list(value) if isinstance(value, tuple) else value for name, value in changed.items()}
         return {**super().settings(), **({"contrast": plain} if plain else {})}
 
-    def truncated(self, dimension: int) -> Self:
-        """See `Embedding.truncated`; the loss keeps the dimensions that are smaller."""
-        head = {**self.head(), "dimension": dimension}
+    def _settings_of(self, dimension: int) -> dict[str, Any]:
+        """Those of `Embedding`; the loss keeps the dimensions that are smaller."""
         smaller = tuple(width for width in self.contrast.dimensions if width < dimension)
         contrast = dataclasses.asdict(dataclasses.replace(self.contrast, dimensions=smaller))
-        return self.build(self.encoder, self.tokenizer, **{**self.settings(), "contrast": contrast}, **head)
+        return {**super()._settings_of(dimension), "contrast": contrast}
 
     def objective(self, class_weights: Sequence[float] | None = None) -> TaskObjective:
         """See `Task.objective`."""

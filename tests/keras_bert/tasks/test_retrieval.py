@@ -3,6 +3,7 @@ import numpy as np
 import pytest
 
 pytest.importorskip("tensorflow_text", reason="the tokenizer is TensorFlow's")
+from keras_bert.compress.quantization_parameters import QuantizationParameters
 from keras_bert.interop.hugging_face import from_hugging_face, to_hugging_face
 from keras_bert.options.data import Prompts
 from keras_bert.options.training import Contrast
@@ -76,6 +77,12 @@ def test_settings_are_saved_and_others_see_an_embedding(tmp_path):
     assert type(other) is Embedding
     assert other.prompts == Prompts(**PROMPTS)
     np.testing.assert_allclose(other.predict(QUERIES), task.predict(QUERIES), atol=1e-6)
+
+
+def test_truncated_vectors_of_a_quantized_task_are_quantized():
+    task = build()
+    task.quantization = QuantizationParameters("mixed_wi8_ai8", {}, ())
+    assert task.truncated(8).quantization == task.quantization
 
 
 def test_truncated_vectors_are_the_first_numbers_and_wrong_settings_are_named(tmp_path):
