@@ -10,7 +10,7 @@ from keras_bert.core.config import EncoderConfig
 from keras_bert.options.compression import Student
 from keras_bert.options.quantization import RecipeName, undivided_inputs
 from pipeline.settings.runtimes import check_runtimes
-from pipeline.settings.schema import LEAST_VOCABULARY, FittedVocabulary, QuantizationSettings, Settings
+from pipeline.settings.schema import FittedVocabulary, QuantizationSettings, Settings
 
 # From the most to the least precise: no recipe keeps more than the ones before it.
 _BY_PRECISION: tuple[RecipeName, ...] = (
@@ -81,7 +81,7 @@ class Grid(NamedTuple):
         tables = ("teacher_labels", "unlabelled", "adaptation", "hard_negatives", "reranker")
         fixed = any(getattr(settings, name) is not None for name in tables)
         first, *others = bounds.vocabularies
-        fewer = [entry.size for entry in others if entry.size >= LEAST_VOCABULARY and entry.kept_share >= _LEAST_KEPT]
+        fewer = [entry.size for entry in others if entry.kept_share >= _LEAST_KEPT]
         recipe = (settings.quantization or QuantizationSettings()).recipe
         levels = (
             _levels(teacher.num_layers, _LAYERS, student_layers, also=(1,)),

@@ -49,7 +49,6 @@ OWN, BUILT_IN = "<own>", "<built in>"
 _NAMED, _TABLE = "<named>", "<table>"
 # The maximum number of tokens of an input, as in the released models with the longest inputs.
 MAX_LENGTH = 8192
-LEAST_VOCABULARY = 100
 # The maximum number of characters of a folder's name.
 MAX_NAME_LENGTH = 255
 TASKS = {task: f"<{task}>" for task in TASK_ROWS}
@@ -66,7 +65,7 @@ class VocabularySettings:
     """
 
     kind: VocabularyKind = "wordpiece"
-    size: Annotated[int, pydantic.Field(ge=LEAST_VOCABULARY)] = 8000
+    size: Annotated[int, pydantic.Field(ge=100)] = 8000
     lowercase: bool = True
 
     @pydantic.model_validator(mode="after")
@@ -81,11 +80,12 @@ class FittedVocabulary:
     """Reduction of the vocabulary to the entries that the texts of the examples need.
 
     Attributes:
-        size: maximum number of entries, at least 100; None for all entries that occur in training rows.
+        size: maximum number of entries, with room for the characters of the rows; None for all entries that occur in
+            training rows.
         min_count: minimum number of occurrences of an entry in training rows, if `size` is not set.
     """
 
-    size: Annotated[int, pydantic.Field(ge=LEAST_VOCABULARY)] | None = None
+    size: pydantic.PositiveInt | None = None
     min_count: pydantic.PositiveInt = 1
 
     @pydantic.model_validator(mode="after")

@@ -132,8 +132,12 @@ def test_a_candidate_as_a_job(tmp_path: Path) -> None:
     assert (epochs.steps, epochs.epochs) == (None, 1.0)
 
 
-def test_no_vocabulary_is_smaller_than_a_job_may_have_it(tmp_path: Path) -> None:
-    assert grid(tmp_path, pieces=[(300, 1.0), (100, 0.99), (99, 0.99)]).levels[4] == (300, 100)
+def test_a_job_may_have_each_vocabulary_of_a_search(tmp_path: Path) -> None:
+    candidates = grid(tmp_path, pieces=[(300, 1.0), (14, 0.99)])
+    assert candidates.levels[4] == (300, 14)
+    winner = candidates.tables(WHOLE._replace(vocabulary_size=14))
+    tables = merge_tables(read_tables(tmp_path / "my.toml"), winner)
+    assert make_settings(tables).fitted_vocabulary == FittedVocabulary(size=14)
 
 
 def test_a_smaller_vocabulary_takes_the_place_of_a_minimum_of_the_job(tmp_path: Path) -> None:
