@@ -4,6 +4,7 @@ import keras
 import numpy as np
 import pytest
 
+pytest.importorskip("tensorflow_text", reason="the tokenizer is TensorFlow's")
 import keras_bert
 from keras_bert.options.compression import Student
 from keras_bert.tasks.registry import load
