@@ -12,6 +12,7 @@ from components.sources.retrieval import QueryRow
 
 if TYPE_CHECKING:
     from components.dsl.arrays import Array
+    from keras_bert.metrics.retrieval import Ranks
     from keras_bert.tasks.base import Task
 
     Scores = Callable[[slice], Array]
@@ -24,11 +25,11 @@ class Ranking(NamedTuple):
     """The answer to a query.
 
     Attributes:
-        ranks: the ranks of its passages among all passages, from 1, ascending.
-        first: the passage with rank 1.
+        ranks: the ranks of its passages among all passages, see `keras_bert.metrics.retrieval.rank_scores`.
+        first: the passage with rank 1; among equals one that is not its own.
     """
 
-    ranks: tuple[int, ...]
+    ranks: "tuple[Ranks, ...]"
     first: str
 
 
@@ -81,11 +82,14 @@ class RetrievalScoring(TaskScoring[QueryRow]):
     def mistakes(
         self, rows: Sequence[QueryRow], answers: Sequence[Ranking], confidences: Sequence[float] | None
     ) -> Mistakes:
-        """Queries whose passages all have another one before them, those with the last ranks first."""
+        """Queries whose passages may all have another one before them, those with the last ranks first.
+
+        The rank of a passage among equals is their mean.
+        """
         wrong = [
-            Mistake((cut(row.query), cut(row.passages[0])), "rank 1", cut(answer.first), float(answer.ranks[0]))
+            Mistake((cut(row.query), cut(row.passages[0])), "rank 1", cut(answer.first), sum(answer.ranks[0]) / 2)
             for row, answer in zip(rows, answers, strict=True)
-            if answer.ranks[0] > 1
+            if answer.ranks[0][1] > 1
         ]
         return Mistakes("rank", worst_first(wrong), len(wrong), len(rows))
 
@@ -116,13 +120,16 @@ def rank_rows(corpus: SplitCorpus, scores: "Scores") -> list[Ranking]:
 
     `scores` gives the scores of a slice of the rows with all passages (rows, passages).
     """
+    import numpy as np
+
     from keras_bert.metrics.retrieval import rank_scores
     from keras_bert.tasks.base import slices
 
     rankings = []
     for part in slices(len(corpus.relevant), _ROWS_AT_ONCE):
         for row, relevant in zip(scores(part), corpus.relevant[part], strict=True):
-            rankings.append(Ranking(rank_scores(row, relevant), corpus.passages[int(row.argmax())]))
+            first = min(np.flatnonzero(row == row.max()).tolist(), key=lambda place: place in relevant)
+            rankings.append(Ranking(rank_scores(row, relevant), corpus.passages[first]))
     return rankings
 
 

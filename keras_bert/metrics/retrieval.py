@@ -6,6 +6,8 @@ from typing import Any
 import numpy as np
 
 Array = np.ndarray[Any, Any]
+# The first and the last rank that a passage may have among those with the same score.
+Ranks = tuple[int, int]
 
 # Cutoffs of the metrics: 10 as in MS MARCO (MRR@10) and BEIR (nDCG@10, Thakur et al. 2021), and 1 for the first result.
 CUTOFF = 10
@@ -15,10 +17,8 @@ METRICS = ("ndcg_at_10", "mrr_at_10", "recall_at_1", "recall_at_10", "map")
 _QUERIES_AT_ONCE = 256
 
 
-def rank_passages(queries: Array, passages: Array, relevant: Sequence[Sequence[int]]) -> list[tuple[int, ...]]:
-    """Ranks all passages by cosine, and returns the ascending ranks (from 1) of each query's relevant passages.
-
-    Ties are broken by the lower index.
+def rank_passages(queries: Array, passages: Array, relevant: Sequence[Sequence[int]]) -> list[tuple[Ranks, ...]]:
+    """Ranks all passages by cosine, and returns the ranks of each query's relevant passages, see `rank_scores`.
 
     Args:
         queries: vectors (queries, width).
@@ -30,10 +30,10 @@ def rank_passages(queries: Array, passages: Array, relevant: Sequence[Sequence[i
 
     Examples:
         >>> rank_passages(np.array([[1.0, 0.0]]), np.array([[0.0, 1.0], [1.0, 1.0], [1.0, 0.0]]), [[1, 2]])
-        [(1, 2)]
+        [((1, 1), (2, 2))]
     """
     units = [side / np.maximum(np.linalg.norm(side, axis=1, keepdims=True), 1e-12) for side in (queries, passages)]
-    ranks: list[tuple[int, ...]] = []
+    ranks: list[tuple[Ranks, ...]] = []
     for start in range(0, len(queries), _QUERIES_AT_ONCE):
         part = slice(start, start + _QUERIES_AT_ONCE)
         for scores, places in zip(units[0][part] @ units[1].T, relevant[part], strict=True):
@@ -41,54 +41,73 @@ def rank_passages(queries: Array, passages: Array, relevant: Sequence[Sequence[i
     return ranks
 
 
-def rank_scores(scores: Array, relevant: Sequence[int]) -> tuple[int, ...]:
-    """Ranks all passages by their scores (passages,), and returns the ascending ranks (from 1) of relevant passages.
+def rank_scores(scores: Array, relevant: Sequence[int]) -> tuple[Ranks, ...]:
+    """Ranks all passages by their scores (passages,), and returns the ranks of the relevant ones, best first.
+
+    A passage has a first and a last rank, from 1: those that it may have among the passages with the same score.
 
     Raises:
         ValueError: there is no relevant passage, or one that does not exist; or a score is NaN, which has no rank.
 
     Examples:
-        >>> rank_scores(np.array([0.5, 0.9, 0.5]), [2])  # ties are broken by index
-        (3,)
+        >>> rank_scores(np.array([0.5, 0.9, 0.5]), [1, 2])
+        ((1, 1), (2, 3))
     """
     if not len(relevant) or not all(0 <= place < len(scores) for place in relevant):
         raise ValueError(f"relevant must hold indices of {len(scores)} passages, at least one, got {list(relevant)}")
     for place in np.flatnonzero(np.isnan(scores))[:1]:
         raise ValueError(f"scores must be numbers, got NaN for passage {place}; does the model make NaN vectors?")
-    places = np.unique(relevant)
-    ahead = (scores[None, :] > scores[places][:, None]).sum(axis=1)
-    level = [int((scores[:place] == scores[place]).sum()) for place in places]
-    return tuple(sorted(int(rank) + equal + 1 for rank, equal in zip(ahead, level, strict=True)))
+    values = scores[np.unique(relevant)][:, None]
+    ahead, reached = ((compare(scores[None, :], values)).sum(axis=1) for compare in (np.greater, np.greater_equal))
+    return tuple(sorted(zip((ahead + 1).tolist(), reached.tolist(), strict=True)))
 
 
-def query_scores(ranks: Sequence[int]) -> dict[str, float]:
+def query_scores(ranks: Sequence[int] | Sequence[Ranks]) -> dict[str, float]:
     """Returns the metrics of one query, each 0 to 1, from the ranks (from 1) of all its relevant passages.
 
     `recall_at_k` is the share of the relevant passages among the first k; `mrr_at_10` is 1 over the rank of the first
     one, or 0 beyond rank 10; `ndcg_at_10` has gains of 1 and discounts of log2(rank + 1) (Järvelin and Kekäläinen 2002,
     as in trec_eval); `map` is the mean of the precisions at the ranks of all relevant passages.
 
+    Of passages with the same score, `(first, last)` as `rank_scores` returns them, each metric is the mean over all of
+    their orders (McSherry and Najork 2008): no order favours a query's own passages.
+
     Raises:
-        ValueError: the ranks are not different, or one is below 1.
+        ValueError: the ranks are not different, one is below 1, or ranks of equal scores overlap with others.
 
     Examples:
         >>> scores = query_scores([2, 12])
         >>> scores["mrr_at_10"], scores["recall_at_10"], round(scores["ndcg_at_10"], 4), round(scores["map"], 4)
         (0.5, 0.5, 0.3869, 0.3333)
+        >>> query_scores([(1, 2)])["mrr_at_10"]  # rank 1 or 2
+        0.75
     """
-    ordered = np.sort(np.asarray(ranks, "float64"))
-    count = len(ordered)
-    if count == 0 or ordered[0] < 1 or (np.diff(ordered) == 0).any():
+    spans = np.asarray(ranks, "float64")
+    groups, counts = np.unique(np.stack([spans, spans], 1) if spans.ndim == 1 else spans, axis=0, return_counts=True)
+    firsts, lasts = groups.T
+    fits = (firsts >= 1).all() and (counts <= lasts - firsts + 1).all() and (firsts[1:] > lasts[:-1]).all()
+    if not len(spans) or not fits:
         raise ValueError(f"ranks must be different and at least 1, one for each relevant passage, got {list(ranks)}")
-    first = ordered[ordered <= CUTOFF]
-    ideal = (1 / np.log2(np.arange(1, min(count, CUTOFF) + 1) + 1)).sum()
-    return {
-        "ndcg_at_10": float((1 / np.log2(first + 1)).sum() / ideal),
-        "mrr_at_10": float(1 / first[0]) if len(first) else 0.0,
-        "recall_at_1": float((ordered <= 1).sum() / count),
-        "recall_at_10": float(len(first) / count),
-        "map": float((np.arange(1, count + 1) / ordered).mean()),
-    }
+    totals, before = dict.fromkeys(METRICS, 0.0), 0
+    for first, last, count in zip(firsts, lasts, counts, strict=True):
+        places = np.arange(first, last + 1)
+        near, behind = places <= CUTOFF, np.arange(len(places))
+        share = count / len(places)
+        totals["ndcg_at_10"] += share * (near / np.log2(places + 1)).sum()
+        totals["recall_at_1"] += share * (places <= 1).sum()
+        totals["recall_at_10"] += share * near.sum()
+        # Where a relevant passage stands, the others of its group are equally likely at all other places.
+        others = behind * (count - 1) / max(len(places) - 1, 1)
+        totals["map"] += share * ((before + 1 + others) / places).sum()
+        if not before:
+            # The chance of a relevant passage at a place in front of which there is none.
+            hits = np.minimum(count / (len(places) - behind), 1)
+            missed = np.append(1, np.cumprod(1 - hits)[:-1])
+            totals["mrr_at_10"] = (missed * hits * near / places).sum()
+        before += count
+    ideal = (1 / np.log2(np.arange(1, min(before, CUTOFF) + 1) + 1)).sum()
+    over = {"ndcg_at_10": ideal, "mrr_at_10": 1.0}
+    return {name: float(total / over.get(name, before)) for name, total in totals.items()}
 
 
 def score_list(scores: Sequence[float], relevances: Sequence[float]) -> dict[str, float]:
@@ -119,7 +138,7 @@ def score_list(scores: Sequence[float], relevances: Sequence[float]) -> dict[str
     }
 
 
-def retrieval_scores(ranks: Sequence[Sequence[int]]) -> dict[str, float]:
+def retrieval_scores(ranks: Sequence[Sequence[int] | Sequence[Ranks]]) -> dict[str, float]:
     """The means of `query_scores` over queries.
 
     Args:

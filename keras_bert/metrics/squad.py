@@ -9,6 +9,9 @@ import numpy as np
 
 _ARTICLES = re.compile(r"\b(a|an|the)\b")
 _NO_PUNCTUATION = str.maketrans("", "", string.punctuation)
+# Chinese characters and kana: no blanks separate words.
+_UNSEPARATED = "\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\U00020000-\U0003ffff"
+_WORD = re.compile(f"[{_UNSEPARATED}]|[^\\s{_UNSEPARATED}]+")
 
 Scores = dict[str, float]
 
@@ -40,6 +43,8 @@ def exact_match(prediction: str, golds: Sequence[str]) -> float:
 def f1(prediction: str, golds: Sequence[str]) -> float:
     """The F1 of the prediction's normalized words, 0 to 1: the maximum over the gold answers.
 
+    A Chinese character or a kana is a word, as in the scripts of CMRC 2018 and MLQA: between blanks, an answer would be
+    right as a whole or not at all.
     If the prediction or a gold answer has no words, their F1 is 1 if neither has words, else 0 (v2.0).
 
     Args:
@@ -50,8 +55,8 @@ def f1(prediction: str, golds: Sequence[str]) -> float:
         >>> round(f1("Eiffel Tower in Paris", ["Eiffel Tower"]), 3)  # precision 1/2, recall 1
         0.667
     """
-    words = normalize(prediction).split()
-    return max(_overlap(words, normalize(gold).split()) for gold in golds or [""])
+    words = _WORD.findall(normalize(prediction))
+    return max(_overlap(words, _WORD.findall(normalize(gold))) for gold in golds or [""])
 
 
 def score_v1(predictions: Mapping[str, str], golds: Mapping[str, Sequence[str]]) -> Scores:

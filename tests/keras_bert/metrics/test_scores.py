@@ -1,5 +1,6 @@
 """The scores of a search equal those of trec_eval, see tests/golden/retrieval.py."""
 
+import itertools
 import json
 import math
 from pathlib import Path
@@ -124,15 +125,31 @@ def test_ranks_are_those_of_the_cosines_sorted():
     ).T
     orders = np.argsort(-cosines, axis=1, kind="stable").tolist()
     expected = [
-        tuple(sorted(order.index(place) + 1 for place in row)) for order, row in zip(orders, relevant, strict=True)
+        tuple((rank, rank) for rank in sorted(order.index(place) + 1 for place in row))
+        for order, row in zip(orders, relevant, strict=True)
     ]
     assert rank_passages(queries, passages, relevant) == expected
     # The length of a vector does not matter.
     assert rank_passages(7 * queries, passages * chance.uniform(1, 9, (50, 1)), relevant) == expected
 
 
-def test_equal_scores_rank_by_their_place_so_that_a_model_that_tells_nothing_apart_scores_by_chance():
-    assert [rank_scores(np.zeros(5), [place]) for place in range(5)] == [(1,), (2,), (3,), (4,), (5,)]
+@pytest.mark.parametrize("relevant", [[0], [3, 5], [0, 1, 5]])
+def test_ties_count_as_the_mean_over_all_their_orders(relevant):
+    scores = np.array([0.5, 0.5, 0.9, 0.5, 0.2, 0.2])
+    each = []
+    for shuffled in itertools.permutations(range(6)):
+        order = sorted(shuffled, key=lambda place: -scores[place])
+        each.append(query_scores(sorted(order.index(place) + 1 for place in relevant)))
+    expected = {name: np.mean([row[name] for row in each]) for name in METRICS}
+    assert query_scores(rank_scores(scores, relevant)) == pytest.approx(expected)
+
+
+def test_a_constant_score_earns_what_a_random_order_earns():
+    """Ranked by index, the only passage of the first query was first."""
+    scores = query_scores(rank_scores(np.zeros(100), [0]))
+    assert scores["recall_at_1"] == pytest.approx(0.01)
+    assert scores["mrr_at_10"] == pytest.approx(sum(1 / rank for rank in range(1, 11)) / 100)
+    assert scores == pytest.approx(query_scores(rank_scores(np.zeros(100), [99])))
 
 
 @pytest.mark.parametrize("relevant", [[], [5], [-1]])
@@ -143,8 +160,8 @@ def test_relevant_passages_must_exist(relevant):
 
 def test_passages_count_once_and_nan_has_no_rank():
     """Twice, it had an nDCG of 1.23."""
-    assert rank_scores(np.array([0.5, 0.9]), [1, 1]) == (1,)
-    for ranks in ((1, 1), (0, 1), ()):
+    assert rank_scores(np.array([0.5, 0.9]), [1, 1]) == ((1, 1),)
+    for ranks in ((1, 1), (0, 1), (), (math.nan, 2), ((1, 3), (2, 2)), ((1, 2),) * 3):
         with pytest.raises(ValueError, match="ranks must be different and at least 1, one for each relevant passage"):
             query_scores(ranks)
     with pytest.raises(ValueError, match="ranks must hold the ranks of at least one query"):

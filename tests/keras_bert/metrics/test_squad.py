@@ -57,6 +57,21 @@ V2 = {
 }
 
 
+@pytest.mark.parametrize(
+    ("prediction", "gold", "expected"),
+    [
+        ("在北京大学", "北京大学", 8 / 9),
+        ("iPhone 手机", "iPhone手机", 1.0),
+        ("東京タワー", "東京", 4 / 7),
+        ("서울 타워", "서울", 2 / 3),
+        ("𠮷野", "𠮷", 2 / 3),
+    ],
+)
+def test_chinese_characters_and_kana_are_words(prediction, gold, expected):
+    """Between blanks, the first was 0."""
+    assert f1(prediction, [gold]) == pytest.approx(expected)
+
+
 def test_normalized_single_answers():
     assert normalize(" The  cat's-A an\u00a0apple, THE theatre. ") == "catsa apple theatre"
     assert normalize("\u2019Twas the \u201cend\u201d") == "\u2019twas \u201cend\u201d"  # only ASCII punctuation goes
