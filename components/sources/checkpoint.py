@@ -120,8 +120,8 @@ class Checkpoint:
         path: a folder with `config.json`, `model.safetensors` or `pytorch_model.bin`, and a vocabulary, as Hugging
             Face's `save_pretrained` writes; or with `model.keras` and `task.json`, as `Task.save` and training steps
             write. `package:name` or `package:name/folder` is a folder of an installed Python package, which is not
-            imported; `s3://bucket/folder` and `gs://bucket/folder` are object storage. `hf://OWNER/NAME[@REVISION]` is
-            a repository of the Hugging Face hub, whose commit stays until `--refresh` looks for a new one.
+            imported; `s3://bucket/folder` and `gs://bucket/folder` are object storage. `hf://OWNER/NAME[@REVISION][/FOLDER]`
+            is on the Hugging Face hub; its commit stays until `--refresh` looks for a new one.
     """
 
     setting: ClassVar[str] = "checkpoint"

@@ -14,6 +14,7 @@ import os
 import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
+from typing import Any
 
 from keras_bert.core.folders import TASK_FILE, WEIGHT_FILES
 
@@ -103,23 +104,48 @@ class HubAddress:
         """The names of all files of a commit, sorted; the hub is asked once for each commit.
 
         Raises:
-            ValueError: see `resolve`.
+            ValueError: see `resolve`; or the list is not in the cache and the hub cannot be reached.
         """
-        from huggingface_hub import HfApi, get_cached_repo_tree, is_offline_mode, snapshot_download
-        from huggingface_hub.errors import CachedRepoTreeNotFoundError
+        from huggingface_hub import HfApi, constants, is_offline_mode
         from huggingface_hub.hf_api import RepoFile
 
-        source = {"repo_type": self.kind, "revision": self.revision}
-        with self.errors():
-            try:
-                return sorted(file.path for file in get_cached_repo_tree(self.repository, **source))
-            except CachedRepoTreeNotFoundError:
-                if not is_offline_mode():
-                    tree = HfApi().list_repo_tree(self.repository, recursive=True, **source)
-                    return sorted(file.path for file in tree if isinstance(file, RepoFile))
-            # A client that downloaded single files has not cached the list.
-            folder = Path(snapshot_download(self.repository, local_files_only=True, **source))
-        return sorted(file.relative_to(folder).as_posix() for file in folder.rglob("*") if file.is_file())
+        tree = self._cached_tree()
+        if tree is None and is_offline_mode():
+            raise ValueError(
+                f"the list of all files of {self} must be in the hub's cache, {constants.HF_HUB_CACHE}, while "
+                "HF_HUB_OFFLINE is set, as some of them may be missing there; run once without it"
+            )
+        if tree is None:
+            with self.errors():
+                tree = list(HfApi().list_repo_tree(self.repository, recursive=True, **self._source))
+        return sorted(file.path for file in tree if isinstance(file, RepoFile))
+
+    @property
+    def _source(self) -> dict[str, str | None]:
+        return {"repo_type": self.kind, "revision": self.revision}
+
+    def _cached_tree(self) -> list[Any] | None:
+        """The files of a commit, which the client caches when it downloads several of them; None if it did not."""
+        from huggingface_hub import get_cached_repo_tree
+        from huggingface_hub.errors import CachedRepoTreeNotFoundError
+
+        try:
+            return list(get_cached_repo_tree(self.repository, **self._source))
+        except CachedRepoTreeNotFoundError:
+            return None
+
+    def list_folder(self) -> list[str]:
+        """The names of the files in the folder of the path, relative to it; an empty one for the path of a file.
+
+        Raises:
+            ValueError: the commit has no such file or folder; or see `list_files`.
+        """
+        start = f"{self.path}/" if self.path else ""
+        inside = [f"{name}/".removeprefix(start)[:-1] for name in self.list_files() if f"{name}/".startswith(start)]
+        if not inside:
+            hint = "; a branch with a slash is written @a%2Fb" if self.path else ""
+            raise ValueError(f"{self} must be a file or a folder that exists, found nothing there{hint}")
+        return inside
 
     def download(self, select: Callable[[Iterable[str]], Iterable[str]] = list) -> Path:
         """Downloads the file or the folder of the path, and returns its path in the hub's cache, see `fetch`.
@@ -127,47 +153,41 @@ class HubAddress:
         `select` chooses the files of a folder by their names in it.
 
         Raises:
-            ValueError: the commit has no such file or folder; or see `fetch`.
+            ValueError: see `list_folder` and `fetch`.
         """
-        names, start = self.list_files(), f"{self.path}/" if self.path else ""
-        if self.path in names:
-            return self.fetch([self.path]) / self.path
-        inside = [name.removeprefix(start) for name in names if name.startswith(start)]
-        if not inside:
-            raise ValueError(f"{self} must be a file or a folder that exists, found nothing there")
-        return self.fetch([f"{start}{name}" for name in select(inside)]) / self.path
+        return self.fetch(list(select(self.list_folder())))
 
     def fetch(self, names: Sequence[str]) -> Path:
-        """Downloads files of a commit, and returns the folder of the commit in the hub's cache.
+        """Downloads files by their names in the folder of the path, and returns that folder in the hub's cache.
 
-        Needs no network if all files are in the cache. The digest of each downloaded file is compared with the digest
-        in the commit. The download of a large file that was interrupted is resumed.
+        Needs no network if all files and their list are in the cache. The digest of each downloaded file is compared
+        with the digest in the commit. The download of a large file that was interrupted is resumed.
 
         Raises:
             ValueError: see `resolve`; or a file was damaged in transit.
         """
         from huggingface_hub import HfApi, snapshot_download, try_to_load_from_cache
 
-        source = {"repo_type": self.kind, "revision": self.revision}
-        cached = {name: try_to_load_from_cache(self.repository, name, **source) for name in names}
+        names = [f"{self.path}/{name}".strip("/") for name in names]
+        cached = {name: try_to_load_from_cache(self.repository, name, **self._source) for name in names}
         missing = [name for name, file in cached.items() if not isinstance(file, str)]
-        if not missing:
-            return Path(cached[names[0]]).parents[names[0].count("/")]
+        if not missing and self._cached_tree() is not None:
+            return Path(cached[names[0]]).parents[names[0].count("/")] / self.path
         with self.errors():
-            tree = HfApi().list_repo_tree(self.repository, recursive=True, **source)
+            tree = HfApi().list_repo_tree(self.repository, recursive=True, **self._source)
             files = [file for file in tree if file.path in missing]
             for file in files:
                 if file.lfs is not None:
                     self._fetch_large(file.path, file.lfs.sha256, file.lfs.size)
             patterns = [glob.escape(name) for name in names]
-            folder = Path(snapshot_download(self.repository, allow_patterns=patterns, **source))
+            folder = Path(snapshot_download(self.repository, allow_patterns=patterns, **self._source))
         for file in files:
             if file.lfs is None:
                 content = (folder / file.path).read_bytes()
                 # The name of a file's content in git.
                 digest = hashlib.sha1(b"blob %d\0" % len(content) + content, usedforsecurity=False).hexdigest()
                 self._check_digest((folder / file.path).resolve(), digest, file.blob_id)
-        return folder
+        return folder / self.path
 
     def _fetch_large(self, name: str, sha256: str, size: int) -> None:
         """Downloads a file into the cache of the client, which could not resume an interrupted download itself."""
@@ -224,7 +244,9 @@ class HubAddress:
         if isinstance(answer, errors.GatedRepoError):
             return f"{self} is gated: ask for access on {self.page}, and set HF_TOKEN to a token of that account"
         if isinstance(answer, errors.RevisionNotFoundError):
-            return f"{self} must name a branch, a tag or a commit of {self.repository}, got {self.revision!r}"
+            gone = "; a job keeps the commit that it began with: --refresh looks for the present one"
+            hint = gone if COMMIT.fullmatch(str(self.revision)) else ""
+            return f"{self} must name a branch, a tag or a commit of {self.repository}, got {self.revision!r}{hint}"
         if isinstance(answer, errors.RepositoryNotFoundError) or status in (401, 403):
             advice = "a private one needs HF_TOKEN, a token that may read it, and to publish needs one that may write"
             if get_token():
@@ -243,14 +265,15 @@ class HubAddress:
 def fetch_checkpoint(address: str) -> Path:
     """The folder of a checkpoint in the hub's cache, with the files that are read: configuration, tokenizer, weights.
 
-    Weights for other libraries are not downloaded. Code of the repository is never run.
+    The path of the address is its folder in the repository. Weights for other libraries are not downloaded. Code of the
+    repository is never run.
 
     Raises:
         ValueError: it is not on the hub, see `HubAddress.resolve`; it has no weights in a format that is read; or it is
             of no known family.
     """
     resolved = HubAddress.parse(address).resolve()
-    names = resolved.list_files()
+    names = resolved.list_folder()
     if TASK_FILE in names:  # this library saved it
         return resolved.download()
     weights = choose_weights(names)

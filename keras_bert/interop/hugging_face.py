@@ -88,8 +88,8 @@ def from_hugging_face(folder: str | os.PathLike[str], task: str | None = None, *
     Args:
         folder: a folder with `config.json`, `model.safetensors` (or shards and their index), `tokenizer_config.json`,
             and `vocab.txt` or, needed for byte-level BPE and unigram, `tokenizer.json`. `OWNER/NAME`, unless there is
-            such a folder, and `hf://OWNER/NAME[@REVISION]` are repositories of the Hugging Face hub, of which the files
-            that are read are downloaded into its cache; none of their code is run.
+            such a folder, and `hf://OWNER/NAME[@REVISION][/FOLDER]` are on the Hugging Face hub: the files that are
+            read are downloaded into its cache, and none of their code is run.
         task: a key of `TASKS`, for a new head on the checkpoint's encoder with its pooling and longest input; None for
             the task of the checkpoint's head. A head for the same task and labels is kept, and that of a cross-encoder
             with one label for `reranking`; where another pooling, dropout or scale is asked for, it is new, and the log

@@ -111,6 +111,26 @@ def test_the_key_of_a_checkpoint_is_its_commit(hub: Hub, monkeypatch: pytest.Mon
     assert checkpoint.fingerprint() != key
 
 
+def test_a_pattern_is_not_matched_with_a_part_of_the_files(hub: Hub, monkeypatch: pytest.MonkeyPatch) -> None:
+    from huggingface_hub import hf_hub_download
+
+    hub.add("datasets/ann/rows", TABLES)
+    hf_hub_download("ann/rows", "data/train-0.csv", repo_type="dataset")
+    offline(monkeypatch)
+    with pytest.raises(InputError, match="the list of all files of hf"):
+        match_files(f"{DATA}/data/train-*.csv", (".csv",), what="rows")
+
+
+def test_the_folder_of_a_checkpoint_is_part_of_its_key(hub: Hub) -> None:
+    files = {file.name: file.read_bytes() for file in (GOLDEN / "hugging_face_classification").iterdir()}
+    hub.add("ann/small", {**files, **{f"best/{name}": content for name, content in files.items()}})
+    root, best = Checkpoint("hf://ann/small"), Checkpoint("hf://ann/small/best")
+    assert best.folder() == root.folder() / "best"
+    assert best.fingerprint() != root.fingerprint()
+    with pytest.raises(InputError, match="/none must be a file or a folder that exists"):
+        Checkpoint("hf://ann/small/none").check()
+
+
 def test_paths_in_the_hubs_cache_are_shown_by_their_addresses(hub: Hub) -> None:
     commit = hub.add("ann/small", {"config.json": b"{}"}).branches["main"]
     hub.add("datasets/ann/rows", TABLES)

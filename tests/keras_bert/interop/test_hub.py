@@ -165,15 +165,43 @@ def test_what_is_cached_needs_no_network(hub: Hub, monkeypatch: pytest.MonkeyPat
     assert len(hub.requests) == count
 
 
-def test_what_other_clients_cached_is_read_without_a_network(hub: Hub, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_without_a_network_single_cached_files_are_not_the_whole_repository(
+    hub: Hub, monkeypatch: pytest.MonkeyPatch
+) -> None:
     from huggingface_hub import hf_hub_download
 
     hub.add(NAME, FILES)
-    names = ["config.json", "model.safetensors", "vocab.txt"]
-    for name in names:
+    for name in READ:
         hf_hub_download(NAME, name)
     monkeypatch.setattr("huggingface_hub.constants.HF_HUB_OFFLINE", True)
-    assert names_in(fetch_checkpoint(ADDRESS)) == names
+    message = fails(ADDRESS)
+    assert message.startswith(f"the list of all files of {ADDRESS}@")
+    assert message.endswith("while HF_HUB_OFFLINE is set, as some of them may be missing there; run once without it")
+    monkeypatch.setattr("huggingface_hub.constants.HF_HUB_OFFLINE", False)
+    folder = fetch_checkpoint(ADDRESS)
+    monkeypatch.setattr("huggingface_hub.constants.HF_HUB_OFFLINE", True)
+    assert fetch_checkpoint(ADDRESS) == folder
+
+
+def test_the_folder_of_an_address_is_the_checkpoint(hub: Hub) -> None:
+    inner = {f"checkpoint-500/{name}": content for name, content in FILES.items()}
+    inner["checkpoint-500/model.safetensors"] = b"other weights"
+    repository = hub.add(NAME, {**FILES, **inner})
+    folder = fetch_checkpoint(f"{ADDRESS}/checkpoint-500")
+    assert (folder.name, names_in(folder)) == ("checkpoint-500", READ)
+    assert (folder / "model.safetensors").read_bytes() == b"other weights"
+    assert fetch_checkpoint(f"{ADDRESS}/checkpoint-500") == folder
+    assert fails(f"{ADDRESS}/checkpoint-600") == (
+        f"{ADDRESS}@{repository.branches['main']}/checkpoint-600 must be a file or a folder that exists, found nothing "
+        "there; a branch with a slash is written @a%2Fb"
+    )
+    repository.branches["feature"] = repository.branches["main"]
+    assert fails(f"{ADDRESS}@feature/x").endswith("a branch with a slash is written @a%2Fb")
+
+
+def test_a_commit_that_is_gone_names_the_option_that_looks_for_another(hub: Hub) -> None:
+    hub.add(NAME, FILES)
+    assert fails(f"{ADDRESS}@{'0' * 40}").endswith("--refresh looks for the present one")
 
 
 def test_a_cache_that_cannot_be_written_is_one_line(hub: Hub, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
