@@ -18,6 +18,7 @@ from keras_bert.core.folders import (
     hint_of_versions,
 )
 from keras_bert.export.attachments import DIGEST_FILE, attach_entries, check_integrity, read_attachments
+from keras_bert.export.files import companion_folders
 from keras_bert.export.mediapipe_text import MediaPipeTokenizer
 from keras_bert.export.runtimes import PROBABILITIES, LogProbabilityClassifier, open_file
 from keras_bert.export.tflite_kinds import is_for_mediapipe, takes_text
@@ -92,9 +93,8 @@ def load_exported(place: str | os.PathLike[str], file: str = "", *, num_threads:
         raise FileNotFoundError(f"{place} must be a file or a folder of a pushed model, there is none")
     attached = read_attachments(place)
     if not attached.keys() & set(_COMPANIONS):
-        # A web file has no attached files, because every visitor downloads it; its pushed folder has them. The files
-        # for Triton and Core ML are four folders below the pushed folder.
-        for folder in place.absolute().parents[:4]:
+        # A web file has no attached files, because every visitor downloads it; its pushed folder has them.
+        for folder in companion_folders(place):
             if all((folder / name).is_file() for name in _COMPANIONS):
                 return _load(folder, place, num_threads)
     _check_companions(place, attached.keys())

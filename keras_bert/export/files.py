@@ -2,6 +2,7 @@
 
 import dataclasses
 import shutil
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Literal
 
@@ -121,6 +122,12 @@ def list_parts(file: Path) -> list[Path]:
     held = {SAVED_MODEL_FILE: SAVED_MODEL_PARTS, Path(COREML_FILE).name: ("weights",)}.get(file.name, ())
     folders = (file.parent / part for part in held)
     return [file, *(part for folder in folders for part in sorted(folder.rglob("*")) if part.is_file())]
+
+
+def companion_folders(file: Path) -> Sequence[Path]:
+    """The folders that may hold the tokenizer and the settings of a file that has none attached, the nearest first."""
+    # The files for Triton and Core ML are four folders below the pushed folder.
+    return file.absolute().parents[:4]
 
 
 def copy_model(file: Path, folder: Path) -> Path:

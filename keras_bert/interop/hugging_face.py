@@ -23,25 +23,22 @@ import keras
 import numpy as np
 
 from keras_bert.core.checks import check, nearest_name
-from keras_bert.core.folders import TOKENIZER_FILE, VOCABULARY_FILE, staged_files
+from keras_bert.core.folders import VOCABULARY_FILE, staged_files
 from keras_bert.families.hugging_face import Family
 from keras_bert.families.registry import family_of
 from keras_bert.interop import hugging_face_config
 from keras_bert.interop.configs import CONFIG_FILE, Head, write_json
 from keras_bert.interop.heads import build_model, build_task, head_of, vector_settings
 from keras_bert.interop.hub import find_checkpoint
+from keras_bert.interop.model_files import find_model_files
 from keras_bert.interop.names import PROJECTION, hugging_face_format, present_names
-from keras_bert.interop.safetensors_files import FILE, INDEX_FILE, open_tensors, save_tensors
+from keras_bert.interop.safetensors_files import FILE, open_tensors, save_tensors
 from keras_bert.interop.sentence_transformers import (
-    LENGTH_FILE,
-    MODULES_FILE,
-    SETTINGS_FILE,
     read_pooling,
     transformer_folder,
     write_pooling,
 )
 from keras_bert.interop.vocabularies import (
-    SPECIAL_TOKENS_FILE,
     write_definition,
     write_settings,
     write_vocabulary_file,
@@ -66,16 +63,6 @@ from keras_bert.tasks.registry import TASKS
 logger = logging.getLogger(__name__)
 
 _TOKENIZER_LIBRARIES = ("tensorflow", "tensorflow_text")
-# Files that transformers or sentence-transformers would read besides the written ones.
-_MISLEADING = (
-    TOKENIZER_FILE,
-    INDEX_FILE,
-    MODULES_FILE,
-    LENGTH_FILE,
-    SETTINGS_FILE,
-    SPECIAL_TOKENS_FILE,
-    "added_tokens.json",
-)
 
 
 def from_hugging_face(folder: str | os.PathLike[str], task: str | None = None, **settings: Any) -> Task:
@@ -238,8 +225,9 @@ def to_hugging_face(task: Task, folder: str | os.PathLike[str], *, family: str |
                 start = f"{PROJECTION}{number}."
                 dense = {name.removeprefix(start): of_dense[name] for name in of_dense if name.startswith(start)}
                 save_tensors(dense, staging / path / FILE)
-        for name in _MISLEADING:
-            if (folder / name).exists() and not (staging / name).exists():
+        present = (path.relative_to(folder).as_posix() for depth in ("*", "*/*") for path in folder.glob(depth))
+        for name in find_model_files(present):
+            if not (staging / name).exists():
                 raise ValueError(f"{folder} must not hold {name}, which would be read beside what is written")
 
 

@@ -4,25 +4,13 @@ import os
 from pathlib import Path
 from typing import NamedTuple
 
-from keras_bert.core.folders import (
-    ANSWERING_FILES,
-    LABELS_FILE,
-    MEDIAPIPE_FILE,
-    MODEL_FILE,
-    PAGE_FILE,
-    TASK_FILE,
-    TEXT_FILE,
-    WEB_FILES,
-    WEIGHT_FILES,
-    hint_of_versions,
-)
+from keras_bert.core.folders import TASK_FILE, hint_of_versions
 from keras_bert.interop.configs import CONFIG_FILE
 from keras_bert.interop.hub import COMMIT, SCHEME, HubAddress
+from keras_bert.interop.model_files import find_model_files
 
 # A folder with one of these is the folder of a model.
 _OF_MODELS = (TASK_FILE, CONFIG_FILE)
-# Models and their labels. If they were left from an earlier commit, they would be read together with new files.
-_MODELS = {*ANSWERING_FILES, *WEB_FILES, *WEIGHT_FILES, MEDIAPIPE_FILE, TEXT_FILE, MODEL_FILE, PAGE_FILE, LABELS_FILE}
 
 
 class Publication(NamedTuple):
@@ -44,8 +32,8 @@ def publish(
 ) -> Publication:
     """Publishes a pushed folder, a saved task or a folder of `to_hugging_face` on the hub, all of it in one commit.
 
-    The commit makes, replaces and removes the files of a model, and leaves others. No commit is made where the hub has
-    the same files. The token comes from `HF_TOKEN` or from the last login.
+    The commit makes and replaces files, removes those of an earlier model, and leaves what no reader of models reads.
+    No commit is made where the hub has the same files. The token comes from `HF_TOKEN` or from the last login.
 
     Args:
         folder: the folder of the model; its `README.md` becomes the card.
@@ -84,7 +72,7 @@ def publish(
     with place.errors():
         api.create_repo(place.repository, private=private, exist_ok=True)
         before = api.repo_info(place.repository, revision=place.revision)
-        old = {file.rfilename for file in before.siblings or ()} & _MODELS - files.keys()
-        operations += [CommitOperationDelete(path_in_repo=name) for name in sorted(old)]
+        old = {file.rfilename for file in before.siblings or ()} - files.keys()
+        operations += [CommitOperationDelete(path_in_repo=name) for name in find_model_files(old)]
         commit = api.create_commit(place.repository, operations, commit_message=message, revision=place.revision)
     return Publication(place.page, commit.oid, commit.oid != before.sha)

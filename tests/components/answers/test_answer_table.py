@@ -19,7 +19,7 @@ import pytest
 
 from components.answers import cut_table
 from components.answers.answer_table import PartWriter, TableAnswers, answer_table
-from components.answers.table_request import TableRequest
+from components.answers.table_request import TableRequest, digest_request
 from components.answers.work_folder import locked_folder, work_folder
 from components.beam.engine import BeamOptions
 from components.dsl.errors import InputError
@@ -538,3 +538,28 @@ def test_a_folder_that_cannot_be_written(tmp_path: Path) -> None:
 def test_a_folder_that_takes_no_folder() -> None:
     with pytest.raises(InputError, match=r"^--out must be in a folder that can be written, .*: No such file"):
         locked_folder(Path("/proc/out.csv"), {}).__enter__()
+
+
+@pytest.mark.parametrize(
+    ("model", "read"),
+    [
+        ("1/saved_model.pb", "1/variables/variables.index 1/assets/vocab.txt 1/assets.extra/task.json 1/task.json"),
+        ("1/triton/model/1/model.onnx", "1/task.json 1/metrics.json 1/vocab.txt 1/tokenizer.json"),
+        ("1/a.mlpackage/Data/com.apple.CoreML/model.mlmodel", "1/task.json weights/weight.bin"),
+        ("1", "1/model.onnx 1/task.json 1/triton/model/1/model.onnx"),
+    ],
+)
+def test_every_file_that_a_model_is_loaded_from_is_in_the_key_of_finished_parts(
+    tmp_path: Path, model: str, read: str
+) -> None:
+    place = tmp_path / model
+    files = [place.parent / name if name.startswith("weights") else tmp_path / name for name in read.split()]
+    for file in (*files, *([place] if place.suffix else [])):
+        file.parent.mkdir(parents=True, exist_ok=True)
+        file.write_text("old")
+    request = TableRequest(model=place, table="a.csv", text="text", out=tmp_path / "out.csv")
+    keys = [digest_request(request, [])]
+    for file in files:
+        file.write_text("changed")
+        keys.append(digest_request(request, []))
+        assert keys[-1] != keys[-2], file

@@ -17,6 +17,15 @@ FILES = {
     "tokenizers/a.kt": "code",
     ".hidden": "not published",
 }
+# Each is read with the files of a later model by a reader of some kind.
+MISLEADING = (
+    *("quantization.json", "config.json", "modules.json", "1_Pooling/config.json", "2_Dense/model.safetensors"),
+    *("schema.json", "metrics.json", "tokenizer_config.json", "spm.model", "sentence_roberta_config.json"),
+    *("model.onnx", "model-00001-of-00002.safetensors", "adapter_model.safetensors", "onnx/model.onnx"),
+    *("saved_model.pb", "variables/variables.index", "assets/calibration.txt", "assets.extra/task.json"),
+    *("triton/model/1/model.onnx", "model.mlpackage/Manifest.json", "accelerators/coverage.json"),
+    *("transformers_js/onnx/model.onnx", "adapter/adapter.json"),
+)
 
 
 @pytest.fixture
@@ -54,12 +63,12 @@ def test_a_later_version_replaces_the_models_and_keeps_what_is_of_others(
     publish(folder, NAME, private=False)
     repository = hub.repositories[f"models/{NAME}"]
     assert repository.needs == ""
-    repository.commit({**published(hub), "figure.png": b"drawn", "model.onnx": b"old"})
+    others = {"figure.png", "LICENSE", "notes/config.json", "results.json"}
+    repository.commit({**published(hub), **dict.fromkeys((*others, *MISLEADING), b"old")})
     (folder / "model.tflite").write_text("better")
     assert publish(folder, NAME).is_new
     assert published(hub)["model.tflite"] == b"better"
-    assert "figure.png" in published(hub)
-    assert "model.onnx" not in published(hub)
+    assert set(published(hub)) == {*FILES, *others} - {".hidden"}
 
 
 def test_what_cannot_be_published_is_one_line(hub: Hub, folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
