@@ -52,7 +52,7 @@ class NearTexts:
         return fold_key(key) in self._folded
 
     def has_near(self, key: Key) -> bool:
-        """Whether a row has nearly the same texts, one by one, and none has exactly these (see `fold`)."""
+        """Whether a row has nearly the same texts, in any order, and none has exactly these (see `fold`)."""
         return not self.has_equal(key) and next(self.find_near(key), None) is not None
 
     def find_near(self, key: Key) -> Iterator[Key]:
@@ -61,12 +61,12 @@ class NearTexts:
             number for band, value in zip(self._bands, self._sign(key), strict=True) for number in band.get(value, ())
         }
         shingles = _make_shingles(key) if numbers else ()
-        return (self._keys[number] for number in sorted(numbers) if _are_near(shingles, self._find_shingles(number)))
-
-    def _find_shingles(self, number: int) -> "Shingles":
-        if number not in self._shingles:
-            self._shingles[number] = _make_shingles(self._keys[number])
-        return self._shingles[number]
+        for number in sorted(numbers):
+            if number not in self._shingles:
+                self._shingles[number] = _make_shingles(self._keys[number])
+            # The texts of keys may be sorted, and nearly equal texts may sort differently.
+            if _are_near(shingles, self._shingles[number]) or _are_near(shingles[::-1], self._shingles[number]):
+                yield self._keys[number]
 
 
 def _make_shingles(key: Key) -> "Shingles":

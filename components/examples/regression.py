@@ -8,7 +8,6 @@ from components.examples.base import Encoding, row_batches
 from components.examples.texts import TextRows, encode_rows, encode_texts
 from components.sources.shared import check_numbers
 from components.sources.table import TextRow
-from keras_bert.core.folding import fold
 
 # Losses are sums of squared distances in float32, whose largest number is 3.4e38.
 _MOST_DEVIATIONS, _LARGEST = 1e15, 1e30
@@ -71,10 +70,6 @@ class EmbeddingRows(TextRows):
     name = "embedding"
     answers_numbers = True
     encodes_separately = True
-
-    def key(self, row: TextRow) -> tuple[str, ...]:
-        """Both texts, sorted: the similarity of a pair does not depend on which text is the first."""
-        return tuple(sorted(super().key(row), key=fold))
 
     def answer_shape(self, labels: Sequence[str]) -> list[int]:
         """A cosine."""

@@ -8,13 +8,14 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from components.examples.base import TaskRows
 from components.examples.splits import fold_key
+from components.sources.shared import draw_rows
 
 if TYPE_CHECKING:
     from keras_bert.tokenizers.base import BaseTokenizer
 
 # Quantiles of lengths, in percent.
 PERCENTILES = (50, 90, 98, 100)
-# Lengths and scripts are measured on a sample of at most this many evenly spaced rows.
+# Lengths and scripts are measured on a sample of at most this many rows.
 _SAMPLE = 10_000
 
 # First words of Unicode character names that are not the name of a script.
@@ -97,8 +98,8 @@ def measure_tokens(rows: Sequence[Any], task: TaskRows[Any], tokenizer: "BaseTok
 
 
 def sample_rows(rows: Sequence[Any]) -> Sequence[Any]:
-    """At most 10,000 rows, evenly spread."""
-    return rows[:: -(-len(rows) // _SAMPLE)] if rows else rows
+    """At most 10,000 rows, see `draw_rows`."""
+    return [rows[row] for row in draw_rows(len(rows), _SAMPLE)]
 
 
 def percentile(values: Sequence[int], percent: int) -> int:

@@ -6,7 +6,7 @@ from components.dsl.errors import InputError
 from components.examples.base import TaskRows
 from components.examples.overlap import OverlapCounts, resolve_overlap
 from components.examples.registry import TASK_ROWS, check_unlabelled
-from components.examples.splits import fold_key, split_rows
+from components.examples.splits import describe_shared_texts, fold_key, split_rows
 from components.sources.docstring_task import DocstringTask
 from components.sources.label_sets import LabelSetSource
 from components.sources.questions import QuestionSource
@@ -54,7 +54,7 @@ def read_source(source: AnySource, unlabelled: UnlabelledSource | None = None) -
     task.check(splits)
     # Only sources of files have remarks, not the built-in task or the sources of registered tasks.
     clauses = source.describe(raw_splits) if isinstance(source, LabelledFiles) else []
-    return SourceRows(splits, labels, near_overlap, clauses)
+    return SourceRows(splits, labels, near_overlap, [*clauses, *describe_shared_texts(splits, task.key)])
 
 
 def complete_splits(splits: Splits, task: TaskRows[Any]) -> Splits:

@@ -1,7 +1,7 @@
 """Splits validation and test rows off training rows."""
 
 import math
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, TypeVar
 
@@ -22,6 +22,42 @@ def fold_key(key: Iterable[str]) -> str:
     return "\0".join(map(fold, key))
 
 
+def group_keys(keys: Sequence[tuple[str, ...]], most_rows: float) -> list[list[int]]:
+    """The indices of the rows of each group: rows with equal keys (see `fold_key`), and rows that share a text.
+
+    Texts in the fewest rows are joined first. A text that would make a group of more than `most_rows` rows, such as a
+    question that most rows ask about another passage, joins nothing. The order of the rows does not matter.
+    """
+    rows_of_key, rows_of_text = defaultdict[tuple[str, ...], list[int]](list), defaultdict[str, list[int]](list)
+    for row, key in enumerate(keys):
+        texts = tuple(map(fold, key))
+        rows_of_key[texts].append(row)
+        for text in set(texts) - {""}:
+            rows_of_text[text].append(row)
+    groups = dict(enumerate(rows_of_key.values()))
+    group_of_row = {row: group for group, rows in groups.items() for row in rows}
+    for _, rows in sorted(rows_of_text.items(), key=lambda item: (len(item[1]), item[0])):
+        joined = sorted({group_of_row[row] for row in rows}, key=lambda group: -len(groups[group]))
+        if sum(len(groups[group]) for group in joined) <= most_rows:
+            for group in joined[1:]:
+                group_of_row.update(dict.fromkeys(groups[group], joined[0]))
+                groups[joined[0]] += groups.pop(group)
+    return list(groups.values())
+
+
+def describe_shared_texts(splits: Mapping[str, Sequence[R]], key: Callable[[R], tuple[str, ...]]) -> list[str]:
+    """A remark for each split to measure on whose rows share one of their texts, and not all, with training rows."""
+    keys = {split: [frozenset(map(fold, key(row))) - {""} for row in rows] for split, rows in splits.items()}
+    equal, texts = set(keys["train"]), frozenset[str]().union(*keys["train"])
+    counts = {split: sum(row not in equal and bool(row & texts) for row in rows) for split, rows in keys.items()}
+    return [
+        f"{count} of {len(splits[split])} {split} rows share one of their texts with training rows: the model has seen "
+        "it with another second text"
+        for split, count in counts.items()
+        if count
+    ]
+
+
 def split_rows(
     rows: Sequence[R],
     missing: Sequence[str],
@@ -33,19 +69,24 @@ def split_rows(
     """Splits rows into `train` and each missing split, a tenth of the keys of every stratum each, by their hash.
 
     Rows whose keys are equal, or nearly so (`fold`: in all but white space, letter case and their representation in
-    Unicode), come to the same split, whatever else they differ in; the order of the rows does not matter.
+    Unicode), come to the same split, whatever else they differ in; so do rows that share a text, unless too many rows
+    do, see `group_keys`. The order of the rows does not matter.
 
     `key` gives the texts of a row, `stratum` its group, such as its label. `plural_name` names the keys in errors.
 
     Raises:
         InputError: there are too few rows to have one of each split, or none of a stratum stays in train.
     """
-    groups: dict[str, list[R]] = defaultdict(list)
-    for row in rows:
-        groups[fold_key(key(row))].append(row)
+    keys_of_rows = list(map(key, rows))
+    groups = {
+        min(fold_key(keys_of_rows[row]) for row in group): [rows[row] for row in group]
+        for group in group_keys(keys_of_rows, HELD_OUT * len(rows))
+    }
+    counts = Counter(map(stratum, rows))
     strata: dict[str, list[str]] = defaultdict(list)
     for group_key, group in groups.items():
-        strata[min(map(stratum, group))].append(group_key)
+        # The rarest: of a group with several labels, a tenth of the rows of each is held out.
+        strata[min(map(stratum, group), key=lambda label: (counts[label], label))].append(group_key)
     chosen: dict[str, list[str]] = {"train": [], **{split: [] for split in missing}}
     for keys in strata.values():
         keys.sort(key=stable_hash)

@@ -8,6 +8,7 @@ from components.files.record_files import Record
 from components.sources.label_sets import LabelSetRow
 from components.sources.table import TextRow
 from components.sources.teacher_columns import stored_answer
+from keras_bert.core.folding import fold
 
 # Rows of texts or pairs.
 R = TypeVar("R", TextRow, LabelSetRow)
@@ -19,8 +20,8 @@ class PlainTextRows(TaskRows[R]):
     plural_name = "texts"
 
     def key(self, row: R) -> tuple[str, ...]:
-        """Both texts."""
-        return row.text, row.second_text or ""
+        """Both texts, sorted: a model that has learnt a pair has seen the texts of the swapped pair."""
+        return tuple(sorted((row.text, row.second_text or ""), key=fold, reverse=True))
 
     def texts(self, row: R) -> tuple[str, ...]:
         """The text, or both texts of a pair."""

@@ -1,5 +1,6 @@
 """Folds of training rows: parts that a model can judge which has learnt from all others."""
 
+import logging
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, TypeVar
@@ -7,22 +8,26 @@ from typing import Any, TypeVar
 from components.dsl.errors import InputError
 from components.examples.base import TaskRows
 from components.examples.near_texts import NearTexts
-from components.examples.splits import fold_key
+from components.examples.splits import fold_key, group_keys
 from components.sources.shared import stable_hash
+from keras_bert.core.folding import fold
 
 R = TypeVar("R", bound=tuple[Any, ...])
+
+logger = logging.getLogger(__name__)
 
 
 def assign_rows(rows: Sequence[R], task: TaskRows[R], folds: int, seed: int, *, near: bool) -> list[int]:
     """The fold of each row, 0 to `folds - 1`: a function of the rows' texts and labels, not of their order.
 
-    Rows with the same texts, and with `near` those with nearly the same ones, come to one fold. Every fold gets a part
-    of each label (iterative stratification, Sechidis et al. 2011, which begins with the rarest label).
+    Rows with the same texts, and with `near` those with nearly the same ones, come to one fold, and so do rows that
+    share a text, unless these are more than a fold has (`group_keys`). Every fold gets a part of each label (iterative
+    stratification, Sechidis et al. 2011, which begins with the rarest label).
 
     Raises:
         InputError: a label has too few different texts; or all its rows came to one fold.
     """
-    groups = _group_rows(rows, task, near=near)
+    groups = _group_rows(rows, task, folds, near=near)
     labels = {
         group: task.count_labels([rows[row] for row in members]) or Counter[str]() for group, members in groups.items()
     }
@@ -41,6 +46,12 @@ def assign_rows(rows: Sequence[R], task: TaskRows[R], folds: int, seed: int, *, 
             f"label_errors.seed must deal the rows of each label to two folds, but all of {label!r} came to one; "
             "choose another seed, or add rows of that label"
         )
+    folds_of_text: dict[str, set[int]] = defaultdict(set)
+    for row, number in fold_of_row.items():
+        for text in set(task.key(rows[row])) - {""}:
+            folds_of_text[fold(text)].add(number)
+    if parted := sum(len(numbers) > 1 for numbers in folds_of_text.values()):
+        logger.warning("%d texts are in rows of several folds, as too many rows share them for one fold", parted)
     return [fold_of_row[row] for row in range(len(rows))]
 
 
@@ -50,21 +61,23 @@ def check_folds(rows: Sequence[R], task: TaskRows[R], folds: int) -> None:
     Raises:
         InputError: a label has fewer.
     """
-    groups = _group_rows(rows, task, near=False).values()
+    groups = _group_rows(rows, task, folds, near=False).values()
     labels = (task.count_labels([rows[row] for row in members]) or Counter[str]() for members in groups)
     _check_counts(labels, folds, task.plural_name, near=False)
 
 
-def _group_rows(rows: Sequence[R], task: TaskRows[R], *, near: bool) -> dict[int, list[int]]:
+def _group_rows(rows: Sequence[R], task: TaskRows[R], folds: int, *, near: bool) -> dict[int, list[int]]:
     """The first row of each group -> all rows of the group."""
     import numpy as np
 
     from components.text.near_duplicates import find_clusters
 
     keys = [task.key(row) for row in rows]
-    first_of_key: dict[str, int] = {}
-    pairs = [(number, first_of_key.setdefault(fold_key(key), number)) for number, key in enumerate(keys)]
+    pairs = [(row, group[0]) for group in group_keys(keys, len(rows) / folds) for row in group]
     if near:
+        first_of_key: dict[str, int] = {}
+        for number, key in enumerate(keys):
+            first_of_key.setdefault(fold_key(key), number)
         distinct = {keys[number]: number for number in first_of_key.values()}
         texts = NearTexts(distinct)
         pairs += [(number, distinct[other]) for key, number in distinct.items() for other in texts.find_near(key)]

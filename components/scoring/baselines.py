@@ -4,6 +4,7 @@ from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from components.sources.label_sets import LabelSetRow
+from components.sources.shared import draw_rows
 from components.sources.table import TextRow
 
 if TYPE_CHECKING:
@@ -136,11 +137,9 @@ def _fit_ngrams(estimator: Any, target: Callable[[Any], Any], train: Sequence[R]
     return max(fitted, key=lambda model: float(model.score(_join(validation), validation_targets)))
 
 
-def _sample(rows: Any) -> Any:
-    """All rows, or evenly spread ones if there are too many; the first rows may all have one label."""
-    if len(rows) <= _MOST_ROWS:
-        return rows
-    return [rows[number * len(rows) // _MOST_ROWS] for number in range(_MOST_ROWS)]
+def _sample(rows: Sequence[Any]) -> list[Any]:
+    """All rows, or some if there are too many, see `draw_rows`."""
+    return [rows[row] for row in draw_rows(len(rows), _MOST_ROWS)]
 
 
 def _vectorizers() -> list[Any]:

@@ -8,6 +8,7 @@ from typing import Any, NamedTuple
 from components.dsl.errors import InputError, nearest
 from components.files.record_files import read_records
 from components.files.text_files import repair
+from components.sources.shared import stable_hash
 from components.sources.table import parse_number
 
 # The roles of columns are guessed from at least so many rows, if there are as many.
@@ -40,12 +41,12 @@ class TableColumn(NamedTuple):
 
     Attributes:
         values: its values that are not empty, as they are; of a sample of rows.
-        stride: the distance of neighbours of the sample in the table, in rows.
+        rows: the index of each value's row in the table.
     """
 
     name: str
     values: list[Any]
-    stride: int = 1
+    rows: Sequence[int] = ()
 
     @property
     def is_numeric(self) -> bool:
@@ -65,7 +66,7 @@ class TableColumn(NamedTuple):
     @property
     def counts_rows(self) -> bool:
         """Whether all values are numbers that grow by 1 from row to row."""
-        return self.is_numeric and all(float(b) - float(a) == self.stride for a, b in itertools.pairwise(self.values))
+        return self.is_numeric and len({float(b) - a for a, b in zip(self.rows, self.values, strict=True)}) == 1
 
     def count_distinct(self) -> int:
         """The number of different values, as labels are read: without white space around them."""
@@ -89,29 +90,33 @@ class Roles(NamedTuple):
 
 
 def read_sample(files: Sequence[str]) -> list[TableColumn]:
-    """The columns of a table with the values of 5,000 to 10,000 rows at equal distances, or of all its rows.
+    """The columns of a table with the values of about 5,000 to 10,000 rows, by the hash of their index, or of all rows.
 
-    Tables are often sorted by their labels: the first rows would have one of them.
+    Tables are often sorted by their labels: the first rows would have one of them. So may every n-th row.
 
     Raises:
         InputError: a file is missing or broken, or there is no row.
     """
-    rows, stride = list[Any](), 1
+    sample, limit = dict[int, Any](), 1 << 64
     records = itertools.chain.from_iterable(read_records(file, (), has_cells=True) for file in files)
     for number, record in enumerate(records):
-        if number % stride == 0:
-            rows.append(record.cells)
-        if len(rows) == 2 * _ROWS:
-            rows, stride = rows[::2], 2 * stride
-    if not rows:
+        if stable_hash(str(number)) < limit:
+            sample[number] = record.cells
+        if len(sample) == 2 * _ROWS:
+            limit //= 2
+            sample = {row: cells for row, cells in sample.items() if stable_hash(str(row)) < limit}
+    if not sample:
         raise InputError(f"the table {files[0]} must hold at least one row, got none")
     # Others can be read by no job: spreadsheets write empty columns without names.
-    names = [name for name in rows[0] if name.strip() and all(name in row for row in rows)]
-    values = {name: [_decode(row[name]) for row in rows] for name in names}
-    return [
-        TableColumn(name, [value for value in values[name] if value is not None and str(value).strip()], stride)
-        for name in names
+    names = [
+        name for name in next(iter(sample.values())) if name.strip() and all(name in cells for cells in sample.values())
     ]
+    columns = []
+    for name in names:
+        values = {row: _decode(cells[name]) for row, cells in sample.items()}
+        filled = {row: value for row, value in values.items() if value is not None and str(value).strip()}
+        columns.append(TableColumn(name, list(filled.values()), list(filled)))
+    return columns
 
 
 def find_tagged_columns(columns: Sequence[TableColumn]) -> tuple[str, str] | None:

@@ -40,10 +40,16 @@ def test_both_texts_of_a_pair_count_and_of_other_tasks_all_words_or_the_context(
     assert count_overlap(questions, TASK_ROWS["question_answering"].key) == {"test": {"train": 1}}
 
 
-def test_a_similarity_holds_in_both_directions() -> None:
+@pytest.mark.parametrize("task", ["classification", "multi_label", "regression", "embedding"])
+def test_a_swapped_pair_is_the_same_pair(task: str) -> None:
     rows = {"train": [TextRow("a cow", "1", "B")], "test": [TextRow("b", "1", "A  cow"), TextRow("b", "1", "b")]}
-    assert count_overlap(rows, TASK_ROWS["embedding"].key) == {"test": {"train": 1}}
-    assert count_overlap(rows, TASK_ROWS["regression"].key) == {"test": {"train": 0}}
+    assert count_overlap(rows, TASK_ROWS[task].key) == {"test": {"train": 1}}
+
+
+def test_a_nearly_equal_swapped_pair_is_near() -> None:
+    key, words = TASK_ROWS["classification"].key, "one two three four five six seven eight"
+    train, test = TextRow(f"m {words}", "a", f"n {words}"), TextRow(f"n {words} z", "a", f"a {words}")
+    assert count_overlap({"train": [train], "test": [test]}, key, "near") == {"test": {"train": 1}}
 
 
 def test_what_is_shared_is_told_with_its_share() -> None:

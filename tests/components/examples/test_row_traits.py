@@ -61,5 +61,11 @@ def test_unknown_tokens() -> None:
 def test_percentiles_and_samples() -> None:
     assert [percentile(range(1, 101), percent) for percent in (0, 50, 98, 100)] == [1, 50, 98, 100]
     assert percentile([3, 1, 2], 50) == 2
-    assert len(sample_rows(range(25_000))) == 8334
     assert sample_rows([]) == []
+
+
+def test_a_sample_has_rows_of_every_kind_where_kinds_alternate() -> None:
+    for kinds in (2, 3, 4):
+        sample = sample_rows([row % kinds for row in range(40_000)])
+        assert len(sample) == 10_000
+        assert min(sample.count(kind) for kind in range(kinds)) > 9_500 / kinds

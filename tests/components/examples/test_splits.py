@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 
 from components.dsl.errors import InputError
 from components.examples.classification import ClassificationRows
-from components.examples.splits import describe_few_rows, split_rows
+from components.examples.splits import describe_few_rows, describe_shared_texts, split_rows
 from components.sources.table import TextRow
 from keras_bert.core.folding import fold
 from tests.keras_bert.core.test_folding import NEARLY
@@ -53,6 +53,30 @@ def test_the_second_text_makes_another_pair() -> None:
     splits = carve(rows, ["test"])
     assert (len(splits["train"]), len(splits["test"])) == (9, 1)
     assert {*splits["train"], *splits["test"]} == set(rows)
+
+
+def test_swapped_pairs_and_pairs_that_share_a_text_come_to_the_same_split() -> None:
+    swapped = [TextRow(f"{side} {row}", "a", f"{other} {row}") for row in range(200) for side, other in ("pq", "qp")]
+    premises = [TextRow(f"premise {row}", label, f"{label} {row}") for row in range(200) for label in "abc"]
+    for rows in (swapped, premises):
+        splits = carve(rows, ["validation", "test"])
+        texts = {
+            split: {text for row in part for text in (row.text, row.second_text)} for split, part in splits.items()
+        }
+        assert len(splits["test"]) == len(splits["validation"]) == len(rows) // 10
+        assert texts["test"].isdisjoint(texts["train"] | texts["validation"])
+        assert texts["validation"].isdisjoint(texts["train"])
+        assert describe_shared_texts(splits, ROWS.key) == []
+
+
+def test_texts_of_most_rows_keep_none_together_and_are_told() -> None:
+    rows = [TextRow(f"text {row}", "ab"[row % 2], aspect) for row in range(100) for aspect in ("food", "price")]
+    splits = carve(rows, ["test"])
+    assert len(splits["test"]) == 20
+    assert texts_of(splits["test"]).isdisjoint(texts_of(splits["train"]))
+    assert describe_shared_texts(splits, ROWS.key) == [
+        "20 of 20 test rows share one of their texts with training rows: the model has seen it with another second text"
+    ]
 
 
 def test_rows_that_are_the_same_count_once_and_all_stay() -> None:
@@ -113,7 +137,9 @@ def test_five_texts_of_a_label_are_too_few(rows: list[TextRow], missing: list[st
 def test_a_label_all_of_whose_texts_are_taken_is_named_with_the_splits() -> None:
     rows = [TextRow(f"text {number}", "a") for number in range(20)]
     splits = carve(rows, ["validation", "test"])
-    shared = [TextRow(splits[split][0].text, label) for split, label in (("test", "c"), ("validation", "b"))]
+    # A label that occurs more often than the texts' other label; the group of a rarer one would stay in training.
+    shared = [TextRow(splits[split][0].text, "b") for split in ("test", "validation") for _ in range(11)]
+    assert "b" not in {row.label for row in carve([*rows, shared[0]], ["validation", "test"])["test"]}
     with pytest.raises(InputError) as error:
         carve([*rows, *shared], ["validation", "test"])
     assert str(error.value) == (

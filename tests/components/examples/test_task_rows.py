@@ -267,7 +267,7 @@ def test_the_texts_that_splits_may_not_share():
         "classification": ("c", ""),
         "multi_label": ("c", "b"),
         "regression": ("c", "b"),
-        "embedding": (TEXTS[2], "c"),
+        "embedding": ("c", TEXTS[2]),
         "reranking": ("c",),
         "retrieval": ("c",),
         "token_classification": ("c",),

@@ -49,6 +49,17 @@ def test_equal_and_nearly_equal_texts_stay_together() -> None:
     assert apart[:120] == apart[240:] != apart[120:240]
 
 
+def test_pairs_that_share_a_text_stay_together(caplog: pytest.LogCaptureFixture) -> None:
+    rows = [TextRow(f"premise {row}", label, f"{label} {row}") for row in range(40) for label in "abc"]
+    folds = assign_rows(rows, TEXTS, 4, 0, near=False)
+    assert folds[::3] == folds[1::3] == folds[2::3]
+    assert not caplog.records
+    assign_rows([row._replace(second_text="why?") for row in rows], TEXTS, 4, 0, near=False)
+    assert [record.getMessage() for record in caplog.records] == [
+        "1 texts are in rows of several folds, as too many rows share them for one fold"
+    ]
+
+
 def test_texts_that_are_near_to_one_between_them_stay_together() -> None:
     """The first and the last share too few words to be near to each other."""
     words = draw_texts(1, length=20)[0].split()
