@@ -11,10 +11,10 @@ from rich.console import Console
 from components.dsl.errors import InputError
 from pipeline.commands.command import DONE, PROGRAM, OutputPath, Verb, absolute_path, refresh_option
 
-# `DRAFTED_TASKS`, whose import takes too long for help.
+# Those of `TASK_ROWS`, whose import takes too long for help.
 TASKS = (
     *("classification", "multi_label", "regression", "token_classification", "question_answering", "embedding"),
-    "reranking",
+    *("retrieval", "reranking"),
 )
 
 
@@ -40,12 +40,11 @@ class RowsPath(click.Path):
     "--task",
     type=click.Choice(TASKS),
     metavar="TASK",
-    help=f"The task: {', '.join(TASKS)}. Default: guessed from the rows. docs/guides/retrieval.md has a job for "
-    "retrieval.",
+    help=f"The task: {', '.join(TASKS)}. Default: guessed from the rows.",
 )
-@click.option("--text", metavar="COLUMN", help="The column of texts. Default: guessed.")
+@click.option("--text", metavar="COLUMN", help="The column of texts, or of queries. Default: guessed.")
 @click.option("--label", metavar="COLUMN", help="The column of labels. Default: guessed.")
-@click.option("--second", metavar="COLUMN", help="The column of second texts; needs --text.")
+@click.option("--second", metavar="COLUMN", help="The column of second texts, or of passages; needs --text.")
 @click.option(
     "--checkpoint",
     type=RowsPath(),

@@ -2,6 +2,7 @@
 
 import itertools
 import math
+import re
 from collections.abc import Iterable, Sequence
 from typing import Any, NamedTuple
 
@@ -13,8 +14,8 @@ from components.sources.table import parse_number
 
 # The roles of columns are guessed from at least so many rows, if there are as many.
 _ROWS = 5000
-# Names of public data sets, in the order in which they are preferred.
-_TEXTS = ("text", "sentence", "review", "content", "body", "message", "comment", "utterance", "query", "title")
+# Names of public data sets in lower case, in the order in which they are preferred.
+_TEXTS = ("text", "sentence", "review", "content", "body", "message", "comment", "utterance", "query")
 _PAIRS = (
     ("text", "second_text"),
     ("sentence1", "sentence2"),
@@ -67,6 +68,11 @@ class TableColumn(NamedTuple):
     def counts_rows(self) -> bool:
         """Whether all values are numbers that grow by 1 from row to row."""
         return self.is_numeric and len({float(b) - a for a, b in zip(self.rows, self.values, strict=True)}) == 1
+
+    @property
+    def holds_texts(self) -> bool:
+        """Whether cells have two words or more on average, and most of them differ."""
+        return self.mean_words() >= _LEAST_WORDS and self.count_distinct() > len(self.values) / 2
 
     def count_distinct(self) -> int:
         """The number of different values, as labels are read: without white space around them."""
@@ -184,18 +190,17 @@ def _find_texts(
     if text is not None:
         return [named[name] for name in (text, second) if name is not None]
     free = {name: column for name, column in named.items() if name not in (label, second)}
-    wordy = [
-        column
-        for column in free.values()
-        if column.mean_words() >= _LEAST_WORDS and column.count_distinct() > len(column.values) / 2
-    ]
+    wordy = {name: column for name, column in free.items() if column.holds_texts}
+    lower = {name.lower(): column for name, column in free.items() if column.mean_words()}
     if second is None:
-        for first, other in _PAIRS:
-            if first in free and other in free and free[first].mean_words() and free[other].mean_words():
-                return [free[first], free[other]]
-    first_text = next((free[name] for name in _TEXTS if name in free and free[name].mean_words()), None)
+        # Names that only differ in the number or letter of the text, such as MRPC's "#1 String" and "#2 String".
+        numbered = [(name, re.sub(r"1|(?<![a-z])a$", _name_second, name)) for name in map(str.lower, wordy)]
+        for first, other in (*_PAIRS, *(pair for pair in numbered if pair[0] != pair[1])):
+            if first in lower and other in lower:
+                return [lower[first], lower[other]]
+    first_text = next((lower[name] for name in _TEXTS if name in lower), None)
     if first_text is None and wordy:
-        first_text = max(wordy, key=TableColumn.mean_words)
+        first_text = max(wordy.values(), key=TableColumn.mean_words)
     if first_text is None:
         raise InputError(
             f"the table {file} must have a column of texts, of two words or more in most cells, got "
@@ -204,14 +209,21 @@ def _find_texts(
     return [first_text, *([named[second]] if second is not None else [])]
 
 
+def _name_second(match: re.Match[str]) -> str:
+    return {"1": "2", "a": "b"}[match[0]]
+
+
 def _find_label(columns: Sequence[TableColumn], file: str, label: str | None, numbers: bool) -> TableColumn:
     """The column of labels: by name, else the one with the fewest different values that occur twice on average."""
     if numbers and label is None:
         columns = [column for column in columns if column.is_numeric and not column.counts_rows] or columns
     named = {column.name: column for column in columns}
-    for name in (label,) if label is not None else LABEL_NAMES:
-        if name in named:
-            return named[name]
+    if label is not None:
+        return named[label]
+    lower = {column.name.lower(): column for column in columns}
+    for name in LABEL_NAMES:
+        if name in lower:
+            return lower[name]
     repeated = [column for column in columns if 2 <= column.count_distinct() <= len(column.values) / 2]
     numeric = [column for column in columns if column.is_numeric and column.count_distinct() >= 2]
     if not repeated and not numeric:

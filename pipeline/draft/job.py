@@ -14,6 +14,7 @@ from components.examples.splits import split_rows
 from components.files.text_files import is_remote
 from components.sources.checkpoint import PACKAGE, Checkpoint
 from components.sources.shared import SPLITS
+from components.sources.table import TextRow
 from components.text.escaping import escape_field
 from keras_bert.core.folders import replaced_file
 from keras_bert.core.processor import native_precision, usable_processors
@@ -88,7 +89,12 @@ def draft_job(request: DraftRequest, checkpoint: Checkpoint, name: str = "") -> 
     except InputError as error:
         raise InputError(f"{error}{guess.advice}") from None
     rows = measure_rows(splits["train"], task)
-    tokens = measure_tokens(splits["train"], task, checkpoint.tokenizer())
+    measured, reader = splits["train"], task
+    if guess.source.task == "retrieval":
+        # Passages are longer than queries, and a model encodes both separately.
+        pairs = ((row.query, passage) for row in measured for passage in (*row.passages, *row.negatives))
+        measured, reader = [TextRow(query, "", passage) for query, passage in pairs], TASK_ROWS["embedding"]
+    tokens = measure_tokens(measured, reader, checkpoint.tokenizer())
     name = name or name_job(request.train)
     draft = propose_settings(name, guess.source, checkpoint, rows, tokens)
     remarks = [*guess.reasons, *describe_rows(rows, tokens)]

@@ -5,10 +5,10 @@ import math
 from typing import NamedTuple
 
 from components.examples.row_traits import RowTraits, TokenTraits, percentile
+from components.examples.source_rows import AnySource
 from components.sources.checkpoint import Checkpoint
 from components.sources.shared import SPLITS
 from pipeline.capabilities import CAPABILITIES
-from pipeline.draft.source import AnySource
 from pipeline.proposal import RECIPE, Setting, SettingsTable, propose_class_weights
 from pipeline.workload import EncoderSize, RowLengths, TrainingWork
 
@@ -25,6 +25,9 @@ _FEWEST_EPOCHS = 1.0
 _NARROW = 384
 _RATES = {True: (1e-4, 2e-4), False: (3e-5, 1e-4)}
 _BATCH_SIZE = 32
+# For `retrieval`, a batch's other passages are the wrong answers, and checkpoints have mostly learnt to search: as in
+# docs/guides/retrieval.md.
+_BATCH_OF_QUERIES, _QUERIES_RATE = 64, 2e-5
 
 
 class Draft(NamedTuple):
@@ -39,7 +42,9 @@ def propose_settings(
 ) -> Draft:
     """Settings for the rows of a source."""
     lengths, size = _propose_lengths(source, checkpoint, tokens), EncoderSize.of_checkpoint(checkpoint)
-    rates = _RATES[size is None or size.hidden_size <= _NARROW]
+    rates, batch_size = _RATES[size is None or size.hidden_size <= _NARROW], _BATCH_SIZE
+    if source.task == "retrieval":
+        rates, batch_size = (_QUERIES_RATE, rates[1]), _BATCH_OF_QUERIES
     rate = Setting("learning_rate", rates[0], "" if size is None else f"for {size.hidden_size} hidden units")
     start = [
         SettingsTable("", [Setting("name", name), *lengths]),
@@ -56,7 +61,7 @@ def propose_settings(
     student = None if size is None or size.layers < 2 else size._replace(layers=size.layers // 2)
     training = [
         Setting("epochs", epochs, f"for {rows.rows} rows: the fewer, the more"),
-        Setting("batch_size", _BATCH_SIZE),
+        Setting("batch_size", batch_size),
         rate,
         *propose_class_weights(rows),
     ]

@@ -2,11 +2,13 @@
 
 import itertools
 import re
+import shlex
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 from components.dsl.errors import InputError
 from components.examples.registry import TASK_ROWS
+from components.examples.source_rows import AnySource
 from components.files.paths import match_files
 from components.files.record_files import RECORD_KINDS
 from components.files.text_files import Lines, extension
@@ -42,10 +44,9 @@ _PREFIX = re.compile(r"[a-z]{2,3}:")
 _SCHEMES = ("BIO", "IOB1", "IOBES", "BILOU")
 _FITTING_SHARE = 0.9
 
-# The columns of queries and passages are not guessed.
-DRAFTED_TASKS = tuple(name for name in TASK_ROWS if name != RetrievalSource.task)
-
-AnySource = TableSource | LabelSetSource | SentenceSource | QuestionSource
+# Names of the columns of queries and passages in public data sets, in lower case.
+_QUERIES = ("query", "question", "anchor")
+_PASSAGES = ("passage", "positive", "pos", "answer", "context", "document")
 
 
 class DraftRequest(NamedTuple):
@@ -116,11 +117,9 @@ def _guess_source(request: DraftRequest) -> Guess:
     if request.task is None and set(QUESTION_FIELDS) <= set(names):
         return _as_questions(request, files[0])
     has_queries = {RetrievalSource.query, RetrievalSource.passage} <= set(names)
-    if has_queries and request.task is request.label is None and not set(LABEL_NAMES) & set(names):
-        raise InputError(
-            f"the table {files[0]} has queries and passages, for which no job is drafted: "
-            f"{', '.join(names)}; docs/guides/retrieval.md has a job for them; --label names a column of labels"
-        )
+    is_unlabelled = has_queries and request.label is None and not set(LABEL_NAMES) & set(map(str.lower, names))
+    if request.task == RetrievalSource.task or (request.task is None and is_unlabelled):
+        return _as_retrieval(request, names, files[0])
     tagged = find_tagged_columns(columns) if request.task in (None, SentenceSource.task) else None
     if tagged is not None:
         fields = dict(zip(("words", "tags"), tagged, strict=True))
@@ -137,17 +136,34 @@ def _guess_source(request: DraftRequest) -> Guess:
             f"column {roles.text.name!r} of {files[0]} must hold different texts, got {text!r} in all "
             f"{len(roles.text.values)} rows"
         )
+    reasons = [f"columns: {', '.join(names)}", *_describe_texts(roles, columns)]
     fields = _find_label_sets(roles, columns) if request.task in (None, LabelSetSource.task) else {}
     if fields or request.task == LabelSetSource.task:
-        return _as_label_sets(request, roles, names, fields)
-    return _as_table(request, roles, names)
+        return _as_label_sets(request, roles, reasons, fields)
+    return _as_table(request, roles, reasons)
+
+
+def _describe_texts(roles: Roles, columns: Sequence[TableColumn]) -> list[str]:
+    """A line for each column of texts, with the flags that choose others."""
+    chosen, second = (roles.text, roles.second_text, roles.label), roles.second_text
+    others = [
+        f"--text {shlex.quote(column.name)} reads {column.mean_words():.1f} words"
+        for column in columns
+        if column.holds_texts and column not in chosen
+    ]
+    alone = [] if second is None else [f"--text {shlex.quote(roles.text.name)} without --second reads one text"]
+    text = f"text: column {roles.text.name!r}, {roles.text.mean_words():.1f} words on average"
+    reasons = [text, *([] if second is None else [f"second text: column {second.name!r}"])]
+    remarks = ", ".join([*others, *alone])
+    return [*reasons[:-1], reasons[-1] + (f" ({remarks})" if remarks else "")]
 
 
 def _find_label_sets(roles: Roles, columns: Sequence[TableColumn]) -> dict[str, Any]:
     """The settings with which a table has several labels in a row; empty if it has one label in each row.
 
     Several labels are in lists, in at least two columns of 0 and 1, or in cells with a separator. A separator is only
-    recognized if splitting gives fewer different labels than cells, and more than half of the labels are cells, too.
+    recognized if splitting gives fewer different labels than cells, and at most half as many or mostly labels that are
+    cells, too.
     """
     if roles.label.holds_lists:
         return {"label": roles.label.name}
@@ -159,12 +175,13 @@ def _find_label_sets(roles: Roles, columns: Sequence[TableColumn]) -> dict[str, 
     for mark in _SEPARATORS:
         labels = {part.strip() for cell in cells for part in cell.split(mark)}
         # Not numbers with decimal commas.
-        if len(labels) < len(cells) and len(labels) < 2 * len(labels & cells) and not all(map(is_number, labels)):
+        are_few = len(labels) < 2 * len(labels & cells) or 2 * len(labels) <= len(cells)
+        if are_few and len(labels) < len(cells) and not all(map(is_number, labels)):
             return {"label": roles.label.name, "separator": mark}
     return {}
 
 
-def _as_label_sets(request: DraftRequest, roles: Roles, names: Sequence[str], fields: dict[str, Any]) -> Guess:
+def _as_label_sets(request: DraftRequest, roles: Roles, reasons: Sequence[str], fields: dict[str, Any]) -> Guess:
     """A table with any number of labels a row; without lists or columns of 0 and 1, by the separator in most cells."""
     if not fields:
         cells = [str(value) for value in roles.label.values]
@@ -173,19 +190,33 @@ def _as_label_sets(request: DraftRequest, roles: Roles, names: Sequence[str], fi
     columns = {"text": roles.text.name, **fields}
     if roles.second_text is not None:
         columns["second_text"] = roles.second_text.name
-    reasons = [
-        f"columns: {', '.join(names)}",
-        f"text: column {roles.text.name!r}, {roles.text.mean_words():.1f} words on average",
-        f"task: multi_label, by {', '.join(f'{name} {value!r}' for name, value in fields.items())}"
-        + " (--task classification reads a cell as one label)" * ("separator" in fields),
-    ]
-    return Guess(LabelSetSource(**request.paths(), **columns), reasons)
+    reason = f"task: multi_label, by {', '.join(f'{name} {value!r}' for name, value in fields.items())}"
+    reason += " (--task classification reads a cell as one label)" * ("separator" in fields)
+    return Guess(LabelSetSource(**request.paths(), **columns), [*reasons, reason])
 
 
-def _as_table(request: DraftRequest, roles: Roles, names: Sequence[str]) -> Guess:
+def _as_retrieval(request: DraftRequest, names: Sequence[str], file: str) -> Guess:
+    """Queries and passages; columns whose names begin with `neg` hold negatives."""
+    lower = {name.lower(): name for name in names}
+    query = request.text or next((lower[name] for name in _QUERIES if name in lower), None)
+    passage = request.second_text or next((lower[name] for name in _PASSAGES if name in lower), None)
+    if query is None or passage is None or not {query, passage} <= set(names):
+        raise InputError(
+            f"the table {file} must have a column of queries, {' or '.join(_QUERIES)}, and one of passages, "
+            f"{' or '.join(_PASSAGES)}, got {', '.join(names)}; name them by --text and --second"
+        )
+    negatives = tuple(name for name in names if name.lower().startswith("neg"))
+    source = RetrievalSource(**request.paths(), query=query, passage=passage, negatives=negatives)
+    reasons = [f"columns: {', '.join(names)}", f"queries: column {query!r}; passages: column {passage!r}"]
+    if negatives:
+        reasons.append(f"negatives: {', '.join(negatives)}")
+    return Guess(source, [*reasons, "task: retrieval, as the rows are queries with passages that answer them"])
+
+
+def _as_table(request: DraftRequest, roles: Roles, reasons: Sequence[str]) -> Guess:
     """A table, whose label and number of texts decide the task."""
     label, second = roles.label, roles.second_text
-    task, reason = _guess_table_task(roles) if request.task is None else (request.task, "named by --task")
+    task, reason = _guess_table_task(roles, request) if request.task is None else (request.task, "named by --task")
     if task in _NUMERIC_TASKS and not label.is_numeric:
         other = next((value for value in label.values if not is_number(value)), "nothing")
         raise InputError(f"--task {task} needs numbers in column {label.name!r}, got {str(other)[:40]!r}")
@@ -197,13 +228,8 @@ def _as_table(request: DraftRequest, roles: Roles, names: Sequence[str]) -> Gues
         source = TableSource(request.train, **{**columns, "task": "regression"})
         rows = (row for path in request.paths().values() for row in source.read(path))
         columns["scale"] = max(abs(float(row.label)) for row in rows) or 1.0
-    reasons = [
-        f"columns: {', '.join(names)}",
-        f"text: column {roles.text.name!r}, {roles.text.mean_words():.1f} words on average",
-        *([] if second is None else [f"second text: column {second.name!r}"]),
-        f"label: column {label.name!r}, {label.count_distinct()} different values",
-        f"task: {task}, {reason}",
-    ]
+    labels = f"label: column {label.name!r}, {label.count_distinct()} different values"
+    reasons = [*reasons, labels, f"task: {task}, {reason}"]
     distinct, count = label.count_distinct(), len(label.values)
     advice = f"; column {label.name!r} has {distinct} different values in {count} rows: --label names another"
     if label.is_numeric:
@@ -211,15 +237,27 @@ def _as_table(request: DraftRequest, roles: Roles, names: Sequence[str]) -> Gues
     return Guess(TableSource(**request.paths(), **columns), reasons, advice * (task == "classification"))
 
 
-def _guess_table_task(roles: Roles) -> tuple[str, str]:
+def _guess_table_task(roles: Roles, request: DraftRequest) -> tuple[str, str]:
     label, distinct = roles.label, roles.label.count_distinct()
     names = (roles.text.name, roles.second_text and roles.second_text.name)
     if names == (RetrievalSource.query, RetrievalSource.passage) and label.name in RELEVANCE_NAMES and label.is_numeric:
         return "reranking", f"as {label.name!r} holds numbers for queries and passages"
     is_category = not label.is_numeric or (all_whole(label.values) and distinct <= _MOST_NUMERIC_LABELS)
     if is_category:
-        numbers = ", not numbers (else --task regression)" if label.is_numeric else ""
-        return "classification", f"as {label.name!r} has {distinct} different values that are names{numbers}"
+        other = ", not numbers (else --task regression)" if label.is_numeric else ""
+        cells = [str(value) for value in label.values]
+        if not label.is_numeric and all(is_number(cell.replace(",", ".")) for cell in cells):
+            if distinct > _MOST_NUMERIC_LABELS:
+                comma = next(cell for cell in cells if "," in cell)
+                raise InputError(
+                    f"column {label.name!r} of {request.train} must have numbers with decimal points, got {comma!r}; "
+                    "replace the commas, or --task classification reads the numbers as names"
+                )
+            other = " (with decimal points instead of commas, --task regression reads numbers)"
+        marks = [mark for mark in _SEPARATORS if 2 * sum(mark in cell for cell in cells) > len(cells)]
+        if marks and not other:
+            other = f" (--task multi_label reads several labels, parted by {marks[0]!r})"
+        return "classification", f"as {label.name!r} has {distinct} different values that are names{other}"
     if roles.second_text is None:
         return "regression", f"as {label.name!r} holds numbers"
     reason = f"as {label.name!r} holds numbers for pairs of texts (--task regression reads both texts at once)"
@@ -253,7 +291,7 @@ def _as_tagged_words(request: DraftRequest, file: str, fields: dict[str, str], f
 
 def _check_task(request: DraftRequest, task: str, file: str) -> None:
     if request.task not in (None, task):
-        readable = [name for name in DRAFTED_TASKS if name != task]
+        readable = [name for name in TASK_ROWS if name != task]
         raise InputError(f"--task must be {task} for {file}, got {request.task}; {', '.join(readable)} read tables")
 
 

@@ -156,9 +156,9 @@ TEXTS = make_texts(60)
             "the table {rows} must have a column of labels, got note; name it by --label",
         ),
         (
-            _rows("query,passage\n" + "".join(f"{text},{text[::-1]}\n" for text in TEXTS)),
-            "the table {rows} has queries and passages, for which no job is drafted: query, "
-            "passage; docs/guides/retrieval.md has a job for them; --label names a column of labels",
+            _rows("text;score\n" + "".join(f"{text};{n // 10},{n % 10}\n" for n, text in enumerate(TEXTS))),
+            "column 'score' of {rows} must have numbers with decimal points, got '0,0'; replace the commas, or --task "
+            "classification reads the numbers as names",
         ),
         (_rows("text,label\na caf\xe9,drink\n"), "{rows} must be UTF-8, got byte 0xe9 at offset 16"),
         (
@@ -252,6 +252,7 @@ def test_choices_that_no_source_reads_are_one_line(
 
 
 LABELS = ("admiration", "love", "joy", "admiration,love", "joy, love", "admiration,joy")
+GENRES = ("Action", "Sport", "Drama", "Comedy", "Crime", "War")
 WINES = [f"{text},{'ab'[n % 2]} b,{n},{80 + n % 18}" for n, text in enumerate(TEXTS)]
 
 
@@ -301,6 +302,35 @@ WINES = [f"{text},{'ab'[n % 2]} b,{n},{80 + n % 18}" for n, text in enumerate(TE
             ["--task", "regression"],
             {"task": "regression", "text": "text", "label": "points"},
         ),
+        (
+            "titles of texts",
+            "\n".join(
+                ["title,synopsis,label", *(f"{text[:9]} {n},{text},{topic(text)}" for n, text in enumerate(TEXTS))]
+            ),
+            [],
+            {"text": "synopsis", "label": "label"},
+        ),
+        (
+            "labels that rarely stand alone",
+            "text;genres\n"
+            + "".join(f"{text};{GENRES[n % 6]}, {GENRES[n // 6 % 5]}\n" for n, text in enumerate(TEXTS)),
+            [],
+            {"task": "multi_label", "label": "genres", "separator": ","},
+        ),
+        (
+            "MRPC",
+            "Quality,#1 ID,#2 ID,#1 String,#2 String\n"
+            + "".join(f"{n % 2},{n},{n + 900},{text},{TEXTS[-n]}\n" for n, text in enumerate(TEXTS)),
+            [],
+            {"text": "#1 String", "second_text": "#2 String", "label": "Quality", "task": "classification"},
+        ),
+        (
+            "WikiQA",
+            "QuestionID,Question,DocumentTitle,Sentence,Label\n"
+            + "".join(f"Q{n},{text},{text[:8]},{TEXTS[-n]},{n % 2}\n" for n, text in enumerate(TEXTS)),
+            [],
+            {"text": "Question", "second_text": "Sentence", "label": "Label"},
+        ),
     ],
 )
 def test_what_tables_usually_hold_is_guessed(
@@ -341,6 +371,18 @@ def test_a_wrong_tag_changes_no_scheme(
         assert refused(capfd, *arguments) == f"{rows} line 37: {scheme}"
 
 
+def test_other_readings_are_named_with_their_flags(
+    tmp_path: Path, checkpoint: str, capfd: pytest.CaptureFixture[str]
+) -> None:
+    rows, arguments = tmp_path / "rows.csv", ["init", str(tmp_path / "rows.csv"), "--checkpoint", checkpoint]
+    lines = [f"{text[:9]} {n};{text};{'ab'[n % 2]}|{'cd'[n % 4 // 2]}" for n, text in enumerate(TEXTS)]
+    rows.write_text("\n".join(["a title;synopsis;label", *lines]))
+    assert main([*arguments, "--out", str(tmp_path / "job.toml")]) == 0
+    printed = " ".join(capfd.readouterr().out.split())
+    assert re.search(r"text: column 'synopsis', [\d.]+ words on average \(--text 'a title' reads 3.\d words\)", printed)
+    assert "4 different values that are names (--task multi_label reads several labels, parted by '|')" in printed
+
+
 def test_labels_that_occur_once_are_named(tmp_path: Path, checkpoint: str, capfd: pytest.CaptureFixture[str]) -> None:
     rows, job = write_reviews(tmp_path), tmp_path / "job.toml"
     rows.write_text(rows.read_text() + "60,an old cow,anmal\n")
@@ -348,8 +390,19 @@ def test_labels_that_occur_once_are_named(tmp_path: Path, checkpoint: str, capfd
     assert "labels that occur once, mistyped or too rare: 'anmal'" in capfd.readouterr().out
 
 
-def test_retrieval_is_not_offered(capfd: pytest.CaptureFixture[str]) -> None:
-    assert "'--task': 'retrieval' is not one of" in refused(capfd, "init", "rows.csv", "--task", "retrieval")
+@pytest.mark.parametrize(
+    ("columns", "options"), [("query,passage,negative", []), ("Question,Document,neg", ["--task", "retrieval"])]
+)
+def test_a_job_for_queries_and_passages(tmp_path: Path, checkpoint: str, columns: str, options: list[str]) -> None:
+    rows, job = tmp_path / "rows.csv", tmp_path / "job.toml"
+    lines = [f"{text},{' '.join([text] * 3)},{text} {text}" for text in TEXTS]
+    rows.write_text("\n".join([columns, *lines]))
+    assert main(["init", str(rows), "--checkpoint", checkpoint, "--out", str(job), *options]) == 0
+    settings = load_settings(job)
+    source = settings.examples
+    assert (source.query, source.passage, *source.negatives) == tuple(columns.split(","))
+    assert (settings.fine_tuning.batch_size, settings.fine_tuning.learning_rate) == (64, 2e-5)
+    assert settings.max_length == 24
 
 
 def test_a_file_system_without_hard_links(
