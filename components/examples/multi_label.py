@@ -32,8 +32,8 @@ class LabelSetRows(PlainTextRows[LabelSetRow]):
         return ", ".join(row.labels)
 
     def labels(self, source: Any, train: Sequence[LabelSetRow]) -> list[str]:
-        """See `LabelSetSource.labels`."""
-        labels: list[str] = source.labels(train)
+        """See `LabelSetSource.label_order`."""
+        labels: list[str] = source.label_order({label for row in train for label in row.labels})
         return labels
 
     def check(self, splits: Mapping[str, Sequence[LabelSetRow]]) -> None:

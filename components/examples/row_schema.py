@@ -28,7 +28,7 @@ SCHEMA_FILE = "schema.json"
 # Fields of sources that say nothing about how a file is read.
 _NOT_COLUMNS = (
     *(*SPLITS, "task", "overlap", "near_overlap", "prompts"),
-    *("probabilities", "probability_columns", "log_probabilities"),
+    *("probabilities", "probability_columns", "labels", "log_probabilities"),
 )
 # The most frequent tokens, and the name of all others.
 _MOST_TOKENS, OTHER = 200, "other"

@@ -31,8 +31,8 @@ class TaggedRows(TaskRows[Sentence]):
         return " ".join(row.tags)
 
     def labels(self, source: Any, train: Sequence[Sentence]) -> list[str]:
-        """See `SentenceSource.labels`."""
-        labels: list[str] = source.labels(train)
+        """See `SentenceSource.label_order`."""
+        labels: list[str] = source.label_order({tag for row in train for tag in row.tags})
         return labels
 
     def count_labels(self, rows: Iterable[Sentence]) -> Counter[str]:

@@ -51,6 +51,14 @@ def read_batches(file: str) -> Iterator[Any]:
     return _read_parts(file, (), lambda batch: iter([batch]), others=True)
 
 
+def class_names(file: str, field: str) -> tuple[str, ...]:
+    """The names of the classes in a column, see `_class_names`; empty for files of other kinds."""
+    if extension(file) not in (".parquet", ".arrow"):
+        return ()
+    schemas = _read_parts(file, (), lambda batch: iter([batch.schema]), others=True)
+    return tuple(_class_names(next(schemas, None), field))
+
+
 def _read_parts(
     file: str, fields: tuple[str, ...], parts: Callable[[Any], Iterator[Any]], *, others: bool
 ) -> Iterator[Any]:

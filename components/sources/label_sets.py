@@ -112,9 +112,9 @@ class LabelSetSource(FilesWithTeacherAnswers):
         """
         return self.make_rows(path, self._records(path))
 
-    def labels(self, rows: Iterable[LabelSetRow]) -> list[str]:
-        """Returns the sorted labels of rows, or `label_columns` if they are set."""
-        return list(self.label_columns) if self.label_columns is not None else sorted(self._label_names(rows))
+    def label_order(self, labels: Collection[str]) -> list[str]:
+        """See `FilesWithTeacherAnswers.label_order`; `label_columns` have their own order."""
+        return list(self.label_columns or sorted(labels))
 
     def training_rows(self) -> list[LocatedRow]:
         """The training rows of `splits`, each with its file and line and with all columns as texts."""
@@ -134,6 +134,10 @@ class LabelSetSource(FilesWithTeacherAnswers):
         return [
             f"all training rows have the label {label!r}, which tells the model nothing" for label in sorted(shared)
         ]
+
+    def list_order(self, path: str, labels: Collection[str]) -> tuple[str, ...]:
+        """See `FilesWithTeacherAnswers.list_order`; `label_columns` have their own order."""
+        return super().list_order(path, labels) or self.label_columns or ()
 
     @staticmethod
     def _label_names(rows: Iterable[LabelSetRow]) -> set[str]:
@@ -158,7 +162,8 @@ class LabelSetSource(FilesWithTeacherAnswers):
 
     def read_unlabelled(self, unlabelled: UnlabelledSource) -> list[LabelSetRow]:
         """See `FilesWithTeacherAnswers.read_unlabelled`."""
-        label_names, table = self._answer_labels() or self.labels(self.read(self.train)), self.as_unlabelled(unlabelled)
+        label_names = self._answer_labels() or self.label_order(self._label_names(self.read(self.train)))
+        table = self.as_unlabelled(unlabelled)
         table = dataclasses.replace(table, label_columns=None, label=_DEFAULT_LABEL, separator=",")
         # Labels in the unlabelled table are ignored.
         records = (
@@ -198,6 +203,7 @@ class LabelSetSource(FilesWithTeacherAnswers):
         """See `make_rows`; with `labels_optional`, a row with a teacher's answer may have no labels of its own."""
         separated, columns, rows = _CellSplitter(self.separator), self.columns(), list[LabelSetRow]()
         texts = self._texts
+        order = self.list_order(path, label_names) if self.has_teacher_answers else ()
         for record in records:
             cells = record.values
             if self.has_teacher_answers:
@@ -208,7 +214,7 @@ class LabelSetSource(FilesWithTeacherAnswers):
             logits, raw = None, self.raw_answer(record)
             if raw is not None:
                 place = f"{record.where}: column {self.answer_column!r}"
-                logits = read_logits(raw, label_names, place, log=self.log_probabilities, independent=True)
+                logits = read_logits(raw, label_names, place, order, log=self.log_probabilities, independent=True)
             # An empty text in `label_columns` is a missing value; in the column of labels it is an empty list.
             absent = (None,) if self.label_columns is None else (None, "")
             if logits is not None and labels_optional and all(value in absent for _, value in values[texts:]):

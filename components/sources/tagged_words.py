@@ -113,6 +113,7 @@ class SentenceSource(FilesWithTeacherAnswers):
     task: Literal["token_classification"] = "token_classification"
 
     kinds: ClassVar[tuple[str, ...]] = _KINDS
+    label_field: ClassVar[str] = "tags"
 
     @pydantic.model_validator(mode="after")
     def _check_columns(self) -> Self:
@@ -143,12 +144,14 @@ class SentenceSource(FilesWithTeacherAnswers):
             raise InputError(f"{self.train} must have the tag O besides those of entities, got {sorted(tags['train'])}")
         return splits
 
-    def labels(self, sentences: list[Sentence]) -> list[str]:
-        """The tags that a model of these sentences predicts, sorted; each type of entity has `B-` and `I-`."""
-        return sorted(self._tag_set(sentences))
+    def label_order(self, labels: Collection[str]) -> list[str]:
+        """The tags that a model of sentences with these tags predicts; each type of entity has `B-` and `I-`."""
+        return sorted(self._complete_tags({*labels}))
 
     def _tag_set(self, sentences: list[Sentence]) -> set[str]:
-        tags = {tag for sentence in sentences for tag in sentence.tags}
+        return self._complete_tags({tag for sentence in sentences for tag in sentence.tags})
+
+    def _complete_tags(self, tags: set[str]) -> set[str]:
         if self.scheme == "any":
             return tags
         return {"O"} | {f"{kind}{tag[1:]}" for tag in tags if tag != "O" for kind in "BI"}
@@ -236,9 +239,9 @@ class SentenceSource(FilesWithTeacherAnswers):
             if extension(file) not in _LIST_KINDS:
                 rule = f"be left out for files other than {', '.join(_LIST_KINDS)}"
                 raise InputError(f"examples.probabilities must {rule}, got it with {file}; write a table of lists")
-        return self.labels([Sentence((), tuple(self.answer_labels([self.words])))])
+        return self.answer_labels([self.words])
 
-    def _parse_taught(self, record: Record, label_names: Sequence[str]) -> Sentence:
+    def _parse_taught(self, record: Record, label_names: Sequence[str], order: Sequence[str]) -> Sentence:
         """The sentence of a row that has tags, a teacher's answer, or both."""
         words, raw = _split(record.values[0], record.where, self.words), self.raw_answer(record)
         place = f"{record.where}: column {self.answer_column!r}"
@@ -246,7 +249,7 @@ class SentenceSource(FilesWithTeacherAnswers):
             got = f"{len(raw)} items" if isinstance(raw, list) else str(raw)[:40]
             raise InputError(f"{place} must be a list of probabilities for each of {len(words)} words, got {got}")
         logits = [
-            read_logits(part, label_names, f"{place}, word {number}", log=self.log_probabilities)
+            read_logits(part, label_names, f"{place}, word {number}", order, log=self.log_probabilities)
             for number, part in enumerate(raw or (), start=1)
         ]
         numbers, tag_cell = tuple(logit for part in logits for logit in part), record.cells.get(self.tags)
@@ -264,9 +267,10 @@ class SentenceSource(FilesWithTeacherAnswers):
         """The sentences of a file, with unconverted tags; `label_names` are in the order of the teacher's answers."""
         if extension(file) in _LIST_KINDS:
             fields = (self.words,) if self.has_teacher_answers else (self.words, self.tags)
+            order = self.list_order(file, label_names) if self.has_teacher_answers else ()
             for record in read_records(file, fields, has_cells=has_cells or self.has_teacher_answers):
                 row = (
-                    self._parse_taught(record, label_names)
+                    self._parse_taught(record, label_names, order)
                     if self.has_teacher_answers
                     else parse_lists(record, (self.words, self.tags))
                 )

@@ -4,11 +4,13 @@ import dataclasses
 import json
 import math
 from collections.abc import Collection, Mapping, Sequence
-from typing import Any, NamedTuple, Self
+from typing import Any, ClassVar, NamedTuple, Self
 
 import pydantic
 
 from components.dsl.errors import InputError, nearest
+from components.files.arrow_files import class_names
+from components.files.paths import match_files
 from components.files.record_files import Record, read_table
 from components.sources.shared import LabelledFiles
 from components.sources.text import TextSource
@@ -51,16 +53,20 @@ class TeacherColumns:
     """The columns of a table that hold a teacher's answers.
 
     Attributes:
-        probabilities: the column of a teacher's answers: the probabilities of the labels, as a list in the order of the
-            sorted labels or as an object label -> probability, in text files as JSON; for tags a list of these, one for
+        probabilities: the column of a teacher's answers: the probabilities of the labels, as an object label ->
+            probability or as a list, in text files as JSON; for tags a list of these, one for
             each word; for numbers the teacher's number; for retrieval its scores of the passages and negatives of the
             row. Training rows may lack an answer, or the label; each row trains with what it has.
-        probability_columns: instead of `probabilities`, a column for each label, in the order of the sorted labels.
+        probability_columns: instead of `probabilities`, a column for each label, named as the label or in the order of
+            a list.
+        labels: the labels in the order of the numbers of a list. Where it is empty, the order is that of
+            `label_columns`, else that of the names that `datasets` stored in the Parquet or Arrow file (`ClassLabel`).
         log_probabilities: whether the answers are natural logarithms of probabilities, which need not add up to 1.
     """
 
     probabilities: NonEmptyStr | None = dataclasses.field(default=None, kw_only=True)
     probability_columns: tuple[NonEmptyStr, ...] = dataclasses.field(default=(), kw_only=True)
+    labels: tuple[NonEmptyStr, ...] = dataclasses.field(default=(), kw_only=True)
     log_probabilities: bool = dataclasses.field(default=False, kw_only=True)
 
     @pydantic.model_validator(mode="after")
@@ -68,14 +74,10 @@ class TeacherColumns:
         owner, columns = type(self).__name__, self.probability_columns
         single = self.probabilities is None or not columns
         check(owner, "probability_columns", single, "be left out beside probabilities", columns)
-        rule = "be left out where there are no probabilities"
-        check(
-            owner,
-            "log_probabilities",
-            self.has_teacher_answers or not self.log_probabilities,
-            rule,
-            self.log_probabilities,
-        )
+        for field in ("labels", "log_probabilities"):
+            value = getattr(self, field)
+            needed = self.has_teacher_answers or not value
+            check(owner, field, needed, "be left out where there are no probabilities", value)
         return self
 
     @property
@@ -105,13 +107,17 @@ class UnlabelledSource(TextSource, TeacherColumns):
 class FilesWithTeacherAnswers(LabelledFiles, TeacherColumns):
     """Labelled files whose rows may have a teacher's answer, in addition to a label or instead of one."""
 
+    label_field: ClassVar[str] = "label"
+
     @pydantic.model_validator(mode="after")
     def _check_kind(self) -> Self:
         owner, columns, task = type(self).__name__, self.probability_columns, getattr(self, "task", "")
         has_columns = not columns or task in ("classification", "multi_label")
         check(owner, "probability_columns", has_columns, f"be left out for {task}; set probabilities", columns)
-        of_labels = not self.log_probabilities or task in ("classification", "multi_label", "token_classification")
-        check(owner, "log_probabilities", of_labels, f"be left out for {task}, which has no labels", True)
+        for field in ("labels", "log_probabilities"):
+            value = getattr(self, field)
+            of_labels = not value or task in ("classification", "multi_label", "token_classification")
+            check(owner, field, of_labels, f"be left out for {task}, which has no labels", value)
         return self
 
     def read_unlabelled(self, unlabelled: UnlabelledSource) -> list[Any]:
@@ -127,16 +133,33 @@ class FilesWithTeacherAnswers(LabelledFiles, TeacherColumns):
         names = (field.name for field in dataclasses.fields(TeacherColumns))
         changes: dict[str, Any] = {name: getattr(unlabelled, name) for name in names}
         changes |= {"train": unlabelled.path, "validation": None, "test": None, "text": unlabelled.text}
+        changes["labels"] = unlabelled.labels or self._class_names(unlabelled.path) or self.list_order(self.train, ())
         return dataclasses.replace(self, **changes)
+
+    def label_order(self, labels: Collection[str]) -> list[str]:
+        """The labels in the order of a model's outputs and of its teacher's answers."""
+        return sorted(labels)
+
+    def list_order(self, path: str, labels: Collection[str]) -> tuple[str, ...]:
+        """The labels in the order of lists of probabilities in files; empty if nothing names their order."""
+        if labels and {*self.probability_columns} == {*labels}:
+            return self.probability_columns
+        return self.labels or self._class_names(path)
+
+    def _class_names(self, path: str) -> tuple[str, ...]:
+        """The names of the classes that all files give to the column of the labels; empty if they do not."""
+        files = match_files(path, self.kinds, what="the table")
+        orders = {class_names(file, getattr(self, self.label_field)) for file in files}
+        return orders.pop() if len(orders) == 1 else ()
 
     def own_labels(self, record: Record) -> Collection[str]:
         """The labels of a row; none where it has no label of its own."""
         raise NotImplementedError
 
     def answer_labels(self, required_columns: Sequence[str]) -> list[str]:
-        """The labels in the order of the teacher's answers: the sorted labels of the training rows.
+        """The labels of the training rows in their order; without answers the list is empty.
 
-        If no row has a label, these are the sorted names in the teacher's answers; without answers the list is empty.
+        If no row has a label, these are the names in the teacher's answers, or `labels`.
         `required_columns` are the columns that each row has.
         """
         if not self.has_teacher_answers:
@@ -155,7 +178,7 @@ class FilesWithTeacherAnswers(LabelledFiles, TeacherColumns):
             raise InputError(
                 f"column {column!r} of {self.train} must hold a teacher's answer in at least one row, got none{hint}"
             )
-        return sorted(labels or named)
+        return self.label_order(labels or named or self.labels)
 
     def check_answer_labels(self, label_names: Collection[str], labels: Collection[str]) -> None:
         """Raises InputError if a label is never that of a training row, nor a teacher's most likely one."""
@@ -186,37 +209,50 @@ def is_missing(value: Any) -> bool:
 
 
 def read_logits(
-    value: Any, labels: Sequence[str], place: str, *, log: bool = False, independent: bool = False
+    value: Any,
+    labels: Sequence[str],
+    place: str,
+    order: Sequence[str] = (),
+    *,
+    log: bool = False,
+    independent: bool = False,
 ) -> tuple[float, ...]:
     """The logits of labels from their probabilities, or from logarithms of these.
 
     Args:
-        value: a list in the order of the labels, or an object label -> probability. A label that is not in an object
-            has the probability 0.
-        labels: the labels in their order.
+        value: a list, or an object label -> probability. A label that is not in an object has the probability 0.
+        labels: the labels in the order of the logits.
         place: the file, the line and the column, for errors.
+        order: the labels in the order of a list; empty if nothing names it.
         log: whether the values are natural logarithms; they are divided by the sum of the probabilities then.
         independent: whether each label has a probability of its own; they need not add up to 1, and none may be absent.
 
     Raises:
-        InputError: a label is unknown or absent, or the numbers are no probabilities.
+        InputError: a label is unknown or absent, nothing names the order of a list, or the numbers are no
+            probabilities.
     """
-    if isinstance(value, dict):
+    is_list = isinstance(value, list | tuple)
+    if is_list:
+        if not order:
+            raise InputError(
+                f"{place} must be an object label -> probability, as nothing names the order of a list, got "
+                f"{str(value)[:40]}; write objects, or set labels to the labels in the order of the list"
+            )
+        if len(value) != len(order):
+            names = f"{len(order)} labels in their order, {str(list(order))[:60]}"
+            raise InputError(f"{place} must hold a probability of each of {names}, got {len(value)} numbers")
+        value = dict(zip(order, value, strict=True))
+    elif isinstance(value, dict):
         value = {name: number for name, number in value.items() if number is not None}
-        for name in value:
-            if name not in labels:
-                raise InputError(f"{place} has {name!r}, which is no label of the training rows{nearest(name, labels)}")
-        if independent and len(value) < len(labels):
-            absent = next(label for label in labels if label not in value)
-            raise InputError(f"{place} must hold a probability of each label, got none of {absent!r}")
-        value = [value.get(label, -math.inf if log else 0.0) for label in labels]
-    if not isinstance(value, list | tuple):
+    else:
         raise InputError(f"{place} must be a list or an object label -> probability, got {str(value)[:40]}")
-    if not labels:
-        raise InputError(f"{place} must be an object label -> probability, as no training row has a label, got a list")
-    if len(value) != len(labels):
-        order = f"{len(labels)} labels in their order, {str(list(labels))[:60]}"
-        raise InputError(f"{place} must hold a probability of each of {order}, got {len(value)} numbers")
+    for name in value:
+        if name not in labels:
+            raise InputError(f"{place} has {name!r}, which is no label of the training rows{nearest(name, labels)}")
+    if (independent or is_list) and len(value) < len(labels):
+        absent = next(label for label in labels if label not in value)
+        raise InputError(f"{place} must hold a probability of each label, got none of {absent!r}")
+    value = [value.get(label, -math.inf if log else 0.0) for label in labels]
     rule = "be a logarithm of a probability, at most 0" if log else "be a probability, 0 to 1"
     for label, number in zip(labels, value, strict=True):
         is_number = isinstance(number, int | float) and not isinstance(number, bool)
@@ -249,7 +285,7 @@ def read_score(value: Any, place: str) -> float:
 
 def describe_agreement(agreements: Mapping[str, Sequence[bool]], labels: Sequence[str]) -> list[str]:
     """A line for each split with rows that have a label and an answer: how many agree, and if fewer than by chance."""
-    doubt = f"; chance agrees more often: lists must have the order {str(list(labels))[:60]}"
+    doubt = "; chance agrees more often, so check the order of lists, or of `labels`"
     return [
         f"the teacher's likeliest label is that of the row in {sum(agree)} of {len(agree)} {split} rows that have both"
         + (doubt if sum(agree) * len(labels) < len(agree) else "")

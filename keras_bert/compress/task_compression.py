@@ -50,8 +50,8 @@ def distill(
         layers: indices, from 0, of the teacher's layers that the student keeps; set either `layers` or `student`.
         student: how the student differs from the teacher.
         probabilities: the answers of another teacher, such as a large language model, instead of those of `teacher`:
-            probabilities of the labels (rows, labels), in the order of `teacher.labels`; of a regression the numbers
-            (rows,), of an embedding the cosines (rows,).
+            probabilities of the labels (rows, labels), in the order of `teacher.labels` or in columns named as the
+            labels; of a regression the numbers (rows,), of an embedding the cosines (rows,).
         distillation: the temperature, and the share of the labels in the loss, which is 0 for texts alone.
         imitation: weights of further losses, on the hidden states and attentions of teacher and student.
         verbose: 1 shows a progress bar, 0 none.

@@ -159,16 +159,16 @@ def read_rows_with_answers(
         task: a classifier of texts, a regression or an embedding.
         data: see `fit`; a label is None where there is none.
         pairs: see `fit`.
-        probabilities: of a classifier the probabilities of the labels (rows, labels), in the order of `task.labels`; of
-            a regression the numbers (rows,), of an embedding the cosines (rows,). NaN where a row has a label, but no
-            answer.
+        probabilities: of a classifier the probabilities of the labels (rows, labels), an array in the order of
+            `task.labels` or a table with columns named as the labels; of a regression the numbers (rows,), of an
+            embedding the cosines (rows,). NaN where a row has a label, but no answer.
 
     Raises:
         ValueError: the number of answers differs from the number of rows, an answer is out of range, or a row has
             neither label nor answer.
     """
     objective, arguments = task.objective(), columns(data)
-    answers = objective.answers_from(np.asarray(probabilities, "float64"))
+    answers = objective.answers_from(np.asarray(_order_columns(task, probabilities), "float64"))
     count, width = len(arguments[0]), len(getattr(task, "labels", ())) or 1
     has_shape = len(answers) == count and answers.size == count * width
     rule = f"be {width} numbers for each of {count} rows"
@@ -197,6 +197,18 @@ def read_rows_with_answers(
         "has_answers": has_answers.astype("int32"),
         "has_label": has_label.astype("int32"),
     }
+
+
+def _order_columns(task: Task, probabilities: Any) -> Any:
+    """The columns of a table by their names, in the order of `task.labels`; other objects as they are."""
+    names = getattr(probabilities, "column_names", getattr(probabilities, "columns", None))
+    labels: Sequence[str] = getattr(task, "labels", ())
+    if names is None or not labels:
+        return probabilities
+    columns = {str(name): probabilities[name] for name in names}
+    rule = "have columns named as the labels; pass an array if its columns have the order of task.labels"
+    check(type(task).__name__, "probabilities", sorted(columns) == sorted(labels), rule, list(columns))
+    return np.stack([np.asarray(columns[label], "float64") for label in labels], axis=-1)
 
 
 def _read_answered(task: Task, texts: Sequence[Any], pairs: Sequence[str] | None, answers: Array) -> dict[str, Array]:

@@ -75,7 +75,7 @@ def test_rows_without_labels_stay_in_training_and_have_flags(checkpoint: Path, t
     assert sum(counts.values()) == 41
     (scored,), reason = ModelScorer(examples.features(), 0).score_column(read_rows(examples, "test"))
     assert (scored.scores.metrics["accuracy"], reason) == (1.0, "")
-    more = write(tmp_path, [{"text": "fox", "p": [0.5, 0.5]}], "more.jsonl")
+    more = write(tmp_path, [{"text": "fox", "p": {"animal": 0.5, "plant": 0.5}}], "more.jsonl")
     source = TableSource(write(tmp_path, [row for row in rows if "label" in row]))
     again = ingest(tmp_path / "again", checkpoint, source, unlabelled=UnlabelledSource(more, probabilities="p"))
     assert batch_of(again)["has_label"].tolist()[-1] == 0
@@ -89,7 +89,7 @@ def test_answers_of_each_task_are_the_outputs_that_a_student_is_compared_with(ch
         row["words"] = [*row["words"], *["one"] * number]
         row["tags"], row["p"] = ["X", *["O"] * (len(row["words"]) - 1)], [*row["p"], *[[0.75, 0.25]] * number]
     del tagged[0]["tags"], tagged[1]["p"]
-    source = SentenceSource(write(tmp_path, tagged), probabilities="p", scheme="any")
+    source = SentenceSource(write(tmp_path, tagged), probabilities="p", labels=("O", "X"), scheme="any")
     examples = ingest(tmp_path / "tags", checkpoint, source)
     batch, rows = batch_of(examples), read_rows(examples, "train")
     for number, row in enumerate(rows):

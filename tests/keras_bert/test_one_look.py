@@ -4,6 +4,7 @@ from pathlib import Path
 
 import keras
 import numpy as np
+import pyarrow as pa
 import pytest
 import tensorflow as tf
 
@@ -107,6 +108,18 @@ def test_a_student_learns_from_probabilities_without_a_teacher(name: str, epochs
         outputs = objective.run(model.network(), rows, training=False)
         distances = objective.distances(outputs, rows["teacher_answers"], rows, 1.0)
         assert float(np.mean(distances)) < 0.15, "the model answers as the teacher; it begins at 0.23 or more"
+
+
+@pytest.mark.usefixtures("eager")
+def test_named_columns_of_probabilities_may_have_any_order() -> None:
+    task = make_task("classification")
+    columns = dict(zip(task.labels, SHARES.T, strict=True))
+    table = pa.table({label: columns[label] for label in reversed(task.labels)})
+    for answers in (table, SHARES):
+        rows = fitting.read_rows_with_answers(task, (TEXTS,), None, answers)
+        assert rows["label"].tolist() == SHARES.argmax(1).tolist()
+    with pytest.raises(ValueError, match=r"probabilities must have columns named as the labels.*got \['p', 'good'"):
+        task.fit(TEXTS, probabilities=table.rename_columns(["p", "good", "bad"]))
 
 
 @pytest.mark.usefixtures("eager")

@@ -33,7 +33,7 @@ def test_cells_with_a_separator(tmp_path):
     rows = 'text;topics\n"a film"; film | art|art \na tax;\na song;art\na reel;film\n'.replace(";", "\t")
     source = LabelSetSource(write_text(tmp_path, rows.replace('"', ""), "rows.tsv"), label="topics", separator="|")
     assert source.splits() == {"train": EXPECTED}
-    assert source.labels(EXPECTED) == ["art", "film"]
+    assert source.label_order({"film", "art"}) == ["art", "film"]
 
 
 @pytest.mark.parametrize(("yes", "no"), [("1", "0"), ("True", "False"), ("1.0", "0.0")])
@@ -43,7 +43,7 @@ def test_a_column_for_each_label(tmp_path, yes, no):
     file = write_text(tmp_path, "text,film,art\n" + "\n".join(lines))
     source = LabelSetSource(file, label_columns=("film", "art"))
     assert source.splits() == {"train": EXPECTED}
-    assert source.labels(EXPECTED) == ["film", "art"], "in the order of the settings"
+    assert source.label_order({"film", "art"}) == ["film", "art"], "in the order of the settings"
 
 
 def test_columns_of_numbers_and_of_truth_values(tmp_path):
