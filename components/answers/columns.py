@@ -34,9 +34,12 @@ def arrow_type(column_type: ColumnType) -> "pa.DataType":
 
 
 def name_answers(columns: Iterable[str], answers: Iterable[str], prefix: str) -> list[str]:
-    """The names of the columns of answers, each with the prefix."""
+    """The names of the columns of answers, each with the prefix.
+
+    Without a prefix, those that the table has already begin with `predicted_`.
+    """
     taken = set(columns)
-    names = [f"{prefix}{name}" for name in answers]
+    names = [f"predicted_{name}" if name in taken and not prefix else f"{prefix}{name}" for name in answers]
     for name in names:
         if name in taken:
             raise InputError(

@@ -7,6 +7,7 @@ from typing import Any, TypeVar
 
 from components.dsl.errors import InputError
 from components.sources.shared import stable_hash
+from components.sources.table import parse_number
 from keras_bert.core.folding import fold
 
 R = TypeVar("R", bound=tuple[Any, ...])
@@ -114,6 +115,19 @@ def split_rows(
             f"and were taken for {' and '.join(missing)}; add {plural_name} of that label alone"
         )
     return splits
+
+
+def describe_similar_labels(counts: Mapping[str, int]) -> list[str]:
+    """A line for each label that looks like an earlier one, see `fold`, or is the same number; `counts` are rows."""
+    first, lines = dict[str, str](), list[str]()
+    for label in sorted(counts):
+        number = parse_number(label.strip())
+        look = fold(label) if math.isnan(number) else str(number)
+        if (twin := first.setdefault(look, label)) != label:
+            # ASCII, as the difference may not be visible.
+            pair = f"{twin!a} ({counts[twin]} times) and {label!a} ({counts[label]} times)"
+            lines.append(f"the labels {pair} look alike and are two classes; write them in one way if they are one")
+    return lines
 
 
 def describe_few_rows(splits: Mapping[str, Sequence[Any]]) -> list[str]:

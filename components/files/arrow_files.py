@@ -155,9 +155,11 @@ def _class_names(schema: Any, field: str) -> list[str]:
 
 
 def _name_classes(value: Any, names: list[str]) -> Any:
-    """The class name of an integer."""
+    """The class name of an integer, which pandas writes as a float beside null."""
     if isinstance(value, list):
         return [_name_classes(part, names) for part in value]
+    if isinstance(value, float) and value.is_integer():
+        value = int(value)
     if not isinstance(value, int):
         return value
     return names[value] if 0 <= value < len(names) else UnnamedClass(value)

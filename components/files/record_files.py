@@ -4,6 +4,7 @@ import csv
 import itertools
 import json
 import math
+import re
 from collections.abc import Iterator, Mapping
 from typing import Any, NamedTuple
 
@@ -18,6 +19,10 @@ JSON_LINES = (".jsonl", ".ndjson")
 RECORD_KINDS = (*JSON_LINES, ".csv", ".tsv", ".parquet", ".arrow")
 
 _NO_HEADER = "; is the header missing? The first line was read as the names of the columns"
+_FASTTEXT = "; write the lines of fastText as a table with columns of texts and labels"
+_JSON_ARRAY = "; write each object of a JSON array to a line of its own"
+# A quoted cell with at least one quote in it.
+_DOUBLED = re.compile(r'"(?=.*"".*")([^"]|"")+"', re.DOTALL)
 # The value of an optional field that a file, or a JSON line, does not have. (A field that is null has the value None.)
 ABSENT = object()
 # In characters. Without a limit, a quote that is never closed would read the whole file into memory.
@@ -76,7 +81,7 @@ def read_records(
     """
     kind = extension(file)
     if not is_record_file(file):
-        raise InputError(f"a file of rows must be {', '.join(RECORD_KINDS)}, got {file}")
+        raise InputError(f"a file of rows must be {', '.join(RECORD_KINDS)}, got {file}; name a table .csv or .tsv")
     required = tuple(field for field in fields if field not in optional)
     if kind in (".parquet", ".arrow"):
         has_names = has_cells or required != fields
@@ -99,7 +104,8 @@ def read_records(
     rows = read_cells(lines, tabs=kind == ".tsv")
     _, header, _ = next(rows)
     present = [field for field in fields if field in header or field in required]
-    columns: list[int | None] = [*find_columns(file, present, header, _NO_HEADER)]
+    advice = _FASTTEXT if header[0].startswith("__label__") else _NO_HEADER
+    columns: list[int | None] = [*find_columns(file, present, header, advice)]
     columns = [columns[present.index(field)] if field in present else None for field in fields]
     others = {name: column for column, name in enumerate(header) if header.count(name) == 1} if has_cells else {}
     for place, cells, problem in rows:
@@ -153,14 +159,16 @@ def parse_json(text: str, where: str) -> Any:
         return json.loads(text)
     except (ValueError, RecursionError) as error:
         # Not only JSONDecodeError: a number of 5000 digits is a plain ValueError.
-        raise InputError(f"{where} must be a JSON object, got an error: {getattr(error, 'msg', error)}") from None
+        hint = _JSON_ARRAY if text.lstrip().startswith("[") else ""
+        raise InputError(f"{where} must be a JSON object, got an error: {getattr(error, 'msg', error)}{hint}") from None
 
 
 def parse_object(line: str, where: str) -> dict[str, Any]:
     """The JSON object of a line; raises InputError if it is none."""
     value = parse_json(line, where)
     if not isinstance(value, dict):
-        raise InputError(f"{where} must be a JSON object, got {line.strip()[:40]}")
+        hint = _JSON_ARRAY if isinstance(value, list) else ""
+        raise InputError(f"{where} must be a JSON object, got {line.strip()[:40]}{hint}")
     return value
 
 
@@ -175,8 +183,9 @@ def read_lines(lines: Lines) -> Iterator[tuple[str, str, str | None]]:
 def read_cells(lines: Lines, *, tabs: bool) -> Iterator[tuple[str, list[str], str | None]]:
     """The rows of a CSV or TSV file: the place of each, its cells, and what could not be decoded in its lines.
 
-    The first row has the names of the columns. With `tabs`, tabs separate the cells, and quotes have no meaning.
-    Otherwise commas separate the cells, or semicolons if the first line has semicolons but no comma.
+    The first row has the names of the columns. With `tabs`, tabs separate the cells, and quotes have no meaning, except
+    around a cell in which all quotes are doubled, as pandas writes it. Otherwise commas separate the cells, or
+    semicolons if the first line has semicolons but no comma.
 
     Raises:
         InputError: the file is empty, or not valid CSV.
@@ -202,6 +211,8 @@ def read_cells(lines: Lines, *, tabs: bool) -> Iterator[tuple[str, list[str], st
             kind = "tsv" if tabs else "csv"
             raise InputError(f"{lines.file} line {start} must be valid {kind}, got {error}") from None
         if header is None:
+            if cells and len(cells) == 1 and "\t" in cells[0]:
+                raise InputError(f"the table {lines.file} must have commas or semicolons, got tabs; name it .tsv")
             if not cells:
                 got = "an empty file" if cells is None else "an empty line"
                 raise InputError(f"the table {lines.file} must begin with a line of column names, got {got}")
@@ -210,5 +221,7 @@ def read_cells(lines: Lines, *, tabs: bool) -> Iterator[tuple[str, list[str], st
             return
         problem = lines.take_problem()
         if cells:
+            if tabs:
+                cells = [cell[1:-1].replace('""', '"') if _DOUBLED.fullmatch(cell) else cell for cell in cells]
             is_escaped = ESCAPED_COLUMN in header
             yield f"line {start}", list(map(unescape_formula, cells)) if is_escaped else cells, problem

@@ -5,7 +5,7 @@ import gzip
 import re
 import zlib
 from collections.abc import Iterator
-from pathlib import PurePath
+from pathlib import Path, PurePath
 from typing import IO, Any
 
 from components.dsl.errors import InputError
@@ -20,6 +20,7 @@ _PACKED_CHUNK = 1 << 12
 # In bytes. Without a limit a small compressed file would fill the memory.
 _LONGEST_LINE = 1 << 28
 _SCHEME = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*://")
+_POINTER = b"version https://git-lfs.github.com/spec/"
 _SURROGATE = re.compile(r"[\ud800-\udfff]")
 
 
@@ -39,15 +40,18 @@ def extension(file: str) -> str:
 def open_binary(file: str) -> IO[bytes]:
     """Opens a file without unpacking it."""
     try:
-        if is_downloaded(file):
-            return local_file(file).open("rb")
-        if not is_remote(file):
-            return open(file, "rb")
+        if is_downloaded(file) or not is_remote(file):
+            stream = (local_file(file) if is_downloaded(file) else Path(file)).open("rb")
+            if stream.peek(len(_POINTER)).startswith(_POINTER):
+                raise InputError(f"the file {file} must have its content, got a pointer of Git LFS; run git lfs pull")
+            return stream
         from apache_beam.io.filesystem import CompressionTypes
         from apache_beam.io.filesystems import FileSystems
 
-        stream: IO[bytes] = FileSystems.open(file, compression_type=CompressionTypes.UNCOMPRESSED)
-        return stream
+        remote: IO[bytes] = FileSystems.open(file, compression_type=CompressionTypes.UNCOMPRESSED)
+        return remote
+    except InputError:
+        raise
     except FileNotFoundError:
         raise InputError(f"the file {file} must exist, found nothing there") from None
     except (OSError, ValueError) as error:

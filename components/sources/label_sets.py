@@ -9,7 +9,7 @@ import pydantic
 from components.dsl.errors import InputError
 from components.files.record_files import Record, as_text, read_table
 from components.sources.shared import LocatedRow, check_label, check_labels
-from components.sources.table import locate_rows
+from components.sources.table import locate_rows, parse_number
 from components.sources.teacher_columns import (
     AnyAnswer,
     FilesWithTeacherAnswers,
@@ -281,6 +281,11 @@ def _read_list(value: Any, place: str, separated: _CellSplitter) -> list[str]:
     for name in names:
         check_label(name, f"{place}: the label")
     are_flags = len(names) > 1 and all(name.lower() in _FLAGS for name in names)
+    if not are_flags and any("." in name for name in names) and all(0 <= parse_number(name) <= 1 for name in names):
+        raise InputError(
+            f"{place} must hold the names of labels, got the numbers {', '.join(names)[:40]}; set "
+            "examples.probabilities to the column if they are a teacher's probabilities"
+        )
     if names:
         separated.flag_lengths.add(len(names) if are_flags else 0)
     return names

@@ -1,7 +1,8 @@
 """Questions with answers in a context: SQuAD's JSON (v1.1 and v2.0), or the same as rows."""
 
+import dataclasses
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, ClassVar, Literal, NamedTuple
 
 from components.dsl.errors import InputError, nearest
@@ -15,6 +16,8 @@ _KINDS = (".json", *RECORD_KINDS)
 
 # The columns of a row, as `datasets` (Hugging Face) names them.
 QUESTION_FIELDS = ("id", "question", "context", "answers")
+# An answer that stands so many characters from its answer_start is moved: offsets of bytes or of stripped texts.
+_NEAR = 3
 
 
 class Question(NamedTuple):
@@ -32,6 +35,22 @@ class Question(NamedTuple):
     answers: tuple[tuple[str, int], ...]
 
 
+@dataclasses.dataclass
+class AnswerPlaces:
+    """How many answers were moved to where they stand in the context, and an error for each that is not near."""
+
+    moved: int = 0
+    lost: list[str] = dataclasses.field(default_factory=list)
+
+
+class QuestionSplits(dict[str, list[Question]]):
+    """The questions of each split; `moved` has the number of answers that were moved, see `AnswerPlaces`."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.moved = dict[str, int]()
+
+
 @validated_dataclass(kw_only=False)
 class QuestionSource(LabelledFiles):
     """Questions whose answers are spans of a context.
@@ -47,14 +66,19 @@ class QuestionSource(LabelledFiles):
 
     kinds: ClassVar[tuple[str, ...]] = _KINDS
 
-    def splits(self) -> dict[str, list[Question]]:
+    def splits(self) -> QuestionSplits:
         """Reads the questions of each configured split.
 
         Raises:
-            InputError: a file is missing, malformed or holds no question; an answer is not in the context at its
-                `answer_start`; two questions of a split have the same id; or no training question has an answer.
+            InputError: a file is missing, malformed or holds no question; an answer is not in the context within three
+                characters of its `answer_start`; two questions of a split have the same id; or no training question has
+                an answer.
         """
-        splits = {split: self.read(path) for split, path in self.paths().items()}
+        splits = QuestionSplits()
+        for split, path in self.paths().items():
+            places = AnswerPlaces()
+            splits[split] = self._read(path, places)
+            splits.moved[split] = places.moved
         if not any(question.answers for question in splits["train"]):
             raise InputError(
                 f"{self.train} must hold at least one question with an answer to learn from, got none in "
@@ -62,18 +86,21 @@ class QuestionSource(LabelledFiles):
             )
         return splits
 
-    def read(self, path: str) -> list[Question]:
-        """The questions of files.
+    def describe(self, splits: Mapping[str, Sequence[Any]]) -> list[str]:
+        """The number of answers of each split that stood next to their `answer_start`."""
+        assert isinstance(splits, QuestionSplits)
+        rule = f"stood up to {_NEAR} characters from their answer_start and were moved there"
+        return [f"{count} answers of {split} rows {rule}" for split, count in splits.moved.items() if count]
 
-        Raises:
-            InputError: a file is missing, malformed or holds no question, or two questions have the same id.
-        """
+    def _read(self, path: str, places: AnswerPlaces) -> list[Question]:
         questions: list[Question] = []
         for file in match_files(path, _KINDS, what="the file of questions"):
             if extension(file) == ".json":
-                questions += read_squad(file)
+                questions += read_squad(file, places)
             else:
-                questions += map(parse_question, read_records(file, QUESTION_FIELDS))
+                questions += (parse_question(record, places) for record in read_records(file, QUESTION_FIELDS))
+        if places.lost:
+            raise InputError("; ".join(places.lost))
         if not questions:
             raise InputError(f"{path} must hold at least one question, got none")
         id_, times = Counter(question.id for question in questions).most_common(1)[0]
@@ -82,12 +109,14 @@ class QuestionSource(LabelledFiles):
         return questions
 
 
-def read_squad(file: str) -> Iterator[Question]:
+def read_squad(file: str, places: AnswerPlaces | None = None) -> Iterator[Question]:
     """The questions of a SQuAD file (Rajpurkar et al. 2016, 2018); `plausible_answers` are left out.
 
+    With `places`, answers that are not in the context near their `answer_start` are listed and left out.
+
     Raises:
-        InputError: the file is missing, not JSON or not in SQuAD's format; an answer is not in the context at its
-            `answer_start`; or a question with `is_impossible` has an answer.
+        InputError: the file is missing, not JSON or not in SQuAD's format; an answer is not in the context within three
+            characters of its `answer_start`; or a question with `is_impossible` has an answer.
     """
     whole = parse_json("\n".join(Lines(file)), file)
     if isinstance(whole, list):
@@ -107,10 +136,10 @@ def read_squad(file: str) -> Iterator[Question]:
                 answers = [(_get(answer, "text", where), _get(answer, "answer_start", where)) for answer in given]
                 if entry.get("is_impossible") and answers:
                     raise InputError(f"{where} must have no answers as it is_impossible, got {len(answers)}")
-                yield _check(id_, question, context, answers, where)
+                yield _check(id_, question, context, answers, where, places)
 
 
-def parse_question(record: Record) -> Question:
+def parse_question(record: Record, places: AnswerPlaces | None = None) -> Question:
     """The question of a row with `QUESTION_FIELDS`.
 
     `answers` is {"text": [...], "answer_start": [...]}, or the same as a JSON string.
@@ -125,7 +154,7 @@ def parse_question(record: Record) -> Question:
     texts, starts = (_get_list(answers, field, f"{where}: field 'answers'") for field in ("text", "answer_start"))
     if len(texts) != len(starts):
         raise InputError(f"{where}: answers must have as many text as answer_start, got {len(texts)} and {len(starts)}")
-    return _check(id_, question, context, list(zip(texts, starts, strict=True)), where)
+    return _check(id_, question, context, list(zip(texts, starts, strict=True)), where, places)
 
 
 def as_fields(question: Question) -> dict[str, Any]:
@@ -134,7 +163,9 @@ def as_fields(question: Question) -> dict[str, Any]:
     return {**question._asdict(), "answers": {"text": texts, "answer_start": starts}}
 
 
-def _check(id_: str, question: str, context: str, answers: list[tuple[Any, Any]], where: str) -> Question:
+def _check(
+    id_: str, question: str, context: str, answers: list[tuple[Any, Any]], where: str, places: AnswerPlaces | None
+) -> Question:
     for field, text in (("id", id_), ("question", question), ("context", context)):
         if not text.strip():
             raise InputError(f"{where}: field {field!r} must not be empty")
@@ -143,10 +174,18 @@ def _check(id_: str, question: str, context: str, answers: list[tuple[Any, Any]]
         text = as_text(value, where, "text")
         if not isinstance(start, int) or isinstance(start, bool):
             raise InputError(f"{where}: answer_start must be a whole number, got {start!r}")
-        there = context[start : start + len(text)] if start >= 0 else ""
-        if not text.strip() or there != text:
-            raise InputError(f"{where}: the answer {text!r} must stand in the context at {start}, got {there!r} there")
-        checked.append((text, start))
+        near = sorted(range(max(start - _NEAR, 0), start + _NEAR + 1), key=lambda place: abs(place - start))
+        found = next((place for place in near if context.startswith(text, place)), None)
+        if found is None or not text.strip():
+            there = context[max(start, 0) : max(start + len(text), 0)]
+            error = f"{where}: the answer {text!r} must stand in the context at {start}, got {there!r} there"
+            if places is None:
+                raise InputError(error)
+            places.lost.append(error)
+            continue
+        if places is not None:
+            places.moved += found != start
+        checked.append((text, found))
     return Question(id_, question, context, tuple(checked))
 
 

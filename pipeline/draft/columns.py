@@ -33,6 +33,7 @@ LABEL_NAMES = (
     *RELEVANCE_NAMES,
 )
 _TAGGED = (("words", "tags"), ("tokens", "ner_tags"), ("tokens", "tags"), ("tokens", "pos_tags"), ("words", "labels"))
+_MISSING = "add a line of column names if there is none, or name the column by"
 # Words of a cell, on average, from which on a column whose name says nothing may be one of texts.
 _LEAST_WORDS = 2.0
 
@@ -165,7 +166,9 @@ def find_roles(
             raise InputError(f"{option} must be the name of one column of {file}, got {name!r}{nearest(name, names)}")
     if len(columns) < 2:
         only = ", ".join(repr(column.name[:40]) for column in columns) or "columns without a name of their own"
-        raise InputError(f"the table {file} must have a column of texts and one of labels, got only {only}")
+        raise InputError(
+            f"the table {file} must have a column of texts and one of labels, got only {only}; {_MISSING} --text"
+        )
     if label is not None and label in (text, second):
         raise InputError(f"--label must be another column than --text and --second, got {label!r}")
     texts = _find_texts(columns, file, text, label, second)
@@ -228,7 +231,7 @@ def _find_label(columns: Sequence[TableColumn], file: str, label: str | None, nu
     numeric = [column for column in columns if column.is_numeric and column.count_distinct() >= 2]
     if not repeated and not numeric:
         names = ", ".join(named) or "no other column"
-        raise InputError(f"the table {file} must have a column of labels, got {names}; name it by --label")
+        raise InputError(f"the table {file} must have a column of labels, got {names}; {_MISSING} --label")
     return min(repeated or numeric, key=TableColumn.count_distinct)
 
 

@@ -103,10 +103,10 @@ def guess_source(request: DraftRequest) -> Guess:
 def _guess_source(request: DraftRequest) -> Guess:
     files = match_files(request.train, _KINDS, what="the rows")
     kind = extension(files[0])
-    if kind not in _KINDS and not _looks_tagged(files[0]):
+    if (kind not in _KINDS or kind == ".txt") and not _looks_tagged(files[0]):
         raise InputError(
             f"the rows must be {', '.join(_KINDS)}, or have a word and its tag a line, got {files[0]}; convert them to "
-            "one of these"
+            "one of these: lines of fastText to columns of texts and labels, and name a table .csv or .tsv"
         )
     if kind == ".json" or request.task == QuestionSource.task:
         return _as_questions(request, files[0])

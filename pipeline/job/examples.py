@@ -8,7 +8,7 @@ from components.dsl.errors import InputError, prefixed_errors
 from components.examples.overlap import check_overlap, count_overlap, count_rows, describe_overlap, resolve_leaks
 from components.examples.registry import TASK_ROWS
 from components.examples.source_rows import complete_splits, read_unlabelled
-from components.examples.splits import describe_few_rows, describe_shared_texts
+from components.examples.splits import describe_few_rows, describe_shared_texts, describe_similar_labels
 from components.scoring.base import check_test_rows, choose_metric
 from components.scoring.calibration import check_precision
 from components.scoring.registry import TASK_SCORING
@@ -70,6 +70,7 @@ def check_examples(settings: Settings) -> list[str]:
         "train": [row for row in splits["train"] if task.has_own_label(row)],
     }
     shared = describe_shared_texts(complete or splits, task.key)
+    described += describe_similar_labels(task.count_labels(splits["train"]) or {})
     few = describe_few_rows(labelled)
     return [*source.describe(splits), *described, *shared, *few, *check_search_texts(settings, splits)]
 

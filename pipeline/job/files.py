@@ -124,8 +124,9 @@ def override_tables(tables: Mapping[str, Any], overrides: Iterable[str]) -> Tabl
         if not equals:
             raise InputError(f"--set must be key=value, got {override!r}")
         try:
-            value = tomllib.loads(f"value = {text}")["value"]
-        except (tomllib.TOMLDecodeError, RecursionError):
+            (value,) = tomllib.loads(f"value = {text}").values()
+        # Not one value of TOML: a text without quotes, which may have several lines.
+        except (ValueError, RecursionError):
             value = text
         table, (*sections, last) = raw, key.strip().split(".")
         for section in sections:

@@ -7,6 +7,16 @@ from pipeline.orchestrator.records import Ingredients
 
 Kind = Literal["component", "setting", "input", "file", "module", "library", "python"]
 
+# The tables of the job whose settings are the argument `training` of a step.
+_TABLES = {
+    "distill": "distillation",
+    "distill_general": "general_distillation",
+    "fine_tune": "fine_tuning",
+    "pretrain": "pretraining",
+    "prune": "pruning",
+    "quantize": "quantization",
+}
+
 
 class Change(NamedTuple):
     """A changed ingredient; None for one that is missing on a side."""
@@ -21,7 +31,11 @@ def find_changes(old: Ingredients, new: Ingredients) -> list[Change]:
     """The changes between two keys, the user's own changes first: settings, files, inputs, code, libraries."""
     # Fingerprints of the user's data are left out if changed files explain them.
     explained_by_files = {f"{name}.fingerprint" for name in _changed(old.files, new.files)}
-    settings = _compare("setting", flatten(old.parameters), flatten(new.parameters))
+    table = _TABLES.get(new.component.rpartition(".")[2], "training")
+    renamed = (
+        {table if name == "training" else name: value for name, value in key.parameters.items()} for key in (old, new)
+    )
+    settings = _compare("setting", *map(flatten, renamed))
     changes = [change for change in settings if change.name not in explained_by_files]
     changes += _compare("file", _files(old), _files(new))
     changes += _compare("input", old.inputs, new.inputs)

@@ -25,14 +25,15 @@ def test_types_of_answers_are_types_of_arrow() -> None:
 
 def test_a_column_of_the_input_is_not_replaced() -> None:
     assert name_answers(["text"], ["label", "probability"], "") == ["label", "probability"]
+    assert name_answers(["text", "label"], ["label", "probability"], "") == ["predicted_label", "probability"]
     with pytest.raises(InputError) as error:
-        name_answers(["text", "label"], ["label", "probability"], "")
+        name_answers(["text", "label", "predicted_label"], ["label", "probability"], "")
     assert str(error.value) == (
-        "the table must have no column 'label', as the answers have one; --prefix model_ would write 'model_label' "
-        "beside it"
+        "the table must have no column 'predicted_label', as the answers have one; --prefix model_ would write "
+        "'model_predicted_label' beside it"
     )
     assert name_answers(["text", "label"], ["label"], "model_") == ["model_label"]
-    with pytest.raises(InputError, match="no column 'a_label'"):
+    with pytest.raises(InputError, match="'a_label'"):
         name_answers(["a_label"], ["label"], "a_")
 
 

@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 
 from components.dsl.errors import InputError
 from components.examples.classification import ClassificationRows
-from components.examples.splits import describe_few_rows, describe_shared_texts, split_rows
+from components.examples.splits import describe_few_rows, describe_shared_texts, describe_similar_labels, split_rows
 from components.sources.table import TextRow
 from keras_bert.core.folding import fold
 from tests.keras_bert.core.test_folding import NEARLY
@@ -170,3 +170,18 @@ def test_few_rows_to_measure_on_are_told() -> None:
     assert describe_few_rows({"train": rows[:250], "test": rows[:100]}) == [
         "about 25 validation rows, a tenth of the training rows: chance moves a share by about 10 points; add rows"
     ]
+
+
+def test_labels_that_look_alike_are_named_with_their_counts():
+    counts = {"caf\xe9": 7, "cafe\u0301": 2, "Positive": 5, "positive": 9, "1": 3, "1.0": 4, "no": 1, "other": 8}
+    assert describe_similar_labels({**counts, "no\u200b": 6, "a\xa0b": 1, "a b": 2}) == [
+        f"the labels {pair} look alike and are two classes; write them in one way if they are one"
+        for pair in (
+            "'1' (3 times) and '1.0' (4 times)",
+            "'a b' (2 times) and 'a\\xa0b' (1 times)",
+            "'cafe\\u0301' (2 times) and 'caf\\xe9' (7 times)",
+            "'no' (1 times) and 'no\\u200b' (6 times)",
+            "'Positive' (5 times) and 'positive' (9 times)",
+        )
+    ]
+    assert describe_similar_labels({"B-PER": 1, "I-PER": 1, "O": 3, "10": 1, "1": 2}) == []

@@ -218,6 +218,12 @@ def test_only_numbers_of_a_class_become_its_name(tmp_path: Path, kind: str) -> N
     ]
 
 
+@pytest.mark.parametrize("kind", KINDS)
+def test_classes_that_pandas_made_floats_become_their_names(tmp_path: Path, kind: str) -> None:
+    table = described(pa.table({"n": [0.0, 1.0, None, 0.5]}), {"n": CLASSES})
+    assert list(read_columns(write(tmp_path, table, kind), ("n",))) == [("bad",), ("good",), (None,), (0.5,)]
+
+
 @pytest.mark.parametrize(
     "metadata",
     [

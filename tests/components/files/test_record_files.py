@@ -16,6 +16,7 @@ from components.files.record_files import ABSENT, as_text, read_records, read_ta
 
 # No lone surrogates.
 CELLS = st.text(st.characters(exclude_categories=["Cs"]) | st.sampled_from(["\r", "\n"]), max_size=8)
+POINTER = "version https://git-lfs.github.com/spec/v1\noid sha256:0\nsize 9\n"
 ROWS = [{"id": 7, "text": "one"}, {"id": 8, "text": "two\nlines\0"}]
 
 
@@ -54,6 +55,18 @@ def test_any_json_lines_come_back_as_they_were_written(tmp_path_factory, rows):
 def test_a_row_of_many_lines_is_named_by_its_first(tmp_path):
     file = write(tmp_path, "a.csv", 'text\n"one\r\ntwo"\n\nthree\n')
     assert read(file, "text") == [("line 2", "one\r\ntwo"), ("line 5", "three")]
+
+
+def test_quotes_in_tsv_are_text_unless_a_cell_is_quoted_as_a_whole(tmp_path):
+    cells = {
+        '"He said ""no"", twice"': 'He said "no", twice',
+        '""""': '"',
+        '"a" or "b"': None,
+        '"a"': None,
+        '""a""': None,
+    }
+    file = write(tmp_path, "a.tsv", "text\tlabel\n" + "".join(f"{cell}\tx\n" for cell in cells))
+    assert [cell for _, cell in read(file, "text")] == [plain or cell for cell, plain in cells.items()]
 
 
 def test_a_cell_longer_than_the_csv_module_takes_by_itself(tmp_path):
@@ -108,6 +121,8 @@ def test_a_binary_file_that_is_none_or_was_cut_off(tmp_path, name):
         ("[" * 100_000, r"a\.jsonl line 1 must be a JSON object, got an error: maximum recursion depth"),
         ('{"text": ' + "1" * 5000 + "}", r"line 1 must be a JSON object, got an error: Exceeds the limit"),
         ("17", r"line 1 must be a JSON object, got 17"),
+        ('[{"text": "a"},\n{"text": "b"}]', r"line 1 must be a JSON object, .*; write each object of a JSON array"),
+        ('[{"text": "a"}]', r"line 1 must be a JSON object, got \[.*; write each object of a JSON array to a line"),
         ('\n{"texts": "a"}', r"line 2 has no field 'text'; did you mean 'texts'\?"),
     ],
 )
@@ -122,6 +137,11 @@ def test_malformed_json_lines(tmp_path, content, message):
         ("a.csv", 'a,b\nx,y\n"one\ntwo"\n', r"a\.csv line 3 must have 2 fields, got 1"),
         ("a.csv", 'a,b\nx,"y\n', r"a\.csv line 2 must be valid csv, got unexpected end of data"),
         ("a.tsv", "a\tc\n", r"a\.tsv has no column 'b'; known: a, c"),
+        ("a.csv", "a\tb\nx\ty\n", r"a\.csv must have commas or semicolons, got tabs; name it \.tsv$"),
+        ("a.csv", "__label__x y\n", r"a\.csv has no column 'a'; known: .*; write the lines of fastText as a table"),
+        ("a.txt", "a\tb\n", r"a file of rows must be .*, got .*a\.txt; name a table \.csv or \.tsv$"),
+        ("a.csv", POINTER, r"a\.csv must have its content, got a pointer of Git LFS; run git lfs pull$"),
+        ("a.parquet", POINTER, r"a\.parquet must have its content, got a pointer of Git LFS; run git lfs pull$"),
         ("a.xlsx", "", r"a file of rows must be \.jsonl, .*, got .*a\.xlsx"),
         ("a.parquet.gz", "", r"a file of rows must be \.jsonl, .*, got .*a\.parquet\.gz"),
     ],

@@ -92,6 +92,11 @@ def test_tables_that_cannot_be_used(tmp_path, content, settings, message):
     assert "\n" not in str(error.value)
 
 
+def test_refuses_probabilities_as_names_of_labels(tmp_path):
+    with pytest.raises(InputError, match=r"must hold the names of labels, got the numbers 1, 0.5; set examples\.prob"):
+        LabelSetSource(write_lists(tmp_path, [("a", [1, 0.5])])).check()
+
+
 def test_what_is_no_list_of_labels(tmp_path):
     with pytest.raises(
         InputError, match="line 1: column 'label' must be a list or text, got None; write an empty list"

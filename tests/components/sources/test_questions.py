@@ -47,8 +47,8 @@ def test_a_question_as_a_row_and_back():
     ("entry", "message"),
     [
         (
-            {"answers": [{"text": "Bob", "answer_start": 9}]},
-            r"'Bob' must stand in the context at 9, got 'ob '",
+            {"answers": [{"text": "Bob", "answer_start": 14}]},
+            r"'Bob' must stand in the context at 14, got ' é '",
         ),
         ({"answers": [{"text": "Ann", "answer_start": -22}]}, r"'Ann' must stand in the context at -22, got ''"),
         ({"answers": [{"text": "", "answer_start": 3}]}, r"the answer '' must stand in the context"),
@@ -80,6 +80,31 @@ def test_what_is_not_built_as_squad_is(tmp_path, content, message):
     (tmp_path / "a.json").write_text(content)
     with pytest.raises(InputError, match=message):
         list(read_squad(str(tmp_path / "a.json")))
+
+
+def test_moves_answers_that_stand_near_and_lists_the_others(tmp_path):
+    starts = {"near": CONTEXT.index("Rome") + 1, "right": 0, "far": 0, "farther": 2}
+    rows = [
+        {
+            **QUESTION,
+            "id": id_,
+            "context": CONTEXT,
+            "answers": {"text": ["Rome" if start else "Ann"], "answer_start": [start]},
+        }
+        for id_, start in starts.items()
+    ]
+    rows[2]["answers"]["text"] = ["Rome"]
+    source = QuestionSource(write(tmp_path, "a.jsonl", "".join(json.dumps(row) + "\n" for row in rows[:2])))
+    splits = source.splits()
+    assert splits["train"][0].answers == (("Rome", CONTEXT.index("Rome")),)
+    assert source.describe(splits) == [
+        "1 answers of train rows stood up to 3 characters from their answer_start and were moved there"
+    ]
+    file = write(tmp_path, "b.jsonl", "".join(json.dumps(row) + "\n" for row in rows))
+    with pytest.raises(
+        InputError, match=r"^[^;]*\(id 'far'\): the answer 'Rome'.*; .*\(id 'farther'\): the answer 'Rome'"
+    ):
+        QuestionSource(file).check()
 
 
 def test_a_row_whose_answers_do_not_match():

@@ -14,7 +14,7 @@ from components.sources.table import TableSource
 from components.sources.text import TextSource
 from pipeline.capabilities import JobSettings
 from pipeline.commands.command import refresh_commits
-from pipeline.job.files import hub_overrides, load_settings
+from pipeline.job.files import hub_overrides, load_settings, override_tables
 from tests.hub import Hub, hub
 from tests.pipeline.settings.texts import CHECKPOINT, CORPUS, EXAMPLES, keys_of, load, refusal
 
@@ -106,6 +106,11 @@ def test_overrides_win_over_the_file(tmp_path: Path) -> None:
     assert settings.corpus == TextSource("/here")
     assert settings.student is not None, "an override makes a table that the file lacks"
     assert settings.student.num_layers == 1
+
+
+def test_an_override_may_have_several_lines(tmp_path: Path) -> None:
+    raw = override_tables({}, ["a.text=1\nnot = 2", "a.list=[1,\n2]"])
+    assert raw["a"] == {"text": "1\nnot = 2", "list": [1, 2]}
 
 
 def test_paths_of_overrides_are_relative_to_the_working_directory(

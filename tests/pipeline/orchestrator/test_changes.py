@@ -30,6 +30,10 @@ def test_the_same_has_no_changes() -> None:
     [
         ({"parameters": parameters(epochs=2.0)}, [("setting", "training.epochs", 1.0, 2.0)]),
         (
+            {"component": "m.fine_tune", "parameters": parameters(epochs=2.0)},
+            [("setting", "fine_tuning.epochs", 1.0, 2.0), ("component", "", "m.step", "m.fine_tune")],
+        ),
+        (
             {"parameters": {"source": parameters()["source"]}},
             [("setting", "training.type", "Training", None), ("setting", "training.epochs", 1.0, None)],
         ),
