@@ -5,6 +5,7 @@ need no TensorFlow, and the pipeline's command line needs neither TensorFlow nor
 """
 
 import importlib
+import os
 from typing import Any
 
 _HOMES = {
@@ -42,6 +43,11 @@ _HOMES = {
     "to_peft": "keras_bert.interop.peft",
     "to_tf1": "keras_bert.interop.tf1",
 }
+
+# ONNX Runtime and MLflow report their use to their makers unless this is set before their import. Child processes
+# inherit it; what the user has set stays.
+os.environ.setdefault("ORT_DISABLE_TELEMETRY", "1")
+os.environ.setdefault("MLFLOW_DISABLE_TELEMETRY", "true")
 
 
 def __getattr__(name: str) -> Any:

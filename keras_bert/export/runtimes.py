@@ -293,16 +293,19 @@ def load_saved_model(path: str | os.PathLike[str]) -> Any:
     """Loads the SavedModel of a `saved_model.pb`, as `tf.saved_model.load` does.
 
     Raises:
-        ValueError: the SavedModel is damaged.
+        ValueError: the SavedModel is damaged, or has operations that no export has.
     """
     import tensorflow as tf
     import tensorflow_text  # noqa: F401, registers its operations
+
+    from keras_bert.export.saved_operations import check_operations
 
     with temporary_folder() as folder:
         # TensorFlow reads its path as a pattern.
         place = Path(folder) / "model"
         place.symlink_to(Path(path).absolute().parent)
         try:
+            check_operations(Path(path).read_bytes())
             return tf.saved_model.load(str(place))
         except Exception as error:
             # TensorFlow's errors have no common class.
