@@ -78,8 +78,6 @@ class Adapter:
         Raises:
             ValueError: another adapter is attached to the encoder, or this one was merged into it.
         """
-        if self._merged:
-            raise ValueError("Adapter.attach must not follow a merge: the encoder's weights have the adapter already")
         check_free(self._model, self)
         self._attachments.exchange(self)
 
@@ -144,6 +142,8 @@ class Adapter:
 
     def insert(self) -> None:
         """Inserts layers, values and the prompt into the encoder, and freezes it; called by `Attachments`."""
+        if self._merged:
+            raise ValueError("Adapter.attach must not follow a merge: the encoder's weights have the adapter already")
         for layer, part in self._parts.values():
             fill(layer, part)
         self._exchange_values(attached=True)

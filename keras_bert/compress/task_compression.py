@@ -21,7 +21,7 @@ from keras_bert.options.quantization import Quantization, RecipeName
 from keras_bert.options.training import Training
 from keras_bert.tasks.base import Task
 from keras_bert.tasks.checks import check_keras_model
-from keras_bert.training.fit import Rows, batches, columns, count_steps, read_rows, read_rows_with_answers, train
+from keras_bert.training.fit import Rows, batches, count_steps, read_columns, read_rows, read_rows_with_answers, train
 
 # The learning rates of the pipeline's steps.
 _DISTILLATION_RATE, _PRUNING_RATE, _QUANTIZATION_RATE = 1e-4, 5e-5, 2e-5
@@ -74,16 +74,19 @@ def distill(
     check("distill", "layers", is_one_set, "be set, or else student", (layers, student))
     plan = Training(**{"precision": "auto", "learning_rate": _DISTILLATION_RATE, **training})
     is_given = probabilities is not None
+    arguments, pairs = read_columns(teacher, data, pairs)
     if not is_given:
-        rows, distillation = _read_rows(teacher, data, pairs, distillation)
+        rows, distillation = _read_rows(teacher, arguments, pairs, distillation)
     else:
-        rows = read_rows_with_answers(teacher, data, pairs, probabilities)
+        rows = read_rows_with_answers(teacher, arguments, pairs, probabilities)
     measure = measure_by_states if teacher.has_new_head else measure_by_loss
     first = batches(teacher, rows, plan.micro_batch_size, shuffle=True, seed=plan.seed).first(STARTING_BATCHES)
     with teacher._attached(teacher.adapter):
         small, _ = make_student(teacher, student or Student(layers=tuple(layers or ())), first, measure)
-        if small.has_new_head and "label" in rows:
-            small.start_head(rows["label"])
+        if small.second_text == "optional":
+            small.pairs = pairs is not None
+        if small.label_name in rows:
+            small.start_head(rows[small.label_name], None, rows)
         network, objective = small.network(), small.objective()
         if imitation.is_on:
             imitating = ImitationObjective(
@@ -113,14 +116,8 @@ def prune(
 ) -> None:
     """Sets a model's smallest weights to zero, in place, while it trains on its own former answers.
 
-    Args:
-        task: a trained task with a Keras model; tasks that share its encoder change, too.
-        data: see `distill`.
-        pairs: see `distill`.
-        pruning: the share and the pattern of the zeros.
-        distillation: see `distill`.
-        verbose: see `distill`.
-        training: settings of `Training`; by default one epoch at 5e-5.
+    Tasks that share its encoder change, too. `pruning` sets the share and the pattern of the zeros; for the other
+    arguments see `distill`. By default the training is one epoch at 5e-5.
 
     Raises:
         TypeError: see `keras_bert.fit`.
@@ -156,18 +153,9 @@ def quantize(
 ) -> None:
     """Quantizes a model in place, while it trains on its own former answers; `task.export` then writes integers.
 
-    Zeros of a pruned model stay zero.
-
-    Args:
-        task: a trained task with a Keras model; tasks that share its encoder change, too.
-        data: see `distill`.
-        pairs: see `distill`.
-        recipe: the number formats, a key of `RECIPES`.
-        post_training: True measures ranges of activations, but trains nothing.
-        quantization: further settings of the quantization, in place of `recipe`.
-        distillation: see `distill`.
-        verbose: see `distill`.
-        training: settings of `Training`; by default one epoch at 2e-5.
+    Zeros of a pruned model stay zero. Tasks that share its encoder change, too. `recipe` is a key of `RECIPES`, the
+    number formats, and `quantization` has further settings, in place of it. `post_training` measures ranges of
+    activations, but trains nothing. For the other arguments see `distill`. By default one epoch is trained at 2e-5.
 
     Raises:
         TypeError: see `keras_bert.fit`.
@@ -214,11 +202,11 @@ def _read_rows(
     task: Task, data: Sequence[Any], pairs: Sequence[str] | None, distillation: Distillation
 ) -> tuple[Rows, Distillation]:
     """Rows for training. Texts alone get the task's own answers as labels, whose share in the loss is 0."""
-    objective, arguments = task.objective(), columns(data)
-    if len(arguments) != 1 or not task.learns_from_texts:
+    data, pairs = read_columns(task, data, pairs)
+    if len(data) != 1 or not task.learns_from_texts:
         return read_rows(task, data, pairs), distillation
-    features = task.encode(arguments[0], pairs)
-    labels = objective.labels_from(np.stack(task.forward(features)), features)
+    features = task.encode(data[0], pairs)
+    labels = task.objective().labels_from(np.stack(task.forward(features)), features)
     return {**features, **labels}, dataclasses.replace(distillation, hard_weight=0.0)
 
 

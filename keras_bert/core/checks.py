@@ -3,7 +3,8 @@
 import difflib
 import math
 import numbers
-from collections.abc import Iterable
+import reprlib
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 # Models compute, and records hold numbers, in float32 (IEEE 754, binary32).
@@ -42,6 +43,25 @@ def check(owner: str, field: str, holds: bool, rule: str, value: Any) -> None:
         holds, rule = math.isfinite(value), "be a finite number"
     if not holds:
         raise FieldError(owner, field, rule, value)
+
+
+def as_list(name: str, column: Any, items: str = "values") -> list[Any]:
+    """The values of a list, an iterator, or a column of NumPy, pandas, Polars, PyArrow or another library, in order.
+
+    The index of a column of pandas is not that of its rows: `column[0]` may be any row, or none.
+
+    Raises:
+        TypeError: the column is one text, a set, a mapping or a table, or is not a collection.
+    """
+    rule = f"{name} must be a list of {items}, got"
+    if isinstance(column, Mapping) or hasattr(column, "columns"):
+        kind = type(column).__name__
+        raise TypeError(f"{rule} a {kind}, which would be read as the names in it: give a column, as {name}['text']")
+    if isinstance(column, set | frozenset):
+        raise TypeError(f"{rule} a set, which has no order: give a list")
+    if isinstance(column, str | bytes) or not isinstance(column, Iterable):
+        raise TypeError(f"{rule} {reprlib.repr(column)}")
+    return list(column.to_pylist() if hasattr(column, "to_pylist") else column)
 
 
 def nearest_name(name: str, valid: Iterable[str], similarity: float = 0.6) -> str:

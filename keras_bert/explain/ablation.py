@@ -23,10 +23,7 @@ from keras_bert.tasks.checks import is_keras_model
 class HeadAblation:
     """The score of a model, and its score without each head.
 
-    Attributes:
-        metric: the name of the score.
-        score: the score of the whole model.
-        scores: the score without each head, float64 (layers, heads).
+    `score` is that of the whole model by `metric`, `scores` those without each head, float64 (layers, heads).
 
     Examples:
         >>> ablation = HeadAblation("accuracy", 0.9, np.array([[0.5, 0.9]]))

@@ -29,9 +29,7 @@ class Attribution:
     """What each token of a text adds to a number of a model's answer.
 
     Attributes:
-        row: the tokens.
         target: the name of the number, such as a label.
-        method: the method.
         score: the number for the text, such as the logit of the label.
         baseline_score: the number for the baseline, in which every word of the text is replaced; None for methods other
             than integrated gradients.

@@ -14,11 +14,8 @@ from keras_bert.tasks.targets import Target, UnexplainedRowError
 class ExplainedRow:
     """A text or pair as a model reads it, and the number of the outputs that is explained.
 
-    Attributes:
-        tokens: the tokens.
-        features: the model's inputs (1, length).
-        target: the number.
-        answer: the characters of the answer in its text, 0 and 0 for no answer; None where answers are not spans.
+    `features` are the model's inputs (1, length), `answer` the characters of the answer in its text, 0 and 0 for no
+    answer; None where answers are not spans.
     """
 
     tokens: Tokens

@@ -21,6 +21,7 @@ from keras_bert.export.inputs import ComparisonRows, ExportInputs, needs_calibra
 from keras_bert.export.rules.lite_graphs import count_operations
 from keras_bert.export.runtimes import PROBABILITIES, Array, count_tokens, logits_of, open_file
 from keras_bert.models.encoder import config_of, input_names
+from keras_bert.models.traces import expect_traces
 
 # Smaller probabilities count as 0, in the file and in the model.
 _LEAST_PROBABILITY = 1e-30
@@ -107,6 +108,7 @@ def predict_as_padded(network: keras.Model, features: dict[str, Array], lengths:
 
 def _predict(network: keras.Model, inputs: dict[str, Array]) -> Array:
     rows = limit_batch_size(32, inputs["padding_mask"].shape[1])
+    expect_traces(network)
     return np.asarray(network.predict(inputs, batch_size=rows, verbose=0))
 
 

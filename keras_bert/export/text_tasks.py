@@ -14,7 +14,7 @@ from keras_bert.metrics.entities import OUTSIDE
 from keras_bert.tasks.answer_spans import Answer, answers_of, best_of_rows, best_spans
 from keras_bert.tasks.answer_windows import TokenizedTexts, Windows
 from keras_bert.tasks.base import Features, Task, take_row
-from keras_bert.tasks.checks import as_texts, check_same_length
+from keras_bert.tasks.checks import as_sentences, as_texts, check_same_length
 from keras_bert.tasks.entities import Entity, decode
 from keras_bert.tasks.places import Places
 from keras_bert.tasks.question_answering import QuestionAnswering
@@ -63,12 +63,13 @@ class TextTagger(_TextTask, TokenClassification):
 
     def predict(self, texts: Sequence[str], *, batch_size: int = 32) -> list[list[Entity]]:
         """The entities of each text, which is truncated to `max_length` tokens."""
-        rows = zip(as_texts("texts", texts), self._rows(texts), strict=True)
+        texts = as_texts("texts", texts)
+        rows = zip(texts, self._rows(texts), strict=True)
         return [decode(text, tags, likely, starts, ends) for text, (tags, likely, starts, ends) in rows]
 
     def predict_tags(self, words: Sequence[Sequence[str]], *, batch_size: int = 32) -> list[list[str]]:
         """The tag of each word of each sentence: the tag of its first token, `O` for truncated words."""
-        answers = []
+        answers, words = [], as_sentences("words", words)
         for sentence, (tags, _, starts, _) in zip(words, self._rows([" ".join(words) for words in words]), strict=True):
             firsts = np.cumsum([0, *(len(word) + 1 for word in sentence)])[:-1]
             tag_at = dict(zip(starts.tolist(), tags, strict=True))

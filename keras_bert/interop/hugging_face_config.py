@@ -105,6 +105,7 @@ def read_config(folder: Path, modules: Path | None = None) -> tuple[Family, dict
     named = (further, *(content.get(key) for key in _CROSS_ENCODER_KEYS))
     activations = (value.get("activation_fn") if isinstance(value, dict) else value for value in named)
     content[_CROSS_ENCODER_KEYS[0]] = {"activation_fn": next((name for name in activations if name is not None), None)}
+    content[_CROSS_ENCODER_KEYS[0]]["prompt"] = (further.get("prompts") or {}).get(further.get("default_prompt_name"))
     content["architectures"] = [_find_architecture(folder, family, content, (modules or folder) / MODULES_FILE)]
     return family, content
 
@@ -197,6 +198,11 @@ def read_head(folder: Path, family: Family, content: Mapping[str, Any]) -> Head:
     pooling: Pooling = "cls" if family.classifier_pooling is None else content[family.classifier_pooling]
     if pooling not in get_args(Pooling):
         raise ValueError(f"{path}: {family.classifier_pooling} must be one of {get_args(Pooling)}, got {pooling!r}")
+    if prompt := content[_CROSS_ENCODER_KEYS[0]].get("prompt"):
+        raise ValueError(
+            f"{folder}: a cross-encoder must have no default prompt, as nothing here puts one in front of queries, got "
+            f"{prompt!r}; put it there yourself, and set default_prompt_name of {SETTINGS_FILE} to null"
+        )
     activation = _read_activation(folder, content)
     if content.get("problem_type") == _PROBLEMS["multi_label"]:
         task = "multi_label"

@@ -45,6 +45,12 @@ class RegressionHead(Dense):
         self.mean.assign(scale.mean)
         self.standard_deviation.assign(scale.standard_deviation)
 
+    def standardize(self, answers: TargetScale, scale: TargetScale) -> None:
+        """Makes outputs on the scale `answers` outputs on `scale`; the head's own scale must be the default."""
+        self.kernel.assign(self.kernel / answers.standard_deviation)
+        self.bias.assign((self.bias - answers.mean) / answers.standard_deviation)
+        self.scale = scale
+
     @property
     def is_untrained(self) -> bool:
         """True if the scale was never set and the bias is 0, which a step of training changes."""

@@ -11,6 +11,9 @@ from keras_bert.layers.attachments import Attachments
 from keras_bert.layers.dense import Dense
 from keras_bert.layers.tap import Tap
 
+# The attribute of a `tf.function` without which it warns that it is traced often; eager functions have none.
+_NO_WARNING = "_omit_frequent_tracing_warning"
+
 
 def attachments_of(model: Any) -> Attachments | None:
     """The attachments of a model's encoder; None if it has no encoder, or is a model file in another runtime."""
@@ -36,6 +39,13 @@ def forget_traces(model: keras.Model) -> None:
     model.train_function = model.test_function = model.predict_function = None
     for attachments in _all_attachments(model):
         attachments.forget_traces()
+
+
+def expect_traces(model: keras.Model) -> None:
+    """Stops the warning that `predict` is traced often: batches have a few shapes, each of which is traced once."""
+    model.make_predict_function()
+    if hasattr(model.predict_function, _NO_WARNING):
+        setattr(model.predict_function, _NO_WARNING, True)
 
 
 @contextlib.contextmanager

@@ -1,13 +1,10 @@
-"""The methods of a task that train, merge and save an adapter of its encoder."""
+"""The methods of a task that attach, merge and drop an adapter of its encoder."""
 
 from __future__ import annotations
 
-import abc
 import contextlib
-import os
 from collections.abc import Iterator
 from contextlib import AbstractContextManager
-from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from keras_bert.core.checks import check
@@ -19,11 +16,10 @@ if TYPE_CHECKING:
     from keras_bert.layers.attachments import Attachments
 
 
-class Adaptable(abc.ABC):
+class Adaptable:
     """A task whose encoder may have an adapter.
 
     Attributes:
-        model: the task's model.
         adapter: the adapter beside the encoder; None without one, or after it was merged or dropped.
         positions: maximum number of tokens of the model.
         max_length: maximum number of tokens of a text or pair, special tokens included.
@@ -34,14 +30,6 @@ class Adaptable(abc.ABC):
     adapter: Adapter | None = None
     positions: int
     max_length: int
-
-    @abc.abstractmethod
-    def settings(self) -> dict[str, Any]:
-        """See `Task`."""
-
-    @abc.abstractmethod
-    def head(self) -> dict[str, Any]:
-        """See `Task`."""
 
     def adapt(self, adaptation: Adaptation) -> Adapter:
         """Freezes the encoder and attaches an adapter: training changes the adapter's weights and the head.
@@ -83,18 +71,6 @@ class Adaptable(abc.ABC):
         """
         self._required_adapter("merged").merge()
         self.adapter = None
-
-    def save_adapter(self, folder: str | os.PathLike[str]) -> None:
-        """Writes the adapter and the head, without the encoder; `load_adapter` reads them.
-
-        Raises:
-            ValueError: the task has no adapter.
-        """
-        from keras_bert.adaptation.files import write_adapter
-
-        write_adapter(
-            self._required_adapter("saved"), Path(folder), {"task": self.name, **self.settings(), **self.head()}
-        )
 
     def _required_adapter(self, use: str) -> Adapter:
         if self.adapter is None:

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Literal, Protocol, Self
 
 import numpy as np
 
-from keras_bert.core.checks import check
+from keras_bert.core.checks import as_list, check
 from keras_bert.core.folders import (
     ADAPTER_FOLDER,
     INPUT_NAMES,
@@ -47,13 +47,7 @@ _LENGTH_STEP = 16
 
 
 class Runtime(Protocol):
-    """An exported file that is used instead of a Keras model; `keras_bert.export.runtimes` has them.
-
-    Attributes:
-        name: name of the runtime, for errors.
-        max_length: maximum number of tokens of a row.
-        output: an object with a `shape`, or a mapping from names to such objects.
-    """
+    """An exported file in place of a Keras model, see `keras_bert.export.runtimes`; `output` is shaped as Keras' is."""
 
     name: str
     max_length: int
@@ -63,7 +57,7 @@ class Runtime(Protocol):
         """The outputs (batch, ...) for a batch of inputs."""
 
 
-class Task(Adaptable):
+class Task(Adaptable, abc.ABC):
     """A Keras model with a tokenizer, and the settings that turn its outputs into answers.
 
     `model` is plain Keras: compile it with `loss()` and `metrics()`, and fit it on the result of `examples`. An
@@ -194,10 +188,11 @@ class Task(Adaptable):
     def build(cls, *args: Any, **kwargs: Any) -> Self:
         """Builds the task with a new head on an encoder, from the settings of the constructor and of the head."""
 
-    def start_head(self, labels: Array, class_weights: Sequence[float] | None = None) -> None:
+    def start_head(self, labels: Array, class_weights: Any = None, rows: Mapping[str, Array] | None = None) -> None:
         """Starts a new head from the labels of its training rows, as `examples` gives them; later calls do nothing.
 
-        For `class_weights` see `initialize_bias`. A regression starts from the labels' mean and standard deviation.
+        For `class_weights` see `initialize_bias`. A regression starts from the labels' mean and standard deviation;
+        with `rows`, the model's inputs, a head of a checkpoint gets this scale as well.
         """
         if self.has_new_head:
             counts = labels.sum(axis=0)
@@ -287,7 +282,7 @@ class Task(Adaptable):
         features, labels = self.examples(*data, **pairs)  # type: ignore[attr-defined]
         return {**features, self.label_name: labels}
 
-    def fit(self, *data: Any, **options: Any) -> list[dict[str, float]]:
+    def fit(self, *data: Any, **options: Any) -> Any:
         """Trains the model on rows in memory with good defaults, see `keras_bert.fit`; needs TensorFlow."""
         # Tasks may not import the trainer, so that pipeline steps that only predict do not depend on its code.
         import keras_bert
@@ -351,6 +346,7 @@ class Task(Adaptable):
 
     def answer_fields(self, texts: Sequence[str], seconds: Sequence[str] | None = None) -> Iterator[tuple[str, ...]]:
         """Predicts, and yields the fields of each line that a terminal shows; raises as `answer_values` does."""
+        texts, seconds = as_list("texts", texts), None if seconds is None else as_list("seconds", seconds)
         rows: Iterable[tuple[str, ...]] = zip(texts) if seconds is None else zip(texts, seconds, strict=True)
         return itertools.chain.from_iterable(map(self.format_answer, self.answer_values(texts, seconds), rows))
 
@@ -412,18 +408,34 @@ class Task(Adaptable):
             # The file may be left from a model that was saved there before.
             (Path(folder) / QUANTIZATION_FILE).unlink(missing_ok=True)
 
+    def save_adapter(self, folder: str | os.PathLike[str]) -> None:
+        """Writes the adapter and the head, without the encoder; `load_adapter` reads them.
+
+        Raises:
+            ValueError: the task has no adapter.
+        """
+        from keras_bert.adaptation.files import write_adapter
+
+        settings = {"task": self.name, **self.settings(), **self.head(), **self.learned_settings()}
+        write_adapter(self._required_adapter("saved"), Path(folder), settings)
+
     def save_settings(self, folder: str | os.PathLike[str], *, adapted: bool = False) -> None:
         """Writes all files but the model into an existing folder: `vocab.txt`, `tokenizer.json` and `task.json`.
 
         With `adapted`, the folder has an adapter beside the model; exported files hold it in their graphs.
         """
         self.tokenizer.save(folder)
-        more: dict[str, Any] = {} if self.pairs is None else {"pairs": self.pairs}
+        adapter = {"adapted": True} if adapted else {}
+        content = {"task": self.name, **self.settings(), **self.learned_settings(), **adapter}
+        (Path(folder) / TASK_FILE).write_text(json.dumps(content, indent=1, sort_keys=True) + "\n")
+
+    def learned_settings(self) -> dict[str, Any]:
+        """`pairs` and `calibration`, where they are known, as plain values for `task.json` and `adapter.json`."""
+        learned: dict[str, Any] = {} if self.pairs is None else {"pairs": self.pairs}
         if self.calibration != Calibration():
             numbers = self.calibration._asdict().items()
-            more["calibration"] = {name: float(number) for name, number in numbers if number is not None}
-        content = {"task": self.name, **self.settings(), **more, **({"adapted": True} if adapted else {})}
-        (Path(folder) / TASK_FILE).write_text(json.dumps(content, indent=1, sort_keys=True) + "\n")
+            learned["calibration"] = {name: float(number) for name, number in numbers if number is not None}
+        return learned
 
     @classmethod
     def from_settings(cls, model: keras.Model | Runtime, tokenizer: BaseTokenizer, settings: Mapping[str, Any]) -> Self:
@@ -492,8 +504,12 @@ def run_rows(
     answers: list[Any] = [None] * len(lengths)
     batch_size = limit_batch_size(batch_size, int(lengths.max(initial=0)))
     order = np.argsort(-lengths, kind="stable")
-    # The runtime of a file selects its inputs itself.
-    names = [spec.name for spec in model.inputs] if is_keras_model(model) else list(features)
+    names = list(features)  # the runtime of a file selects its inputs itself
+    if is_keras_model(model):
+        from keras_bert.models.traces import expect_traces
+
+        names = [spec.name for spec in model.inputs]
+        expect_traces(model)
     for chosen in np.array_split(order, range(batch_size, len(order), batch_size)):
         batch = pad_batch(features, chosen, int(lengths[chosen].max()), positions)
         outputs = keep(model.predict_on_batch({name: batch[name] for name in names}))

@@ -1,12 +1,13 @@
 """Checks of a user's lists, with errors that name the entry."""
 
 import sys
-from collections.abc import Iterable, Sequence, Sized
+from collections.abc import Sequence, Sized
+from numbers import Real
 from typing import TYPE_CHECKING, Any, TypeGuard
 
 import numpy as np
 
-from keras_bert.core.checks import broken_float32_rule, check, nearest_name
+from keras_bert.core.checks import as_list, broken_float32_rule, check, nearest_name
 
 if TYPE_CHECKING:
     import keras
@@ -21,11 +22,7 @@ def is_keras_model(model: Any) -> "TypeGuard[keras.Model]":
 
 
 def check_keras_model(task: Any, use: str) -> None:
-    """Refuses a task on an exported file where only a Keras model will do; `use` is a participle for the error.
-
-    Raises:
-        ValueError: the task's model is an exported file.
-    """
+    """Refuses a task on an exported file where only a Keras model will do; `use` is a participle for the error."""
     if not is_keras_model(task.model):
         raise ValueError(
             f"{type(task).__name__}.model must be a Keras model to be {use}, got a file in {task.model.name}: load the "
@@ -33,16 +30,23 @@ def check_keras_model(task: Any, use: str) -> None:
         )
 
 
-def as_texts(name: str, texts: Any, *, at_least: int = 1) -> list[str]:
-    """The strings of a list, a tuple or another collection.
+def is_missing(value: Any) -> bool:
+    """Whether a value is None, NaN, or pandas' `NA`, which is not even equal to itself."""
+    return value is None or type(value).__name__ == "NAType" or (isinstance(value, Real) and bool(value != value))
 
-    Raises:
-        TypeError: `texts` is one string or not a collection, or an item is not a string.
-        ValueError: there are fewer than `at_least` items.
-    """
-    if isinstance(texts, str | bytes) or not isinstance(texts, Iterable):
-        raise TypeError(f"{name} must be a list of strings, got {texts!r}")
-    strings = list(texts)
+
+def as_columns(**columns: Any) -> list[list[Any]]:
+    """Columns by name as lists, which must be as long as the first one."""
+    lists = {name: as_list(name, column) for name, column in columns.items()}
+    first, *others = lists
+    for name in others:
+        check_same_length(first, lists[first], name, lists[name])
+    return [*lists.values()]
+
+
+def as_texts(name: str, texts: Any, *, at_least: int = 1) -> list[str]:
+    """The strings of a column, see `as_list`, which must be at least so many."""
+    strings = as_list(name, texts, "strings")
     for place, text in enumerate(strings):
         if not isinstance(text, str):
             raise TypeError(f"{name}[{place}] must be a string, got {text!r}")
@@ -52,14 +56,8 @@ def as_texts(name: str, texts: Any, *, at_least: int = 1) -> list[str]:
 
 
 def as_sentences(name: str, sentences: Any) -> list[list[str]]:
-    """The sentences of a list of lists of words.
-
-    Raises:
-        TypeError: one of them is not a list of strings.
-        ValueError: there are none.
-    """
-    if isinstance(sentences, str | bytes) or not isinstance(sentences, Iterable):
-        raise TypeError(f"{name} must be a list of lists of strings, got {sentences!r}")
+    """The sentences of a column of lists of words, which must be at least one."""
+    sentences = as_list(name, sentences, "lists of strings")
     lists = [as_texts(f"{name}[{row}]", sentence, at_least=0) for row, sentence in enumerate(sentences)]
     if not lists:
         raise ValueError(f"{name} must hold at least one sentence, got none")
@@ -67,12 +65,7 @@ def as_sentences(name: str, sentences: Any) -> list[list[str]]:
 
 
 def as_numbers(name: str, values: Sequence[float]) -> Array:
-    """A list of finite numbers as a column (rows, 1) float32.
-
-    Raises:
-        TypeError: one of the values is not a number.
-        ValueError: one is not finite, or larger than float32 can hold.
-    """
+    """Numbers that must be finite, and not larger than float32 can hold, as a column (rows, 1) float32."""
     for place, value in enumerate(values):
         try:
             number = float(value)
@@ -93,12 +86,7 @@ def check_same_length(first: str, texts: Sized, second: str, others: Sized) -> N
 
 
 def check_labels(owner: str, labels: Sequence[str], outputs: int) -> tuple[str, ...]:
-    """The labels as a tuple.
-
-    Raises:
-        TypeError: a label is not a string.
-        ValueError: a label stands twice, or there are not as many as the model has outputs.
-    """
+    """The labels as a tuple; they must differ, and be as many as the model has outputs."""
     names = as_texts(f"{owner}.labels", labels)
     check(owner, "labels", len(names) == outputs, f"be as many as the model's outputs ({outputs})", len(names))
     check(owner, "labels", len(set(names)) == len(names), "differ from one another", names)
@@ -106,22 +94,14 @@ def check_labels(owner: str, labels: Sequence[str], outputs: int) -> tuple[str, 
 
 
 def label_number(name: str, label: Any, allowed: Sequence[str]) -> int:
-    """A label -> its index among the allowed labels.
-
-    Raises:
-        ValueError: the label is unknown; the error names the argument.
-    """
+    """A label -> its index among the allowed labels; `name` is that of the argument, for errors."""
     if label not in allowed:
         raise ValueError(f"{name} must be one of {list(allowed)}, got {label!r}{nearest_name(str(label), allowed)}")
     return list(allowed).index(label)
 
 
 def label_numbers(labels: Sequence[str], allowed: Sequence[str]) -> Array:
-    """Labels -> their indices among the allowed labels, int32.
-
-    Raises:
-        ValueError: a label is unknown.
-    """
+    """Labels -> their indices among the allowed labels, int32."""
     numbers = {label: number for number, label in enumerate(allowed)}
     for row, label in enumerate(labels):
         if label not in numbers:

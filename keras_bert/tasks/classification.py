@@ -11,7 +11,7 @@ from keras_bert.metrics.calibration import probabilities
 from keras_bert.options.data import Pooling
 from keras_bert.tasks.answer_columns import ColumnType
 from keras_bert.tasks.base import Array, Features, Runtime, Task
-from keras_bert.tasks.checks import check_labels, check_same_length, label_number, label_numbers
+from keras_bert.tasks.checks import as_columns, check_labels, label_number, label_numbers
 from keras_bert.tasks.targets import RowWords, Target
 
 if TYPE_CHECKING:
@@ -102,11 +102,7 @@ def pooling_of(model: keras.Model) -> Pooling:
 
 @dataclasses.dataclass(frozen=True)
 class Prediction:
-    """The answer for one text.
-
-    Attributes:
-        label: the most probable label.
-        probability: the probability of that label, 0 to 1.
+    """The answer for one text: the most probable label, and its probability, 0 to 1.
 
     Examples:
         >>> Prediction("positive", 0.98).label
@@ -220,7 +216,7 @@ class Classification(TextClassifier):
         Raises:
             ValueError: a label is unknown.
         """
-        check_same_length("texts", texts, "labels", labels)
+        texts, labels = as_columns(texts=texts, labels=labels)
         inputs, numbers = self.encode(texts, pairs), label_numbers(labels, self.labels)
         self.start_head(numbers)
         return inputs, numbers

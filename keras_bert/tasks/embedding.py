@@ -17,7 +17,7 @@ from keras_bert.core.vector_codes import VectorCode, encode_vectors
 from keras_bert.options.data import VECTOR_POOLINGS, Projection, Prompts, SimilarityFunction
 from keras_bert.tasks.answer_columns import ColumnType, Vector
 from keras_bert.tasks.base import Array, Features, Runtime, Task
-from keras_bert.tasks.checks import as_numbers, as_texts, check_keras_model, check_same_length, is_keras_model
+from keras_bert.tasks.checks import as_columns, as_numbers, as_texts, check_keras_model, is_keras_model
 from keras_bert.tasks.targets import RowWords, Target
 
 if TYPE_CHECKING:
@@ -130,12 +130,7 @@ def compare_vectors(first: Array, second: Array, function: SimilarityFunction = 
 
 @dataclasses.dataclass(frozen=True)
 class Match:
-    """A result of `Embedding.search`.
-
-    Attributes:
-        text: the text.
-        similarity: similarity to the query by the task's `similarity_function`; of `cosine` -1 to 1.
-        index: index of the text among the searched texts.
+    """A result of `Embedding.search`: a text, its similarity to the query, and its index among the searched texts.
 
     Examples:
         >>> Match("a film", similarity=0.75, index=3)
@@ -241,13 +236,17 @@ class Embedding(Task):
         return cls(model, tokenizer, max_length=max_length, **settings)
 
     def truncated(self, dimension: int) -> Self:
-        """The same task with vectors of only the first numbers, on the same encoder; a quantized task stays quantized.
+        """The same task with vectors of only the first numbers, on the same encoder with the same adapter.
 
         Raises:
             ValueError: the vectors are not wider.
         """
+        width = int(self.model.output["embedding"].shape[-1])
+        rule = f"be below {width}, the width of the vectors"
+        check(type(self).__name__, "dimension", dimension < width, rule, dimension)
         task = type(self).build(self.encoder, self.tokenizer, **self._settings_of(dimension))
-        task.quantization = self.quantization
+        for name in ("adapter", "quantization", "single_prompt", "vector_code"):
+            setattr(task, name, getattr(self, name))
         return task
 
     def _settings_of(self, dimension: int) -> dict[str, Any]:
@@ -337,14 +336,22 @@ class Embedding(Task):
         Raises:
             ValueError: a similarity is not in [-1, 1].
         """
-        check_same_length("texts", texts, "others", others)
-        check_same_length("texts", texts, "similarities", similarities)
+        texts, others, similarities = as_columns(texts=texts, others=others, similarities=similarities)
         cosines = as_numbers("similarities", similarities)
         for row in np.flatnonzero(~(np.abs(cosines) <= 1))[:1]:
             check("Embedding", f"similarities[{row}]", False, "be in [-1, 1]", similarities[row])
-        sides = {"first": self.encode(texts), "second": self.encode(others)}
-        inputs = {f"{side}_{name}": array for side, features in sides.items() for name, array in features.items()}
-        return inputs, cosines
+        return self._encode_sides(texts, others), cosines
+
+    def _encode_sides(self, texts: Sequence[str], others: Sequence[str]) -> Features:
+        """The inputs of queries (`first_...`) and passages (`second_...`), with the prompts that answers have, too."""
+        sides = {"first": self._prompted("query", texts), "second": self._prompted("passage", others, "others")}
+        features = {side: self.encode(prompted) for side, prompted in sides.items()}
+        return {f"{side}_{name}": array for side, inputs in features.items() for name, array in inputs.items()}
+
+    def _prompted(self, prompt: PromptName, texts: Sequence[str], name: str = "texts") -> list[str]:
+        """Texts with one of the prompts in front of them; the empty name is for none."""
+        start: str = getattr(self.prompts, prompt) if prompt else ""
+        return [start + text for text in as_texts(name, texts)]
 
     def training_rows(self, *data: Any, **pairs: Any) -> dict[str, Array]:
         """See `Task.training_rows`; the inputs of second texts are `second_...`, and `value` is (rows,)."""
@@ -364,9 +371,9 @@ class Embedding(Task):
             batch_size: see `Task.forward`.
             prompt: which of `prompts` stands in front of each text; empty for none.
         """
-        if prompt:
-            texts = [getattr(self.prompts, prompt) + text for text in as_texts("texts", texts)]
-        vectors = self.outputs(texts, batch_size=batch_size, keep=lambda outputs: outputs["embedding"])
+        vectors = self.outputs(
+            self._prompted(prompt, texts), batch_size=batch_size, keep=lambda outputs: outputs["embedding"]
+        )
         return np.stack(list(vectors)).astype("float32")
 
     @property
@@ -413,7 +420,7 @@ class Embedding(Task):
         """
         if seconds is None:
             return zip(encode_vectors(self.predict(texts, prompt=self.single_prompt), self.vector_code))
-        check_same_length("texts", texts, "seconds", seconds)
+        texts, seconds = as_columns(texts=texts, seconds=seconds)
         return zip(self.compare_pairs(self.predict(texts, prompt="query"), self.predict(seconds, prompt="passage")))
 
     def format_answer(self, values: tuple[Any, ...], texts: tuple[str, ...]) -> list[tuple[str, ...]]:
@@ -448,7 +455,7 @@ class Embedding(Task):
         texts = as_texts("texts", texts)
         if vectors is None:
             vectors = self.predict(texts, prompt="passage")
-        check_same_length("texts", texts, "vectors", vectors)
+        as_columns(texts=texts, vectors=vectors)
         targets = self.predict(queries, prompt="query")
         width = targets.shape[1]
         check("Embedding", "vectors", vectors.shape[1:] == (width,), f"be {width} wide", vectors.shape)

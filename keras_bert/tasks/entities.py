@@ -13,12 +13,8 @@ from keras_bert.tasks.places import end_with_marks
 class Entity:
     """A named entity of a text.
 
-    Attributes:
-        label: type of the entity, such as `person`.
-        text: the entity's part of the text, `text[start:end]`.
-        start: index of the first character.
-        end: index after the last character.
-        probability: mean probability of the tags of its words, 0 to 1.
+    `label` is its type, such as `person`, `text` the characters `start:end`, and `probability` the mean probability of
+    the tags of its words, 0 to 1.
 
     Examples:
         >>> Entity("person", text="Ada", start=0, end=3, probability=0.9).text

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from keras_bert.core.checks import check
+from keras_bert.core.checks import as_list, check
 from keras_bert.metrics.label_thresholds import (
     HALF,
     find_best_threshold,
@@ -18,7 +18,7 @@ from keras_bert.metrics.label_thresholds import (
 )
 from keras_bert.tasks.answer_columns import ColumnType
 from keras_bert.tasks.base import Array, Features, Runtime
-from keras_bert.tasks.checks import as_texts, check_same_length, label_number
+from keras_bert.tasks.checks import as_columns, as_texts, check_same_length, label_number
 from keras_bert.tasks.classification import Prediction, TextClassifier
 
 if TYPE_CHECKING:
@@ -128,7 +128,7 @@ class MultiLabelClassification(TextClassifier):
             TypeError: the labels of a row are not a list of strings.
             ValueError: a label is unknown.
         """
-        check_same_length("texts", texts, "labels", labels)
+        texts, labels = as_columns(texts=texts, labels=labels)
         inputs, flags = self.encode(texts, pairs), self.flags(labels)
         self.start_head(flags)
         return inputs, flags
@@ -142,6 +142,7 @@ class MultiLabelClassification(TextClassifier):
         """
         flags = np.zeros((len(labels), len(self.labels)), "int32")
         for row, names in enumerate(labels):
+            names = sorted(names) if isinstance(names, set | frozenset) else names
             for name in as_texts(f"labels[{row}]", names, at_least=0):
                 flags[row, label_number(f"labels[{row}]", name, self.labels)] = 1
         return flags
@@ -169,6 +170,7 @@ class MultiLabelClassification(TextClassifier):
             >>> [round(threshold, 2) for threshold in topics.thresholds]
             [0.84, 0.19]
         """
+        labels = as_list("labels", labels)
         check_same_length("logits", logits, "labels", labels)
         columns = zip(label_probabilities(logits).T, self.flags(labels).T.astype(bool), strict=True)
         precision = self.label_precision

@@ -20,11 +20,7 @@ if TYPE_CHECKING:
 
 
 class Filling(NamedTuple):
-    """A token that may fill a blank.
-
-    Attributes:
-        piece: the vocabulary entry.
-        probability: its probability, 0 to 1.
+    """A vocabulary entry that may fill a blank, and its probability, 0 to 1.
 
     Examples:
         >>> Filling("film", 0.5).piece

@@ -24,7 +24,7 @@ from keras_bert.tasks.answer_windows import (
     window_features,
 )
 from keras_bert.tasks.base import Array, Features, Runtime, Task, slices
-from keras_bert.tasks.checks import as_texts, check_same_length, is_keras_model, label_number
+from keras_bert.tasks.checks import as_columns, as_texts, check_same_length, is_keras_model, is_missing, label_number
 from keras_bert.tasks.targets import AnswerRow, RowWords, Target, UnexplainedRowError
 
 if TYPE_CHECKING:
@@ -262,8 +262,8 @@ class QuestionAnswering(Task):
             TypeError: an answer is not a text with a number.
             ValueError: an answer does not stand at its index, it holds no token, or none stands whole in a window.
         """
+        questions, contexts, answers = as_columns(questions=questions, contexts=contexts, answers=answers)
         question_tokens, context_tokens, windows = self._windows(questions, contexts)
-        check_same_length("questions", questions, "answers", answers)
         spans = find_tokens(context_tokens, _bounds(answers, contexts))
         windows = drop_split_answers(spans, windows)
         if not len(windows.rows):
@@ -401,7 +401,7 @@ def _bounds(answers: Sequence[tuple[str, int] | None], contexts: Sequence[str]) 
     """The index of each answer's first character, and the index after its last."""
     bounds: list[tuple[int, int] | None] = []
     for row, (answer, context) in enumerate(zip(answers, contexts, strict=True)):
-        if answer is None:
+        if answer is None or is_missing(answer):
             bounds.append(None)
             continue
         try:

@@ -11,7 +11,7 @@ from keras_bert.core.checks import check
 from keras_bert.core.folders import ADAPTER_FOLDER, MODEL_FILE, TASK_FILE, read_json_file
 from keras_bert.data.schemas import SCHEMAS, Feature
 from keras_bert.tasks.base import Runtime, Task
-from keras_bert.tasks.calibration import calibration_of
+from keras_bert.tasks.calibration import Calibration, calibration_of
 from keras_bert.tasks.classification import Classification
 from keras_bert.tasks.embedding import Embedding
 from keras_bert.tasks.multi_label import MultiLabelClassification
@@ -125,12 +125,12 @@ def load_adapter(folder: str | os.PathLike[str], base: Task) -> Task:
 
     folder = Path(folder)
     settings, file = files.read_settings(folder).task, folder / files.SETTINGS_FILE
-    kind = _take_task(settings, file)
+    kind, learned = _take_task(settings, file), _take_learned(settings, file)
     try:
         task = kind.build(base.encoder, base.tokenizer, **settings)
     except (TypeError, ValueError) as error:
         raise ValueError(f"{file} must hold the settings of {kind.name}, got {settings}: {error}") from None
-    task.has_new_head = False
+    task.has_new_head, (task.pairs, task.calibration) = False, learned
     task.adapter = files.read_adapter(folder, lambda adaptation: Adapter(task.model, adaptation))
     return task
 
@@ -143,17 +143,14 @@ def restore(
     Raises:
         ValueError: they are not those of the task, or do not fit its model; names `file`, which they were read from.
     """
-    pairs = settings.pop("pairs", None)
-    if pairs not in (None, True, False):
-        raise ValueError(f"{file}: pairs must be true, false or left out, got {pairs!r}")
-    calibration = calibration_of(settings.pop("calibration", None), file)
+    learned = _take_learned(settings, file)
     try:
         restored = task.from_settings(model, tokenizer, settings)
     except ValueError as error:
         raise ValueError(f"{file} does not fit the model beside it: {error}") from None
     except TypeError as error:
         raise ValueError(f"{file} must hold the settings of {task.name}, got {settings}: {error}") from None
-    restored.pairs, restored.calibration = pairs, calibration
+    restored.pairs, restored.calibration = learned
     return restored
 
 
@@ -165,6 +162,14 @@ def read_settings(file: Path) -> tuple[type[Task], dict[str, Any]]:
     """
     settings = read_json_file(file)
     return _take_task(settings, file), settings
+
+
+def _take_learned(settings: dict[str, Any], file: Path) -> tuple[bool | None, Calibration]:
+    """Removes the values of `Task.learned_settings` from settings that a file holds."""
+    pairs = settings.pop("pairs", None)
+    if pairs not in (None, True, False):
+        raise ValueError(f"{file}: pairs must be true, false or left out, got {pairs!r}")
+    return pairs, calibration_of(settings.pop("calibration", None), file)
 
 
 def _take_task(settings: dict[str, Any], file: Path) -> type[Task]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
@@ -13,7 +13,7 @@ from keras_bert.core.target_scale import TargetScale
 from keras_bert.options.data import Pooling
 from keras_bert.tasks.answer_columns import ColumnType
 from keras_bert.tasks.base import Array, Features, Runtime, Task
-from keras_bert.tasks.checks import as_numbers, check_same_length, is_keras_model
+from keras_bert.tasks.checks import as_columns, as_numbers, is_keras_model
 from keras_bert.tasks.classification import default_pooling, pool, pooling_of
 from keras_bert.tasks.targets import RowWords, Target
 
@@ -25,6 +25,8 @@ if TYPE_CHECKING:
     from keras_bert.tokenizers.base import BaseTokenizer
 
 _HEAD = "regressor"
+# Rows whose answers say in which unit a head answers.
+_STARTING_ROWS = 256
 
 
 def build_regressor(encoder: keras.Model, *, pooling: Pooling | None = None, dropout: float = 0.1) -> keras.Model:
@@ -91,6 +93,8 @@ class Regression(Task):
             scaled = has_layer(model, _HEAD) and isinstance(model.get_layer(_HEAD), RegressionHead)
             rule = f"have the layer {_HEAD!r} of `build_regressor`, a RegressionHead; train it again"
             check(type(self).__name__, "model", scaled, rule, model.name)
+            # `has_new_head` is not saved.
+            self.has_new_head = self._head.is_untrained
 
     @classmethod
     def build(
@@ -105,18 +109,10 @@ class Regression(Task):
         standard_deviation: float = 1.0,
         **settings: Any,
     ) -> Self:
-        """A new regressor on an encoder, see `build_regressor` for the arguments that are not explained here.
+        """A new regressor on an encoder, see `build_regressor`; `settings` are those of the constructor.
 
-        Args:
-            encoder: the encoder.
-            tokenizer: the tokenizer with the encoder's vocabulary.
-            max_length: the maximum number of tokens of a text or pair.
-            pooling: the pooling.
-            dropout: the dropout rate.
-            mean: the mean of the targets, in their unit. If both are left out, the first call of `examples` sets mean
-                and standard deviation to the mean and deviation of its numbers.
-            standard_deviation: the standard deviation of the targets, in their unit, above 0.
-            settings: further arguments of the constructor.
+        `mean` and `standard_deviation` are those of the targets, in their unit. If both are left out, the first call of
+        `examples` sets them to those of its numbers.
 
         Raises:
             ValueError: the mean is not finite, or the standard deviation not above 0; see also `build_regressor`.
@@ -178,16 +174,28 @@ class Regression(Task):
             TypeError: a value is not a number.
             ValueError: a value is not finite.
         """
-        check_same_length("texts", texts, "values", values)
+        texts, values = as_columns(texts=texts, values=values)
         inputs, numbers = self.encode(texts, pairs), as_numbers("values", values)
         self.start_head(numbers)
         return inputs, numbers
 
-    def start_head(self, labels: Array, class_weights: Sequence[float] | None = None) -> None:
-        """See `Task.start_head`."""
+    def start_head(self, labels: Array, class_weights: Any = None, rows: Mapping[str, Array] | None = None) -> None:
+        """See `Task.start_head`.
+
+        A checkpoint's head keeps its numbers if they are nearer to the labels than the mean of the labels is. Else they
+        have another unit: they get the mean and the standard deviation of the labels.
+        """
         self._refuse_class_weights(class_weights)
-        if self.has_new_head and self._head.is_untrained:
-            self._head.scale = TargetScale.of(labels.ravel().tolist())
+        scale, head = TargetScale.of(labels.ravel().tolist()), self._head
+        if self.has_new_head and head.is_untrained:
+            head.scale = scale
+        elif rows is not None and head.scale == TargetScale():
+            first = {name: array[:_STARTING_ROWS] for name, array in rows.items()}
+            answers = np.stack(self.forward(first))[:, 0]
+            is_near = np.mean((answers - labels[:_STARTING_ROWS]) ** 2) < scale.standard_deviation**2
+            head.standardize(scale if is_near else TargetScale.of(answers.tolist()), scale)
+        if rows is not None:
+            self.has_new_head = False
 
     def training_rows(self, *data: Any, **pairs: Sequence[str]) -> dict[str, Array]:
         """See `Task.training_rows`; `value` is (rows,)."""

@@ -9,7 +9,7 @@ import numpy as np
 
 from keras_bert.core.checks import check
 from keras_bert.tasks.base import ROWS_AT_ONCE, Array, Features, Runtime, Task, slices
-from keras_bert.tasks.checks import as_texts, check_same_length, is_keras_model
+from keras_bert.tasks.checks import as_columns, as_texts, is_keras_model
 
 if TYPE_CHECKING:
     import keras
@@ -20,13 +20,7 @@ Range = tuple[int, int]
 
 
 class Suspect(NamedTuple):
-    """A token of a text, and the probability that it was replaced.
-
-    Attributes:
-        text: the token's part of the text, `text[start:end]`.
-        start: index of its first character.
-        end: index after its last character.
-        probability: probability that another token stood in its place, 0 to 1.
+    """A token of a text, its characters `start:end`, and the probability, 0 to 1, that another stood in its place.
 
     Examples:
         >>> Suspect("film", start=0, end=4, probability=0.1).text
@@ -104,8 +98,7 @@ class ReplacedTokens(Task):
         """
         from keras_bert.core.losses import IGNORED
 
-        texts = as_texts("texts", texts)
-        check_same_length("texts", texts, "replaced", replaced)
+        texts, replaced = as_columns(texts=texts, replaced=replaced)
         features = self.encode(texts)
         labels = np.where(features["padding_mask"] == 1, 0, IGNORED).astype("int32")
         for row, (text, ranges, (starts, ends)) in enumerate(zip(texts, replaced, self._offsets(texts), strict=True)):

@@ -6,7 +6,7 @@ Such a model is a cross-encoder (Nogueira and Cho 2019). It has the graph and th
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, get_args
 
 import numpy as np
@@ -16,7 +16,7 @@ from keras_bert.core.folding import fold
 from keras_bert.options.data import ScoreActivation
 from keras_bert.tasks.answer_columns import ColumnType
 from keras_bert.tasks.base import Array, Features, Runtime
-from keras_bert.tasks.checks import as_numbers, as_texts, check_same_length
+from keras_bert.tasks.checks import as_columns, as_numbers, as_texts
 from keras_bert.tasks.regression import Regression
 
 if TYPE_CHECKING:
@@ -28,13 +28,7 @@ if TYPE_CHECKING:
 
 @dataclasses.dataclass(frozen=True)
 class RankedPassage:
-    """A result of `Reranking.rank`.
-
-    Attributes:
-        text: the passage.
-        score: its score, see `Reranking.predict`; larger is better.
-        index: its index among the passages.
-    """
+    """A result of `Reranking.rank`: a passage, its score (larger is better), and its index among the passages."""
 
     text: str
     score: float
@@ -117,16 +111,15 @@ class Reranking(Regression):
             TypeError: a relevance is not a number.
             ValueError: a relevance is not finite.
         """
+        queries, passages, relevances = as_columns(queries=queries, passages=passages, relevances=relevances)
         queries, passages = as_texts("queries", queries), as_texts("passages", passages)
-        check_same_length("queries", queries, "passages", passages)
-        check_same_length("queries", queries, "relevances", relevances)
         values, numbers = as_numbers("relevances", relevances)[:, 0], dict[str, int]()
         lists = np.array([numbers.setdefault(fold(query), len(numbers)) for query in queries], "float32")
         order = np.argsort(lists, kind="stable")
         inputs = self.encode([queries[row] for row in order], [passages[row] for row in order])
         return inputs, np.stack([values, lists], axis=1)[order]
 
-    def start_head(self, labels: Array, class_weights: Sequence[float] | None = None) -> None:
+    def start_head(self, labels: Array, class_weights: Any = None, rows: Mapping[str, Array] | None = None) -> None:
         """See `Task.start_head`; scores have no unit, so that the head keeps its scale."""
         self._refuse_class_weights(class_weights)
 
@@ -159,6 +152,7 @@ class Reranking(Regression):
             [0]
         """
         check(type(self).__name__, "top_k", top_k is None or top_k >= 1, "be at least 1", top_k)
+        passages = as_texts("passages", passages)
         scores = self.predict([query] * len(passages), passages)
         best = np.argsort(-np.array(scores), kind="stable")[:top_k]
         return [RankedPassage(passages[index], scores[index], int(index)) for index in best]

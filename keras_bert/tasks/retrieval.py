@@ -16,7 +16,7 @@ from keras_bert.core.validation import read_json
 from keras_bert.data.schemas import group_passages
 from keras_bert.options.training import Contrast
 from keras_bert.tasks.base import Array, Features, Runtime, pad_rows
-from keras_bert.tasks.checks import as_texts, check_same_length
+from keras_bert.tasks.checks import as_columns
 from keras_bert.tasks.embedding import Embedding
 
 if TYPE_CHECKING:
@@ -115,13 +115,8 @@ class Retrieval(Embedding):
         passages, none of which is a negative of the query, and then -1. Passages that answer the same queries have
         equal labels; texts are equal if `keras_bert.core.folding.fold` makes them equal.
         """
-        queries, passages = as_texts("texts", texts), as_texts("others", others)
-        check_same_length("texts", queries, "others", passages)
-        sides = {
-            "first": self.encode([self.prompts.query + text for text in queries]),
-            "second": self.encode([self.prompts.passage + text for text in passages]),
-        }
-        inputs = {f"{side}_{name}": array for side, features in sides.items() for name, array in features.items()}
+        queries, passages = as_columns(texts=texts, others=others)
+        inputs = self._encode_sides(queries, passages)
         folded = [(fold(query), fold(passage)) for query, passage in zip(queries, passages, strict=True)]
         indices = {passage: index for index, passage in enumerate(dict.fromkeys(passage for _, passage in folded))}
         answers: dict[str, dict[int, None]] = {query: {} for query, _ in folded}

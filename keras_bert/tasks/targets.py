@@ -10,25 +10,19 @@ from keras_bert.tasks.checks import label_number
 
 
 class RowWords(Protocol):
-    """The words of a row; `keras_bert.explain.Tokens` has them.
-
-    Attributes:
-        words: the number of the word that each token is a part of, -1 for special tokens: int32 (tokens,).
-        segments: the text that each token belongs to, 0 or 1: int32 (tokens,).
-        answer: the first and the last token of the answer, where the task looks for it in several rows; else None.
-    """
+    """The words of a row; `keras_bert.explain.Tokens` has them."""
 
     @property
     def words(self) -> np.ndarray[Any, Any]:
-        """See above."""
+        """The number of the word that each token is a part of, -1 for special tokens: int32 (tokens,)."""
 
     @property
     def segments(self) -> np.ndarray[Any, Any]:
-        """See above."""
+        """The text that each token belongs to, 0 or 1: int32 (tokens,)."""
 
     @property
     def answer(self) -> tuple[int, int] | None:
-        """See above."""
+        """The first and the last token of the answer, where the task looks for it in several rows; else None."""
 
     @property
     def word_texts(self) -> Sequence[str]:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Self, cast
 
 import numpy as np
 
-from keras_bert.core.checks import check
+from keras_bert.core.checks import as_list, check
 from keras_bert.metrics.calibration import probabilities
 from keras_bert.metrics.entities import OUTSIDE
 from keras_bert.tasks.answer_columns import ColumnType
@@ -259,7 +259,7 @@ class TokenClassification(Task):
             raise ValueError(f"second texts must be left out: {self.name} reads single texts")
         if not self.answers_words:
             return zip(self.predict(cast("Sequence[str]", texts)))
-        sentences = [text.split() if isinstance(text, str) else text for text in texts]
+        sentences = [text.split() if isinstance(text, str) else text for text in as_list("texts", texts)]
         return zip(sentences, self.predict_tags(sentences), strict=True)
 
     def format_answer(self, values: tuple[Any, ...], texts: tuple[str, ...]) -> Iterator[tuple[str, ...]]:

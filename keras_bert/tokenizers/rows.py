@@ -2,18 +2,18 @@
 
 import dataclasses
 import reprlib
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from typing import Any, Self
 
 import numpy as np
 
+from keras_bert.core.checks import as_list
+
 
 def encode_texts(name: str, texts: Any) -> list[bytes]:
     """A list of texts, or of `bytes` that hold UTF-8, as UTF-8."""
-    if isinstance(texts, str | bytes) or not isinstance(texts, Iterable):
-        raise TypeError(f"{name} must be a list of texts, got {reprlib.repr(texts)}")
     encoded = []
-    for place, text in enumerate(texts):
+    for place, text in enumerate(as_list(name, texts, "texts")):
         if not isinstance(text, str | bytes):
             raise TypeError(f"{name}[{place}] must be text, got {reprlib.repr(text)}")
         try:

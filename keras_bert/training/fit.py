@@ -1,13 +1,15 @@
 """Trains and scores a task on rows in memory; the methods of a task and `keras_bert.distill` use this module."""
 
+import inspect
 import itertools
+import warnings
 from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 import keras
 import numpy as np
 
-from keras_bert.core.checks import check
+from keras_bert.core.checks import as_list, check
 from keras_bert.core.folders import INPUT_NAMES
 from keras_bert.data.array_batches import ArrayBatches
 from keras_bert.data.schemas import SCHEMAS, compares_rows, list_feature
@@ -16,13 +18,16 @@ from keras_bert.objectives.distillation import DistillationObjective
 from keras_bert.options.compression import Distillation
 from keras_bert.options.training import Training
 from keras_bert.tasks.base import Task
-from keras_bert.tasks.checks import check_keras_model, check_same_length, is_keras_model
+from keras_bert.tasks.checks import check_keras_model, check_same_length, is_keras_model, is_missing
 from keras_bert.tasks.retrieval import Retrieval
-from keras_bert.training.history import Entry
+from keras_bert.training.history import Entry, History
 from keras_bert.training.trainer import Trainer, validation_rows
 
 if TYPE_CHECKING:
     import tensorflow as tf
+
+# Parts of the rows of a cross-validation.
+_FOLDS = 5
 
 Array = np.ndarray[Any, Any]
 Rows = Mapping[str, Array]
@@ -38,7 +43,7 @@ def fit(
     validation_split: float = 0.0,
     verbose: int = 1,
     **training: Any,
-) -> list[Entry]:
+) -> History:
     """Trains a task on rows in memory, as the pipeline's step `fine_tune` does on files.
 
     Args:
@@ -56,11 +61,13 @@ def fit(
             `auto` by default.
 
     Returns:
-        The history, see `Trainer.fit`: an entry has `step`, `loss`, the task's metrics, and `validation_...`.
+        The history, see `Trainer.fit`: an entry has `step`, `loss`, the task's metrics, and `validation_...`. Its
+        attribute `history` has lists by name, as that of Keras' `History`.
 
     Raises:
         TypeError: a row has the wrong type, or there is no such setting.
-        ValueError: a row or a setting is not valid, or the model is an exported file or quantized.
+        ValueError: a row or a setting is not valid, the rows have nothing to compare, or the model is an exported file
+            or quantized.
 
     Examples:
         >>> history = fit(task, ["film film", "film"], ["yes", "no"], epochs=2, batch_size=1, verbose=0)
@@ -71,36 +78,57 @@ def fit(
     rule = "be None, as training moves weights off their grid; train the float model and quantize it again"
     check(type(task).__name__, "quantization", task.quantization is None, rule, task.quantization)
     settings = Training(**{"precision": "auto", **training})
+    arguments, pairs = read_columns(task, data, pairs)
     if probabilities is None:
-        rows = read_rows(task, data, pairs)
+        rows = read_rows(task, arguments, pairs)
     else:
-        rows = read_rows_with_answers(task, data, pairs, probabilities)
-    count = len(rows["padding_mask"])
-    check("fit", "validation_split", 0 <= validation_split < 1, "be at least 0 and below 1", validation_split)
-    first = count - round(validation_split * count)
-    rule = f"leave rows on both sides of {count}"
-    check("fit", "validation_split", first > 0 and (first < count or not validation_split), rule, validation_split)
+        rows = read_rows_with_answers(task, arguments, pairs, probabilities)
+    first = _first_held_out(task, rows, validation_split)
     learned, held_out = ({name: array[part] for name, array in rows.items()} for part in (np.s_[:first], np.s_[first:]))
+    for part in (learned, held_out) if validation_split else (learned,):
+        _check_learnable(task, part, settings)
     if task.second_text == "optional":
         task.pairs = pairs is not None
-    if task.has_new_head:
-        task.start_head(learned[task.label_name], class_weights)
+    if task.label_name in rows:
+        task.start_head(learned[task.label_name], class_weights, learned)
     objective: Objective = task.objective(class_weights)
     if probabilities is not None:
         objective = DistillationObjective(task.objective(class_weights), None, distillation)
     select = task.selected_by if validation_split else None
     # An encoder may be shared with tasks that have other adapters.
     with task._attached(task.adapter):
-        return train(
-            task,
-            task.network(),
-            objective,
-            learned,
-            settings,
-            held_out=held_out if validation_split else None,
-            select=select,
-            verbose=verbose,
-        )
+        validation: dict[str, Any] = {"held_out": held_out if validation_split else None, "select": select}
+        return History(train(task, task.network(), objective, learned, settings, verbose=verbose, **validation))
+
+
+def _first_held_out(task: Task, rows: Rows, share: float) -> int:
+    """The number of the first row of the last `share` of the rows; the rows of a list stay together."""
+    check("fit", "validation_split", 0 <= share < 1, "be at least 0 and below 1", share)
+    count = len(rows["padding_mask"])
+    first, lists = count - round(share * count), rows.get(list_feature(task.name) or "")
+    if share and lists is not None:
+        starts = np.append(np.flatnonzero(np.diff(lists)) + 1, count)
+        first = int(starts[np.abs(starts[:-1] - first).argmin() if len(starts) > 1 else 0])
+    rule = f"leave rows on both sides of {count}{'' if lists is None else ', without a part of a query'}"
+    check("fit", "validation_split", first > 0 and (first < count or not share), rule, share)
+    return first
+
+
+def _check_learnable(task: Task, rows: Rows, training: Training) -> None:
+    """Refuses rows without anything to learn, whose loss is 0 from the first step on."""
+    kind, in_memory = type(task).__name__, "for rows in memory, which have no negatives"
+    if list_name := list_feature(task.name):
+        equal = (np.diff(rows[list_name]) != 0) | (np.diff(rows[task.label_name]) == 0)
+        rule = "differ for the passages of a query, in training and in validation rows; add passages that do not answer"
+        check(kind, "relevances", not equal.all(), rule, f"equal ones in {len(equal) + 1} rows")
+    if isinstance(task, Retrieval):
+        loss, across = task.contrast.loss, task.contrast.across_micro_batches
+        check("Contrast", "loss", loss != "triplet", f"be 'multiple_negatives' {in_memory}", loss)
+        rule = f"hold passages that answer different queries, in training and in validation rows, {in_memory}"
+        groups = len(np.unique(rows["passage_group"]))
+        check(kind, "others", groups > 1, rule, f"one group of passages in {len(rows['passage_group'])} rows")
+        compared = training.batch_size if across else training.micro_batch_size
+        check("Training", "batch_size", compared > 1, f"be at least 2 in each micro-batch {in_memory}", compared)
 
 
 def train(
@@ -117,9 +145,8 @@ def train(
     after_step: Callable[[int], None] | None = None,
 ) -> list[Entry]:
     """Trains a network of a task on rows in memory; see `fit` and `Trainer` for the arguments."""
-    is_triplet = isinstance(task, Retrieval) and task.contrast.loss == "triplet"
-    rule = "be 'multiple_negatives' for rows in memory, which have no negatives"
-    check("Contrast", "loss", not is_triplet, rule, "triplet")
+    if compares_rows(task.name):
+        _check_learnable(task, rows, training)
     source = batches(task, rows, training.micro_batch_size, shuffle=True, seed=training.seed)
     # Without held-out rows there are no validations, and the trainer does not read this argument.
     validation = source if held_out is None else batches(task, held_out, validation_rows(task.max_length))
@@ -142,10 +169,10 @@ def count_steps(task: Task, rows: Rows, training: Training) -> int:
 
 
 def read_rows(task: Task, data: Sequence[Any], pairs: Sequence[str] | None = None) -> dict[str, Array]:
-    """The rows of `Task.training_rows`; reading them does not start a new head."""
+    """The rows of `Task.training_rows` for `read_columns`; reading them does not start a new head."""
     is_new, task.has_new_head = task.has_new_head, False
     try:
-        return task.training_rows(*columns(data), **({} if pairs is None else {"pairs": pairs}))
+        return task.training_rows(*data, **({} if pairs is None else {"pairs": pairs}))
     finally:
         task.has_new_head = is_new
 
@@ -155,30 +182,26 @@ def read_rows_with_answers(
 ) -> dict[str, Array]:
     """The rows of `read_rows`, or of texts without labels, with a teacher's answers.
 
-    Args:
-        task: a classifier of texts, a regression or an embedding.
-        data: see `fit`; a label is None where there is none.
-        pairs: see `fit`.
-        probabilities: of a classifier the probabilities of the labels (rows, labels), an array in the order of
-            `task.labels` or a table with columns named as the labels; of a regression the numbers (rows,), of an
-            embedding the cosines (rows,). NaN where a row has a label, but no answer.
+    `data` and `pairs` are those of `read_columns`; a label is None, NaN or pandas' `NA` where there is none. A
+    classifier's answers are the probabilities of the labels (rows, labels), an array in the order of `task.labels` or a
+    table with columns named as the labels, a regression's the numbers (rows,), an embedding's the cosines (rows,); NaN
+    where a row has a label, but no answer.
 
     Raises:
         ValueError: the number of answers differs from the number of rows, an answer is out of range, or a row has
             neither label nor answer.
     """
-    objective, arguments = task.objective(), columns(data)
-    answers = objective.answers_from(np.asarray(_order_columns(task, probabilities), "float64"))
-    count, width = len(arguments[0]), len(getattr(task, "labels", ())) or 1
+    answers = task.objective().answers_from(np.asarray(_order_columns(task, probabilities), "float64"))
+    count, width = len(data[0]), len(getattr(task, "labels", ())) or 1
     has_shape = len(answers) == count and answers.size == count * width
     rule = f"be {width} numbers for each of {count} rows"
     check(type(task).__name__, "probabilities", has_shape, rule, np.shape(probabilities))
     has_answers = np.isfinite(answers).reshape(count, -1).all(axis=1)
     answers = np.where(np.isfinite(answers), answers, np.float32(0))
-    texts = arguments[: 2 if task.second_text == "compared" else 1]
-    labels = list(arguments[len(texts)]) if len(arguments) > len(texts) else [None] * count
+    texts = data[: 2 if task.second_text == "compared" else 1]
+    labels = data[len(texts)] if len(data) > len(texts) else [None] * count
     check_same_length("texts", texts[0], "labels", labels)
-    has_label = np.array([label is not None for label in labels])
+    has_label = np.array([not is_missing(label) for label in labels])
     rule, row = "be finite in all rows where there are no labels", int(np.argmin(has_answers | has_label))
     check(type(task).__name__, "probabilities", bool((has_answers | has_label).all()), rule, f"NaN in row {row}")
     if has_label.all():
@@ -219,7 +242,9 @@ def _read_answered(task: Task, texts: Sequence[Any], pairs: Sequence[str] | None
     return {**features, **task.objective().labels_from(answers, features)}
 
 
-def evaluate(task: Task, *data: Any, pairs: Sequence[str] | None = None, batch_size: int = 64) -> dict[str, float]:
+def evaluate(
+    task: Task, *data: Any, pairs: Sequence[str] | None = None, batch_size: int = 64, baselines: bool = False
+) -> dict[str, float]:
     """The loss and the metrics of a task on rows in memory; also of a task on an exported file.
 
     Args:
@@ -227,24 +252,57 @@ def evaluate(task: Task, *data: Any, pairs: Sequence[str] | None = None, batch_s
         data: see `fit`.
         pairs: see `fit`.
         batch_size: rows of a batch.
+        baselines: of classifiers of texts and regressions, whether to score models without a language model, too.
 
     Returns:
-        The means of the metrics that `fit` reports, by name; with `loss` for a Keras model.
+        The means of the metrics that `fit` reports, by name; with `loss` for a Keras model. With `baselines` also
+        `constant_...` for the most frequent label or the mean number, and `words_...` for a linear model of the words
+        (TF-IDF); both learn from these rows in cross-validation, from four fifths of them at a time.
 
     Raises:
         TypeError: see `fit`.
-        ValueError: a row is not valid.
+        ValueError: a row is not valid, or there are no baselines for the task.
 
     Examples:
         >>> sorted(evaluate(task, ["film film", "film"], ["yes", "no"]))
         ['accuracy', 'loss']
     """
-    objective, rows = task.objective(), read_rows(task, data, pairs)
+    columns, seconds = read_columns(task, data, pairs)
+    objective, rows = task.objective(), read_rows(task, columns, seconds)
+    texts = columns[0] if seconds is None else [" ".join(pair) for pair in zip(columns[0], seconds, strict=True)]
+    further = _score_baselines(task, texts, rows) if baselines else {}
     is_file = not is_keras_model(task.model)
     model: Any = _FileModel(task.model) if is_file else task.network()
     with task._answering():
         scores = means([objective(model, batch, training=False) for batch in batches(task, rows, batch_size).epoch()])
-    return {name: score for name, score in scores.items() if not (is_file and name == "loss")}
+    return {**{name: score for name, score in scores.items() if not (is_file and name == "loss")}, **further}
+
+
+def _score_baselines(task: Task, texts: Sequence[str], rows: Rows) -> dict[str, float]:
+    from sklearn import dummy, linear_model
+    from sklearn.feature_extraction.text import TfidfVectorizer
+    from sklearn.model_selection import KFold, cross_val_predict
+    from sklearn.multiclass import OneVsRestClassifier
+    from sklearn.pipeline import make_pipeline
+
+    fits = task.learns_from_texts and len(texts) >= _FOLDS
+    rule = f"be False for tasks without labels or numbers of texts, and for fewer than {_FOLDS} rows"
+    check("evaluate", "baselines", fits, rule, f"True for {task.name} of {len(texts)} rows")
+    constant: Any = dummy.DummyClassifier() if task.labels else dummy.DummyRegressor()
+    linear = OneVsRestClassifier(linear_model.LogisticRegression()) if task.labels else linear_model.Ridge()
+    scores: dict[str, float] = {}
+    for name, estimator in (("constant", constant), ("words", linear)):
+        model = make_pipeline(TfidfVectorizer(analyzer=str.split, sublinear_tf=True), estimator)
+        folds = KFold(_FOLDS, shuffle=True, random_state=0)
+        with warnings.catch_warnings(action="ignore", category=UserWarning):  # of labels that a part has not
+            answers = cross_val_predict(model, texts, rows[task.label_name], cv=folds)
+        is_one = bool(task.labels) and not task.independent_labels
+        numbers = np.eye(len(task.labels))[answers] if is_one else answers.reshape(len(texts), -1)
+        # Logits of labels that are certainly given or not.
+        outputs = 100 * (2 * numbers - 1) if task.labels else numbers
+        sums = task.objective().scores(outputs.astype("float32"), rows)
+        scores |= {f"{name}_{metric}": value for metric, value in means([sums]).items()}
+    return scores
 
 
 def batches(task: Task, rows: Rows, batch_size: int, *, shuffle: bool = False, seed: int = 0) -> ArrayBatches:
@@ -254,12 +312,20 @@ def batches(task: Task, rows: Rows, batch_size: int, *, shuffle: bool = False, s
     return ArrayBatches(rows, batch_size, token_labels=token_labels, shuffle=shuffle, seed=seed, **options)
 
 
-def columns(data: Sequence[Any]) -> list[Any]:
-    """The arguments of `fit` as columns: the columns of a `tf.data.Dataset` of rows, or the arguments themselves."""
-    if len(data) != 1 or not hasattr(data[0], "as_numpy_iterator"):
-        return list(data)
-    rows = [row if isinstance(row, tuple) else (row,) for row in data[0].as_numpy_iterator()]
-    return [[_to_python(value) for value in column] for column in zip(*rows, strict=True)]
+def read_columns(task: Task, data: Sequence[Any], pairs: Any) -> tuple[list[list[Any]], list[Any] | None]:
+    """The arguments of `task.examples` as lists, of columns or of a `tf.data.Dataset` of rows; and the second texts.
+
+    Raises:
+        TypeError: an argument is not a column, or there are too many of them.
+    """
+    if len(data) == 1 and hasattr(data[0], "as_numpy_iterator"):
+        rows = [row if isinstance(row, tuple) else (row,) for row in data[0].as_numpy_iterator()]
+        data = [[_to_python(value) for value in column] for column in zip(*rows, strict=True)]
+    examples: Any = getattr(task, "examples", task.training_rows)
+    given = inspect.signature(examples).bind_partial(*data, **({} if pairs is None else {"pairs": pairs})).arguments
+    columns = {name: as_list(name, column) for name, column in given.items() if column is not None}
+    seconds = columns.pop("pairs", None)
+    return list(columns.values()), seconds
 
 
 def _to_python(value: Any) -> Any:

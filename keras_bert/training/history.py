@@ -17,6 +17,16 @@ _SCALAR = tf.compat.v1.SummaryMetadata(
 )
 
 
+class History(list[Entry]):
+    """The entries of a training on rows in memory."""
+
+    @property
+    def history(self) -> dict[str, list[float]]:
+        """The values of each name in order, as in Keras: `loss`, metrics, and those of validation rows as `val_...`."""
+        names = dict.fromkeys(name for entry in self for name in entry)
+        return {name.replace("validation_", "val_"): [entry[name] for entry in self if name in entry] for name in names}
+
+
 def write_history(history: Sequence[Mapping[str, float | str]], path: Path) -> None:
     """Writes the history as JSON lines, without times, so that equal trainings give equal files."""
     path.write_text("".join(map(_line, history)))

@@ -1,6 +1,8 @@
 """The way of a notebook user: fit, distill, prune, quantize, export and evaluate, with rows in memory."""
 
+from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import Any
 
 import keras
 import numpy as np
@@ -10,6 +12,7 @@ import tensorflow as tf
 
 import keras_bert
 from keras_bert.compress.prune import Masks
+from keras_bert.core.target_scale import TargetScale
 from keras_bert.data.array_batches import ArrayBatches
 from keras_bert.export import task_export
 from keras_bert.objectives.distillation import DistillationObjective
@@ -110,6 +113,16 @@ def test_a_student_learns_from_probabilities_without_a_teacher(name: str, epochs
         assert float(np.mean(distances)) < 0.15, "the model answers as the teacher; it begins at 0.23 or more"
 
 
+class NAType:
+    """`NA` of pandas: comparing it gives no truth value."""
+
+    def __eq__(self, other: object) -> "NAType":  # type: ignore[override]
+        return self
+
+    def __bool__(self) -> bool:
+        raise TypeError("boolean value of NA is ambiguous")
+
+
 @pytest.mark.usefixtures("eager")
 def test_named_columns_of_probabilities_may_have_any_order() -> None:
     task = make_task("classification")
@@ -126,11 +139,11 @@ def test_named_columns_of_probabilities_may_have_any_order() -> None:
 def test_rows_with_labels_or_answers_or_both() -> None:
     task = make_task("classification")
     some = np.where(np.arange(6)[:, None] < 2, np.nan, SHARES)
-    rows = fitting.read_rows_with_answers(task, (TEXTS, LABELS), None, some)
+    rows = fitting.read_rows_with_answers(task, [TEXTS, LABELS], None, some)
     assert rows["has_answers"].tolist() == [0, 0, 1, 1, 1, 1]
     assert rows["has_label"].tolist() == [1] * 6
     np.testing.assert_allclose(np.exp(rows["teacher_answers"][2:]), np.maximum(SHARES[2:], 1e-6), rtol=1e-5)
-    labels = [*LABELS[:3], None, None, None]
+    labels = [*LABELS[:3], None, float("nan"), NAType()]
     mixed = fitting.read_rows_with_answers(task, (TEXTS, labels), None, some)
     assert mixed["has_label"].tolist() == [1, 1, 1, 0, 0, 0]
     assert mixed["label"].tolist() == [*rows["label"][:3], *SHARES[3:].argmax(1)]
@@ -147,7 +160,7 @@ def test_rows_with_labels_or_answers_or_both() -> None:
             task.fit(TEXTS, probabilities=answers)
     # The labels of a regression replace some of the answers, but only as labels.
     numbers = fitting.read_rows_with_answers(
-        make_task("regression"), (TEXTS[:3], [1.0, None, 3.0]), None, [10.0, 20.0, np.nan]
+        make_task("regression"), (TEXTS[:3], [1.0, np.float32("nan"), 3.0]), None, [10.0, 20.0, np.nan]
     )
     assert numbers["value"].tolist() == [1.0, 20.0, 3.0]
     assert numbers["teacher_answers"].tolist() == [[10.0], [20.0], [0.0]]
@@ -170,23 +183,82 @@ def test_texts_alone_are_labelled_by_the_teacher(monkeypatch: pytest.MonkeyPatch
     assert sorted(number for _, batch in shares for number in batch) == sorted(likeliest)
 
 
-def test_columns_of_numpy_tf_data_and_pandas_are_those_of_lists() -> None:
-    task = make_task("classification")
-    expected = task.training_rows(*fitting.columns((TEXTS, LABELS)))
-    for data in ((np.array(TEXTS), np.array(LABELS)), (tf.data.Dataset.from_tensor_slices((TEXTS, LABELS)),)):
-        for name, array in task.training_rows(*fitting.columns(data)).items():
-            np.testing.assert_array_equal(array, expected[name])
-    pandas = pytest.importorskip("pandas")
-    task = make_task("classification")
-    series = pandas.Series(TEXTS, index=range(10, 16)), pandas.Series(LABELS)
-    assert task.training_rows(*series)["label"].tolist() == task.training_rows(TEXTS, LABELS)["label"].tolist()
+class LabelledColumn:
+    """A column whose rows have labels, as one of pandas that was filtered: `column[0]` is no row."""
+
+    def __init__(self, values: list[Any]) -> None:
+        self._values = values
+
+    def __len__(self) -> int:
+        return len(self._values)
+
+    def __iter__(self) -> Iterator[Any]:
+        return iter(self._values)
+
+    def __getitem__(self, label: int) -> Any:
+        return dict(enumerate(self._values, start=10))[label]
+
+
+class Table(LabelledColumn):
+    """A table as in pandas, which iterates over the names of its columns."""
+
+    columns = ("text", "label")
+
+
+@pytest.mark.parametrize("name", ROWS)
+def test_columns_of_any_library_are_lists(name: str) -> None:
+    task, columns = new_task(name), ROWS[name]
+    expected = fitting.read_rows(task, *fitting.read_columns(task, columns, None))
+    forms: list[Callable[[list[Any]], Any]] = [LabelledColumn, iter]
+    if name not in ("question_answering", "token_classification", "multi_label"):
+        forms += [pa.array, np.array, lambda column: tf.data.Dataset.from_tensor_slices(column)]
+    for form in forms:
+        data = [form([*column]) for column in columns]
+        data = [tf.data.Dataset.zip(*data)] if isinstance(data[0], tf.data.Dataset) else data
+        rows = fitting.read_rows(task, *fitting.read_columns(task, data, None))
+        for feature, array in rows.items():
+            np.testing.assert_array_equal(array, expected[feature])
+    examples = task.examples(*(LabelledColumn([*column]) for column in columns))[0]
+    assert len(next(iter(examples.values()))) == len(expected["padding_mask"])
+    with pytest.raises(TypeError, match=r"must be a list of values, got a Table, which would be read as the names"):
+        task.fit(Table(["text", "label"]), *columns[1:])
+
+
+def test_tables_mappings_and_sets_are_no_texts() -> None:
+    task, way_out = make_task("classification"), r"give a column, as texts\['text'\]$"
+    for wrong in (Table(["text", "label"]), {"text": TEXTS}):
+        for use in (task.predict, task.encode, task.tokenizer.tokenize, lambda texts: list(task.answer_fields(texts))):
+            with pytest.raises(TypeError, match=rf"^texts must be .*got a {type(wrong).__name__}, .*{way_out}"):
+                use(wrong)
+    with pytest.raises(TypeError, match=r"^texts must be a list of strings, got a set, which has no order"):
+        task.predict({*TEXTS})
+    assert [line[-1] for line in task.answer_fields(iter(TEXTS))] == TEXTS
+
+
+@pytest.mark.usefixtures("eager")
+def test_pairs_by_position_are_pairs() -> None:
+    task, rows = make_task("classification"), tf.data.Dataset.from_tensor_slices((TEXTS, LABELS, CONTEXTS))
+    for data, pairs in (((TEXTS, LABELS, CONTEXTS), None), ((rows,), None), ((TEXTS, LABELS), CONTEXTS)):
+        task.pairs = None
+        task.fit(*data, pairs=pairs, steps=1, **SMALL)
+        assert task.pairs is True
+    assert keras_bert.distill(task, TEXTS, None, CONTEXTS, layers=[0], steps=1, **SMALL).pairs is True
+    mixed = (TEXTS, [*LABELS[:5], None], CONTEXTS), None
+    given = fitting.read_rows_with_answers(task, *fitting.read_columns(task, *mixed), SHARES)
+    np.testing.assert_array_equal(given["token_ids"], task.encode(TEXTS, CONTEXTS)["token_ids"])
+    task.fit(TEXTS, LABELS, steps=1, **SMALL)
+    assert task.pairs is False
+    with pytest.raises(TypeError, match="pairs"):
+        task.fit(TEXTS, LABELS, CONTEXTS, pairs=CONTEXTS)
 
 
 @pytest.mark.usefixtures("eager")
 def test_the_validation_split_is_the_last_rows_and_chooses_the_weights() -> None:
     task = make_task("classification")
     history = task.fit(TEXTS, LABELS, epochs=3, validation_split=0.34, learning_rate=0.05, **SMALL)
-    best = max(entry["validation_accuracy"] for entry in history if "validation_accuracy" in entry)
+    best = max(history.history["val_accuracy"])
+    assert len(history.history["val_accuracy"]) == 3
+    assert history.history["loss"] == [entry["loss"] for entry in history]
     assert keras_bert.evaluate(task, TEXTS[4:], LABELS[4:])["accuracy"] == best
     with pytest.raises(ValueError, match=r"^fit\.validation_split must leave rows on both sides of 6, got 0\.01$"):
         task.fit(TEXTS, LABELS, validation_split=0.01)
@@ -272,6 +344,87 @@ def test_a_new_regression_is_scored_in_its_own_scale_and_learns_in_that_of_its_t
     history = task.fit(TEXTS, [*numbers[:3], 1e6, 2e6, 3e6], validation_split=0.5, steps=1, **SMALL)
     assert task.scale.mean == pytest.approx(np.mean(numbers[:3]))
     assert history[0]["loss"] < 10
+
+
+@pytest.mark.usefixtures("eager")
+def test_regressions_learn_in_the_unit_of_their_numbers_wherever_their_head_is_from(tmp_path: Path) -> None:
+    old, numbers = make_task("regression"), [1000.0 * number for number in range(1, 7)]
+    scale = TargetScale.of(numbers)
+    new = keras_bert.TASKS["regression"].build(make_encoder(old.tokenizer), old.tokenizer, max_length=16)
+    new.save(tmp_path / "new")
+    student = keras_bert.distill(new, TEXTS, probabilities=numbers, layers=[0], steps=1, **SMALL)
+    saved = keras_bert.load(tmp_path / "new")
+    saved.fit(TEXTS, numbers, steps=1, **SMALL)
+    # Heads of checkpoints are in the unit of the numbers that they learnt.
+    other = make_task("regression")
+    losses = [entry["loss"] for entry in other.fit(TEXTS, numbers, steps=1, learning_rate=1e-9, **SMALL)]
+    for task in (student, saved, other):
+        assert task.scale == scale
+    assert np.mean(losses) < 100, "in the unit of the numbers they are 10 million"
+    kept = make_task("regression")
+    kept.model.get_layer("regressor").bias.assign([3500.0])
+    kept.model.get_layer("regressor").kernel.assign(kept.model.get_layer("regressor").kernel * 100)
+    answers = kept.predict(TEXTS)
+    kept.fit(TEXTS, [answer + (-1) ** row for row, answer in enumerate(answers)], steps=1, learning_rate=1e-12, **SMALL)
+    assert kept.scale != (0.0, 1.0)
+    assert kept.predict(TEXTS) == pytest.approx(answers, rel=1e-4), "answers that fit are kept"
+
+
+@pytest.mark.usefixtures("eager")
+@pytest.mark.parametrize(
+    ("name", "metric", "constant"),
+    [("classification", "accuracy", 0.6), ("multi_label", "micro_f1", 0.0), ("regression", "absolute_error", 48.0)],
+)
+def test_scores_stand_beside_those_of_words_and_of_a_constant(name: str, metric: str, constant: float) -> None:
+    texts = ["great film", "the great plot", "great", "a dull plot", "dull"] * 10
+    labels = [["good"], ["good"], ["good"], ["bad", "neither"], ["bad"]] * 10
+    values = {
+        "classification": [names[0] for names in labels],
+        "multi_label": [*labels[:30], *[[]] * 20],
+        "regression": [100.0 * ("great" in text) for text in texts],
+    }[name]
+    texts = texts if name != "multi_label" else [*texts[:30], *["the film"] * 20]
+    task = make_task(name)
+    scores = keras_bert.evaluate(task, iter(texts), values, pairs=texts, baselines=True)
+    assert scores.items() >= keras_bert.evaluate(task, texts, values, pairs=texts).items()
+    assert scores[f"constant_{metric}"] == pytest.approx(
+        constant, abs=0.02 * constant if name == "regression" else 1e-6
+    )
+    better = scores[f"words_{metric}"] - scores[f"constant_{metric}"]
+    assert better < -20 if name == "regression" else better > 0.35
+    with pytest.raises(ValueError, match=r"^evaluate\.baselines must be False for tasks without labels or numbers"):
+        keras_bert.evaluate(new_task("embedding"), *ROWS["embedding"], baselines=True)
+
+
+@pytest.mark.usefixtures("eager")
+def test_trainings_that_cannot_learn_are_refused_and_lists_are_not_cut() -> None:
+    ranking, retrieval = new_task("reranking"), new_task("retrieval")
+    queries, passages, _ = ROWS["reranking"]
+    for relevances, split in (([1.0] * 6, 0), ([1.0, 1.0, 1.0, 1.0, 1.0, 0.0], 0.3)):
+        rule = r"^Reranking\.relevances must differ for the passages of a query, .*add passages that do not answer"
+        with pytest.raises(ValueError, match=rule):
+            ranking.fit(queries, passages, relevances, validation_split=split, **SMALL)
+    with pytest.raises(ValueError, match=r"^Reranking\.relevances must differ"):
+        ranking.fit(TEXTS, passages, [1.0, 0.0, 1.0, 0.0, 1.0, 0.0], **SMALL)
+    # A third of nine rows is three, in the middle of the second list.
+    rows = ["a"] * 4 + ["film"] * 5, [*passages, *TEXTS[:3]], [1.0, 0.0] * 4 + [1.0]
+    history = ranking.fit(*rows, validation_split=1 / 3, epochs=1, **SMALL)
+    assert history[-1]["validation_loss"] > 0
+    assert history[-1]["step"] == 1, "the list of four rows learns"
+    with pytest.raises(ValueError, match=r"^fit\.validation_split must leave rows on both sides of 4, without"):
+        ranking.fit(*(column[:4] for column in rows), validation_split=0.5, **SMALL)
+    for others, options, message in (
+        (["film"] * 6, {}, r"^Retrieval\.others must hold passages that answer different queries, .*one group"),
+        (
+            CONTEXTS,
+            {"validation_split": 0.1},
+            r"^Retrieval\.others must hold .*, got 'one group of passages in 1 rows'$",
+        ),
+        (CONTEXTS, {"batch_size": 1}, r"^Training\.batch_size must be at least 2 in each micro-batch .*, got 1$"),
+        (CONTEXTS, {"accumulation": 3}, r"^Training\.batch_size must be at least 2 in each micro-batch .*, got 1$"),
+    ):
+        with pytest.raises(ValueError, match=message):
+            retrieval.fit(TEXTS, others, **{**SMALL, **options})
 
 
 def test_held_out_rows_do_not_count_in_the_first_bias(monkeypatch: pytest.MonkeyPatch) -> None:

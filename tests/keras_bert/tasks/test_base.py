@@ -33,6 +33,11 @@ def test_answers_stand_in_the_order_of_the_texts_whatever_the_batches(task, monk
     assert len(list(task.outputs(texts, texts))) == 5
 
 
+def test_tensorflow_does_not_warn_of_the_few_shapes_of_batches(task):
+    task.predict(["film"])
+    assert task.model.predict_function._omit_frequent_tracing_warning is True
+
+
 def test_further_inputs_go_along_uncut():
     task = Pretraining.build(make_encoder(), make_tokenizer(), max_length=30)
     inputs = {**task.encode(["a film", "film"]), "mask_positions": np.zeros((2, 20), "int32")}

@@ -2,6 +2,7 @@ import keras
 import numpy as np
 import pytest
 
+import keras_bert
 from keras_bert.tasks.embedding import Embedding, build_embedder, cosine_similarity
 from tests.keras_bert.tasks.tiny import make_encoder, make_tokenizer
 
@@ -56,6 +57,19 @@ def test_a_search_compares_by_the_function_of_the_checkpoint(function, order, mo
             task.objective()
 
 
+def test_rows_have_the_prompts_of_answers():
+    prompts = {"query": "a ", "passage": "very "}
+    task = Embedding.build(make_encoder(), make_tokenizer(), max_length=30, prompts=prompts)
+    others = TEXTS[::-1]
+    rows = task.training_rows(TEXTS, others, [0.5] * 4)
+    expected = {"": task.encode([f"a {text}" for text in TEXTS]), "second_": task.encode([f"very {t}" for t in others])}
+    for side, features in expected.items():
+        np.testing.assert_array_equal(rows[f"{side}token_ids"], features["token_ids"])
+    answers = np.array([value for (value,) in task.answer_values(TEXTS, iter(others))])
+    error = keras_bert.evaluate(task, TEXTS, others, [0.5] * 4)["absolute_error"]
+    assert error == pytest.approx(np.abs(answers - 0.5).mean(), abs=1e-5)
+
+
 def test_the_model_keeps_the_outputs_of_the_encoder_and_cosines_are_exact():
     encoder = make_encoder()
     assert build_embedder(encoder).output.keys() == {"sequence_output", "pooled_output", "embedding"}
@@ -97,6 +111,8 @@ def test_bad_arguments():
         build_embedder(make_encoder(), pooling="sum")
     with pytest.raises(ValueError, match=r"Embedding.similarities\[1\] must be in \[-1, 1\], got 4.5"):
         task.examples(["a", "film"], ["film", "a"], [0.0, 4.5])
+    with pytest.raises(ValueError, match=r"Embedding.similarities\[1\] must be in \[-1, 1\], got 4.5"):
+        task.examples(iter(["a", "film"]), iter(["film", "a"]), iter([0.0, 4.5]))
     with pytest.raises(ValueError, match=r"others must be as many as texts \(1\), got 2"):
         task.examples(["a"], ["film", "a"], [0.0])
     with pytest.raises(ValueError, match=r"vectors must be as many as texts \(4\), got 1"):

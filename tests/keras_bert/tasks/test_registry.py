@@ -75,6 +75,20 @@ def test_examples_change_no_head_that_was_loaded(name, tmp_path):
     np.testing.assert_array_equal(saved, bias)
 
 
+def test_an_adapter_keeps_calibration_and_pairs(tmp_path):
+    task = make_task("classification")
+    task.adapt(keras_bert.Lora(rank=1))
+    task.calibration, task.pairs = Calibration(1.5, 0.75), True
+    task.save_adapter(tmp_path)
+    loaded = load_adapter(tmp_path, base=task)
+    assert (loaded.calibration, loaded.pairs) == (task.calibration, True)
+    content = json.loads((tmp_path / "adapter.json").read_text())
+    content["task"]["calibration"] = {"temperature": -1}
+    (tmp_path / "adapter.json").write_text(json.dumps(content))
+    with pytest.raises(ValueError, match=r"adapter\.json: calibration must hold positive numbers"):
+        load_adapter(tmp_path, base=task)
+
+
 def test_the_optimizer_is_not_saved_and_numbers_of_numpy_are(tmp_path):
     task = make_task("classification")
     before = task.model.get_weights()

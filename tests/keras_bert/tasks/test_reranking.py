@@ -51,6 +51,7 @@ def test_orders_are_learnt():
     assert [(passage.text, passage.index) for passage in ranked] == [("a a", 1), (". .", 2), ("film", 0)]
     assert trained.rank("bad", ["film", "a a"], top_k=1) == [ranked_first(trained)]
     assert [field for (field,) in trained.answer_values(["good"], ["film"])] == trained.predict(["good"], ["film"])
+    assert trained.rank("good", iter(["film", "a a", ". ."])) == ranked
     with pytest.raises(ValueError, match=r"^Reranking\.top_k must be at least 1, got 0$"):
         trained.rank("bad", ["film"], top_k=0)
     with pytest.raises(ValueError, match=r"^passages must be given, one for each query, got none$"):
@@ -101,6 +102,18 @@ def test_a_cross_encoder_with_one_label_is_a_re_ranker_where_it_is_asked_for(tmp
     retrieval = from_hugging_face(GOLDEN / "hugging_face_bert_model", task="retrieval")
     assert type(retrieval) is Retrieval
     np.testing.assert_array_equal(retrieval.predict(pair[0]), vectors.predict(pair[0]))
+
+
+def test_a_default_prompt_of_a_cross_encoder_is_refused(tmp_path):
+    from keras_bert.interop.hugging_face import from_hugging_face
+
+    folder = copy_golden("hugging_face_regression", tmp_path)
+    file, prompts = folder / "config_sentence_transformers.json", {"rank": "query: "}
+    file.write_text(json.dumps({"model_type": "CrossEncoder", "prompts": prompts, "default_prompt_name": "rank"}))
+    with pytest.raises(ValueError, match=r"must have no default prompt, .* got 'query: '; put it there"):
+        from_hugging_face(folder)
+    file.write_text(json.dumps({"model_type": "CrossEncoder", "prompts": prompts, "default_prompt_name": None}))
+    assert from_hugging_face(folder).predict(["the film"], ["was good"])
 
 
 SIGMOID, IDENTITY = (

@@ -5,6 +5,7 @@ import pytest
 pytest.importorskip("tensorflow_text", reason="the tokenizer is TensorFlow's")
 from keras_bert.compress.quantization_parameters import QuantizationParameters
 from keras_bert.interop.hugging_face import from_hugging_face, to_hugging_face
+from keras_bert.options.adaptation import Lora
 from keras_bert.options.data import Prompts
 from keras_bert.options.training import Contrast
 from keras_bert.tasks.embedding import Embedding, cosine_similarity
@@ -79,10 +80,27 @@ def test_settings_are_saved_and_others_see_an_embedding(tmp_path):
     np.testing.assert_allclose(other.predict(QUERIES), task.predict(QUERIES), atol=1e-6)
 
 
-def test_truncated_vectors_of_a_quantized_task_are_quantized():
-    task = build()
+def test_truncated_vectors_are_those_of_the_task_with_its_adapter_and_prompt():
+    task = build(normalize=False)
     task.quantization = QuantizationParameters("mixed_wi8_ai8", {}, ())
-    assert task.truncated(8).quantization == task.quantization
+    task.single_prompt, task.vector_code = "passage", "int8"
+    short = task.truncated(8)
+    assert (short.quantization, short.single_prompt, short.vector_code) == (task.quantization, "passage", "int8")
+    with pytest.raises(ValueError, match=r"Retrieval\.dimension must be below 8, the width of the vectors, got 12"):
+        short.truncated(12)
+    before = task.predict(QUERIES)
+    chance = np.random.default_rng(0)
+    for weight in task.adapt(Lora(rank=2)).weights().values():
+        weight.assign(chance.normal(size=weight.shape))
+    short = task.truncated(8)
+    np.testing.assert_allclose(short.predict(QUERIES), task.predict(QUERIES)[:, :8], atol=1e-5)
+    assert not np.allclose(short.predict(QUERIES), before[:, :8], atol=1e-2)
+    adapted = task.predict(QUERIES)
+    short.merge_adapter()
+    with pytest.raises(ValueError, match=r"must not follow a merge: the encoder's weights have the adapter already"):
+        task.predict(QUERIES)
+    task.drop_adapter()
+    np.testing.assert_allclose(task.predict(QUERIES), adapted, atol=1e-5)
 
 
 def test_truncated_vectors_are_the_first_numbers_and_wrong_settings_are_named(tmp_path):
@@ -93,7 +111,7 @@ def test_truncated_vectors_are_the_first_numbers_and_wrong_settings_are_named(tm
     assert short.contrast.dimensions == (4,)
     short.save(tmp_path / "short")
     np.testing.assert_allclose(load(tmp_path / "short").predict(QUERIES), short.predict(QUERIES), atol=1e-6)
-    with pytest.raises(ValueError, match=r"build_embedder.dimension must be from 1 to 15, got 16"):
+    with pytest.raises(ValueError, match=r"Retrieval\.dimension must be below 16, the width of the vectors, got 16"):
         task.truncated(16)
     with pytest.raises(ValueError, match=r"to_hugging_face.dimension must not be set, as no module of sentence-transf"):
         to_hugging_face(short, tmp_path / "hf")
