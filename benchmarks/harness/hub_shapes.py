@@ -4,8 +4,9 @@ A line is `model:head | tokenizer | options | names`. `model` is a `model_type`,
 class in `architectures`. Options are words and `key=value` pairs:
 
     cls, mean, max, ...  modules of sentence-transformers with this pooling, several joined by `+`; then `norm`,
-                         `dense`, `lower` (do_lower_case), `length=N`, `prompts`, `default_prompt`, `subfolder`
-                         (0_Transformer), `six` (names of version 6), and `splade` in place of the pooling
+                         `dense`, `dropout`, `lower` (do_lower_case), `length=N`, `prompts`, `default_prompt`,
+                         `subfolder` (0_Transformer), `six` (names of version 6), `kin=A` (sentence_A_config.json), and
+                         `splade` in place of the pooling
     bare                 only the encoder's tensors, whatever class is named
     bin                  `pytorch_model.bin` in place of safetensors
     slow                 no `tokenizer.json`: vocab.txt, vocab.json and merges.txt, or a model of sentencepiece
@@ -13,11 +14,14 @@ class in `architectures`. Options are words and `key=value` pairs:
     class=A, no_class    `architectures`
     rows=N               N rows of the token embedding without a token
     add=N, special=N     N added tokens, special ones
-    module, fp16         tensors' names begin with `module.`; `model.fp16.safetensors`
+    prefix=P, fp16       tensors' names begin with P; `model.fp16.safetensors`
+    twice                `tokenizer.json` holds `<unk>` twice
     as=A                 `tokenizer_class` is `ATokenizer`
     labels=N, problem=P  of a classifier; `ce=A` is a cross-encoder's activation of the logits
     c.key=value          of the configuration, before it is built; `f.key=value` in the file; `t.key=value` in
-                         `tokenizer_config.json`; an empty value deletes a key
+                         `tokenizer_config.json`, `j` in `tokenizer.json` or its model, `s` and `l` in the settings and
+                         the lengths of sentence-transformers; an empty value deletes a key
+    generic              a tokenizer of no class of its own; `bilou`: names of labels; `untied`: the encoder is compared
 """
 
 import json
@@ -62,7 +66,7 @@ HEADS = {
     "Masked": "ForMaskedLM",
     "Both": "ForPreTraining",
 }
-_PAIRED = ("class", "rows", "add", "special", "labels", "problem", "ce", "length")
+_PAIRED = ("class", "rows", "add", "special", "labels", "problem", "ce", "length", "kin", "prefix")
 
 
 class HubShape(NamedTuple):
@@ -81,7 +85,7 @@ def read_shapes() -> Iterator[HubShape]:
     """Yields the shape of each checkpoint."""
     for line in filter(None, map(str.strip, _SHAPES.splitlines())):
         model, tokenizer, options, names = (part.strip() for part in line.split("|"))
-        keys: dict[str, dict[str, Any]] = {"c": {}, "f": {}, "t": {}}
+        keys: dict[str, dict[str, Any]] = {letter: {} for letter in "cftjsl"}
         words, values = set(), {}
         for option in options.split():
             name, is_pair, value = option.partition("=")
@@ -136,7 +140,7 @@ bert:Model | lower | | DeepPavlov/rubert-base-cased-sentence
 bert:Model | lower | class=Contriever | facebook/contriever
 bert:Model | lower | no_class | microsoft/MiniLM-L12-H384-uncased huawei-noah/TinyBERT_General_4L_312D
 bert:Model | xlmr | no_class slow c.pad_token_id=0 | microsoft/Multilingual-MiniLM-L12-H384
-bert:Model | lower | no_class bin vocabulary | prajjwal1/bert-tiny prajjwal1/bert-mini
+bert:Model | lower | no_class bin vocabulary f.model_type= prefix=bert. | prajjwal1/bert-tiny prajjwal1/bert-mini
 bert:Both | lower | no_class bin vocabulary | google/bert_uncased_L-2_H-128_A-2 google/bert_uncased_L-4_H-256_A-4
 bert:Both | lower | no_class bin vocabulary | allenai/scibert_scivocab_uncased emilyalsentzer/Bio_ClinicalBERT
 bert:Both | lower | class=BertForMaskedLM | google-bert/bert-base-uncased
@@ -148,7 +152,6 @@ bert:Masked | cased | | aubmindlab/bert-base-arabertv02 dccuchile/bert-base-span
 bert:Masked | cased | | GroNLP/bert-base-dutch-cased
 bert:Both | cased | | neuralmind/bert-base-portuguese-cased DeepPavlov/rubert-base-cased
 bert:Both | cased | | TurkuNLP/bert-base-finnish-cased-v1
-bert:Masked | lower | class=BertLMHeadModel | google/bert2bert_L-24_wmt_de_en
 bert:Masked | cased | | klue/bert-base dbmdz/bert-base-turkish-cased
 bert:Masked | cased | | microsoft/BiomedNLP-BiomedBERT-base-uncased-abstract
 bert:Both | lower | | nlpaueb/legal-bert-base-uncased
@@ -165,7 +168,20 @@ bert:Texts | lower | labels=6 problem=multi_label_classification | unitary/toxic
 bert:Texts | lower | labels=1 problem=multi_label_classification | one-label-of-several
 bert:Texts | lower | labels=3 f.label2id={"A":0,"B":0,"C":1} | textattack/bert-base-uncased-MNLI
 bert:Texts | lower | labels=3 f.id2label={"0":"A","1":"A","2":"B"} f.label2id= | equal-label-names
-bert:Texts | lower | labels=2 module | trained-on-several-devices
+bert:Texts | lower | labels=2 prefix=module. | trained-on-several-devices
+bert:Texts | lower | labels=2 prefix=_orig_mod. | trained-compiled
+bert:Texts | lower | labels=2 prefix=model. | trained-as-a-part-of-a-model
+bert:Texts | lower | labels=3 f.id2label={"0":"A","2":"C","3":"D"} f.label2id= | labels-with-a-gap
+bert:Texts | lower | labels=2 t.model_input_names=["input_ids","attention_mask"] | pairs-without-segments
+bert:Masked | lower | c.tie_word_embeddings=false untied | head-of-its-own
+bert:Model | lower | mean s.truncate_dim=9 | vectors-that-are-cut
+bert:Model | lower | mean dropout length=12 kin=roberta | length-by-an-old-name-and-dropout
+bert:Model | cased | mean l.tokenizer_args={"do_lower_case":true} | lowercase-of-tokenizer-args
+bert:Texts | lower | labels=2 generic j.normalizer={"type":"Lowercase"} | lowercase-only
+bert:Texts | lower | labels=2 generic j.pre_tokenizer={"type":"Whitespace"} | words-of-letters
+bert:Texts | lower | labels=2 generic j.max_input_chars_per_word=4 | short-words
+bert:Texts | lower | labels=2 j.max_input_chars_per_word=4 | short-words-of-a-class-of-transformers
+bert:Texts | lower | labels=2 generic j.normalizer={"type":"NFC"} | composed-characters
 bert:Texts | lower | labels=2 fp16 | weights-in-half-precision
 bert:Texts | lower | labels=1 ce=identity | cross-encoder/ms-marco-MiniLM-L-6-v2 cross-encoder/ms-marco-TinyBERT-L-2-v2
 bert:Texts | lower | labels=1 ce=sigmoid | cross-encoder/quora-bert-base
@@ -205,7 +221,8 @@ roberta:Masked | bpe | bare mean norm length=50 | sentence-transformers/all-dist
 roberta:Model | bpe | mean norm length=50 | sentence-transformers/all-roberta-large-v1
 roberta:Model | bpe | mean length=40 | sentence-transformers/paraphrase-distilroberta-base-v2
 roberta:Model | bpe | mean length=40 | sentence-transformers/stsb-roberta-base
-roberta:Model | bpe | bin slow | microsoft/codebert-base microsoft/unixcoder-base
+roberta:Model | bpe | bin slow | microsoft/codebert-base
+roberta:Model | bpe | bin slow c.type_vocab_size=10 | microsoft/unixcoder-base
 roberta:Masked | bpe | bin slow | cardiffnlp/twitter-roberta-base
 roberta:Texts | bpe | labels=3 bin slow | cardiffnlp/twitter-roberta-base-sentiment
 roberta:Texts | bpe | labels=3 bin | cardiffnlp/twitter-roberta-base-sentiment-latest
@@ -213,7 +230,7 @@ roberta:Texts | bpe | labels=7 problem=multi_label_classification | SamLowe/robe
 roberta:Texts | bpe | labels=7 | j-hartmann/emotion-english-distilroberta-base
 roberta:Texts | bpe | labels=1 ce=sigmoid | cross-encoder/stsb-roberta-base
 roberta:Texts | bpe | labels=3 ce=identity | cross-encoder/nli-roberta-base
-roberta:Tags | bpe | labels=5 t.add_prefix_space=true | obi/deid_roberta_i2b2
+roberta:Tags | bpe | labels=5 t.add_prefix_space=true bilou | obi/deid_roberta_i2b2
 roberta:Answers | bpe | | deepset/roberta-base-squad2
 roberta:Model | klue | mean t.model_input_names=["input_ids","attention_mask"] | jhgan/ko-sroberta-multitask
 roberta:Masked | klue | t.model_input_names=["input_ids","attention_mask"] | klue/roberta-base
@@ -232,7 +249,7 @@ xlm-roberta:Texts | xlmr | labels=20 | papluca/xlm-roberta-base-language-detecti
 xlm-roberta:Tags | xlmr | labels=9 | Davlan/xlm-roberta-base-ner-hrl
 xlm-roberta:Tags | xlmr | labels=9 | FacebookAI/xlm-roberta-large-finetuned-conll03-english
 xlm-roberta:Answers | xlmr | slow | deepset/xlm-roberta-base-squad2
-camembert:Masked | camembert | | almanach/camembert-base
+camembert:Masked | camembert | twice | almanach/camembert-base
 camembert:Tags | camembert | labels=5 | Jean-Baptiste/camembert-ner
 camembert:Model | camembert | mean | dangvantuan/sentence-camembert-base
 albert:Masked | albert | | albert/albert-base-v2
@@ -250,6 +267,8 @@ deberta-v2:Answers | deberta | rows=99 | deepset/deberta-v3-base-squad2
 deberta:Masked | deberta1 | no_class bin slow | microsoft/deberta-base
 deberta:Texts | deberta1 | labels=3 | microsoft/deberta-large-mnli
 modernbert:Masked | modern | | answerdotai/ModernBERT-base
+modernbert:Masked | modern | t.cls_token=[UNK] | sbintuitions/modernbert-ja-130m
+modernbert:Model | modern | mean t.cls_token=[UNK] | cl-nagoya/ruri-v3-30m
 modernbert:Model | modern | mean norm prompts six | nomic-ai/modernbert-embed-base
 modernbert:Model | modern | cls six | Alibaba-NLP/gte-modernbert-base
 modernbert:Model | modern | cls norm f.position_embedding_type=sans_pos six | ibm-granite/granite-embedding-english-r2

@@ -212,6 +212,9 @@ def change_files(shape: HubShape, folder: Path, title: str, slow: list[str]) -> 
             if is_new
             else {"sbert_ce_default_activation_function": name}
         )
+    if "bilou" in shape.words:
+        labels = ("B-AGE", "I-AGE", "L-AGE", "U-AGE", "O")
+        content |= {"id2label": dict(enumerate(labels)), "label2id": {label: n for n, label in enumerate(labels)}}
     write(folder / "config.json", edited(content, shape.keys["f"]))
     settings = json.loads((folder / "tokenizer_config.json").read_text())
     settings.pop("backend", None)
@@ -222,6 +225,7 @@ def change_files(shape: HubShape, folder: Path, title: str, slow: list[str]) -> 
         settings |= {"do_lower_case": shape.tokenizer == "lower", "do_basic_tokenize": True, "never_split": None}
         settings |= {"strip_accents": None, "tokenize_chinese_chars": True, "tokenizer_class": "BertTokenizer"}
     write(folder / "tokenizer_config.json", edited(settings, shape.keys["t"]))
+    change_tokenizer(shape, folder)
     if {"slow", "vocabulary"} & shape.words:
         (folder / "tokenizer.json").unlink()
     else:
@@ -240,15 +244,32 @@ def change_files(shape: HubShape, folder: Path, title: str, slow: list[str]) -> 
         save_file(half, folder / WEIGHTS, metadata={"format": "pt"})
 
 
+def change_tokenizer(shape: HubShape, folder: Path) -> None:
+    """Changes parts of `tokenizer.json`, and who reads it."""
+    content = json.loads((folder / "tokenizer.json").read_text())
+    for key, value in shape.keys["j"].items():
+        (content if key in content else content["model"])[key] = value
+    if "twice" in shape.words:
+        content["model"]["vocab"] = [[token.removesuffix("NOTUSED") if token == "<unk>NOTUSED" else token, score]
+                                     for token, score in content["model"]["vocab"]]  # fmt: skip
+    write(folder / "tokenizer.json", content)
+    if "generic" in shape.words:
+        settings = json.loads((folder / "tokenizer_config.json").read_text())
+        names = ["input_ids", "token_type_ids", "attention_mask"]
+        settings |= {"tokenizer_class": "PreTrainedTokenizerFast", "model_input_names": names}
+        write(folder / "tokenizer_config.json", settings)
+
+
 def change_weights(shape: HubShape, folder: Path) -> None:
     """Stores the weights as the hub has them, also where transformers itself does not find them."""
-    tensors = load_file(folder / WEIGHTS)
+    prefix = shape.values.get("prefix", "")
+    tensors = {f"{prefix}{name}": tensor for name, tensor in load_file(folder / WEIGHTS).items()}
     if "bin" in shape.words:
         torch.save(tensors, folder / "pytorch_model.bin")
     elif "fp16" in shape.words:
         save_file({name: tensor.half() for name, tensor in tensors.items()}, folder / "model.fp16.safetensors")
-    elif "module" in shape.words:
-        save_file({f"module.{name}": tensor for name, tensor in tensors.items()}, folder / WEIGHTS)
+    elif "prefix" in shape.values:
+        save_file(tensors, folder / WEIGHTS)
         return
     else:
         return
@@ -268,7 +289,8 @@ def write_modules(shape: HubShape, folder: Path) -> None:
     if modes is None:
         return
     names = ["Transformer", "SpladePooling" if "splade" in shape.words else "Pooling"]
-    names += [name for name, word in (("Dense", "dense"), ("Normalize", "norm")) if word in shape.words]
+    further = (("Dropout", "dropout"), ("Dense", "dense"), ("Normalize", "norm"))
+    names += [name for name, word in further if word in shape.words]
     places = {"Transformer": "base", "Dense": "base"} if six else {}
     modules: list[dict[str, Any]] = [
         {
@@ -284,15 +306,18 @@ def write_modules(shape: HubShape, folder: Path) -> None:
         modules[1]["type"] = "sentence_transformers.sparse_encoder.models.SpladePooling"
     write(folder / "modules.json", modules)
     inner = folder / modules[0]["path"]
-    length = {"max_seq_length": shape.values.get("length"), "do_lower_case": "lower" in shape.words}
-    write(inner / "sentence_bert_config.json", length)
+    length = {"max_seq_length": shape.values.get("length"), "do_lower_case": "lower" in shape.words, **shape.keys["l"]}
+    write(inner / f"sentence_{shape.values.get('kin', 'bert')}_config.json", length)
     prompts = {"query": "query: ", "passage": "passage: "} if "prompts" in shape.words else {}
     settings: dict[str, Any] = {"prompts": prompts}
     settings |= {"default_prompt_name": "query" if "default_prompt" in shape.words else None}
-    if prompts or six:
-        write(folder / "config_sentence_transformers.json", {**settings, "similarity_fn_name": "cosine"})
+    if prompts or six or shape.keys["s"]:
+        content = {**settings, "similarity_fn_name": "cosine", **shape.keys["s"]}
+        write(folder / "config_sentence_transformers.json", content)
     for name in names[1:]:
         (folder / f"{names.index(name)}_{name}").mkdir()
+    if "dropout" in shape.words:
+        write(folder / "2_Dropout" / "config.json", {"dropout": 0.2})
     width = SIZES["hidden_size"]
     pooling: dict[str, Any] = {"embedding_dimension": width, "pooling_mode": modes if len(modes) > 1 else modes[0]}
     if not six:
@@ -341,13 +366,14 @@ def answer(shape: HubShape, folder: Path) -> dict[str, Any]:
         return answers
     if "ce" in shape.values and "six" in shape.words:
         model = sentence_transformers.CrossEncoder(str(folder), device="cpu")
-        scores = model.predict(PAIRS, show_progress_bar=False, activation_fn=torch.nn.Identity())
-        answers["scores"] = scores
+        answers["scores"] = model.predict(PAIRS, show_progress_bar=False)
     inner = folder / "0_Transformer" if "subfolder" in shape.words else folder
-    tokenizer = transformers.AutoTokenizer.from_pretrained(inner)
+    is_named = "model_type" not in shape.keys["f"]
+    kind = transformers.AutoTokenizer if is_named else transformers.BertTokenizer
+    tokenizer = kind.from_pretrained(inner)
     title = CONFIG_MAPPING[shape.model_type].__name__.removesuffix("Config")
     # Of a head that this library has not, the encoder counts.
-    is_known = shape.head != "ForMultipleChoice"
+    is_known = shape.head != "ForMultipleChoice" and "untied" not in shape.words
     model = getattr(transformers, title + shape.head if is_known else "AutoModel").from_pretrained(inner).eval()
     answers["class"] = np.array(type(model).__name__)
     # Tokenizers of ALBERT in version 5, and of BigBird, leave out the segments of pairs that their templates name.

@@ -5,7 +5,7 @@ import os
 import re
 import tempfile
 import uuid
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -33,6 +33,13 @@ WEIGHT_FILES = (
     "pytorch_model.bin",
     "pytorch_model.bin.index.json",
 )
+# Files and folders of other models -> what they are, and what to do.
+_OTHER_MODELS = {
+    "adapter_config.json": "an adapter of peft: read its base, and then the adapter by keras_bert.from_peft",
+    "gliner_config.json": "a GLiNER, which finds entities by name: fine-tune an encoder for token classification",
+    "0_StaticEmbedding": "a table of static embeddings: start from a checkpoint with an encoder",
+    "router_config.json": "a Router of encoders for queries and documents: name the folder of one of them",
+}
 # Exports and weights of other libraries, which are not read.
 _OTHER_WEIGHTS = ("onnx", "openvino", "tf_model.h5", "flax_model.msgpack")
 LABELS_FILE = "labels.json"
@@ -147,12 +154,19 @@ def write_whole(file: Path, content: Any) -> None:
         unfinished.write_text(json.dumps(content), encoding="utf-8")
 
 
+def hint_of_pointer(file: Path) -> str:
+    """The end of an error message about a file of which only git's reference was downloaded; else empty."""
+    with file.open("rb") as opened:
+        is_pointer = opened.read(23) == b"version https://git-lfs"
+    return "; it is a Git LFS pointer: run `git lfs pull`" if is_pointer else ""
+
+
 def read_json_file(file: Path, kind: type = dict, error: type[ValueError] = ValueError) -> Any:
     """The content of a JSON file: an object, or a list. Raises `error` for a damaged file or another kind of value."""
     try:
         content = json.loads(file.read_text(encoding="utf-8"))
     except (ValueError, RecursionError) as problem:
-        raise error(f"{file} must hold JSON: {problem}") from None
+        raise error(f"{file} must hold JSON: {problem}{hint_of_pointer(file)}") from None
     if not isinstance(content, kind):
         noun = "object" if kind is dict else kind.__name__
         raise error(f"{file} must hold a JSON {noun}, got {str(content)[:40]}")
@@ -173,6 +187,12 @@ def hint_of_versions(folder: Path) -> str:
     return f"; it holds models by name, newest versions: {', '.join(newest)}" if newest else ""
 
 
+def hint_of_model(names: Iterable[str]) -> str:
+    """The end of an error message about a folder or repository with files of another kind of model; else empty."""
+    held = {name.partition("/")[0] for name in names}
+    return next((f"; it is {kind}" for name, kind in _OTHER_MODELS.items() if name in held), "")
+
+
 def hint_of_weights(folder: Path) -> str:
     """The end of an error message about a folder without weights: what it holds in their place, and what to do."""
     if (folder / TASK_FILE).is_file():
@@ -180,6 +200,8 @@ def hint_of_weights(folder: Path) -> str:
         return f"; it is a model of this library, which keras_bert.load reads{pushed}"
     if versions := hint_of_versions(folder):
         return versions
+    if hint := hint_of_model(entry.name for entry in folder.glob("*")):
+        return hint
     held = " and ".join(name for name in _OTHER_WEIGHTS if (folder / name).exists())
     way = "transformers' AutoModel.from_pretrained(folder, from_tf=True or from_flax=True).save_pretrained(other)"
     return held and (

@@ -14,7 +14,7 @@ from keras_bert.families.deberta.hugging_face import FAMILIES as DEBERTA
 from keras_bert.families.deberta.settings import DeBERTa
 from keras_bert.families.gated.hugging_face import FAMILIES as GATED
 from keras_bert.families.gated.settings import Gated
-from keras_bert.families.hugging_face import Family
+from keras_bert.families.hugging_face import KEYS, Family
 from keras_bert.families.longformer.hugging_face import FAMILIES as LONGFORMER
 from keras_bert.families.longformer.settings import Longformer
 from keras_bert.families.mobilebert.hugging_face import FAMILIES as MOBILEBERT
@@ -54,6 +54,10 @@ _NOT_READ = {
 
 def find_family_of(content: Mapping[str, Any], where: str) -> Family:
     """The family of the content of a `config.json`, see `find_family`."""
+    if content.get("model_type") is None and set(KEYS.values()) - {"layer_norm_eps"} <= content.keys():
+        return FAMILIES["bert"]  # files before transformers 2
+    if content.get("use_bidirectional_attention"):
+        raise ValueError(f"{where}: model_type {content.get('model_type')!r} is not supported: {_OTHER_GRAPH}")
     marked = (family for family in FAMILIES.values() if family.marks and family.marks.items() <= content.items())
     return next(marked, None) or find_family(content.get("model_type"), where)
 
@@ -74,7 +78,7 @@ def find_family(name: Any, where: str) -> Family:
         raise ValueError(f"{where}: model_type {name!r} is not supported: {_NOT_READ[name]}")
     # Names of other families are alike: 'ibert' is no misspelt 'bert'.
     hint = nearest_name(str(name), FAMILIES, similarity=0.9)
-    raise ValueError(f"{where}: model_type must be one of {list(FAMILIES)}, got {name!r}{hint}")
+    raise ValueError(f"{where}: model_type must be a family of docs/families.md, got {name!r}{hint}")
 
 
 def family_of(config: EncoderConfig, name: str | None, *, pooler: bool) -> Family:

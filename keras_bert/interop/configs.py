@@ -13,6 +13,8 @@ from keras_bert.families.registry import find_family_of
 from keras_bert.options.data import Projection, Prompts, ScoreActivation, SimilarityFunction
 
 CONFIG_FILE = "config.json"
+# The configuration of an adapter of peft.
+ADAPTER_FILE = "adapter_config.json"
 _RATES = ("dropout", "attention_dropout", "pooler_dropout", "initializer_range", "layer_norm_epsilon")
 _ACTIVATION = "activation"
 # One token of a text between two special tokens.
@@ -36,6 +38,7 @@ class Head:
         prompts: the texts that an embedding expects in front of queries and passages.
         similarity_function: how the vectors of an embedding are compared.
         projections: dense layers behind the pooling of an embedding.
+        dimension: the width that the vectors of an embedding are cut to.
         activation: what a cross-encoder with one output does to its logit.
     """
 
@@ -50,6 +53,7 @@ class Head:
     prompts: Prompts = Prompts()
     similarity_function: SimilarityFunction = "cosine"
     projections: tuple[Projection, ...] = ()
+    dimension: int | None = None
     activation: ScoreActivation = "none"
 
     @property

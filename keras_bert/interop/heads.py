@@ -37,7 +37,8 @@ def build_model(config: EncoderConfig, head: Head, *, pooler: bool) -> keras.Mod
         case "classification" | "multi_label":
             return build_classifier(encoder, len(head.labels), **pooled)
         case "embedding":
-            return build_embedder(encoder, pooling=head.pooling, normalize=head.normalize, projections=head.projections)
+            fields = ("pooling", "normalize", "projections", "dimension")
+            return build_embedder(encoder, **{field: getattr(head, field) for field in fields})
         case "pretraining":
             return build_pretraining(encoder, next_sentence=head.next_sentence, activation=head.transform_activation)
         case "question_answering":
@@ -91,5 +92,5 @@ def head_of(task: Task) -> Head:
 
 def vector_settings(head: Head, max_length: int) -> PoolingSettings:
     """What sentence-transformers' files say about the vectors of an embedding."""
-    fields = set(PoolingSettings._fields) - {"max_length", "dense_folders"}
+    fields = set(PoolingSettings._fields) - {"max_length", "dense_folders", "dimension"}
     return PoolingSettings(max_length=max_length, **{field: getattr(head, field) for field in fields})

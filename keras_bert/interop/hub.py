@@ -16,7 +16,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
-from keras_bert.core.folders import TASK_FILE, WEIGHT_FILES
+from keras_bert.core.folders import TASK_FILE, WEIGHT_FILES, hint_of_model
 
 logger = logging.getLogger(__name__)
 
@@ -281,7 +281,8 @@ def fetch_checkpoint(address: str) -> Path:
         others = [name for name in names if not _TEXTS.fullmatch(name) and not name.startswith(".")] or names
         more = f" and {len(others) - _SHOWN} more" if len(others) > _SHOWN else ""
         rule = f"weights in {' or '.join(WEIGHT_FILES)}"
-        raise ValueError(f"{address} must hold {rule}, got {', '.join(others[:_SHOWN]) or 'no file'}{more}")
+        held = f"{', '.join(others[:_SHOWN]) or 'no file'}{more}{hint_of_model(names)}"
+        raise ValueError(f"{address} must hold {rule}, got {held}")
     texts = [name for name in names if _TEXTS.fullmatch(name) or name in _EXTRA_FILES]
     folder = resolved.fetch(texts)
     from keras_bert.interop.configs import CONFIG_FILE, read_family  # imports pydantic, which planning does without

@@ -20,7 +20,6 @@ from pathlib import Path
 from typing import Any
 
 import keras
-import numpy as np
 
 from keras_bert.core.checks import check, nearest_name
 from keras_bert.core.folders import VOCABULARY_FILE, staged_files
@@ -253,6 +252,11 @@ def _read_model(
         row, rows = loaders.pop(added), loaders[table]
         if content.get(key):
             loaders[table] = lambda: rows() + row()[:1]
+    table = f"{family.stems('embedding').get('segment_embedding')}.weight"
+    if config.num_segments == 1 and table in loaders:
+        # UniXcoder has more rows, which its tokenizer never names.
+        all_rows = loaders[table]
+        loaders[table] = lambda: all_rows()[:1]
     tensors = split(Tensors(loaders), family.fused, config.num_heads)
     head = hugging_face_config.read_head(folder, family, content)
     longest = None
@@ -260,16 +264,16 @@ def _read_model(
         settings = read_pooling(root)
         longest = settings.max_length
         shared = {field: value for field, value in settings._asdict().items() if hasattr(head, field)}
+        units = [
+            config.hidden_size * len(settings.pooling.split("+")),
+            *(dense.units for dense in settings.projections),
+        ]
+        if settings.dimension is not None and settings.dimension >= units[-1]:
+            shared["dimension"] = None
         head = dataclasses.replace(head, **shared)
         tensors = _with_projections(tensors, [root / name for name in settings.dense_folders])
     # A pooler without weights is always part of the encoder.
     model = build_model(config, head, pooler=has_pooler(tensors, form) or config.pooler_activation == "none")
-    for copy, original in copies.items():
-        if copy in tensors and not np.array_equal(tensors[copy], tensors[original]):
-            raise ValueError(
-                f"{folder}: tensor {copy!r} must equal {original!r}, which this library uses in both places; "
-                "a model whose weights are not tied is not supported"
-            )
     ignored = {*copies, *(f"{family.prefix}embeddings.{name}" for name in _BUFFERS)}
     ignored |= {name for name in tensors if name.startswith(family.unread)}
     if head.task == "embedding":

@@ -5,9 +5,12 @@ Keys and defaults are those of the families' configurations and of `configuratio
 
 import dataclasses
 import logging
+import re
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, get_args
+
+import numpy as np
 
 from keras_bert.core.config import EncoderConfig
 from keras_bert.core.folders import WEIGHT_FILES, hint_of_weights
@@ -21,6 +24,7 @@ from keras_bert.families.hugging_face import (
     read_number,
 )
 from keras_bert.interop.configs import (
+    ADAPTER_FILE,
     CONFIG_FILE,
     Head,
     check_only,
@@ -33,8 +37,9 @@ from keras_bert.interop.configs import (
 from keras_bert.interop.names import present_names
 from keras_bert.interop.safetensors_files import open_tensors
 from keras_bert.interop.sentence_transformers import (
-    MODULES_FILE,
     SETTINGS_FILE,
+    makes_vectors,
+    read_length_file,
     read_pooling,
     transformer_folder,
 )
@@ -75,6 +80,8 @@ _PROBLEMS = {
 }
 # The keys of sentence-transformers' CrossEncoder for an activation of the logits, the older one last.
 _CROSS_ENCODER_KEYS = ("sentence_transformers", "sbert_ce_default_activation_function")
+# The letters of the last and of the only word of an entity, in BILOU and in IOBES.
+_IOBES = str.maketrans("LU", "ES")
 # Our activation -> its class in PyTorch.
 _ACTIVATION_CLASSES: dict[ScoreActivation, str] = {
     "none": "torch.nn.modules.linear.Identity",
@@ -97,8 +104,13 @@ def read_config(folder: Path, modules: Path | None = None) -> tuple[Family, dict
     path = folder / CONFIG_FILE
     if not path.is_file():
         raise FileNotFoundError(f"{folder} has no {CONFIG_FILE}{hint_of_weights(folder)}")
+    if (folder / ADAPTER_FILE).is_file():
+        raise ValueError(
+            f"{folder} must not hold {ADAPTER_FILE} of peft beside a whole model: other libraries read its adapter on "
+            "its base. Read the base, and then the adapter by keras_bert.from_peft, or remove the file"
+        )
     family, file_content = read_family(path)
-    content = {**family.defaults, **file_content}
+    content = {**family.defaults, **file_content, **read_length_file(folder)["config_args"]}
     check_only(path, content, {**_ONLY, **family.only})
     settings_file = (modules or folder) / SETTINGS_FILE
     further = read_json(settings_file) if settings_file.is_file() else {}
@@ -106,7 +118,7 @@ def read_config(folder: Path, modules: Path | None = None) -> tuple[Family, dict
     activations = (value.get("activation_fn") if isinstance(value, dict) else value for value in named)
     content[_CROSS_ENCODER_KEYS[0]] = {"activation_fn": next((name for name in activations if name is not None), None)}
     content[_CROSS_ENCODER_KEYS[0]]["prompt"] = (further.get("prompts") or {}).get(further.get("default_prompt_name"))
-    content["architectures"] = [_find_architecture(folder, family, content, (modules or folder) / MODULES_FILE)]
+    content["architectures"] = [_find_architecture(folder, family, content, modules or folder)]
     return family, content
 
 
@@ -115,11 +127,11 @@ def task_of(family: Family, content: Mapping[str, Any]) -> str:
     return family.architectures()[content["architectures"][0]]
 
 
-def _find_architecture(folder: Path, family: Family, content: Mapping[str, Any], modules_file: Path) -> str:
+def _find_architecture(folder: Path, family: Family, content: Mapping[str, Any], modules: Path) -> str:
     """The class whose weights a folder holds: `modules.json` and the tensors decide what `architectures` leaves open.
 
-    A pooling of sentence-transformers makes an embedding of any checkpoint. Without one, a class counts if the file
-    has tensors of its head; else the head that the file does have, if only one class has such a head.
+    Further modules of sentence-transformers make an embedding of any checkpoint. Without them, a class counts if the
+    file has tensors of its head; else the head that the file does have, if only one class has such a head.
     """
     path, named = folder / CONFIG_FILE, content.get("architectures") or []
     if not isinstance(named, list) or not all(isinstance(name, str) for name in named):
@@ -128,7 +140,10 @@ def _find_architecture(folder: Path, family: Family, content: Mapping[str, Any],
     if not any((folder / name).is_file() for name in WEIGHT_FILES) and len(named) == 1 and named[0] in classes:
         # Whoever opens the weights says that there are none.
         return named[0]
-    names, stems = present_names(open_tensors(folder), family, str(folder)), family.stems("embedding")
+    tensors = open_tensors(folder)
+    if "model_type" not in content and not any(f".{family.prefix}" in f".{name}" for name in tensors):
+        raise ValueError(f"{path} must name a model_type, as no tensor is one of {family.name}'s, got {list(content)}")
+    names, stems = present_names(tensors, family, str(folder)), family.stems("embedding")
     held = {
         name: task
         for name, task in classes.items()
@@ -136,8 +151,12 @@ def _find_architecture(folder: Path, family: Family, content: Mapping[str, Any],
     }
     if BOTH_HEADS in family.classes and f"{stems['next_sentence']}.weight" not in names:
         held.pop(family.architecture("pretraining", next_sentence=True), None)
-    modules = read_json(modules_file, list) if modules_file.is_file() else []
-    if any(isinstance(module, dict) and str(module.get("type")).endswith("Pooling") for module in modules):
+    copies = {copy: name for copy, name in family.copies("pretraining").items() if {copy, name} <= names.keys()}
+    pairs = ((copy, tensors[names[copy]], tensors[names[original]]) for copy, original in copies.items())
+    untied = next((copy for copy, first, second in pairs if not np.array_equal(first, second)), "")
+    if untied:
+        held = {name: task for name, task in held.items() if task != "pretraining"}
+    if makes_vectors(modules):
         chosen = encoder
     elif len(named) == 1 and held.get(named[0]) == "pretraining":
         return [name for name, task in held.items() if task == "pretraining"][-1]
@@ -149,7 +168,8 @@ def _find_architecture(folder: Path, family: Family, content: Mapping[str, Any],
         chosen = alone[-1] if alone else encoder
     if named != [chosen]:
         classes_named = f"the class {' and '.join(named)}" if named else "no class"
-        logger.warning("%s names %s (architectures); its tensors are read as %s", path, classes_named, chosen)
+        reason = f", as {untied} is not tied to the embedding" if untied else ""
+        logger.warning("%s names %s (architectures); its tensors are read as %s%s", path, classes_named, chosen, reason)
     return chosen
 
 
@@ -194,6 +214,9 @@ def read_head(folder: Path, family: Family, content: Mapping[str, Any]) -> Head:
         return Head(task=task, dropout=dropout, separator=separator)
     labels = _read_labels(path, content)
     if task == "token_classification":
+        if all(re.match("O$|[BILU]-", label) for label in labels) and any(label[0] in "LU" for label in labels):
+            labels = tuple(label[0].translate(_IOBES) + label[1:] for label in labels)
+            logger.warning("%s: BILOU's labels L- and U- are read as those of IOBES, E- and S-", path)
         return Head(task=task, labels=labels, dropout=dropout)
     pooling: Pooling = "cls" if family.classifier_pooling is None else content[family.classifier_pooling]
     if pooling not in get_args(Pooling):
@@ -298,10 +321,11 @@ def _read_labels(path: Path, content: Mapping[str, Any]) -> tuple[str, ...]:
         if type(count) is not int or count < 1:
             raise ValueError(f"{path}: num_labels must be a whole number above 0, got {count!r}")
         labels = tuple(f"LABEL_{number}" for number in range(count))
-    elif not isinstance(names, dict) or set(names) != {str(number) for number in range(len(names))}:
+    elif not isinstance(names, dict) or not all(number.isdecimal() for number in names):
         raise ValueError(f"{path}: id2label must map the numbers from 0 on to names, got {names!r}")
     else:
-        labels = tuple(str(names[str(number)]) for number in range(len(names)))
+        # transformers makes as many outputs as there are names, also where a number is left out.
+        labels = tuple(str(names.get(str(number), f"LABEL_{number}")) for number in range(len(names)))
     if len(set(labels)) == len(labels):
         return labels
     distinct = tuple(f"{label} ({number})" if labels.count(label) > 1 else label for number, label in enumerate(labels))
@@ -332,6 +356,8 @@ def read_tokenizer(
         if tokenizer.vocabulary_size < rows:
             tokenizer = subwords(add_unused_tokens(definition, tokenizer.vocabulary, rows))
     check_size(str(folder), tokenizer.vocabulary, rows)
+    if family.fixed.get("num_segments") == 1 < content.get("type_vocab_size", 1) and tokenizer.second_segment:
+        raise ValueError(f"{folder}: the tokenizer must give segment 0 to both texts of a pair of {family.name}, got 1")
     padding = content.get("pad_token_id")
     # Where positions do not start behind it, its id changes no output.
     if family.fixed.get("position_offset") and padding not in (None, tokenizer.pad_id):

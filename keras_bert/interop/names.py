@@ -132,8 +132,10 @@ def present_names(names: Iterable[str], family: Family, source: str) -> dict[str
     roots = {stem.partition(".")[0] for stem in family.encoder.values()}
     names_in_file: dict[str, str] = {}
     for name in names:
-        # PyTorch's DataParallel wraps the model as its `module`.
-        plain = name.removeprefix("module.")
+        # DataParallel, `torch.compile` and trainers wrap the model as a part of theirs.
+        plain = re.sub(r"^((module|_orig_mod)\.)+", "", name)
+        if family.prefix != "model." or plain.startswith("model.model."):
+            plain = plain.removeprefix("model.")
         old_start = next((start for start in family.other_names if plain.startswith(start)), "")
         present = family.other_names.get(old_start, "") + plain.removeprefix(old_start)
         present = re.sub(r"\bLayerNorm\.gamma$", "LayerNorm.weight", present)

@@ -14,7 +14,7 @@ from keras_bert.adaptation.adapter import Adapter
 from keras_bert.core.folders import staged_files
 from keras_bert.families.hugging_face import TASK_NAMES, Family
 from keras_bert.families.registry import family_of
-from keras_bert.interop.configs import check_only, read_json, write_json
+from keras_bert.interop.configs import ADAPTER_FILE, check_only, read_json, write_json
 from keras_bert.interop.heads import head_of
 from keras_bert.interop.names import Foreign, TensorNames, hugging_face_format
 from keras_bert.interop.safetensors_files import open_file, save_tensors
@@ -24,7 +24,6 @@ from keras_bert.models.encoder import config_of, has_layer
 from keras_bert.options.adaptation import Lora
 from keras_bert.tasks.base import Task
 
-CONFIG_FILE = "adapter_config.json"
 WEIGHTS_FILE = "adapter_model.safetensors"
 
 # The prefix that peft adds to the names of the wrapped model.
@@ -100,7 +99,7 @@ def to_peft(task: Task, folder: str | os.PathLike[str], *, family: str | None = 
         "inference_mode": True,
     }
     with staged_files(Path(folder)) as staging:
-        write_json(staging / CONFIG_FILE, config)
+        write_json(staging / ADAPTER_FILE, config)
         save_tensors(tensors, staging / WEIGHTS_FILE)
 
 
@@ -126,18 +125,18 @@ def from_peft(folder: str | os.PathLike[str], task: Task, *, family: str | None 
     folder = Path(folder)
     if not (folder / WEIGHTS_FILE).is_file():
         raise FileNotFoundError(f"{folder} is not an adapter of peft's: it has no {WEIGHTS_FILE}")
-    content = read_json(folder / CONFIG_FILE)
-    check_only(folder / CONFIG_FILE, content, _ONLY)
+    content = read_json(folder / ADAPTER_FILE)
+    check_only(folder / ADAPTER_FILE, content, _ONLY)
     initialization = content.get("init_lora_weights")
     is_flag = any(initialization is value for value in _INITIALIZATIONS[:3])
     if not is_flag and initialization not in _INITIALIZATIONS[3:]:
         raise ValueError(
-            f"{folder / CONFIG_FILE}: init_lora_weights must be true, false or one of {_INITIALIZATIONS[3:]}, got "
+            f"{folder / ADAPTER_FILE}: init_lora_weights must be true, false or one of {_INITIALIZATIONS[3:]}, got "
             f"{initialization!r}, which changes the base's weights: convert the adapter with peft, "
             "`model.save_pretrained(folder, path_initial_model_for_weight_conversion=...)`, or merge it into its base"
         )
     tensors = open_file(folder / WEIGHTS_FILE)
-    lora = _read_lora(folder / CONFIG_FILE, content, task, tensors, family)
+    lora = _read_lora(folder / ADAPTER_FILE, content, task, tensors, family)
     adapter = task.adapt(lora)
     try:
         _assign_weights(adapter, _names(task, family), tensors, folder / WEIGHTS_FILE)

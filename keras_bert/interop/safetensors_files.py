@@ -14,7 +14,7 @@ from keras_bert.interop.weights import Array, Tensors, damaged_file
 
 FILE, INDEX_FILE = WEIGHT_FILES[:2]
 # The first letters of types of float8, float6 and float4, which NumPy has not.
-_WITH_SCALES = ("F8", "F6", "F4")
+_WITH_SCALES = ("F8_", "F6_", "F4")
 
 
 def open_tensors(folder: Path) -> Tensors:

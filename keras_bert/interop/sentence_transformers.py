@@ -11,6 +11,9 @@ logger = logging.getLogger(__name__)
 
 MODULES_FILE = "modules.json"
 LENGTH_FILE = "sentence_bert_config.json"
+# Its names in old versions, by the class of the model; the first that a folder has is read.
+_MODELS = ("bert", "roberta", "distilbert", "camembert", "albert", "xlm-roberta", "xlnet")
+_LENGTH_FILES = tuple(f"sentence_{model}_config.json" for model in _MODELS)
 SETTINGS_FILE = "config_sentence_transformers.json"
 POOLING_FOLDER = "1_Pooling"
 
@@ -34,6 +37,17 @@ _ACTIVATIONS = {
 # The classifier of SetFit beside its encoder.
 _SETFIT_FILE = "model_head.pkl"
 
+# Parts of the names of other modules -> what models with them are.
+_OTHER_MODULES = {
+    "SpladePooling": "vectors of SPLADE, one number for each token of the vocabulary, are not supported",
+    "MultiVector": "a ColBERT, with a vector for each token, is not supported",
+    "pylate.": "a ColBERT, with a vector for each token, is not supported",
+    "Router": "a Router has an encoder each for queries and for documents; name the folder of one of them",
+    "Asym": "an Asym has an encoder each for queries and for documents; name the folder of one of them",
+    "StaticEmbedding": "static embeddings have no encoder; take a checkpoint with a Transformer",
+    ".": "code of another package is never run",
+}
+
 # The names under which `encode_document` of sentence-transformers looks for its prompt.
 _PASSAGES = ("document", "passage", "corpus")
 
@@ -52,6 +66,21 @@ class PoolingSettings(NamedTuple):
     similarity_function: SimilarityFunction = "cosine"
     projections: tuple[Projection, ...] = ()
     dense_folders: tuple[str, ...] = ()
+    dimension: int | None = None
+
+
+def read_length_file(folder: Path) -> dict[str, Any]:
+    """How sentence-transformers calls the model and the tokenizer of a folder: the longest text and other settings.
+
+    `tokenizer_args` and `config_args` are what it adds to the settings of both in transformers.
+    """
+    contents = [read_json(folder / name) for name in _LENGTH_FILES if (folder / name).is_file()]
+    content = dict(next(filter(None, contents), {}))
+    for key, new in (("tokenizer_args", "processor_kwargs"), ("config_args", "config_kwargs")):
+        content[key] = content.get(key) or content.get(new) or {}
+        if not isinstance(content[key], dict):
+            raise ValueError(f"{folder / LENGTH_FILE}: {key} must be an object, got {content[key]!r}")
+    return content
 
 
 def transformer_folder(folder: Path) -> Path:
@@ -61,16 +90,24 @@ def transformer_folder(folder: Path) -> Path:
     return folder / path
 
 
+def makes_vectors(folder: Path) -> bool:
+    """Whether the files list modules behind a Transformer, or in place of it; a cross-encoder may list it alone."""
+    return [name for name, _ in _read_modules(folder)] not in ([], ["Transformer"])
+
+
 def _read_modules(folder: Path) -> list[tuple[str, str]]:
-    """The names of the modules' classes, whose modules differ between versions, and the folders of their files."""
+    """The classes of the modules, without the package of sentence-transformers, and the folders of their files."""
     path = folder / MODULES_FILE
     modules = read_json(path, list) if path.is_file() else []
     if not all(isinstance(module, dict) for module in modules):
         raise ValueError(f"{path} must hold an object for each module, got {modules!r}")
     paths = [str(module.get("path") or "") for module in modules]
+    paths = ["" if path == "." else path for path in paths]
     if not all(Path(name).name == name for name in paths):
         raise ValueError(f"{path} must name folders beside it, got the paths {paths}")
-    return [(str(module.get("type")).rpartition(".")[2], name) for module, name in zip(modules, paths, strict=True)]
+    types = [str(module.get("type")) for module in modules]
+    own = [name.rpartition(".")[2] if name.startswith("sentence_transformers.") else name for name in types]
+    return list(zip(own, paths, strict=True))
 
 
 def read_pooling(folder: Path) -> PoolingSettings:
@@ -89,18 +126,18 @@ def read_pooling(folder: Path) -> PoolingSettings:
     modules = _read_modules(folder)
     if not (folder / MODULES_FILE).is_file():
         return PoolingSettings()
+    modules = [module for module in modules if module[0] != "Dropout"]
     names, paths = [name for name, _ in modules], [path for _, path in modules]
     normalize = names[2:] != [] and names[-1] == "Normalize"
     dense = names[2 : len(names) - normalize]
     if names[:2] != ["Transformer", "Pooling"] or set(dense) - {"Dense"}:
-        sparse = "; vectors of SPLADE, one number for each token of the vocabulary, are not supported"
+        hint = next((f"; {hint}" for part, hint in _OTHER_MODULES.items() if part in " ".join(names)), "")
         raise ValueError(
             f"{folder / MODULES_FILE} must list a Transformer, a Pooling, perhaps Dense modules and perhaps a "
-            f"Normalize, got {names}{sparse if 'SpladePooling' in names else ''}"
+            f"Normalize, got {names}{hint}"
         )
-    length_file = transformer_folder(folder) / LENGTH_FILE
-    length = read_length(length_file, read_json(length_file) if length_file.is_file() else {}, "max_seq_length")
-    prompts = read_prompts(folder)
+    inner, prompts = transformer_folder(folder), read_prompts(folder)
+    length = read_length(inner / LENGTH_FILE, read_length_file(inner), "max_seq_length")
     return PoolingSettings(
         pooling=_read_pooling(folder / paths[1] / "config.json", prompts),
         normalize=normalize,
@@ -109,7 +146,22 @@ def read_pooling(folder: Path) -> PoolingSettings:
         similarity_function=_read_similarity_function(folder),
         projections=tuple(_read_projection(folder / path / "config.json") for path in paths[2 : 2 + len(dense)]),
         dense_folders=tuple(paths[2 : 2 + len(dense)]),
+        dimension=_read_dimension(folder, normalize=normalize),
     )
+
+
+def _read_dimension(folder: Path, *, normalize: bool) -> int | None:
+    path = folder / SETTINGS_FILE
+    content = read_json(path) if path.is_file() else {}
+    width = content.get("truncate_dim")
+    if width is None:
+        return None
+    if type(width) is not int or width < 1:
+        raise ValueError(f"{path}: truncate_dim must be a whole number above 0, got {width!r}")
+    if normalize:
+        check_only(path, content, {"similarity_fn_name": "cosine"})
+        logger.warning("%s: vectors are cut to %d numbers (truncate_dim), and have length 1 again here", path, width)
+    return width
 
 
 def _read_projection(path: Path) -> Projection:
@@ -120,7 +172,8 @@ def _read_projection(path: Path) -> Projection:
         "module_output_name": "sentence_embedding",
     }
     check_only(path, content, only)
-    name = str(content.get("activation_function", _ACTIVATIONS["tanh"])).rpartition(".")[2]
+    package, _, name = str(content.get("activation_function", _ACTIVATIONS["tanh"])).partition(".")
+    name = name.rpartition(".")[2] if package == "torch" else f"{package}.{name}"
     activation: Any = {theirs.rpartition(".")[2]: ours for ours, theirs in _ACTIVATIONS.items()}.get(name)
     units, bias = content.get("out_features"), content.get("bias", True)
     if activation is None or type(units) is not int or units < 1 or not isinstance(bias, bool):

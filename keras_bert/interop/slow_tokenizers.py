@@ -11,6 +11,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from keras_bert.core.folders import hint_of_pointer
 from keras_bert.interop.configs import read_json
 from keras_bert.interop.tokenizer_json import SPECIAL_FLAGS, build_post_processor
 from keras_bert.options.data import TOKEN_KEYS
@@ -235,7 +236,8 @@ def read_sentencepiece(path: Path) -> SentencePieceModel:
         if not pieces or not all(abs(piece.score) < float("inf") for piece in pieces):
             raise ValueError("it must hold pieces with finite scores")
     except (LookupError, TypeError, ValueError, AttributeError, struct.error) as error:
-        raise ValueError(f"{path} is not a whole model of sentencepiece: {error}; likely it was cut short") from error
+        cause = hint_of_pointer(path) or "; likely it was cut short"
+        raise ValueError(f"{path} is not a whole model of sentencepiece: {error}{cause}") from error
     if kind != _UNIGRAM:
         raise ValueError(
             f"{path} must be a unigram model of sentencepiece, got the kind {kind}, which is not supported"

@@ -35,6 +35,19 @@ def build_post_processor(
     }
 
 
+def without_segments(processor: Any) -> Any:
+    """A post-processor whose second texts are of segment 0."""
+    if isinstance(processor, list):
+        return [without_segments(part) for part in processor]
+    if not isinstance(processor, dict):
+        return processor
+    if processor.get("type") == "BertProcessing":
+        return build_post_processor(
+            processor["cls"][0], processor["sep"][0], dict([processor["cls"], processor["sep"]]), second_segment=0
+        )
+    return {key: 0 if key == "type_id" else without_segments(value) for key, value in processor.items()}
+
+
 def _pair_layout(sep: str) -> dict[str, int]:
     """The template of BERT's rows of two texts, or of MPNet's, which have another token at their end."""
     return {"between": 1, "second_segment": 1} if sep == SEP else {"between": 2, "second_segment": 0}
@@ -46,22 +59,33 @@ def name_special_tokens(tokens: Sequence[str]) -> dict[str, str]:
 
 
 def read_tokenizer(path: Path, tokenizer: Mapping[str, Any]) -> tuple[str, ...]:
-    """The vocabulary, by id, of a `tokenizer.json` with the given content."""
-    parts = {**tokenizer, "normalizer": normalizer_of(tokenizer)}
-    for part, only in (("model", _MODEL), ("normalizer", _NORMALIZER)):
-        if not isinstance(parts.get(part), dict):
-            raise ValueError(
-                f"{path} must describe its {part}; it is not a tokenizer of Hugging Face's BERT, got "
-                f"{tokenizer.get(part)!r}"
-            )
-        check_only(path, parts[part], only)
-    splitter = tokenizer.get("pre_tokenizer")
-    if not isinstance(splitter, dict) or splitter.get("type") != _PRE_TOKENIZER:
-        raise ValueError(f"{path}: pre_tokenizer must have the type {_PRE_TOKENIZER!r}, got {splitter!r}")
+    """The vocabulary, by id, of the WordPiece of a `tokenizer.json` with the given content."""
+    model = tokenizer.get("model")
+    if not isinstance(model, dict):
+        raise ValueError(f"{path} must describe its model; it is not a tokenizer of Hugging Face's BERT, got {model!r}")
+    check_only(path, model, {key: _MODEL[key] for key in ("type", "unk_token", "continuing_subword_prefix")})
     check_truncation(path, tokenizer)
-    tokens = _sort_by_id(path, tokenizer["model"].get("vocab"))
-    _check_post_processor(path, tokenizer.get("post_processor"), tokens)
-    return tokens
+    return _sort_by_id(path, model.get("vocab"))
+
+
+def is_berts(tokenizer: Mapping[str, Any]) -> bool:
+    """Whether a `tokenizer.json` of WordPiece splits texts, and joins pairs, as BERT's classes and `Tokenizer` do."""
+    steps = (tokenizer.get("model"), normalizer_of(tokenizer), tokenizer.get("pre_tokenizer"))
+    expected: tuple[dict[str, Any], ...] = (_MODEL, _NORMALIZER, {"type": _PRE_TOKENIZER})
+    for step, values in zip(steps, expected, strict=True):
+        if not isinstance(step, dict) or any(step.get(key) not in (None, value) for key, value in values.items()):
+            return False
+    ids, processor = tokenizer["model"].get("vocab") or {}, tokenizer.get("post_processor") or {}
+    names = name_special_tokens(sorted(ids, key=ids.__getitem__))
+    cls, sep = names["cls_token"], names["sep_token"]
+    if not {cls, sep} <= ids.keys():
+        return False
+    if processor.get("type") == ("BertProcessing" if sep == SEP else "RobertaProcessing"):
+        return bool((processor.get("cls"), processor.get("sep")) == ([cls, ids[cls]], [sep, ids[sep]]))
+    template, special = build_post_processor(cls, sep, ids, **_pair_layout(sep)), processor.get("special_tokens") or {}
+    return all(processor.get(key) == template[key] for key in ("type", "single", "pair")) and all(
+        (special.get(token) or {}).get("ids") == [ids[token]] for token in (cls, sep)
+    )
 
 
 def normalizer_of(tokenizer: Mapping[str, Any]) -> Any:
@@ -130,35 +154,3 @@ def _sort_by_id(path: Path, ids: Any) -> tuple[str, ...]:
     ):
         raise ValueError(f"{path}: model.vocab must map tokens to the ids from 0 on, each once")
     return tuple(sorted(ids, key=ids.__getitem__))
-
-
-def _check_post_processor(path: Path, processor: Any, tokens: tuple[str, ...]) -> None:
-    """Checks that the processor adds [CLS] before a text and [SEP] after it, with the ids of the vocabulary."""
-    kind = processor.get("type") if isinstance(processor, dict) else None
-    names = name_special_tokens(tokens)
-    cls, sep = names["cls_token"], names["sep_token"]
-    ids = {token: tokens.index(token) if token in tokens else None for token in (cls, sep)}
-    other = "BertProcessing" if sep == SEP else "RobertaProcessing"
-    if kind == other:
-        for key, token in (("cls", cls), ("sep", sep)):
-            if processor.get(key) != [token, ids[token]]:
-                raise ValueError(
-                    f"{path}: post_processor.{key} must be {[token, ids[token]]!r}, got {processor.get(key)!r}"
-                )
-        return
-    if kind != "TemplateProcessing":
-        raise ValueError(
-            f"{path}: post_processor must have the type 'TemplateProcessing' or {other!r}, which put {cls} before a "
-            f"text and {sep} after it, got {processor!r}"
-        )
-    expected = build_post_processor(cls, sep, dict.fromkeys(ids, 0), **_pair_layout(sep))
-    for key in ("single", "pair"):
-        if processor.get(key) != expected[key]:
-            raise ValueError(f"{path}: post_processor.{key} must be {expected[key]!r}, got {processor.get(key)!r}")
-    special = processor.get("special_tokens")
-    for token, number in ids.items():
-        entry = special.get(token) if isinstance(special, dict) else None
-        if not isinstance(entry, dict) or entry.get("ids") != [number]:
-            raise ValueError(
-                f"{path}: post_processor.special_tokens must give {token} the ids {[number]}, got {entry!r}"
-            )

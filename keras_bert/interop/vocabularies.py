@@ -6,17 +6,19 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from keras_bert.core.folders import TOKENIZER_FILE, VOCABULARY_FILE
+from keras_bert.core.folders import TOKENIZER_FILE, VOCABULARY_FILE, hint_of_pointer
 from keras_bert.interop.configs import check_only, read_json, read_length, write_json
-from keras_bert.interop.sentence_transformers import LENGTH_FILE
+from keras_bert.interop.sentence_transformers import LENGTH_FILE, read_length_file
 from keras_bert.interop.slow_tokenizers import SLOW_FILES, read_slow_tokenizer, special_of_class
 from keras_bert.interop.tokenizer_json import (
     SPECIAL_FLAGS,
     check_truncation,
     content_of,
+    is_berts,
     name_special_tokens,
     normalizer_of,
     read_tokenizer,
+    without_segments,
     write_lowercase,
     write_tokenizer,
 )
@@ -56,8 +58,14 @@ def read_definition(folder: Path) -> dict[str, Any] | None:
         content = read_slow_tokenizer(folder, settings, tokens)
     model = (content or {}).get("model")
     kind = MODELS.get(str(model.get("type")), "wordpiece") if isinstance(model, dict) else "wordpiece"
-    if content is None or kind == "wordpiece":
-        return _describe_word_pieces(folder, settings, content)
+    # transformers' own classes of WordPiece only take the vocabulary from it.
+    is_own = _class_of(settings) in _GENERIC_CLASSES and not is_berts(content or {})
+    if content is None or (kind == "wordpiece" and not is_own):
+        definition = _describe_word_pieces(folder, settings, content)
+        if definition is None and _omits_segments(settings):
+            vocabulary = read_vocabulary(folder)
+            definition = write_tokenizer(vocabulary.tokens, lowercase=vocabulary.lowercase)
+        return _with_segments(definition, settings) if definition else None
     check_only(folder / SETTINGS_FILE, settings, _COMMON_SETTINGS)
     check_truncation(folder / TOKENIZER_FILE, content)
     content = _with_lowercase(content) if _lowercases_first(folder) else content
@@ -65,7 +73,7 @@ def read_definition(folder: Path) -> dict[str, Any] | None:
     if isinstance(prefix, bool) and _class_of(settings) not in _GENERIC_CLASSES:
         content = {**content, "pre_tokenizer": _with_prefix(content.get("pre_tokenizer"), prefix)}
     tokens = {**special_of_class(settings, content), **tokens}
-    return {**content, **({NAMED_TOKENS: tokens} if tokens else {})}
+    return {**_with_segments(content, settings), **({NAMED_TOKENS: tokens} if tokens else {})}
 
 
 def _describe_word_pieces(
@@ -75,6 +83,11 @@ def _describe_word_pieces(
 
     None for BERT's, which has neither. transformers' own classes only read `tokenizer_config.json`.
     """
+    if content is not None and not is_berts(content):
+        line = (
+            "%s: of a tokenizer of the class %s only the vocabulary is read, as by transformers 5; its rules are BERT's"
+        )
+        logger.warning(line, folder / TOKENIZER_FILE, _class_of(settings))
     file, splits = SETTINGS_FILE, settings.get("tokenize_chinese_chars", True)
     normalizer = normalizer_of(content or {})
     if isinstance(normalizer, dict) and _class_of(settings) in _GENERIC_CLASSES:
@@ -120,18 +133,32 @@ def _read_added(folder: Path, settings: Mapping[str, Any], content: Mapping[str,
 
 
 def _read_settings(folder: Path) -> dict[str, Any]:
-    """The content of `tokenizer_config.json`; `config.json` names the class of old tokenizers."""
+    """The content of `tokenizer_config.json`, with what sentence-transformers changes of it.
+
+    `config.json` names the class of old tokenizers, and the number of segments.
+    """
     settings, config = (_read_if_there(folder / name) or {} for name in (SETTINGS_FILE, "config.json"))
-    named = {key: config[key] for key in ("tokenizer_class", "model_type") if config.get(key)}
-    return {**named, **settings}
+    named = {key: config[key] for key in ("tokenizer_class", "model_type", "type_vocab_size") if config.get(key)}
+    return {**named, **settings, **read_length_file(folder)["tokenizer_args"]}
+
+
+def _omits_segments(settings: Mapping[str, Any]) -> bool:
+    """Whether a model with several segments gets none from its tokenizer, so that all tokens are of the first one."""
+    names = settings.get("model_input_names")
+    return isinstance(names, list) and "token_type_ids" not in names and settings.get("type_vocab_size", 0) > 1
+
+
+def _with_segments(definition: Mapping[str, Any], settings: Mapping[str, Any]) -> dict[str, Any]:
+    """A `tokenizer.json` whose pairs have the segments that the tokenizer gives to the model."""
+    omits, processor = _omits_segments(settings), definition.get("post_processor")
+    return {**definition, "post_processor": without_segments(processor)} if omits else dict(definition)
 
 
 def _lowercases_first(folder: Path) -> bool:
     """Whether sentence-transformers lowercases texts in front of the tokenizer."""
-    path = folder / LENGTH_FILE
-    value = (_read_if_there(path) or {}).get("do_lower_case") or False
+    value = read_length_file(folder).get("do_lower_case") or False
     if not isinstance(value, bool):
-        raise ValueError(f"{path}: do_lower_case must be true or false, got {value!r}")
+        raise ValueError(f"{folder / LENGTH_FILE}: do_lower_case must be true or false, got {value!r}")
     return value
 
 
@@ -171,7 +198,7 @@ def add_unused_tokens(content: Mapping[str, Any], tokens: Sequence[str], rows: i
 
 def read_max_length(folder: Path) -> int | None:
     """The longest input in tokens; None where `tokenizer_config.json` has none."""
-    return read_length(folder / SETTINGS_FILE, _read_if_there(folder / SETTINGS_FILE) or {}, "model_max_length")
+    return read_length(folder / SETTINGS_FILE, _read_settings(folder), "model_max_length")
 
 
 def write_definition(
@@ -255,6 +282,8 @@ def read_vocabulary_file(path: Path) -> tuple[str, ...]:
         raise ValueError(f"{path} must hold UTF-8: {error}; likely it was saved in another encoding") from error
     if text.startswith("\ufeff"):
         raise ValueError(f"{path} must begin with a token, got a byte order mark; save it as UTF-8 without one")
+    if hint := hint_of_pointer(path):
+        raise ValueError(f"{path} must hold a token on each line{hint}")
     tokens = tuple(text.removesuffix("\n").split("\n")) if text else ()
     if "" in tokens:
         raise ValueError(f"{path}: line {tokens.index('') + 1} must hold a token, got a blank line")

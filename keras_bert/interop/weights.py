@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from keras_bert.core.config import EncoderConfig
+from keras_bert.core.folders import hint_of_pointer
 from keras_bert.families.hugging_face import Fused
 from keras_bert.interop.names import Foreign, TensorNames
 
@@ -52,11 +53,9 @@ class Tensors(Mapping[str, Array]):
 
 def damaged_file(path: Path, kind: str, error: Exception) -> ValueError:
     """The error for a file of weights, of a kind, that cannot be read."""
-    with path.open("rb") as file:
-        pointer = file.read(7) == b"version"
-    cause = "it is a Git LFS pointer: run `git lfs pull`" if pointer else "the download was likely cut short"
+    cause = hint_of_pointer(path) or "; the download was likely cut short"
     reason = " ".join(str(error).split())[:_LONGEST_CAUSE]
-    return ValueError(f"{path} is not a whole {kind} ({path.stat().st_size} bytes): {reason}; {cause}")
+    return ValueError(f"{path} is not a whole {kind} ({path.stat().st_size} bytes): {reason}{cause}")
 
 
 def read_weights(
@@ -146,9 +145,9 @@ def check_layers(config: EncoderConfig, tensors: Mapping[str, Array], source: st
 
 
 def as_float32(array: Array, name: str, source: str) -> Array:
-    """Converts a tensor of float16 or bfloat16 to float32, which is exact."""
+    """Converts a tensor of floating point numbers to float32, which only rounds float64."""
     kind = array.dtype.name
-    if kind not in ("float32", "float16", "bfloat16"):
+    if kind not in ("float64", "float32", "float16", "bfloat16"):
         raise ValueError(f"{source}: tensor {name!r} must hold float32, float16 or bfloat16, got {kind}")
     return array.astype("float32", copy=False)
 

@@ -2,8 +2,10 @@
 
 import abc
 import json
+import logging
 import os
-from collections.abc import Sequence
+import re
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -12,6 +14,12 @@ from keras_bert.options.data import Lowercasing, VocabularyKind
 
 if TYPE_CHECKING:
     import numpy as np
+
+
+logger = logging.getLogger(__name__)
+
+# The usual names of special tokens.
+_MARKER = re.compile(r"\[[A-Z0-9]+\]|</?\w+>")
 
 
 class BaseTokenizer(abc.ABC):
@@ -49,6 +57,16 @@ class BaseTokenizer(abc.ABC):
         self.special_ids = tuple(self._ids[token] for token in self.special)
         self.pad_id, self.unknown_id, self.cls_id, self.sep_id, self.mask_id = self.special_ids
         self.mask = self.special[-1]
+        self._markers = {token for token in self.vocabulary if _MARKER.fullmatch(token)}
+        self._markers -= {*self.special} - {self.special[3]}
+
+    def report_markers(self, texts: Iterable[bytes]) -> None:
+        """Logs once for each separator or further special token that texts hold as a mark, where it is only letters."""
+        marked = (text.decode("utf-8", "replace") for text in texts if b"[" in text or b"<" in text)
+        names = {name for text in marked for name in _MARKER.findall(text)}
+        for name in sorted(self._markers & names):
+            self._markers.remove(name)
+            logger.warning("a text holds %s: its letters are read, and not the token, see `BaseTokenizer`", name)
 
     @abc.abstractmethod
     def definition(self) -> dict[str, Any]:

@@ -40,6 +40,7 @@ class EagerTokenizer(BaseTokenizer):
         """See `BaseTokenizer`."""
         sides = [encode_texts("texts", texts)] + ([] if pairs is None else [encode_texts("pairs", pairs)])
         self.check_room(len(sides), max_length)
+        self.report_markers(text for side in sides for text in side)
         parts = [self.tokenize(side) for side in sides]
         if len(sides[0]) != len(sides[-1]):
             raise ValueError(f"pairs must hold as many texts as texts does, {len(sides[0])}, got {len(sides[-1])}")

@@ -44,7 +44,10 @@ class GraphTokenizer(BaseTokenizer):
         """The texts of rows, or both texts of pairs, each (batch,); see `encode`."""
         self.check_room(1 if pairs is None else 2, max_length)
         texts = as_strings("texts", texts)
-        return [texts] if pairs is None else [texts, as_strings("pairs", pairs, like=texts)]
+        sides = [texts] if pairs is None else [texts, as_strings("pairs", pairs, like=texts)]
+        if tf.executing_eagerly():
+            self.report_markers(text for side in sides for text in side.numpy())
+        return sides
 
     def _count_kept(self, parts: Sequence[tf.RaggedTensor], max_length: int) -> list[tf.Tensor]:
         """The number of tokens of each part in a row, (batch,) int32."""

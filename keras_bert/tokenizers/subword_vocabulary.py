@@ -41,6 +41,8 @@ class SubwordVocabulary(BaseTokenizer):
             raise ValueError(f"tokenizer.json: model.type must be one of {list(MODELS)}, got {name!r}")
         self.kind = MODELS[name]
         self._content: dict[str, Any] = {**content, "truncation": None, "padding": None}
+        if self.kind == "unigram":
+            self._content["model"] = _name_pieces(content["model"])
         try:
             described = {key: value for key, value in self._content.items() if key != NAMED_TOKENS}
             self.matcher = tokenizers.Tokenizer.from_str(json.dumps(described))
@@ -65,6 +67,8 @@ class SubwordVocabulary(BaseTokenizer):
                 raise ValueError(f"{rule}; got {token!r} as token {number}: train it on texts without line ends")
         between, second_segment = self._find_between()
         super().__init__(vocabulary, self._find_special(vocabulary), between, second_segment)
+        matched = self.matcher.get_added_tokens_decoder().values()
+        self._markers -= {token.content for token in matched if not token.special}
 
     def definition(self) -> dict[str, Any]:
         """The content of `tokenizer.json`, and `NAMED_TOKENS` where it does not tell which these are."""
@@ -118,22 +122,30 @@ class SubwordVocabulary(BaseTokenizer):
             special["unk_token"] = model["vocab"][model["unk_id"]][0]
         elif self.kind == "wordpiece":
             special["unk_token"] = model["unk_token"]
-        for key, token in special.items():
-            if named.get(key, token) != token:
-                rule = f"tokenizer_config.json: {key} must be {token!r}, which tokenizer.json uses"
-                raise ValueError(f"{rule}, got {named[key]!r}: correct the file that is wrong")
         for key, names in _USUAL_NAMES.items():
             usual = special.get(key) or next((name for name in names if name in held), None)
             if usual is None and key == "unk_token" and self._is_byte_level:
                 # Bytes leave no text unknown, and the mask stands for none of it.
                 usual = special["mask_token"]
-            chosen = named.get(key) or usual
+            # What the file uses stands in rows, whatever the settings beside it name.
+            chosen = special.get(key) or named.get(key) or usual
             if chosen is None:
                 raise ValueError(f"tokenizer.json must hold {' or '.join(names)}, got {len(held)} tokens without it")
             special[key] = chosen
             if chosen != usual:
                 self._content[NAMED_TOKENS] = {**self._content.get(NAMED_TOKENS, {}), key: chosen}
         return [special[key] for key in TOKEN_KEYS]
+
+
+def _name_pieces(model: Mapping[str, Any]) -> dict[str, Any]:
+    """A unigram model in which each piece has a name of its own: CamemBERT's file holds `<unk>` twice."""
+    pieces, named = list(model["vocab"]), {}
+    if type(model.get("unk_id")) is int:
+        named[pieces[model["unk_id"]][0]] = model["unk_id"]
+    for number, (piece, score) in enumerate(pieces):
+        if named.setdefault(piece, number) != number:
+            pieces[number] = [f"{piece}NOTUSED{number}", score]
+    return {**model, "vocab": pieces}
 
 
 def _check_templates(processor: Any) -> None:

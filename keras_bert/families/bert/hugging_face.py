@@ -24,7 +24,7 @@ ROBERTA = Family(
     decoder="lm_head.decoder",
     fixed={"num_segments": 1, "position_offset": 2},
     # The position of the first token is pad_token_id + 1.
-    only={**_POSITIONS, "type_vocab_size": 1, "pad_token_id": 1},
+    only={**_POSITIONS, "pad_token_id": 1},
     dropout_before_pooler=True,
     transform_activation="gelu_erf",
 )

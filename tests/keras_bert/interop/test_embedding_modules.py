@@ -43,6 +43,15 @@ def test_vectors_are_those_of_sentence_transformers(name, tmp_path):
         check_equal_weights(again.model, task.model)
 
 
+def test_vectors_are_cut_as_the_settings_say(tmp_path):
+    folder = make_folder("mean+max", tmp_path / "theirs")
+    change_json(folder / "config_sentence_transformers.json", truncate_dim=4)
+    task = from_hugging_face(folder)
+    np.testing.assert_allclose(task.predict(TEXTS), np.array(GOLDENS["answers"]["mean+max"])[:, :4], atol=2e-5)
+    change_json(folder / "config_sentence_transformers.json", truncate_dim=4096)
+    assert "dimension" not in from_hugging_face(folder).head()
+
+
 def test_tasks_on_the_encoder_share_pooling_and_dense_layers(tmp_path):
     folder = make_folder("mean+max", tmp_path / "theirs")
     task = from_hugging_face(folder)
@@ -87,6 +96,7 @@ def test_files_for_other_runtimes_give_the_same_vectors(file, tmp_path):
     ("file", "changes", "message"),
     [
         ("2_Dense/config.json", {"activation_function": "torch.nn.modules.activation.SiLU"}, "and 'SiLU'$"),
+        ("2_Dense/config.json", {"activation_function": "my_code.GELU"}, "and 'my_code.GELU'$"),
         ("2_Dense/config.json", {"out_features": "7"}, r"whole number of out_features, .*, got '7', True and 'GELU'"),
         ("2_Dense/config.json", {"use_residual": True}, "use_residual must be False, got True"),
         (

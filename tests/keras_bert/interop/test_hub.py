@@ -219,6 +219,9 @@ def test_a_repository_without_weights_says_what_it_has(hub: Hub) -> None:
         f"{ADDRESS} must hold weights in {' or '.join(WEIGHT_FILES)}, got onnx/model.onnx, tf_model.h5"
     )
     assert hub.downloads() == []
+    hub.add("ann/adapter", {"adapter_config.json": b"{}", "adapter_model.safetensors": b"x"})
+    assert fails("hf://ann/adapter").endswith("; it is an adapter of peft: read its base, and then the adapter by "
+                                              "keras_bert.from_peft")  # fmt: skip
 
 
 @pytest.mark.parametrize("kind", ["NewModel", "bert"])
@@ -229,7 +232,7 @@ def test_code_of_a_repository_is_named_and_never_fetched(hub: Hub, kind: str) ->
     if kind == "bert":
         assert "config.json: auto_map must be absent, got {'AutoModel': 'modeling.NewModel'}" in message
     else:
-        assert "model_type must be one of" in message
+        assert "model_type must be a family of docs/families.md" in message
         assert message.endswith('code of its own, auto_map {"AutoModel": "modeling.NewModel"}, is never run')
     assert not {"modeling.py", "model.safetensors"} & set(hub.downloads())
 

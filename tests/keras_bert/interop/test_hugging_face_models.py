@@ -1,5 +1,6 @@
 """Weights and configurations of Hugging Face folders; no tokenizer, so it runs on any Keras backend."""
 
+import json
 from dataclasses import replace
 
 import ml_dtypes
@@ -228,9 +229,10 @@ def test_the_encoders_pooler_beside_a_head_with_a_layer_of_its_own(tmp_path):
     check_equal_weights(read_model(tmp_path / "out"), task.model)
 
 
-def test_tensors_of_a_model_that_trained_on_several_devices(tmp_path):
+@pytest.mark.parametrize("prefix", ["module.", "_orig_mod.", "model.", "_orig_mod.module."])
+def test_tensors_of_a_wrapped_model(prefix, tmp_path):
     folder = copy_golden("hugging_face_classification", tmp_path)
-    change_tensors(folder, lambda tensors: {f"module.{name}": array for name, array in tensors.items()})
+    change_tensors(folder, lambda tensors: {f"{prefix}{name}": array for name, array in tensors.items()})
     check_equal_weights(read_model(folder), known_model("hugging_face_classification"))
 
 
@@ -252,12 +254,39 @@ def test_the_task_embedding_of_ernie(tmp_path):
         np.testing.assert_array_equal(weights["segment_embedding/embeddings"], expected)
 
 
+def test_float64_is_rounded(tmp_path):
+    folder = copy_golden("hugging_face_classification", tmp_path)
+    change_tensors(folder, lambda tensors: {name: array.astype("float64") for name, array in tensors.items()})
+    check_equal_weights(read_model(folder), known_model("hugging_face_classification"))
+
+
+def test_segments_that_no_tokenizer_of_roberta_names(tmp_path):
+    """As in UniXcoder."""
+    task = make_task("classification", replace(CONFIG, num_segments=1, position_offset=2))
+    to_hugging_face(task, tmp_path / "out", family="roberta")
+    name, further = "roberta.embeddings.token_type_embeddings.weight", np.ones((9, 8), "float32")
+    change_tensors(tmp_path / "out", lambda tensors: {**tensors, name: np.concatenate([tensors[name], further])})
+    change_json(tmp_path / "out" / "config.json", type_vocab_size=10, pad_token_id=1)
+    check_equal_weights(read_model(tmp_path / "out"), task.model)
+
+
+def test_labels_of_bilou_are_those_of_iobes(tmp_path, caplog):
+    folder = copy_golden("hugging_face_token_classification", tmp_path)
+    count = len(json.loads((folder / "config.json").read_text())["id2label"])
+    names = ["O", "U-AGE", "L-AGE", "B-AGE", "I-AGE"][:count]
+    change_json(folder / "config.json", id2label={str(number): name for number, name in enumerate(names)})
+    assert read_head(folder, *read_config(folder)).labels == ("O", "S-AGE", "E-AGE", "B-AGE", "I-AGE")[:count]
+    assert caplog.messages[0].endswith("BILOU's labels L- and U- are read as those of IOBES, E- and S-")
+
+
 @pytest.mark.parametrize(
     ("changes", "expected"),
     [
         ({"label2id": {"bad": 2, "good": 0}}, ("bad", "so-so", "good")),
         ({"id2label": {"0": "A", "1": "B", "2": "A"}}, ("A (0)", "B", "A (2)")),
+        ({"id2label": {"0": "A", "2": "C", "4": "E"}}, ("A", "LABEL_1", "C")),
         ({"hidden_act": "gelu_python"}, ("bad", "so-so", "good")),
+        ({"model_type": None}, ("bad", "so-so", "good")),
     ],
 )
 def test_what_is_translated(changes, expected, tmp_path):

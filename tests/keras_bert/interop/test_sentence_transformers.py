@@ -4,6 +4,7 @@ import pytest
 
 from keras_bert.interop.sentence_transformers import (
     PoolingSettings,
+    makes_vectors,
     read_pooling,
     read_prompts,
     transformer_folder,
@@ -83,12 +84,67 @@ def test_what_an_embedding_does_not_do(file, changes, message, tmp_path):
         (["Transformer", "Pooling", "Normalize", "Dense"], r"perhaps a Normalize, got \['Transformer', 'Pooling', 'N"),
         (["Pooling"], r"must list a Transformer, a Pooling, perhaps Dense modules and perhaps a Normalize, got \['Poo"),
         ([], r"must list a Transformer, .*, got \[\]$"),
+        (["Router"], r"got \['Router'\]; a Router has an encoder each for queries and for documents; name the folder"),
+        (
+            ["Transformer", "Dropout", "MultiVectorMask"],
+            r"MultiVectorMask'\]; a ColBERT, with a vector for each token, is",
+        ),
         (["Transformer", "SpladePooling"], r"got .*SpladePooling'\]; vectors of SPLADE, .*, are not supported$"),
     ],
 )
 def test_other_modules(names, message, tmp_path):
     modules = [{"path": "", "type": f"sentence_transformers.models.{name}"} for name in names]
     (tmp_path / "modules.json").write_text(json.dumps(modules))
+    with pytest.raises(ValueError, match=message):
+        read_pooling(tmp_path)
+
+
+@pytest.mark.parametrize("name", ["my_code.Pooling", "custom_st.Pooling", "pylate.models.Pooling"])
+def test_modules_of_other_packages(name, tmp_path):
+    write_pooling(tmp_path, PoolingSettings(), 8)
+    modules = json.loads((tmp_path / "modules.json").read_text())
+    modules[1]["type"] = name
+    (tmp_path / "modules.json").write_text(json.dumps(modules))
+    assert makes_vectors(tmp_path)
+    with pytest.raises(
+        ValueError, match=f"must list a Transformer, .*got .*'{name}', 'Normalize'.*; (code of|a ColBERT)"
+    ):
+        read_pooling(tmp_path)
+
+
+def test_a_cross_encoder_may_list_its_only_module(tmp_path):
+    for names, expected in ((["Transformer"], False), (["Router"], True), (["Transformer", "Pooling"], True)):
+        modules = [{"path": "", "type": f"sentence_transformers.base.modules.{name}"} for name in names]
+        (tmp_path / "modules.json").write_text(json.dumps(modules))
+        assert makes_vectors(tmp_path) is expected
+
+
+@pytest.mark.parametrize("model", ["roberta", "distilbert", "camembert", "albert", "xlm-roberta", "xlnet"])
+def test_the_longest_text_by_its_old_names(model, tmp_path):
+    write_pooling(tmp_path, PoolingSettings(max_length=20), 8)
+    (tmp_path / "sentence_bert_config.json").rename(tmp_path / f"sentence_{model}_config.json")
+    assert read_pooling(tmp_path).max_length == 20
+
+
+def test_a_dropout_changes_no_vector(tmp_path):
+    write_pooling(tmp_path, PoolingSettings("cls"), 8)
+    modules = json.loads((tmp_path / "modules.json").read_text())
+    dropout = {"path": "3_Dropout", "type": "sentence_transformers.sentence_transformer.modules.dropout.Dropout"}
+    (tmp_path / "modules.json").write_text(json.dumps([*modules[:2], dropout, *modules[2:]]))
+    assert read_pooling(tmp_path) == PoolingSettings("cls")
+
+
+@pytest.mark.parametrize(
+    ("width", "function", "message"),
+    [
+        (0, "cosine", "truncate_dim must be a whole number above 0, got 0"),
+        (4, "dot", "similarity_fn_name must be 'cosine', got 'dot'"),
+    ],
+)
+def test_widths_that_are_refused(width, function, message, tmp_path):
+    write_pooling(tmp_path, PoolingSettings(), 8)
+    content = {"truncate_dim": width, "similarity_fn_name": function}
+    (tmp_path / "config_sentence_transformers.json").write_text(json.dumps(content))
     with pytest.raises(ValueError, match=message):
         read_pooling(tmp_path)
 

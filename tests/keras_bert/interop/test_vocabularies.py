@@ -1,6 +1,7 @@
 import json
 
 import pytest
+import tokenizers
 
 from keras_bert.interop.vocabularies import (
     CheckpointVocabulary,
@@ -9,6 +10,7 @@ from keras_bert.interop.vocabularies import (
     write_settings,
     write_vocabulary_file,
 )
+from keras_bert.tokenizers.eager import EagerSubwords
 from tests.keras_bert.interop.checkpoints import GOLDEN, PIECES, change_json, copy_golden
 
 
@@ -85,11 +87,9 @@ def test_settings_that_the_tokenizer_does_not_have(changes, message, written):
 @pytest.mark.parametrize(
     ("part", "changes", "message"),
     [
-        ("normalizer", {"type": "Sequence", "normalizers": [3]}, "type must be 'BertNormalizer', got 'Sequence'"),
         ("model", {"type": "BPE"}, "tokenizer.json: type must be 'WordPiece', got 'BPE'"),
         ("model", {"continuing_subword_prefix": "@@"}, "continuing_subword_prefix must be '##', got '@@'"),
         ("model", {"vocab": {"a": 0, "b": 2}}, "model.vocab must map tokens to the ids from 0 on, each once"),
-        ("normalizer", {"clean_text": False}, "clean_text must be True, got False"),
     ],
 )
 def test_tokenizers_that_are_not_berts(part, changes, message, folder):
@@ -272,21 +272,8 @@ def test_what_gives_the_same_ids(changes, folder):
 @pytest.mark.parametrize(
     ("changes", "message"),
     [
-        ({"pre_tokenizer": None}, "pre_tokenizer must have the type 'BertPreTokenizer', got None"),
-        (
-            {"pre_tokenizer": {"type": "Whitespace"}},
-            "must have the type 'BertPreTokenizer', got {'type': 'Whitespace'}",
-        ),
-        ({"post_processor": None}, "post_processor must have the type 'TemplateProcessing' or .*, got None"),
-        ({"post_processor": {"type": "RobertaProcessing"}}, "post_processor must have .*, got {'type': 'RobertaProc"),
-        ({"post_processor": {"type": "TemplateProcessing"}}, "post_processor.single must be .*, got None"),
-        (
-            {"post_processor": {**BERT_PROCESSING, "cls": ["[CLS]", 9]}},
-            r"post_processor.cls must be \['\[CLS\]', 2\], got \['\[CLS\]', 9\]",
-        ),
         ({"truncation": {"direction": "Left"}}, "truncation must be null or have .*'Right', got {'direction': 'Left'}"),
         ({"model": []}, r"must describe its model; .*, got \[\]"),
-        ({"normalizer": "x"}, "must describe its normalizer; .*, got 'x'"),
         ({"model": {"type": "WordPiece", "vocab": {"a": 0, "b": "1"}}}, "model.vocab must map tokens to the ids"),
     ],
 )
@@ -296,23 +283,54 @@ def test_parts_of_tokenizer_json(changes, message, folder):
         read_vocabulary(folder)
 
 
+_BERTS = {"type": "BertNormalizer", "clean_text": True, "handle_chinese_chars": True, "lowercase": True}
+
+
 @pytest.mark.parametrize(
-    ("change", "message"),
+    ("part", "changes"),
     [
-        (lambda part: part["single"].pop(), "post_processor.single must be"),
-        (lambda part: part["pair"].pop(), "post_processor.pair must be"),
-        (
-            lambda part: part["special_tokens"]["[CLS]"].update(ids=[7]),
-            r"special_tokens must give \[CLS\] the ids \[2\]",
-        ),
-        (lambda part: part.pop("special_tokens"), r"special_tokens must give \[CLS\] the ids \[2\], got None"),
+        ("normalizer", {"type": "Sequence", "normalizers": [{"type": "NFC"}, _BERTS]}),
+        ("normalizer", {"type": "Lowercase"}),
+        ("pre_tokenizer", {"type": "Whitespace"}),
+        ("model", {"max_input_chars_per_word": 7}),
+        ("post_processor", {"type": "BertProcessing", "sep": ["[SEP]", 3], "cls": ["[MASK]", 4]}),
     ],
 )
-def test_templates_with_other_ids(change, message, folder):
-    part = json.loads((folder / "tokenizer.json").read_text())["post_processor"]
-    change(part)
-    change_json(folder / "tokenizer.json", post_processor=part)
-    with pytest.raises(ValueError, match=message):
+def test_other_rules_of_word_pieces_are_those_of_the_file(part, changes, folder, caplog):
+    """Where a class of transformers has its own rules, it takes only the vocabulary of the file."""
+    change_part(folder, part, **changes)
+    change_json(folder / "tokenizer_config.json", tokenizer_class="PreTrainedTokenizerFast")
+    tokenizer, texts = EagerSubwords(read_definition(folder)), ("the café's extraordinary\u0301", "the")
+    expected = tokenizers.Tokenizer.from_file(str(folder / "tokenizer.json")).encode(*texts)
+    row = tokenizer.encode([texts[0]], [texts[1]], max_length=99, pad_to_longest=True)
+    assert row["token_ids"][0].tolist() == expected.ids
+    assert row["segment_ids"][0].tolist() == expected.type_ids
+    assert not caplog.messages
+    change_json(folder / "tokenizer_config.json", tokenizer_class="BertTokenizer")
+    assert read_definition(folder) is None
+    assert caplog.messages[0].endswith("only the vocabulary is read, as by transformers 5; its rules are BERT's")
+
+
+@pytest.mark.parametrize("processor", [None, {"type": "BertProcessing", "sep": ["[SEP]", 3], "cls": ["[CLS]", 2]}])
+def test_a_tokenizer_that_gives_no_segments(processor, folder):
+    if processor:
+        change_json(folder / "tokenizer.json", post_processor=processor)
+    change_json(folder / "tokenizer_config.json", model_input_names=["input_ids", "attention_mask"])
+    row = EagerSubwords(read_definition(folder)).encode(["the"], ["the"], max_length=9)
+    assert row["token_ids"][0].tolist() == [2, 5, 3, 5, 3, 0, 0, 0, 0]
+    assert row["segment_ids"].max() == 0
+    (folder / "config.json").write_text('{"type_vocab_size": 1}')
+    assert read_definition(folder) is None
+
+
+def test_settings_that_sentence_transformers_adds(folder):
+    (folder / "sentence_roberta_config.json").write_text('{"tokenizer_args": {"do_lower_case": false}}')
+    assert not read_vocabulary(folder).lowercase
+    (folder / "sentence_roberta_config.json").write_text('{"processor_kwargs": {"truncation_side": "left"}}')
+    with pytest.raises(ValueError, match="truncation_side must be 'right', got 'left'"):
+        read_vocabulary(folder)
+    (folder / "sentence_roberta_config.json").write_text('{"tokenizer_args": [3]}')
+    with pytest.raises(ValueError, match=r"tokenizer_args must be an object, got \[3\]"):
         read_vocabulary(folder)
 
 
@@ -335,6 +353,7 @@ def test_special_tokens_of_others(content, message, written):
     [
         ("[PAD]\né\n".encode("latin-1"), "must hold UTF-8: .*; likely it was saved in another encoding"),
         ("\ufeff[PAD]\n".encode(), "must begin with a token, got a byte order mark"),
+        (b"version https://git-lfs.github.com/spec/v1\n", "on each line; it is a Git LFS pointer: run `git lfs pull`"),
         (b"[PAD]\n[UNK]\n\n", "line 3 must hold a token, got a blank line"),
     ],
 )

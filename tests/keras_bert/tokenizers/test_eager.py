@@ -32,6 +32,19 @@ def assert_same_rows(one: BaseTokenizer, other: BaseTokenizer, texts: list[str])
                 assert rows[name].dtype == np.int32
 
 
+def test_marks_in_texts_that_are_read_as_letters_are_named_once(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    for tokenizer in both(Tokenizer([*PIECES, "[ENT]"], True), tmp_path):
+        caplog.clear()
+        tokenizer.encode(["a [MASK] b", "[1] <b> [NONE]"], max_length=8)
+        assert not caplog.messages
+        for _ in range(2):
+            tokenizer.encode(["[ENT] a"], ["b [SEP] c"], max_length=8)
+        starts = [message.partition(":")[0] for message in caplog.messages]
+        assert starts == ["a text holds [ENT]", "a text holds [SEP]"]
+
+
 @pytest.mark.parametrize("lowercase", [True, False, "keep_accents"])
 def test_word_pieces_of_all_of_unicode(lowercase: Lowercasing, tmp_path: Path) -> None:
     assert_same_rows(*both(Tokenizer(PIECES, lowercase), tmp_path), make_strings(seed=9)[::4])

@@ -199,15 +199,28 @@ def test_named_tokens(tmp_path):
 @pytest.mark.parametrize(
     ("named", "message"),
     [
-        ({"cls_token": "<s>"}, r"cls_token must be '\[CLS\]', which tokenizer.json uses, got '<s>': correct the file"),
-        ({"sep_token": "</s>"}, r"sep_token must be '\[SEP\]', which tokenizer.json uses, got '</s>'"),
-        ({"unk_token": "[UNK]"}, r"unk_token must be '<unk>', which tokenizer.json uses, got '\[UNK\]'"),
         ({"mask_token": "<hide>"}, r"Tokenizer\.vocabulary must hold <hide>, got \d+ tokens without it"),
     ],
 )
 def test_names_that_the_definition_contradicts(named, message):
     with pytest.raises(ValueError, match=message):
         SubwordTokenizer({**big_bird(), NAMED_TOKENS: named})
+
+
+def test_rows_have_the_tokens_of_the_definition_whatever_is_named():
+    """As in modernbert-ja, whose settings name `<cls>` beside a template of `<s>`."""
+    named = {"cls_token": "<s>", "sep_token": "</s>", "unk_token": "[UNK]"}
+    assert SubwordTokenizer({**big_bird(), NAMED_TOKENS: named}).special == SubwordTokenizer(big_bird()).special
+
+
+def test_a_piece_that_a_file_holds_twice():
+    """As CamemBERT's `<unk>`: the id of the unknown token is that which the file names."""
+    twice = big_bird()
+    unknown, pieces = twice["model"]["unk_id"], twice["model"]["vocab"]
+    pieces.append(pieces[unknown])
+    tokenizer = SubwordTokenizer(twice)
+    assert (tokenizer.unknown_id, tokenizer.vocabulary_size) == (unknown, len(pieces))
+    assert tokenizer.tokenize(["\u2603"]).to_list()[0][-1] == unknown
 
 
 @pytest.mark.parametrize(("wrapped", "typed"), [(False, True), (True, True), (False, False)])
