@@ -1,6 +1,10 @@
 """The entry point of the command line: its commands by goal, their exit statuses and errors."""
 
+import codecs
 import errno
+import io
+import json
+import sys
 from collections.abc import Sequence
 from importlib import import_module
 
@@ -59,6 +63,10 @@ def program() -> None:
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Runs one command and returns its exit status: see the epilog of `--help`."""
+    codecs.register_error("json", _write_as_json)
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, io.TextIOWrapper):
+            stream.reconfigure(errors="json")
     try:
         return int(program.main(arguments, prog_name=PROGRAM, standalone_mode=False))
     except click.UsageError as error:
@@ -88,6 +96,12 @@ def main(arguments: Sequence[str] | None = None) -> int:
             raise
         _write_error(str(error))
         return FAILED
+
+
+def _write_as_json(error: UnicodeError) -> tuple[str, int]:
+    r"""Writes characters that the encoding of the output lacks as JSON does, `\u00e9`, so that JSON stays valid."""
+    assert isinstance(error, UnicodeEncodeError), "the output is only written"
+    return json.dumps(error.object[error.start : error.end])[1:-1], error.end
 
 
 def _write_error(message: str) -> None:

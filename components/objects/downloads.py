@@ -68,7 +68,7 @@ def _fill(folder: Path, address: str, download: Callable[[Path], None]) -> None:
     try:
         staging.mkdir(parents=True)
         download(staging)
-        (staging / ADDRESS_FILE).write_text(address.rstrip("/").rpartition("/")[0])
+        (staging / ADDRESS_FILE).write_text(address.rstrip("/").rpartition("/")[0], encoding="utf-8")
         try:
             os.rename(staging, folder)
         except OSError:

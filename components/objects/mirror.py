@@ -54,7 +54,7 @@ def show_addresses(text: str) -> str:
 
     def address(match: re.Match[str]) -> str:
         file = Path(match[0]) / ADDRESS_FILE
-        return file.read_text() if file.is_file() else match[0]
+        return file.read_text(encoding="utf-8") if file.is_file() else match[0]
 
     text = re.sub(re.escape(f"{downloads_folder()}/") + "[0-9a-f]{32}", address, text)
     return _IN_HUB_CACHE.sub(lambda match: f"hf://{_HUB_PREFIXES[match[1]]}{match[2]}/{match[3]}@{match[4]}", text)

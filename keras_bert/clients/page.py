@@ -112,7 +112,8 @@ def write_page(folder: Path, name: str, score: PageScore, corpus: SearchCorpus |
     rules = next(rules for rules in TOKENIZER_SOURCES if (folder / rules).is_file())
     pieces = (folder / VOCABULARY_FILE).read_text(encoding="utf-8").removesuffix("\n").split("\n")
     file, calibration = page_model(folder), read_calibration(folder / METRICS_FILE)
-    content = {"task": task, "pieces": pieces, "rules": (folder / rules).read_text(), **calibration._asdict()}
+    table = (folder / rules).read_text(encoding="utf-8")
+    content = {"task": task, "pieces": pieces, "rules": table, **calibration._asdict()}
     content["examples"] = _choose_examples(json.loads((folder / GOLDEN_FILE).read_text(encoding="utf-8")), task)
     fields = {
         "title": html.escape(name),

@@ -134,7 +134,8 @@ def read_features(folder: str | os.PathLike[str]) -> dict[str, Any]:
 
 def write_labels(folder: str | os.PathLike[str], labels: Sequence[str]) -> None:
     """Writes `labels.json`: the names of the labels in the order of their ids."""
-    (Path(folder) / LABELS_FILE).write_text(json.dumps(list(labels), indent=1, ensure_ascii=False) + "\n")
+    content = json.dumps(list(labels), indent=1, ensure_ascii=False) + "\n"
+    (Path(folder) / LABELS_FILE).write_text(content, encoding="utf-8")
 
 
 def read_labels(folder: str | os.PathLike[str]) -> list[str]:

@@ -40,7 +40,7 @@ def cache_locked(root: Path, *, is_alone: bool) -> Iterator[bool]:
     """
     with _open(root, "cache") as lock:
         if is_alone:
-            yield lock_file(lock)
+            yield lock_file(lock, without_locks=False)
         else:
             lock_file(lock, is_shared=True, wait=True)
             yield False

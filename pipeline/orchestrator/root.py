@@ -68,7 +68,7 @@ class Root:
         folders = (self.path / ARTIFACTS, self.path / UNFINISHED, self.path / LOGS)
         if self.path not in self.made or any(entry.is_file() for folder in folders for entry in folder.rglob("*")):
             return
-        if self.lock is not None and not lock_file(self.lock):
+        if self.lock is not None and not lock_file(self.lock, without_locks=False):
             return
         shutil.rmtree(self.path, ignore_errors=True)
         for folder in reversed(self.made):

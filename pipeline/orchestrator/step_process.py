@@ -41,7 +41,7 @@ def begin_process(log: Path) -> None:
     redirect_output(log)
     for text in (sys.stdout, sys.stderr):
         if isinstance(text, io.TextIOWrapper):
-            text.reconfigure(line_buffering=True)
+            text.reconfigure(encoding="utf-8", errors="backslashreplace", line_buffering=True)
     faulthandler.enable()
     # INFO messages of first-party packages, and warnings of libraries.
     logging.basicConfig(format="%(asctime)s %(name)s %(message)s", stream=sys.stderr, force=True)

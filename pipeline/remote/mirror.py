@@ -1,6 +1,5 @@
 """Opens the mirror of a remote root: a local folder of its address, and the format of the remote side."""
 
-import contextlib
 import hashlib
 import json
 import os
@@ -36,9 +35,15 @@ def open_mirror(address: str) -> Path:
         content = {"address": store.address, "mirror": uuid.uuid4().hex}
         staging.write_text(json.dumps(content) + "\n")
         # Of processes that make the mirror at once, all keep the name of the first.
-        with contextlib.suppress(FileExistsError):
+        try:
             os.link(staging, file)
-        staging.unlink()
+        except FileExistsError:
+            pass
+        except OSError:
+            # The file system has no links.
+            if not file.exists():
+                os.replace(staging, file)
+        staging.unlink(missing_ok=True)
     return root
 
 

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from components.dsl.errors import InputError
+from components.files.text_files import is_unicode
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -14,6 +15,8 @@ if TYPE_CHECKING:
 
 def check_output(file: Path) -> None:
     """Checks that the file of `--out` can be written, before the work for its content."""
+    if not is_unicode(str(file)):
+        raise InputError(f"--out must be a name in UTF-8, got {str(file)!r}")
     if not file.parent.is_dir():
         raise InputError(f"--out must be in a folder that exists, got {file}")
     if file.is_dir():

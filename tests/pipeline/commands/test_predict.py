@@ -50,6 +50,24 @@ def test_predict_tells_of_long_texts(monkeypatch: pytest.MonkeyPatch, capfd: pyt
     ]
 
 
+@pytest.mark.parametrize("encoding", ["ascii", "latin-1"])
+def test_characters_that_the_output_cannot_encode_are_escaped(
+    monkeypatch: pytest.MonkeyPatch, classifier: Classification, tmp_path: Path, encoding: str
+) -> None:
+    for name in ("stdout", "stderr"):
+        monkeypatch.setattr(sys, name, io.TextIOWrapper(io.BytesIO(), encoding=encoding))
+    assert main(["predict", "folder", "cow \u65e5"]) == 0
+    assert main(["predict", "folder", "cow", "--table", "\U0001f600.csv", "--text", "a", "--out", "a.csv"]) == 2
+    assert main(["predict", "folder", "--table", "a.csv", "--text", "a", "--out", f"{tmp_path}/\udcc3.csv"]) == 2
+    written = {}
+    for name in ("stdout", "stderr"):
+        stream = getattr(sys, name)
+        stream.flush()
+        written[name] = stream.buffer.getvalue().decode(encoding)
+    assert written["stdout"].endswith("\tcow \\u65e5\n")
+    assert f"--out must be a name in UTF-8, got '{tmp_path}/\\udcc3.csv'" in written["stderr"]
+
+
 def test_a_single_text_is_a_query_or_a_passage(
     monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str], classifier: Classification
 ) -> None:

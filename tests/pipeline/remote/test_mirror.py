@@ -1,0 +1,24 @@
+"""The folder that mirrors a root."""
+
+import errno
+import os
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from pipeline.remote.mirror import open_mirror, owner_of
+from tests.pipeline.remote.conftest import ADDRESS
+
+
+@pytest.mark.parametrize("number", [errno.EPERM, errno.EOPNOTSUPP])
+def test_a_file_system_without_links_has_mirrors(
+    machine: Callable[[str], Path], monkeypatch: pytest.MonkeyPatch, number: int
+) -> None:
+    def link(*_: object) -> None:
+        raise OSError(number, os.strerror(number))
+
+    monkeypatch.setattr(os, "link", link)
+    root = machine("a")
+    assert owner_of(root) == owner_of(open_mirror(ADDRESS)), "the first name stays"
+    assert [path.name for path in root.parent.iterdir()] == [root.name]
