@@ -51,12 +51,10 @@ def read_batches(file: str) -> Iterator[Any]:
     return _read_parts(file, (), lambda batch: iter([batch]), others=True)
 
 
-def class_names(file: str, field: str) -> tuple[str, ...]:
-    """The names of the classes in a column, see `_class_names`; empty for files of other kinds."""
-    if extension(file) not in (".parquet", ".arrow"):
-        return ()
-    schemas = _read_parts(file, (), lambda batch: iter([batch.schema]), others=True)
-    return tuple(_class_names(next(schemas, None), field))
+def read_class_names(file: str) -> dict[str, list[str]]:
+    """The names of the classes of each column, see `_class_names`."""
+    schema = next(_read_parts(file, (), lambda batch: iter([batch.schema]), others=True), None)
+    return {name: _class_names(schema, name) for name in (schema.names if schema else ())}
 
 
 def _read_parts(

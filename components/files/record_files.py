@@ -5,11 +5,11 @@ import itertools
 import json
 import math
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from components.dsl.errors import InputError, nearest
-from components.files.arrow_files import read_columns
+from components.files.arrow_files import read_class_names, read_columns
 from components.files.columns import find_columns
 from components.files.csv_files import ESCAPED_COLUMN, unescape_formula
 from components.files.paths import match_files, short_name
@@ -38,6 +38,7 @@ class Record(NamedTuple):
             of the file for Parquet and Arrow, with strings as bytes.
         problem: what could not be decoded in the row's lines, see `Lines.take_problem`; None if there is nothing.
         cells: all fields of the row by their names; empty without `has_cells` of `read_records`.
+        classes: likewise the names of the classes of columns that have some (`ClassLabel`).
     """
 
     file: str
@@ -45,6 +46,7 @@ class Record(NamedTuple):
     values: tuple[Any, ...]
     problem: str | None
     cells: Mapping[str, Any] = {}
+    classes: Mapping[str, Sequence[str]] = {}
 
     @property
     def where(self) -> str:
@@ -84,11 +86,11 @@ def read_records(
         raise InputError(f"a file of rows must be {', '.join(RECORD_KINDS)}, got {file}; name a table .csv or .tsv")
     required = tuple(field for field in fields if field not in optional)
     if kind in (".parquet", ".arrow"):
-        has_names = has_cells or required != fields
+        has_names, classes = has_cells or required != fields, read_class_names(file) if has_cells else {}
         for row, values in enumerate(read_columns(file, required, others=has_names), start=1):
             if has_names:
                 chosen = tuple([values.get(field, ABSENT) for field in fields])
-                yield Record(file, f"row {row}", chosen, None, values)
+                yield Record(file, f"row {row}", chosen, None, values, classes)
             else:
                 yield Record(file, f"row {row}", values, None)
         return

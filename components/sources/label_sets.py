@@ -135,10 +135,6 @@ class LabelSetSource(FilesWithTeacherAnswers):
             f"all training rows have the label {label!r}, which tells the model nothing" for label in sorted(shared)
         ]
 
-    def list_order(self, path: str, labels: Collection[str]) -> tuple[str, ...]:
-        """See `FilesWithTeacherAnswers.list_order`; `label_columns` have their own order."""
-        return super().list_order(path, labels) or self.label_columns or ()
-
     @staticmethod
     def _label_names(rows: Iterable[LabelSetRow]) -> set[str]:
         return {label for row in rows for label in row.labels}
@@ -203,7 +199,6 @@ class LabelSetSource(FilesWithTeacherAnswers):
         """See `make_rows`; with `labels_optional`, a row with a teacher's answer may have no labels of its own."""
         separated, columns, rows = _CellSplitter(self.separator), self.columns(), list[LabelSetRow]()
         texts = self._texts
-        order = self.list_order(path, label_names) if self.has_teacher_answers else ()
         for record in records:
             cells = record.values
             if self.has_teacher_answers:
@@ -214,6 +209,7 @@ class LabelSetSource(FilesWithTeacherAnswers):
             logits, raw = None, self.raw_answer(record)
             if raw is not None:
                 place = f"{record.where}: column {self.answer_column!r}"
+                order = self.list_order(record, label_names)
                 logits = read_logits(raw, label_names, place, order, log=self.log_probabilities, independent=True)
             # An empty text in `label_columns` is a missing value; in the column of labels it is an empty list.
             absent = (None,) if self.label_columns is None else (None, "")

@@ -2,14 +2,14 @@
 
 import dataclasses
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator
 from typing import Any, ClassVar, Literal, NamedTuple
 
 from components.dsl.errors import InputError, nearest
 from components.files.paths import match_files
 from components.files.record_files import RECORD_KINDS, Record, as_text, parse_json, read_records
 from components.files.text_files import Lines, extension
-from components.sources.shared import LabelledFiles
+from components.sources.shared import LabelledFiles, NotedSplits
 from keras_bert.core.validation import validated_dataclass
 
 _KINDS = (".json", *RECORD_KINDS)
@@ -43,14 +43,6 @@ class AnswerPlaces:
     lost: list[str] = dataclasses.field(default_factory=list)
 
 
-class QuestionSplits(dict[str, list[Question]]):
-    """The questions of each split; `moved` has the number of answers that were moved, see `AnswerPlaces`."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.moved = dict[str, int]()
-
-
 @validated_dataclass(kw_only=False)
 class QuestionSource(LabelledFiles):
     """Questions whose answers are spans of a context.
@@ -66,7 +58,7 @@ class QuestionSource(LabelledFiles):
 
     kinds: ClassVar[tuple[str, ...]] = _KINDS
 
-    def splits(self) -> QuestionSplits:
+    def splits(self) -> NotedSplits:
         """Reads the questions of each configured split.
 
         Raises:
@@ -74,23 +66,16 @@ class QuestionSource(LabelledFiles):
                 characters of its `answer_start`; two questions of a split have the same id; or no training question has
                 an answer.
         """
-        splits = QuestionSplits()
-        for split, path in self.paths().items():
-            places = AnswerPlaces()
-            splits[split] = self._read(path, places)
-            splits.moved[split] = places.moved
+        places = {split: AnswerPlaces() for split in self.paths()}
+        splits = NotedSplits({split: self._read(path, places[split]) for split, path in self.paths().items()})
+        rule = f"stood up to {_NEAR} characters from their answer_start and were moved there"
+        splits.notes = [f"{part.moved} answers of {split} rows {rule}" for split, part in places.items() if part.moved]
         if not any(question.answers for question in splits["train"]):
             raise InputError(
                 f"{self.train} must hold at least one question with an answer to learn from, got none in "
                 f"{len(splits['train'])} questions"
             )
         return splits
-
-    def describe(self, splits: Mapping[str, Sequence[Any]]) -> list[str]:
-        """The number of answers of each split that stood next to their `answer_start`."""
-        assert isinstance(splits, QuestionSplits)
-        rule = f"stood up to {_NEAR} characters from their answer_start and were moved there"
-        return [f"{count} answers of {split} rows {rule}" for split, count in splits.moved.items() if count]
 
     def _read(self, path: str, places: AnswerPlaces) -> list[Question]:
         questions: list[Question] = []

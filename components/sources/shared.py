@@ -30,6 +30,12 @@ NearOverlap = Literal["off", "keep", "drop", "error"]
 _LEAST_SPREAD = 1e-4
 
 
+class NotedSplits(dict[str, list[Any]]):
+    """The rows of each split; `notes` are remarks for the user about how they were read, a line each."""
+
+    notes: Sequence[str] = ()
+
+
 @validated_dataclass(kw_only=False)
 class LabelledFiles:
     """Settings that all sources of labelled files share.
@@ -82,7 +88,7 @@ class LabelledFiles:
 
     def describe(self, splits: Mapping[str, Sequence[Any]]) -> list[str]:
         """Remarks for the user about the rows of `splits`, one line each."""
-        return []
+        return list(getattr(splits, "notes", ()))
 
     def digests(self) -> dict[str, str]:
         """The files of all splits, by path, with the digests of their contents; raises as `fingerprint`."""

@@ -89,7 +89,7 @@ class TableSource(FilesWithTeacherAnswers):
         """
         label_names = self.answer_labels(self._required_columns())
         tables = {
-            split: self._parse(path, self._records(path), label_names, labels="some" if split == "train" else "all")
+            split: self._parse(self._records(path), label_names, labels="some" if split == "train" else "all")
             for split, path in self.paths().items()
         }
         labels = {split: {row.label for row in rows} for split, rows in tables.items()}
@@ -114,7 +114,7 @@ class TableSource(FilesWithTeacherAnswers):
 
     def make_rows(self, path: str, records: Iterable[Record]) -> list[TextRow]:
         """The rows of records with the values of `columns`; raises as `read`."""
-        return self._scale(self._parse(path, records, self.answer_labels(self._required_columns())), path)
+        return self._scale(self._parse(records, self.answer_labels(self._required_columns())), path)
 
     def column_values(
         self, columns: Sequence[str], rows: Sequence[TextRow], split: str = "train"
@@ -200,28 +200,22 @@ class TableSource(FilesWithTeacherAnswers):
         label_names = self.answer_labels(self._required_columns()) or self.label_order(
             {row.label for row in self.read(self.train)}
         )
-        table, path = self.as_unlabelled(unlabelled), unlabelled.path
-        return table._scale(table._parse(path, table._records(path), label_names, labels="none"), path)
+        table = self.as_unlabelled(unlabelled)
+        return table._scale(table._parse(table._records(unlabelled.path), label_names, labels="none"), unlabelled.path)
 
     def _parse(
-        self,
-        path: str,
-        records: Iterable[Record],
-        label_names: Sequence[str],
-        *,
-        labels: Literal["all", "some", "none"] = "some",
+        self, records: Iterable[Record], label_names: Sequence[str], *, labels: Literal["all", "some", "none"] = "some"
     ) -> list[TextRow]:
         """The rows of records. A row without a label of its own has the teacher's.
 
         `labels` says which rows have one of their own: `all`, `some` (the others have a teacher's answer) or `none`.
         """
         columns, rows = self._required_columns(), list[TextRow]()
-        order = self.list_order(path, label_names) if self.has_teacher_answers else ()
         for record in records:
             where, values = record.where, dict(zip(columns, record.values, strict=False))
             texts = [column for column in (self.text, self.second_text) if column is not None]
             text, *second = (as_text(values[column], where, column, is_filled=True) for column in texts)
-            numbers = self._read_answer(record, label_names, order)
+            numbers = self._read_answer(record, label_names)
             cell = record.cells.get(self.label) if self.has_teacher_answers else values[self.label]
             has_own_label = labels != "none" and not (
                 self.has_teacher_answers and labels == "some" and is_missing(cell)
@@ -245,14 +239,13 @@ class TableSource(FilesWithTeacherAnswers):
             rows.append(TextRow(text, label, second[0] if second else None, answer))
         return rows
 
-    def _read_answer(
-        self, record: Record, label_names: Sequence[str], order: Sequence[str]
-    ) -> tuple[float, ...] | None:
+    def _read_answer(self, record: Record, label_names: Sequence[str]) -> tuple[float, ...] | None:
         raw = self.raw_answer(record)
         if raw is None:
             return None
         place = f"{record.where}: column {self.answer_column!r}"
         if self.task == "classification":
+            order = self.list_order(record, label_names)
             return read_logits(raw, label_names, place, order, log=self.log_probabilities)
         return (read_score(raw, place),)
 

@@ -10,7 +10,7 @@ from components.dsl.errors import InputError
 from components.files.paths import match_files, short_name
 from components.files.record_files import RECORD_KINDS, Record, as_text, read_records
 from components.files.text_files import Lines, extension
-from components.sources.shared import LocatedRow, check_label, check_labels
+from components.sources.shared import LocatedRow, NotedSplits, check_label, check_labels
 from components.sources.table import locate_rows
 from components.sources.tag_schemes import begin_entities, find_tag_error, suggest_scheme, to_bio
 from components.sources.teacher_columns import (
@@ -46,19 +46,20 @@ class Sentence(NamedTuple):
     teacher: AnyAnswer = ()
 
 
-class SentenceSplits(dict[str, list[Sentence]]):
-    """The sentences of each split, with the heads of their words and the number of corrected tags.
+class SentenceSplits(NotedSplits):
+    """The sentences of each split.
 
     Attributes:
         heads: the heads of the words of each sentence, by split, see `TreebankSentence.heads`; empty for sentences of
             files that are not `.conllu`.
-        corrected: the number of entities of each split whose first tag is an `I-` that was read as a `B-`.
     """
 
     def __init__(self, read: Mapping[str, Sequence["_ReadSentence"]]) -> None:
         super().__init__({split: [sentence.row for sentence in sentences] for split, sentences in read.items()})
         self.heads = {split: [sentence.heads for sentence in sentences] for split, sentences in read.items()}
-        self.corrected = {split: sum(sentence.corrected for sentence in read[split]) for split in read}
+        corrected = {split: sum(sentence.corrected for sentence in read[split]) for split in read}
+        rule = "begin with an I- tag, which is read as B-, as conlleval does"
+        self.notes = [f"{count} entities of {split} rows {rule}" for split, count in corrected.items() if count]
 
 
 class _ReadSentence(NamedTuple):
@@ -69,7 +70,7 @@ class _ReadSentence(NamedTuple):
         where: the start of an error message about a word; the number of the word or line follows.
         first: the number that this message has for the first word.
         record: the row of a table; None for other files.
-        corrected: see `SentenceSplits`.
+        corrected: the number of its entities whose first tag is an `I-` that was read as a `B-`.
     """
 
     row: Sentence
@@ -113,7 +114,6 @@ class SentenceSource(FilesWithTeacherAnswers):
     task: Literal["token_classification"] = "token_classification"
 
     kinds: ClassVar[tuple[str, ...]] = _KINDS
-    label_field: ClassVar[str] = "tags"
 
     @pydantic.model_validator(mode="after")
     def _check_columns(self) -> Self:
@@ -216,12 +216,6 @@ class SentenceSource(FilesWithTeacherAnswers):
             for sentence in self._parse_file(file, self._answer_labels())
         ]
 
-    def describe(self, splits: Mapping[str, Sequence[Any]]) -> list[str]:
-        """The number of entities of each split whose first tag is an `I-` that was read as a `B-`."""
-        assert isinstance(splits, SentenceSplits)
-        rule = "begin with an I- tag, which is read as B-, as conlleval does"
-        return [f"{count} entities of {split} rows {rule}" for split, count in splits.corrected.items() if count]
-
     def record(self, row: Sentence) -> dict[str, Any]:
         """The sentence under the names of this source's fields, for a `.jsonl` file; entities are in BIO."""
         return {self.words: list(row.words), self.tags: list(row.tags)}
@@ -241,13 +235,14 @@ class SentenceSource(FilesWithTeacherAnswers):
                 raise InputError(f"examples.probabilities must {rule}, got it with {file}; write a table of lists")
         return self.answer_labels([self.words])
 
-    def _parse_taught(self, record: Record, label_names: Sequence[str], order: Sequence[str]) -> Sentence:
+    def _parse_taught(self, record: Record, label_names: Sequence[str]) -> Sentence:
         """The sentence of a row that has tags, a teacher's answer, or both."""
         words, raw = _split(record.values[0], record.where, self.words), self.raw_answer(record)
         place = f"{record.where}: column {self.answer_column!r}"
         if raw is not None and not (isinstance(raw, list) and len(raw) == len(words)):
             got = f"{len(raw)} items" if isinstance(raw, list) else str(raw)[:40]
             raise InputError(f"{place} must be a list of probabilities for each of {len(words)} words, got {got}")
+        order = self.list_order(record, label_names)
         logits = [
             read_logits(part, label_names, f"{place}, word {number}", order, log=self.log_probabilities)
             for number, part in enumerate(raw or (), start=1)
@@ -267,10 +262,9 @@ class SentenceSource(FilesWithTeacherAnswers):
         """The sentences of a file, with unconverted tags; `label_names` are in the order of the teacher's answers."""
         if extension(file) in _LIST_KINDS:
             fields = (self.words,) if self.has_teacher_answers else (self.words, self.tags)
-            order = self.list_order(file, label_names) if self.has_teacher_answers else ()
             for record in read_records(file, fields, has_cells=has_cells or self.has_teacher_answers):
                 row = (
-                    self._parse_taught(record, label_names, order)
+                    self._parse_taught(record, label_names)
                     if self.has_teacher_answers
                     else parse_lists(record, (self.words, self.tags))
                 )

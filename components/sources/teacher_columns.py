@@ -4,13 +4,11 @@ import dataclasses
 import json
 import math
 from collections.abc import Collection, Mapping, Sequence
-from typing import Any, ClassVar, NamedTuple, Self
+from typing import Any, NamedTuple, Self
 
 import pydantic
 
 from components.dsl.errors import InputError, nearest
-from components.files.arrow_files import class_names
-from components.files.paths import match_files
 from components.files.record_files import Record, read_table
 from components.sources.shared import LabelledFiles
 from components.sources.text import TextSource
@@ -107,8 +105,6 @@ class UnlabelledSource(TextSource, TeacherColumns):
 class FilesWithTeacherAnswers(LabelledFiles, TeacherColumns):
     """Labelled files whose rows may have a teacher's answer, in addition to a label or instead of one."""
 
-    label_field: ClassVar[str] = "label"
-
     @pydantic.model_validator(mode="after")
     def _check_kind(self) -> Self:
         owner, columns, task = type(self).__name__, self.probability_columns, getattr(self, "task", "")
@@ -133,24 +129,19 @@ class FilesWithTeacherAnswers(LabelledFiles, TeacherColumns):
         names = (field.name for field in dataclasses.fields(TeacherColumns))
         changes: dict[str, Any] = {name: getattr(unlabelled, name) for name in names}
         changes |= {"train": unlabelled.path, "validation": None, "test": None, "text": unlabelled.text}
-        changes["labels"] = unlabelled.labels or self._class_names(unlabelled.path) or self.list_order(self.train, ())
+        changes["labels"] = unlabelled.labels or self.labels or getattr(self, "label_columns", None) or ()
         return dataclasses.replace(self, **changes)
 
     def label_order(self, labels: Collection[str]) -> list[str]:
         """The labels in the order of a model's outputs and of its teacher's answers."""
         return sorted(labels)
 
-    def list_order(self, path: str, labels: Collection[str]) -> tuple[str, ...]:
-        """The labels in the order of lists of probabilities in files; empty if nothing names their order."""
-        if labels and {*self.probability_columns} == {*labels}:
+    def list_order(self, record: Record, labels: Collection[str]) -> Sequence[str]:
+        """The labels in the order of a list of probabilities; empty if nothing names it."""
+        if {*self.probability_columns} == {*labels}:
             return self.probability_columns
-        return self.labels or self._class_names(path)
-
-    def _class_names(self, path: str) -> tuple[str, ...]:
-        """The names of the classes that all files give to the column of the labels; empty if they do not."""
-        files = match_files(path, self.kinds, what="the table")
-        orders = {class_names(file, getattr(self, self.label_field)) for file in files}
-        return orders.pop() if len(orders) == 1 else ()
+        column = getattr(self, "tags", getattr(self, "label", ""))
+        return self.labels or getattr(self, "label_columns", None) or record.classes.get(column, ())
 
     def own_labels(self, record: Record) -> Collection[str]:
         """The labels of a row; none where it has no label of its own."""

@@ -130,7 +130,8 @@ def test_a_class_label_names_the_order_of_lists(tmp_path):
     assert [row.label for row in rows] == ["business", "world", "sports", "world"]
     assert [most_likely_label(row.teacher.numbers, sorted(names)) for row in rows] == [row.label for row in rows]
     more = write(tmp_path, [{"text": "x", "p": [0.1, 0.6, 0.3]}], "more.jsonl")
-    assert source.read_unlabelled(UnlabelledSource(more, probabilities="p"))[0].label == "world"
+    unlabelled = UnlabelledSource(more, probabilities="p", labels=tuple(names))
+    assert source.read_unlabelled(unlabelled)[0].label == "world"
     tags = pa.table({"words": [["a", "b"]], "tags": [[1, 0]], "p": [[[0.1, 0.9], [0.8, 0.2]]]})
     features = classes({"feature": {"names": ["O", "ADJ"]}}, "tags")
     pq.write_table(tags.replace_schema_metadata(features), tmp_path / "tags.parquet")
