@@ -145,7 +145,6 @@ def _read_table(request: TableRequest, files: Sequence[str], folder: Path) -> Cu
 def _answer(
     request: TableRequest, writer: PartWriter, missing: Sequence[int], table: CutTable, progress: Progress
 ) -> None:
-    """Makes the missing parts in a Beam pipeline."""
     import apache_beam as beam_sdk
     from apache_beam.ml.inference.base import RunInference
 
@@ -174,7 +173,6 @@ def _answer(
 
 
 def _publish(request: TableRequest, writer: PartWriter, table: CutTable) -> None:
-    """Joins the parts, and moves side file and output into place."""
     joined, side_file = writer.folder / _JOINED, writer.folder / "side_file"
     join_parts([writer.file(number) for number in range(table.chunks)], joined, writer.output)
     if table.bad:

@@ -155,7 +155,6 @@ class _TableCutter:
                     yield row, problem
 
     def _keep(self, rows: "pa.Table") -> None:
-        """Adds rows that can be answered, and writes a chunk if there are enough."""
         check_columns(rows, self._request.out.suffix)
         if are_lines(rows):
             for record in parse_lines(rows):
@@ -175,7 +174,6 @@ class _TableCutter:
 
 
 def _without(rows: "pa.Table", problems: Mapping[int, str]) -> "pa.Table":
-    """The rows without those that have a problem."""
     import pyarrow as pa
 
     return rows.filter(pa.array([row not in problems for row in range(rows.num_rows)])) if problems else rows

@@ -105,7 +105,6 @@ def _find_problem(line: str) -> str | None:
 
 
 def _is_nested(value: Any, levels: int) -> bool:
-    """Whether lists and objects are nested more deeply than `levels`."""
     if not isinstance(value, dict | list):
         return False
     items = value.values() if isinstance(value, dict) else value

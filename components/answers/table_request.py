@@ -25,13 +25,11 @@ class TableRequest:
         model: a pushed version, a `.tflite` or `.onnx` file, or the folder of a Keras model; absolute, as workers on
             other machines need it, too.
         table: a file, a folder, or a pattern of several files of one kind.
-        text: the column of the texts.
         second: the column of the second texts; None for single texts.
         out: the output, absolute; its suffix is its format.
         prefix: is put before the names of the answers.
-        prompt: the prompt in front of single texts, see `open_task`.
-        vectors: the code of vectors, see `open_task`.
-        words: whether a tagger gives each word its tag, see `open_task`; texts may be lists of words then.
+        words: whether a tagger gives each word its tag; texts may be lists of words then. See `open_task` for this,
+            `prompt` and `vectors`.
         beam: where it runs; changes no byte.
     """
 

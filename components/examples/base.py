@@ -177,7 +177,6 @@ def serialize_padded(
 
 
 def _as_feature(values: Any) -> Any:
-    """A value that `serialize` takes: an array of floats, or a list of integers."""
     return values if values.dtype.kind == "f" else values.tolist()
 
 

@@ -132,7 +132,6 @@ def _scan_shard(path: Path, texts: HeldOutTexts, job: LeakJob) -> None:
 
 
 def _drop_sentences(record: dict[str, Any], places: set[int]) -> dict[str, Any]:
-    """A document without some of its sentences."""
     edges = pairwise(accumulate(record["sentences"], initial=0))
     kept = [record["text"][start:end] for place, (start, end) in enumerate(edges) if place not in places]
     # No white space stands around a text.

@@ -201,7 +201,6 @@ def _median_bin(counts: Sequence[int], edges: Sequence[float]) -> str:
 
 
 def _largest(shares: Mapping[str, float]) -> str:
-    """The three largest shares of a whole, for people."""
     whole = sum(shares.values()) or 1
     largest = sorted(shares.items(), key=lambda item: -item[1])[:3]
     return ", ".join(f"{name} {_percent(share / whole)}" for name, share in largest) or "none"

@@ -159,7 +159,6 @@ class HeldOutKeys:
 
 
 def _matcher(relation: Relation, keys: Sequence[Key]) -> Callable[[Key], bool]:
-    """Returns a function that tells whether texts are equal or near to one of the keys."""
     if relation == "near":
         return NearTexts(keys).has_near
     folded = set(map(fold_key, keys))

@@ -238,7 +238,6 @@ def _ask_beam(path: str, ask: Callable[[str], Any]) -> Any:
 
 
 def _choose_split(path: str, names: list[str], split: str) -> list[str]:
-    """Returns all names, or the names of one split of a `DatasetDict`."""
     if _SPLITS_FILE in names:
         splits = sorted({name.partition("/")[0] for name in names if "/" in name})
         if not split:

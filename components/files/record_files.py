@@ -20,7 +20,6 @@ RECORD_KINDS = (*JSON_LINES, ".csv", ".tsv", ".parquet", ".arrow")
 
 _NO_HEADER = "; is the header missing? The first line was read as the names of the columns"
 _FASTTEXT = "; write the lines of fastText as a table with columns of texts and labels"
-_JSON_ARRAY = "; write each object of a JSON array to a line of its own"
 # A quoted cell with at least one quote in it.
 _DOUBLED = re.compile(r'"(?=.*"".*")([^"]|"")+"', re.DOTALL)
 # The value of an optional field that a file, or a JSON line, does not have. (A field that is null has the value None.)
@@ -161,15 +160,15 @@ def parse_json(text: str, where: str) -> Any:
         return json.loads(text)
     except (ValueError, RecursionError) as error:
         # Not only JSONDecodeError: a number of 5000 digits is a plain ValueError.
-        hint = _JSON_ARRAY if text.lstrip().startswith("[") else ""
-        raise InputError(f"{where} must be a JSON object, got an error: {getattr(error, 'msg', error)}{hint}") from None
+        raise InputError(f"{where} must be a JSON object, got an error: {getattr(error, 'msg', error)}") from None
 
 
 def parse_object(line: str, where: str) -> dict[str, Any]:
     """The JSON object of a line; raises InputError if it is none."""
-    value = parse_json(line, where)
+    is_array = line.lstrip().startswith("[")
+    value = None if is_array else parse_json(line, where)
     if not isinstance(value, dict):
-        hint = _JSON_ARRAY if isinstance(value, list) else ""
+        hint = "; write each object of a JSON array to a line of its own" if is_array else ""
         raise InputError(f"{where} must be a JSON object, got {line.strip()[:40]}{hint}")
     return value
 

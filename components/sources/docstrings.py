@@ -2,7 +2,6 @@
 
 import ast
 import dataclasses
-import functools
 import importlib.metadata
 import importlib.util
 import platform
@@ -19,14 +18,6 @@ from components.dsl.step_folders import report_progress
 from components.sources.shared import digest, stable_hash
 from components.sources.text import Document
 from keras_bert.core.validation import validated_dataclass
-
-
-@functools.cache
-def _installed_version(distribution: str) -> str:
-    try:
-        return importlib.metadata.version(distribution)
-    except importlib.metadata.PackageNotFoundError:
-        raise InputError(f"the docstring source needs {distribution}, which is not installed") from None
 
 
 @dataclasses.dataclass(frozen=True)
@@ -50,7 +41,12 @@ class Library:
         Raises:
             InputError: the library is not installed.
         """
-        return platform.python_version() if self.distribution is None else _installed_version(self.distribution)
+        if self.distribution is None:
+            return platform.python_version()
+        try:
+            return importlib.metadata.version(self.distribution)
+        except importlib.metadata.PackageNotFoundError:
+            raise InputError(f"the docstring source needs {self.distribution}, which is not installed") from None
 
     def root(self) -> Path:
         """The folder of its sources."""

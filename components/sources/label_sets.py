@@ -73,14 +73,7 @@ class LabelSetSource(FilesWithTeacherAnswers):
         return self
 
     def splits(self) -> dict[str, list[LabelSetRow]]:
-        """Reads the rows of each configured split.
-
-        Raises:
-            InputError: a table is missing, empty, not UTF-8 or without a named column; a cell does not hold
-                labels in the form of the settings; no training cell contains the separator, or a column of a label is
-                0 in all training rows; or there are fewer than two labels, or a validation or test label that no
-                training row has.
-        """
+        """See `LabelledFiles.splits`; each of `label_columns` must be 1 in a training row."""
         paths = self.paths()
         label_names = self._answer_labels()
         tables = {
@@ -105,11 +98,7 @@ class LabelSetSource(FilesWithTeacherAnswers):
         return tables
 
     def read(self, path: str) -> list[LabelSetRow]:
-        """Reads the rows of tables with these settings, without comparing their labels.
-
-        Raises:
-            InputError: a table is missing, malformed or empty, or a cell holds no labels.
-        """
+        """Reads the rows of tables without comparing their labels; raises InputError as `splits`."""
         return self.make_rows(path, self._records(path))
 
     def label_order(self, labels: Collection[str]) -> list[str]:
@@ -145,7 +134,6 @@ class LabelSetSource(FilesWithTeacherAnswers):
         return (self.text, *second, *(self.label_columns or (self.label,)))
 
     def _answer_labels(self) -> list[str]:
-        """The labels in the order of the teacher's answers; empty without answers."""
         return self.answer_labels(self.columns()[: self._texts]) if self.has_teacher_answers else []
 
     def own_labels(self, record: Record) -> Collection[str]:

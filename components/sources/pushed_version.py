@@ -76,9 +76,6 @@ class PreviousVersion:
     """The newest version of a folder that was not made of a step's `edges`, or None.
 
     A repeated run skips the version that it pushed itself, and is compared with the same version as before.
-
-    Attributes:
-        folder: holds one folder a version.
     """
 
     folder: str

@@ -59,13 +59,7 @@ class QuestionSource(LabelledFiles):
     kinds: ClassVar[tuple[str, ...]] = _KINDS
 
     def splits(self) -> NotedSplits:
-        """Reads the questions of each configured split.
-
-        Raises:
-            InputError: a file is missing, malformed or holds no question; an answer is not in the context within three
-                characters of its `answer_start`; two questions of a split have the same id; or no training question has
-                an answer.
-        """
+        """See `LabelledFiles.splits`; the ids of a split must differ, and a training question must have an answer."""
         places = {split: AnswerPlaces() for split in self.paths()}
         splits = NotedSplits({split: self._read(path, places[split]) for split, path in self.paths().items()})
         rule = f"stood up to {_NEAR} characters from their answer_start and were moved there"

@@ -54,12 +54,7 @@ class RetrievalSource(FilesWithTeacherAnswers):
         return self
 
     def splits(self) -> dict[str, list[QueryRow]]:
-        """The rows of each table that is given, by split; each query once, in the order of the table.
-
-        Raises:
-            InputError: a table is missing, empty, not UTF-8 or without a named column; a query has no passage, or a
-                passage of its own as a negative.
-        """
+        """See `LabelledFiles.splits`; each query once, in the order of the table."""
         self.answer_labels(self._columns())
         return {split: self._read(path) for split, path in self.paths().items()}
 
@@ -112,7 +107,6 @@ def _order_scores(texts: Sequence[str], scores: Mapping[str, float]) -> AnyAnswe
 
 
 def _read_texts(value: Any, where: str, column: str) -> list[str]:
-    """The text of a cell, or the texts of a list."""
     values: Iterable[Any] = value if isinstance(value, list | tuple) else [value]
     texts = [as_text(text, where, column, is_filled=True).strip() for text in values]
     if not texts:

@@ -79,14 +79,7 @@ class TableSource(FilesWithTeacherAnswers):
         return self
 
     def splits(self) -> dict[str, list[TextRow]]:
-        """Reads the rows of each configured split.
-
-        Raises:
-            InputError: a table is missing, empty, not UTF-8 or without a named column; there are fewer than two labels,
-                or a validation or test label that no training row has; a number is malformed, all numbers of validation
-                or test rows are equal, or `check_spread` refuses those of training rows; or a teacher's answer does not
-                fit the labels.
-        """
+        """See `LabelledFiles.splits`, and `check_spread` and `check_numbers` for the numbers of a regression."""
         label_names = self.answer_labels(self._required_columns())
         tables = {
             split: self._parse(self._records(path), label_names, labels="some" if split == "train" else "all")
@@ -104,12 +97,7 @@ class TableSource(FilesWithTeacherAnswers):
         return {split: self._scale(rows, split) for split, rows in tables.items()}
 
     def read(self, path: str) -> list[TextRow]:
-        """Reads the rows of tables with these settings, without comparing their labels.
-
-        Raises:
-            InputError: a table is missing, empty, not UTF-8, of an unknown kind, lacks a named column, or has a row
-                without a text or label, or with a label that is not a number or has a line end.
-        """
+        """Reads the rows of tables without comparing their labels; raises InputError as `splits`."""
         return self.make_rows(path, self._records(path))
 
     def make_rows(self, path: str, records: Iterable[Record]) -> list[TextRow]:
@@ -121,10 +109,7 @@ class TableSource(FilesWithTeacherAnswers):
     ) -> dict[str, list[str]]:
         """Reads other columns for some rows of a split, in any order; empty cells become `(empty)`.
 
-        A split without its own table is read from the training table.
-
-        Raises:
-            InputError: the table has no such column; or see `read`.
+        A split without its own table is read from the training table. Raises InputError if it has no such column.
         """
         located = self._read_located(self.paths().get(split, self.train), columns)
         cells = match_values([entry.row for entry in located], [entry.columns for entry in located], rows)

@@ -125,12 +125,7 @@ class SentenceSource(FilesWithTeacherAnswers):
         return self
 
     def splits(self) -> SentenceSplits:
-        """The sentences of each split that has a file; their entities are in BIO.
-
-        Raises:
-            InputError: a file is missing, malformed or holds no sentence; a tag breaks the scheme, there are fewer
-                than two tags, or a split has a tag or a type of entities that no training row has.
-        """
+        """See `LabelledFiles.splits`; entities are in BIO."""
         splits = SentenceSplits({split: self._read(path) for split, path in self.paths().items()})
         for split in splits.keys() - {"train"}:
             if any(row.teacher and row.teacher.is_label for row in splits[split]):
@@ -146,26 +141,19 @@ class SentenceSource(FilesWithTeacherAnswers):
 
     def label_order(self, labels: Collection[str]) -> list[str]:
         """The tags that a model of sentences with these tags predicts; each type of entity has `B-` and `I-`."""
-        return sorted(self._complete_tags({*labels}))
+        if self.scheme == "any":
+            return sorted(labels)
+        return sorted({"O"} | {f"{kind}{tag[1:]}" for tag in labels if tag != "O" for kind in "BI"})
 
     def _tag_set(self, sentences: list[Sentence]) -> set[str]:
-        return self._complete_tags({tag for sentence in sentences for tag in sentence.tags})
-
-    def _complete_tags(self, tags: set[str]) -> set[str]:
-        if self.scheme == "any":
-            return tags
-        return {"O"} | {f"{kind}{tag[1:]}" for tag in tags if tag != "O" for kind in "BI"}
+        return {*self.label_order({tag for sentence in sentences for tag in sentence.tags})}
 
     @staticmethod
     def _files(path: str) -> list[str]:
         return match_files(path, _KINDS, what="the file of sentences")
 
     def read(self, path: str) -> list[Sentence]:
-        """The sentences of files, read with these settings; their tags are not compared with those of other files.
-
-        Raises:
-            InputError: a file is missing, malformed or holds no sentence; a tag breaks the scheme.
-        """
+        """The sentences of files, whose tags are not compared with others; raises InputError as `splits`."""
         return [sentence.row for sentence in self._read(path)]
 
     def training_rows(self) -> list[LocatedRow]:
@@ -205,11 +193,7 @@ class SentenceSource(FilesWithTeacherAnswers):
         return read
 
     def read_tags(self, path: str) -> list[tuple[str, ...]]:
-        """The tags of each sentence of files as they are written there, in any scheme.
-
-        Raises:
-            InputError: a file is missing or malformed.
-        """
+        """The tags of each sentence of files as they are written there, in any scheme; raises InputError."""
         return [
             sentence.row.tags
             for file in self._files(path)
@@ -226,7 +210,6 @@ class SentenceSource(FilesWithTeacherAnswers):
         return () if is_missing(tags) else _split(tags, record.where, self.tags)
 
     def _answer_labels(self) -> list[str]:
-        """The tags in the order of the teacher's answers; empty without answers."""
         if not self.has_teacher_answers:
             return []
         for file in (file for path in self.paths().values() for file in self._files(path)):
@@ -236,7 +219,6 @@ class SentenceSource(FilesWithTeacherAnswers):
         return self.answer_labels([self.words])
 
     def _parse_taught(self, record: Record, label_names: Sequence[str]) -> Sentence:
-        """The sentence of a row that has tags, a teacher's answer, or both."""
         words, raw = _split(record.values[0], record.where, self.words), self.raw_answer(record)
         place = f"{record.where}: column {self.answer_column!r}"
         if raw is not None and not (isinstance(raw, list) and len(raw) == len(words)):

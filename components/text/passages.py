@@ -78,6 +78,5 @@ class PassageIndex:
 
 
 def _similarity(one: "np.ndarray[Any, Any]", other: "np.ndarray[Any, Any]") -> float:
-    """The Jaccard similarity of two sets of hashes."""
     shared = len(np.intersect1d(one, other, assume_unique=True))
     return shared / (len(one) + len(other) - shared)

@@ -140,7 +140,6 @@ def reading_options() -> tf.data.Options:
 
 
 def _split(batches: Batch, ends: tf.Tensor) -> tf.data.Dataset:
-    """Splits a group of batches into single batches."""
     # Entries that hold any number of texts of a row, and the rows of these texts, ascending.
     places = {name.removesuffix(TEXT_ROW): name for name in batches if name.endswith(TEXT_ROW)}
     prefix_of = {name: prefix for name in batches for prefix in places if name.startswith(f"{prefix}_")}

@@ -95,12 +95,10 @@ def _length(numbers: NDArray[np.int64]) -> Block:
 
 
 def _only(block: Block, counts: NDArray[np.int64]) -> Block:
-    """The block in rows with a count above 0."""
     return block._replace(present=block.present & (counts > 0)[:, None])
 
 
 def _sizes(numbers: NDArray[np.int64]) -> NDArray[np.int64]:
-    """The number of bytes of the varint of each number."""
     return np.searchsorted([1 << 7, 1 << 14, 1 << 21], numbers, side="right") + 1
 
 

@@ -92,7 +92,6 @@ class FeatureValues(NamedTuple):
 
 
 def _map(file: str, compression: Compression) -> bytes | mmap.mmap:
-    """The decompressed bytes of a file."""
     with open(file, "rb") as packed:
         if compression == "none":
             return _map_stream(packed)

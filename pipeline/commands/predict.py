@@ -121,7 +121,6 @@ def predict_command(options: SimpleNamespace, console: Console) -> int:
 
 
 def _table_request(options: SimpleNamespace) -> "TableRequest":
-    """Reads the request for a table from the options, and checks that they fit together."""
     from components.answers.table_request import TableRequest
     from components.files.paths import join_pattern
     from components.files.text_files import is_remote
@@ -171,7 +170,6 @@ def _check_texts(options: SimpleNamespace) -> None:
 
 
 def _answer_lines_of_input(task: "Task") -> None:
-    """Answers the lines of standard input as they come."""
     from pipeline.prediction.stream import answer_stream
 
     try:

@@ -77,7 +77,6 @@ class Guess(NamedTuple):
     """A source, and the reasons for what was guessed about it.
 
     Attributes:
-        source: the source.
         reasons: a line each.
         advice: the end of an error message about the source's rows: which guess may be wrong.
     """

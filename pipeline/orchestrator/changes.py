@@ -1,5 +1,6 @@
 """Compares the ingredients of two cache keys."""
 
+import re
 from collections.abc import Mapping
 from typing import Any, Literal, NamedTuple
 
@@ -31,12 +32,13 @@ def find_changes(old: Ingredients, new: Ingredients) -> list[Change]:
     """The changes between two keys, the user's own changes first: settings, files, inputs, code, libraries."""
     # Fingerprints of the user's data are left out if changed files explain them.
     explained_by_files = {f"{name}.fingerprint" for name in _changed(old.files, new.files)}
+    settings = _compare("setting", flatten(old.parameters), flatten(new.parameters))
     table = _TABLES.get(new.component.rpartition(".")[2], "training")
-    renamed = (
-        {table if name == "training" else name: value for name, value in key.parameters.items()} for key in (old, new)
-    )
-    settings = _compare("setting", *map(flatten, renamed))
-    changes = [change for change in settings if change.name not in explained_by_files]
+    changes = [
+        change._replace(name=re.sub(r"^training\b", table, change.name))
+        for change in settings
+        if change.name not in explained_by_files
+    ]
     changes += _compare("file", _files(old), _files(new))
     changes += _compare("input", old.inputs, new.inputs)
     changes += _compare("module", old.modules, new.modules)

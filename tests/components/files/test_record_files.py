@@ -118,7 +118,7 @@ def test_a_binary_file_that_is_none_or_was_cut_off(tmp_path, name):
     ("content", "message"),
     [
         ('{"text": "a"}\n{"text": ', r"a\.jsonl line 2 must be a JSON object, got an error: Expecting value"),
-        ("[" * 100_000, r"a\.jsonl line 1 must be a JSON object, got an error: maximum recursion depth"),
+        ('{"a":' * 100_000, r"a\.jsonl line 1 must be a JSON object, got an error: maximum recursion depth"),
         ('{"text": ' + "1" * 5000 + "}", r"line 1 must be a JSON object, got an error: Exceeds the limit"),
         ("17", r"line 1 must be a JSON object, got 17"),
         ('[{"text": "a"},\n{"text": "b"}]', r"line 1 must be a JSON object, .*; write each object of a JSON array"),
