@@ -93,7 +93,7 @@ REFUSED = {
     "code": (
         {"model.safetensors": "", "config.json": {"model_type": "mine", "auto_map": {"AutoModel": "code.Mine"}}},
         {},
-        r"model_type must be one of .*, got 'mine'.*; code of its own, auto_map .*code\.Mine.*, is never run",
+        r"model_type must be a family of .*, got 'mine'.*; code of its own, auto_map .*code\.Mine.*, is never run",
     ),
 }
 
