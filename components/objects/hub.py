@@ -22,10 +22,6 @@ def pin_address(address: str, *, refresh: bool = False) -> str:
     """The address with the commit that its revision named when this machine first saw it, or with `refresh` names now.
 
     So a branch that moves changes no job until its user wants it to, and a finished job needs no network.
-
-    Raises:
-        InputError: there is no such repository or revision, or none that is open to the user, or the hub is needed and
-            cannot be reached.
     """
     with input_errors(""):
         place = HubAddress.parse(address)
@@ -65,20 +61,12 @@ def match_hub(path: str) -> tuple[list[str], bool]:
 
 
 def hub_files(address: str, select: Callable[[Iterable[str]], Iterable[str]] = list) -> Path:
-    """A file or a folder in the hub's cache, see `HubAddress.download`.
-
-    Raises:
-        InputError: see `pin_address`; or nothing is there.
-    """
+    """A file or a folder in the hub's cache, see `HubAddress.download`."""
     with input_errors(""):
         return resolve_address(address).download(select)
 
 
 def hub_checkpoint(address: str) -> Path:
-    """The folder of a checkpoint, with the files that are read.
-
-    Raises:
-        InputError: see `pin_address`; or it holds no weights that are read, or is of no known family.
-    """
+    """The folder of a checkpoint, with the files that are read."""
     with input_errors(""):
         return fetch_checkpoint(str(resolve_address(address)))

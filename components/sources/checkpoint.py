@@ -134,11 +134,7 @@ class Checkpoint:
         return (self.folder() / MODEL_FILE).is_file()
 
     def folder(self) -> Path:
-        """Where the files are.
-
-        Raises:
-            InputError: there is no such package, or no such folder in object storage or on the hub.
-        """
+        """Where the files are."""
         if is_hub_address(self.path):
             return hub_checkpoint(self.path)
         if is_object_address(self.path):
@@ -153,11 +149,7 @@ class Checkpoint:
         return Path(spec.submodule_search_locations[0]) / inside
 
     def model_folder(self) -> Path:
-        """Where the files of the encoder and of its tokenizer are: `folder`, or a folder in it.
-
-        Raises:
-            InputError: see `folder`; or the list of modules in the folder cannot be used.
-        """
+        """Where the files of the encoder and of its tokenizer are: `folder`, or a folder in it."""
         folder = self.folder()
         with errors_of_checkpoint(folder):
             return transformer_folder(folder)
@@ -194,11 +186,7 @@ class Checkpoint:
             return None, {}
 
     def tokenizer_traits(self) -> TokenizerTraits:
-        """Returns the vocabulary kind and lowercasing of its tokenizer.
-
-        Raises:
-            InputError: its files are missing or cannot be used.
-        """
+        """Returns the vocabulary kind and lowercasing of its tokenizer."""
         folder = self.model_folder()
         if self.is_own:
             content = _read_config(folder / TOKENIZER_FILE)
@@ -214,11 +202,7 @@ class Checkpoint:
             return _tokenizer_traits(definition or {}, lowercase=lowercase)
 
     def copy_obstacle(self) -> str:
-        """Returns a part of its tokenizer that the tokenizers for apps do not support; empty if they support all.
-
-        Raises:
-            InputError: its definition cannot be used.
-        """
+        """Returns a part of its tokenizer that the tokenizers for apps do not support; empty if they support all."""
         folder = self.model_folder()
         with errors_of_checkpoint(folder):
             definition = _read_config(folder / TOKENIZER_FILE) if self.is_own else read_definition(folder)
@@ -227,11 +211,7 @@ class Checkpoint:
             return find_copy_obstacle(definition or {}) if is_subwords else ""
 
     def tokenizer(self) -> "BaseTokenizer":
-        """Its tokenizer in NumPy; TensorFlow is not imported.
-
-        Raises:
-            InputError: its files are missing or cannot be used.
-        """
+        """Its tokenizer in NumPy; TensorFlow is not imported."""
         from keras_bert.tokenizers.eager import EagerSubwords, EagerWordPiece
         from keras_bert.tokenizers.loading import load_eager_tokenizer
 
@@ -247,11 +227,7 @@ class Checkpoint:
             return EagerWordPiece(vocabulary.tokens, vocabulary.lowercase)
 
     def prompts(self) -> Prompts:
-        """The texts that the model expects in front of queries and passages; empty ones where its files name none.
-
-        Raises:
-            InputError: the files are missing or cannot be used.
-        """
+        """The texts that the model expects in front of queries and passages; empty ones where its files name none."""
         folder = self.folder()
         with errors_of_checkpoint(folder):
             if not self.is_own:
@@ -270,11 +246,7 @@ class Checkpoint:
         return CheckpointOrigin(str(resolve_address(self.path)) if is_hub_address(self.path) else "", terms)
 
     def check(self) -> None:
-        """Checks that the files exist; their content is checked when they are read.
-
-        Raises:
-            InputError: the folder or a file is missing, or it holds a model of no known family.
-        """
+        """Checks that the files exist; their content is checked when they are read."""
         folder = self.model_folder()
         if not folder.is_dir():
             raise InputError(
@@ -294,11 +266,7 @@ class Checkpoint:
                 read_family(folder / CONFIG_FILE)
 
     def check_content(self) -> None:
-        """Reads all files of a folder in Hugging Face's format; of the tensors it reads only the names.
-
-        Raises:
-            InputError: see `check`; or a file cannot be used.
-        """
+        """Reads all files of a folder in Hugging Face's format; of the tensors it reads only the names."""
         from keras_bert.interop.hugging_face_config import check_folder
 
         self.check()
@@ -307,11 +275,7 @@ class Checkpoint:
                 check_folder(self.folder())
 
     def fingerprint(self) -> str:
-        """The digest of the names and contents of all files that may be read; on the hub, the digest of the commit.
-
-        Raises:
-            InputError: see `check`; or a file cannot be read.
-        """
+        """The digest of the names and contents of all files that may be read; on the hub, the digest of the commit."""
         start = "" if is_hub_address(self.path) else f"{self.folder()}/"
         return digest((name.removeprefix(start), content) for name, content in self.digests().items())
 

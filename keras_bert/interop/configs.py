@@ -79,12 +79,7 @@ def read_json(path: Path, kind: type = dict) -> Any:
 
 
 def read_family(path: Path) -> tuple[Family, dict[str, Any]]:
-    """The family that a `config.json` names, and its content in the keys of transformers.
-
-    Raises:
-        FileNotFoundError: there is no such file.
-        ValueError: it names no known family, or code of its own, or is damaged.
-    """
+    """The family that a `config.json` names, and its content in the keys of transformers."""
     content: dict[str, Any] = read_json(path)
     try:
         family = find_family_of(content, str(path))

@@ -50,11 +50,7 @@ class HubAddress:
 
     @classmethod
     def parse(cls, address: str) -> "HubAddress":
-        """Parses an address.
-
-        Raises:
-            ValueError: the string is not such an address.
-        """
+        """Parses an address."""
         from huggingface_hub import parse_hf_uri
         from huggingface_hub.errors import HfUriError
 
@@ -86,12 +82,7 @@ class HubAddress:
         return f"{constants.ENDPOINT}/{self._prefix}{self.repository}"
 
     def resolve(self) -> "HubAddress":
-        """The same address with the commit that the revision names now or, without a connection, at the last download.
-
-        Raises:
-            ValueError: there is no such repository or revision, it is not open to the user, or it is unknown here and
-                the hub cannot be reached.
-        """
+        """The address with the commit that the revision names now or, without a connection, at the last download."""
         from huggingface_hub import HfApi
 
         if self.revision and COMMIT.fullmatch(self.revision):
@@ -101,11 +92,7 @@ class HubAddress:
         return dataclasses.replace(self, revision=revision.resolved)
 
     def list_files(self) -> list[str]:
-        """The names of all files of a commit, sorted; the hub is asked once for each commit.
-
-        Raises:
-            ValueError: see `resolve`; or the list is not in the cache and the hub cannot be reached.
-        """
+        """The names of all files of a commit, sorted; the hub is asked once for each commit."""
         from huggingface_hub import HfApi, constants, is_offline_mode
         from huggingface_hub.hf_api import RepoFile
 
@@ -135,11 +122,7 @@ class HubAddress:
             return None
 
     def list_folder(self) -> list[str]:
-        """The names of the files in the folder of the path, relative to it; an empty one for the path of a file.
-
-        Raises:
-            ValueError: the commit has no such file or folder; or see `list_files`.
-        """
+        """The names of the files in the folder of the path, relative to it; an empty one for the path of a file."""
         start = f"{self.path}/" if self.path else ""
         inside = [f"{name}/".removeprefix(start)[:-1] for name in self.list_files() if f"{name}/".startswith(start)]
         if not inside:
@@ -151,9 +134,6 @@ class HubAddress:
         """Downloads the file or the folder of the path, and returns its path in the hub's cache, see `fetch`.
 
         `select` chooses the files of a folder by their names in it.
-
-        Raises:
-            ValueError: see `list_folder` and `fetch`.
         """
         return self.fetch(list(select(self.list_folder())))
 
@@ -162,9 +142,6 @@ class HubAddress:
 
         Needs no network if all files and their list are in the cache. The digest of each downloaded file is compared
         with the digest in the commit. The download of a large file that was interrupted is resumed.
-
-        Raises:
-            ValueError: see `resolve`; or a file was damaged in transit.
         """
         from huggingface_hub import HfApi, snapshot_download, try_to_load_from_cache
 
@@ -267,10 +244,6 @@ def fetch_checkpoint(address: str) -> Path:
 
     The path of the address is its folder in the repository. Weights for other libraries are not downloaded. Code of the
     repository is never run.
-
-    Raises:
-        ValueError: it is not on the hub, see `HubAddress.resolve`; it has no weights in a format that is read; or it is
-            of no known family.
     """
     resolved = HubAddress.parse(address).resolve()
     names = resolved.list_folder()
@@ -312,11 +285,7 @@ def _folder_of(name: str) -> str:
 
 
 def find_checkpoint(folder: str | os.PathLike[str]) -> Path:
-    """The folder of a checkpoint: on this machine, or the downloaded folder of `OWNER/NAME` or `hf://...`.
-
-    Raises:
-        ValueError: see `fetch_checkpoint`.
-    """
+    """The folder of a checkpoint: on this machine, or the downloaded folder of `OWNER/NAME` or `hf://...`."""
     name = os.fspath(folder)
     if name.startswith(SCHEME):
         return fetch_checkpoint(name)

@@ -31,7 +31,6 @@ from keras_bert.interop.configs import (
     check_pooling,
     read_encoder_config,
     read_family,
-    read_json,
     write_encoder_config,
 )
 from keras_bert.interop.names import present_names
@@ -41,6 +40,7 @@ from keras_bert.interop.sentence_transformers import (
     makes_vectors,
     read_length_file,
     read_pooling,
+    read_settings,
     transformer_folder,
 )
 from keras_bert.interop.vocabularies import (
@@ -112,8 +112,7 @@ def read_config(folder: Path, modules: Path | None = None) -> tuple[Family, dict
     family, file_content = read_family(path)
     content = {**family.defaults, **file_content, **read_length_file(folder)["config_args"]}
     check_only(path, content, {**_ONLY, **family.only})
-    settings_file = (modules or folder) / SETTINGS_FILE
-    further = read_json(settings_file) if settings_file.is_file() else {}
+    further = read_settings(modules or folder)
     named = (further, *(content.get(key) for key in _CROSS_ENCODER_KEYS))
     activations = (value.get("activation_fn") if isinstance(value, dict) else value for value in named)
     content[_CROSS_ENCODER_KEYS[0]] = {"activation_fn": next((name for name in activations if name is not None), None)}
@@ -195,11 +194,7 @@ def read_encoder(folder: Path, family: Family, content: Mapping[str, Any]) -> En
 
 
 def read_head(folder: Path, family: Family, content: Mapping[str, Any]) -> Head:
-    """The head that a folder's file describes, see `read_config`; the pooling of an embedding stands in other files.
-
-    Raises:
-        ValueError: the head is not supported.
-    """
+    """The head that a folder's file describes, see `read_config`; the pooling of an embedding stands in other files."""
     path, task = folder / CONFIG_FILE, task_of(family, content)
     if task == "pretraining":
         both = content["architectures"][0].endswith(BOTH_HEADS)
@@ -240,12 +235,7 @@ def read_head(folder: Path, family: Family, content: Mapping[str, Any]) -> Head:
 def write_config(
     config: EncoderConfig, head: Head, family: Family, pad_id: int, sep_id: int | None = None
 ) -> dict[str, Any]:
-    """The content of `config.json` of a family, which `read_encoder` and `read_head` read.
-
-    Raises:
-        ValueError: the family has no such head, no pooling by the mean, or another activation in front of a classifier
-            or in the head for masked tokens.
-    """
+    """The content of `config.json` of a family, which `read_encoder` and `read_head` read."""
     expected = config.activation if classifies_texts(head.task) else "tanh"
     if family.text_activation and head.reads_pooler and config.pooler_activation != expected:
         raise ValueError(
@@ -340,12 +330,7 @@ def read_tokenizer(
     word_pieces: Callable[[Sequence[str], Lowercasing], BaseTokenizer],
     subwords: Callable[[Mapping[str, Any]], BaseTokenizer],
 ) -> tuple[BaseTokenizer, int | None]:
-    """The tokenizer of a folder, as one of two classes, and the longest input in tokens, if its files have one.
-
-    Raises:
-        FileNotFoundError: there is no vocabulary.
-        ValueError: a file has an unsupported value, or it is not the tokenizer of the encoder.
-    """
+    """The tokenizer of a folder, as one of two classes, and the longest input in tokens, if its files have one."""
     rows, definition = read_encoder(folder, family, content).vocabulary_size, read_definition(folder)
     if definition is None:
         vocabulary = read_vocabulary(folder)
@@ -369,12 +354,7 @@ def read_tokenizer(
 
 
 def check_folder(folder: Path) -> None:
-    """Reads all files of a checkpoint, but of its tensors only the names; needs neither Keras nor TensorFlow.
-
-    Raises:
-        FileNotFoundError: a file is missing.
-        ValueError: a file is damaged or has an unsupported value.
-    """
+    """Reads all files of a checkpoint, but few of its tensors; needs neither Keras nor TensorFlow."""
     from keras_bert.tokenizers.eager import EagerSubwords, EagerWordPiece
 
     inner = transformer_folder(folder)

@@ -125,9 +125,6 @@ def present_names(names: Iterable[str], family: Family, source: str) -> dict[str
     """The present names of tensors in transformers -> their names in a file, which may be those of old versions.
 
     `source` is the owner of the tensors, for messages.
-
-    Raises:
-        ValueError: a tensor has both names.
     """
     roots = {stem.partition(".")[0] for stem in family.encoder.values()}
     names_in_file: dict[str, str] = {}

@@ -169,11 +169,7 @@ def _assign_weights(adapter: Adapter, names: Mapping[str, Foreign], tensors: Ten
 def _read_lora(
     path: Path, content: Mapping[str, Any], task: Task, tensors: Mapping[str, Array], family: str | None
 ) -> Lora:
-    """The settings of the adapter. Its layers are those of the tensors, as `target_modules` may be any pattern.
-
-    Raises:
-        ValueError: a number is missing, or a tensor belongs to no layer of the encoder's blocks.
-    """
+    """The settings of the adapter. Its layers are those of the tensors, as `target_modules` may be any pattern."""
     for key in ("r", "lora_alpha"):
         if isinstance(content.get(key), bool) or not isinstance(content.get(key), int | float):
             raise ValueError(f"{path}: {key} must be a number, got {content.get(key)!r}")

@@ -76,11 +76,7 @@ class _RefusedPickleError(Exception):
 
 
 def open_pickled(path: Path) -> Tensors:
-    """The tensors of one file, each read from it on access.
-
-    Raises:
-        ValueError: the file is damaged or cut short, or holds anything but tensors by name.
-    """
+    """The tensors of one file, each read from it on access."""
     try:
         with path.open("rb") as file:
             opener = _open_zip if file.read(2) == b"PK" else _open_old

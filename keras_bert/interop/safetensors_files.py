@@ -18,12 +18,7 @@ _WITH_SCALES = ("F8_", "F6_", "F4")
 
 
 def open_tensors(folder: Path) -> Tensors:
-    """The tensors of a folder by name, each read from its file on access; of safetensors where it has them.
-
-    Raises:
-        FileNotFoundError: there are no weights, or a shard is missing.
-        ValueError: a file is damaged or cut short, lacks a tensor of the index, or is a pickle of more than tensors.
-    """
+    """The tensors of a folder by name, each read from its file on access; of safetensors where it has them."""
     name = next((name for name in WEIGHT_FILES if (folder / name).is_file()), None)
     if name is None:
         raise FileNotFoundError(

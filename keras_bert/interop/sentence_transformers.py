@@ -40,10 +40,9 @@ _SETFIT_FILE = "model_head.pkl"
 # Parts of the names of other modules -> what models with them are.
 _OTHER_MODULES = {
     "SpladePooling": "vectors of SPLADE, one number for each token of the vocabulary, are not supported",
-    "MultiVector": "a ColBERT, with a vector for each token, is not supported",
-    "pylate.": "a ColBERT, with a vector for each token, is not supported",
-    "Router": "a Router has an encoder each for queries and for documents; name the folder of one of them",
-    "Asym": "an Asym has an encoder each for queries and for documents; name the folder of one of them",
+    **dict.fromkeys(("MultiVector", "pylate."), "a ColBERT, with a vector for each token, is not supported"),
+    **dict.fromkeys(("Router", "Asym"), "queries and documents have an encoder each; name the folder of one of them"),
+    "LayerNorm": "a LayerNorm behind the pooling, as of Ettin's re-rankers, is not supported",
     "StaticEmbedding": "static embeddings have no encoder; take a checkpoint with a Transformer",
     ".": "code of another package is never run",
 }
@@ -111,12 +110,7 @@ def _read_modules(folder: Path) -> list[tuple[str, str]]:
 
 
 def read_pooling(folder: Path) -> PoolingSettings:
-    """Reads the files of sentence-transformers; the mean, of length 1, where there are none: vectors are new then.
-
-    Raises:
-        FileNotFoundError: the configuration of the pooling is missing.
-        ValueError: the files have a module or a value that is not supported.
-    """
+    """Reads the files of sentence-transformers; the mean, of length 1, where there are none: vectors are new then."""
     if (folder / _SETFIT_FILE).is_file():
         logger.warning(
             "%s of SetFit is a pickle of scikit-learn and is not read: the folder is an embedding without its "
@@ -151,9 +145,8 @@ def read_pooling(folder: Path) -> PoolingSettings:
 
 
 def _read_dimension(folder: Path, *, normalize: bool) -> int | None:
-    path = folder / SETTINGS_FILE
-    content = read_json(path) if path.is_file() else {}
-    width = content.get("truncate_dim")
+    path, content = folder / SETTINGS_FILE, read_settings(folder)
+    width: Any = content.get("truncate_dim")
     if width is None:
         return None
     if type(width) is not int or width < 1:
@@ -184,10 +177,14 @@ def _read_projection(path: Path) -> Projection:
     return Projection(units=units, activation=activation, use_bias=bias)
 
 
+def read_settings(folder: Path) -> dict[str, Any]:
+    """The content of `config_sentence_transformers.json`; empty where there is no such file."""
+    return read_json(folder / SETTINGS_FILE) if (folder / SETTINGS_FILE).is_file() else {}
+
+
 def read_prompts(folder: Path) -> Prompts:
     """Reads the prompts of queries and passages; empty ones where the files have none."""
-    path = folder / SETTINGS_FILE
-    content = read_json(path) if path.is_file() else {}
+    path, content = folder / SETTINGS_FILE, read_settings(folder)
     prompts = content.get("prompts") or {}
     if not isinstance(prompts, dict) or not all(isinstance(prompt, str) for prompt in prompts.values()):
         raise ValueError(f"{path}: prompts must be texts by name, got {prompts!r}")
@@ -248,7 +245,7 @@ def write_pooling(folder: Path, settings: PoolingSettings, hidden_size: int) -> 
 
 def _read_similarity_function(folder: Path) -> SimilarityFunction:
     path, functions = folder / SETTINGS_FILE, get_args(SimilarityFunction)
-    name: Any = (read_json(path) if path.is_file() else {}).get("similarity_fn_name") or "cosine"
+    name: Any = read_settings(folder).get("similarity_fn_name") or "cosine"
     if name not in functions:
         raise ValueError(f"{path}: similarity_fn_name must be one of {functions}, got {name!r}, which is not supported")
     return name

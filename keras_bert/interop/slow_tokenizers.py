@@ -68,10 +68,6 @@ def read_slow_tokenizer(folder: Path, settings: Mapping[str, Any], named: Mappin
 
     `settings` are those of `tokenizer_config.json` with the `model_type`, and `named` the special tokens by
     `TOKEN_KEYS` that files name.
-
-    Raises:
-        FileNotFoundError: a file of the tokenizer is missing.
-        ValueError: a file is damaged, or the class of the tokenizer is none of those that are read.
     """
     layout = _find_layout(folder, settings)
     special = [named.get(key, token) for key, token in zip(TOKEN_KEYS, layout.special, strict=True)]
@@ -217,11 +213,7 @@ _UNIGRAM, _USER_DEFINED = 1, 4
 
 
 def read_sentencepiece(path: Path) -> SentencePieceModel:
-    """Reads a unigram model of sentencepiece.
-
-    Raises:
-        ValueError: the file is damaged, or a model of another kind.
-    """
+    """Reads a unigram model of sentencepiece."""
     pieces, charsmap, kind = [], b"", _UNIGRAM
     try:
         for number, content in _fields(path.read_bytes()):

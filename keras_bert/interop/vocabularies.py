@@ -45,10 +45,6 @@ def read_definition(folder: Path) -> dict[str, Any] | None:
     """The content of the `tokenizer.json` of a tokenizer that is not BERT's WordPiece; None for that.
 
     The special tokens that the files beside it name stand in it as `NAMED_TOKENS`.
-
-    Raises:
-        FileNotFoundError: there is no `tokenizer.json`, and a file of `read_slow_tokenizer` is missing.
-        ValueError: a file is damaged, holds no JSON object, or names no token, or texts are truncated at their start.
     """
     settings = _read_settings(folder)
     named = {**(_read_if_there(folder / SPECIAL_TOKENS_FILE) or {}), **settings}
@@ -229,13 +225,7 @@ class CheckpointVocabulary(NamedTuple):
 
 
 def read_vocabulary(folder: Path) -> CheckpointVocabulary:
-    """Reads `vocab.txt` or `tokenizer.json`, `tokenizer_config.json` and `special_tokens_map.json`.
-
-    Raises:
-        FileNotFoundError: there is no vocabulary.
-        ValueError: a file has an unsupported value, the files contradict each other, or none has the key for
-            lowercasing.
-    """
+    """Reads `vocab.txt` or `tokenizer.json`, `tokenizer_config.json` and `special_tokens_map.json`."""
     settings = _read_settings(folder)
     tokenizer = _read_if_there(folder / TOKENIZER_FILE)
     lines = read_vocabulary_file(folder / VOCABULARY_FILE) if (folder / VOCABULARY_FILE).is_file() else None

@@ -95,11 +95,7 @@ def read_weights(
 
 
 def write_weights(model: "keras.Model", form: TensorNames) -> dict[str, Array]:
-    """The weights of a model in float32, by their names in another library, as `read_weights` reads them.
-
-    Raises:
-        ValueError: the library has no name for a weight.
-    """
+    """The weights of a model in float32, by their names in another library, as `read_weights` reads them."""
     from keras_bert.layers.regression_head import folded_heads, plain_weights
 
     weights, folded = plain_weights(model), folded_heads(model)

@@ -136,7 +136,10 @@ def test_an_encoder_of_another_family():
 @pytest.mark.parametrize(
     ("name", "message"),
     [
-        ("distillbert", "model_type must be a family of docs/families.md, got 'distillbert'; the nearest is 'distilbert'"),
+        (
+            "distillbert",
+            "model_type must be a family of docs/families.md, got 'distillbert'; the nearest is 'distilbert'",
+        ),
         ("convbert", "config.json: model_type 'convbert' is not supported: its graph is none of this library's; use"),
         ("qwen3", "model_type 'qwen3' is not supported: it is a decoder, .*; use an encoder, or its outputs as soft"),
         ("ibert", "got 'ibert'$"),

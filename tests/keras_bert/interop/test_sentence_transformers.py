@@ -84,7 +84,7 @@ def test_what_an_embedding_does_not_do(file, changes, message, tmp_path):
         (["Transformer", "Pooling", "Normalize", "Dense"], r"perhaps a Normalize, got \['Transformer', 'Pooling', 'N"),
         (["Pooling"], r"must list a Transformer, a Pooling, perhaps Dense modules and perhaps a Normalize, got \['Poo"),
         ([], r"must list a Transformer, .*, got \[\]$"),
-        (["Router"], r"got \['Router'\]; a Router has an encoder each for queries and for documents; name the folder"),
+        (["Router"], r"got \['Router'\]; queries and documents have an encoder each; name the folder"),
         (
             ["Transformer", "Dropout", "MultiVectorMask"],
             r"MultiVectorMask'\]; a ColBERT, with a vector for each token, is",
